@@ -1,0 +1,82 @@
+// What a person asks for: a training script with a worker range, limits, a target. What starts it (command, environment,
+// directory) is private to its owner and lives in LaunchSpec (model/launch.hpp), outside journal, events and other people's API.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "model/ids.hpp"
+#include "model/target.hpp"
+
+namespace paceline {
+
+// min..max@want, in workers. Rigid policies start a job at `want`.
+struct WorkerRange {
+  std::int32_t min = 1;
+  std::int32_t max = 1;
+  std::int32_t want = 1;
+
+  [[nodiscard]] bool contains(std::int32_t workers) const { return workers >= min && workers <= max; }
+  friend bool operator==(const WorkerRange&, const WorkerRange&) = default;
+};
+
+// Reads "4", "2..8" or "2..8@4"; want is min if omitted. Errors: invalid (not a range, zero, min > max, want outside).
+Result<WorkerRange> parse_range(std::string_view text);
+std::string to_string(const WorkerRange& range);  // the same forms
+
+enum class Elastic {
+  automatic,  // in place with the runtime; by restart only once a checkpoint was acknowledged
+  restart,    // by restart at any time: the owner vouches that the script resumes
+  no,         // the size stays
+};
+
+std::string_view to_string(Elastic elastic);  // "auto", "restart", "no"
+Result<Elastic> parse_elastic(std::string_view text);
+
+// How a stop is announced: the signal, then this long to checkpoint and leave, then SIGKILL.
+struct Notice {
+  std::int32_t signal = 15;  // SIGTERM
+  Duration grace = std::chrono::seconds{120};
+  friend bool operator==(const Notice&, const Notice&) = default;
+};
+
+struct JobSpec {
+  std::string name;
+  std::string user;        // the submitter's login name
+  std::uint32_t uid = 0;
+  WorkerRange workers;
+  std::int32_t slots_per_worker = 1;
+  double cpus = 0;                 // CPU cores each worker may use; 0: unlimited
+  std::uint64_t memory_bytes = 0;  // memory each worker may use; 0: unlimited
+  std::int32_t priority = 50;      // 0..100, larger first
+  std::optional<Duration> max_duration;  // of running; pauses don't count
+  std::optional<Duration> expected_duration;
+  std::optional<std::uint64_t> expected_samples;
+  std::optional<Time> deadline;
+  std::int32_t retries = 0;
+  Elastic elastic = Elastic::automatic;
+  std::string checkpoint_glob;  // relative to the working directory; empty: none
+  std::optional<Target> target;
+  std::vector<JobId> after;  // all must be COMPLETED first
+  bool hold = false;
+  bool pty = false;
+  Notice notice;
+
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+inline constexpr std::int32_t kWorkersMax = 100'000;
+inline constexpr std::int32_t kSlotsPerWorkerMax = 1'024;
+inline constexpr std::size_t kNameLengthMax = 128;
+inline constexpr std::size_t kAfterMax = 1'000;
+inline constexpr std::int32_t kRetriesMax = 1'000;
+
+// Everything about a spec that can be judged without knowing the cluster. Errors: invalid.
+Result<void> validate(const JobSpec& spec);
+
+}  // namespace paceline

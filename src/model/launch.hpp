@@ -1,0 +1,34 @@
+// What starts a job's workers: private to the submitter. It is stored mode 0600 beside the journal, handed to agents, shown to
+// the owner alone, and forgotten when the job is over.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace paceline {
+
+struct LaunchSpec {
+  std::vector<std::string> command;  // argv; for `run:` of a job file {"/bin/sh", "-c", text}
+  bool shell = false;                // true: argv is our shell around a `run:` text, so a notice goes to its children
+  std::string setup;                 // shell text run once per gang start on each node before the workers; may be empty
+  std::map<std::string, std::string> environment;
+  std::string directory;  // absolute
+  std::uint32_t umask = 022;
+
+  friend bool operator==(const LaunchSpec&, const LaunchSpec&) = default;
+};
+
+inline constexpr std::size_t kCommandBytesMax = 1 << 20;
+inline constexpr std::size_t kEnvironmentBytesMax = 1 << 20;
+
+// Errors: invalid (no command, relative directory, a name with '=' or NUL), too_large.
+Result<void> validate(const LaunchSpec& launch);
+
+// The command as a person would type it, quoted for a shell where needed.
+std::string command_line(const LaunchSpec& launch);
+
+}  // namespace paceline

@@ -1,0 +1,40 @@
+// A machine with slots, as its agent describes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/ids.hpp"
+
+namespace paceline {
+
+enum class SlotKind { cpu, gpu, mig };
+
+std::string_view to_string(SlotKind kind);
+
+// What is handed out: one GPU, one MIG slice, or one CPU slot.
+struct SlotSpec {
+  SlotKind kind = SlotKind::cpu;
+  std::string model;               // "cpu", or the device's product name
+  std::string uuid;                // empty for CPU slots
+  std::uint64_t memory_bytes = 0;  // device memory; 0 for CPU slots
+  bool usable = true;              // false: a foreign process or another server uses it; shown, never leased
+  std::string note;                // why it is not usable; empty otherwise
+
+  friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
+};
+
+struct NodeSpec {
+  std::string name;     // host name; unique in a cluster
+  std::string address;  // where other nodes reach its workers
+  std::string rack;     // empty: unknown
+  double cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  std::vector<SlotSpec> slots;
+
+  friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
+};
+
+}  // namespace paceline
