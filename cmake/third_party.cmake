@@ -1,0 +1,28 @@
+# Debian 12's packages as targets. A new one is a decision: add its page to docs/decisions/.
+
+find_package(Threads REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(SQLiteCpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+find_package(benchmark REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4)
+
+# Asio and Beast are compiled once, here, instead of in every file that includes them.
+# Boost 1.74 forgets to include <utility>, and does not know that clang 14 has coroutines.
+add_library(paceline_boost STATIC ${CMAKE_SOURCE_DIR}/cmake/boost.cpp)
+target_compile_definitions(paceline_boost PUBLIC
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+  BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE)
+target_compile_options(paceline_boost PUBLIC
+  "SHELL:-include utility" "SHELL:-include coroutine")
+target_link_libraries(paceline_boost PUBLIC Boost::headers OpenSSL::SSL Threads::Threads)

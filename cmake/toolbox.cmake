@@ -1,0 +1,28 @@
+# How everything of ours is compiled and linked: warnings, sanitizers, compiler cache, linker.
+
+add_library(paceline_options INTERFACE)
+target_include_directories(paceline_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(paceline_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror)
+
+if(PACELINE_SANITIZE)
+  add_compile_options(-fsanitize=${PACELINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${PACELINE_SANITIZE})
+endif()
+
+# The cache works across checkouts: paths are hashed relative to the source folder.
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+endif()
+
+# The fastest linker that is there; all of them give the same program.
+find_program(MOLD mold)
+find_program(LLD ld.lld)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
