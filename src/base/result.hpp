@@ -12,7 +12,8 @@
 
 namespace paceline {
 
-// Stable names: they are the `code` of an error body (docs/api.md) and decide HTTP status and exit code.
+// Stable names: they are the `code` of an error body (docs/api.md) and decide its status and the exit
+// code.
 enum class ErrorCode {
   invalid,      // the request itself is wrong
   not_found,    // names something that is not there
