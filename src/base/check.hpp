@@ -1,17 +1,28 @@
-// check(condition, "what must hold"): our own mistakes, always on. A failed check prints the place and aborts: the state is a
-// fold of the journal, so stopping loses nothing, and going on could.
+// check(condition, "what must hold"): our own mistakes, always on. A failed check prints the place
+// and aborts: the state is a fold of the journal, so stopping loses nothing, and going on could.
 #pragma once
 
-#include <source_location>
 #include <string_view>
 
 namespace paceline {
 
-[[noreturn]] void check_failed(std::string_view what, const std::source_location& where);
+// Where a check stands. std::source_location, which clang 14 does not have yet.
+struct Place {
+  const char* file;
+  int line;
+  const char* function;
 
-inline void check(bool condition, std::string_view what,
-                  const std::source_location& where = std::source_location::current()) {
-  if (!condition) [[unlikely]] check_failed(what, where);
+  static constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                              const char* function = __builtin_FUNCTION()) {
+    return {file, line, function};
+  }
+};
+
+[[noreturn]] void check_failed(std::string_view what, const Place& where);
+
+inline void check(bool condition, std::string_view what, const Place& where = Place::here()) {
+  if (!condition) [[unlikely]]
+    check_failed(what, where);
 }
 
 }  // namespace paceline
