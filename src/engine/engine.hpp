@@ -1,0 +1,45 @@
+// What makes the world like the state and tells what happened in it. Acting is level-triggered: the engine compares what the
+// state wants of a job's workers with what it knows of them, so that the same call after a crash, or twice, does no harm.
+//
+// What the state wants, per job:
+//   current gang, every seat leased, no stop   → each `assigned` worker is started (once per generation and rank, ever)
+//   current gang with a stop                   → notice, then after stop->grace kill; workers of gangs that are gone: kill
+//   PAUSED                                     → frozen, else thawed
+//   worker `ended` in the state                → its claim may be discarded
+//   should_stop()                              → the script is told
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/event.hpp"
+#include "model/progress.hpp"
+#include "model/state.hpp"
+
+namespace paceline {
+
+struct Observed {
+  std::vector<Event> events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed
+  std::vector<MetricPoint> points;
+  [[nodiscard]] bool empty() const { return events.empty() && points.empty(); }
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // What was observed since the last call, in order. Until committed() says it is durable the engine may tell it again.
+  virtual Observed observe() = 0;
+
+  // Everything told by the last observe() is durable.
+  virtual void committed() = 0;
+
+  // Brings the workers of `jobs` to what the state wants.
+  virtual void act(const State& state, std::span<const JobId> jobs) = 0;
+
+  // Called whenever observe() has something new.
+  virtual void on_news(std::function<void()> wake) = 0;
+};
+
+}  // namespace paceline

@@ -1,0 +1,80 @@
+// What happened: every event, in order, is the truth; the state is its fold (plan/apply.hpp). Events hold facts, never decisions:
+// those are plans. Nothing private to a job's owner (command, environment, directory) is in an event.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "model/gang.hpp"
+#include "model/ids.hpp"
+#include "model/job_spec.hpp"
+#include "model/node.hpp"
+#include "model/progress.hpp"
+
+namespace paceline {
+
+struct NodeUp {  // joined, returned, or changed what it has
+  NodeId node;
+  NodeSpec spec;
+  friend bool operator==(const NodeUp&, const NodeUp&) = default;
+};
+struct NodeDown {
+  NodeId node;
+  friend bool operator==(const NodeDown&, const NodeDown&) = default;
+};
+struct JobSubmitted {
+  JobId job;
+  JobSpec spec;
+  friend bool operator==(const JobSubmitted&, const JobSubmitted&) = default;
+};
+enum class Request { cancel, pause, resume };
+struct JobRequested {
+  JobId job;
+  Request request = Request::cancel;
+  std::uint32_t uid = 0;  // who asked
+  friend bool operator==(const JobRequested&, const JobRequested&) = default;
+};
+struct RangeSet {
+  JobId job;
+  WorkerRange range;
+  friend bool operator==(const RangeSet&, const RangeSet&) = default;
+};
+struct PolicySet {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+  friend bool operator==(const PolicySet&, const PolicySet&) = default;
+};
+struct WorkerStarted {
+  WorkerKey worker;
+  std::int64_t pid = 0;
+  friend bool operator==(const WorkerStarted&, const WorkerStarted&) = default;
+};
+struct WorkerEnded {  // nothing of its process tree is left
+  WorkerKey worker;
+  Ending ending;
+  friend bool operator==(const WorkerEnded&, const WorkerEnded&) = default;
+};
+struct CheckpointAcknowledged {
+  JobId job;
+  Generation generation;
+  Checkpoint checkpoint;
+  friend bool operator==(const CheckpointAcknowledged&, const CheckpointAcknowledged&) = default;
+};
+struct Progressed {  // at most one per job and round: all that decisions see
+  JobId job;
+  Generation generation;
+  Progress report;
+  friend bool operator==(const Progressed&, const Progressed&) = default;
+};
+struct TimeLimitReached {
+  JobId job;
+  friend bool operator==(const TimeLimitReached&, const TimeLimitReached&) = default;
+};
+
+using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
+                           WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached>;
+
+}  // namespace paceline

@@ -1,0 +1,77 @@
+// A gang: all workers of one incarnation of a job. They start, fail and stop together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "model/ids.hpp"
+#include "model/job_state.hpp"
+
+namespace paceline {
+
+// Where one worker would stand. A placement is seats in rank order; it holds nothing.
+struct Seat {
+  NodeId node;
+  std::vector<std::uint32_t> slots;  // indexes on the node, ascending
+
+  friend bool operator==(const Seat&, const Seat&) = default;
+};
+
+using Placement = std::vector<Seat>;
+
+// How a worker ended, as its agent saw it.
+struct Ending {
+  Cause cause = Cause::exited;
+  std::optional<std::int32_t> exit_code;
+  std::int32_t signal = 0;
+  std::string message;  // one sentence, where there is more to say
+  Time at;
+
+  [[nodiscard]] bool clean() const { return cause == Cause::exited && exit_code == 0; }
+  [[nodiscard]] bool asks_requeue() const {
+    return cause == Cause::exited && (exit_code == 75 || exit_code == 99);
+  }
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+
+enum class WorkerState { assigned, running, ended };
+
+struct Worker {
+  Seat seat;
+  WorkerState state = WorkerState::assigned;
+  std::int64_t pid = 0;
+  std::optional<Ending> ending;  // set when `ended`: nothing of its process tree is left
+
+  friend bool operator==(const Worker&, const Worker&) = default;
+};
+
+// Our decision to end a gang. The first one stands, except that an owner's cancel replaces a milder one.
+struct Stop {
+  Cause cause = Cause::preempted;  // preempted resized cancelled timed_out gang_failed requeue_asked
+  Time at;
+  Duration grace{};                       // between notice and kill
+  std::optional<JobId> beneficiary;       // whose start needs the slots
+  friend bool operator==(const Stop&, const Stop&) = default;
+};
+
+struct Gang {
+  Generation generation;
+  std::int32_t attempt = 0;
+  std::vector<Worker> workers;     // by rank
+  Time formed_at;                  // when its seats were leased or promised
+  std::optional<Time> started_at;  // when every worker ran
+  std::optional<Stop> stop;
+
+  [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
+  [[nodiscard]] bool all_running() const;
+  [[nodiscard]] bool all_ended() const;
+  // The first ending in time (ties by rank) that was not clean; nullptr if there is none.
+  [[nodiscard]] const Ending* first_failure() const;
+
+  friend bool operator==(const Gang&, const Gang&) = default;
+};
+
+}  // namespace paceline

@@ -1,0 +1,51 @@
+// How far a training is. Progress counts samples; steps are shown too. Every field is what the script reported last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/time.hpp"
+#include "model/ids.hpp"
+
+namespace paceline {
+
+struct Progress {
+  std::optional<std::uint64_t> step, total_steps, samples, position;
+  std::optional<double> epoch, total_epochs, step_seconds, learning_rate;
+  std::map<std::string, double> metrics;  // the newest value of each
+  Time reported_at;
+
+  // Done part in 0..1, from samples, steps or epochs, whichever is known with its total; `expected_samples` may be nullopt.
+  [[nodiscard]] std::optional<double> ratio(std::optional<std::uint64_t> expected_samples) const;
+
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+// What changed in one report: unset fields stay as they were.
+void merge(Progress& into, const Progress& report);
+
+inline constexpr std::size_t kMetricsMax = 64;  // names a job may have; further ones are dropped
+
+// A durable point that a job has acknowledged.
+struct Checkpoint {
+  std::string path;
+  std::optional<std::uint64_t> step, samples;
+  Time acknowledged_at;
+  friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
+};
+
+// One point of a job's curves, kept in a table of its own and never in the journal.
+struct MetricPoint {
+  JobId job;
+  Generation generation;
+  std::int32_t rank = 0;
+  std::uint64_t report = 0;  // grows with each report of the worker; a repeated one is the same point
+  Time at;
+  std::optional<std::uint64_t> step, samples;
+  std::map<std::string, double> values;
+  friend bool operator==(const MetricPoint&, const MetricPoint&) = default;
+};
+
+}  // namespace paceline

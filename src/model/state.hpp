@@ -1,0 +1,147 @@
+// The state of everything: the fold of the journal (plan/apply.hpp is the only code that changes it). Reading is O(1); its
+// orders and the free slots are kept as it changes, so a round copies nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/event.hpp"
+#include "model/free_slots.hpp"
+#include "model/job.hpp"
+#include "model/node.hpp"
+
+namespace paceline {
+
+// An exclusive grant of a slot to one worker. `ending`: the worker is on its way out.
+struct Lease {
+  WorkerKey worker;
+  bool ending = false;
+  friend bool operator==(const Lease&, const Lease&) = default;
+};
+
+struct Slot {
+  std::optional<Lease> lease;
+  std::optional<WorkerKey> promise;  // becomes the lease once the ending one is confirmed empty
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+struct Node {
+  NodeId id;
+  NodeSpec spec;
+  bool up = false;
+  std::vector<Slot> slots;  // as many as spec.slots ever had
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+// The active policy and for how much of the slots' time it used them.
+struct PolicyPeriod {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+  Time from;
+  double slot_seconds_leased = 0;
+  double slot_seconds_available = 0;
+  friend bool operator==(const PolicyPeriod&, const PolicyPeriod&) = default;
+};
+
+// Jobs in arrival order: larger priority first, then who came first, then the smaller id. A requeued job keeps its place.
+struct QueueKey {
+  std::int32_t negative_priority = 0;
+  Time submitted_at;
+  JobId job;
+  friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
+};
+
+QueueKey queue_key(const Job& job);
+
+// Everything the indexes are built from: what a checkpoint stores.
+struct StateParts {
+  std::uint64_t seq = 0;    // of the last entry folded
+  std::uint64_t round = 0;  // of the last plan folded
+  Time at;                  // of the last entry folded
+  std::vector<Node> nodes;  // by id
+  std::deque<Job> jobs;     // job n at n-1
+  std::vector<PolicyPeriod> periods;  // the last one is active; bounded (kPeriodsMax)
+  std::map<std::string, std::string> memo;  // of the active policy
+  friend bool operator==(const StateParts&, const StateParts&) = default;
+};
+
+inline constexpr std::size_t kPeriodsMax = 1'000;
+
+class State {
+ public:
+  State() = default;
+  // REQUIRES: the parts agree with each other (leases with gangs); builds every index.
+  explicit State(StateParts parts);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  State(State&&) = default;
+  State& operator=(State&&) = default;
+
+  [[nodiscard]] const StateParts& parts() const { return parts_; }
+  [[nodiscard]] std::uint64_t seq() const { return parts_.seq; }
+  [[nodiscard]] std::uint64_t round() const { return parts_.round; }
+  [[nodiscard]] Time at() const { return parts_.at; }
+
+  [[nodiscard]] const std::vector<Node>& nodes() const { return parts_.nodes; }
+  [[nodiscard]] const Node* find_node(NodeId id) const;
+  [[nodiscard]] const Node* find_node(std::string_view name) const;
+
+  [[nodiscard]] const std::deque<Job>& jobs() const { return parts_.jobs; }
+  [[nodiscard]] const Job* find_job(JobId id) const;
+  // REQUIRES: the job exists.
+  [[nodiscard]] const Job& job(JobId id) const;
+  [[nodiscard]] JobId next_job_id() const;
+
+  // Every job that is not over, in arrival order.
+  [[nodiscard]] const std::set<QueueKey>& queue() const { return queue_; }
+  // Those of them that hold or await seats (any gang).
+  [[nodiscard]] const std::set<QueueKey>& active() const { return active_; }
+  // Those that wait and may start now or at their eligible time (PENDING, not held, dependencies met).
+  [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
+  // Jobs that wait for this one (`after`).
+  [[nodiscard]] std::vector<JobId> dependants(JobId id) const;
+  // Active jobs whose size lies outside their range (the owner resized them).
+  [[nodiscard]] const std::set<JobId>& out_of_range() const { return out_of_range_; }
+
+  [[nodiscard]] const PolicyPeriod* policy() const;  // nullptr before the first PolicySet
+  [[nodiscard]] const std::vector<PolicyPeriod>& periods() const { return parts_.periods; }
+  [[nodiscard]] const std::map<std::string, std::string>& memo() const { return parts_.memo; }
+
+  [[nodiscard]] const Slot& slot(SlotId id) const;
+  // Slots of nodes that are up and usable, and how many of them are leased.
+  [[nodiscard]] std::int64_t slots_available() const { return slots_available_; }
+  [[nodiscard]] std::int64_t slots_leased() const { return slots_leased_; }
+  // Usable slots of every node ever seen: what the cluster could have at most.
+  [[nodiscard]] std::int64_t slots_ever() const { return slots_ever_; }
+
+  // Scratch for what-ifs on the free slots; whoever marks must rewind (Draft does).
+  [[nodiscard]] FreeSlots& free_slots() const { return free_; }
+
+  // Sums up to `now` without changing anything: a period's use with the time since the last entry added.
+  [[nodiscard]] PolicyPeriod active_period(Time now) const;
+
+ private:
+  friend class Fold;  // plan/apply.cpp
+
+  StateParts parts_;
+  std::set<QueueKey> queue_, active_, waiting_;
+  std::set<JobId> out_of_range_;
+  std::map<JobId, std::set<JobId>> dependants_;
+  mutable FreeSlots free_;
+  std::int64_t slots_available_ = 0;
+  std::int64_t slots_leased_ = 0;
+  std::int64_t slots_ever_ = 0;
+};
+
+// What a policy sees: the state and the time of the round. O(1).
+struct Snapshot {
+  const State& state;
+  Time now;
+};
+
+}  // namespace paceline

@@ -1,0 +1,124 @@
+// A draft is the only way to build a plan: a what-if copy of the cluster that costs nothing to make. Changes are recorded in
+// trades; a trade is kept or dropped whole.
+//
+//   Draft draft(snapshot, placer, judge);
+//   draft.begin_trade();
+//   draft.resize(donor, *draft.fit_resized(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}}, JobId{9});
+//   if (auto seats = draft.fit(JobId{9}, 2)) draft.start(JobId{9}, *seats, {ReasonCode::starts, {2}});
+//   draft.end_trade(Owed::yes);      // false: it was dropped, as if it had never been begun
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+
+namespace paceline {
+
+class Draft;
+
+// Where: turns "this job, that many workers" into seats on the draft's free slots. Implementations are in placement/.
+class Placer {
+ public:
+  virtual ~Placer() = default;
+  // Seats for `workers` workers of a job that holds none; nothing if they don't fit.
+  virtual std::optional<Placement> fit(const Draft& draft, const Job& job, std::int32_t workers) const = 0;
+  // Seats for the next generation of a job that holds `seats` (free in the draft for itself): as few moves as possible.
+  virtual std::optional<Placement> refit(const Draft& draft, const Job& job, const Placement& seats,
+                                         std::int32_t workers) const = 0;
+};
+
+// `yes`: the policy's rule owes the change to somebody (priority, entitlement, quantum), so gain and cost are not compared.
+enum class Owed { no, yes };
+
+// What a judge says of a trade: kept, or dropped for this reason.
+struct Verdict {
+  bool kept = true;
+  Reason reason;
+};
+
+// Tempering: judges the changes of one trade. Implemented in scheduler/; a draft without a judge keeps everything.
+using Judge = std::function<Verdict(const Snapshot&, std::span<const Change>, Owed)>;
+
+class Draft {
+ public:
+  Draft(const Snapshot& snapshot, const Placer& placer, Judge judge = {});
+  ~Draft();
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  // ---- asking ----
+  [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
+  // Slots free in the draft: free now or freed by this draft, and not taken by it.
+  [[nodiscard]] const FreeSlots& free() const;
+  // Workers the job has in the draft.
+  [[nodiscard]] std::int32_t workers(JobId job) const;
+  // True if the draft already changes the job.
+  [[nodiscard]] bool changed(JobId job) const;
+  // Seats for a job that has none / for another size of a job that has some. Changes nothing.
+  [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
+  [[nodiscard]] std::optional<Placement> refit(JobId job, std::int32_t workers) const;
+
+  // ---- changing; each job at most once a draft ----
+  void start(JobId job, Placement seats, Reason reason);
+  // The next generation on `seats`; the kind is move if the number stays.
+  void resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary = {});
+  void stop(JobId job, Reason reason, JobId beneficiary);
+  // Why a job waits; kept only for jobs somebody asks about (explain()).
+  void hold(JobId job, Reason reason);
+
+  // ---- trades ----
+  // Changes outside a trade are trades of their own. REQUIRES: no trade is open.
+  void begin_trade();
+  // Asks the judge; a dropped trade is rewound. Returns whether it was kept.
+  bool end_trade(Owed owed);
+  // Takes the open trade back.
+  void drop_trade();
+
+  // ---- memo and time ----
+  [[nodiscard]] std::string memo(std::string_view key) const;  // empty: none
+  void remember(std::string key, std::string value);
+  void revisit(Time at);  // asks for a round then
+
+  // ---- the outcome ----
+  // Collects the reasons of waiting jobs. Called before decide().
+  void explain() { explaining_ = true; }
+  [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
+  [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
+  [[nodiscard]] std::optional<Time> revisit_at() const { return revisit_at_; }
+  // The changes so far and the memo's difference. REQUIRES: no trade is open.
+  [[nodiscard]] Plan plan() const;
+
+ private:
+  void record(Change change);
+  void release(JobId job, const Placement& seats);
+  void take(const Placement& seats);
+
+  Snapshot snapshot_;
+  const Placer& placer_;
+  Judge judge_;
+  FreeSlots& free_;
+  std::vector<Change> changes_;
+  std::unordered_map<JobId, std::size_t> changed_;  // index of the job's change
+  std::uint32_t trade_ = 0;
+  bool open_ = false;
+  std::size_t trade_first_ = 0;
+  FreeSlots::Mark trade_mark_ = 0;
+  bool explaining_ = false;
+  std::unordered_map<JobId, Reason> holds_;
+  std::map<JobId, Reason> dropped_;
+  std::map<std::string, std::string> memo_;
+  std::optional<Time> revisit_at_;
+};
+
+}  // namespace paceline

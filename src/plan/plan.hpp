@@ -1,0 +1,59 @@
+// A plan: the changes of one round, each with a reason. Plans are built through Draft (plan/draft.hpp), refused if they violate
+// anything (plan/check.hpp), and journalled before they are acted on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/time.hpp"
+#include "model/event.hpp"
+#include "model/gang.hpp"
+#include "model/ids.hpp"
+#include "model/reason.hpp"
+
+namespace paceline {
+
+enum class ChangeKind {
+  start,   // a gang for a job that has none
+  resize,  // the next generation with another number of workers
+  move,    // the next generation on other seats
+  stop,    // preemption: back to PENDING
+};
+
+std::string_view to_string(ChangeKind kind);
+std::optional<ChangeKind> parse_change_kind(std::string_view text);
+
+struct Change {
+  ChangeKind kind = ChangeKind::start;
+  JobId job;
+  Generation generation;   // the new one; for a stop the one that ends
+  Placement placement;     // empty for a stop
+  Reason reason;
+  std::uint32_t trade = 0;           // changes of one trade are kept or dropped whole
+  std::optional<JobId> beneficiary;  // who gets what this change frees
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
+struct Plan {
+  std::uint64_t round = 0;
+  std::string policy;
+  std::string build;  // version of the program that decided
+  std::vector<Change> changes;
+  std::map<std::string, std::string> memo;  // what the policy remembers anew; an empty value forgets
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+// One entry of the journal.
+struct Entry {
+  std::uint64_t seq = 0;
+  Time at;
+  std::variant<Event, Plan> body;
+  friend bool operator==(const Entry&, const Entry&) = default;
+};
+
+}  // namespace paceline

@@ -1,0 +1,34 @@
+// A policy decides who runs with how many workers: equal snapshots give equal plans. It has no clock (`now` is in the
+// snapshot), no chance and no memory but the journalled memo, and builds its plan through Draft alone.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "model/state.hpp"
+#include "plan/draft.hpp"
+
+namespace paceline {
+
+using Parameters = std::map<std::string, std::string>;
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual void decide(const Snapshot& snapshot, Draft& draft) const = 0;
+};
+
+// One line of the registry.
+struct PolicyInfo {
+  std::string_view name;
+  std::string_view summary;  // one sentence
+  std::string_view text;     // objective, assumptions, cost, source, needs: what `policy show` prints
+  bool elastic = false;      // changes sizes of running jobs by itself
+  Parameters defaults;       // every parameter it takes
+  Result<std::unique_ptr<Policy>> (*make)(const Parameters& parameters) = nullptr;  // all defaults filled in
+};
+
+}  // namespace paceline

@@ -1,0 +1,75 @@
+// What must survive: the journal, checkpoints of its fold, what starts jobs, curves, and submissions' keys. One thread uses it.
+//
+//   auto recovered = store->load();
+//   store->append(batch);            // durable when it returns
+//   store->checkpoint(state, jobs);  // a restart reads this and the tail
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/launch.hpp"
+#include "model/progress.hpp"
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+
+namespace paceline {
+
+// A client's own name for a submission, so that a repeated one is answered with the same job.
+struct SubmissionKey {
+  std::uint32_t uid = 0;
+  std::string key;
+  JobId job;
+  Time at;
+};
+
+// All of it becomes durable, or none.
+struct Batch {
+  std::vector<Entry> entries;  // consecutive, the first one follows the journal's last
+  std::vector<std::pair<JobId, LaunchSpec>> launches;
+  std::vector<JobId> forget_launches;  // of jobs that are over
+  std::vector<MetricPoint> points;     // a point with known (job, generation, rank, report) is dropped
+  std::vector<SubmissionKey> keys;
+};
+
+struct PointPage {
+  std::vector<MetricPoint> points;
+  std::uint64_t next = 0;  // ask from here for what comes after
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // The state: the last checkpoint with the journal's tail folded in; empty for a new store.
+  // Errors: data (corrupt, or written by a newer version; says which), storage.
+  virtual Result<State> load() = 0;
+
+  // Errors: storage (disk full, read-only): nothing of the batch is kept.
+  virtual Result<void> append(const Batch& batch) = 0;
+
+  // Stores the state as of state.seq(). `changed`: the jobs touched since the last checkpoint.
+  virtual Result<void> checkpoint(const State& state, std::span<const JobId> changed) = 0;
+
+  // Entries from `seq` on, at most `limit`, in order.
+  virtual Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) = 0;
+
+  // Errors: not_found.
+  virtual Result<LaunchSpec> launch(JobId job) = 0;
+
+  // Points of a job from number `from` on (0: all), at most `limit`; `name` empty: every metric.
+  virtual Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
+                                   std::size_t limit) = 0;
+
+  // The job of an earlier submission with this key, younger than a day.
+  virtual Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
+                                                       Time now) = 0;
+};
+
+}  // namespace paceline
