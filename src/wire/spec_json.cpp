@@ -1,0 +1,142 @@
+#include "wire/spec_json.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace paceline {
+namespace {
+
+constexpr double kCpusMax = 1e6;
+constexpr std::uint64_t kMemoryMax = std::uint64_t{1} << 60;
+constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 60;
+constexpr std::size_t kGlobBytesMax = 4096;
+constexpr std::size_t kExpressionBytesMax = 512;
+constexpr std::int32_t kPriorityMax = 100;
+constexpr std::int32_t kSignalMax = 64;
+
+// "2..8@4", or a plain number.
+void read_workers(ObjectReader& reader, JobSpec& spec) {
+  const auto* value = reader.find("workers");
+  if (value == nullptr) return;
+  std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+  if (!value->is_string() && !value->is_number_integer()) {
+    reader.mismatch("workers", "a range like \"4\", \"2..8\" or \"2..8@4\"", *value);
+    return;
+  }
+  auto range = parse_range(text);
+  if (!range) {
+    reader.refuse(range.error());
+    return;
+  }
+  spec.workers = *range;
+}
+
+void read_elastic(ObjectReader& reader, JobSpec& spec) {
+  std::string text{to_string(spec.elastic)};
+  reader.text("elastic", text, kExpressionBytesMax);
+  if (!reader.ok()) return;
+  const auto elastic = parse_elastic(text);
+  if (!elastic) {
+    reader.refuse(elastic.error());
+    return;
+  }
+  spec.elastic = *elastic;
+}
+
+void read_target(ObjectReader& reader, JobSpec& spec) {
+  std::string deliver, final;
+  reader.text("target", deliver, kExpressionBytesMax)
+      .text("target_final", final, kExpressionBytesMax);
+  if (!reader.ok() || (deliver.empty() && final.empty())) return;
+  if (deliver.empty()) {
+    reader.refuse({ErrorCode::invalid, "'target_final' needs 'target'.",
+                   "Give both tiers, or 'target' alone for one.", Retry::useless});
+    return;
+  }
+  auto target = final.empty() ? parse_target(deliver) : parse_target(deliver, final);
+  if (!target) {
+    reader.refuse(target.error());
+    return;
+  }
+  spec.target = std::move(*target);
+}
+
+void read_resources(ObjectReader& reader, JobSpec& spec) {
+  read_workers(reader, spec);
+  reader.whole("slots_per_worker", spec.slots_per_worker, 1, kSlotsPerWorkerMax)
+      .real("cpus", spec.cpus, 0, kCpusMax)
+      .whole("memory_bytes", spec.memory_bytes, 0, kMemoryMax)
+      .whole("priority", spec.priority, 0, kPriorityMax);
+}
+
+void read_times(ObjectReader& reader, JobSpec& spec) {
+  reader.seconds("max_duration_seconds", spec.max_duration)
+      .seconds("expect_seconds", spec.expected_duration)
+      .whole("expect_samples", spec.expected_samples, 1, kSamplesMax)
+      .time("deadline_at", spec.deadline);
+}
+
+void read_course(ObjectReader& reader, JobSpec& spec) {
+  reader.whole("retry", spec.retries, 0, kRetriesMax);
+  read_elastic(reader, spec);
+  reader.text("checkpoint", spec.checkpoint_glob, kGlobBytesMax);
+  read_target(reader, spec);
+  std::vector<std::int64_t> after;
+  reader.wholes("after", after, 1, std::numeric_limits<std::uint32_t>::max(), kAfterMax);
+  for (const auto id : after) spec.after.emplace_back(static_cast<std::uint32_t>(id));
+}
+
+template <class T>
+std::optional<T> unless_zero(T value) {
+  return value == T{} ? std::nullopt : std::optional<T>(value);
+}
+
+std::string expression(const Target& target, double threshold) {
+  return fmt::format("{}{}{}", target.metric, to_string(target.direction), threshold);
+}
+
+void write_target(JsonWriter& json, const std::optional<Target>& target) {
+  if (!target) {
+    json.null_field("target").null_field("target_final");
+    return;
+  }
+  json.field("target", expression(*target, target->deliver));
+  json.field("target_final", expression(*target, target->final));
+}
+
+}  // namespace
+
+Result<JobSpec> read_spec(const Json& json) {
+  JobSpec spec;
+  ObjectReader reader(json, "spec");
+  reader.text("name", spec.name, kNameLengthMax);
+  read_resources(reader, spec);
+  read_times(reader, spec);
+  read_course(reader, spec);
+  reader.flag("hold", spec.hold)
+      .flag("pty", spec.pty)
+      .whole("signal", spec.notice.signal, 1, kSignalMax)
+      .seconds("grace_seconds", spec.notice.grace);
+  if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
+  if (auto valid = validate(spec); !valid) return fail(std::move(valid.error()));
+  return spec;
+}
+
+void write_spec(JsonWriter& json, const JobSpec& spec) {
+  json.begin_object().field("name", spec.name).field("workers", to_string(spec.workers));
+  json.field("slots_per_worker", spec.slots_per_worker).field("cpus", unless_zero(spec.cpus));
+  json.field("memory_bytes", unless_zero(spec.memory_bytes)).field("priority", spec.priority);
+  json.field("max_duration_seconds", spec.max_duration);
+  json.field("expect_seconds", spec.expected_duration);
+  json.field("expect_samples", spec.expected_samples).field("deadline_at", spec.deadline);
+  json.field("retry", spec.retries).field("elastic", to_string(spec.elastic));
+  json.field("checkpoint", spec.checkpoint_glob);
+  write_target(json, spec.target);
+  json.key("after").begin_array();
+  for (const auto id : spec.after) json.value(id.value);
+  json.end_array().field("hold", spec.hold).field("pty", spec.pty);
+  json.field("signal", spec.notice.signal).field("grace_seconds", spec.notice.grace).end_object();
+}
+
+}  // namespace paceline

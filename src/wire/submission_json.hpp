@@ -1,0 +1,25 @@
+// The body of POST /v1/jobs: {"spec": {…}, "launch": {…}}.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "model/job_spec.hpp"
+#include "model/launch.hpp"
+
+namespace paceline {
+
+struct Submission {
+  JobSpec spec;  // without user and uid: those come from the socket
+  LaunchSpec launch;
+
+  friend bool operator==(const Submission&, const Submission&) = default;
+};
+
+// Errors: invalid, too_large; each names the key and what it must be.
+Result<Submission> read_submission(std::string_view body);
+
+std::string submission_body(const Submission& submission);
+
+}  // namespace paceline

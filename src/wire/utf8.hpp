@@ -1,0 +1,24 @@
+// Text from outside (log lines, names in file systems) made fit for JSON, which is UTF-8 or
+// nothing.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace paceline {
+
+// Bytes of the well-formed code point at the start of `text`: 1..4, or 0 if there is none. Refuses
+// overlong forms, surrogates and everything over U+10FFFF. REQUIRES: text is not empty.
+std::size_t utf8_length(std::string_view text);
+
+bool is_utf8(std::string_view text);
+
+// `text` with every malformed byte replaced by U+FFFD.
+std::string to_utf8(std::string_view text);
+
+// How many bytes at the end of `text` are the beginning of a code point that is not complete yet:
+// 0..3. Whoever cuts a growing text into pieces keeps them for the next piece.
+std::size_t utf8_unfinished(std::string_view text);
+
+}  // namespace paceline
