@@ -1,4 +1,4 @@
-// The fold: apply(state, entry) is the only thing that changes state. Live recovery, replay, audit and simulation are this same
+// The fold: apply(state, entry) is the only thing that changes state. Recovery, replay, audit and what-if runs are this same
 // function, so the same entries give the same state.
 #pragma once
 
