@@ -1,4 +1,5 @@
-// What must survive: the journal, checkpoints of its fold, what starts jobs, curves, and submissions' keys. One thread uses it.
+// What must survive: the journal, checkpoints of its fold, what starts jobs, curves, and
+// submissions' keys. One thread uses it.
 //
 //   auto recovered = store->load();
 //   store->append(batch);            // durable when it returns
@@ -34,14 +35,26 @@ struct Batch {
   std::vector<Entry> entries;  // consecutive, the first one follows the journal's last
   std::vector<std::pair<JobId, LaunchSpec>> launches;
   std::vector<JobId> forget_launches;  // of jobs that are over
-  std::vector<MetricPoint> points;     // a point with known (job, generation, rank, report) is dropped
+  std::vector<MetricPoint> points;  // a point with known (job, generation, rank, report) is dropped
   std::vector<SubmissionKey> keys;
 };
 
-struct PointPage {
-  std::vector<MetricPoint> points;
-  std::uint64_t next = 0;  // ask from here for what comes after
+// The points of a job are numbered from 1 in the order they were stored.
+struct NumberedPoint {
+  std::uint64_t number = 0;
+  MetricPoint point;
+  friend bool operator==(const NumberedPoint&, const NumberedPoint&) = default;
 };
+
+// A page may be empty although more follows, where a search for one metric passed many points
+// without it: the end is reached when `next` is the number that was asked from.
+struct PointPage {
+  std::vector<NumberedPoint> points;
+  std::uint64_t next = 1;  // ask from here for what comes after
+};
+
+inline constexpr Duration kSubmissionRemembered = std::chrono::hours{24};
+inline constexpr std::size_t kPointsScanMax = 10'000;  // points looked at for one page
 
 class Store {
  public:
@@ -54,7 +67,9 @@ class Store {
   // Errors: storage (disk full, read-only): nothing of the batch is kept.
   virtual Result<void> append(const Batch& batch) = 0;
 
-  // Stores the state as of state.seq(). `changed`: the jobs touched since the last checkpoint.
+  // Stores the state as of state.seq(). `changed`: at least the jobs touched since the last
+  // checkpoint. REQUIRES: state.seq() is the last appended entry's. Errors: storage; then the last
+  // checkpoint stands.
   virtual Result<void> checkpoint(const State& state, std::span<const JobId> changed) = 0;
 
   // Entries from `seq` on, at most `limit`, in order.
@@ -63,7 +78,8 @@ class Store {
   // Errors: not_found.
   virtual Result<LaunchSpec> launch(JobId job) = 0;
 
-  // Points of a job from number `from` on (0: all), at most `limit`; `name` empty: every metric.
+  // Points of a job from number `from` on (0: from the first), at most `limit`. `name` empty: every
+  // metric; else only points that hold it, with its value alone.
   virtual Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                                    std::size_t limit) = 0;
 

@@ -1,0 +1,102 @@
+#include "store/memory/memory_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "plan/apply.hpp"
+
+namespace paceline {
+namespace {
+
+// The point with the value of `name` alone; nothing if it has none.
+std::optional<MetricPoint> only(const MetricPoint& point, std::string_view name) {
+  const auto found = point.values.find(std::string(name));
+  if (found == point.values.end()) return {};
+  MetricPoint one = point;
+  one.values = {*found};
+  return one;
+}
+
+}  // namespace
+
+Result<State> MemoryStore::load() {
+  State state(checkpoint_);
+  while (state.seq() < journal_.size()) apply(state, journal_[state.seq()]);
+  return state;
+}
+
+Result<void> MemoryStore::append(const Batch& batch) {
+  if (refusal_) return fail(*refusal_);
+  for (const auto& entry : batch.entries) {
+    check(entry.seq == journal_.size() + 1, "entries follow the journal's last");
+    journal_.push_back(entry);
+  }
+  for (const auto& [job, launch] : batch.launches) launches_[job] = launch;
+  for (const auto job : batch.forget_launches) launches_.erase(job);
+  for (const auto& point : batch.points) store_point(point);
+  for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
+  return {};
+}
+
+Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> changed) {
+  if (refusal_) return fail(*refusal_);
+  check(state.seq() == journal_.size(), "a checkpoint is of the journal's last entry");
+  const auto& parts = state.parts();
+  auto jobs = std::move(checkpoint_.jobs);
+  jobs.resize(parts.jobs.size());
+  for (const auto job : changed) jobs[job.value - 1] = state.job(job);
+  checkpoint_ = {parts.seq,       parts.round,   parts.at,  parts.nodes,
+                 std::move(jobs), parts.periods, parts.memo};
+  return {};
+}
+
+Result<std::vector<Entry>> MemoryStore::entries(std::uint64_t seq, std::size_t limit) {
+  const auto first = std::min<std::uint64_t>(std::max<std::uint64_t>(seq, 1) - 1, journal_.size());
+  const auto count = std::min<std::uint64_t>(limit, journal_.size() - first);
+  const auto begin = journal_.begin() + static_cast<std::ptrdiff_t>(first);
+  return std::vector<Entry>(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+Result<LaunchSpec> MemoryStore::launch(JobId job) {
+  const auto found = launches_.find(job);
+  if (found != launches_.end()) return found->second;
+  return fail(ErrorCode::not_found,
+              fmt::format("Nothing is stored about how to start job {}.", job.value));
+}
+
+Result<PointPage> MemoryStore::points(JobId job, std::string_view name, std::uint64_t from,
+                                      std::size_t limit) {
+  PointPage page{{}, std::max<std::uint64_t>(from, 1)};
+  const auto of_job = points_.find(job);
+  if (of_job == points_.end()) return page;
+  const auto& stored = of_job->second.points;
+  const auto scan_end = page.next - 1 + kPointsScanMax;
+  while (page.next <= std::min<std::uint64_t>(stored.size(), scan_end) &&
+         page.points.size() < limit) {
+    const auto number = page.next++;
+    const auto& point = stored[number - 1];
+    auto kept = name.empty() ? std::optional(point) : only(point, name);
+    if (kept) page.points.push_back({number, std::move(*kept)});
+  }
+  return page;
+}
+
+Result<std::optional<JobId>> MemoryStore::find_submission(std::uint32_t uid, std::string_view key,
+                                                          Time now) {
+  const auto found = submissions_.find({uid, std::string(key)});
+  if (found == submissions_.end() || now - found->second.at >= kSubmissionRemembered) {
+    return std::nullopt;
+  }
+  return found->second.job;
+}
+
+void MemoryStore::store_point(const MetricPoint& point) {
+  auto& of_job = points_[point.job];
+  if (of_job.known.insert({point.generation, point.rank, point.report}).second) {
+    of_job.points.push_back(point);
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,51 @@
+// A store that keeps everything in memory, for tests and replays: what was appended survives
+// whoever used the store, not the store itself. Like a disk, it can be made to refuse writing.
+//
+//   MemoryStore store;
+//   store.refuse_writes(Error{ErrorCode::storage, "The disk is full.", "", Retry::may_help});
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "store/store.hpp"
+
+namespace paceline {
+
+class MemoryStore final : public Store {
+ public:
+  Result<State> load() override;
+  Result<void> append(const Batch& batch) override;
+  Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
+  Result<LaunchSpec> launch(JobId job) override;
+  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
+                           std::size_t limit) override;
+  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
+                                               Time now) override;
+
+  // append() and checkpoint() fail with this error until writes are accepted again.
+  void refuse_writes(Error error) { refusal_ = std::move(error); }
+  void accept_writes() { refusal_.reset(); }
+
+ private:
+  struct JobPoints {
+    std::vector<MetricPoint> points;  // number n at n-1
+    std::set<std::tuple<Generation, std::int32_t, std::uint64_t>> known;
+  };
+
+  void store_point(const MetricPoint& point);
+
+  std::vector<Entry> journal_;  // entry n at n-1
+  StateParts checkpoint_;
+  std::map<JobId, LaunchSpec> launches_;
+  std::map<JobId, JobPoints> points_;
+  std::map<std::pair<std::uint32_t, std::string>, SubmissionKey> submissions_;
+  std::optional<Error> refusal_;
+};
+
+}  // namespace paceline
