@@ -62,11 +62,12 @@ struct Gang {
   std::int32_t attempt = 0;
   std::vector<Worker> workers;     // by rank
   Time formed_at;                  // when its seats were leased or promised
-  std::optional<Time> started_at;  // when every worker ran
+  std::optional<Time> started_at;  // when the last worker was seen running
   std::optional<Stop> stop;
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
-  [[nodiscard]] bool all_running() const;
+  // No worker waits for its start any more.
+  [[nodiscard]] bool all_started() const;
   [[nodiscard]] bool all_ended() const;
   // The first ending in time (ties by rank) that was not clean; nullptr if there is none.
   [[nodiscard]] const Ending* first_failure() const;

@@ -37,8 +37,8 @@ struct Job {
   bool held = false;
 
   // At most one gang holds running workers (current) and at most one waits for its seats (forming).
-  std::shared_ptr<const Gang> current;
-  std::shared_ptr<const Gang> forming;
+  std::optional<Gang> current;
+  std::optional<Gang> forming;
   Generation last_generation;
   std::int32_t attempt = 0;
 
@@ -57,7 +57,8 @@ struct Job {
   Duration waited{};      // PENDING and STARTING
   Duration ran{};         // RUNNING, RESIZING, STOPPING
   Duration paused{};
-  double slot_seconds = 0;  // leased
+  std::int32_t leased = 0;  // slots leased to it now
+  double slot_seconds = 0;  // leased so far
   Bill bill;
 
   std::optional<Progress> progress;
@@ -72,6 +73,10 @@ struct Job {
   // May its size be changed now? With what it declared and has acknowledged.
   [[nodiscard]] bool resizable() const;
   [[nodiscard]] bool should_stop() const { return target.reached_at.has_value(); }
+  // The workers it is to have: of the forming gang, else of the current one, else 0.
+  [[nodiscard]] std::int32_t planned_workers() const;
+
+  friend bool operator==(const Job&, const Job&);
 };
 
 }  // namespace paceline

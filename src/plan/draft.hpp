@@ -101,7 +101,7 @@ class Draft {
 
  private:
   void record(Change change);
-  void release(JobId job, const Placement& seats);
+  void release(JobId job);
   void take(const Placement& seats);
 
   Snapshot snapshot_;

@@ -1,0 +1,26 @@
+#include "model/gang.hpp"
+
+#include <algorithm>
+
+namespace paceline {
+
+bool Gang::all_started() const {
+  return std::none_of(workers.begin(), workers.end(),
+                      [](const Worker& w) { return w.state == WorkerState::assigned; });
+}
+
+bool Gang::all_ended() const {
+  return std::all_of(workers.begin(), workers.end(),
+                     [](const Worker& w) { return w.state == WorkerState::ended; });
+}
+
+const Ending* Gang::first_failure() const {
+  const Ending* first = nullptr;
+  for (const auto& w : workers) {
+    if (!w.ending || w.ending->clean()) continue;
+    if (!first || w.ending->at < first->at) first = &*w.ending;
+  }
+  return first;
+}
+
+}  // namespace paceline

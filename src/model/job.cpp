@@ -1,0 +1,34 @@
+#include "model/job.hpp"
+
+#include <tuple>
+
+namespace paceline {
+
+std::int32_t Job::workers() const {
+  if (current) return current->size();
+  return forming ? forming->size() : 0;
+}
+
+std::int32_t Job::planned_workers() const { return forming ? forming->size() : workers(); }
+
+bool operator==(const Job& a, const Job& b) {
+  const auto key = [](const Job& j) {
+    return std::tie(j.id, *j.spec, j.range, j.pinned, j.state, j.held, j.current, j.forming,
+                    j.last_generation, j.attempt, j.retries_used, j.quick_failures, j.resizes,
+                    j.preemptions, j.submitted_at, j.eligible_at, j.started_at, j.ended_at,
+                    j.last_resized_at, j.paused_at, j.changed_at, j.waited, j.ran, j.paused, j.leased,
+                    j.slot_seconds, j.bill, j.progress, j.checkpoint, j.target, j.ending);
+  };
+  return key(a) == key(b);
+}
+
+bool Job::resizable() const {
+  switch (spec->elastic) {
+    case Elastic::no: return false;
+    case Elastic::restart: return true;
+    case Elastic::automatic: return checkpoint.has_value();
+  }
+  return false;
+}
+
+}  // namespace paceline

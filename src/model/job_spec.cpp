@@ -1,0 +1,121 @@
+#include "model/job_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace paceline {
+namespace {
+
+std::optional<std::int32_t> parse_count(std::string_view text) {
+  std::int32_t value = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+tl::unexpected<Error> bad_range(std::string_view text, std::string_view why) {
+  return fail(ErrorCode::invalid, fmt::format("'{}' is not a range: {}.", text, why),
+              "Write a number (4), a range (2..8) or a range with a wish (2..8@4), all at least 1.");
+}
+
+tl::unexpected<Error> invalid(std::string message, std::string hint) {
+  return fail(ErrorCode::invalid, std::move(message), std::move(hint));
+}
+
+Result<void> validate_resources(const JobSpec& spec) {
+  const auto& w = spec.workers;
+  if (w.min < 1 || w.min > w.max || !w.contains(w.want) || w.max > kWorkersMax) {
+    return invalid(fmt::format("The worker range {}..{}@{} is impossible.", w.min, w.max, w.want),
+                   fmt::format("Need 1 <= min <= want <= max <= {}.", kWorkersMax));
+  }
+  if (spec.slots_per_worker < 1 || spec.slots_per_worker > kSlotsPerWorkerMax) {
+    return invalid(fmt::format("{} slots per worker is impossible.", spec.slots_per_worker),
+                   fmt::format("Give 1 to {}.", kSlotsPerWorkerMax));
+  }
+  if (!(spec.cpus >= 0 && spec.cpus <= 1e6)) {
+    return invalid("The number of CPU cores is impossible.", "Give a positive number, such as 0.5 or 4.");
+  }
+  return {};
+}
+
+Result<void> validate_times(const JobSpec& spec) {
+  const auto positive = [](const std::optional<Duration>& d) { return !d || *d > Duration::zero(); };
+  if (!positive(spec.max_duration)) return invalid("max_duration must be positive.", "Write it as 90s, 10m, 2h or 1d.");
+  if (!positive(spec.expected_duration)) return invalid("expect must be positive.", "Write it as 2h or '60000 samples'.");
+  if (spec.expected_samples && *spec.expected_samples == 0) {
+    return invalid("expect must be positive.", "Write it as 2h or '60000 samples'.");
+  }
+  if (spec.notice.grace < Duration::zero() || spec.notice.grace > std::chrono::hours{24}) {
+    return invalid("The grace period is impossible.", "Give between 0s and 24h.");
+  }
+  if (spec.notice.signal < 1 || spec.notice.signal > 64 || spec.notice.signal == 9 || spec.notice.signal == 19) {
+    return invalid(fmt::format("Signal {} can't be a notice.", spec.notice.signal),
+                   "Choose one that a script can handle, such as TERM, USR1 or USR2.");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<WorkerRange> parse_range(std::string_view text) {
+  const auto at = text.find('@');
+  const auto bounds = text.substr(0, at);
+  const auto dots = bounds.find("..");
+  const auto min = parse_count(bounds.substr(0, dots));
+  const auto max = dots == std::string_view::npos ? min : parse_count(bounds.substr(dots + 2));
+  const auto want = at == std::string_view::npos ? min : parse_count(text.substr(at + 1));
+  if (!min || !max || !want) return bad_range(text, "it is no number or range of numbers");
+  if (*min < 1) return bad_range(text, "less than 1 is impossible");
+  if (*min > *max) return bad_range(text, "its minimum is larger than its maximum");
+  if (*max > kWorkersMax * kSlotsPerWorkerMax) return bad_range(text, "it is larger than any cluster");
+  if (*want < *min || *want > *max) return bad_range(text, "the wish lies outside");
+  return WorkerRange{*min, *max, *want};
+}
+
+std::string to_string(const WorkerRange& range) {
+  if (range.min == range.max) return fmt::format("{}", range.min);
+  if (range.want == range.min) return fmt::format("{}..{}", range.min, range.max);
+  return fmt::format("{}..{}@{}", range.min, range.max, range.want);
+}
+
+std::string_view to_string(Elastic elastic) {
+  switch (elastic) {
+    case Elastic::automatic: return "auto";
+    case Elastic::restart: return "restart";
+    case Elastic::no: return "no";
+  }
+  return "auto";
+}
+
+Result<Elastic> parse_elastic(std::string_view text) {
+  if (text == "auto") return Elastic::automatic;
+  if (text == "restart") return Elastic::restart;
+  if (text == "no") return Elastic::no;
+  return invalid(fmt::format("'{}' is no way to be elastic.", text), "Choose auto, restart or no.");
+}
+
+Result<void> validate(const JobSpec& spec) {
+  if (spec.name.empty() || spec.name.size() > kNameLengthMax) {
+    return invalid(fmt::format("A job's name has 1 to {} bytes.", kNameLengthMax), "Give another --name.");
+  }
+  for (const char c : spec.name) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      return invalid("A job's name holds no control characters.", "Give another --name.");
+    }
+  }
+  if (auto ok = validate_resources(spec); !ok) return ok;
+  if (auto ok = validate_times(spec); !ok) return ok;
+  if (spec.priority < 0 || spec.priority > 100) {
+    return invalid(fmt::format("Priority {} is out of range.", spec.priority), "Give 0 to 100.");
+  }
+  if (spec.retries < 0 || spec.retries > kRetriesMax) {
+    return invalid(fmt::format("{} retries is out of range.", spec.retries), fmt::format("Give 0 to {}.", kRetriesMax));
+  }
+  if (spec.after.size() > kAfterMax) {
+    return fail(ErrorCode::too_large, fmt::format("A job waits for at most {} others.", kAfterMax), "Chain them instead.");
+  }
+  return {};
+}
+
+}  // namespace paceline

@@ -1,0 +1,73 @@
+#include "model/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace paceline {
+namespace {
+
+bool plain(std::string_view word) {
+  constexpr std::string_view kPlain = "_-./=:,@%+";
+  return !word.empty() && std::all_of(word.begin(), word.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kPlain.find(c) != std::string_view::npos;
+  });
+}
+
+std::string quoted(std::string_view word) {
+  if (plain(word)) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
+Result<void> validate_environment(const LaunchSpec& launch) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : launch.environment) {
+    bytes += name.size() + value.size() + 2;
+    if (name.empty() || name.find('=') != std::string::npos || has_nul(name) || has_nul(value)) {
+      return fail(ErrorCode::invalid, fmt::format("'{}' can't be an environment variable.", name),
+                  "A name has no '=' and no NUL.");
+    }
+  }
+  if (bytes > kEnvironmentBytesMax) {
+    return fail(ErrorCode::too_large, "The environment is larger than 1 MiB.", "Submit with --clean-env.");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const LaunchSpec& launch) {
+  if (launch.command.empty() || launch.command.front().empty()) {
+    return fail(ErrorCode::invalid, "There is no command to run.", "Give it after '--', for example: -- python train.py");
+  }
+  std::size_t bytes = launch.setup.size();
+  for (const auto& word : launch.command) {
+    bytes += word.size() + 1;
+    if (has_nul(word)) return fail(ErrorCode::invalid, "A command holds no NUL.", "Check the arguments.");
+  }
+  if (bytes > kCommandBytesMax) {
+    return fail(ErrorCode::too_large, "The command is larger than 1 MiB.", "Put it into a script file.");
+  }
+  if (launch.directory.empty() || launch.directory.front() != '/' || has_nul(launch.directory)) {
+    return fail(ErrorCode::invalid, fmt::format("The directory '{}' is not absolute.", launch.directory),
+                "Give the full path with --workdir.");
+  }
+  return validate_environment(launch);
+}
+
+std::string command_line(const LaunchSpec& launch) {
+  if (launch.shell && !launch.command.empty()) return launch.command.back();
+  std::string line;
+  for (const auto& word : launch.command) {
+    if (!line.empty()) line += ' ';
+    line += quoted(word);
+  }
+  return line;
+}
+
+}  // namespace paceline

@@ -1,0 +1,58 @@
+#include "model/state.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace paceline {
+
+QueueKey queue_key(const Job& job) { return {-job.spec->priority, job.submitted_at, job.id}; }
+
+const Node* State::find_node(NodeId id) const {
+  return id.value < parts_.nodes.size() ? &parts_.nodes[id.value] : nullptr;
+}
+
+const Node* State::find_node(std::string_view name) const {
+  const auto& nodes = parts_.nodes;
+  const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.spec.name == name; });
+  return it == nodes.end() ? nullptr : &*it;
+}
+
+const Job* State::find_job(JobId id) const {
+  return id.value >= 1 && id.value <= parts_.jobs.size() ? &parts_.jobs[id.value - 1] : nullptr;
+}
+
+const Job& State::job(JobId id) const {
+  const Job* found = find_job(id);
+  check(found != nullptr, "the job exists");
+  return *found;
+}
+
+JobId State::next_job_id() const { return JobId{static_cast<std::uint32_t>(parts_.jobs.size() + 1)}; }
+
+std::vector<JobId> State::dependants(JobId id) const {
+  const auto it = dependants_.find(id);
+  if (it == dependants_.end()) return {};
+  return {it->second.begin(), it->second.end()};
+}
+
+const PolicyPeriod* State::policy() const {
+  return parts_.periods.empty() ? nullptr : &parts_.periods.back();
+}
+
+const Slot& State::slot(SlotId id) const {
+  const Node* node = find_node(id.node);
+  check(node != nullptr && id.index < node->slots.size(), "the slot exists");
+  return node->slots[id.index];
+}
+
+PolicyPeriod State::active_period(Time now) const {
+  check(!parts_.periods.empty(), "a policy is set");
+  PolicyPeriod period = parts_.periods.back();
+  const double seconds = to_seconds(std::max(Duration::zero(), now - parts_.at));
+  period.slot_seconds_leased += seconds * static_cast<double>(slots_leased_);
+  period.slot_seconds_available += seconds * static_cast<double>(slots_available_);
+  return period;
+}
+
+}  // namespace paceline

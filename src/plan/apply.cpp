@@ -1,0 +1,34 @@
+#include "plan/apply.hpp"
+
+#include "base/check.hpp"
+#include "plan/fold.hpp"
+
+namespace paceline {
+
+std::vector<JobId> apply(State& state, const Entry& entry) {
+  check(entry.seq == state.seq() + 1, "entries are folded in order, without gaps");
+  Fold fold(state, entry.at);
+  fold.pass_time();
+  std::visit([&](const auto& body) { fold.on(body); }, entry.body);
+  fold.finish(entry.seq);
+  return {fold.touched().begin(), fold.touched().end()};
+}
+
+State::State(StateParts parts) : parts_(std::move(parts)) { Fold(*this, parts_.at).build_indexes(); }
+
+void Fold::pass_time() {
+  if (at_ < parts_.at) at_ = parts_.at;
+  if (!parts_.periods.empty()) parts_.periods.back() = state_.active_period(at_);
+  parts_.at = at_;
+}
+
+void Fold::finish(std::uint64_t seq) {
+  parts_.seq = seq;
+  for (const JobId id : touched_) reindex(state_.job(id));
+}
+
+void Fold::on(const Event& event) {
+  std::visit([&](const auto& e) { on(e); }, event);
+}
+
+}  // namespace paceline

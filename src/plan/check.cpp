@@ -1,0 +1,175 @@
+#include "plan/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace paceline {
+namespace {
+
+class PlanCheck {
+ public:
+  PlanCheck(const Snapshot& snapshot, const Plan& plan) : snapshot_(snapshot), plan_(plan) {}
+
+  std::vector<std::string> run() {
+    for (const Change& change : plan_.changes) check_change(change);
+    for (const Change& change : plan_.changes) check_beneficiary(change);
+    return std::move(found_);
+  }
+
+ private:
+  template <class... Args>
+  void wrong(fmt::format_string<Args...> text, Args&&... args) {
+    found_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  void check_change(const Change& change) {
+    const Job* job = snapshot_.state.find_job(change.job);
+    if (!job) return wrong("job {} does not exist", change.job.value);
+    if (!changed_.insert(change.job).second) wrong("job {} is changed twice", change.job.value);
+    if (change.reason.code == ReasonCode::none) wrong("the change of job {} has no reason", change.job.value);
+    check_state_of(*job, change);
+    if (change.kind == ChangeKind::stop) {
+      if (job->current) free_seats(*job);
+      return;
+    }
+    check_size(*job, change);
+    if (change.kind != ChangeKind::start && job->current) free_seats(*job);
+    for (const Seat& seat : change.placement) check_seat(*job, seat);
+  }
+
+  void check_state_of(const Job& job, const Change& change) {
+    const bool waits = job.state == JobState::pending && !job.held && job.eligible_at <= snapshot_.now;
+    const bool stops = change.kind == ChangeKind::stop;
+    if (change.kind == ChangeKind::start && !waits) wrong("job {} is started but does not wait", job.id.value);
+    if (change.kind == ChangeKind::start || job.state == JobState::running) return;
+    const bool may_stop = stops && job.current && !job.forming && job.state == JobState::starting;
+    if (!may_stop) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));
+  }
+
+  void check_size(const Job& job, const Change& change) {
+    const auto n = static_cast<std::int32_t>(change.placement.size());
+    if (!job.range.contains(n)) {
+      wrong("job {} gets {} workers, outside {}..{}", job.id.value, n, job.range.min, job.range.max);
+    }
+    if (change.generation <= job.last_generation) wrong("generation {} of job {} was used", change.generation.value, job.id.value);
+  }
+
+  void check_seat(const Job& job, const Seat& seat) {
+    if (static_cast<std::int32_t>(seat.slots.size()) != job.spec->slots_per_worker) {
+      wrong("a worker of job {} gets {} slots instead of {}", job.id.value, seat.slots.size(), job.spec->slots_per_worker);
+    }
+    const Node* node = snapshot_.state.find_node(seat.node);
+    if (!node || !node->up) return wrong("job {} is placed on a node that is not up", job.id.value);
+    for (const auto index : seat.slots) check_slot(job, *node, index);
+  }
+
+  void check_slot(const Job& job, const Node& node, std::uint32_t index) {
+    const SlotId id{node.id, index};
+    if (index >= node.spec.slots.size() || !node.spec.slots[index].usable) {
+      return wrong("job {} gets slot {}/{}, which can't be used", job.id.value, node.spec.name, index);
+    }
+    if (!taken_.insert(id).second) wrong("slot {}/{} is given twice", node.spec.name, index);
+    const Slot& slot = node.slots[index];
+    if (slot.promise) wrong("slot {}/{} is promised already", node.spec.name, index);
+    if (slot.lease && !freed_.contains(id)) wrong("slot {}/{} is leased", node.spec.name, index);
+  }
+
+  void free_seats(const Job& job) {
+    for (const auto& worker : job.current->workers) {
+      if (worker.state == WorkerState::ended) continue;
+      for (const auto index : worker.seat.slots) freed_.insert({worker.seat.node, index});
+    }
+  }
+
+  // Nobody makes room for a job that doesn't get it.
+  void check_beneficiary(const Change& change) {
+    if (!change.beneficiary) {
+      if (change.kind == ChangeKind::stop) wrong("job {} is stopped for nobody", change.job.value);
+      return;
+    }
+    const bool served = std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& c) {
+      return c.job == *change.beneficiary && c.kind != ChangeKind::stop;
+    });
+    if (!served) wrong("job {} makes room for job {}, which gets nothing", change.job.value, change.beneficiary->value);
+  }
+
+  const Snapshot& snapshot_;
+  const Plan& plan_;
+  std::vector<std::string> found_;
+  std::set<JobId> changed_;
+  std::set<SlotId> freed_, taken_;
+};
+
+class StateCheck {
+ public:
+  explicit StateCheck(const State& state) : state_(state) {}
+
+  std::vector<std::string> run() {
+    for (const Job& job : state_.jobs()) check_job(job);
+    for (const Node& node : state_.nodes()) check_node(node);
+    if (leased_ != state_.slots_leased()) found_.push_back(fmt::format("{} slots are leased, counted {}", leased_, state_.slots_leased()));
+    return std::move(found_);
+  }
+
+ private:
+  void expect(bool holds, const Job& job, std::string_view what) {
+    if (!holds) found_.push_back(fmt::format("job {} ({}): {}", job.id.value, to_string(job.state), what));
+  }
+
+  void check_job(const Job& job) {
+    const bool over = is_over(job.state);
+    expect(!over || (!job.current && !job.forming && job.leased == 0), job, "is over and holds something");
+    expect(!over || job.ended_at.has_value(), job, "is over without an end");
+    expect(job.state != JobState::pending || (!job.current && !job.forming), job, "waits and holds a gang");
+    expect(job.state != JobState::starting || job.current || job.forming, job, "starts without a gang");
+    expect(job.state != JobState::running || (job.current && !job.current->stop), job, "runs without a gang or with a stop");
+    expect(job.state != JobState::stopping || (job.current && job.current->stop), job, "stops without a stop");
+    expect(job.state != JobState::resizing || job.forming || job.current, job, "resizes without a gang");
+    expect(state_.queue().contains(queue_key(job)) == !over, job, "is in the wrong index");
+    if (job.forming) expect(job.forming->generation == job.last_generation, job, "forms an old generation");
+  }
+
+  void check_node(const Node& node) {
+    for (std::uint32_t i = 0; i < node.slots.size(); ++i) check_slot(node, i);
+  }
+
+  void check_slot(const Node& node, std::uint32_t index) {
+    const Slot& slot = node.slots[index];
+    const auto complain = [&](std::string_view what) {
+      found_.push_back(fmt::format("slot {}/{}: {}", node.spec.name, index, what));
+    };
+    if (slot.lease) ++leased_;
+    if (slot.lease && !holds(slot.lease->worker, node.id, index)) complain("is leased to a worker that has no seat there");
+    if (slot.promise && !holds(*slot.promise, node.id, index)) complain("is promised to a worker that has no seat there");
+    if (slot.promise && !(slot.lease && slot.lease->ending)) complain("is promised without an ending lease");
+    if (state_.free_slots().is_free({node.id, index}) && (slot.lease || slot.promise || !node.up)) complain("counts as free");
+  }
+
+  bool holds(const WorkerKey& key, NodeId node, std::uint32_t index) const {
+    const Job* job = state_.find_job(key.job);
+    if (!job) return false;
+    for (const auto* gang : {&job->current, &job->forming}) {
+      if (!*gang || (*gang)->generation != key.generation) continue;
+      const auto& seat = (*gang)->workers.at(static_cast<std::size_t>(key.rank)).seat;
+      return seat.node == node && std::find(seat.slots.begin(), seat.slots.end(), index) != seat.slots.end();
+    }
+    return false;
+  }
+
+  const State& state_;
+  std::vector<std::string> found_;
+  std::int64_t leased_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan) {
+  return PlanCheck(snapshot, plan).run();
+}
+
+std::vector<std::string> check_state(const State& state) { return StateCheck(state).run(); }
+
+}  // namespace paceline

@@ -1,0 +1,166 @@
+#include "plan/draft.hpp"
+
+#include "base/check.hpp"
+
+namespace paceline {
+namespace {
+
+Placement seats_of(const Job& job) {
+  Placement seats;
+  for (const auto& worker : job.current->workers) {
+    if (worker.state != WorkerState::ended) seats.push_back(worker.seat);
+  }
+  return seats;
+}
+
+}  // namespace
+
+Draft::Draft(const Snapshot& snapshot, const Placer& placer, Judge judge)
+    : snapshot_(snapshot), placer_(placer), judge_(std::move(judge)), free_(snapshot.state.free_slots()) {
+  check(!free_.what_if(), "one draft at a time");
+  free_.mark();
+}
+
+Draft::~Draft() {
+  free_.rewind(0);
+  free_.end_what_if();
+}
+
+const FreeSlots& Draft::free() const { return free_; }
+
+bool Draft::changed(JobId job) const { return changed_.contains(job); }
+
+std::int32_t Draft::workers(JobId job) const {
+  const auto it = changed_.find(job);
+  if (it == changed_.end()) return snapshot_.state.job(job).planned_workers();
+  return static_cast<std::int32_t>(changes_[it->second].placement.size());
+}
+
+std::optional<Placement> Draft::fit(JobId id, std::int32_t workers) const {
+  const Job& job = snapshot_.state.job(id);
+  const auto need = static_cast<std::uint64_t>(job.slots(workers));
+  if (need > free_.total()) return std::nullopt;
+  return placer_.fit(*this, job, workers);
+}
+
+std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
+  const Job& job = snapshot_.state.job(id);
+  check(job.current.has_value() && !changed(id), "the job has seats that the draft left alone");
+  const auto mark = free_.mark();
+  const Placement seats = seats_of(job);
+  for (const Seat& seat : seats) {
+    for (const auto index : seat.slots) free_.set_free({seat.node, index}, true);
+  }
+  auto found = placer_.refit(*this, job, seats, workers);
+  free_.rewind(mark);
+  return found;
+}
+
+void Draft::release(JobId id) {
+  for (const Seat& seat : seats_of(snapshot_.state.job(id))) {
+    const Node* node = snapshot_.state.find_node(seat.node);
+    for (const auto index : seat.slots) {
+      if (node->up && node->spec.slots[index].usable) free_.set_free({seat.node, index}, true);
+    }
+  }
+}
+
+void Draft::take(const Placement& seats) {
+  for (const Seat& seat : seats) {
+    for (const auto index : seat.slots) {
+      check(free_.is_free({seat.node, index}), "a draft takes only free slots");
+      free_.set_free({seat.node, index}, false);
+    }
+  }
+}
+
+void Draft::record(Change change) {
+  check(!changed(change.job), "a draft changes a job once");
+  const Job& job = snapshot_.state.job(change.job);
+  const bool stops = change.kind == ChangeKind::stop;
+  change.generation = stops ? job.current->generation : Generation{job.last_generation.value + 1};
+  if (!open_) ++trade_;
+  change.trade = trade_;
+  changed_.emplace(change.job, changes_.size());
+  changes_.push_back(std::move(change));
+}
+
+void Draft::start(JobId job, Placement seats, Reason reason) {
+  take(seats);
+  record({ChangeKind::start, job, {}, std::move(seats), std::move(reason), 0, {}});
+}
+
+void Draft::resize(JobId id, Placement seats, Reason reason, std::optional<JobId> beneficiary) {
+  const Job& job = snapshot_.state.job(id);
+  const bool moves = static_cast<std::int32_t>(seats.size()) == job.current->size();
+  release(id);
+  take(seats);
+  record({moves ? ChangeKind::move : ChangeKind::resize, id, {}, std::move(seats), std::move(reason), 0, beneficiary});
+}
+
+void Draft::stop(JobId id, Reason reason, JobId beneficiary) {
+  release(id);
+  record({ChangeKind::stop, id, {}, {}, std::move(reason), 0, beneficiary});
+}
+
+void Draft::hold(JobId job, Reason reason) {
+  if (explaining_) holds_.insert_or_assign(job, std::move(reason));
+}
+
+void Draft::begin_trade() {
+  check(!open_, "one trade is open at a time");
+  open_ = true;
+  ++trade_;
+  trade_first_ = changes_.size();
+  trade_mark_ = free_.mark();
+}
+
+void Draft::drop_trade() {
+  check(open_, "a trade is open");
+  while (changes_.size() > trade_first_) {
+    changed_.erase(changes_.back().job);
+    changes_.pop_back();
+  }
+  free_.rewind(trade_mark_);
+  open_ = false;
+}
+
+bool Draft::end_trade(Owed owed) {
+  check(open_, "a trade is open");
+  const std::span<const Change> changes(changes_.data() + trade_first_, changes_.size() - trade_first_);
+  const Verdict verdict = judge_ && !changes.empty() ? judge_(snapshot_, changes, owed) : Verdict{};
+  if (verdict.kept) {
+    open_ = false;
+    return true;
+  }
+  for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
+  drop_trade();
+  return false;
+}
+
+std::string Draft::memo(std::string_view key) const {
+  const std::string name(key);
+  if (const auto it = memo_.find(name); it != memo_.end()) return it->second;
+  const auto& known = snapshot_.state.memo();
+  const auto it = known.find(name);
+  return it == known.end() ? std::string() : it->second;
+}
+
+void Draft::remember(std::string key, std::string value) {
+  if (memo(key) != value) memo_.insert_or_assign(std::move(key), std::move(value));
+}
+
+void Draft::revisit(Time at) {
+  if (!revisit_at_ || at < *revisit_at_) revisit_at_ = at;
+}
+
+Plan Draft::plan() const {
+  check(!open_, "no trade is open");
+  Plan plan;
+  plan.round = snapshot_.state.round() + 1;
+  plan.changes = changes_;
+  plan.memo = memo_;
+  return plan;
+}
+
+}  // namespace paceline

@@ -1,0 +1,82 @@
+// The parts of apply(): one Fold per entry. Private to plan/; everybody else calls apply().
+#pragma once
+
+#include <set>
+
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+
+namespace paceline {
+
+class Fold {
+ public:
+  Fold(State& state, Time at) : state_(state), parts_(state.parts_), at_(at) {}
+
+  void pass_time();                // sums of the active period up to `at`
+  void finish(std::uint64_t seq);  // the entry is folded
+  void on(const Event& event);
+  void on(const Plan& plan);
+  void build_indexes();            // from parts alone
+  [[nodiscard]] const std::set<JobId>& touched() const { return touched_; }
+
+ private:
+  // ---- events (fold_events.cpp) ----
+  void on(const NodeUp& e);
+  void on(const NodeDown& e);
+  void on(const JobSubmitted& e);
+  void on(const JobRequested& e);
+  void on(const RangeSet& e);
+  void on(const PolicySet& e);
+  void on(const WorkerStarted& e);
+  void on(const WorkerEnded& e);
+  void on(const CheckpointAcknowledged& e);
+  void on(const Progressed& e);
+  void on(const TimeLimitReached& e);
+  void cancel(Job& job);
+  void pause(Job& job);
+  void resume(Job& job);
+  Worker* find_worker(Job& job, const WorkerKey& key);
+
+  // ---- changes (fold_changes.cpp) ----
+  void start(Job& job, const Change& change);
+  void resize(Job& job, const Change& change);
+  void preempt(Job& job, const Change& change);
+  void form(Job& job, const Change& change);
+
+  // ---- lifecycle (fold_jobs.cpp) ----
+  Job& touch(JobId id);  // settles its sums; every change of a job begins here
+  void settle(Job& job);
+  void enter(Job& job, JobState state);
+  void stop_gang(Job& job, Stop stop);
+  void gang_over(Job& job);
+  void go_on(Job& job);               // the forming gang takes over, or the job waits again
+  void fail_or_retry(Job& job, const Ending& first);
+  void requeue(Job& job, Duration backoff);
+  void end(Job& job, JobState state, Ending ending);
+  void release_dependants(const Job& job);
+  void bill_lost_work(Job& job);
+  [[nodiscard]] bool counts_as_quick(const Job& job) const;
+
+  // ---- slots and indexes (fold_slots.cpp) ----
+  void occupy(Job& job, const Gang& gang);
+  void drop_forming(Job& job);
+  void empty(const WorkerKey& worker, const Seat& seat);  // the worker is gone
+  void mark_ending(const Job& job, const Gang& gang);
+  void try_switch(Job& job);
+  [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
+  void lease(SlotId id, const WorkerKey& worker);
+  void unlease(SlotId id);
+  void update_free(SlotId id);
+  void count_node(const Node& node, int sign);
+  [[nodiscard]] Slot& slot(SlotId id);
+  void reindex(const Job& job);
+  void unindex(const Job& job);
+  [[nodiscard]] bool dependencies_met(const Job& job) const;
+
+  State& state_;
+  StateParts& parts_;
+  Time at_;
+  std::set<JobId> touched_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,59 @@
+#include "base/check.hpp"
+#include "plan/fold.hpp"
+
+namespace paceline {
+
+void Fold::on(const Plan& plan) {
+  parts_.round = plan.round;
+  for (const auto& [key, value] : plan.memo) {
+    if (value.empty()) parts_.memo.erase(key);
+    else parts_.memo[key] = value;
+  }
+  for (const Change& change : plan.changes) {
+    Job& job = touch(change.job);
+    switch (change.kind) {
+      case ChangeKind::start: start(job, change); break;
+      case ChangeKind::resize:
+      case ChangeKind::move: resize(job, change); break;
+      case ChangeKind::stop: preempt(job, change); break;
+    }
+  }
+}
+
+void Fold::form(Job& job, const Change& change) {
+  check(!job.forming, "at most one generation forms");
+  check(change.generation > job.last_generation, "generations are never reused");
+  job.last_generation = change.generation;
+  Gang gang;
+  gang.generation = change.generation;
+  gang.attempt = job.attempt + 1;
+  gang.formed_at = at_;
+  for (const Seat& seat : change.placement) gang.workers.push_back(Worker{seat, {}, 0, {}});
+  job.forming = std::move(gang);
+  occupy(job, *job.forming);
+}
+
+void Fold::start(Job& job, const Change& change) {
+  check(job.state == JobState::pending && !job.current, "only a waiting job is started");
+  enter(job, JobState::starting);
+  form(job, change);
+  try_switch(job);
+}
+
+void Fold::resize(Job& job, const Change& change) {
+  check(job.state == JobState::running && job.current, "only a running job is resized");
+  enter(job, JobState::resizing);
+  ++job.resizes;
+  job.last_resized_at = at_;
+  stop_gang(job, {Cause::resized, at_, job.spec->notice.grace, change.beneficiary});
+  form(job, change);
+}
+
+void Fold::preempt(Job& job, const Change& change) {
+  check(job.current.has_value() && !job.forming, "only a job with a gang is preempted");
+  ++job.preemptions;
+  stop_gang(job, {Cause::preempted, at_, job.spec->notice.grace, change.beneficiary});
+  enter(job, JobState::stopping);
+}
+
+}  // namespace paceline

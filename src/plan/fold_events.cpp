@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "plan/apply.hpp"
+#include "plan/fold.hpp"
+
+namespace paceline {
+
+void Fold::on(const NodeUp& e) {
+  check(e.node.value <= parts_.nodes.size(), "nodes are numbered in the order they join");
+  if (e.node.value == parts_.nodes.size()) parts_.nodes.push_back(Node{e.node, {}, false, {}});
+  Node& node = parts_.nodes[e.node.value];
+  count_node(node, -1);
+  node.spec = e.spec;
+  node.up = true;
+  node.slots.resize(std::max(node.slots.size(), e.spec.slots.size()));
+  count_node(node, +1);
+  state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()));
+  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+}
+
+void Fold::on(const NodeDown& e) {
+  check(e.node.value < parts_.nodes.size(), "the node exists");
+  Node& node = parts_.nodes[e.node.value];
+  count_node(node, -1);
+  node.up = false;
+  count_node(node, +1);
+  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+}
+
+void Fold::on(const JobSubmitted& e) {
+  check(e.job == state_.next_job_id(), "job ids are given in order");
+  Job job;
+  job.id = e.job;
+  job.spec = std::make_shared<const JobSpec>(e.spec);
+  job.range = e.spec.workers;
+  job.held = e.spec.hold;
+  job.submitted_at = job.eligible_at = job.changed_at = at_;
+  parts_.jobs.push_back(std::move(job));
+  Job& added = touch(e.job);
+  for (const JobId before : e.spec.after) {
+    const Job* other = state_.find_job(before);
+    if (other && !is_over(other->state)) state_.dependants_[before].insert(e.job);
+  }
+  const bool hopeless = std::any_of(e.spec.after.begin(), e.spec.after.end(), [&](JobId id) {
+    const Job* other = state_.find_job(id);
+    return !other || (is_over(other->state) && other->state != JobState::completed);
+  });
+  if (hopeless) {
+    end(added, JobState::cancelled,
+        {Cause::dependency_failed, {}, 0, "a job it waits for did not complete", at_});
+  }
+}
+
+void Fold::on(const JobRequested& e) {
+  Job& job = touch(e.job);
+  if (is_over(job.state)) return;
+  switch (e.request) {
+    case Request::cancel: return cancel(job);
+    case Request::pause: return pause(job);
+    case Request::resume: return resume(job);
+  }
+}
+
+void Fold::cancel(Job& job) {
+  drop_forming(job);
+  if (!job.current) return end(job, JobState::cancelled, {Cause::cancelled, {}, 0, "cancelled by its owner", at_});
+  stop_gang(job, {Cause::cancelled, at_, job.spec->notice.grace, {}});
+  enter(job, JobState::stopping);
+}
+
+void Fold::pause(Job& job) {
+  if (job.state == JobState::pending) job.held = true;
+  if (job.state != JobState::running) return;
+  enter(job, JobState::paused);
+  job.paused_at = at_;
+}
+
+void Fold::resume(Job& job) {
+  job.held = false;
+  if (job.state != JobState::paused) return;
+  enter(job, JobState::running);
+  job.paused_at.reset();
+}
+
+void Fold::on(const RangeSet& e) {
+  Job& job = touch(e.job);
+  if (is_over(job.state)) return;
+  job.range = e.range;
+  job.pinned = true;
+}
+
+void Fold::on(const PolicySet& e) {
+  parts_.periods.push_back(PolicyPeriod{e.name, e.parameters, at_, 0, 0});
+  if (parts_.periods.size() > kPeriodsMax) parts_.periods.erase(parts_.periods.begin());
+  parts_.memo.clear();
+}
+
+Worker* Fold::find_worker(Job& job, const WorkerKey& key) {
+  if (!job.current || job.current->generation != key.generation) return nullptr;
+  auto& workers = job.current->workers;
+  const auto rank = static_cast<std::size_t>(key.rank);
+  return key.rank >= 0 && rank < workers.size() ? &workers[rank] : nullptr;
+}
+
+void Fold::on(const WorkerStarted& e) {
+  if (!state_.find_job(e.worker.job)) return;
+  Job& job = touch(e.worker.job);
+  Worker* worker = find_worker(job, e.worker);
+  if (!worker || worker->state != WorkerState::assigned) return;
+  worker->state = WorkerState::running;
+  worker->pid = e.pid;
+  if (!job.current->all_started() || job.current->started_at) return;
+  job.current->started_at = at_;
+  if (!job.started_at) job.started_at = at_;
+  const bool comes_up = job.state == JobState::starting || job.state == JobState::resizing;
+  if (comes_up && !job.current->stop) enter(job, JobState::running);
+}
+
+void Fold::on(const WorkerEnded& e) {
+  if (!state_.find_job(e.worker.job)) return;
+  Job& job = touch(e.worker.job);
+  Worker* worker = find_worker(job, e.worker);
+  if (!worker || worker->state == WorkerState::ended) return;
+  worker->state = WorkerState::ended;
+  worker->ending = e.ending;
+  empty(e.worker, worker->seat);
+  if (job.current->all_ended()) return gang_over(job);
+  if (e.ending.clean() || job.current->stop) return;
+  drop_forming(job);
+  const Cause cause = e.ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
+  const Duration grace = e.ending.asks_requeue() ? job.spec->notice.grace : kGangFailureGrace;
+  stop_gang(job, {cause, at_, std::min(grace, job.spec->notice.grace), {}});
+  enter(job, JobState::stopping);
+}
+
+void Fold::on(const CheckpointAcknowledged& e) {
+  const Job* known = state_.find_job(e.job);
+  if (!known || is_over(known->state)) return;
+  Job& job = touch(e.job);
+  job.checkpoint = e.checkpoint;
+  job.quick_failures = 0;
+}
+
+void Fold::on(const Progressed& e) {
+  const Job* known = state_.find_job(e.job);
+  if (!known || is_over(known->state)) return;
+  Job& job = touch(e.job);
+  if (!job.progress) job.progress.emplace();
+  merge(*job.progress, e.report);
+  if (!job.spec->target) return;
+  const Target& target = *job.spec->target;
+  const auto metric = e.report.metrics.find(target.metric);
+  if (metric == e.report.metrics.end()) return;
+  auto& status = job.target;
+  if (!status.delivered_at && meets(target, target.deliver, metric->second)) status.delivered_at = at_;
+  if (!status.reached_at && meets(target, target.final, metric->second)) status.reached_at = at_;
+}
+
+void Fold::on(const TimeLimitReached& e) {
+  Job& job = touch(e.job);
+  if (is_over(job.state) || !job.current) return;
+  drop_forming(job);
+  stop_gang(job, {Cause::timed_out, at_, job.spec->notice.grace, {}});
+  enter(job, JobState::stopping);
+}
+
+}  // namespace paceline

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "plan/apply.hpp"
+#include "plan/fold.hpp"
+
+namespace paceline {
+namespace {
+
+// How much an owner's or the clock's word weighs against another reason to stop: the heavier one stands.
+int weight(Cause cause) {
+  switch (cause) {
+    case Cause::cancelled: return 3;
+    case Cause::timed_out: return 2;
+    case Cause::gang_failed:
+    case Cause::requeue_asked: return 1;
+    default: return 0;
+  }
+}
+
+Duration backoff(std::int32_t times) {
+  const auto doublings = std::clamp(times - 1, 0, 20);
+  return std::min(kBackoffFirst * (std::int64_t{1} << doublings), kBackoffMax);
+}
+
+bool fatal(const Ending& e) {
+  return e.cause == Cause::out_of_memory || e.cause == Cause::launch_failed || e.cause == Cause::setup_failed;
+}
+
+const Ending* find_ending(const Gang& gang, bool (*matches)(const Ending&)) {
+  for (const auto& w : gang.workers) {
+    if (w.ending && matches(*w.ending)) return &*w.ending;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Job& Fold::touch(JobId id) {
+  check(id.value >= 1 && id.value <= parts_.jobs.size(), "the job exists");
+  Job& job = parts_.jobs[id.value - 1];
+  touched_.insert(id);
+  settle(job);
+  return job;
+}
+
+void Fold::settle(Job& job) {
+  const Duration passed = std::max(Duration::zero(), at_ - job.changed_at);
+  const double slot_seconds = to_seconds(passed) * job.leased;
+  job.changed_at = std::max(job.changed_at, at_);
+  if (is_over(job.state)) return;
+  job.slot_seconds += slot_seconds;
+  switch (job.state) {
+    case JobState::pending:
+    case JobState::starting: job.waited += passed; break;
+    case JobState::paused: job.paused += passed; break;
+    default: job.ran += passed; break;
+  }
+  if (job.state == JobState::resizing) job.bill.resize += slot_seconds;
+  const bool leaves_for_another =
+      job.state == JobState::stopping && job.current && job.current->stop->cause == Cause::preempted;
+  if (leaves_for_another) job.bill.preemption += slot_seconds;
+}
+
+void Fold::enter(Job& job, JobState state) {
+  if (job.state == state) return;
+  check(may_follow(job.state, state), fmt::format("{} may not follow {}", to_string(state), to_string(job.state)));
+  job.state = state;
+}
+
+void Fold::stop_gang(Job& job, Stop stop) {
+  auto& known = job.current->stop;
+  if (known && weight(known->cause) >= weight(stop.cause)) return;
+  known = std::move(stop);
+  mark_ending(job, *job.current);
+}
+
+void Fold::bill_lost_work(Job& job) {
+  const Gang& gang = *job.current;
+  if (!gang.started_at || !gang.stop) return;
+  const Time durable =
+      job.checkpoint ? std::max(*gang.started_at, job.checkpoint->acknowledged_at) : *gang.started_at;
+  const double seconds = std::max(0.0, to_seconds(gang.stop->at - durable));
+  const double lost = seconds * job.slots(gang.size());
+  switch (gang.stop->cause) {
+    case Cause::resized: job.bill.resize += lost; break;
+    case Cause::preempted: job.bill.preemption += lost; break;
+    default: job.bill.failure += lost; break;
+  }
+}
+
+// The cause decides the ending, not the exit code alone.
+void Fold::gang_over(Job& job) {
+  const Gang& gang = *job.current;
+  const Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
+  const Ending* first = gang.first_failure();
+  if (stop == Cause::cancelled) return end(job, JobState::cancelled, {stop, {}, 0, "cancelled by its owner", at_});
+  if (stop == Cause::timed_out) return end(job, JobState::timeout, {stop, {}, 0, "over max_duration", at_});
+  if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e));
+  const bool made_room = stop == Cause::preempted || stop == Cause::resized;
+  const bool saved = job.checkpoint && made_room && job.checkpoint->acknowledged_at >= gang.stop->at;
+  if (!first && (!saved || job.should_stop())) {
+    return end(job, JobState::completed, Ending(*gang.workers.front().ending));
+  }
+  if (made_room) return go_on(job);
+  const Ending decisive = *first;
+  if (find_ending(gang, [](const Ending& e) { return e.asks_requeue(); })) {
+    job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
+    if (job.quick_failures >= kQuickFailuresMax) {
+      return end(job, JobState::failed,
+                 {Cause::crash_loop, decisive.exit_code, 0,
+                  fmt::format("asked to be requeued {} times in a row without progress", job.quick_failures), at_});
+    }
+    return requeue(job, job.quick_failures > 0 ? backoff(job.quick_failures) : Duration::zero());
+  }
+  if (decisive.cause == Cause::node_lost) {
+    bill_lost_work(job);
+    return requeue(job, Duration::zero());
+  }
+  fail_or_retry(job, decisive);
+}
+
+bool Fold::counts_as_quick(const Job& job) const {
+  const Gang& gang = *job.current;
+  const bool progressed = job.checkpoint && job.checkpoint->acknowledged_at >= gang.formed_at;
+  return !progressed && at_ - gang.formed_at < kQuickFailure;
+}
+
+void Fold::go_on(Job& job) {
+  bill_lost_work(job);
+  job.current.reset();
+  if (job.forming) return try_switch(job);
+  enter(job, JobState::pending);
+  job.eligible_at = at_;
+}
+
+void Fold::fail_or_retry(Job& job, const Ending& first) {
+  bill_lost_work(job);
+  if (job.retries_used >= job.spec->retries) return end(job, JobState::failed, first);
+  job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
+  if (job.quick_failures >= kQuickFailuresMax) {
+    return end(job, JobState::failed,
+               {Cause::crash_loop, first.exit_code, first.signal,
+                fmt::format("failed {} times in a row within {} s of its start, without progress",
+                            job.quick_failures, static_cast<int>(to_seconds(kQuickFailure))),
+                at_});
+  }
+  ++job.retries_used;
+  requeue(job, backoff(job.retries_used));
+}
+
+void Fold::requeue(Job& job, Duration delay) {
+  drop_forming(job);
+  job.current.reset();
+  job.paused_at.reset();
+  job.eligible_at = at_ + delay;
+  enter(job, JobState::pending);
+}
+
+void Fold::end(Job& job, JobState state, Ending ending) {
+  drop_forming(job);
+  enter(job, state);
+  job.current.reset();
+  job.paused_at.reset();
+  job.ended_at = at_;
+  job.ending = std::move(ending);
+  release_dependants(job);
+}
+
+void Fold::release_dependants(const Job& job) {
+  const auto it = state_.dependants_.find(job.id);
+  if (it == state_.dependants_.end()) return;
+  const std::set<JobId> waiting = std::move(it->second);
+  state_.dependants_.erase(it);
+  for (const JobId id : waiting) {
+    Job& dependant = touch(id);
+    if (job.state == JobState::completed || is_over(dependant.state)) continue;
+    end(dependant, JobState::cancelled,
+        {Cause::dependency_failed, {}, 0, fmt::format("job {} did not complete", job.id.value), at_});
+  }
+}
+
+}  // namespace paceline

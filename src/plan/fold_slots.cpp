@@ -1,0 +1,165 @@
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "plan/fold.hpp"
+
+namespace paceline {
+namespace {
+
+template <class Visit>
+void for_each_slot(const Job& job, const Gang& gang, Visit visit) {
+  for (std::size_t r = 0; r < gang.workers.size(); ++r) {
+    const WorkerKey key{job.id, gang.generation, static_cast<std::int32_t>(r)};
+    const Worker& worker = gang.workers[r];
+    for (const auto index : worker.seat.slots) visit(key, worker, SlotId{worker.seat.node, index});
+  }
+}
+
+bool usable(const Node& node, std::uint32_t index) {
+  return node.up && index < node.spec.slots.size() && node.spec.slots[index].usable;
+}
+
+}  // namespace
+
+Slot& Fold::slot(SlotId id) {
+  check(id.node.value < parts_.nodes.size(), "the node of a seat exists");
+  auto& node = parts_.nodes[id.node.value];
+  check(id.index < node.slots.size(), "the slot of a seat exists");
+  return node.slots[id.index];
+}
+
+void Fold::update_free(SlotId id) {
+  const Node& node = parts_.nodes[id.node.value];
+  const Slot& s = node.slots[id.index];
+  state_.free_.set_free(id, usable(node, id.index) && !s.lease && !s.promise);
+}
+
+void Fold::lease(SlotId id, const WorkerKey& worker) {
+  Job& job = touch(worker.job);
+  slot(id).lease = Lease{worker, false};
+  ++job.leased;
+  ++state_.slots_leased_;
+  update_free(id);
+}
+
+void Fold::unlease(SlotId id) {
+  Slot& s = slot(id);
+  Job& job = touch(s.lease->worker.job);
+  --job.leased;
+  --state_.slots_leased_;
+  s.lease.reset();
+  update_free(id);
+}
+
+void Fold::occupy(Job& job, const Gang& gang) {
+  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+    Slot& s = slot(id);
+    check(!s.promise, "a slot is promised once");
+    if (!s.lease) return lease(id, key);
+    check(s.lease->ending, "only a slot whose lease is ending is promised");
+    s.promise = key;
+  });
+}
+
+void Fold::empty(const WorkerKey& worker, const Seat& seat) {
+  for (const auto index : seat.slots) {
+    const SlotId id{seat.node, index};
+    if (const auto& l = slot(id).lease; !l || l->worker != worker) continue;
+    unlease(id);
+    Slot& s = slot(id);
+    if (!s.promise) continue;
+    const WorkerKey next = *std::exchange(s.promise, std::nullopt);
+    lease(id, next);
+    try_switch(touch(next.job));
+  }
+}
+
+void Fold::drop_forming(Job& job) {
+  if (!job.forming) return;
+  const Gang gang = *std::exchange(job.forming, std::nullopt);
+  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+    Slot& s = slot(id);
+    if (s.promise == key) s.promise.reset();
+    if (s.lease && s.lease->worker == key) unlease(id);
+    update_free(id);
+  });
+}
+
+void Fold::mark_ending(const Job& job, const Gang& gang) {
+  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker& worker, SlotId id) {
+    Slot& s = slot(id);
+    if (worker.state != WorkerState::ended && s.lease && s.lease->worker == key) s.lease->ending = true;
+  });
+}
+
+bool Fold::all_leased(const Job& job, const Gang& gang) const {
+  bool all = true;
+  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+    const Slot& s = state_.slot(id);
+    all = all && s.lease && s.lease->worker == key;
+  });
+  return all;
+}
+
+void Fold::try_switch(Job& job) {
+  if (job.current || !job.forming || !all_leased(job, *job.forming)) return;
+  job.current = std::exchange(job.forming, std::nullopt);
+  job.attempt = job.current->attempt;
+}
+
+void Fold::count_node(const Node& node, int sign) {
+  for (const auto& s : node.spec.slots) {
+    if (!s.usable) continue;
+    state_.slots_ever_ += sign;
+    if (node.up) state_.slots_available_ += sign;
+  }
+}
+
+bool Fold::dependencies_met(const Job& job) const {
+  return std::all_of(job.spec->after.begin(), job.spec->after.end(), [&](JobId id) {
+    const Job* other = state_.find_job(id);
+    return other && other->state == JobState::completed;
+  });
+}
+
+void Fold::unindex(const Job& job) {
+  const auto key = queue_key(job);
+  state_.queue_.erase(key);
+  state_.active_.erase(key);
+  state_.waiting_.erase(key);
+  state_.out_of_range_.erase(job.id);
+}
+
+void Fold::reindex(const Job& job) {
+  const auto key = queue_key(job);
+  const auto put = [&](std::set<QueueKey>& set, bool in) {
+    if (in) set.insert(key);
+    else set.erase(key);
+  };
+  const bool over = is_over(job.state);
+  put(state_.queue_, !over);
+  put(state_.active_, !over && (job.current || job.forming));
+  put(state_.waiting_, job.state == JobState::pending && !job.held && dependencies_met(job));
+  const bool settled = job.current && !job.forming && !job.current->stop;
+  if (!over && settled && !job.range.contains(job.current->size())) state_.out_of_range_.insert(job.id);
+  else state_.out_of_range_.erase(job.id);
+}
+
+void Fold::build_indexes() {
+  for (const Node& node : parts_.nodes) {
+    state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()));
+    count_node(node, +1);
+    for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
+      if (node.slots[i].lease) ++state_.slots_leased_;
+      update_free({node.id, i});
+    }
+  }
+  for (const Job& job : parts_.jobs) {
+    for (const JobId before : job.spec->after) {
+      if (!is_over(job.state)) state_.dependants_[before].insert(job.id);
+    }
+    reindex(job);
+  }
+}
+
+}  // namespace paceline
