@@ -1,14 +1,23 @@
 #include "plan/draft.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 
 namespace paceline {
 namespace {
 
-Placement seats_of(const Job& job) {
+bool usable(const State& state, const Seat& seat) {
+  const Node* node = state.find_node(seat.node);
+  return node->up && std::all_of(seat.slots.begin(), seat.slots.end(),
+                                 [&](std::uint32_t i) { return node->spec.slots[i].usable; });
+}
+
+// The seats a job would give back and could take again.
+Placement seats_of(const State& state, const Job& job) {
   Placement seats;
   for (const auto& worker : job.current->workers) {
-    if (worker.state != WorkerState::ended) seats.push_back(worker.seat);
+    if (worker.state != WorkerState::ended && usable(state, worker.seat)) seats.push_back(worker.seat);
   }
   return seats;
 }
@@ -47,7 +56,7 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
   const Job& job = snapshot_.state.job(id);
   check(job.current.has_value() && !changed(id), "the job has seats that the draft left alone");
   const auto mark = free_.mark();
-  const Placement seats = seats_of(job);
+  const Placement seats = seats_of(snapshot_.state, job);
   for (const Seat& seat : seats) {
     for (const auto index : seat.slots) free_.set_free({seat.node, index}, true);
   }
@@ -57,11 +66,8 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
 }
 
 void Draft::release(JobId id) {
-  for (const Seat& seat : seats_of(snapshot_.state.job(id))) {
-    const Node* node = snapshot_.state.find_node(seat.node);
-    for (const auto index : seat.slots) {
-      if (node->up && node->spec.slots[index].usable) free_.set_free({seat.node, index}, true);
-    }
+  for (const Seat& seat : seats_of(snapshot_.state, snapshot_.state.job(id))) {
+    for (const auto index : seat.slots) free_.set_free({seat.node, index}, true);
   }
 }
 
@@ -134,6 +140,7 @@ bool Draft::end_trade(Owed owed) {
     return true;
   }
   for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
+  if (verdict.again) revisit(*verdict.again);
   drop_trade();
   return false;
 }

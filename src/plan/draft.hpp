@@ -45,6 +45,7 @@ enum class Owed { no, yes };
 struct Verdict {
   bool kept = true;
   Reason reason;
+  std::optional<Time> again;  // when a dropped trade may be judged anew
 };
 
 // Tempering: judges the changes of one trade. Implemented in scheduler/; a draft without a judge keeps everything.
@@ -93,6 +94,7 @@ class Draft {
   // ---- the outcome ----
   // Collects the reasons of waiting jobs. Called before decide().
   void explain() { explaining_ = true; }
+  [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
   [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
   [[nodiscard]] std::optional<Time> revisit_at() const { return revisit_at_; }

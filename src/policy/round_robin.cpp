@@ -1,0 +1,51 @@
+#include "policy/round_robin.hpp"
+
+#include <charconv>
+
+#include "placement/pack.hpp"
+#include "policy/waiting.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr const char* kNext = "round-robin.next";
+
+NodeId turn(const Draft& draft) {
+  const std::string text = draft.memo(kNext);
+  std::uint32_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return NodeId{value};
+}
+
+bool larger_than_any_node(const State& state, std::uint32_t slots) {
+  for (const Node& node : state.nodes()) {
+    if (node.slots.size() >= slots) return false;
+  }
+  return true;
+}
+
+std::optional<Placement> seats_in_turn(const Snapshot& snapshot, Draft& draft, const Job& job) {
+  const auto slots = static_cast<std::uint32_t>(job.slots(job.range.want));
+  const NodeId from = turn(draft);
+  auto node = draft.free().next_from(from, slots);
+  if (!node) node = draft.free().next_from(NodeId{0}, slots);
+  if (!node) {
+    if (!larger_than_any_node(snapshot.state, slots)) return std::nullopt;
+    return draft.fit(job.id, job.range.want);
+  }
+  draft.remember(kNext, std::to_string(node->value + 1));
+  return seats_on(draft.free(), *node, job.range.want, job.spec->slots_per_worker);
+}
+
+}  // namespace
+
+void RoundRobin::decide(const Snapshot& snapshot, Draft& draft) const {
+  start_in_order(snapshot, draft, [&](const Job& job) {
+    auto seats = seats_in_turn(snapshot, draft, job);
+    if (!seats) return false;
+    draft.start(job.id, std::move(*seats), {ReasonCode::starts, {job.range.want}, {}});
+    return true;
+  });
+}
+
+}  // namespace paceline

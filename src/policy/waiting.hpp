@@ -1,0 +1,23 @@
+// What policies share when they walk the waiting jobs.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "plan/draft.hpp"
+
+namespace paceline {
+
+// The waiting jobs in arrival order that may start now. A job that backs off is passed over, told so, and looked at again when
+// its time has come.
+std::vector<const Job*> startable(const Snapshot& snapshot, Draft& draft);
+
+// "needs 4 slots, 1 free now", or that they are free in the wrong places.
+Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers);
+
+// Walks the startable jobs in arrival order with a rule that starts one or says false; the first that can't start blocks all
+// behind it.
+void start_in_order(const Snapshot& snapshot, Draft& draft, const std::function<bool(const Job&)>& start);
+
+}  // namespace paceline
