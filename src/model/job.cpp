@@ -17,7 +17,8 @@ bool operator==(const Job& a, const Job& b) {
                     j.last_generation, j.attempt, j.retries_used, j.quick_failures, j.resizes,
                     j.preemptions, j.submitted_at, j.eligible_at, j.started_at, j.ended_at,
                     j.last_resized_at, j.paused_at, j.changed_at, j.waited, j.ran, j.paused, j.leased,
-                    j.slot_seconds, j.bill, j.progress, j.checkpoint, j.target, j.ending);
+                    j.slot_seconds, j.bill, j.progress, j.checkpoint, j.target, j.ending, j.last_change,
+                    j.last_changed_at);
   };
   return key(a) == key(b);
 }

@@ -11,6 +11,7 @@
 #include "model/job_spec.hpp"
 #include "model/job_state.hpp"
 #include "model/progress.hpp"
+#include "model/reason.hpp"
 
 namespace paceline {
 
@@ -66,6 +67,8 @@ struct Job {
   TargetStatus target;
 
   std::optional<Ending> ending;  // that decided how the job ended
+  Reason last_change;            // of the newest change a plan made to it
+  Time last_changed_at;          // when; meaningless while last_change is none
 
   // Workers it holds now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;

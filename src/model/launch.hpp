@@ -1,5 +1,5 @@
-// What starts a job's workers: private to the submitter. It is stored mode 0600 beside the journal, handed to agents, shown to
-// the owner alone, and forgotten when the job is over.
+// What starts a job's workers: private to the submitter. It is stored mode 0600 beside the journal, handed to agents and shown to
+// the owner alone.
 #pragma once
 
 #include <cstdint>

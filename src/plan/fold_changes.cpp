@@ -11,6 +11,8 @@ void Fold::on(const Plan& plan) {
   }
   for (const Change& change : plan.changes) {
     Job& job = touch(change.job);
+    job.last_change = change.reason;
+    job.last_changed_at = at_;
     switch (change.kind) {
       case ChangeKind::start: start(job, change); break;
       case ChangeKind::resize:

@@ -6,9 +6,10 @@ namespace paceline {
 
 void Fifo::decide(const Snapshot& snapshot, Draft& draft) const {
   start_in_order(snapshot, draft, [&](const Job& job) {
-    auto seats = draft.fit(job.id, job.range.want);
+    const std::int32_t workers = wanted(snapshot.state, job);
+    auto seats = draft.fit(job.id, workers);
     if (!seats) return false;
-    draft.start(job.id, std::move(*seats), {ReasonCode::starts, {job.range.want}, {}});
+    draft.start(job.id, std::move(*seats), {ReasonCode::starts, {workers}, {}});
     return true;
   });
 }

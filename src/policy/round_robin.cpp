@@ -24,26 +24,27 @@ bool larger_than_any_node(const State& state, std::uint32_t slots) {
   return true;
 }
 
-std::optional<Placement> seats_in_turn(const Snapshot& snapshot, Draft& draft, const Job& job) {
-  const auto slots = static_cast<std::uint32_t>(job.slots(job.range.want));
+std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const Job& job, std::int32_t workers) {
+  const auto slots = static_cast<std::uint32_t>(job.slots(workers));
   const NodeId from = turn(draft);
   auto node = draft.free().next_from(from, slots);
   if (!node) node = draft.free().next_from(NodeId{0}, slots);
   if (!node) {
-    if (!larger_than_any_node(snapshot.state, slots)) return std::nullopt;
-    return draft.fit(job.id, job.range.want);
+    if (!larger_than_any_node(state, slots)) return std::nullopt;
+    return draft.fit(job.id, workers);
   }
   draft.remember(kNext, std::to_string(node->value + 1));
-  return seats_on(draft.free(), *node, job.range.want, job.spec->slots_per_worker);
+  return seats_on(draft.free(), *node, workers, job.spec->slots_per_worker);
 }
 
 }  // namespace
 
 void RoundRobin::decide(const Snapshot& snapshot, Draft& draft) const {
   start_in_order(snapshot, draft, [&](const Job& job) {
-    auto seats = seats_in_turn(snapshot, draft, job);
+    const std::int32_t workers = wanted(snapshot.state, job);
+    auto seats = seats_in_turn(snapshot.state, draft, job, workers);
     if (!seats) return false;
-    draft.start(job.id, std::move(*seats), {ReasonCode::starts, {job.range.want}, {}});
+    draft.start(job.id, std::move(*seats), {ReasonCode::starts, {workers}, {}});
     return true;
   });
 }

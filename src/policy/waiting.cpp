@@ -16,6 +16,11 @@ std::vector<const Job*> startable(const Snapshot& snapshot, Draft& draft) {
   return jobs;
 }
 
+std::int32_t wanted(const State& state, const Job& job) {
+  const auto most = static_cast<std::int32_t>(state.slots_ever() / job.spec->slots_per_worker);
+  return std::max(job.range.min, std::min(job.range.want, most));
+}
+
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
   const std::int64_t need = job.slots(workers);
   const auto free = static_cast<std::int64_t>(draft.free().total());
@@ -27,12 +32,12 @@ void start_in_order(const Snapshot& snapshot, Draft& draft, const std::function<
   for (const Job* job : startable(snapshot, draft)) {
     if (head) {
       draft.hold(job->id, {ReasonCode::waits_behind,
-                           {head->id.value, head->slots(head->range.want), static_cast<std::int64_t>(draft.free().total())},
+                           {head->id.value, head->slots(wanted(snapshot.state, *head)), static_cast<std::int64_t>(draft.free().total())},
                            {}});
       continue;
     }
     if (start(*job)) continue;
-    draft.hold(job->id, lacks_slots(draft, *job, job->range.want));
+    draft.hold(job->id, lacks_slots(draft, *job, wanted(snapshot.state, *job)));
     if (!draft.explaining()) return;
     head = job;
   }

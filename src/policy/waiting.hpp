@@ -13,6 +13,9 @@ namespace paceline {
 // its time has come.
 std::vector<const Job*> startable(const Snapshot& snapshot, Draft& draft);
 
+// The workers a rigid policy gives the job: what it wants, or as many as the cluster could ever hold.
+std::int32_t wanted(const State& state, const Job& job);
+
 // "needs 4 slots, 1 free now", or that they are free in the wrong places.
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers);
 

@@ -1,0 +1,23 @@
+// What a command is allowed to do in the present state, as the event it becomes or the sentence that refuses it. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "model/event.hpp"
+#include "model/launch.hpp"
+#include "model/state.hpp"
+
+namespace paceline {
+
+// `next`: the id the job would get. Errors: invalid, not_found (a job named by `after`), too_large, unavailable (no node yet).
+Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next, Time now);
+
+// Errors: not_found, conflict.
+Result<void> admit(const State& state, JobId job, Request request);
+
+// Errors: not_found, conflict, invalid.
+Result<void> admit(const State& state, JobId job, const WorkerRange& range);
+
+Result<const Job*> find_job(const State& state, JobId job);
+
+}  // namespace paceline

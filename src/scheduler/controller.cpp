@@ -1,0 +1,383 @@
+#include "scheduler/controller.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/check.hpp"
+#include "placement/pack.hpp"
+#include "plan/apply.hpp"
+#include "plan/check.hpp"
+#include "scheduler/commands.hpp"
+#include "scheduler/decide.hpp"
+#include "scheduler/explain.hpp"
+#include "scheduler/temper.hpp"
+#include "scheduler/timers.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr Duration kStorageRetry = std::chrono::seconds{1};
+
+struct SubmitCommand {
+  Submission submission;
+  Done<JobId> done;
+};
+struct EventCommand {
+  Event event;
+  Done<void> done;
+};
+using Command = std::variant<SubmitCommand, EventCommand>;
+
+// A batch on its way to the store, and whom to tell once it is there.
+struct Pending {
+  Batch batch;
+  std::vector<std::function<void(const Result<void>&)>> tell;
+  bool decides = false;  // something a policy may answer to
+};
+
+bool concerns_policy(const Event& event) { return !std::holds_alternative<Progressed>(event); }
+
+}  // namespace
+
+struct Controller::Impl {
+  Impl(Store& s, Engine& e, Clock& c, const PolicyRegistry& r, Options o)
+      : store(s), engine(e), clock(c), registry(r), options(std::move(o)) {
+    if (options.temper) judge = make_temper({});
+  }
+
+  // ---- one step ----
+  Result<void> step() {
+    const Time now = clock.now();
+    if (retry_at && now < *retry_at) return {};
+    retry_at.reset();
+    Pending pending;
+    observe(pending, now);
+    take_commands(pending, now);
+    take_time_limits(pending, now);
+    if (auto ok = commit(pending); !ok) return refuse(pending, now, ok.error());
+    if (round_due(now)) {
+      if (auto ok = round(now); !ok) retry_at = now + kStorageRetry;
+    }
+    act();
+    return checkpoint_if_due(now);
+  }
+
+  void observe(Pending& pending, Time now) {
+    auto fresh = engine.observe();
+    std::move(fresh.events.begin(), fresh.events.end(), std::back_inserter(observed.events));
+    std::move(fresh.points.begin(), fresh.points.end(), std::back_inserter(observed.points));
+    std::map<JobId, Progressed> reports;
+    for (const Event& event : observed.events) {
+      const auto* report = std::get_if<Progressed>(&event);
+      if (!report) {
+        add(pending, event, now);
+        continue;
+      }
+      const auto [it, fresh_job] = reports.try_emplace(report->job, *report);
+      if (fresh_job) continue;
+      merge(it->second.report, report->report);
+      it->second.generation = std::max(it->second.generation, report->generation);
+    }
+    for (auto& [job, report] : reports) add(pending, std::move(report), now);
+    pending.batch.points = observed.points;
+  }
+
+  void add(Pending& pending, Event event, Time now) {
+    pending.decides = pending.decides || concerns_policy(event);
+    const std::uint64_t seq = state.seq() + pending.batch.entries.size() + 1;
+    pending.batch.entries.push_back({seq, now, std::move(event)});
+  }
+
+  void take_commands(Pending& pending, Time now) {
+    std::map<std::pair<std::uint32_t, std::string>, JobId> keys;
+    std::uint32_t submitted = 0;
+    for (auto& command : std::exchange(commands, {})) {
+      if (auto* submit = std::get_if<SubmitCommand>(&command)) {
+        take_submission(pending, *submit, keys, submitted, now);
+      } else {
+        auto& other = std::get<EventCommand>(command);
+        add(pending, std::move(other.event), now);
+        pending.tell.push_back([done = std::move(other.done)](const Result<void>& r) { done(r); });
+      }
+    }
+  }
+
+  void take_submission(Pending& pending, SubmitCommand& command,
+                       std::map<std::pair<std::uint32_t, std::string>, JobId>& keys, std::uint32_t& submitted,
+                       Time now) {
+    auto& [submission, done] = command;
+    const JobId id{state.next_job_id().value + submitted};
+    if (!submission.key.empty()) {
+      const auto key = std::pair{submission.spec.uid, submission.key};
+      auto known = store.find_submission(key.first, key.second, now);
+      if (!known) return done(fail(known.error()));
+      if (const auto it = keys.find(key); it != keys.end()) *known = it->second;
+      if (*known) return done(**known);
+      keys.emplace(key, id);
+    }
+    if (auto ok = admit(state, submission.spec, submission.launch, id, now); !ok) {
+      if (!submission.key.empty()) keys.erase({submission.spec.uid, submission.key});
+      return done(fail(ok.error()));
+    }
+    ++submitted;
+    pending.batch.launches.emplace_back(id, std::move(submission.launch));
+    if (!submission.key.empty()) pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
+    add(pending, JobSubmitted{id, std::move(submission.spec)}, now);
+    pending.tell.push_back([done = std::move(done), id](const Result<void>& r) {
+      if (r) done(id);
+      else done(fail(r.error()));
+    });
+  }
+
+  void take_time_limits(Pending& pending, Time now) {
+    for (const JobId id : limits.take_due(state, now)) add(pending, TimeLimitReached{id}, now);
+  }
+
+  Result<void> commit(Pending& pending) {
+    if (pending.batch.entries.empty() && pending.batch.points.empty()) {
+      engine.committed();
+      return {};
+    }
+    if (auto ok = store.append(pending.batch); !ok) return ok;
+    observed = {};
+    fold(pending.batch.entries);
+    engine.committed();
+    dirty = dirty || pending.decides;
+    for (const auto& tell : pending.tell) tell({});
+    return {};
+  }
+
+  Result<void> refuse(Pending& pending, Time now, const Error& error) {
+    spdlog::error("{} {}", error.message, error.hint);
+    for (const auto& tell : pending.tell) tell(fail(error));
+    retry_at = now + kStorageRetry;
+    act();
+    return fail(error);
+  }
+
+  void fold(const std::vector<Entry>& entries) {
+    std::set<JobId> now_touched;
+    for (const Entry& entry : entries) {
+      for (const JobId id : apply(state, entry)) now_touched.insert(id);
+      if (std::holds_alternative<Event>(entry.body) && std::holds_alternative<PolicySet>(std::get<Event>(entry.body))) {
+        load_policy();
+      }
+    }
+    for (const JobId id : now_touched) limits.watch(state.job(id));
+    const std::vector<JobId> list(now_touched.begin(), now_touched.end());
+    touched.insert(list.begin(), list.end());
+    unsaved.insert(list.begin(), list.end());
+    unsaved_entries += entries.size();
+    if (listener) listener(entries, list);
+  }
+
+  // ---- the round ----
+  bool round_due(Time now) {
+    if (revisit_at && *revisit_at <= now) dirty = true;
+    return dirty && policy && (!last_round || now - *last_round >= options.coalesce);
+  }
+
+  Result<void> round(Time now) {
+    last_round = now;
+    revisit_at.reset();
+    Plan plan = decide_plan(now);
+    dirty = false;
+    if (plan.changes.empty() && plan.memo.empty()) return {};
+    Batch batch;
+    batch.entries.push_back({state.seq() + 1, now, std::move(plan)});
+    if (auto ok = store.append(batch); !ok) {
+      spdlog::error("{} {}", ok.error().message, ok.error().hint);
+      dirty = true;
+      return ok;
+    }
+    fold(batch.entries);
+    return {};
+  }
+
+  Plan decide_plan(Time now) {
+    const Snapshot snapshot{state, now};
+    Draft draft(snapshot, placer, judge);
+    decide(snapshot, *policy, draft);
+    revisit_at = draft.revisit_at();
+    Plan plan = draft.plan();
+    plan.policy = state.policy()->name;
+    plan.build = options.build;
+    const auto wrong = violations(snapshot, plan);
+    if (wrong.empty()) return plan;
+    for (const auto& sentence : wrong) spdlog::error("the plan of {} is refused: {}", plan.policy, sentence);
+    return {};
+  }
+
+  void act() {
+    if (touched.empty()) return;
+    const auto jobs = std::exchange(touched, {});
+    const std::vector<JobId> list(jobs.begin(), jobs.end());
+    engine.act(state, list);
+  }
+
+  // ---- keeping ----
+  Result<void> checkpoint_if_due(Time now) {
+    const bool many = unsaved_entries >= options.checkpoint_entries;
+    const bool late = unsaved_entries > 0 && now - last_checkpoint >= options.checkpoint_every;
+    return many || late ? checkpoint() : Result<void>{};
+  }
+
+  Result<void> checkpoint() {
+    const std::vector<JobId> jobs(unsaved.begin(), unsaved.end());
+    last_checkpoint = clock.now();
+    if (auto ok = store.checkpoint(state, jobs); !ok) {
+      spdlog::warn("{} {}", ok.error().message, ok.error().hint);
+      return ok;
+    }
+    unsaved.clear();
+    unsaved_entries = 0;
+    return {};
+  }
+
+  void load_policy() {
+    auto made = registry.make(state.policy()->name, state.policy()->parameters);
+    check(made.has_value(), "a journalled policy was validated");
+    policy = std::move(*made);
+    dirty = true;
+  }
+
+  Result<void> recover() {
+    auto loaded = store.load();
+    if (!loaded) return fail(loaded.error());
+    state = std::move(*loaded);
+    last_checkpoint = clock.now();
+    if (auto ok = ensure_policy(); !ok) return ok;
+    for (const auto& key : state.queue()) {
+      touched.insert(key.job);
+      limits.watch(state.job(key.job));
+    }
+    dirty = true;
+    act();
+    return {};
+  }
+
+  // A new store gets the default policy; a policy that this build doesn't know gives way to it.
+  Result<void> ensure_policy() {
+    if (const auto* active = state.policy()) {
+      if (registry.make(active->name, active->parameters)) {
+        load_policy();
+        return {};
+      }
+      spdlog::warn("The policy {} is not known to this build: {} takes its place.", active->name, options.policy);
+    }
+    if (auto known = registry.make(options.policy, {}); !known) return fail(known.error());
+    Pending pending;
+    add(pending, PolicySet{options.policy, {}}, clock.now());
+    return commit(pending);
+  }
+
+  Explanation& explain() {
+    const auto second = std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
+    const std::pair key{state.seq(), second};
+    if (!explanation || explained != key) {
+      explanation.emplace(Snapshot{state, clock.now()}, policy.get(), placer, judge);
+      explained = key;
+    }
+    return *explanation;
+  }
+
+  Store& store;
+  Engine& engine;
+  Clock& clock;
+  const PolicyRegistry& registry;
+  Options options;
+  PackPlacer placer;
+  Judge judge;
+  State state;
+  std::unique_ptr<Policy> policy;
+  TimeLimits limits;
+
+  std::vector<Command> commands;
+  Observed observed;  // told by the engine, not durable yet
+  std::set<JobId> touched;  // to act on
+  std::set<JobId> unsaved;  // since the last checkpoint
+  std::uint64_t unsaved_entries = 0;
+  Time last_checkpoint;
+  bool dirty = false;  // a round is wanted
+  std::optional<Time> last_round, revisit_at, retry_at;
+  std::function<void()> wake;
+  std::function<void(std::span<const Entry>, std::span<const JobId>)> listener;
+
+  std::optional<Explanation> explanation;
+  std::pair<std::uint64_t, std::int64_t> explained;
+};
+
+Controller::Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies, Options options)
+    : impl_(std::make_unique<Impl>(store, engine, clock, policies, std::move(options))) {}
+
+Controller::~Controller() = default;
+
+Result<void> Controller::recover() { return impl_->recover(); }
+
+void Controller::submit(Submission submission, Done<JobId> done) {
+  impl_->commands.push_back(SubmitCommand{std::move(submission), std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::request(JobId job, Request request, std::uint32_t uid, Done<void> done) {
+  if (auto ok = admit(impl_->state, job, request); !ok) return done(ok);
+  impl_->commands.push_back(EventCommand{JobRequested{job, request, uid}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
+  if (auto ok = admit(impl_->state, job, range); !ok) return done(ok);
+  impl_->commands.push_back(EventCommand{RangeSet{job, range}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::set_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done) {
+  if (auto made = impl_->registry.make(name, parameters); !made) return done(fail(made.error()));
+  impl_->commands.push_back(EventCommand{PolicySet{std::move(name), std::move(parameters)}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+const State& Controller::state() const { return impl_->state; }
+Time Controller::now() const { return impl_->clock.now(); }
+Store& Controller::store() const { return impl_->store; }
+const PolicyRegistry& Controller::policies() const { return impl_->registry; }
+
+Reason Controller::reason(JobId job) const {
+  return impl_->explain().reason(impl_->state.job(job));
+}
+
+std::vector<std::string> Controller::why(JobId job) const {
+  return impl_->explain().lines(impl_->state.job(job));
+}
+
+Result<void> Controller::step() { return impl_->step(); }
+
+std::optional<Time> Controller::next_due() const {
+  std::optional<Time> due = impl_->limits.next();
+  const auto sooner = [&](std::optional<Time> at) {
+    if (at && (!due || *at < *due)) due = at;
+  };
+  sooner(impl_->revisit_at);
+  if (impl_->dirty && impl_->last_round) sooner(*impl_->last_round + impl_->options.coalesce);
+  if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
+  if (impl_->retry_at) due = impl_->retry_at;
+  return due;
+}
+
+void Controller::on_wake(std::function<void()> wake) {
+  impl_->wake = wake;
+  impl_->engine.on_news(std::move(wake));
+}
+
+void Controller::on_commit(std::function<void(std::span<const Entry>, std::span<const JobId>)> listener) {
+  impl_->listener = std::move(listener);
+}
+
+Result<void> Controller::checkpoint() { return impl_->checkpoint(); }
+
+}  // namespace paceline

@@ -1,0 +1,32 @@
+#include "scheduler/decide.hpp"
+
+#include <algorithm>
+
+namespace paceline {
+namespace {
+
+void honour_range(const Job& job, Draft& draft) {
+  const std::int32_t now = job.current->size();
+  const std::int32_t wanted = std::clamp(now, job.range.min, job.range.max);
+  if (job.state != JobState::running) return;
+  if (!job.resizable()) return draft.hold(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
+  auto seats = draft.refit(job.id, wanted);
+  if (!seats) {
+    const auto more = static_cast<std::int64_t>(job.slots(wanted - now));
+    return draft.hold(job.id, {ReasonCode::waits_for_slots, {more, static_cast<std::int64_t>(draft.free().total())}, {}});
+  }
+  draft.resize(job.id, std::move(*seats), {ReasonCode::owner_resized, {now, wanted}, {}});
+}
+
+}  // namespace
+
+void honour_ranges(const Snapshot& snapshot, Draft& draft) {
+  for (const JobId id : snapshot.state.out_of_range()) honour_range(snapshot.state.job(id), draft);
+}
+
+void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft) {
+  honour_ranges(snapshot, draft);
+  policy.decide(snapshot, draft);
+}
+
+}  // namespace paceline

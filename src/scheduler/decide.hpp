@@ -1,0 +1,14 @@
+// One decision, pure: owners' resizes first, then the active policy. The live round, `why` and shadow runs call this.
+#pragma once
+
+#include "plan/draft.hpp"
+#include "policy/policy.hpp"
+
+namespace paceline {
+
+// Brings running jobs into the range their owner gave; a job that can't be resized yet is told why it waits.
+void honour_ranges(const Snapshot& snapshot, Draft& draft);
+
+void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft);
+
+}  // namespace paceline
