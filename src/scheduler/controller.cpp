@@ -155,6 +155,7 @@ struct Controller::Impl {
   Result<void> refuse(Pending& pending, Time now, const Error& error) {
     spdlog::error("{} {}", error.message, error.hint);
     for (const auto& tell : pending.tell) tell(fail(error));
+    for (const auto& key : state.active()) limits.watch(state.job(key.job));
     retry_at = now + kStorageRetry;
     act();
     return fail(error);
