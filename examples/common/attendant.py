@@ -1,0 +1,84 @@
+"""The thread beside the training: takes the stop signal, asks whether to stop, ends a worker that is stuck.
+
+It exists because a signal handler in Python runs only between two bytecodes of the main thread, which may
+sit in a rendezvous or an all-reduce for as long as a peer lets it.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+from common.should_stop import ask_should_stop
+
+EXIT_FAILED = 1
+EXIT_REQUEUE = 75  # EX_TEMPFAIL of sysexits.h: start me again
+TICK_S = 0.5
+ASK_EVERY_S = 1.0
+
+
+class Attendant(threading.Thread):
+    """REQUIRES: made before any other thread, so that all threads leave the signals to this one.
+
+    `notice` is None, or the signal that asked this worker to stop. `should_stop` turns true when the
+    worker socket says so. Both are read by the training loop.
+    """
+
+    def __init__(self):
+        super().__init__(name="attendant", daemon=True)
+        self.notice = None
+        self.should_stop = False
+        self.training = False
+        self._socket = None
+        self._asked_at = 0.0
+        self._idle_s = 0.0
+        self._patience_s = None
+        self._signals = {signal.SIGTERM}
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else: ignored by our parent
+            self._signals.add(signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._signals)
+
+    def watch(self, patience_s):
+        """From now on the process fails when `patience_s` pass without a call of alive()."""
+        self._idle_s = 0.0
+        self._patience_s = patience_s
+
+    def alive(self):
+        """The main thread has got on."""
+        self._idle_s = 0.0
+
+    def ask(self, socket_path):
+        """From now on asks the worker socket once a second whether to stop."""
+        self._socket = socket_path
+
+    def run(self):
+        before = time.monotonic()
+        while True:
+            received = signal.sigtimedwait(self._signals, TICK_S)
+            if received is not None:
+                self._take_notice(received.si_signo)
+            now = time.monotonic()
+            # A worker that was frozen for an hour has not been stuck for an hour.
+            self._idle_s += min(now - before, 2 * TICK_S)
+            before = now
+            self._check_patience()
+            self._ask_if_due(now)
+
+    def _take_notice(self, number):
+        if not self.training:
+            os._exit(EXIT_REQUEUE)
+        if self.notice == signal.SIGINT == number:
+            os._exit(128 + number)
+        self.notice = number
+
+    def _check_patience(self):
+        if self._patience_s is not None and self._idle_s > self._patience_s:
+            print(f"No progress for {self._patience_s:g} s: a peer hangs or is out of reach. Ending; "
+                  "start the job again to go on from its last checkpoint.", file=sys.stderr, flush=True)
+            os._exit(EXIT_REQUEUE if self.notice else EXIT_FAILED)
+
+    def _ask_if_due(self, now):
+        if self._socket and not self.should_stop and now - self._asked_at >= ASK_EVERY_S:
+            self._asked_at = now
+            self.should_stop = ask_should_stop(self._socket)

@@ -1,0 +1,26 @@
+"""Asks the worker socket whether this training is done."""
+
+import json
+import socket
+
+TIMEOUT_S = 1.0
+MAX_REPLY_BYTES = 65536
+
+
+def ask_should_stop(path):
+    """GET /v1/should_stop over the unix socket `path`; any trouble counts as "go on"."""
+    import http.client  # only workers with a socket pay for it
+
+    connection = http.client.HTTPConnection("localhost", timeout=TIMEOUT_S)
+    try:
+        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.sock.settimeout(TIMEOUT_S)
+        connection.sock.connect(path)
+        connection.request("GET", "/v1/should_stop", headers={"Connection": "close"})
+        reply = connection.getresponse()
+        body = json.loads(reply.read(MAX_REPLY_BYTES))
+        return reply.status == 200 and body.get("should_stop") is True
+    except (OSError, ValueError, AttributeError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
