@@ -66,7 +66,12 @@ function(paceline_core folders)
     paceline_glob(here ${folder})
     list(APPEND sources ${here_sources})
   endforeach()
-  paceline_library(paceline_core SOURCES ${sources} LINK fmt::fmt tl::expected)
+  set(pages ${CMAKE_CURRENT_BINARY_DIR}/policy_pages.cpp)
+  paceline_glob(policy policy)
+  add_custom_command(OUTPUT ${pages} DEPENDS ${policy_headers} ${CMAKE_SOURCE_DIR}/cmake/policy_pages.cmake
+    COMMAND ${CMAKE_COMMAND} -D OUT=${pages} -D FOLDER=${CMAKE_CURRENT_SOURCE_DIR}/policy
+      -P ${CMAKE_SOURCE_DIR}/cmake/policy_pages.cmake)
+  paceline_library(paceline_core SOURCES ${sources} ${pages} LINK fmt::fmt tl::expected)
   foreach(folder IN LISTS folders)
     add_library(paceline_${folder} ALIAS paceline_core)
     paceline_glob(here ${folder})

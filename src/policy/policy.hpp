@@ -25,7 +25,7 @@ class Policy {
 struct PolicyInfo {
   std::string_view name;
   std::string_view summary;  // one sentence
-  std::string_view text;     // objective, assumptions, cost, source, needs: what `policy show` prints
+  std::string_view text;     // the head of its header (pages.hpp): what `policy show` prints
   bool elastic = false;      // changes sizes of running jobs by itself
   Parameters defaults;       // every parameter it takes
   Result<std::unique_ptr<Policy>> (*make)(const Parameters& parameters) = nullptr;  // all defaults filled in
