@@ -9,7 +9,7 @@
 
 namespace paceline {
 
-Result<Submission> read_submission(std::string_view body) {
+Result<SubmissionBody> read_submission(std::string_view body) {
   const auto json = parse_json(body);
   if (!json) return fail(json.error());
   ObjectReader reader(*json, "the body");
@@ -21,10 +21,10 @@ Result<Submission> read_submission(std::string_view body) {
   if (!launch) return fail(std::move(launch.error()));
   auto spec = spec_json == nullptr ? JobSpec{} : read_spec(*spec_json);
   if (!spec) return fail(std::move(spec.error()));
-  return Submission{std::move(*spec), std::move(*launch)};
+  return SubmissionBody{std::move(*spec), std::move(*launch)};
 }
 
-std::string submission_body(const Submission& submission) {
+std::string submission_body(const SubmissionBody& submission) {
   JsonWriter json;
   json.begin_object().key("spec");
   write_spec(json, submission.spec);

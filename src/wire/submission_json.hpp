@@ -10,16 +10,16 @@
 
 namespace paceline {
 
-struct Submission {
+struct SubmissionBody {
   JobSpec spec;  // without user and uid: those come from the socket
   LaunchSpec launch;
 
-  friend bool operator==(const Submission&, const Submission&) = default;
+  friend bool operator==(const SubmissionBody&, const SubmissionBody&) = default;
 };
 
 // Errors: invalid, too_large; each names the key and what it must be.
-Result<Submission> read_submission(std::string_view body);
+Result<SubmissionBody> read_submission(std::string_view body);
 
-std::string submission_body(const Submission& submission);
+std::string submission_body(const SubmissionBody& submission);
 
 }  // namespace paceline

@@ -1,0 +1,298 @@
+#include "api/connection.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/status.hpp>
+#include <exception>
+#include <utility>
+
+#include "api/url.hpp"
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+namespace paceline {
+namespace {
+
+using boost::system::error_code;
+
+constexpr std::size_t kSmallReadBytes = 4 << 10;
+constexpr std::size_t kLargeReadBytes = 64 << 10;
+constexpr std::size_t kDiscardBytesMax = 64 << 20;
+constexpr std::chrono::milliseconds kDiscardTime{2'000};
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+Connection::Instant now() { return std::chrono::steady_clock::now(); }
+
+std::string head_of(const HttpResponse& response, bool keep_alive) {
+  const auto reason =
+      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)));
+  auto head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
+                          response.status, std::string_view(reason.data(), reason.size()),
+                          response.content_type, response.body.size());
+  for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
+  return head += keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+}
+
+template <class Message>
+std::vector<std::pair<std::string, std::string>> headers_of(const Message& message) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const auto& field : message) {
+    headers.emplace_back(field.name_string().to_string(), field.value().to_string());
+  }
+  return headers;
+}
+
+Error internal_error() {
+  return {ErrorCode::internal, "Paceline failed to answer this request.",
+          "Look at the server's log for the cause.", Retry::useless};
+}
+
+}  // namespace
+
+Connection::Connection(Socket socket, Peer peer, std::shared_ptr<ServerContext> context)
+    : socket_(std::move(socket)), peer_(peer), context_(std::move(context)), wake_(context_->io) {
+  buffer_.reserve(kSmallReadBytes);
+}
+
+Connection::Awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
+  for (bool again = true; again && self->phase_ != Phase::closed;) {
+    again = co_await self->read_request();
+    if (!again) break;
+    self->dispatch();
+    while (self->answer_.index() == 0 && self->phase_ == Phase::handling) {
+      self->watch();
+      co_await self->sleep_until(Instant::max());
+    }
+    again = co_await self->deliver();
+  }
+  self->close();
+}
+
+Connection::Awaitable<bool> Connection::read_request() {
+  phase_ = Phase::reading;
+  expect_within(context_->options.idle_ms);
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(context_->options.header_bytes_max));
+  parser_->body_limit(context_->options.body_bytes_max);
+  error_code error;
+  co_await http::async_read_header(socket_, buffer_, *parser_,
+                                   asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return co_await reject(error);
+  if (parser_->is_done()) co_return true;
+  co_return co_await read_body();
+}
+
+Connection::Awaitable<bool> Connection::read_body() {
+  expect_within(context_->options.body_ms);
+  if (parser_->get()[http::field::expect] == "100-continue") {
+    const bool told = co_await write_all(kContinue, {});
+    if (!told) co_return false;
+  }
+  buffer_.reserve(kLargeReadBytes);
+  error_code error;
+  co_await http::async_read(socket_, buffer_, *parser_,
+                            asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return co_await reject(error);
+  co_return true;
+}
+
+// Says why a request can not be read, where that can still be said. Always false.
+Connection::Awaitable<bool> Connection::reject(error_code error) {
+  const auto& limits = context_->options;
+  keep_alive_ = false;
+  Error reason{ErrorCode::invalid, fmt::format("This is not an HTTP request: {}.", error.message()),
+               "Speak HTTP/1.1.", Retry::useless};
+  if (error == http::error::header_limit) {
+    reason = {ErrorCode::too_large,
+              fmt::format("The header of the request is over {} bytes.", limits.header_bytes_max),
+              {},
+              Retry::useless};
+  } else if (error == http::error::body_limit) {
+    reason = {ErrorCode::too_large,
+              fmt::format("The body of the request is over {} bytes.", limits.body_bytes_max),
+              {},
+              Retry::useless};
+  } else if (error.category() != make_error_code(http::error::end_of_stream).category() ||
+             error == http::error::end_of_stream || error == http::error::partial_message) {
+    co_return false;
+  }
+  const bool written = co_await write_response(error_response(reason));
+  if (!written) co_await discard_rest();
+  co_return false;
+}
+
+void Connection::dispatch() {
+  phase_ = Phase::handling;
+  deadline_ = Instant::max();
+  woken_ = false;
+  answer_ = {};
+  auto& message = parser_->get();
+  keep_alive_ = message.keep_alive() && message.version() >= 11 && !context_->stopping;
+  const auto target = message.target();
+  auto url = parse_url({target.data(), target.size()});
+  if (!url) {
+    answer(error_response(url.error()));
+    return;
+  }
+  HttpRequest request{peer_,
+                      message.method_string().to_string(),
+                      std::move(url->path),
+                      std::move(url->query),
+                      headers_of(message),
+                      std::move(message.body()),
+                      {}};
+  route(std::move(request));
+}
+
+void Connection::route(HttpRequest request) {
+  const auto& options = context_->options;
+  if (const auto admitted = options.admit ? options.admit(peer_) : Result<void>{}; !admitted) {
+    answer(error_response(admitted.error()));
+    return;
+  }
+  auto found = context_->router.find(request.method, request.path);
+  if (found.handler == nullptr) {
+    answer(std::move(found.refusal));
+    return;
+  }
+  request.ids = std::move(found.ids);
+  exchange_ = std::make_shared<LiveExchange>(shared_from_this(), asio::steady_timer(context_->io),
+                                             options.stream_bytes_max, std::move(request));
+  try {
+    (*found.handler)(exchange_);
+  } catch (const std::exception& defect) {
+    spdlog::error("a route failed: {}", defect.what());
+    exchange_->client_left();
+    answer(error_response(internal_error()));
+  }
+}
+
+void Connection::answer(Answer answer) {
+  if (phase_ != Phase::handling) return;
+  answer_ = std::move(answer);
+  wake();
+}
+
+// Writes the answer; true if another request may follow.
+Connection::Awaitable<bool> Connection::deliver() {
+  exchange_.reset();
+  Answer answer = std::exchange(answer_, {});
+  if (phase_ == Phase::closed) co_return false;
+  phase_ = Phase::writing;
+  if (auto* response = std::get_if<HttpResponse>(&answer)) {
+    co_return co_await write_response(std::move(*response));
+  }
+  if (auto* stream = std::get_if<std::shared_ptr<LiveStream>>(&answer)) {
+    co_await write_stream(std::move(*stream));
+  }
+  if (auto* there = std::get_if<Tunnel>(&answer)) co_await tunnel(std::move(*there));
+  co_return false;
+}
+
+Connection::Awaitable<bool> Connection::write_response(HttpResponse response) {
+  const std::string head = head_of(response, keep_alive_);
+  const bool written = co_await write_all(head, response.body);
+  co_return written&& keep_alive_;
+}
+
+Connection::Awaitable<bool> Connection::write_all(std::string_view head, std::string_view body) {
+  expect_within(context_->options.write_ms);
+  const std::array<asio::const_buffer, 2> pieces{asio::buffer(head.data(), head.size()),
+                                                 asio::buffer(body.data(), body.size())};
+  error_code error;
+  co_await asio::async_write(socket_, pieces, asio::redirect_error(asio::use_awaitable, error));
+  co_return !error;
+}
+
+// A client that is still sending would lose our answer to a reset connection.
+Connection::Awaitable<void> Connection::discard_rest() {
+  error_code error;
+  socket_.shutdown(Socket::shutdown_send, error);
+  expect_within(kDiscardTime);
+  std::array<char, 4096> waste;
+  for (std::size_t count = 0; !error && count < kDiscardBytesMax;) {
+    count += co_await socket_.async_read_some(asio::buffer(waste),
+                                              asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
+Connection::Awaitable<void> Connection::sleep_until(Instant at) {
+  if (!woken_ && phase_ != Phase::closed) {
+    wake_.expires_at(at);
+    error_code cancelled;
+    co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+  }
+  woken_ = false;
+}
+
+void Connection::wake() {
+  woken_ = true;
+  wake_.cancel();
+}
+
+void Connection::expect_within(std::chrono::milliseconds span) { deadline_ = now() + span; }
+
+void Connection::check_deadline(Instant at) {
+  if (at < deadline_) return;
+  if (phase_ != Phase::streaming || stream_->queue().is_cut()) {
+    close();
+    return;
+  }
+  deadline_ = at + context_->options.stall_ms;
+  stream_->cut("slow");
+}
+
+void Connection::wind_down() {
+  keep_alive_ = false;
+  if (phase_ == Phase::reading || phase_ == Phase::tunnelling) close();
+  if (phase_ == Phase::streaming) {
+    expect_within(context_->options.stall_ms);
+    stream_->cut("stopping");
+  }
+}
+
+void Connection::close() {
+  if (std::exchange(phase_, Phase::closed) == Phase::closed) return;
+  error_code ignored;
+  socket_.close(ignored);
+  if (far_end_) far_end_->close(ignored);
+  wake();
+  if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->client_left();
+  if (const auto stream = std::exchange(stream_, nullptr)) stream->client_left();
+}
+
+// A watch that is still pending from an earlier request serves this one too.
+void Connection::watch() {
+  if (std::exchange(watching_, true)) return;
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
+    self->watching_ = false;
+    if (!error) self->look();
+  });
+}
+
+// Something can be read: the next request (then it waits its turn) or the end.
+void Connection::look() {
+  if (phase_ != Phase::handling && phase_ != Phase::streaming) return;
+  char next = 0;
+  const auto count = ::recv(socket_.native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return watch();
+  if (count < 0 || (count == 0 && hung_up())) close();
+}
+
+// Both directions are closed: the client is gone, not merely done with sending.
+bool Connection::hung_up() {
+  pollfd state{socket_.native_handle(), 0, 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace paceline

@@ -1,0 +1,100 @@
+// One client of the HTTP server: reads its requests one after the other, hands each to its route
+// and writes what the route answers. Internal to http_server.
+//
+// A connection lives as long as its coroutine run(). Everything else reaches it through weak
+// pointers, so an answer that comes after the client left falls on nobody.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "api/exchange.hpp"
+#include "api/http.hpp"
+#include "api/http_server.hpp"
+#include "api/router.hpp"
+
+namespace paceline {
+
+// What all connections of a server share.
+struct ServerContext {
+  boost::asio::io_context& io;
+  Router router;
+  ServerOptions options;
+  bool stopping = false;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::local::stream_protocol::socket;
+  using Instant = std::chrono::steady_clock::time_point;
+  template <class T>
+  using Awaitable = boost::asio::awaitable<T>;
+
+  Connection(Socket socket, Peer peer, std::shared_ptr<ServerContext> context);
+
+  static Awaitable<void> run(std::shared_ptr<Connection> self);
+
+  [[nodiscard]] const Peer& peer() const { return peer_; }
+  // Ends what has been waited for too long.
+  void check_deadline(Instant now);
+  // The server stops: leave as soon as the running request is answered.
+  void wind_down();
+  void close();
+
+  // ---- for exchanges and streams ----
+  void answer(Answer answer);
+  void wake();
+
+ private:
+  enum class Phase { reading, handling, writing, streaming, tunnelling, closed };
+
+  Awaitable<bool> read_request();
+  Awaitable<bool> read_body();
+  Awaitable<bool> reject(boost::system::error_code error);
+  void dispatch();
+  void route(HttpRequest request);
+  Awaitable<bool> deliver();
+  Awaitable<bool> write_response(HttpResponse response);
+  Awaitable<void> write_stream(std::shared_ptr<LiveStream> stream);
+  Awaitable<bool> write_pieces(StreamQueue& queue);
+  Awaitable<void> tunnel(Tunnel tunnel);
+  Awaitable<bool> write_all(std::string_view head, std::string_view body);
+  Awaitable<void> discard_rest();
+
+  // Returns after wake(), or once `at` is reached.
+  Awaitable<void> sleep_until(Instant at);
+  // Notices that the client leaves while its request is being answered.
+  void watch();
+  void look();
+  void leave();
+  [[nodiscard]] bool hung_up();
+  void expect_within(std::chrono::milliseconds span);
+
+  Socket socket_;
+  Peer peer_;
+  std::shared_ptr<ServerContext> context_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  boost::asio::steady_timer wake_;
+  std::shared_ptr<Socket> far_end_;  // of a tunnel
+  std::shared_ptr<LiveExchange> exchange_;
+  std::shared_ptr<LiveStream> stream_;
+  Answer answer_;
+  Instant deadline_ = Instant::max();
+  Phase phase_ = Phase::reading;
+  bool woken_ = false;
+  bool watching_ = false;
+  bool keep_alive_ = false;
+};
+
+}  // namespace paceline

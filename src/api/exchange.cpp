@@ -1,0 +1,85 @@
+#include "api/exchange.hpp"
+
+#include <utility>
+
+#include "api/connection.hpp"
+#include "base/check.hpp"
+
+namespace paceline {
+
+void LiveStream::send(const StreamEvent& event) {
+  if (over_) return;
+  if (!queue_.push(event)) {
+    cut("slow");
+    return;
+  }
+  full_ = !queue_.has_room();
+  wake();
+}
+
+void LiveStream::end() {
+  over_ = true;
+  on_room_ = {};
+  on_gone_ = {};
+  wake();
+}
+
+void LiveStream::offer_room() {
+  if (over_ || !full_ || !queue_.has_room()) return;
+  full_ = false;
+  if (const auto ready = on_room_) ready();
+}
+
+void LiveStream::cut(std::string_view reason) {
+  queue_.cut(reason);
+  client_left();
+}
+
+void LiveStream::client_left() {
+  if (std::exchange(over_, true)) return;
+  on_room_ = {};
+  const auto gone = std::exchange(on_gone_, {});
+  wake();
+  if (gone) gone();
+}
+
+void LiveStream::wake() {
+  if (const auto connection = connection_.lock()) connection->wake();
+}
+
+std::shared_ptr<EventStream> LiveExchange::stream() {
+  auto stream = std::make_shared<LiveStream>(connection_, stream_bytes_max_);
+  if (gone_) stream->client_left();
+  settle(stream);
+  return stream;
+}
+
+void LiveExchange::tunnel(std::string protocol, std::string path) {
+  settle(Tunnel{std::move(protocol), std::move(path)});
+}
+
+void LiveExchange::after(Duration wait, std::function<void()> due) {
+  if (answered_ || gone_) return;
+  timer_.expires_after(wait);
+  timer_.async_wait(
+      [self = weak_from_this(), due = std::move(due)](boost::system::error_code error) {
+        const auto exchange = self.lock();
+        if (!error && exchange && !exchange->answered_ && !exchange->gone_) due();
+      });
+}
+
+void LiveExchange::client_left() {
+  if (answered_ || std::exchange(gone_, true)) return;
+  timer_.cancel();
+  if (const auto gone = std::exchange(on_gone_, {})) gone();
+}
+
+void LiveExchange::settle(Answer answer) {
+  check(!std::exchange(answered_, true), "an exchange is answered once");
+  timer_.cancel();
+  on_gone_ = {};
+  if (gone_) return;
+  if (const auto connection = connection_.lock()) connection->answer(std::move(answer));
+}
+
+}  // namespace paceline

@@ -1,0 +1,225 @@
+#include "api/http_server.hpp"
+
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "api/connection.hpp"
+#include "wire/error_json.hpp"
+
+namespace asio = boost::asio;
+
+namespace paceline {
+namespace {
+
+using boost::system::error_code;
+using Socket = Connection::Socket;
+using Acceptor = asio::local::stream_protocol::acceptor;
+
+constexpr std::chrono::milliseconds kAcceptPause{50};
+
+Peer peer_of(Socket& socket) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  const int asked = ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size);
+  return asked == 0 ? Peer{who.uid, who.gid, who.pid} : Peer{UINT32_MAX, UINT32_MAX, 0};
+}
+
+// Tells a client to come again later. It fits the socket's buffer, so nobody waits for it.
+void turn_away(Socket& socket) {
+  const Error busy{ErrorCode::unavailable, "The server has as many connections as it takes.",
+                   "Close some, or try again later.", Retry::may_help};
+  const auto body = error_body(busy);
+  const auto text =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
+      "Retry-After: 1\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  (void)::send(socket.native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// How often deadlines are looked at: a fraction of the shortest.
+std::chrono::milliseconds sweep_period(const ServerOptions& options) {
+  const auto shortest =
+      std::min({options.idle_ms, options.body_ms, options.write_ms, options.stall_ms});
+  return std::clamp(shortest / 8, std::chrono::milliseconds{5}, std::chrono::milliseconds{1'000});
+}
+
+}  // namespace
+
+class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
+ public:
+  Impl(asio::io_context& io, Router router, ServerOptions options)
+      : context_(std::make_shared<ServerContext>(
+            ServerContext{io, std::move(router), std::move(options)})),
+        acceptor_(io),
+        pause_(io),
+        sweep_(io),
+        patience_(io) {}
+
+  Result<void> start();
+  void stop(std::chrono::milliseconds patience_ms, std::function<void()> stopped);
+  void abandon();
+  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+
+ private:
+  static asio::awaitable<void> accept_all(std::shared_ptr<Impl> self);
+  void welcome(Socket socket);
+  [[nodiscard]] bool is_full(const Peer& peer) const;
+  void part(const std::shared_ptr<Connection>& connection);
+  void schedule_sweep();
+  void sweep();
+  void stop_listening();
+  [[nodiscard]] std::vector<std::shared_ptr<Connection>> all() const;
+  void report_stopped();
+
+  std::shared_ptr<ServerContext> context_;
+  Acceptor acceptor_;
+  asio::steady_timer pause_;
+  asio::steady_timer sweep_;
+  asio::steady_timer patience_;
+  std::map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::map<std::uint32_t, std::size_t> per_user_;
+  std::function<void()> stopped_;
+  bool sweeping_ = false;
+};
+
+Result<void> HttpServer::Impl::start() {
+  const auto listening = listen_unix(context_->options.socket, context_->options.access);
+  if (!listening) return fail(listening.error());
+  acceptor_.assign(asio::local::stream_protocol(), *listening);
+  asio::co_spawn(context_->io, accept_all(shared_from_this()), asio::detached);
+  return {};
+}
+
+asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
+  while (self->acceptor_.is_open()) {
+    Socket socket(self->context_->io);
+    error_code error;
+    co_await self->acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!error) {
+      self->welcome(std::move(socket));
+      continue;
+    }
+    if (!self->acceptor_.is_open()) break;
+    spdlog::warn("cannot accept a connection: {}", error.message());
+    self->pause_.expires_after(kAcceptPause);
+    co_await self->pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
+void HttpServer::Impl::welcome(Socket socket) {
+  const auto peer = peer_of(socket);
+  if (is_full(peer)) {
+    turn_away(socket);
+    return;
+  }
+  auto connection = std::make_shared<Connection>(std::move(socket), peer, context_);
+  connections_[connection.get()] = connection;
+  ++per_user_[peer.uid];
+  schedule_sweep();
+  asio::co_spawn(context_->io, Connection::run(connection),
+                 [self = shared_from_this(), connection](std::exception_ptr defect) {
+                   if (defect) spdlog::error("a connection failed");
+                   self->part(connection);
+                 });
+}
+
+bool HttpServer::Impl::is_full(const Peer& peer) const {
+  const auto& options = context_->options;
+  const auto mine = per_user_.find(peer.uid);
+  const bool user_full =
+      peer.uid != 0 && mine != per_user_.end() && mine->second >= options.connections_per_user_max;
+  return user_full || connections_.size() >= options.connections_max;
+}
+
+void HttpServer::Impl::part(const std::shared_ptr<Connection>& connection) {
+  connection->close();
+  const auto mine = per_user_.find(connection->peer().uid);
+  if (--mine->second == 0) per_user_.erase(mine);
+  connections_.erase(connection.get());
+  report_stopped();
+}
+
+void HttpServer::Impl::schedule_sweep() {
+  if (sweeping_ || connections_.empty()) return;
+  sweeping_ = true;
+  sweep_.expires_after(sweep_period(context_->options));
+  sweep_.async_wait([self = shared_from_this()](error_code error) {
+    self->sweeping_ = false;
+    if (!error) self->sweep();
+  });
+}
+
+void HttpServer::Impl::sweep() {
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& connection : all()) connection->check_deadline(now);
+  schedule_sweep();
+}
+
+void HttpServer::Impl::stop(std::chrono::milliseconds patience_ms, std::function<void()> stopped) {
+  stop_listening();
+  context_->stopping = true;
+  stopped_ = std::move(stopped);
+  for (const auto& connection : all()) connection->wind_down();
+  patience_.expires_after(patience_ms);
+  patience_.async_wait([self = shared_from_this()](error_code error) {
+    if (!error) self->abandon();
+  });
+  asio::post(context_->io, [self = shared_from_this()] { self->report_stopped(); });
+}
+
+void HttpServer::Impl::abandon() {
+  stop_listening();
+  context_->stopping = true;
+  for (const auto& connection : all()) connection->close();
+}
+
+void HttpServer::Impl::stop_listening() {
+  if (!acceptor_.is_open()) return;
+  error_code ignored;
+  acceptor_.close(ignored);
+  pause_.cancel();
+  ::unlink(context_->options.socket.c_str());
+}
+
+void HttpServer::Impl::report_stopped() {
+  if (!connections_.empty()) return;
+  sweep_.cancel();
+  if (!context_->stopping) return;
+  patience_.cancel();
+  if (const auto stopped = std::exchange(stopped_, {})) stopped();
+}
+
+std::vector<std::shared_ptr<Connection>> HttpServer::Impl::all() const {
+  std::vector<std::shared_ptr<Connection>> list;
+  list.reserve(connections_.size());
+  for (const auto& [key, connection] : connections_) list.push_back(connection);
+  return list;
+}
+
+HttpServer::HttpServer(asio::io_context& io, Router router, ServerOptions options)
+    : impl_(std::make_shared<Impl>(io, std::move(router), std::move(options))) {}
+
+HttpServer::~HttpServer() { impl_->abandon(); }
+
+Result<void> HttpServer::start() { return impl_->start(); }
+
+void HttpServer::stop(std::chrono::milliseconds patience_ms, std::function<void()> stopped) {
+  impl_->stop(patience_ms, std::move(stopped));
+}
+
+std::size_t HttpServer::connections() const { return impl_->connections(); }
+
+}  // namespace paceline

@@ -1,0 +1,74 @@
+// An HTTP/1.1 server on a unix-domain socket, on the thread that runs its io_context.
+//
+//   boost::asio::io_context io;
+//   HttpServer server(io, std::move(router), {.socket = dir / "paceline.sock"});
+//   if (auto started = server.start(); !started) return fail(started.error());
+//   io.run();
+//
+// Connections are kept alive and may pipeline; their requests are answered one after the other.
+// Whatever a client does (half a request, too much of one, leaving in the middle) costs it its
+// connection and nobody else anything.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "api/http.hpp"
+#include "api/router.hpp"
+#include "api/unix_socket.hpp"
+#include "base/result.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace paceline {
+
+struct ServerOptions {
+  std::filesystem::path socket = {};
+  SocketAccess access = SocketAccess::owner;
+  // Asked for every request; an error is the answer. Empty: everyone who can connect.
+  std::function<Result<void>(const Peer&)> admit = {};
+
+  std::size_t connections_max = 1024;           // over it: 503 and closed
+  std::size_t connections_per_user_max = 1024;  // root has no such bound
+  std::size_t header_bytes_max = 64 << 10;      // over it: 413
+  std::size_t body_bytes_max = 4 << 20;         // over it: 413
+  std::size_t stream_bytes_max = 1 << 20;       // waiting for one reader; over it: cut
+
+  using Milliseconds = std::chrono::milliseconds;
+  Milliseconds idle_ms{300'000};  // without a whole header
+  Milliseconds body_ms{60'000};   // for a body to arrive
+  Milliseconds write_ms{60'000};  // for a response to be taken
+  Milliseconds stall_ms{30'000};  // for a stream's reader to take anything, then it is cut
+  Milliseconds heartbeat_ms{15'000};
+};
+
+class HttpServer {
+ public:
+  // REQUIRES: `io` outlives the server and runs on one thread, which makes every call below.
+  HttpServer(boost::asio::io_context& io, Router router, ServerOptions options);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  // Closes what is open, at once.
+  ~HttpServer();
+
+  // Listens. Errors: conflict, storage, invalid.
+  Result<void> start();
+
+  // Accepts nobody more, closes idle connections, lets running requests be answered, cuts streams,
+  // removes the socket file; after `patience_ms` closes the rest. Calls `stopped` when all is
+  // closed.
+  void stop(std::chrono::milliseconds patience_ms, std::function<void()> stopped);
+
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,331 @@
+#include "api/http_server.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "api/test_server.hpp"
+
+namespace paceline {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  void start(ServerOptions options = {}) {
+    options.socket = folder_.path() / "s.sock";
+    socket_ = options.socket;
+    Router router = routes();
+    loop_.on([&] {
+      server_.emplace(loop_.io(), std::move(router), options);
+      ASSERT_TRUE(server_->start().has_value());
+    });
+  }
+  void TearDown() override {
+    loop_.on([&] {
+      kept_ = nullptr;
+      server_.reset();
+    });
+  }
+
+  Router routes() {
+    Router router;
+    router.add("GET", "/hello", [](const auto& exchange) { exchange->reply({.body = "{}"}); });
+    router.add("POST", "/echo", [](const auto& exchange) {
+      exchange->reply({.status = 201, .body = exchange->request().body});
+    });
+    router.add("GET", "/who/{name}", [](const auto& exchange) {
+      const auto& request = exchange->request();
+      exchange->reply(
+          {.body = fmt::format("{} {} {}", request.ids[0], request.query.at("q"),
+                               request.peer.uid == ::getuid() && request.peer.pid > 0)});
+    });
+    router.add("GET", "/soon", [](const auto& exchange) {
+      exchange->after(1ms, [exchange] { exchange->reply({.body = "soon"}); });
+    });
+    router.add("GET", "/kept", [this](const auto& exchange) {
+      exchange->on_gone([this] { gone_.set_value(); });
+      kept_ = exchange;
+      arrived_.set_value();
+    });
+    router.add("GET", "/broken", [](const auto&) { throw std::runtime_error("broken"); });
+    router.add("GET", "/big",
+               [](const auto& exchange) { exchange->reply({.body = std::string(8 << 20, 'x')}); });
+    return router;
+  }
+  std::size_t connections() {
+    return loop_.on([&] { return server_->connections(); });
+  }
+  // Comes true without sleeping: every question runs the loop once more.
+  void wait_for_connections(std::size_t count) {
+    while (connections() != count) std::this_thread::yield();
+  }
+
+  TempFolder folder_;
+  std::filesystem::path socket_;
+  std::promise<void> gone_, arrived_;
+  LoopThread loop_;
+  std::shared_ptr<Exchange> kept_;
+  std::optional<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, KeepsAConnectionAlive) {
+  start();
+  Client client(socket_);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(client.get("/hello").body, "{}");
+    EXPECT_EQ(client.call("POST", "/echo", "abc").body, "abc");
+  }
+  EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
+  start();
+  Client client(socket_);
+  client.send(
+      "GET /soon HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\none"
+      "GET /hello HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\ntwo");
+  EXPECT_EQ(client.reply().body, "soon");
+  EXPECT_EQ(client.reply().body, "one");
+  EXPECT_EQ(client.reply().body, "{}");
+  EXPECT_EQ(client.reply().body, "two");
+}
+
+TEST_F(HttpServerTest, TellsRoutesWhoAsksForWhat) {
+  start();
+  Client client(socket_);
+  EXPECT_EQ(client.get("/who/a%20b?q=1+2").body, "a b 1 2 true");
+  EXPECT_EQ(client.get("http://paceline/who/x?q=").body, "x  true");
+}
+
+TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
+  start();
+  Client client(socket_);
+  client.send("GET /hello HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.reply().head, HasSubstr("Connection: close"));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, AnswersAClientThatIsDoneSending) {
+  start();
+  Client client(socket_);
+  client.send("GET /soon HTTP/1.1\r\n\r\n");
+  client.finish_sending();
+  EXPECT_EQ(client.reply().body, "soon");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, SaysWhatIsNotThere) {
+  start();
+  Client client(socket_);
+  const auto missing = client.get("/nothing");
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_THAT(missing.body, StartsWith(R"({"error":{"code":"not_found")"));
+  const auto wrong = client.call("DELETE", "/hello", "");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_THAT(wrong.head, HasSubstr("Allow: GET\r\n"));
+  EXPECT_EQ(client.get("/%zz").status, 400);
+  EXPECT_EQ(client.get("/hello").status, 200) << "the connection survived all that";
+}
+
+TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
+  start();
+  Client client(socket_);
+  client.send("once upon a time\r\n\r\n");
+  const auto reply = client.reply();
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_THAT(reply.body, HasSubstr("not an HTTP request"));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpServerTest, RefusesAHeaderOverItsBound) {
+  start();
+  Client client(socket_);
+  client.send("GET /hello HTTP/1.1\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 413);
+}
+
+TEST_F(HttpServerTest, RefusesABodyOverItsBoundWhileItIsStillSent) {
+  start({.body_bytes_max = 1 << 20});
+  const std::string much((3 << 20), 'x');
+  Client announced(socket_);
+  EXPECT_EQ(announced.call("POST", "/echo", much).status, 413);
+  Client chunked(socket_);
+  chunked.send("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n300000\r\n");
+  chunked.send(much);
+  EXPECT_EQ(chunked.reply().status, 413);
+  Client fits(socket_);
+  EXPECT_EQ(fits.call("POST", "/echo", much.substr(0, 1 << 20)).body.size(), 1U << 20);
+}
+
+TEST_F(HttpServerTest, TellsAPatientClientToContinue) {
+  start();
+  Client client(socket_);
+  client.send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 100);
+  client.send("ok");
+  EXPECT_EQ(client.reply().body, "ok");
+}
+
+TEST_F(HttpServerTest, HalfARequestHarmsNobody) {
+  start();
+  Client header(socket_), body(socket_), other(socket_);
+  header.send("GET /hel");
+  body.send("POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  header.close();
+  body.close();
+  EXPECT_EQ(other.get("/hello").status, 200);
+  wait_for_connections(1);
+}
+
+TEST_F(HttpServerTest, ClosesIdleAndUnfinishedConnections) {
+  start({.idle_ms = 40ms, .body_ms = 40ms});
+  Client idle(socket_), header(socket_), body(socket_);
+  header.send("GET /hel");
+  body.send("POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  EXPECT_TRUE(idle.closed());
+  EXPECT_TRUE(header.closed());
+  EXPECT_TRUE(body.closed());
+}
+
+TEST_F(HttpServerTest, CutsAClientThatDoesNotTakeItsResponse) {
+  start({.write_ms = 40ms});
+  Client client(socket_);
+  client.send("GET /big HTTP/1.1\r\n\r\n");
+  wait_for_connections(1);
+  wait_for_connections(0);
+  EXPECT_LT(client.rest().size(), 8U << 20);
+}
+
+TEST_F(HttpServerTest, ADefectOfARouteIsAnAnswerToo) {
+  start();
+  Client client(socket_);
+  const auto reply = client.get("/broken");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_THAT(reply.body, HasSubstr("internal"));
+  EXPECT_EQ(client.get("/hello").status, 200);
+}
+
+TEST_F(HttpServerTest, NoticesThatTheClientLeavesWhileItWaits) {
+  start();
+  Client client(socket_);
+  client.send("GET /kept HTTP/1.1\r\n\r\n");
+  arrived_.get_future().get();
+  client.close();
+  gone_.get_future().get();
+  wait_for_connections(0);
+  loop_.on([&] { kept_->reply({.body = "too late"}); });
+}
+
+TEST_F(HttpServerTest, NoticesItOnALaterRequestToo) {
+  start();
+  Client client(socket_);
+  EXPECT_EQ(client.get("/soon").body, "soon");
+  EXPECT_EQ(client.get("/soon").body, "soon");
+  client.send("GET /kept HTTP/1.1\r\n\r\n");
+  arrived_.get_future().get();
+  client.close();
+  gone_.get_future().get();
+}
+
+TEST_F(HttpServerTest, TurnsAwayConnectionsOverItsBound) {
+  start({.connections_max = 2});
+  Client first(socket_), second(socket_);
+  first.get("/hello");
+  second.get("/hello");
+  Client third(socket_);
+  const auto reply = third.reply();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_THAT(reply.body, HasSubstr("unavailable"));
+  EXPECT_TRUE(third.closed());
+  first.close();
+  wait_for_connections(1);
+  Client fourth(socket_);
+  EXPECT_EQ(fourth.get("/hello").status, 200);
+}
+
+TEST_F(HttpServerTest, AdmitsOnlyWhomItIsTold) {
+  start({.admit = [](const Peer& peer) -> Result<void> {
+    return fail(ErrorCode::forbidden, fmt::format("not user {}", peer.uid));
+  }});
+  Client client(socket_);
+  const auto reply = client.get("/hello");
+  EXPECT_EQ(reply.status, 403);
+  EXPECT_THAT(reply.body, HasSubstr(fmt::format("not user {}", ::getuid())));
+}
+
+TEST_F(HttpServerTest, StopsOnceRunningRequestsAreAnswered) {
+  start();
+  Client idle(socket_), busy(socket_);
+  idle.get("/hello");
+  busy.send("GET /kept HTTP/1.1\r\n\r\n");
+  arrived_.get_future().get();
+  std::promise<void> stopped;
+  loop_.on([&] { server_->stop(10s, [&] { stopped.set_value(); }); });
+  EXPECT_TRUE(idle.closed());
+  EXPECT_FALSE(std::filesystem::exists(socket_));
+  loop_.on([&] { kept_->reply({.body = "done"}); });
+  EXPECT_EQ(busy.reply().body, "done");
+  stopped.get_future().get();
+}
+
+TEST_F(HttpServerTest, StopsAnywayWhenPatienceEnds) {
+  start();
+  Client busy(socket_);
+  busy.send("GET /kept HTTP/1.1\r\n\r\n");
+  arrived_.get_future().get();
+  std::promise<void> stopped;
+  loop_.on([&] { server_->stop(1ms, [&] { stopped.set_value(); }); });
+  stopped.get_future().get();
+  EXPECT_TRUE(busy.closed());
+}
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat there {};
+  EXPECT_EQ(::stat(path.c_str(), &there), 0);
+  return there.st_mode & 0777;
+}
+
+TEST(UnixSocket, IsPrivateOrForEveryone) {
+  const TempFolder folder;
+  const auto own = listen_unix(folder.path() / "own", SocketAccess::owner);
+  const auto all = listen_unix(folder.path() / "all", SocketAccess::everyone);
+  EXPECT_EQ(mode_of(folder.path() / "own"), 0600U);
+  EXPECT_EQ(mode_of(folder.path() / "all"), 0666U);
+  ::close(*own);
+  ::close(*all);
+}
+
+TEST(UnixSocket, WorksAtALongPath) {
+  const TempFolder folder;
+  const auto deep = folder.path() / std::string(100, 'a') / std::string(100, 'b');
+  std::filesystem::create_directories(deep);
+  const auto listening = listen_unix(deep / "paceline.sock", SocketAccess::owner);
+  ASSERT_TRUE(listening.has_value()) << listening.error().message;
+  const auto connected = connect_unix(deep / "paceline.sock");
+  ASSERT_TRUE(connected.has_value()) << connected.error().message;
+  ::close(*connected);
+  ::close(*listening);
+}
+
+TEST(UnixSocket, ReplacesAStaleSocketAndNothingElse) {
+  const TempFolder folder;
+  const auto path = folder.path() / "s";
+  ::close(*listen_unix(path, SocketAccess::owner));
+  EXPECT_EQ(connect_unix(path).error().code, ErrorCode::unavailable);
+  ::close(*listen_unix(path, SocketAccess::owner));
+  std::ofstream(folder.path() / "file") << "precious";
+  EXPECT_EQ(listen_unix(folder.path() / "file", SocketAccess::owner).error().code,
+            ErrorCode::conflict);
+  EXPECT_EQ(listen_unix(folder.path() / "no" / "s", SocketAccess::owner).error().code,
+            ErrorCode::storage);
+}
+
+}  // namespace
+}  // namespace paceline
