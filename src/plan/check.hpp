@@ -1,5 +1,5 @@
 // violations(state, plan) is empty, or the plan is refused. The live check costs O(changes); check_state() is the full one that
-// tests and the fault simulator run after every entry.
+// tests run after every entry.
 #pragma once
 
 #include <string>

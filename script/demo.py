@@ -1,0 +1,265 @@
+"""The running part of script/demo: six trainings, three policies, one killed server, one table at the end."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = "/usr/bin/python3"
+
+# name, example, worker range, target, further arguments of the script
+JOBS = [
+    ("digits-a", "digits", "1..4@2", "accuracy>=0.95", ["--seed", "1"]),
+    ("text-a", "text", "1..4@2", "accuracy>=0.40", ["--seed", "1"]),
+    ("vae-a", "vae", "1..2@1", "loss<=140", ["--seed", "1"]),
+    ("digits-b", "digits", "1..4@2", "accuracy>=0.95", ["--seed", "2"]),
+    ("text-b", "text", "1..2@1", "accuracy>=0.40", ["--seed", "2"]),
+    ("vae-b", "vae", "1..4@2", "loss<=140", ["--seed", "2"]),
+]
+
+SWITCHES = [(30, "elastic-fifo"), (110, "round-robin")]  # seconds after the start
+KILL_AT = 70
+
+
+class Failed(Exception):
+    """The demo can't go on; the message says why."""
+
+
+class Paceline:
+    """The command line of one server in a directory of its own."""
+
+    def __init__(self, binary, directory):
+        self.binary, self.directory = binary, directory
+        self.environment = {**os.environ, "PACELINE_DIR": str(directory)}
+        self.server = None
+
+    def up(self, *options):
+        log = open(self.directory / "up.log", "ab")
+        self.server = subprocess.Popen([self.binary, "up", *options], env=self.environment, stdout=log, stderr=log)
+        self.wait_ready()
+
+    def wait_ready(self):
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if self.server.poll() is not None:
+                raise Failed("the server did not start:\n" + (self.directory / "up.log").read_text())
+            if self.call("nodes", check=False).returncode == 0:
+                return
+            time.sleep(0.05)
+        raise Failed("the server did not answer within 20 s")
+
+    def call(self, *arguments, check=True):
+        done = subprocess.run([self.binary, *arguments], env=self.environment, capture_output=True, text=True)
+        if check and done.returncode != 0:
+            raise Failed(f"paceline {' '.join(arguments)}: {done.stderr.strip()}")
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.call(*arguments, "-o", "json").stdout)
+
+    def jobs(self):
+        return self.json("queue", "--all")["jobs"]
+
+    def kill(self):
+        self.server.send_signal(signal.SIGKILL)
+        self.server.wait()
+
+    def down(self):
+        self.call("down", "--jobs", check=False)
+        try:
+            self.server.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+class Screen:
+    """A table that is redrawn in place on a terminal, and printed now and then elsewhere."""
+
+    PRINT_EVERY = 10
+
+    def __init__(self):
+        self.live = sys.stdout.isatty()
+        self.width = shutil.get_terminal_size((150, 24)).columns if self.live else 150
+        self.drawn = 0
+        self.printed_at = 0.0
+
+    def say(self, text):
+        self.clear()
+        print(f"\033[1m{text}\033[0m" if self.live else text, flush=True)
+
+    def clear(self):
+        if self.live and self.drawn:
+            sys.stdout.write(f"\033[{self.drawn}A\033[J")
+        self.drawn = 0
+
+    def show(self, lines, now):
+        if not self.live and now - self.printed_at < self.PRINT_EVERY:
+            return
+        self.clear()
+        self.printed_at = now
+        for line in lines:
+            print(line[:self.width - 1])
+        self.drawn = len(lines)
+        sys.stdout.flush()
+
+
+def bar(ratio, width=12):
+    filled = round(width * min(max(ratio or 0.0, 0.0), 1.0))
+    return "█" * filled + "·" * (width - filled)
+
+
+def metric_of(job):
+    value = job["metrics"].get(job["target"]["metric"])
+    return "-" if value is None else f"{value:.4g}"
+
+
+def target_of(job):
+    target = job["target"]
+    mark = " ✓" if target["reached"] else ""
+    return f"{target['metric']} {target['direction']} {target['final']:g}{mark}"
+
+
+def rows(jobs):
+    yield f"{'ID':>3} {'NAME':<9} {'STATE':<10} {'WORKERS':<8} {'PROGRESS':<12} {'METRIC':<8} {'TARGET':<22} REASON"
+    for job in jobs:
+        workers = f"{job['workers']}/{job['min']}..{job['max']}"
+        ratio = (job["progress"] or {}).get("ratio")
+        yield (f"{job['id']:>3} {job['name']:<9} {job['state']:<10} {workers:<8} {bar(ratio):<12} {metric_of(job):<8} "
+               f"{target_of(job):<22} {job['reason']}")
+
+
+def live_table(paceline, jobs, seconds):
+    policy = paceline.json("policy", "list")["active"]["name"]
+    used = sum(job["workers"] for job in jobs if job["state"] in ("STARTING", "RUNNING", "RESIZING"))
+    return [f"-- {seconds:3.0f} s   policy {policy}   {used} of 4 slots in use", *rows(jobs)]
+
+
+def submit_all(paceline, screen):
+    for name, example, slots, target, arguments in JOBS:
+        checkpoints = paceline.directory / "checkpoints" / name
+        checkpoints.mkdir(parents=True)
+        script = [PYTHON, f"examples/{example}/train.py", "--checkpoint-dir", str(checkpoints), *arguments]
+        done = paceline.call("submit", "--name", name, "--slots", slots, "--target", target, "--grace", "20s",
+                             "--workdir", str(ROOT), "--", *script)
+        screen.say(f"$ paceline submit --slots {slots} --target '{target}' -- python3 examples/{example}/train.py …"
+                   f"   →  {done.stdout.strip()}")
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def kill_and_return(paceline, screen):
+    """Kills the server with SIGKILL, shows that the trainings live on, and starts it again."""
+    before = {job["id"]: job for job in paceline.jobs()}
+    pids = {pid: job["id"] for job in before.values() for pid in job["pids"]}
+    screen.say(f"$ kill -9 {paceline.server.pid}      # the server, while {len(pids)} workers train")
+    paceline.kill()
+    time.sleep(1)
+    left = [pid for pid in pids if alive(pid)]
+    screen.say(f"  the server is gone; {len(left)} of {len(pids)} training processes go on")
+    started = time.monotonic()
+    paceline.up("--slots", "4")
+    screen.say(f"$ paceline up      # back after {time.monotonic() - started:.2f} s")
+    after = {job["id"]: job for job in paceline.jobs()}
+    lost = sorted(set(before) - set(after))
+    if lost:
+        raise Failed(f"jobs {lost} were lost when the server was killed")
+    restarted = [i for i, job in after.items() if job["attempt"] > before[i]["attempt"] and before[i]["state"] == "RUNNING"
+                 and job["resizes"] == before[i]["resizes"]]
+    if restarted:
+        raise Failed(f"jobs {restarted} were restarted by the kill")
+    screen.say(f"  {len(after)} jobs known, none lost, none restarted")
+
+
+def follow(paceline, screen, seconds_max):
+    started = time.monotonic()
+    switches, killed = list(SWITCHES), False
+    while True:
+        passed = time.monotonic() - started
+        jobs = paceline.jobs()
+        screen.show(live_table(paceline, jobs, passed), passed)
+        if all(job["ended_at"] for job in jobs):
+            return jobs
+        if passed > seconds_max:
+            raise Failed(f"not done after {seconds_max} s")
+        if switches and passed >= switches[0][0]:
+            name = switches.pop(0)[1]
+            screen.say(f"$ paceline policy set {name}")
+            paceline.call("policy", "set", name)
+        if not killed and passed >= KILL_AT:
+            killed = True
+            kill_and_return(paceline, screen)
+        time.sleep(0.5)
+
+
+def print_outcome(paceline, jobs):
+    print("\nJobs")
+    print(f"{'ID':>3} {'NAME':<9} {'STATE':<10} {'WAIT':>7} {'RUN':>7} {'RESIZES':>7}  {'METRIC':<9} {'TARGET':<22} REACHED")
+    for job in jobs:
+        print(f"{job['id']:>3} {job['name']:<9} {job['state']:<10} {job['waited_seconds']:>6.1f}s {job['ran_seconds']:>6.1f}s "
+              f"{job['resizes']:>7}  {metric_of(job):<9} {target_of(job):<22} {'yes' if job['target']['reached'] else 'NO'}")
+    print("\nPolicies")
+    print(f"{'POLICY':<14} {'SECONDS':>8}  UTILISATION OF THE SLOTS")
+    for period in paceline.json("policy", "list")["periods"]:
+        seconds = (period["to"] or time.time()) - period["from"]
+        print(f"{period['name']:<14} {seconds:>7.1f}s  {bar(period['utilization'], 20)} {100 * period['utilization']:.0f} %")
+
+
+def show_logs_of_failures(paceline, jobs):
+    for job in jobs:
+        if job["state"] != "COMPLETED":
+            print(f"\n--- end of the log of job {job['id']} ({job['state']}: {job['ending']})")
+            print("\n".join(paceline.call("logs", str(job["id"]), check=False).stdout.splitlines()[-15:]))
+
+
+def run(binary, seconds_max):
+    # Short, because unix sockets lie in it.
+    directory = Path(tempfile.mkdtemp(prefix="paceline-demo-"))
+    paceline, screen = Paceline(binary, directory), Screen()
+    try:
+        screen.say("$ paceline up --slots 4 --policy fifo")
+        paceline.up("--slots", "4", "--policy", "fifo")
+        print((directory / "up.log").read_text().rstrip())
+        submit_all(paceline, screen)
+        jobs = follow(paceline, screen, seconds_max)
+        print_outcome(paceline, jobs)
+        show_logs_of_failures(paceline, jobs)
+        missed = [job["name"] for job in jobs if not job["target"]["reached"]]
+        if missed:
+            raise Failed(f"{', '.join(missed)} did not reach the target")
+        print("\nEvery job reached its target; nothing was lost.")
+    finally:
+        if paceline.server:
+            paceline.down()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--seconds", type=float, default=300)
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        run(options.binary, options.seconds)
+    except Failed as error:
+        print(f"\ndemo: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
