@@ -1,0 +1,194 @@
+#include "wire/entry_json.hpp"
+
+#include <array>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "wire/model_fields.hpp"
+
+namespace paceline {
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodeUp>& event) {
+  auto& [node, spec] = event;
+  fields("node", node)("spec", spec);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodeDown>& event) {
+  auto& [node] = event;
+  fields("node", node);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, JobSubmitted>& event) {
+  auto& [job, spec] = event;
+  fields("job", job)("spec", spec);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, JobRequested>& event) {
+  auto& [job, request, uid] = event;
+  fields("job", job)("request", request)("uid", uid);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, RangeSet>& event) {
+  auto& [job, range] = event;
+  fields("job", job);
+  describe(fields, range);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PolicySet>& event) {
+  auto& [name, parameters] = event;
+  fields("name", name)("parameters", parameters);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
+  auto& [worker, pid] = event;
+  describe(fields, worker);
+  fields("pid", pid);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
+  auto& [worker, ending] = event;
+  describe(fields, worker);
+  fields("ending", ending);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, CheckpointAcknowledged>& event) {
+  auto& [job, generation, checkpoint] = event;
+  fields("job", job)("generation", generation)("checkpoint", checkpoint);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Progressed>& event) {
+  auto& [job, generation, report] = event;
+  fields("job", job)("generation", generation)("progress", report);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, TimeLimitReached>& event) {
+  auto& [job] = event;
+  fields("job", job);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
+  auto& [kind, job, generation, placement, reason, trade, beneficiary] = change;
+  fields("kind", kind)("job", job)("generation", generation)("placement", placement);
+  describe(fields, reason);
+  fields("trade", trade)("beneficiary", beneficiary);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
+  auto& [round, policy, build, changes, memo] = plan;
+  fields("round", round)("policy", policy)("build", build)("changes", changes)("memo", memo);
+}
+
+namespace {
+
+using Body = decltype(Entry::body);
+
+// Of the events, in the order of the variant.
+constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds = {
+    "node_up",           "node_down",      "job_submitted", "job_requested",           "range_set",
+    "policy_set",        "worker_started", "worker_ended",  "checkpoint_acknowledged", "progress",
+    "time_limit_reached"};
+constexpr std::string_view kPlanKind = "plan";
+
+void begin_entry(JsonWriter& json, const Entry& entry) {
+  json.begin_object().field("seq", entry.seq).field("at", entry.at).field("kind", kind_of(entry));
+}
+
+void write_members(JsonWriter& json, const auto& value) {
+  FieldWriter fields(json);
+  describe(fields, value);
+}
+
+void write_members(JsonWriter& json, const Event& event) {
+  std::visit([&](const auto& one) { write_members(json, one); }, event);
+}
+
+void write_change(JsonWriter& json, const Change& change) {
+  json.begin_object();
+  write_members(json, change);
+  json.field("workers", change.placement.size()).field("reason", sentence(change.reason));
+  json.end_object();
+}
+
+// A plan as people get it.
+void write_shown(JsonWriter& json, const Plan& plan) {
+  json.field("round", plan.round).field("policy", plan.policy).field("build", plan.build);
+  json.key("changes").begin_array();
+  for (const auto& change : plan.changes) write_change(json, change);
+  json.end_array();
+}
+
+template <std::size_t i>
+Body read_event(JsonScanner& in, FieldReader& fields, std::string_view kind) {
+  if constexpr (i == kEventKinds.size()) {
+    in.fail("the kind '" + std::string(kind) + "' is unknown");
+    return {};
+  } else {
+    if (kind != kEventKinds[i]) return read_event<i + 1>(in, fields, kind);
+    std::variant_alternative_t<i, Event> event;
+    describe(fields, event);
+    return Event(std::move(event));
+  }
+}
+
+Body read_body(JsonScanner& in, FieldReader& fields, std::string_view kind) {
+  if (kind != kPlanKind) return read_event<0>(in, fields, kind);
+  Plan plan;
+  describe(fields, plan);
+  return plan;
+}
+
+}  // namespace
+
+std::string_view kind_of(const Entry& entry) {
+  const auto* event = std::get_if<Event>(&entry.body);
+  return event == nullptr ? kPlanKind : kEventKinds[event->index()];
+}
+
+void write_entry(JsonWriter& json, const Entry& entry) {
+  begin_entry(json, entry);
+  std::visit([&](const auto& body) { write_members(json, body); }, entry.body);
+  json.end_object();
+}
+
+std::string entry_text(const Entry& entry) {
+  JsonWriter json;
+  write_entry(json, entry);
+  return json.take();
+}
+
+Result<Entry> read_entry(std::string_view text) {
+  JsonScanner in(text);
+  FieldReader fields(in);
+  Entry entry;
+  std::string kind;
+  in.expect('{');
+  fields("seq", entry.seq)("at", entry.at)("kind", kind);
+  if (in.ok()) entry.body = read_body(in, fields, kind);
+  in.expect('}').finish();
+  if (!in.ok()) return fail(ErrorCode::data, in.problem());
+  return entry;
+}
+
+void write_event(JsonWriter& json, const Entry& entry) {
+  const auto* plan = std::get_if<Plan>(&entry.body);
+  if (plan == nullptr) return write_entry(json, entry);
+  begin_entry(json, entry);
+  write_shown(json, *plan);
+  json.end_object();
+}
+
+}  // namespace paceline

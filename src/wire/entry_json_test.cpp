@@ -1,0 +1,123 @@
+#include "wire/entry_json.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "wire/model_testing.hpp"
+
+namespace paceline {
+namespace {
+
+Entry entry(Event event) { return {12, time_from_us(1'763'636'100'000'000), std::move(event)}; }
+
+std::string problem(std::string_view text) {
+  const auto read = read_entry(text);
+  return read ? "none" : read.error().message;
+}
+
+TEST(EntryJson, OfAnEvent) {
+  EXPECT_EQ(
+      entry_text(entry(WorkerStarted{{JobId{7}, Generation{3}, 0}, 4711})),
+      R"({"seq":12,"at":1763636100.0,"kind":"worker_started","job":7,"generation":3,"rank":0,"pid":4711})");
+}
+
+TEST(EntryJson, OfASubmission) {
+  JobSpec spec;
+  spec.name = "digits";
+  spec.user = "ann";
+  spec.uid = 1000;
+  spec.workers = {2, 8, 4};
+  spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.97};
+  EXPECT_EQ(
+      entry_text(entry(JobSubmitted{JobId{7}, spec})),
+      R"({"seq":12,"at":1763636100.0,"kind":"job_submitted","job":7,"spec":{"name":"digits","user":"ann",)"
+      R"("uid":1000,"workers":{"min":2,"max":8,"want":4},"slots_per_worker":1,"cpus":0.0,"memory_bytes":0,)"
+      R"("priority":50,"retry":0,"elastic":"auto","target":{"metric":"accuracy","direction":">=",)"
+      R"("deliver":0.95,"final":0.97},"notice":{"signal":15,"grace_seconds":120.0}}})");
+}
+
+Plan one_change() {
+  Plan plan;
+  plan.round = 5;
+  plan.policy = "fifo";
+  plan.build = "0.1.0";
+  plan.changes.push_back({ChangeKind::start,
+                          JobId{7},
+                          Generation{1},
+                          {{NodeId{0}, {2, 3}}},
+                          {ReasonCode::starts, {1}, ""},
+                          0,
+                          {}});
+  return plan;
+}
+
+TEST(EntryJson, OfAPlan) {
+  EXPECT_EQ(
+      entry_text({13, time_from_us(1'500'001), one_change()}),
+      R"({"seq":13,"at":1.500001,"kind":"plan","round":5,"policy":"fifo","build":"0.1.0",)"
+      R"("changes":[{"kind":"start","job":7,"generation":1,"placement":[{"node":0,"slots":[2,3]}],)"
+      R"("reason_code":"Starts","reason_numbers":[1],"trade":0}]})");
+}
+
+TEST(EntryJson, ShowsPeopleTheReasonOfAChangeAsASentence) {
+  JsonWriter json;
+  write_event(json, {13, time_from_us(0), one_change()});
+  const auto shown =
+      R"("trade":0,"workers":1,"reason":")" + sentence({ReasonCode::starts, {1}, ""}) + R"("}]})";
+  EXPECT_TRUE(json.text().ends_with(shown)) << json.text();
+}
+
+TEST(EntryJson, ShowsPeopleAnEventAsItIsKept) {
+  const auto event = entry(NodeDown{NodeId{4}});
+  JsonWriter json;
+  write_event(json, event);
+  EXPECT_EQ(json.text(), entry_text(event));
+}
+
+TEST(EntryJson, ReadsBackExactlyWhatItWrote) {
+  rc::check("every entry", [](std::uint64_t seed) {
+    Rng rng(seed);
+    const auto before = random_value<Entry>(rng);
+    const auto text = entry_text(before);
+    const auto after = read_entry(text);
+    if (!after) RC_FAIL(after.error().message + " in " + text);
+    RC_ASSERT(*after == before);
+    RC_ASSERT(entry_text(*after) == text);
+  });
+}
+
+TEST(EntryJson, ReadsEveryKindBack) {
+  Rng rng(1);
+  for (std::size_t kind = 0; kind < std::variant_size_v<Event>; ++kind) {
+    const Entry before{kind, {}, random_event(rng, kind)};
+    EXPECT_EQ(read_entry(entry_text(before)).value(), before) << kind_of(before);
+  }
+}
+
+TEST(EntryJson, RefusesATextCutAnywhere) {
+  Rng rng(7);
+  const auto text = entry_text(random_value<Entry>(rng));
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(read_entry(std::string_view(text).substr(0, size))) << size;
+  }
+}
+
+TEST(EntryJson, SaysWhatIsWrongWhere) {
+  EXPECT_EQ(problem(""), "at byte 0, '{' is missing");
+  EXPECT_EQ(problem(R"({"seq":1,"at":2.0})"), "at byte 17, the kind '' is unknown");
+  EXPECT_EQ(problem(R"({"seq":1,"at":2.0,"kind":"flood"})"),
+            "at byte 32, the kind 'flood' is unknown");
+  EXPECT_EQ(problem(R"({"seq":1,"at":2.0,"kind":"node_down","node":"x"})"),
+            "at byte 44, a whole number that fits is missing");
+  EXPECT_EQ(problem(R"({"seq":1,"at":2.0,"kind":"node_down","node":3,"up":true})"),
+            "at byte 45, '}' is missing");
+  EXPECT_EQ(problem(R"({"seq":1,"at":2.0,"kind":"job_requested","job":3,"request":"eat","uid":0})"),
+            "at byte 64, the word 'eat' is unknown");
+  EXPECT_EQ(
+      problem(
+          R"({"seq":1,"at":2.0,"kind":"policy_set","name":"a","parameters":{"k":"1","k":"2"}})"),
+      "at byte 78, a key stands twice");
+}
+
+}  // namespace
+}  // namespace paceline

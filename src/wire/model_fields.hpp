@@ -1,0 +1,102 @@
+// The descriptions of the nouns that stand both in the journal and in checkpoints. The convention
+// is in wire/fields.hpp.
+#pragma once
+
+#include "model/event.hpp"
+#include "model/gang.hpp"
+#include "model/ids.hpp"
+#include "model/job_spec.hpp"
+#include "model/node.hpp"
+#include "model/progress.hpp"
+#include "model/reason.hpp"
+#include "model/target.hpp"
+#include "wire/fields.hpp"
+
+namespace paceline {
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerKey>& worker) {
+  auto& [job, generation, rank] = worker;
+  fields("job", job)("generation", generation)("rank", rank);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, SlotSpec>& slot) {
+  auto& [kind, model, uuid, memory_bytes, usable, note] = slot;
+  fields("kind", kind)("model", model)("uuid", uuid)("memory_bytes", memory_bytes);
+  fields("usable", usable)("note", note);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
+  auto& [name, address, rack, cpus, memory_bytes, slots] = node;
+  fields("name", name)("address", address)("rack", rack)("cpus", cpus);
+  fields("memory_bytes", memory_bytes)("slots", slots);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerRange>& range) {
+  auto& [min, max, want] = range;
+  fields("min", min)("max", max)("want", want);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Target>& target) {
+  auto& [metric, direction, deliver, final] = target;
+  fields("metric", metric)("direction", direction)("deliver", deliver)("final", final);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Notice>& notice) {
+  auto& [signal, grace] = notice;
+  fields("signal", signal)("grace_seconds", grace);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
+  auto& [name, user, uid, workers, slots_per_worker, cpus, memory_bytes, priority, max_duration,
+         expected_duration, expected_samples, deadline, retries, elastic, checkpoint_glob, target,
+         after, hold, pty, notice] = spec;
+  fields("name", name)("user", user)("uid", uid)("workers", workers);
+  fields("slots_per_worker", slots_per_worker)("cpus", cpus)("memory_bytes", memory_bytes);
+  fields("priority", priority)("max_duration_seconds", max_duration);
+  fields("expect_seconds", expected_duration)("expect_samples", expected_samples);
+  fields("deadline_at", deadline)("retry", retries)("elastic", elastic);
+  fields("checkpoint", checkpoint_glob)("target", target)("after", after);
+  fields("hold", hold)("pty", pty)("notice", notice);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Seat>& seat) {
+  auto& [node, slots] = seat;
+  fields("node", node)("slots", slots);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Ending>& ending) {
+  auto& [cause, exit_code, signal, message, at] = ending;
+  fields("cause", cause)("exit_code", exit_code)("signal", signal)("message", message)("at", at);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Checkpoint>& checkpoint) {
+  auto& [path, step, samples, acknowledged_at] = checkpoint;
+  fields("path", path)("step", step)("samples", samples)("acknowledged_at", acknowledged_at);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Progress>& progress) {
+  auto& [step, total_steps, samples, position, epoch, total_epochs, step_seconds, learning_rate,
+         metrics, reported_at] = progress;
+  fields("step", step)("total_steps", total_steps)("samples", samples)("position", position);
+  fields("epoch", epoch)("total_epochs", total_epochs)("step_seconds", step_seconds);
+  fields("learning_rate", learning_rate)("metrics", metrics)("reported_at", reported_at);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Reason>& reason) {
+  auto& [code, numbers, text] = reason;
+  fields("reason_code", code)("reason_numbers", numbers)("reason_text", text);
+}
+
+}  // namespace paceline

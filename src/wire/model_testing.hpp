@@ -1,0 +1,265 @@
+// For tests: random values of every noun that is stored, and equality of jobs and states through
+// their pointers.
+//
+//   Rng rng(seed);
+//   const auto entry = random_value<Entry>(rng);
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/id.hpp"
+#include "base/rng.hpp"
+#include "base/time.hpp"
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+#include "wire/words.hpp"
+
+namespace paceline {
+
+template <class T>
+T random_value(Rng& rng);
+
+// ---- numbers and text; every so often an extreme one ----
+
+inline void randomize(Rng& rng, bool& value) { value = rng.chance(0.5); }
+
+template <std::integral T>
+requires(!std::same_as<T, bool>) void randomize(Rng& rng, T& value) {
+  const T extremes[] = {T{}, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+  value = rng.chance(0.3) ? extremes[rng.below(3)] : static_cast<T>(rng.next() >> rng.below(64));
+}
+
+inline void randomize(Rng& rng, double& value) {
+  const double extremes[] = {0.0,    -0.0,    0.1,  1e300,
+                             5e-324, 1.0 / 3, 1e23, std::numeric_limits<double>::infinity()};
+  value = rng.chance(0.4) ? extremes[rng.below(8)]
+                          : std::ldexp(rng.uniform() - 0.5, static_cast<int>(rng.between(-60, 60)));
+}
+
+inline void randomize(Rng& rng, std::string& value) {
+  constexpr std::string_view kPieces[] = {"a",    "Z9", "/",  "\"", "\\", "\n", "\x01",
+                                          "\x7F", "é",  "日", "😀",  " ",  "{}", ",:"};
+  value.clear();
+  for (auto pieces = rng.below(12); pieces > 0; --pieces)
+    value += kPieces[rng.below(std::size(kPieces))];
+}
+
+inline void randomize(Rng& rng, Duration& value) {
+  value = Duration{random_value<std::int64_t>(rng)};
+}
+inline void randomize(Rng& rng, Time& value) {
+  value = time_from_us(random_value<std::int64_t>(rng));
+}
+
+template <class Tag, class Rep>
+void randomize(Rng& rng, Id<Tag, Rep>& id) {
+  randomize(rng, id.value);
+}
+
+template <class E>
+requires std::is_enum_v<E>
+void randomize(Rng& rng, E& value) {
+  value = static_cast<E>(rng.below(static_cast<std::uint64_t>(kLast<E>) + 1));
+}
+
+// ---- containers, up to four elements ----
+
+template <class T>
+void randomize(Rng& rng, std::optional<T>& value) {
+  value = rng.chance(0.5) ? std::optional(random_value<T>(rng)) : std::nullopt;
+}
+
+template <class T>
+void randomize(Rng& rng, std::shared_ptr<const T>& value) {
+  value = std::make_shared<const T>(random_value<T>(rng));
+}
+
+template <class T>
+void randomize(Rng& rng, std::vector<T>& value) {
+  value.resize(rng.below(5));
+  for (auto& each : value) randomize(rng, each);
+}
+
+template <class T>
+void randomize(Rng& rng, std::deque<T>& value) {
+  value.resize(rng.below(5));
+  for (auto& each : value) randomize(rng, each);
+}
+
+template <class T>
+void randomize(Rng& rng, std::map<std::string, T>& value) {
+  value.clear();
+  for (auto count = rng.below(5); count > 0; --count)
+    value[random_value<std::string>(rng)] = random_value<T>(rng);
+}
+
+template <class... Each>
+void randomize_all(Rng& rng, Each&... each) {
+  (randomize(rng, each), ...);
+}
+
+// ---- the nouns ----
+
+inline void randomize(Rng& rng, WorkerKey& value) {
+  auto& [job, generation, rank] = value;
+  randomize_all(rng, job, generation, rank);
+}
+inline void randomize(Rng& rng, SlotSpec& value) {
+  auto& [kind, model, uuid, memory_bytes, usable, note] = value;
+  randomize_all(rng, kind, model, uuid, memory_bytes, usable, note);
+}
+inline void randomize(Rng& rng, NodeSpec& value) {
+  auto& [name, address, rack, cpus, memory_bytes, slots] = value;
+  randomize_all(rng, name, address, rack, cpus, memory_bytes, slots);
+}
+inline void randomize(Rng& rng, WorkerRange& value) {
+  auto& [min, max, want] = value;
+  randomize_all(rng, min, max, want);
+}
+inline void randomize(Rng& rng, Target& value) {
+  auto& [metric, direction, deliver, final] = value;
+  randomize_all(rng, metric, direction, deliver, final);
+}
+inline void randomize(Rng& rng, Notice& value) {
+  auto& [signal, grace] = value;
+  randomize_all(rng, signal, grace);
+}
+inline void randomize(Rng& rng, JobSpec& value) {
+  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value;
+  randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
+}
+inline void randomize(Rng& rng, Seat& value) {
+  auto& [node, slots] = value;
+  randomize_all(rng, node, slots);
+}
+inline void randomize(Rng& rng, Ending& value) {
+  auto& [cause, exit_code, signal, message, at] = value;
+  randomize_all(rng, cause, exit_code, signal, message, at);
+}
+inline void randomize(Rng& rng, Checkpoint& value) {
+  auto& [path, step, samples, acknowledged_at] = value;
+  randomize_all(rng, path, step, samples, acknowledged_at);
+}
+inline void randomize(Rng& rng, Progress& value) {
+  auto& [a, b, c, d, e, f, g, h, metrics, reported_at] = value;
+  randomize_all(rng, a, b, c, d, e, f, g, h, metrics, reported_at);
+}
+inline void randomize(Rng& rng, Reason& value) {
+  auto& [code, numbers, text] = value;
+  randomize_all(rng, code, numbers, text);
+}
+inline void randomize(Rng& rng, Change& value) {
+  auto& [kind, job, generation, placement, reason, trade, beneficiary] = value;
+  randomize_all(rng, kind, job, generation, placement, reason, trade, beneficiary);
+}
+inline void randomize(Rng& rng, Plan& value) {
+  auto& [round, policy, build, changes, memo] = value;
+  randomize_all(rng, round, policy, build, changes, memo);
+}
+inline void randomize(Rng& rng, Lease& value) {
+  auto& [worker, ending] = value;
+  randomize_all(rng, worker, ending);
+}
+inline void randomize(Rng& rng, Slot& value) {
+  auto& [lease, promise] = value;
+  randomize_all(rng, lease, promise);
+}
+inline void randomize(Rng& rng, Node& value) {
+  auto& [id, spec, up, slots] = value;
+  randomize_all(rng, id, spec, up, slots);
+}
+inline void randomize(Rng& rng, PolicyPeriod& value) {
+  auto& [name, parameters, from, leased, available] = value;
+  randomize_all(rng, name, parameters, from, leased, available);
+}
+inline void randomize(Rng& rng, Worker& value) {
+  auto& [seat, state, pid, ending] = value;
+  randomize_all(rng, seat, state, pid, ending);
+}
+inline void randomize(Rng& rng, Stop& value) {
+  auto& [cause, at, grace, beneficiary] = value;
+  randomize_all(rng, cause, at, grace, beneficiary);
+}
+inline void randomize(Rng& rng, Gang& value) {
+  auto& [generation, attempt, workers, formed_at, started_at, stop] = value;
+  randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop);
+}
+inline void randomize(Rng& rng, Bill& value) {
+  auto& [preemption, resize, failure] = value;
+  randomize_all(rng, preemption, resize, failure);
+}
+inline void randomize(Rng& rng, TargetStatus& value) {
+  auto& [delivered_at, reached_at] = value;
+  randomize_all(rng, delivered_at, reached_at);
+}
+inline void randomize(Rng& rng, Job& value) {
+  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
+         ad, ae, af, ag] = value;
+  randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
+  randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
+}
+inline void randomize(Rng& rng, StateParts& value) {
+  auto& [seq, round, at, nodes, jobs, periods, memo] = value;
+  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo);
+}
+
+template <std::size_t i = 0>
+Event random_event(Rng& rng, std::size_t kind) {
+  using Alternative = std::variant_alternative_t<i, Event>;
+  if (kind == i) return random_value<Alternative>(rng);
+  if constexpr (i + 1 < std::variant_size_v<Event>) return random_event<i + 1>(rng, kind);
+  return {};
+}
+inline void randomize(Rng& rng, NodeUp& value) { randomize_all(rng, value.node, value.spec); }
+inline void randomize(Rng& rng, NodeDown& value) { randomize(rng, value.node); }
+inline void randomize(Rng& rng, JobSubmitted& value) { randomize_all(rng, value.job, value.spec); }
+inline void randomize(Rng& rng, JobRequested& value) {
+  randomize_all(rng, value.job, value.request, value.uid);
+}
+inline void randomize(Rng& rng, RangeSet& value) { randomize_all(rng, value.job, value.range); }
+inline void randomize(Rng& rng, PolicySet& value) {
+  randomize_all(rng, value.name, value.parameters);
+}
+inline void randomize(Rng& rng, WorkerStarted& value) {
+  randomize_all(rng, value.worker, value.pid);
+}
+inline void randomize(Rng& rng, WorkerEnded& value) {
+  randomize_all(rng, value.worker, value.ending);
+}
+inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
+  randomize_all(rng, value.job, value.generation, value.checkpoint);
+}
+inline void randomize(Rng& rng, Progressed& value) {
+  randomize_all(rng, value.job, value.generation, value.report);
+}
+inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
+inline void randomize(Rng& rng, Entry& value) {
+  randomize_all(rng, value.seq, value.at);
+  constexpr auto kEvents = std::variant_size_v<Event>;
+  const auto kind = rng.below(kEvents + 1);
+  if (kind == kEvents) {
+    value.body = random_value<Plan>(rng);
+  } else {
+    value.body = random_event(rng, kind);
+  }
+}
+
+template <class T>
+T random_value(Rng& rng) {
+  T value{};
+  randomize(rng, value);
+  return value;
+}
+
+}  // namespace paceline

@@ -1,0 +1,106 @@
+#include "wire/state_json.hpp"
+
+#include "wire/model_fields.hpp"
+
+namespace paceline {
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Lease>& lease) {
+  auto& [worker, ending] = lease;
+  describe(fields, worker);
+  fields("ending", ending);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Slot>& slot) {
+  auto& [lease, promise] = slot;
+  fields("lease", lease)("promise", promise);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Node>& node) {
+  auto& [id, spec, up, slots] = node;
+  fields("id", id)("spec", spec)("up", up)("slots", slots);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PolicyPeriod>& period) {
+  auto& [name, parameters, from, slot_seconds_leased, slot_seconds_available] = period;
+  fields("name", name)("parameters", parameters)("from", from);
+  fields("slot_seconds_leased", slot_seconds_leased)("slot_seconds_available",
+                                                     slot_seconds_available);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Worker>& worker) {
+  auto& [seat, state, pid, ending] = worker;
+  fields("seat", seat)("state", state)("pid", pid)("ending", ending);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Stop>& stop) {
+  auto& [cause, at, grace, beneficiary] = stop;
+  fields("cause", cause)("at", at)("grace_seconds", grace)("beneficiary", beneficiary);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
+  auto& [generation, attempt, workers, formed_at, started_at, stop] = gang;
+  fields("generation", generation)("attempt", attempt)("workers", workers);
+  fields("formed_at", formed_at)("started_at", started_at)("stop", stop);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Bill>& bill) {
+  auto& [preemption, resize, failure] = bill;
+  fields("preemption", preemption)("resize", resize)("failure", failure);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, TargetStatus>& target) {
+  auto& [delivered_at, reached_at] = target;
+  fields("delivered_at", delivered_at)("reached_at", reached_at);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
+  auto& [id, spec, range, pinned, state, held, current, forming, last_generation, attempt,
+         retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
+         ended_at, last_resized_at, paused_at, changed_at, waited, ran, paused, leased,
+         slot_seconds, bill, progress, checkpoint, target, ending, last_change, last_changed_at] =
+      job;
+  fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
+  fields("current", current)("forming", forming)("last_generation", last_generation);
+  fields("attempt", attempt)("retries_used", retries_used)("quick_failures", quick_failures);
+  fields("resizes", resizes)("preemptions", preemptions);
+  fields("submitted_at", submitted_at)("eligible_at", eligible_at)("started_at", started_at);
+  fields("ended_at", ended_at)("last_resized_at", last_resized_at)("paused_at", paused_at);
+  fields("changed_at", changed_at)("waited_seconds", waited)("ran_seconds", ran);
+  fields("paused_seconds", paused)("leased", leased)("slot_seconds", slot_seconds);
+  fields("bill", bill)("progress", progress)("checkpoint", checkpoint)("target", target);
+  fields("ending", ending)("last_change", last_change)("last_changed_at", last_changed_at);
+}
+
+// Everything but nodes and jobs, which are stored on their own.
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
+  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo] = parts;
+  fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
+}
+
+void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }
+void write_stored_node(JsonWriter& json, const Node& node) { write_form(json, node); }
+void write_stored_job(JsonWriter& json, const Job& job) { write_form(json, job); }
+
+Result<StateParts> read_state_header(std::string_view text) { return read_form<StateParts>(text); }
+Result<Node> read_stored_node(std::string_view text) { return read_form<Node>(text); }
+Result<Job> read_stored_job(std::string_view text) { return read_form<Job>(text); }
+
+void write_values(JsonWriter& json, const std::map<std::string, double>& values) {
+  write_form(json, values);
+}
+Result<std::map<std::string, double>> read_values(std::string_view text) {
+  return read_form<std::map<std::string, double>>(text);
+}
+
+}  // namespace paceline

@@ -1,0 +1,33 @@
+#include "wire/words.hpp"
+
+#include "base/check.hpp"
+
+namespace paceline {
+
+std::string_view to_string(Request request) {
+  switch (request) {
+    case Request::cancel:
+      return "cancel";
+    case Request::pause:
+      return "pause";
+    case Request::resume:
+      return "resume";
+  }
+  check(false, "a request is one of its enumerators");
+  return {};
+}
+
+std::string_view to_string(WorkerState state) {
+  switch (state) {
+    case WorkerState::assigned:
+      return "assigned";
+    case WorkerState::running:
+      return "running";
+    case WorkerState::ended:
+      return "ended";
+  }
+  check(false, "a worker's state is one of its enumerators");
+  return {};
+}
+
+}  // namespace paceline
