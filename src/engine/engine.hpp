@@ -35,7 +35,7 @@ class Engine {
   // Everything told by the last observe() is durable.
   virtual void committed() = 0;
 
-  // Brings the workers of `jobs` to what the state wants.
+  // Brings the workers of `jobs` to what the state wants. The first call names every job that is not over.
   virtual void act(const State& state, std::span<const JobId> jobs) = 0;
 
   // Called whenever observe() has something new.

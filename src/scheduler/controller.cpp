@@ -258,7 +258,9 @@ struct Controller::Impl {
       limits.watch(state.job(key.job));
     }
     dirty = true;
-    act();
+    const std::vector<JobId> live(touched.begin(), touched.end());
+    touched.clear();
+    engine.act(state, live);
     return {};
   }
 
