@@ -42,6 +42,12 @@ class Documents(unittest.TestCase):
         listed = set(re.findall(r"\((0[^)]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text()))
         self.assertEqual(pages, listed)
 
+    def test_scripts_that_pages_name_are_there(self):
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"):
+            for script in set(re.findall(r"\bscript/\w+", page.read_text())):
+                with self.subTest(page=page.name, script=script):
+                    self.assertTrue((ROOT / script).exists())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,7 +11,7 @@ die() {
 }
 
 # Prints the comment at the top of the running script.
-usage() { sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"; }
+usage() { sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"; }
 
 # Configures and builds a preset on all cores: build PRESET [TARGET...]
 build() {

@@ -1,0 +1,46 @@
+"""script/bench_table.py reads what benchmarks print and holds it against what is wanted."""
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+import bench_table
+
+REPORT = {"benchmarks": [
+    {"name": "round/10000", "run_type": "iteration", "iterations": 5, "real_time": 8.5,
+     "cpu_time": 8.4, "time_unit": "ms", "p99_ms": 9.5},
+]}
+
+
+class Table(unittest.TestCase):
+    def program(self, output):
+        handle, name = tempfile.mkstemp(suffix="_bench")
+        os.close(handle)
+        self.addCleanup(os.unlink, name)
+        path = pathlib.Path(name)
+        path.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\n")
+        path.chmod(0o755)
+        return name
+
+    def test_a_benchmark_is_a_row_for_its_time_and_one_per_counter(self):
+        rows = list(bench_table.rows_of_program(self.program(json.dumps(REPORT)), "."))
+        self.assertEqual(rows, [("round/10000", 8.5, "ms"), ("round/10000 p99_ms", 9.5, "")])
+
+    def test_a_filter_that_matches_nothing_gives_no_rows(self):
+        self.assertEqual(list(bench_table.rows_of_program(self.program(""), "x")), [])
+
+    def test_a_benchmark_that_gave_up_is_an_error(self):
+        broken = {"benchmarks": [{"name": "a", "error_occurred": True, "error_message": "no disk"}]}
+        with self.assertRaisesRegex(RuntimeError, "no disk"):
+            list(bench_table.rows_of_program(self.program(json.dumps(broken)), "."))
+
+    def test_numbers_are_held_against_what_is_wanted(self):
+        self.assertEqual(bench_table.verdict(9.5, {"max": 10}), ("<= 10", "yes"))
+        self.assertEqual(bench_table.verdict(10.5, {"max": 10}), ("<= 10", "NO"))
+        self.assertEqual(bench_table.verdict(1500, {"min": 2000}), (">= 2,000", "NO"))
+        self.assertEqual(bench_table.verdict(5, None), ("", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
