@@ -1,8 +1,8 @@
-// What the agent's state machine asks of the machine it runs on, and what the machine tells it. Both are data: agent/linux/
-// performs them with processes, and a simulated host does with numbers.
+// What the agent's state machine asks of the machine it runs on, and what the machine tells it.
+// Both are data: agent/linux/ performs them with processes, and a simulated host does with numbers.
 //
-// The host keeps one durable claim per worker it ever started, until told to discard it. A claim outlives agent and server:
-// whoever starts next reads the claims and adopts what still runs.
+// The host keeps one durable claim per worker it ever started, until told to discard it. A claim
+// outlives agent and server: whoever starts next reads the claims and adopts what still runs.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,37 @@ using paceline::WorkerReport;
 using paceline::WorkerRuns;
 
 // ---- what the agent asks ----
-struct Start { WorkerLaunch worker; };
-struct GiveNotice { WorkerKey key; std::int32_t signal = 15; };  // to the main process, see docs/design.md 6
-struct Kill { WorkerKey key; };      // freeze, SIGKILL all, thaw; the whole process tree
-struct Freeze { WorkerKey key; };
-struct Thaw { WorkerKey key; };
-struct Discard { WorkerKey key; };   // forget an ended worker's claim
-struct SetShouldStop { WorkerKey key; std::string reason; };  // what GET /v1/should_stop answers from now on
+struct Start {
+  WorkerLaunch worker;
+};
+struct GiveNotice {
+  WorkerKey key;
+  std::int32_t signal = 15;
+};  // to the main process, see docs/design.md 6
+struct Kill {
+  WorkerKey key;
+};  // freeze, SIGKILL all, thaw; the whole process tree
+struct Freeze {
+  WorkerKey key;
+};
+struct Thaw {
+  WorkerKey key;
+};
+struct Discard {
+  WorkerKey key;
+};  // forget an ended worker's claim
+struct SetShouldStop {
+  WorkerKey key;
+  std::string reason;
+};  // what GET /v1/should_stop answers from now on
 
 using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop>;
 
 // ---- what the host tells ----
 using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen>;
 
-// The machine. One thread calls everything; observations are handed over on that thread, also from within a call.
+// The machine. One thread calls everything; observations are handed over on that thread, also from
+// within a call.
 class Host {
  public:
   virtual ~Host() = default;
@@ -46,12 +63,14 @@ class Host {
   virtual NodeSpec describe() = 0;
   // A different value after every boot of the machine.
   virtual std::string boot_id() = 0;
-  // Every claim there is, ended ones too; supervisors that died since are found out and cleaned up. Complete: a start that an
-  // earlier agent performed is among them or will never become a process. Reports and checkpoints that an ended worker left
-  // unobserved are observed before this returns: the end of a worker is the last thing told of it.
+  // Every claim there is, ended ones too; supervisors that died since are found out and cleaned up.
+  // Complete: a start that an earlier agent performed is among them or will never become a process.
+  // Reports and checkpoints that an ended worker left unobserved are observed before this returns:
+  // the end of a worker is the last thing told of it.
   virtual std::vector<Claim> claims() = 0;
-  // Performs an action. Never blocks for a worker; the outcome is observed later. Idempotent: an action on a worker that is
-  // already there, already ended or unknown changes nothing (a Kill of an unknown worker is observed as WorkerGone{node_lost}).
+  // Performs an action. Never blocks for a worker; the outcome is observed later. Idempotent: an
+  // action on a worker that is already there, already ended or unknown changes nothing (a Kill of
+  // an unknown worker is observed as WorkerGone{node_lost}).
   virtual void perform(const Action& action) = 0;
   // REQUIRES: set before the first claims() and perform().
   virtual void on_observation(std::function<void(Observation)> handler) = 0;

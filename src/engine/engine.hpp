@@ -29,13 +29,15 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // What was observed since the last call, in order. Until committed() says it is durable the engine may tell it again.
+  // What was observed since the last call, in order. Whoever takes it keeps it until it is durable; the engine does not tell it
+  // again, except after a crash: what committed() had not confirmed is told anew.
   virtual Observed observe() = 0;
 
-  // Everything told by the last observe() is durable.
+  // Everything that observe() has told so far is durable.
   virtual void committed() = 0;
 
-  // Brings the workers of `jobs` to what the state wants. The first call names every job that is not over.
+  // Brings the workers of `jobs` to what the state wants. The first call is the recovery: it names every job that is not over,
+  // perhaps none, and teaches the engine the nodes; nothing is observed before it.
   virtual void act(const State& state, std::span<const JobId> jobs) = 0;
 
   // Called whenever observe() has something new.

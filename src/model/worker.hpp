@@ -1,4 +1,5 @@
-// One worker as server and agent speak of it: what starts it, what is observed of it, and the claim that outlives both.
+// One worker as server and agent speak of it: what starts it, what is observed of it, and the claim
+// that outlives both.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +15,30 @@
 
 namespace paceline {
 
-// One worker, ready to start. Everything is decided; the host adds what only it knows (ports, device paths, sockets).
+// One worker, ready to start. Everything is decided; the host adds what only it knows (ports,
+// device paths, sockets).
 struct WorkerLaunch {
   WorkerKey key;
   std::int32_t attempt = 1;
-  std::int32_t restart_count = 0;   // starts of this job before this one
+  std::int32_t restart_count = 0;  // starts of this job before this one
   std::int32_t world_size = 1;
-  std::int32_t local_rank = 0;      // position among this gang's workers on this node
+  std::int32_t local_rank = 0;  // position among this gang's workers on this node
   std::int32_t local_world_size = 1;
-  std::int32_t group_rank = 0;      // position of this node among the gang's nodes
+  std::int32_t group_rank = 0;  // position of this node among the gang's nodes
   std::int32_t group_world_size = 1;
-  std::vector<std::string> addresses;   // of every rank's node, in rank order
-  std::vector<std::uint32_t> slots;     // indexes on this node
+  std::vector<std::string> addresses;  // of every rank's node, in rank order
+  std::vector<std::uint32_t> slots;    // indexes on this node
   std::string job_name;
   std::string user;
   std::uint32_t uid = 0;
   LaunchSpec launch;
   std::int32_t slots_per_worker = 1;
-  double cpus = 0;                  // 0: unlimited
-  std::uint64_t memory_bytes = 0;   // 0: unlimited
+  double cpus = 0;                 // 0: unlimited
+  std::uint64_t memory_bytes = 0;  // 0: unlimited
   std::int32_t retries = 0;
   bool pty = false;
   std::string checkpoint_glob;
-  std::string checkpoint;           // newest acknowledged one; empty: none
+  std::string checkpoint;  // newest acknowledged one; empty: none
 
   friend bool operator==(const WorkerLaunch&, const WorkerLaunch&) = default;
 };
@@ -51,7 +53,8 @@ struct WorkerRuns {
 // Nothing of the worker's process tree is left; its slots are empty.
 struct WorkerGone {
   WorkerKey key;
-  Cause cause = Cause::exited;          // exited signalled out_of_memory launch_failed setup_failed node_lost
+  Cause cause =
+      Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed node_lost
   std::optional<std::int32_t> exit_code;  // of the main process, for `exited`
   std::int32_t signal = 0;                // that ended the main process, for `signalled`
   std::string message;                    // one sentence for launch_failed, setup_failed, node_lost
@@ -62,7 +65,8 @@ struct WorkerGone {
 // One report of a training script, already parsed. Unset fields were not in the report.
 struct WorkerReport {
   WorkerKey key;
-  std::uint64_t report = 0;  // grows with each report of this worker, over agent restarts too; a repeated number is a repeat
+  std::uint64_t report = 0;  // grows with each report of this worker, over agent restarts too; a
+                             // repeated number is a repeat
   Time at;
   std::optional<std::uint64_t> step, total_steps, samples, position;
   std::optional<double> epoch, total_epochs, step_seconds, learning_rate;
@@ -79,13 +83,14 @@ struct CheckpointSeen {
   friend bool operator==(const CheckpointSeen&, const CheckpointSeen&) = default;
 };
 
-// A claim as found: what is known about a worker this host started and has not been told to discard.
+// A claim as found: what is known about a worker this host started and has not been told to
+// discard.
 struct Claim {
   WorkerKey key;
-  std::int64_t pid = 0;                  // 0: not started yet
-  std::optional<WorkerGone> gone;        // set once nothing of it is left
-  bool noticed = false;                  // a notice was given
-  std::vector<std::uint32_t> slots;      // it holds, as launched
+  std::int64_t pid = 0;              // 0: not started yet
+  std::optional<WorkerGone> gone;    // set once nothing of it is left
+  bool noticed = false;              // a notice was given
+  std::vector<std::uint32_t> slots;  // it holds, as launched
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 

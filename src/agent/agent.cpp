@@ -1,0 +1,158 @@
+#include "agent/agent.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace paceline::agent {
+namespace {
+
+template <class Kind>
+bool is(const AgentMessage& message) {
+  return std::holds_alternative<Kind>(message);
+}
+
+}  // namespace
+
+Agent::Agent(Host& host) : host_(host) {
+  host_.on_observation([this](Observation observation) { add(std::move(observation)); });
+}
+
+void Agent::start() {
+  check(workers_.empty(), "an agent is started once");
+  for (Claim& claim : host_.claims()) {
+    workers_[claim.key] = {
+        claim.pid, std::move(claim.slots), claim.noticed, std::move(claim.gone), {}, {}};
+  }
+}
+
+void Agent::devices_changed() { add(DevicesChanged{}); }
+void Agent::connected(Session session) { add(Connected{session}); }
+void Agent::disconnected() { add(Disconnected{}); }
+void Agent::receive(ServerFrame frame) { add(std::move(frame)); }
+
+void Agent::add(Input input) {
+  inputs_.push_back(std::move(input));
+  if (inputs_.size() == 1 && wake_) wake_();
+}
+
+void Agent::step(Time now) {
+  now_ = std::max(now_, now);
+  while (!inputs_.empty()) {
+    const Input input = std::move(inputs_.front());
+    inputs_.pop_front();
+    std::visit([this](const auto& each) { on(each); }, input);
+  }
+  fire_timers();
+  send_frames();
+}
+
+std::optional<Time> Agent::next_due() const {
+  std::optional<Time> due;
+  if (!timers_.empty()) due = timers_.begin()->first;
+  if (const auto resend = outbox_.next_due(); session_ && resend)
+    due = std::min(due.value_or(*resend), *resend);
+  return due;
+}
+
+// ---- the connection ----
+
+void Agent::on(Connected connected) {
+  session_ = connected.session;
+  fences_.clear();
+  inbox_.restart();
+  outbox_.restart();
+  greet();
+}
+
+void Agent::on(Disconnected) { session_.reset(); }
+
+// What Hello says is not told again after it; what only a report says is.
+void Agent::greet() {
+  outbox_.drop_unsent([](const AgentMessage& m) {
+    return is<Hello>(m) || is<NodeChanged>(m) || is<WorkerRuns>(m);
+  });
+  tell_ends_again();
+  outbox_.push_front(hello());
+}
+
+Hello Agent::hello() const {
+  Hello hello{host_.describe(), host_.boot_id(), {}};
+  for (const auto& [key, worker] : workers_) {
+    hello.claims.push_back({key, worker.pid, {}, worker.noticed, worker.slots});
+  }
+  return hello;
+}
+
+void Agent::tell_ends_again() {
+  std::set<WorkerKey> kept;
+  for (const auto& message : outbox_.kept()) {
+    if (const auto* gone = std::get_if<WorkerGone>(&message)) kept.insert(gone->key);
+  }
+  for (const auto& [key, worker] : workers_) {
+    if (worker.end && !kept.contains(key)) outbox_.push(*worker.end);
+  }
+}
+
+void Agent::on(DevicesChanged) { outbox_.push(NodeChanged{host_.describe()}); }
+
+void Agent::on(const ServerFrame& frame) {
+  if (frame.session != session_) return;
+  outbox_.received(now_, frame.received);
+  outbox_.forget(frame.durable);
+  if (!frame.message || !inbox_.take(frame.number)) return;
+  std::visit([this](const auto& message) { on(message); }, *frame.message);
+}
+
+void Agent::send_frames() {
+  if (!session_ || !send_) return;
+  outbox_.flush(now_, [this](std::uint64_t number, const AgentMessage& message) {
+    send_({*session_, number, inbox_.taken(), 0, message});
+    inbox_.answered();
+  });
+  if (inbox_.owes_answer()) send_({*session_, 0, inbox_.taken(), 0, {}});
+  inbox_.answered();
+}
+
+// ---- what the host observed ----
+
+void Agent::on(const Observation& observation) {
+  std::visit([this](const auto& each) { on(each); }, observation);
+}
+
+void Agent::on(const WorkerRuns& runs) {
+  Worker* worker = find_alive(runs.key);
+  if (!worker) return;
+  worker->pid = runs.pid;
+  outbox_.push(runs);
+}
+
+void Agent::on(const WorkerGone& gone) {
+  Worker* worker = find_alive(gone.key);
+  if (!worker) return;
+  worker->end = gone;
+  set_timer(gone.key, *worker, {});
+  outbox_.push(gone);
+}
+
+void Agent::on(const WorkerReport& report) {
+  make_room(report.key);
+  outbox_.push(report);
+}
+
+void Agent::on(const CheckpointSeen& checkpoint) {
+  make_room(checkpoint.key);
+  outbox_.push(checkpoint);
+}
+
+// A server that is away for long costs points of a curve and checkpoints that a later one replaces,
+// nothing else.
+void Agent::make_room(const WorkerKey& key) {
+  if (outbox_.kept().size() < kReportsMax) return;
+  outbox_.drop_oldest_unsent([&](const AgentMessage& message) {
+    const auto* checkpoint = std::get_if<CheckpointSeen>(&message);
+    return is<WorkerReport>(message) || (checkpoint && checkpoint->key == key);
+  });
+}
+
+}  // namespace paceline::agent

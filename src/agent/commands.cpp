@@ -1,0 +1,108 @@
+// What a server asks of one worker, and the timers that carry it out.
+#include "agent/agent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace paceline::agent {
+
+Agent::Worker* Agent::find_alive(const WorkerKey& key) {
+  const auto found = workers_.find(key);
+  return found == workers_.end() || found->second.end ? nullptr : &found->second;
+}
+
+bool Agent::fenced(const WorkerKey& key) const {
+  const auto fence = fences_.find(key.job);
+  return fence != fences_.end() && key.generation <= fence->second;
+}
+
+void Agent::on(const StartWorker& start) {
+  const WorkerKey& key = start.worker.key;
+  if (workers_.contains(key)) return;
+  if (fenced(key)) {
+    outbox_.push(WorkerGone{
+        key,
+        Cause::launch_failed,
+        {},
+        0,
+        fmt::format("generation {} of job {} is over", key.generation.value, key.job.value),
+        now_});
+    return;
+  }
+  workers_[key].slots = start.worker.slots;
+  host_.perform(Start{start.worker});
+}
+
+void Agent::on(const StopWorker& stop) {
+  Worker* worker = find_alive(stop.key);
+  if (!worker || worker->kill_pause > Duration::zero()) return;
+  const bool can_hear = worker->pid != 0 && stop.grace > Duration::zero();
+  if (!can_hear) return kill(stop.key, *worker);
+  give_notice(stop.key, *worker, stop.signal);
+  const Time at = now_ + stop.grace;
+  set_timer(stop.key, *worker, std::min(worker->kill_at.value_or(at), at));
+}
+
+void Agent::give_notice(const WorkerKey& key, Worker& worker, std::int32_t signal) {
+  if (worker.noticed) return;
+  worker.noticed = true;
+  host_.perform(SetShouldStop{key, "notice"});
+  host_.perform(GiveNotice{key, signal});
+}
+
+void Agent::on(const FreezeWorker& freeze) {
+  if (find_alive(freeze.key)) host_.perform(Freeze{freeze.key});
+}
+
+void Agent::on(const ThawWorker& thaw) {
+  if (find_alive(thaw.key)) host_.perform(Thaw{thaw.key});
+}
+
+void Agent::on(const ShouldStop& should_stop) {
+  if (find_alive(should_stop.key))
+    host_.perform(SetShouldStop{should_stop.key, should_stop.reason});
+}
+
+void Agent::on(const DiscardWorker& discard) {
+  const auto found = workers_.find(discard.key);
+  if (found == workers_.end() || !found->second.end) return;
+  workers_.erase(found);
+  host_.perform(Discard{discard.key});
+}
+
+void Agent::on(const FenceJob& fence) {
+  auto& generation = fences_[fence.job];
+  generation = std::max(generation, fence.generation);
+  if (fences_.size() > kFencesMax) fences_.erase(fences_.begin());
+  const WorkerKey first{fence.job, {}, 0};
+  for (auto it = workers_.lower_bound(first); it != workers_.end() && it->first.job == fence.job;
+       ++it) {
+    auto& [key, worker] = *it;
+    const bool untouched = !worker.end && worker.kill_pause == Duration::zero();
+    if (key.generation <= fence.generation && untouched) kill(key, worker);
+  }
+}
+
+// A kill that left something alive, or that the host could not do, is tried again.
+void Agent::kill(const WorkerKey& key, Worker& worker) {
+  const bool first = worker.kill_pause == Duration::zero();
+  worker.kill_pause = first ? kKillAgainFirst : std::min(2 * worker.kill_pause, kKillAgainMax);
+  set_timer(key, worker, now_ + worker.kill_pause);
+  host_.perform(Kill{key});
+}
+
+void Agent::set_timer(const WorkerKey& key, Worker& worker, std::optional<Time> at) {
+  if (worker.kill_at) timers_.erase({*worker.kill_at, key});
+  worker.kill_at = at;
+  if (at) timers_.insert({*at, key});
+}
+
+void Agent::fire_timers() {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    const WorkerKey key = timers_.begin()->second;
+    kill(key, workers_.at(key));
+  }
+}
+
+}  // namespace paceline::agent

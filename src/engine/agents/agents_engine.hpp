@@ -1,0 +1,155 @@
+// The engine for plain machines: the server's side of the agent protocol. It keeps a copy of what
+// the state wants of every worker and of what every agent holds, and tells agents the difference;
+// what agents tell becomes events. No thread, no socket: the driver carries frames (ServerEnd) and
+// calls step() when next_due() has come.
+//
+//   AgentsEngine engine(clock, [&](JobId job) { return store.launch(job); }, {});
+//   Controller controller(store, engine, clock, policies, options);
+//   controller.recover();               // the engine learns the state; before that it keeps frames
+//   waiting LocalLink link(engine, agent); link.open();
+//
+// Cost: act() is O(workers of the given jobs), a frame O(log), Hello O(claims and seats of the
+// node).
+//
+// What it does when, for a worker that the state seats on a node whose agent is connected:
+//   not among the claims, `assigned`, no stop  → started, once nothing is left in its slots
+//   (agent.hpp proves: at most once, ever) not among the claims, `assigned`, a stop   → WorkerEnded
+//   with the stop's cause: it never started not among the claims, `running`            →
+//   WorkerEnded{node_lost} among the claims, running                  → frozen or thawed, told to
+//   stop, as the state wants among the claims, gone                     → WorkerEnded
+// and for a claim that the state does not want: killed, then discarded.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "clock/clock.hpp"
+#include "engine/agents/gang_view.hpp"
+#include "engine/agents/node_view.hpp"
+#include "engine/engine.hpp"
+#include "wire/agent_link.hpp"
+
+namespace paceline {
+
+// What was told and is not durable yet is bounded; while there is more, agents keep what they have
+// to tell.
+inline constexpr std::size_t kNewsMax = 10'000;
+
+class AgentsEngine final : public Engine, public ServerEnd {
+ public:
+  struct Options {
+    // A node counts as down this long after its connection ended: nothing more is placed there.
+    Duration down_after = std::chrono::seconds{5};
+    // Its workers count as lost this long after. REQUIRES: agents' hosts end them by themselves
+    // before that. Nothing: never; they are waited for.
+    std::optional<Duration> lost_after;
+  };
+  // Where what starts a job's workers is kept.
+  using LaunchSource = std::function<Result<LaunchSpec>(JobId)>;
+
+  AgentsEngine(Clock& clock, LaunchSource launches, Options options);
+  ~AgentsEngine() override;
+
+  // ---- Engine ----
+  // Hands everything over once; whoever takes it keeps it until it is durable.
+  Observed observe() override;
+  void committed() override;
+  void act(const State& state, std::span<const JobId> jobs) override;
+  void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
+
+  // ---- ServerEnd ----
+  void connected(Session session) override;
+  void disconnected(Session session) override;
+  void receive(AgentFrame frame) override;
+  void on_send(std::function<void(ServerFrame)> send) override { send_ = std::move(send); }
+  void step() override;
+  [[nodiscard]] std::optional<Time> next_due() const override;
+
+  // Nodes whose agent is connected.
+  [[nodiscard]] std::size_t connected_nodes() const;
+
+ private:
+  // ---- connections (connections.cpp) ----
+  void learn_nodes(const State& state);
+  void serve(const AgentFrame& frame);
+  void greet(Session session, const Hello& hello);
+  NodeView& node_named(const std::string& name);
+  void adopt_claims(NodeView& node, const Hello& hello);
+  void tell_node(NodeView& node, NodeSpec spec);
+  void leave(NodeView& node);
+  void count_down(NodeView& node);
+  void count_lost(NodeView& node);
+  void flush(NodeView& node);
+  void set_timer(NodeView& node);
+
+  // ---- what agents tell (connections.cpp) ----
+  void take(NodeView& node, const AgentMessage& message);
+  void on(NodeView& node, const Hello&);
+  void on(NodeView& node, const NodeChanged& changed);
+  void on(NodeView& node, const WorkerRuns& runs);
+  void on(NodeView& node, const WorkerReport& report);
+  void on(NodeView& node, const CheckpointSeen& checkpoint);
+  void on(NodeView& node, const WorkerGone& gone);
+  void tell(Event event);
+  void tell_started(const WorkerKey& key, SeatView& seat, std::int64_t pid);
+  void tell_ended(const WorkerKey& key, SeatView& seat, Ending ending);
+
+  // ---- wanted against held (workers.cpp) ----
+  void take_view(std::optional<GangView> next, JobId job, bool first);
+  void take_seats(GangView gang, bool first, std::set<std::pair<NodeId, WorkerKey>>& touched);
+  void settle(NodeView& node, const WorkerKey& key);
+  void settle_unwanted(NodeView& node, const WorkerKey& key);
+  void settle_absent(NodeView& node, const GangView& gang, const WorkerKey& key, SeatView& seat);
+  void settle_away(NodeView& node, const GangView& gang, const WorkerKey& key, SeatView& seat);
+  void settle_present(NodeView& node, const GangView& gang, const WorkerKey& key,
+                      const SeatView& seat, ClaimView& claim);
+  void stop(NodeView& node, const GangView& gang, const WorkerKey& key, ClaimView& claim,
+            Time deadline);
+  void start(NodeView& node, const GangView& gang, const WorkerKey& key, SeatView& seat);
+  void settle_held(NodeView& node);
+  void fence(NodeView& node, const WorkerKey& key, ClaimView& claim);
+  Result<WorkerLaunch> launch_of(const GangView& gang, const WorkerKey& key);
+  GangView* find_gang(const WorkerKey& key);
+  // The seat of a worker that has not ended in the state; nullptr if there is none.
+  SeatView* find_seat(const WorkerKey& key);
+
+  // Of the gang whose workers are being started: made once for all of them.
+  struct StartKit {
+    JobId job;
+    Generation generation;
+    std::vector<LocalPlace> places;
+    Result<LaunchSpec> launch;
+  };
+
+  Clock& clock_;
+  LaunchSource launches_;
+  Options options_;
+  std::function<void()> wake_;
+  std::function<void(ServerFrame)> send_;
+
+  bool recovered_ = false;        // act() was called: the state is known
+  std::deque<AgentFrame> early_;  // came before that
+  std::deque<NodeView> nodes_;    // by id
+  std::map<std::string, NodeId, std::less<>> names_;
+  std::map<Session, std::optional<NodeId>> sessions_;
+  std::unordered_map<JobId, GangView> gangs_;
+  std::set<std::pair<Time, NodeId>> timers_;
+  std::optional<StartKit> kit_;
+
+  Observed news_;
+  std::size_t handed_over_ =
+      0;  // events and points that observe() told and committed() has not confirmed
+  std::set<NodeId> fresh_;        // nodes that told something since the last observe()
+  std::set<NodeId> unconfirmed_;  // and until it, to be confirmed
+};
+
+}  // namespace paceline

@@ -1,0 +1,256 @@
+// Sessions, nodes and what agents tell.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "engine/agents/agents_engine.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kEarlyMax = 65'536;
+constexpr std::int32_t kSigkill = 9;
+
+Progress progress_of(const WorkerReport& report) {
+  return {
+      report.step,         report.total_steps,  report.samples,       report.position, report.epoch,
+      report.total_epochs, report.step_seconds, report.learning_rate, report.metrics,  report.at};
+}
+
+// A signal that we sent is not a fault of the worker: the stop's cause stands for it.
+Ending ending_of(const WorkerGone& gone, const GangView& gang) {
+  Ending ending{gone.cause, gone.exit_code, gone.signal, gone.message, gone.at};
+  const bool ours = gone.signal == kSigkill || gone.signal == gang.spec->notice.signal;
+  if (gang.stop && gone.cause == Cause::signalled && ours) ending.cause = gang.stop->cause;
+  return ending;
+}
+
+}  // namespace
+
+// ---- sessions ----
+
+void AgentsEngine::connected(Session session) { sessions_.try_emplace(session); }
+
+void AgentsEngine::disconnected(Session session) {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  const auto id = found->second;
+  sessions_.erase(found);
+  std::erase_if(early_, [&](const AgentFrame& frame) { return frame.session == session; });
+  if (id) leave(nodes_[id->value]);
+}
+
+void AgentsEngine::receive(AgentFrame frame) {
+  if (recovered_) return serve(frame);
+  if (early_.size() < kEarlyMax) early_.push_back(std::move(frame));
+}
+
+void AgentsEngine::serve(const AgentFrame& frame) {
+  const auto found = sessions_.find(frame.session);
+  if (found == sessions_.end()) return;
+  if (!found->second) {
+    const auto* hello = frame.message ? std::get_if<Hello>(&*frame.message) : nullptr;
+    if (hello && frame.number == 1) greet(frame.session, *hello);
+    return;
+  }
+  NodeView& node = nodes_[found->second->value];
+  node.outbox.received(clock_.now(), frame.received);
+  node.outbox.forget(frame.received);
+  const bool full = handed_over_ + news_.events.size() >= kNewsMax;
+  if (frame.message && !full && node.inbox.take(frame.number)) take(node, *frame.message);
+  flush(node);
+}
+
+void AgentsEngine::take(NodeView& node, const AgentMessage& message) {
+  std::visit([&](const auto& each) { on(node, each); }, message);
+  kit_.reset();
+  if (news_.empty() && handed_over_ == 0)
+    node.durable = node.observed = node.inbox.taken();
+  else
+    fresh_.insert(node.id);
+}
+
+void AgentsEngine::flush(NodeView& node) {
+  if (node.session && send_) {
+    node.outbox.flush(clock_.now(), [&](std::uint64_t number, const ServerMessage& message) {
+      send_({*node.session, number, node.inbox.taken(), node.durable, message});
+      node.inbox.answered();
+    });
+    if (node.inbox.owes_answer()) send_({*node.session, 0, node.inbox.taken(), node.durable, {}});
+    node.inbox.answered();
+  }
+  set_timer(node);
+}
+
+void AgentsEngine::set_timer(NodeView& node) {
+  std::optional<Time> due;
+  const auto sooner = [&](const std::optional<Time>& at) {
+    if (at) due = std::min(due.value_or(*at), *at);
+  };
+  if (node.session) sooner(node.outbox.next_due());
+  sooner(node.down_at);
+  sooner(node.lost_at);
+  if (due == node.due) return;
+  if (node.due) timers_.erase({*node.due, node.id});
+  node.due = due;
+  if (due) timers_.insert({*due, node.id});
+}
+
+void AgentsEngine::step() {
+  const Time now = clock_.now();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    NodeView& node = nodes_[timers_.begin()->second.value];
+    if (node.down_at && *node.down_at <= now) count_down(node);
+    if (node.lost_at && *node.lost_at <= now) count_lost(node);
+    flush(node);
+  }
+}
+
+// ---- nodes ----
+
+void AgentsEngine::learn_nodes(const State& state) {
+  for (const Node& each : state.nodes()) {
+    NodeView& node = node_named(each.spec.name);
+    check(node.id == each.id, "node names are unique");
+    node.spec = each.spec;
+    node.up = each.up;
+    leave(node);
+  }
+}
+
+NodeView& AgentsEngine::node_named(const std::string& name) {
+  const auto [found, fresh] = names_.try_emplace(name, static_cast<std::uint32_t>(nodes_.size()));
+  if (fresh) nodes_.emplace_back().id = found->second;
+  return nodes_[found->second.value];
+}
+
+void AgentsEngine::leave(NodeView& node) {
+  const Time now = clock_.now();
+  node.session.reset();
+  node.outbox = {};
+  if (node.up) node.down_at = now + options_.down_after;
+  if (options_.lost_after) node.lost_at = now + *options_.lost_after;
+  set_timer(node);
+}
+
+void AgentsEngine::count_down(NodeView& node) {
+  node.down_at.reset();
+  node.up = false;
+  spdlog::warn("Node {} does not answer: nothing is placed there until it does.", node.spec.name);
+  tell(NodeDown{node.id});
+  const auto seats = node.seats;
+  for (const WorkerKey& key : seats) settle(node, key);
+}
+
+void AgentsEngine::count_lost(NodeView& node) {
+  node.lost_at.reset();
+  for (const WorkerKey& key : node.seats) {
+    tell_ended(key, *find_seat(key),
+               {Cause::node_lost,
+                {},
+                0,
+                "node " + node.spec.name + " was not heard of again",
+                clock_.now()});
+  }
+}
+
+void AgentsEngine::greet(Session session, const Hello& hello) {
+  NodeView& node = node_named(hello.node.name);
+  if (node.session) {
+    spdlog::warn("Another agent for node {} has connected: the one before is not heard any more.",
+                 hello.node.name);
+    sessions_.erase(*node.session);
+  }
+  sessions_[session] = node.id;
+  node.session = session;
+  node.outbox = {};
+  node.inbox.restart();
+  node.inbox.take(1);
+  node.observed = node.durable = 0;
+  node.down_at.reset();
+  node.lost_at.reset();
+  tell_node(node, hello.node);
+  adopt_claims(node, hello);
+  take(node, hello);
+  flush(node);
+}
+
+void AgentsEngine::tell_node(NodeView& node, NodeSpec spec) {
+  if (node.up && node.spec == spec) return;
+  node.up = true;
+  node.spec = std::move(spec);
+  tell(NodeUp{node.id, node.spec});
+}
+
+void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
+  const auto before = std::exchange(node.claims, {});
+  node.occupied.clear();
+  for (const Claim& each : hello.claims) {
+    ClaimView& claim = node.claims[each.key];
+    claim.slots = each.slots;
+    if (const auto known = before.find(each.key); known != before.end()) {
+      claim.gone = known->second.gone;
+      claim.last_report = known->second.last_report;
+      claim.last_checkpoint = known->second.last_checkpoint;
+    }
+    if (!claim.gone) node.occupy(each.key, claim);
+    SeatView* seat = find_seat(each.key);
+    if (!seat || seat->node != node.id) continue;
+    seat->maybe_started = true;
+    if (each.pid != 0) tell_started(each.key, *seat, each.pid);
+  }
+}
+
+// ---- what agents tell ----
+
+// Wanted against held, for all that is here.
+void AgentsEngine::on(NodeView& node, const Hello&) {
+  auto keys = node.seats;
+  for (const auto& [key, claim] : node.claims) keys.insert(key);
+  for (const WorkerKey& key : keys) settle(node, key);
+}
+
+void AgentsEngine::on(NodeView& node, const NodeChanged& changed) {
+  NodeSpec spec = changed.node;
+  spec.name = node.spec.name;
+  tell_node(node, std::move(spec));
+}
+
+void AgentsEngine::on(NodeView& node, const WorkerRuns& runs) {
+  SeatView* seat = find_seat(runs.key);
+  if (seat && seat->node == node.id) tell_started(runs.key, *seat, runs.pid);
+}
+
+void AgentsEngine::on(NodeView& node, const WorkerReport& report) {
+  ClaimView* claim = node.find_claim(report.key);
+  if (!claim || !find_seat(report.key) || report.report <= claim->last_report) return;
+  claim->last_report = report.report;
+  tell(Progressed{report.key.job, report.key.generation, progress_of(report)});
+  news_.points.push_back({report.key.job, report.key.generation, report.key.rank, report.report,
+                          report.at, report.step, report.samples, report.metrics});
+}
+
+void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
+  ClaimView* claim = node.find_claim(checkpoint.key);
+  if (!claim || !find_seat(checkpoint.key) || checkpoint.report <= claim->last_checkpoint) return;
+  claim->last_checkpoint = checkpoint.report;
+  tell(CheckpointAcknowledged{
+      checkpoint.key.job,
+      checkpoint.key.generation,
+      {checkpoint.path, checkpoint.step, checkpoint.samples, checkpoint.at}});
+}
+
+void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
+  ClaimView& claim = node.claims[gone.key];
+  if (claim.gone) return;
+  claim.gone = true;
+  node.vacate(gone.key, claim);
+  SeatView* seat = find_seat(gone.key);
+  if (seat && seat->node == node.id)
+    tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key)));
+  settle(node, gone.key);
+  settle_held(node);
+}
+
+}  // namespace paceline

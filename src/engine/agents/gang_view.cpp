@@ -1,0 +1,87 @@
+#include "engine/agents/gang_view.hpp"
+
+#include <map>
+
+namespace paceline {
+
+std::optional<GangView> view_gang(const State& state, JobId id) {
+  const Job* job = state.find_job(id);
+  if (!job || !job->current || is_over(job->state)) return {};
+  const Gang& gang = *job->current;
+  GangView view{id,
+                gang.generation,
+                job->spec,
+                gang.attempt,
+                gang.stop,
+                job->state == JobState::paused,
+                job->should_stop(),
+                job->checkpoint ? job->checkpoint->path : "",
+                {},
+                {}};
+  view.seats.reserve(gang.workers.size());
+  view.addresses.reserve(gang.workers.size());
+  for (const Worker& worker : gang.workers) {
+    view.seats.push_back({worker.seat.node, worker.seat.slots, worker.state, false, false, false});
+    const Node* node = state.find_node(worker.seat.node);
+    view.addresses.push_back(node ? node->spec.address : "");
+  }
+  return view;
+}
+
+void inherit(GangView& view, const GangView& before) {
+  for (std::size_t rank = 0; rank < view.seats.size(); ++rank) {
+    view.seats[rank].maybe_started = before.seats[rank].maybe_started;
+    view.seats[rank].start_told = before.seats[rank].start_told;
+    view.seats[rank].end_told = before.seats[rank].end_told;
+  }
+}
+
+std::vector<LocalPlace> local_places(const GangView& gang) {
+  struct Group {
+    std::int32_t rank = 0;
+    std::int32_t size = 0;
+  };
+  std::map<NodeId, Group> groups;
+  std::vector<LocalPlace> places;
+  places.reserve(gang.seats.size());
+  for (const SeatView& seat : gang.seats) {
+    const auto rank = static_cast<std::int32_t>(groups.size());
+    Group& group = groups.try_emplace(seat.node, Group{rank, 0}).first->second;
+    places.push_back({group.size++, 0, group.rank, 0});
+  }
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    places[rank].local_world_size = groups[gang.seats[rank].node].size;
+    places[rank].group_world_size = static_cast<std::int32_t>(groups.size());
+  }
+  return places;
+}
+
+WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,
+                         LaunchSpec launch) {
+  const JobSpec& spec = *gang.spec;
+  WorkerLaunch worker;
+  worker.key = gang.key(rank);
+  worker.attempt = gang.attempt;
+  worker.restart_count = gang.attempt - 1;
+  worker.world_size = static_cast<std::int32_t>(gang.seats.size());
+  worker.local_rank = place.local_rank;
+  worker.local_world_size = place.local_world_size;
+  worker.group_rank = place.group_rank;
+  worker.group_world_size = place.group_world_size;
+  worker.addresses = gang.addresses;
+  worker.slots = gang.seats[rank].slots;
+  worker.job_name = spec.name;
+  worker.user = spec.user;
+  worker.uid = spec.uid;
+  worker.launch = std::move(launch);
+  worker.slots_per_worker = spec.slots_per_worker;
+  worker.cpus = spec.cpus;
+  worker.memory_bytes = spec.memory_bytes;
+  worker.retries = spec.retries;
+  worker.pty = spec.pty;
+  worker.checkpoint_glob = spec.checkpoint_glob;
+  worker.checkpoint = gang.checkpoint;
+  return worker;
+}
+
+}  // namespace paceline

@@ -1,0 +1,65 @@
+// What the state wants of one job's workers, copied from it so that agents can be served between
+// two acts. O(workers) to make.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/job.hpp"
+#include "model/state.hpp"
+#include "model/worker.hpp"
+
+namespace paceline {
+
+struct SeatView {
+  NodeId node;
+  std::vector<std::uint32_t> slots;
+  WorkerState state = WorkerState::assigned;
+  // A claim may exist somewhere: its start was sent, an agent named it, or an earlier server may
+  // have sent it.
+  bool maybe_started = false;
+  bool start_told = false;  // WorkerStarted was told
+  bool end_told = false;    // WorkerEnded was told: whatever of it still turns up is killed
+};
+
+// The current gang of a live job.
+struct GangView {
+  JobId job;
+  Generation generation;
+  std::shared_ptr<const JobSpec> spec;
+  std::int32_t attempt = 1;
+  std::optional<Stop> stop;
+  bool frozen = false;
+  bool should_stop = false;
+  std::string checkpoint;
+  std::vector<SeatView> seats;         // by rank
+  std::vector<std::string> addresses;  // by rank
+  [[nodiscard]] WorkerKey key(std::size_t rank) const {
+    return {job, generation, static_cast<std::int32_t>(rank)};
+  }
+};
+
+// Nothing if the job has no current gang.
+std::optional<GangView> view_gang(const State& state, JobId job);
+
+// Takes over from `before`, the view of the same generation, what the state does not know.
+void inherit(GangView& view, const GangView& before);
+
+// Position of every worker among its gang's workers on its node, and of its node among the gang's
+// nodes (in the order of their lowest ranks).
+struct LocalPlace {
+  std::int32_t local_rank = 0;
+  std::int32_t local_world_size = 1;
+  std::int32_t group_rank = 0;
+  std::int32_t group_world_size = 1;
+  friend bool operator==(const LocalPlace&, const LocalPlace&) = default;
+};
+std::vector<LocalPlace> local_places(const GangView& gang);
+
+// All that an agent needs to start one worker.
+WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,
+                         LaunchSpec launch);
+
+}  // namespace paceline

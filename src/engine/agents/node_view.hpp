@@ -1,0 +1,55 @@
+// What the server knows of one node and of the claims that its agent holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "model/node.hpp"
+#include "wire/agent_protocol.hpp"
+#include "wire/message_stream.hpp"
+
+namespace paceline {
+
+// A worker that the agent has, or was told to start in this session. The second half is what was
+// told in this session.
+struct ClaimView {
+  std::vector<std::uint32_t> slots;
+  bool gone = false;              // nothing of it is left
+  std::uint64_t last_report = 0;  // told of it; a repeat is not told again
+  std::uint64_t last_checkpoint = 0;
+
+  std::optional<bool> frozen;  // nothing: who knows
+  bool should_stop = false;
+  std::optional<Time> kill_at;
+  bool fenced = false;
+};
+
+struct NodeView {
+  NodeId id;
+  NodeSpec spec;                   // as told last
+  bool up = false;                 // as told last
+  std::optional<Session> session;  // set once its agent said Hello
+  Outbox<ServerMessage> outbox;
+  Inbox inbox;
+  std::uint64_t observed = 0;  // messages that observe() has told
+  std::uint64_t durable = 0;   // and that are in the journal
+  std::optional<Time> down_at,
+      lost_at;              // while it has no session: when it counts as down, its workers as lost
+  std::optional<Time> due;  // its entry among the engine's timers
+
+  std::map<WorkerKey, ClaimView> claims;
+  std::set<WorkerKey> seats;  // workers here that the state wants something of
+  std::set<WorkerKey> held;   // of those: not started, because something is left in their slots
+  std::map<std::uint32_t, WorkerKey> occupied;  // slots of claims that are not gone
+
+  [[nodiscard]] ClaimView* find_claim(const WorkerKey& key);
+  // True if one of the slots is occupied by another worker.
+  [[nodiscard]] bool conflicts(const WorkerKey& key, const std::vector<std::uint32_t>& slots) const;
+  void occupy(const WorkerKey& key, const ClaimView& claim);
+  void vacate(const WorkerKey& key, const ClaimView& claim);
+};
+
+}  // namespace paceline

@@ -1,0 +1,183 @@
+// What the state wants of each worker against what its agent holds.
+#include <algorithm>
+#include <limits>
+
+#include "base/check.hpp"
+#include "engine/agents/agents_engine.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr WorkerKey kLastKey{JobId{std::numeric_limits<std::uint32_t>::max()},
+                             Generation{std::numeric_limits<std::uint32_t>::max()},
+                             std::numeric_limits<std::int32_t>::max()};
+
+Ending never_started(const GangView& gang, std::string why, Time now) {
+  return {gang.stop ? gang.stop->cause : Cause::node_lost, {}, 0, std::move(why), now};
+}
+
+}  // namespace
+
+GangView* AgentsEngine::find_gang(const WorkerKey& key) {
+  const auto found = gangs_.find(key.job);
+  if (found == gangs_.end() || found->second.generation != key.generation) return nullptr;
+  return &found->second;
+}
+
+SeatView* AgentsEngine::find_seat(const WorkerKey& key) {
+  GangView* gang = find_gang(key);
+  const auto rank = static_cast<std::size_t>(key.rank);
+  if (!gang || key.rank < 0 || rank >= gang->seats.size()) return nullptr;
+  SeatView& seat = gang->seats[rank];
+  return seat.state == WorkerState::ended ? nullptr : &seat;
+}
+
+// ---- the state changed ----
+
+void AgentsEngine::take_view(std::optional<GangView> next, JobId job, bool first) {
+  std::set<std::pair<NodeId, WorkerKey>> touched;
+  if (const auto found = gangs_.find(job); found != gangs_.end()) {
+    const GangView before = std::move(found->second);
+    gangs_.erase(found);
+    if (next && next->generation == before.generation) inherit(*next, before);
+    for (std::size_t rank = 0; rank < before.seats.size(); ++rank) {
+      nodes_[before.seats[rank].node.value].seats.erase(before.key(rank));
+      touched.insert({before.seats[rank].node, before.key(rank)});
+    }
+  }
+  if (next) take_seats(std::move(*next), first, touched);
+  for (const auto& [node, key] : touched) settle(nodes_[node.value], key);
+  for (auto it = touched.begin(); it != touched.end();
+       it = touched.upper_bound({it->first, kLastKey})) {
+    flush(nodes_[it->first.value]);
+  }
+}
+
+void AgentsEngine::take_seats(GangView gang, bool first,
+                              std::set<std::pair<NodeId, WorkerKey>>& touched) {
+  for (std::size_t rank = 0; rank < gang.seats.size(); ++rank) {
+    SeatView& seat = gang.seats[rank];
+    seat.maybe_started = seat.maybe_started || first || seat.state != WorkerState::assigned;
+    touched.insert({seat.node, gang.key(rank)});
+    if (seat.state != WorkerState::ended) nodes_[seat.node.value].seats.insert(gang.key(rank));
+  }
+  gangs_.insert_or_assign(gang.job, std::move(gang));
+}
+
+// ---- one worker ----
+
+void AgentsEngine::settle(NodeView& node, const WorkerKey& key) {
+  SeatView* seat = find_seat(key);
+  if (!seat || seat->node != node.id) return settle_unwanted(node, key);
+  const GangView& gang = *find_gang(key);
+  if (!node.session) return settle_away(node, gang, key, *seat);
+  ClaimView* claim = node.find_claim(key);
+  if (claim)
+    settle_present(node, gang, key, *seat, *claim);
+  else
+    settle_absent(node, gang, key, *seat);
+}
+
+void AgentsEngine::settle_unwanted(NodeView& node, const WorkerKey& key) {
+  node.held.erase(key);
+  ClaimView* claim = node.find_claim(key);
+  if (!claim || !node.session) return;
+  if (!claim->gone) return fence(node, key, *claim);
+  node.claims.erase(key);
+  node.outbox.push(DiscardWorker{key});
+}
+
+// Nothing can be sent. What was never sent needs no waiting for an answer.
+void AgentsEngine::settle_away(NodeView& node, const GangView& gang, const WorkerKey& key,
+                               SeatView& seat) {
+  if (node.up || seat.maybe_started) return;
+  node.held.erase(key);
+  tell_ended(key, seat, never_started(gang, "node " + node.spec.name + " is down", clock_.now()));
+}
+
+void AgentsEngine::settle_absent(NodeView& node, const GangView& gang, const WorkerKey& key,
+                                 SeatView& seat) {
+  if (seat.end_told) return;
+  const bool ran = seat.start_told || seat.state == WorkerState::running;
+  if (!ran && !gang.stop) return start(node, gang, key, seat);
+  node.held.erase(key);
+  if (ran)
+    tell_ended(
+        key, seat,
+        {Cause::node_lost, {}, 0, "node " + node.spec.name + " has no trace of it", clock_.now()});
+  else
+    tell_ended(key, seat, never_started(gang, "it was stopped before it started", clock_.now()));
+}
+
+void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const WorkerKey& key,
+                                  const SeatView& seat, ClaimView& claim) {
+  if (claim.gone) return;
+  if (seat.end_told) return stop(node, gang, key, claim, clock_.now());
+  if (claim.frozen != gang.frozen) {
+    claim.frozen = gang.frozen;
+    if (gang.frozen)
+      node.outbox.push(FreezeWorker{key});
+    else
+      node.outbox.push(ThawWorker{key});
+  }
+  if (gang.should_stop && !std::exchange(claim.should_stop, true))
+    node.outbox.push(ShouldStop{key, "target_reached"});
+  if (gang.stop) stop(node, gang, key, claim, gang.stop->at + gang.stop->grace);
+}
+
+void AgentsEngine::stop(NodeView& node, const GangView& gang, const WorkerKey& key,
+                        ClaimView& claim, Time deadline) {
+  if (claim.kill_at && *claim.kill_at <= deadline) return;
+  claim.kill_at = deadline;
+  const Duration left = std::max(Duration::zero(), deadline - clock_.now());
+  node.outbox.push(StopWorker{key, gang.spec->notice.signal, left});
+}
+
+void AgentsEngine::start(NodeView& node, const GangView& gang, const WorkerKey& key,
+                         SeatView& seat) {
+  if (node.conflicts(key, seat.slots)) {
+    node.held.insert(key);
+    return;
+  }
+  node.held.erase(key);
+  auto launch = launch_of(gang, key);
+  if (!launch)
+    return tell_ended(key, seat,
+                      {Cause::launch_failed, {}, 0, launch.error().message, clock_.now()});
+  seat.maybe_started = true;
+  ClaimView& claim = node.claims[key];
+  claim.slots = seat.slots;
+  claim.frozen = false;
+  node.occupy(key, claim);
+  node.outbox.push(StartWorker{std::move(*launch)});
+}
+
+void AgentsEngine::settle_held(NodeView& node) {
+  const auto held = node.held;
+  for (const WorkerKey& key : held) settle(node, key);
+}
+
+// A claim that the state does not want. One of a generation that goes on (it was given up too
+// early) dies alone.
+void AgentsEngine::fence(NodeView& node, const WorkerKey& key, ClaimView& claim) {
+  if (claim.fenced) return;
+  claim.fenced = true;
+  if (const GangView* gang = find_gang(key)) return stop(node, *gang, key, claim, clock_.now());
+  node.outbox.push(FenceJob{key.job, key.generation});
+  const WorkerKey first{key.job, {}, 0};
+  for (auto it = node.claims.lower_bound(first);
+       it != node.claims.end() && it->first.job == key.job; ++it) {
+    if (it->first.generation <= key.generation) it->second.fenced = true;
+  }
+}
+
+Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const WorkerKey& key) {
+  if (!kit_ || kit_->job != key.job || kit_->generation != key.generation) {
+    kit_ = StartKit{key.job, key.generation, local_places(gang), launches_(key.job)};
+  }
+  if (!kit_->launch) return fail(kit_->launch.error());
+  const auto rank = static_cast<std::size_t>(key.rank);
+  return make_launch(gang, rank, kit_->places[rank], *kit_->launch);
+}
+
+}  // namespace paceline

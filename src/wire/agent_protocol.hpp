@@ -1,0 +1,115 @@
+// What server and agents say to each other. Messages travel in frames; the frames of one connection
+// are a session. A network may lose, double, delay and reorder frames: numbers make the messages of
+// a session arrive once and in order (message_stream.hpp). A new session begins with Hello and owes
+// nothing to the one before: server and agent compare all that they know and go on.
+//
+//   std::string line = encode(frame);              // JSON, one line
+//   Result<AgentFrame> read = decode_agent_frame(line);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/id.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "model/node.hpp"
+#include "model/worker.hpp"
+
+namespace paceline {
+
+// A connection. Whoever carries frames numbers the connections of one server process upwards and
+// hands the same number to both ends; frames of another session are dropped.
+using Session = Id<struct SessionTag, std::uint64_t>;
+
+// ---- agent → server ----
+
+// The first message of a session.
+struct Hello {
+  NodeSpec node;
+  std::string boot_id;
+  std::vector<Claim> claims;  // all there are, `gone` unset: the end of a worker follows as
+                              // WorkerGone, after its last report
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+struct NodeChanged {
+  NodeSpec node;
+  friend bool operator==(const NodeChanged&, const NodeChanged&) = default;
+};
+
+using AgentMessage =
+    std::variant<Hello, NodeChanged, WorkerRuns, WorkerReport, CheckpointSeen, WorkerGone>;
+
+// ---- server → agent ----
+
+// Starts the worker unless it has a claim already.
+struct StartWorker {
+  WorkerLaunch worker;
+  friend bool operator==(const StartWorker&, const StartWorker&) = default;
+};
+// Notice now, kill after `grace` (what is left of it when this is first sent). A later, shorter one
+// counts, a longer one does not. No grace: kill at once.
+struct StopWorker {
+  WorkerKey key;
+  std::int32_t signal = 15;
+  Duration grace{};
+  friend bool operator==(const StopWorker&, const StopWorker&) = default;
+};
+struct FreezeWorker {
+  WorkerKey key;
+  friend bool operator==(const FreezeWorker&, const FreezeWorker&) = default;
+};
+struct ThawWorker {
+  WorkerKey key;
+  friend bool operator==(const ThawWorker&, const ThawWorker&) = default;
+};
+struct ShouldStop {
+  WorkerKey key;
+  std::string reason;
+  friend bool operator==(const ShouldStop&, const ShouldStop&) = default;
+};
+// The end of the worker is in the journal: its claim may be forgotten.
+struct DiscardWorker {
+  WorkerKey key;
+  friend bool operator==(const DiscardWorker&, const DiscardWorker&) = default;
+};
+// Every worker of the job up to this generation is killed, and a later start of one is refused.
+struct FenceJob {
+  JobId job;
+  Generation generation;
+  friend bool operator==(const FenceJob&, const FenceJob&) = default;
+};
+
+using ServerMessage = std::variant<StartWorker, StopWorker, FreezeWorker, ThawWorker, ShouldStop,
+                                   DiscardWorker, FenceJob>;
+
+// ---- frames ----
+
+template <class Message>
+struct Frame {
+  Session session;
+  std::uint64_t number = 0;    // of the message, from 1; 0: there is none
+  std::uint64_t received = 0;  // the sender of this frame took every message up to this number
+  std::uint64_t durable =
+      0;  // from the server: what every message up to this number told is in the journal
+  std::optional<Message> message;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+using AgentFrame = Frame<AgentMessage>;    // from an agent
+using ServerFrame = Frame<ServerMessage>;  // from the server
+
+inline constexpr std::size_t kFrameBytesMax = 16 << 20;
+
+std::string encode(const AgentFrame& frame);
+std::string encode(const ServerFrame& frame);
+
+// Errors: invalid (what is wrong), too_large.
+Result<AgentFrame> decode_agent_frame(std::string_view text);
+Result<ServerFrame> decode_server_frame(std::string_view text);
+
+}  // namespace paceline

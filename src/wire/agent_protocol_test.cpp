@@ -1,0 +1,137 @@
+#include "wire/agent_protocol.hpp"
+
+#include <gtest/gtest.h>
+
+namespace paceline {
+namespace {
+
+const WorkerKey kKey{JobId{7}, Generation{3}, 1};
+const Time kAt = time_from_us(1'763'636'112'123'456);
+
+WorkerLaunch launch() {
+  WorkerLaunch worker;
+  worker.key = kKey;
+  worker.attempt = 2;
+  worker.restart_count = 1;
+  worker.world_size = 4;
+  worker.local_rank = 1;
+  worker.local_world_size = 2;
+  worker.group_rank = 1;
+  worker.group_world_size = 2;
+  worker.addresses = {"10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"};
+  worker.slots = {2, 3};
+  worker.job_name = "digits";
+  worker.user = "ann";
+  worker.uid = 1000;
+  worker.launch = {{"python3", "train.py"}, false, "true", {{"A", "b"}}, "/home/ann", 027};
+  worker.slots_per_worker = 2;
+  worker.cpus = 1.5;
+  worker.memory_bytes = 1ULL << 40;
+  worker.retries = 3;
+  worker.pty = true;
+  worker.checkpoint_glob = "ckpt/*.pt";
+  worker.checkpoint = "/home/ann/ckpt/a.pt";
+  return worker;
+}
+
+NodeSpec node() {
+  return {"box",
+          "10.0.0.1",
+          "r1",
+          64,
+          1ULL << 38,
+          {{SlotKind::gpu, "H100", "GPU-1", 80ULL << 30, true, ""},
+           {SlotKind::mig, "H100", "MIG-2", 0, false, "in use"}}};
+}
+
+WorkerReport report() {
+  WorkerReport report{kKey, 12,  kAt, 100,   4000,  6400,
+                      17,   0.4, 3.0, 0.012, 0.001, {{"loss", 0.3}, {"accuracy", 0.91}}};
+  return report;
+}
+
+template <class Message>
+void expect_from_agent(const Message& message) {
+  const AgentFrame frame{Session{5}, 9, 4, 0, message};
+  const auto read = decode_agent_frame(encode(frame));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, frame) << encode(frame);
+}
+
+template <class Message>
+void expect_from_server(const Message& message) {
+  const ServerFrame frame{Session{5}, 9, 4, 3, message};
+  const auto read = decode_server_frame(encode(frame));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, frame) << encode(frame);
+}
+
+TEST(AgentProtocol, ReadsWhatAnAgentWrites) {
+  const Claim claim{kKey, 4711, {}, true, {2, 3}};
+  expect_from_agent(
+      Hello{node(), "boot-1", {claim, {{JobId{8}, Generation{1}, 0}, 0, {}, false, {}}}});
+  expect_from_agent(NodeChanged{node()});
+  expect_from_agent(WorkerRuns{kKey, 4711});
+  expect_from_agent(report());
+  expect_from_agent(WorkerReport{kKey, 13, kAt, {}, {}, {}, {}, {}, {}, {}, {}, {}});
+  expect_from_agent(CheckpointSeen{kKey, 14, kAt, "/home/ann/ckpt/a.pt", 100, {}});
+  expect_from_agent(WorkerGone{kKey, Cause::exited, 75, 0, "", kAt});
+  expect_from_agent(
+      WorkerGone{kKey, Cause::launch_failed, {}, 0, "There is no program 'pyhton3'.", kAt});
+}
+
+TEST(AgentProtocol, ReadsWhatTheServerWrites) {
+  expect_from_server(StartWorker{launch()});
+  expect_from_server(StopWorker{kKey, 10, std::chrono::milliseconds{2500}});
+  expect_from_server(FreezeWorker{kKey});
+  expect_from_server(ThawWorker{kKey});
+  expect_from_server(ShouldStop{kKey, "target_reached"});
+  expect_from_server(DiscardWorker{kKey});
+  expect_from_server(FenceJob{JobId{7}, Generation{3}});
+}
+
+TEST(AgentProtocol, ReadsAFrameThatOnlyAnswers) {
+  const AgentFrame frame{Session{5}, 0, 4, 0, {}};
+  EXPECT_EQ(encode(frame), R"({"session":5,"number":0,"received":4,"durable":0})");
+  EXPECT_EQ(*decode_agent_frame(encode(frame)), frame);
+}
+
+struct Refused {
+  std::string_view text;
+  std::string_view because;
+};
+
+class AgentProtocolRefuses : public testing::TestWithParam<Refused> {};
+
+TEST_P(AgentProtocolRefuses, WithOneSentence) {
+  const auto read = decode_agent_frame(GetParam().text);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().message.find(GetParam().because), std::string::npos)
+      << read.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Frames, AgentProtocolRefuses,
+    testing::Values(
+        Refused{"", "JSON"}, Refused{"{}", "lacks the key 'session'"},
+        Refused{R"({"session":1,"number":1})", "if and only if"},
+        Refused{R"({"session":1,"worker_runs":{"job":1,"generation":1,"rank":0,"pid":2}})",
+                "if and only if"},
+        Refused{R"({"session":1,"number":1,"worker_runs":{"job":1,"rank":0,"pid":2}})",
+                "'generation'"},
+        Refused{
+            R"({"session":1,"number":1,"worker_gone":{"job":1,"generation":1,"rank":0,"cause":"boredom"}})",
+            "cause"},
+        Refused{R"({"session":1,"number":1,"hello":{"boot_id":"b"}})", "'node'"},
+        Refused{R"({"session":1,"number":1,"start_worker":{}})", "unknown key"},
+        Refused{R"({"session":-1})", "session"}));
+
+TEST(AgentProtocol, RefusesTwoMessagesInAFrame) {
+  const auto read = decode_server_frame(
+      R"({"session":1,"number":1,"fence_job":{"job":1,"generation":1},"thaw_worker":{"job":1,"generation":1,"rank":0}})");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "A frame has at most one message.");
+}
+
+}  // namespace
+}  // namespace paceline
