@@ -42,7 +42,8 @@ function(paceline_precompiled target from)
   endif()
 endfunction()
 
-# A GoogleTest program and its one ctest entry. Tests run from the root of the repository.
+# A GoogleTest program and its one ctest entry. Tests run from the root of the repository and may use the
+# worlds of tests/support/.
 function(paceline_test target)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT arg_SOURCES)
@@ -52,7 +53,7 @@ function(paceline_test target)
     set(arg_TIMEOUT 300)
   endif()
   add_executable(${target} ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE paceline_options ${arg_LINK}
+  target_link_libraries(${target} PRIVATE paceline_options paceline_testing ${arg_LINK}
     GTest::gmock_main GTest::gmock GTest::gtest rapidcheck)
   paceline_precompiled(${target} paceline_heavy_tests)
   add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

@@ -57,6 +57,10 @@ class Layers(unittest.TestCase):
         self.write("app/main.cpp", '#include "store/memory/memory.hpp"\n#include <thread>\n')
         self.assertEqual(self.faults(), [])
 
+    def test_tests_alone_use_what_supports_tests(self):
+        self.assert_clean("model/job_test.cpp", '#include "support/world.hpp"\n')
+        self.assert_fault("in no folder", "model/job.cpp", '#include "support/world.hpp"\n')
+
     def test_a_back_edge_is_found(self):
         self.assert_fault("base may not include model", "base/id.hpp", '#include "model/job.hpp"\n')
 

@@ -1,0 +1,148 @@
+#include "support/world.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "plan/apply.hpp"
+#include "plan/check.hpp"
+#include "policy/registry.hpp"
+
+namespace paceline::testing {
+namespace {
+
+void expect_none(const std::vector<std::string>& found, std::string_view what) {
+  if (!found.empty()) throw std::logic_error(fmt::format("{}: {}", what, fmt::join(found, "; ")));
+}
+
+NodeId node_named(const State& state, std::string_view name) {
+  const Node* node = state.find_node(name);
+  if (!node) throw std::invalid_argument(fmt::format("there is no node '{}'", name));
+  return node->id;
+}
+
+}  // namespace
+
+World::World(std::string_view cluster_text, std::string_view policy) {
+  std::uint32_t next = 0;
+  for (const auto& spec : cluster(cluster_text)) tell(NodeUp{NodeId{next++}, spec});
+  set_policy(policy);
+}
+
+void World::fold(std::variant<Event, Plan> body) {
+  journal_.push_back({state_.seq() + 1, now_, std::move(body)});
+  touched_ = apply(state_, journal_.back());
+  expect_none(check_state(state_), "the state is wrong");
+}
+
+JobId World::submit(std::string_view literal) {
+  const JobId id = state_.next_job_id();
+  tell(JobSubmitted{id, testing::job(literal)});
+  return id;
+}
+
+void World::resize(JobId id, std::string_view range) {
+  const auto parsed = parse_range(range);
+  if (!parsed) throw std::invalid_argument(parsed.error().message);
+  tell(RangeSet{id, *parsed});
+}
+
+const Gang& World::gang(JobId id) const {
+  const Job& job = state_.job(id);
+  if (!job.current) throw std::invalid_argument(fmt::format("job {} has no gang", id.value));
+  return *job.current;
+}
+
+void World::started(JobId id) {
+  const auto generation = gang(id).generation;
+  for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) {
+    tell(WorkerStarted{{id, generation, rank}, 4000 + rank});
+  }
+}
+
+void World::started(JobId id, std::int32_t rank) {
+  tell(WorkerStarted{{id, gang(id).generation, rank}, 4000 + rank});
+}
+
+void World::ended(JobId id, const Ending& how) {
+  const auto generation = gang(id).generation;
+  std::vector<std::int32_t> ranks;
+  for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) {
+    if (gang(id).workers[static_cast<std::size_t>(rank)].state != WorkerState::ended) ranks.push_back(rank);
+  }
+  for (const auto rank : ranks) {
+    Ending e = how;
+    e.at = now_;
+    tell(WorkerEnded{{id, generation, rank}, e});
+  }
+}
+
+void World::ended(JobId id, std::int32_t rank, const Ending& how) {
+  Ending e = how;
+  e.at = now_;
+  tell(WorkerEnded{{id, gang(id).generation, rank}, e});
+}
+
+void World::checkpoint(JobId id) {
+  const auto at = fmt::format("/ckpt/{}/{}", id.value, state_.seq());
+  tell(CheckpointAcknowledged{id, gang(id).generation, {at, {}, {}, now_}});
+}
+
+void World::report(JobId id, const Progress& progress) {
+  Progress report = progress;
+  report.reported_at = now_;
+  tell(Progressed{id, gang(id).generation, report});
+}
+
+void World::node_up(std::string_view name) {
+  const NodeId id = node_named(state_, name);
+  tell(NodeUp{id, state_.find_node(id)->spec});
+}
+
+void World::node_down(std::string_view name) { tell(NodeDown{node_named(state_, name)}); }
+
+void World::node_lost(std::string_view name) {
+  const NodeId id = node_named(state_, name);
+  node_down(name);
+  std::vector<WorkerKey> lost;
+  for (const auto& slot : state_.find_node(id)->slots) {
+    if (slot.lease) lost.push_back(slot.lease->worker);
+  }
+  for (const auto& key : lost) tell(WorkerEnded{key, {Cause::node_lost, {}, 0, "its node is lost", now_}});
+}
+
+Plan World::plan(const Decide& decide, const Judge& judge) const {
+  Draft draft(snapshot(), placer_, judge);
+  decide(snapshot(), draft);
+  Plan plan = draft.plan();
+  plan.policy = state_.policy()->name;
+  expect_none(violations(snapshot(), plan), "the plan is wrong");
+  return plan;
+}
+
+Plan World::round(const Decide& decide, const Judge& judge) {
+  Plan made = plan(decide, judge);
+  if (!made.changes.empty() || !made.memo.empty()) fold(made);
+  return made;
+}
+
+Plan World::round(const Judge& judge) {
+  const auto policy = PolicyRegistry().make(state_.policy()->name, state_.policy()->parameters);
+  if (!policy) throw std::invalid_argument(policy.error().message);
+  return round([&](const Snapshot& s, Draft& d) { (*policy)->decide(s, d); }, judge);
+}
+
+JobId World::run(std::string_view literal, std::int32_t workers) {
+  const JobId id = submit(literal);
+  round([&](const Snapshot&, Draft& draft) {
+    auto seats = draft.fit(id, workers);
+    if (!seats) throw std::invalid_argument(fmt::format("no room for job {}", id.value));
+    draft.start(id, std::move(*seats), {ReasonCode::starts, {workers}, {}});
+  });
+  started(id);
+  return id;
+}
+
+}  // namespace paceline::testing

@@ -1,0 +1,96 @@
+// A world in the hand: a state, a time that moves when told, and the facts and rounds that change it. Links the core only.
+// Every entry is folded by apply() and followed by the full check of the state: what it finds throws std::logic_error.
+//
+//   World world("1x6 cpu", "elastic-fifo");
+//   const JobId a = world.submit("2..4");
+//   world.round();
+//   world.started(a);
+//   world.advance(span("10s"));
+//   world.ended(a, ending("0"));
+//   EXPECT_EQ(world.job(a).state, JobState::completed);
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/state.hpp"
+#include "placement/pack.hpp"
+#include "plan/draft.hpp"
+#include "plan/plan.hpp"
+#include "support/literals.hpp"
+
+namespace paceline::testing {
+
+class World {
+ public:
+  // Begins at 1000 s with every node up and the policy set.
+  explicit World(std::string_view cluster_text, std::string_view policy = "elastic-fifo");
+
+  // ---- reading ----
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] Snapshot snapshot() const { return {state_, now_}; }
+  [[nodiscard]] const Job& job(JobId id) const { return state_.job(id); }
+  [[nodiscard]] const std::vector<Entry>& journal() const { return journal_; }
+  // Jobs touched by the newest entry.
+  [[nodiscard]] const std::vector<JobId>& touched() const { return touched_; }
+
+  // ---- time ----
+  void advance(Duration passed) { now_ += passed; }
+
+  // ---- what people do ----
+  JobId submit(std::string_view literal);
+  void cancel(JobId job) { tell(JobRequested{job, Request::cancel, 1000}); }
+  void pause(JobId job) { tell(JobRequested{job, Request::pause, 1000}); }
+  void resume(JobId job) { tell(JobRequested{job, Request::resume, 1000}); }
+  void resize(JobId job, std::string_view range);
+  void set_policy(std::string_view name) { tell(PolicySet{std::string(name), {}}); }
+
+  // ---- what workers do; all of the current gang unless a rank is named ----
+  void started(JobId job);
+  void started(JobId job, std::int32_t rank);
+  void ended(JobId job, const Ending& how = testing::ending("0"));
+  void ended(JobId job, std::int32_t rank, const Ending& how);
+  // Those who were told to stop are killed.
+  void killed(JobId job) { ended(job, testing::ending("signal 9")); }
+  void checkpoint(JobId job);
+  void report(JobId job, const Progress& progress);
+  void time_limit(JobId job) { tell(TimeLimitReached{job}); }
+
+  // ---- what nodes do ----
+  void node_up(std::string_view name);
+  void node_down(std::string_view name);
+  // Every worker of a gang with a seat on the node is lost.
+  void node_lost(std::string_view name);
+
+  // ---- rounds ----
+  using Decide = std::function<void(const Snapshot&, Draft&)>;
+  // What `decide` plans now; checked against violations(), not folded.
+  [[nodiscard]] Plan plan(const Decide& decide, const Judge& judge = {}) const;
+  // What the active policy plans now, without tempering unless a judge is given; folded.
+  Plan round(const Judge& judge = {});
+  Plan round(const Decide& decide, const Judge& judge = {});
+  // A job started alone with `workers` workers and every worker running.
+  JobId run(std::string_view literal, std::int32_t workers);
+
+  // Any entry at the present time.
+  void tell(Event event) { fold(std::move(event)); }
+  void fold(std::variant<Event, Plan> body);
+
+ private:
+  [[nodiscard]] const Gang& gang(JobId job) const;
+
+  Time now_ = time_from_us(1'000'000'000);
+  State state_;
+  std::vector<Entry> journal_;
+  std::vector<JobId> touched_;
+  PackPlacer placer_;
+};
+
+// What differs between two states, accessor by accessor, one sentence each: empty for a state and one rebuilt from its parts.
+std::vector<std::string> differences(const State& a, const State& b);
+
+}  // namespace paceline::testing
