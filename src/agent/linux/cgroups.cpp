@@ -1,0 +1,299 @@
+#include "agent/linux/cgroups.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr std::int64_t kPeriodUs = 100'000;
+constexpr std::int64_t kQuotaUsMin = 1'000;
+constexpr int kFreezePolls = 50;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool lists(std::string_view list, char separator, std::string_view word) {
+  const auto parts = split(list, separator);
+  return std::find(parts.begin(), parts.end(), word) != parts.end();
+}
+
+// This process's path in the hierarchy of a controller, as /proc/self/cgroup tells it.
+std::string own_path(std::string_view cgroup, std::string_view controller) {
+  for (const std::string_view line : split(cgroup, '\n')) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const bool here =
+        controller.empty() ? controllers.empty() : lists(controllers, ',', controller);
+    if (here) return std::string(line.substr(second + 1));
+  }
+  return "/";
+}
+
+// The path of `own` below a mount that shows the hierarchy from `root` on.
+std::string below(const std::string& mount_point, std::string_view root, std::string own) {
+  if (root != "/" && own.starts_with(root)) own.erase(0, root.size());
+  if (own.empty() || own == "/" || own.find("/..") != std::string::npos) return mount_point;
+  return mount_point + own;
+}
+
+bool can_make_groups(const std::string& directory) {
+  const std::string probe = directory + "/paceline-probe-" + std::to_string(::getpid());
+  if (::mkdir(probe.c_str(), 0755) != 0) return false;
+  const bool writable = ::access((probe + "/cgroup.procs").c_str(), W_OK) == 0;
+  ::rmdir(probe.c_str());
+  return writable;
+}
+
+std::string usable_place(const CgroupMount& mount) {
+  if (mount.mount_point.empty()) return {};
+  if (can_make_groups(mount.own)) return mount.own;
+  if (can_make_groups(mount.mount_point)) return mount.mount_point;
+  return {};
+}
+
+bool has_controllers(const std::string& directory, const char* file) {
+  std::string text = read_file(directory + "/" + file).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return lists(text, ' ', "cpu") && lists(text, ' ', "memory");
+}
+
+// A v2 group with members of its own can't hand controllers down. Where this process is the only
+// member (a delegated scope or unit), it steps into a leaf.
+void step_aside(const std::string& directory) {
+  const std::string self = std::to_string(::getpid()) + "\n";
+  if (read_file(directory + "/cgroup.procs") != self) return;
+  const std::string leaf = directory + "/paceline-server";
+  ::mkdir(leaf.c_str(), 0755);
+  write_existing(leaf + "/cgroup.procs", "0");
+}
+
+// The v2 directory below which groups can hold cpu and memory limits; empty: none.
+std::string usable_unified(const CgroupMount& mount) {
+  const std::string place = usable_place(mount);
+  if (place.empty() || !has_controllers(place, "cgroup.controllers")) return {};
+  if (has_controllers(place, "cgroup.subtree_control")) return place;
+  const std::string knob = place + "/cgroup.subtree_control";
+  if (!write_existing(knob, "+cpu +memory")) {
+    step_aside(place);
+    if (!write_existing(knob, "+cpu +memory")) return {};
+  }
+  return place;
+}
+
+void brief_pause() {
+  const timespec pause{0, 1'000'000};
+  ::nanosleep(&pause, nullptr);
+}
+
+// A parent that becomes empty may be removed by another supervisor at any moment, so both are made
+// again until the group stands.
+bool make_group(const std::string& directory) {
+  const std::string parent = directory.substr(0, directory.rfind('/'));
+  for (int i = 0; i < 16; ++i) {
+    if (::mkdir(directory.c_str(), 0755) == 0 || errno == EEXIST) return true;
+    if (errno != ENOENT || (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST)) return false;
+  }
+  return false;
+}
+
+bool remove_group(const std::string& directory) {
+  if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) return false;
+  ::rmdir(directory.substr(0, directory.rfind('/')).c_str());
+  return true;
+}
+
+std::string in_parent(const std::string& parent, const std::string& worker) {
+  return parent.empty() ? std::string{} : parent + "/" + worker;
+}
+
+}  // namespace
+
+CgroupMount find_cgroup_mount(std::string_view mountinfo, std::string_view cgroup,
+                              std::string_view controller) {
+  for (const std::string_view line : split(mountinfo, '\n')) {
+    const auto fields = split(line, ' ');
+    const auto dash = std::find(fields.begin(), fields.end(), "-");
+    if (fields.size() < 6 || fields.end() - dash < 4) continue;
+    const std::string_view type = dash[1];
+    const bool here = controller.empty() ? type == "cgroup2"
+                                         : type == "cgroup" && lists(dash[3], ',', controller);
+    if (!here) continue;
+    const std::string mount_point(fields[4]);
+    return {mount_point, below(mount_point, fields[3], own_path(cgroup, controller))};
+  }
+  return {};
+}
+
+Cgroups Cgroups::discover(const std::string& parent) {
+  const std::string mounts = read_file("/proc/self/mountinfo").value_or("");
+  const std::string own = read_file("/proc/self/cgroup").value_or("");
+  Cgroups found;
+  found.unified_ = in_parent(usable_unified(find_cgroup_mount(mounts, own, "")), parent);
+  if (!found.unified_.empty()) return found;
+  const auto v1 = [&](std::string_view controller) {
+    return in_parent(usable_place(find_cgroup_mount(mounts, own, controller)), parent);
+  };
+  found.freezer_ = v1("freezer");
+  found.cpu_ = v1("cpu");
+  found.memory_ = v1("memory");
+  found.devices_ = v1("devices");
+  return found;
+}
+
+CgroupPlan Cgroups::plan(const std::string& worker, const CgroupLimits& limits) const {
+  CgroupPlan plan;
+  plan.limits = limits;
+  plan.unified = in_parent(unified_, worker);
+  plan.freezer = in_parent(freezer_, worker);
+  if (limits.cpus > 0) plan.cpu = in_parent(cpu_, worker);
+  if (limits.memory_bytes > 0) plan.memory = in_parent(memory_, worker);
+  if (!limits.denied_devices.empty()) plan.devices = in_parent(devices_, worker);
+  return plan;
+}
+
+std::vector<std::string> Cgroups::not_enforced() const {
+  std::vector<std::string> sentences;
+  if (!unified_.empty()) return sentences;
+  if (cpu_.empty())
+    sentences.emplace_back("CPU limits are not enforced: no writable cpu control group.");
+  if (memory_.empty())
+    sentences.emplace_back("Memory limits are not enforced: no writable memory control group.");
+  if (freezer_.empty())
+    sentences.emplace_back(
+        "Workers are paused by signals: no writable freezer control group, so a script can "
+        "notice.");
+  return sentences;
+}
+
+const std::string& WorkerGroup::tracker() const {
+  return plan_.unified.empty() ? plan_.freezer : plan_.unified;
+}
+
+std::vector<std::string> WorkerGroup::directories() const {
+  std::vector<std::string> all;
+  for (const auto* directory :
+       {&plan_.unified, &plan_.freezer, &plan_.cpu, &plan_.memory, &plan_.devices})
+    if (!directory->empty()) all.push_back(*directory);
+  return all;
+}
+
+std::string WorkerGroup::create() const {
+  for (const std::string& directory : directories())
+    if (!make_group(directory)) return system_error("Can't make the control group", errno).message;
+  if (!plan_.unified.empty()) {
+    const std::string parent = plan_.unified.substr(0, plan_.unified.rfind('/'));
+    if (!has_controllers(parent, "cgroup.subtree_control"))
+      write_existing(parent + "/cgroup.subtree_control", "+cpu +memory");
+  }
+  std::string problem = write_cpu_limit();
+  if (problem.empty()) problem = write_memory_limit();
+  deny_devices();
+  return problem;
+}
+
+std::string WorkerGroup::write_cpu_limit() const {
+  if (plan_.limits.cpus <= 0 || (plan_.unified.empty() && plan_.cpu.empty())) return {};
+  const auto wanted = std::llround(plan_.limits.cpus * static_cast<double>(kPeriodUs));
+  const std::string quota = std::to_string(std::max<std::int64_t>(wanted, kQuotaUsMin));
+  const bool held = plan_.unified.empty() ? write_existing(plan_.cpu + "/cpu.cfs_quota_us", quota)
+                                          : write_existing(plan_.unified + "/cpu.max",
+                                                           quota + " " + std::to_string(kPeriodUs));
+  return held ? "" : system_error("Can't set the CPU limit", errno).message;
+}
+
+std::string WorkerGroup::write_memory_limit() const {
+  if (plan_.limits.memory_bytes == 0 || (plan_.unified.empty() && plan_.memory.empty())) return {};
+  const std::string bytes = std::to_string(plan_.limits.memory_bytes);
+  const bool v2 = !plan_.unified.empty();
+  const bool held = v2 ? write_existing(plan_.unified + "/memory.max", bytes)
+                       : write_existing(plan_.memory + "/memory.limit_in_bytes", bytes);
+  if (!held) return system_error("Can't set the memory limit", errno).message;
+  // Swap would only stretch the same end; not every kernel accounts for it.
+  if (v2)
+    write_existing(plan_.unified + "/memory.swap.max", "0");
+  else
+    write_existing(plan_.memory + "/memory.memsw.limit_in_bytes", bytes);
+  return {};
+}
+
+void WorkerGroup::deny_devices() const {
+  if (plan_.devices.empty()) return;
+  for (const std::string& device : plan_.limits.denied_devices)
+    write_existing(plan_.devices + "/devices.deny", device);
+}
+
+bool WorkerGroup::enter() const {
+  bool entered = true;
+  for (const std::string& directory : directories())
+    entered = write_existing(directory + "/cgroup.procs", "0") && entered;
+  return entered;
+}
+
+std::vector<pid_t> WorkerGroup::members() const {
+  std::vector<pid_t> pids;
+  if (!tracks()) return pids;
+  const std::string text = read_file(tracker() + "/cgroup.procs").value_or("");
+  for (const std::string_view line : split(text, '\n'))
+    if (!line.empty()) pids.push_back(static_cast<pid_t>(std::atoi(std::string(line).c_str())));
+  return pids;
+}
+
+bool WorkerGroup::freeze() const {
+  if (!tracks()) return false;
+  const bool v2 = !plan_.unified.empty();
+  if (!(v2 ? write_existing(plan_.unified + "/cgroup.freeze", "1")
+           : write_existing(plan_.freezer + "/freezer.state", "FROZEN")))
+    return false;
+  for (int i = 0; i < kFreezePolls; ++i) {
+    const std::string state =
+        read_file(v2 ? plan_.unified + "/cgroup.events" : plan_.freezer + "/freezer.state")
+            .value_or("");
+    if (state.find(v2 ? "frozen 1" : "FROZEN") != std::string::npos) return true;
+    brief_pause();
+  }
+  return false;
+}
+
+void WorkerGroup::thaw() const {
+  if (!plan_.unified.empty())
+    write_existing(plan_.unified + "/cgroup.freeze", "0");
+  else if (!plan_.freezer.empty())
+    write_existing(plan_.freezer + "/freezer.state", "THAWED");
+}
+
+bool WorkerGroup::out_of_memory() const {
+  const std::string& directory = plan_.unified.empty() ? plan_.memory : plan_.unified;
+  if (directory.empty()) return false;
+  const std::string text =
+      read_file(directory + (plan_.unified.empty() ? "/memory.oom_control" : "/memory.events"))
+          .value_or("");
+  for (const std::string_view line : split(text, '\n'))
+    if (line.starts_with("oom_kill ")) return line != "oom_kill 0";
+  return false;
+}
+
+bool WorkerGroup::remove() const {
+  bool removed = true;
+  for (const std::string& directory : directories()) removed = remove_group(directory) && removed;
+  return removed;
+}
+
+}  // namespace paceline::agent

@@ -1,0 +1,94 @@
+// Control groups: one group per worker under a parent named for the server's directory. With v2
+// that is one directory, with v1 one per controller. Groups are made, entered and removed by the
+// worker's supervisor; the agent finds the place once and cleans up after a supervisor that was
+// killed.
+//
+//   const Cgroups cgroups = Cgroups::discover("paceline-1f2e3d4c");
+//   WorkerGroup group(cgroups.plan("7.2.0", {.cpus = 2, .memory_bytes = 1 << 30}));
+//   group.create();                       // then, in the forked child: group.enter()
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline::agent {
+
+struct CgroupLimits {
+  double cpus = 0;                          // CPU cores; 0: unlimited
+  std::uint64_t memory_bytes = 0;           // 0: unlimited
+  std::vector<std::string> denied_devices;  // as the devices controller writes them: "c 195:1 rwm"
+};
+
+// The directories of one worker's group, absolute; empty: that controller is not used. It is data:
+// a supervisor reads it from its order, and an agent that starts later cleans up by it.
+struct CgroupPlan {
+  std::string unified;                        // v2
+  std::string freezer, cpu, memory, devices;  // v1
+  CgroupLimits limits;
+};
+
+class Cgroups {
+ public:
+  // Looks for the place where this process may make groups: below its own group, else at the top;
+  // v2 if it has the controllers cpu and memory, else v1. `parent` is the name of the group that
+  // will hold all workers.
+  static Cgroups discover(const std::string& parent);
+
+  // Only controllers that `limits` need; the freezer always, because it holds the process tree
+  // together.
+  [[nodiscard]] CgroupPlan plan(const std::string& worker, const CgroupLimits& limits) const;
+
+  // What this machine does not let us hold, in sentences; empty where everything is enforced.
+  [[nodiscard]] std::vector<std::string> not_enforced() const;
+  [[nodiscard]] bool limits_devices() const { return !devices_.empty(); }
+
+ private:
+  std::string unified_, freezer_, cpu_, memory_, devices_;  // the parents; empty: not available
+};
+
+// One worker's group. Every call works on what is there: a missing directory is no error.
+class WorkerGroup {
+ public:
+  explicit WorkerGroup(CgroupPlan plan) : plan_(std::move(plan)) {}
+
+  // Makes the directories and writes the limits. Empty on success, else a sentence that names the
+  // limit that can't be held.
+  [[nodiscard]] std::string create() const;
+  // Moves the calling process in. Safe between fork and exec of a single-threaded process.
+  [[nodiscard]] bool enter() const;
+  // True if every process of the worker is a member.
+  [[nodiscard]] bool tracks() const { return !tracker().empty(); }
+  [[nodiscard]] std::vector<pid_t> members() const;
+  // True once every member stands still. A v1 group that stays half frozen (a process in
+  // uninterruptible sleep) is false.
+  bool freeze() const;
+  void thaw() const;
+  // True if the memory limit killed a process of the group.
+  [[nodiscard]] bool out_of_memory() const;
+  // Removes the directories and, if nobody else is in it, the parent. False while a member is left.
+  bool remove() const;
+
+ private:
+  [[nodiscard]] const std::string& tracker() const;
+  [[nodiscard]] std::vector<std::string> directories() const;
+  [[nodiscard]] std::string write_cpu_limit() const;
+  [[nodiscard]] std::string write_memory_limit() const;
+  void deny_devices() const;
+
+  CgroupPlan plan_;
+};
+
+// Where /proc/self/mountinfo and /proc/self/cgroup say that a controller ("freezer", or "" for v2)
+// is: the mount point and this process's own directory below it; both empty if it is not mounted.
+struct CgroupMount {
+  std::string mount_point;
+  std::string own;
+};
+CgroupMount find_cgroup_mount(std::string_view mountinfo, std::string_view cgroup,
+                              std::string_view controller);
+
+}  // namespace paceline::agent

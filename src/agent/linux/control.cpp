@@ -1,0 +1,104 @@
+#include "agent/linux/control.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "agent/linux/fields.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr std::string_view kWords[] = {"notice", "kill", "freeze", "thaw", "ping"};
+constexpr int kBacklog = 8;
+
+std::string_view take_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+sockaddr_un control_address(int claim) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = fmt::format("/proc/self/fd/{}/control.sock", claim);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+UniqueFd new_socket() {
+  return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+}  // namespace
+
+std::string to_line(const ControlCommand& command) {
+  const auto word = kWords[static_cast<std::size_t>(command.kind)];
+  if (command.kind == ControlCommand::Kind::notice)
+    return fmt::format("{} {}\n", word, command.signal);
+  return fmt::format("{}\n", word);
+}
+
+std::optional<ControlCommand> parse_command(std::string_view line) {
+  const std::string_view word = take_word(line);
+  for (std::size_t i = 0; i < std::size(kWords); ++i)
+    if (word == kWords[i])
+      return ControlCommand{static_cast<ControlCommand::Kind>(i),
+                            static_cast<std::int32_t>(field_number(line))};
+  return std::nullopt;
+}
+
+std::string running_line(pid_t pid) { return fmt::format("running {}\n", pid); }
+
+std::optional<pid_t> parse_running_line(std::string_view line) {
+  if (take_word(line) != "running") return std::nullopt;
+  return static_cast<pid_t>(field_number(line));
+}
+
+std::string ended_line(const WorkerEnding& ending) {
+  std::string line = "ended";
+  for (const auto& [name, value] : fields(to_text(ending)))
+    if (name != "message") line += fmt::format(" {}={}", name, value);
+  return fmt::format("{} message={}\n", line, ending.message);
+}
+
+std::optional<WorkerEnding> parse_ended_line(std::string_view line) {
+  if (take_word(line) != "ended") return std::nullopt;
+  FieldWriter text;
+  while (!line.empty()) {
+    const std::string_view rest = line;
+    std::string_view pair = take_word(line);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    const std::string_view name = pair.substr(0, equals);
+    if (name == "message") {
+      text.add(name, rest.substr(equals + 1));
+      break;
+    }
+    text.add(name, pair.substr(equals + 1));
+  }
+  return parse_ending(text.text());
+}
+
+UniqueFd listen_control(int claim) {
+  UniqueFd fd = new_socket();
+  const sockaddr_un address = control_address(claim);
+  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0)
+    return {};
+  return fd;
+}
+
+UniqueFd connect_control(int claim) {
+  UniqueFd fd = new_socket();
+  const sockaddr_un address = control_address(claim);
+  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return fd;
+}
+
+}  // namespace paceline::agent

@@ -1,0 +1,41 @@
+// The lines between an agent and a supervisor, over the claim's control.sock. The supervisor tells
+// on every new connection what already is, so an agent that connects later misses nothing; the end
+// of the connection means that the supervisor is gone.
+//
+//   agent:       notice 15 | kill | freeze | thaw | ping
+//   supervisor:  running 4711 | pong | ended cause=exited exit_code=0 signal=0
+//   at_us=1763636112123456 message=
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/linux/claim.hpp"
+#include "agent/linux/fd.hpp"
+
+namespace paceline::agent {
+
+struct ControlCommand {
+  enum class Kind { notice, kill, freeze, thaw, ping };
+  Kind kind = Kind::ping;
+  std::int32_t signal = 0;  // of a notice
+};
+
+std::string to_line(const ControlCommand& command);  // with the newline
+std::optional<ControlCommand> parse_command(std::string_view line);
+
+std::string running_line(pid_t pid);
+std::optional<pid_t> parse_running_line(std::string_view line);
+std::string ended_line(const WorkerEnding& ending);
+std::optional<WorkerEnding> parse_ended_line(std::string_view line);
+
+// Both ends of the channel. A claim's path may be longer than a socket's address can hold, so it is
+// reached through the open directory. Non-blocking; empty on failure, with errno.
+UniqueFd listen_control(int claim);
+UniqueFd connect_control(int claim);
+
+inline constexpr std::size_t kControlLineMax = 4096;
+
+}  // namespace paceline::agent

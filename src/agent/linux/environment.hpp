@@ -1,0 +1,38 @@
+// The environment of a worker (docs/design.md 7): what the owner's shell had, and over it what a
+// training script expects to be told by torchrun, TensorFlow, JAX, Kubeflow and Paceline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/node.hpp"
+#include "model/worker.hpp"
+
+namespace paceline::agent {
+
+// What only the machine knows about one worker.
+struct WorkerFacts {
+  std::string server_directory;  // PACELINE_DIR
+  std::string socket;            // PACELINE_SOCKET
+  std::string marker;            // "PACELINE_WORKER=7.2.0@/path/of/the/claim"
+  std::string status_url;        // of the trainer-status listener; empty: none
+  std::string status_token;      // path of the file with its token
+  std::uint32_t port = 0;        // first of the gang's ports, see below
+  SlotKind slot_kind = SlotKind::cpu;
+  std::vector<std::string> devices;  // UUIDs of the leased devices; empty for CPU slots
+  bool machine_has_gpus = false;     // then workers on CPU slots see none of them
+};
+
+// The ports of a gang: MASTER_PORT, the JAX coordinator's, then one of its own for every rank
+// (TF_CONFIG; the default of a torchrun that the script starts itself). Gangs of more than
+// kTfWorkersMax workers get no TF_CONFIG.
+inline constexpr std::int32_t kTfWorkersMax = 128;
+std::uint32_t ports_needed(std::int32_t world_size);
+
+// "NAME=value" entries, sorted by name. Values of the launch are kept unless the contract sets
+// them; OMP_NUM_THREADS, PYTHONUNBUFFERED and PATH are set only where the owner has not. REQUIRES:
+// worker.addresses has world_size entries, or is empty (then all are 127.0.0.1).
+std::vector<std::string> build_environment(const WorkerLaunch& worker, const WorkerFacts& facts);
+
+}  // namespace paceline::agent

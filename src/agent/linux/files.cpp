@@ -1,0 +1,106 @@
+#include "agent/linux/files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace paceline::agent {
+namespace {
+
+std::optional<std::string> read_whole(UniqueFd fd, std::size_t max) {
+  if (!fd) return std::nullopt;
+  std::string text;
+  char buffer[16384];
+  while (text.size() < max) {
+    const ssize_t n = ::read(fd.get(), buffer, std::min(sizeof buffer, max - text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+bool make_directory(const std::string& path, mode_t mode) {
+  return ::mkdir(path.c_str(), mode) == 0 || errno == EEXIST;
+}
+
+}  // namespace
+
+Error system_error(std::string_view what, int error_number) {
+  const bool denied = error_number == EACCES || error_number == EPERM;
+  std::string message(what);
+  message.append(": ").append(std::strerror(error_number)).append(".");
+  return Error{
+      denied ? ErrorCode::forbidden : ErrorCode::storage, std::move(message), {}, Retry::useless};
+}
+
+std::optional<std::string> read_file(int directory, const char* name, std::size_t max) {
+  return read_whole(UniqueFd(::openat(directory, name, O_RDONLY | O_CLOEXEC)), max);
+}
+
+std::optional<std::string> read_file(const std::string& path, std::size_t max) {
+  return read_file(AT_FDCWD, path.c_str(), max);
+}
+
+bool write_existing(const std::string& path, std::string_view text) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+Result<void> replace_file(int directory, const char* name, std::string_view text) {
+  const std::string fresh = std::string(name) + ".new";
+  const UniqueFd fd(
+      ::openat(directory, fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd || !write_all(fd.get(), text) ||
+      ::renameat(directory, fresh.c_str(), directory, name) != 0)
+    return fail(system_error(std::string("Can't write the file '") + name + "' of a claim", errno));
+  return {};
+}
+
+bool exists(int directory, const char* name) { return ::faccessat(directory, name, F_OK, 0) == 0; }
+
+Result<void> make_directories(const std::string& path, mode_t mode) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    make_directory(path.substr(0, slash), mode);
+  if (!make_directory(path, mode))
+    return fail(system_error("Can't make the directory '" + path + "'", errno));
+  return {};
+}
+
+Result<UniqueFd> open_directory(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return fail(system_error("Can't open the directory '" + path + "'", errno));
+  return fd;
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
+  if (!dir) return names;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace paceline::agent

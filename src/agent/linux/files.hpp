@@ -1,0 +1,45 @@
+// Small files, relative to an open directory, in the words of errno: what claims, cgroups and /proc
+// are made of. Everything is bounded; nothing throws.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/linux/fd.hpp"
+#include "base/result.hpp"
+
+namespace paceline::agent {
+
+inline constexpr std::size_t kSmallFileMax = 4 << 20;
+
+// "what: No space left on device", with code storage (or forbidden for a missing right) from
+// `error_number`.
+Error system_error(std::string_view what, int error_number);
+
+// At most `max` bytes of a file; nothing if it can't be opened or read.
+std::optional<std::string> read_file(int directory, const char* name,
+                                     std::size_t max = kSmallFileMax);
+std::optional<std::string> read_file(const std::string& path, std::size_t max = kSmallFileMax);
+
+// Writes into an existing file (a cgroup's knob). False: errno says why.
+bool write_existing(const std::string& path, std::string_view text);
+
+// Replaces a file as a whole: a reader sees the old text or the new one. Mode 0600.
+Result<void> replace_file(int directory, const char* name, std::string_view text);
+
+bool write_all(int fd, std::string_view text);
+bool exists(int directory, const char* name);
+
+// Makes every missing directory of an absolute path with `mode`. Errors: storage, forbidden.
+Result<void> make_directories(const std::string& path, mode_t mode);
+Result<UniqueFd> open_directory(const std::string& path);
+
+// Names in a directory, sorted, without "." and "..".
+std::vector<std::string> list_directory(const std::string& path);
+
+}  // namespace paceline::agent

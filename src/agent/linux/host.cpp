@@ -1,0 +1,344 @@
+#include "agent/linux/host.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+
+#include "agent/linux/cgroups.hpp"
+#include "agent/linux/environment.hpp"
+#include "agent/linux/files.hpp"
+#include "agent/linux/log_file.hpp"
+#include "agent/linux/nursery.hpp"
+#include "agent/linux/ports.hpp"
+#include "agent/linux/worker.hpp"
+#include "base/check.hpp"
+#include "base/digest.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds{50};
+constexpr auto kFlushPause = std::chrono::milliseconds{2};
+
+using GangKey = std::pair<JobId, Generation>;
+
+GangKey gang_of(const WorkerKey& key) { return {key.job, key.generation}; }
+
+// The groups of two servers on one machine must not meet.
+std::string group_name(const std::string& directory) {
+  return fmt::format("paceline-{:016x}", Digest().add(std::string_view(directory)).value());
+}
+
+}  // namespace
+
+struct LinuxHost::Impl {
+  Impl(boost::asio::io_context& io_context, Clock& time, HostOptions host_options)
+      : io(io_context),
+        options(std::move(host_options)),
+        context{io_context, time, read_boot_id(),
+                [this](Observation seen) { handler(std::move(seen)); }},
+        cgroups(Cgroups::discover(group_name(options.directory))),
+        nursery(options.supervisor),
+        tick_timer(io_context),
+        flush_timer(io_context) {}
+
+  Result<void> open();
+  void load();
+  void adopt(const std::string& name);
+
+  void start(const WorkerLaunch& launch);
+  Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
+  Result<WorkerOrder> write_order(const WorkerLaunch& launch, const std::string& path, int claim);
+  Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
+  void discard(const WorkerKey& key);
+  void kill_unknown(const WorkerKey& key);
+  void tell_later(Observation seen);
+  [[nodiscard]] SupervisedWorker* find(const WorkerKey& key) const;
+
+  void keep_ticking();
+  void flush_nursery();
+
+  [[nodiscard]] std::string below(const std::string& name) const {
+    return options.directory + "/" + name;
+  }
+
+  boost::asio::io_context& io;
+  HostOptions options;
+  std::function<void(Observation)> handler = [](const Observation&) {};
+  WorkerContext context;
+  Cgroups cgroups;
+  Nursery nursery;
+  boost::asio::steady_timer tick_timer;
+  boost::asio::steady_timer flush_timer;
+  std::map<WorkerKey, std::shared_ptr<SupervisedWorker>> workers;
+  std::map<GangKey, Ports> gangs;
+  bool loaded = false;
+  bool ticking = false;
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+};
+
+Result<void> LinuxHost::Impl::open() {
+  for (const char* name : {"agent", "agent/workers", "agent/gangs", "logs"})
+    if (auto made = make_directories(below(name), 0700); !made) return made;
+  return nursery.open();
+}
+
+// ---- claims ----
+
+void LinuxHost::Impl::load() {
+  if (loaded) return;
+  loaded = true;
+  for (const std::string& name : list_directory(below("agent/workers"))) adopt(name);
+  keep_ticking();
+}
+
+void LinuxHost::Impl::adopt(const std::string& name) {
+  const std::string path = below("agent/workers/" + name);
+  auto claim = open_directory(path);
+  if (!claim) return;
+  auto order = parse_order(read_file(claim->get(), "order").value_or(""));
+  // Whoever made it died before anything could be started, or while it was being forgotten.
+  if (!order) return remove_claim(path);
+  if (order->port != 0) gangs.try_emplace(gang_of(order->key), Ports{order->port, {}});
+  auto worker =
+      std::make_shared<SupervisedWorker>(context, path, std::move(*claim), std::move(*order));
+  workers.emplace(worker->order().key, worker);
+  worker->adopt();
+}
+
+SupervisedWorker* LinuxHost::Impl::find(const WorkerKey& key) const {
+  const auto found = workers.find(key);
+  return found == workers.end() ? nullptr : found->second.get();
+}
+
+// ---- start ----
+
+void LinuxHost::Impl::start(const WorkerLaunch& launch) {
+  if (find(launch.key) != nullptr) return;
+  const std::string path = below("agent/workers/" + claim_name(launch.key));
+  if (const auto started = try_start(launch, path); !started) {
+    remove_claim(path);
+    WorkerGone gone;
+    gone.key = launch.key;
+    gone.cause = started.error().retry == Retry::may_help ? Cause::node_lost : Cause::launch_failed;
+    gone.message = started.error().message;
+    gone.at = context.clock.now();
+    tell_later(gone);
+  }
+  keep_ticking();
+}
+
+Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0)
+    return fail(system_error("The worker's claim '" + path + "' can't be made", errno));
+  auto claim = open_directory(path);
+  if (!claim) return fail(claim.error());
+  auto order = write_order(launch, path, claim->get());
+  if (!order) return fail(order.error());
+  Inheritance inheritance;
+  inheritance.claim.reset(::fcntl(claim->get(), F_DUPFD_CLOEXEC, 3));
+  inheritance.lock = lock_claim(claim->get());
+  inheritance.listener = listen_control(claim->get());
+  UniqueFd control = connect_control(claim->get());
+  if (!inheritance.claim || !inheritance.lock || !inheritance.listener || !control)
+    return fail(system_error("The worker's supervisor can't be reached", errno));
+  inheritance.held = duplicate(gangs[gang_of(launch.key)].locks);
+  auto worker =
+      std::make_shared<SupervisedWorker>(context, path, std::move(*claim), std::move(*order));
+  workers.emplace(launch.key, worker);
+  worker->follow(std::move(control));
+  // From here on the end of the connection tells what becomes of it, a nursery that fails included.
+  static_cast<void>(nursery.raise(std::move(inheritance)));
+  flush_nursery();
+  return {};
+}
+
+Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
+  const auto known = gangs.find(gang_of(launch.key));
+  if (known != gangs.end()) return known->second.first;
+  auto ports = take_ports(launch.key.job, launch.key.generation, ports_needed(launch.world_size));
+  if (!ports) return fail(ports.error());
+  return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
+}
+
+Result<WorkerOrder> LinuxHost::Impl::write_order(const WorkerLaunch& launch,
+                                                 const std::string& path, int claim) {
+  const auto port = gang_port(launch);
+  if (!port) return fail(port.error());
+  const Time now = context.clock.now();
+  const auto offset = begin_log(options.directory, launch, now);
+  if (!offset) return fail(offset.error());
+  WorkerFacts facts;
+  facts.server_directory = options.directory;
+  facts.marker = fmt::format("PACELINE_WORKER={}@{}", claim_name(launch.key), path);
+  facts.port = *port;
+  WorkerOrder order;
+  order.key = launch.key;
+  order.boot_id = context.boot_id;
+  order.command = launch.launch.command;
+  order.environment = build_environment(launch, facts);
+  order.directory = launch.launch.directory;
+  order.umask = launch.launch.umask;
+  order.uid = launch.uid;
+  order.shell = launch.launch.shell;
+  order.pty = launch.pty;
+  order.setup = launch.launch.setup;
+  order.runs_setup = launch.local_rank == 0 && !order.setup.empty();
+  order.gang =
+      below(fmt::format("agent/gangs/{}.{}", launch.key.job.value, launch.key.generation.value));
+  order.log = log_path(options.directory, launch.key.job, launch.key.rank);
+  order.log_offset = *offset;
+  order.marker = facts.marker;
+  order.cgroups = cgroups.plan(claim_name(launch.key), {launch.cpus, launch.memory_bytes, {}});
+  order.started_us = to_us(now);
+  order.attempt = launch.attempt;
+  order.world_size = launch.world_size;
+  order.local_rank = launch.local_rank;
+  order.slots = launch.slots;
+  order.port = *port;
+  order.job_name = launch.job_name;
+  order.checkpoint = launch.checkpoint;
+  order.checkpoint_glob = launch.checkpoint_glob;
+  if (!order.setup.empty())
+    if (auto made = make_directories(order.gang, 0700); !made) return fail(made.error());
+  if (auto written = replace_file(claim, "order", to_text(order)); !written)
+    return fail(written.error());
+  return order;
+}
+
+void LinuxHost::Impl::tell_later(Observation seen) {
+  boost::asio::post(io, [this, token = std::weak_ptr(alive), seen = std::move(seen)] {
+    if (!token.expired()) context.tell(seen);
+  });
+}
+
+void LinuxHost::Impl::flush_nursery() {
+  if (!nursery.busy()) return;
+  flush_timer.expires_after(kFlushPause);
+  flush_timer.async_wait(
+      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
+        if (error || token.expired()) return;
+        static_cast<void>(nursery.flush());
+        flush_nursery();
+      });
+}
+
+// ---- the other actions ----
+
+void LinuxHost::Impl::kill_unknown(const WorkerKey& key) {
+  WorkerGone gone;
+  gone.key = key;
+  gone.cause = Cause::node_lost;
+  gone.message = "This node knows nothing of the worker.";
+  gone.at = context.clock.now();
+  tell_later(gone);
+}
+
+void LinuxHost::Impl::discard(const WorkerKey& key) {
+  const auto found = workers.find(key);
+  if (found == workers.end() || !found->second->is_gone()) return;
+  const WorkerOrder order = found->second->order();
+  remove_claim(found->second->path());
+  workers.erase(found);
+  const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
+  if (peer != workers.end() && gang_of(peer->first) == gang_of(key)) return;
+  gangs.erase(gang_of(key));
+  if (!order.setup.empty()) remove_claim(order.gang);
+}
+
+void LinuxHost::Impl::keep_ticking() {
+  if (ticking || workers.empty()) return;
+  ticking = true;
+  tick_timer.expires_after(kTick);
+  tick_timer.async_wait(
+      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
+        if (error || token.expired()) return;
+        ticking = false;
+        for (const auto& [key, worker] : std::map(workers)) worker->tick();
+        keep_ticking();
+      });
+}
+
+// ---- the host ----
+
+LinuxHost::LinuxHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+LinuxHost::~LinuxHost() {
+  for (const auto& [key, worker] : impl_->workers) worker->leave();
+}
+
+Result<std::unique_ptr<LinuxHost>> LinuxHost::open(boost::asio::io_context& io, Clock& clock,
+                                                   HostOptions options) {
+  check(options.directory.starts_with('/'), "a host's directory is absolute");
+  auto impl = std::make_unique<Impl>(io, clock, std::move(options));
+  if (auto opened = impl->open(); !opened) return fail(opened.error());
+  return std::unique_ptr<LinuxHost>(new LinuxHost(std::move(impl)));
+}
+
+std::string LinuxHost::boot_id() { return impl_->context.boot_id; }
+
+void LinuxHost::on_observation(std::function<void(Observation)> handler) {
+  impl_->handler = std::move(handler);
+}
+
+std::vector<std::string> LinuxHost::not_enforced() const { return impl_->cgroups.not_enforced(); }
+
+NodeSpec LinuxHost::describe() {
+  NodeSpec node;
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  node.name = impl_->options.node_name.empty() ? name : impl_->options.node_name;
+  node.address = impl_->options.address;
+  cpu_set_t allowed;
+  const bool known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  const auto cores = static_cast<std::uint32_t>(known ? CPU_COUNT(&allowed) : 1);
+  node.cpus = cores;
+  node.memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  node.slots.resize(impl_->options.cpu_slots.value_or(cores));
+  for (SlotSpec& slot : node.slots) slot.model = "cpu";
+  return node;
+}
+
+std::vector<Claim> LinuxHost::claims() {
+  impl_->load();
+  std::vector<Claim> all;
+  for (const auto& [key, worker] : impl_->workers) all.push_back(worker->claim());
+  return all;
+}
+
+void LinuxHost::perform(const Action& action) {
+  impl_->load();
+  Impl& impl = *impl_;
+  struct Performer {
+    Impl& impl;
+    void operator()(const Start& a) const { impl.start(a.worker); }
+    void operator()(const GiveNotice& a) const {
+      if (auto* worker = impl.find(a.key)) worker->give_notice(a.signal);
+    }
+    void operator()(const Kill& a) const {
+      if (auto* worker = impl.find(a.key))
+        worker->send({ControlCommand::Kind::kill, 0});
+      else
+        impl.kill_unknown(a.key);
+    }
+    void operator()(const Freeze& a) const {
+      if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::freeze, 0});
+    }
+    void operator()(const Thaw& a) const {
+      if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::thaw, 0});
+    }
+    void operator()(const Discard& a) const { impl.discard(a.key); }
+    void operator()(const SetShouldStop&) const {}
+  };
+  std::visit(Performer{impl}, action);
+}
+
+}  // namespace paceline::agent

@@ -1,0 +1,65 @@
+// The machine under an agent, as Linux has it: processes under supervisors, control groups,
+// devices, logs, worker sockets.
+//
+//   auto host = LinuxHost::open(io, clock, {.directory = "/var/lib/paceline"});
+//   (*host)->on_observation([](Observation seen) { … });
+//   for (const Claim& claim : (*host)->claims()) …         // adopts what still runs
+//   (*host)->perform(Start{launch});
+//
+// Everything happens on the one thread that runs `io`; observations are handed over from its
+// handlers, and from claims() for workers that ended while no agent was there. Destroying the host
+// ends nothing: workers run on under their supervisors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/host.hpp"
+#include "base/result.hpp"
+#include "clock/clock.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace paceline::agent {
+
+struct HostOptions {
+  std::string directory;  // the server's directory, absolute and real; what is ours lies in agent/,
+                          // logs/ and run/ below it
+  // Runs supervise_main(): the program itself with its hidden sub-command.
+  std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
+  std::optional<std::uint32_t>
+      cpu_slots;          // this many CPU slots and no devices, instead of what is found
+  std::string node_name;  // empty: the machine's host name
+  std::string address = "127.0.0.1";  // where other workers of a gang reach this node
+};
+
+class LinuxHost final : public Host {
+ public:
+  // Makes the directories and starts the supervisors' nursery. Errors: storage, forbidden,
+  // internal.
+  static Result<std::unique_ptr<LinuxHost>> open(boost::asio::io_context& io, Clock& clock,
+                                                 HostOptions options);
+  ~LinuxHost() override;
+
+  NodeSpec describe() override;
+  std::string boot_id() override;
+  std::vector<Claim> claims() override;
+  void perform(const Action& action) override;
+  void on_observation(std::function<void(Observation)> handler) override;
+
+  // What was asked of a worker but can't be held on this machine, in sentences for `up` to print.
+  [[nodiscard]] std::vector<std::string> not_enforced() const;
+
+ private:
+  struct Impl;
+  explicit LinuxHost(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace paceline::agent

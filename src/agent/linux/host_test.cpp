@@ -1,0 +1,324 @@
+#include "agent/linux/host.hpp"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/linux/claim.hpp"
+#include "agent/linux/files.hpp"
+#include "agent/linux/process.hpp"
+#include "agent/linux/testing.hpp"
+
+namespace paceline::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class HostTest : public testing::Test {
+ protected:
+  // A number that a script writes into a file of the test's directory.
+  pid_t written_pid(TestHost& host, const std::string& name) {
+    EXPECT_TRUE(host.until([&] { return contents(directory_ / name).ends_with("\n"); }));
+    return std::atoi(contents(directory_ / name).c_str());
+  }
+  std::string claim_path(const WorkerKey& key) {
+    return directory_ / ("agent/workers/" + claim_name(key));
+  }
+  WorkerProcesses processes(const WorkerKey& key) {
+    return parse_processes(contents(claim_path(key) + "/running"));
+  }
+  std::string log(std::uint32_t job, int rank = 0) {
+    return contents(directory_ /
+                    ("logs/" + std::to_string(job) + "/rank" + std::to_string(rank) + ".log"));
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(HostTest, RunsAWorkerAndTellsItsExitCodeAndLog) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(7, 2), "echo out; echo err >&2; exit 3"));
+  const WorkerGone gone = host.gone(key(7, 2));
+  EXPECT_EQ(gone.cause, Cause::exited);
+  EXPECT_EQ(gone.exit_code, 3);
+  EXPECT_EQ(host.seen<WorkerRuns>().size(), 1U);
+  EXPECT_THAT(log(7), StartsWith("--- attempt 1, generation 2, rank 0 of 1, 20"));
+  EXPECT_THAT(log(7), EndsWith("Z ---\nout\nerr\n"));
+}
+
+TEST_F(HostTest, AppendsToTheLogOverGenerations) {
+  TestHost host(directory_.path());
+  for (std::uint32_t generation : {1U, 2U}) {
+    host.start(shell_worker(key(7, generation), "printf 'no newline'"));
+    host.gone(key(7, generation));
+  }
+  EXPECT_THAT(log(7), HasSubstr("---\nno newline\n--- attempt 1, generation 2, rank 0 of 1, "));
+}
+
+TEST_F(HostTest, TellsTheSignalThatEndedAWorker) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "kill -SEGV $$"));
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::signalled);
+  EXPECT_EQ(gone.signal, SIGSEGV);
+  EXPECT_FALSE(gone.exit_code);
+}
+
+TEST_F(HostTest, SaysWhyAProgramCannotStart) {
+  TestHost host(directory_.path());
+  WorkerLaunch missing = shell_worker(key(1), "");
+  missing.launch.command = {"no-such-program", "x"};
+  host.start(missing);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::launch_failed);
+  EXPECT_EQ(host.gone(key(1)).message,
+            "There is no program 'no-such-program' in the job's PATH; check the command.");
+
+  WorkerLaunch nowhere = shell_worker(key(2), "true");
+  nowhere.launch.directory = directory_ / "nowhere";
+  host.start(nowhere);
+  EXPECT_EQ(host.gone(key(2)).cause, Cause::launch_failed);
+  EXPECT_THAT(host.gone(key(2)).message,
+              EndsWith("nowhere' can't be entered: No such file or directory."));
+
+  WorkerLaunch plain = shell_worker(key(3), "");
+  plain.launch.command = {directory_ / "logs/../agent/plain"};
+  ASSERT_TRUE(replace_file(open_directory(directory_ / "agent")->get(), "plain", "x"));
+  host.start(plain);
+  EXPECT_THAT(host.gone(key(3)).message,
+              HasSubstr("may not be executed; make it executable with chmod +x"));
+  EXPECT_TRUE(host.seen<WorkerRuns>().empty());
+}
+
+TEST_F(HostTest, RunsInTheDirectoryWithUmaskAndEnvironment) {
+  TestHost host(directory_.path());
+  WorkerLaunch launch =
+      shell_worker(key(9, 4), "pwd; umask; echo $RANK/$WORLD_SIZE $COLOR $PACELINE_JOB_ID");
+  launch.launch.directory = "/usr";
+  launch.launch.umask = 027;
+  launch.launch.environment["COLOR"] = "light blue";
+  host.start(launch);
+  host.gone(key(9, 4));
+  EXPECT_THAT(log(9), EndsWith("---\n/usr\n0027\n0/1 light blue 9\n"));
+}
+
+TEST_F(HostTest, StartsAWorkerOnceHoweverOftenItIsAsked) {
+  TestHost host(directory_.path());
+  const WorkerLaunch launch =
+      shell_worker(key(1), "echo once; read line < /dev/null; exec sleep 1000");
+  host.start(launch);
+  host.start(launch);
+  const pid_t pid = host.running(key(1));
+  host.start(launch);
+  host.crash();
+  TestHost again(directory_.path());
+  again.start(launch);
+  EXPECT_EQ(again->claims()[0].pid, pid);
+  again->perform(Kill{key(1)});
+  again.gone(key(1));
+  EXPECT_THAT(log(1), EndsWith("---\nonce\n"));
+}
+
+TEST_F(HostTest, KillsEscapeesTooBeforeAWorkerIsGone) {
+  TestHost host(directory_.path());
+  const std::string escape = "(setsid sh -c 'echo $$ > " + (directory_ / "escaped") +
+                             "; trap \"\" TERM; while :; do sleep 0.01; done' &) ; ";
+  host.start(shell_worker(key(1), escape + "exec sleep 1000"));
+  const pid_t escaped = written_pid(host, "escaped");
+  EXPECT_TRUE(runs(escaped));
+  host->perform(Kill{key(1)});
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::signalled);
+  EXPECT_EQ(gone.signal, SIGKILL);
+  EXPECT_FALSE(runs(escaped));
+}
+
+TEST_F(HostTest, KillsWhatTheMainProcessLeavesBehind) {
+  TestHost host(directory_.path());
+  host.start(
+      shell_worker(key(1), "setsid sleep 1000 & echo $! > " + (directory_ / "left") + "; exit 0"));
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.exit_code, 0);
+  EXPECT_FALSE(runs(written_pid(host, "left")));
+}
+
+TEST_F(HostTest, NoticesAKilledSupervisorAndCleansUpBehindIt) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(
+      key(1), "(setsid sleep 1000 & echo $! > " + (directory_ / "left") + "); exec sleep 1000"));
+  const pid_t left = written_pid(host, "left");
+  const pid_t main = host.running(key(1));
+  ::kill(processes(key(1)).supervisor.pid, SIGKILL);
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::node_lost);
+  EXPECT_EQ(gone.message, "The supervisor of the worker was killed.");
+  EXPECT_FALSE(runs(main));
+  EXPECT_FALSE(runs(left));
+}
+
+TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
+  TestHost first(directory_.path());
+  first.start(shell_worker(key(1), "read x < " + (directory_ / "go") + "; exit 4"));
+  first.start(shell_worker(key(2), "exec sleep 1000"));
+  first.start(shell_worker(key(3), "exec sleep 1000"));
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  const pid_t runs_on = first.running(key(2));
+  const pid_t unlucky = first.running(key(3));
+  first.running(key(1));
+  const WorkerProcesses orphaned = processes(key(3));
+  first.crash();
+
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  ASSERT_TRUE(eventually([&] { return !contents(claim_path(key(1)) + "/status").empty(); }));
+  ::kill(orphaned.supervisor.pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !runs(orphaned.supervisor.pid); }));
+
+  TestHost second(directory_.path());
+  const std::vector<Claim> claims = second->claims();
+  ASSERT_EQ(claims.size(), 3U);
+  EXPECT_EQ(claims[0].gone->exit_code, 4);
+  EXPECT_FALSE(claims[1].gone);
+  EXPECT_EQ(claims[1].pid, runs_on);
+  EXPECT_THAT(claims[1].slots, ElementsAre(0));
+  EXPECT_EQ(claims[2].gone->cause, Cause::node_lost);
+  EXPECT_FALSE(runs(unlucky));
+  EXPECT_TRUE(runs(runs_on));
+  second->perform(Kill{key(2)});
+  EXPECT_EQ(second.gone(key(2)).signal, SIGKILL);
+}
+
+TEST_F(HostTest, ForgetsAnEndedWorkerOnly) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  host.running(key(1));
+  host->perform(Discard{key(1)});
+  EXPECT_EQ(host->claims().size(), 1U);
+  host->perform(Kill{key(1)});
+  host.gone(key(1));
+  host->perform(Discard{key(1)});
+  EXPECT_TRUE(host->claims().empty());
+  EXPECT_TRUE(list_directory(directory_ / "agent/workers").empty());
+}
+
+TEST_F(HostTest, AKillOfAnUnknownWorkerIsObservedAsLost) {
+  TestHost host(directory_.path());
+  host->perform(Kill{key(5)});
+  EXPECT_EQ(host.gone(key(5)).cause, Cause::node_lost);
+}
+
+TEST_F(HostTest, GivesNoticeToTheMainProcess) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "trap 'echo saved; exit 0' USR1; echo up > " +
+                                      (directory_ / "up") + "; while :; do sleep 0.01; done"));
+  ASSERT_TRUE(host.until([&] { return !contents(directory_ / "up").empty(); }));
+  host->perform(GiveNotice{key(1), SIGUSR1});
+  EXPECT_TRUE(host->claims()[0].noticed);
+  EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+  EXPECT_THAT(log(1), EndsWith("saved\n"));
+}
+
+TEST_F(HostTest, GivesNoticeToTheChildrenOfOurShell) {
+  TestHost host(directory_.path());
+  const std::string child =
+      "trap 'exit 9' TERM; echo up > " + (directory_ / "up") + "; while :; do sleep 0.01; done";
+  WorkerLaunch launch =
+      shell_worker(key(1), "sh -c \"" + child + "\"; code=$?; echo shell saw $code; exit $code");
+  launch.launch.shell = true;
+  host.start(launch);
+  ASSERT_TRUE(host.until([&] { return !contents(directory_ / "up").empty(); }));
+  host->perform(GiveNotice{key(1), SIGTERM});
+  EXPECT_EQ(host.gone(key(1)).exit_code, 9);
+  EXPECT_THAT(log(1), EndsWith("shell saw 9\n"));
+}
+
+TEST_F(HostTest, FreezesAndThaws) {
+  TestHost host(directory_.path());
+  const std::string ticks = directory_ / "ticks";
+  const auto size = [&] { return contents(ticks).size(); };
+  host.start(shell_worker(key(1), "while :; do printf x >> " + ticks + "; sleep 0.001; done"));
+  ASSERT_TRUE(host.until([&] { return size() > 3; }));
+  host->perform(Freeze{key(1)});
+  std::size_t last = 0;
+  int unchanged = 0;
+  ASSERT_TRUE(host.until([&] {
+    unchanged = std::exchange(last, size()) == last ? unchanged + 1 : 0;
+    return unchanged == 50;
+  }));
+  host->perform(Thaw{key(1)});
+  EXPECT_TRUE(host.until([&] { return size() > last; }));
+}
+
+TEST_F(HostTest, AFrozenWorkerCanBeKilled) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  host.running(key(1));
+  host->perform(Freeze{key(1)});
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
+}
+
+TEST_F(HostTest, RunsTheSetupOncePerNodeBeforeTheGang) {
+  TestHost host(directory_.path());
+  for (int rank : {1, 0}) {
+    WorkerLaunch launch = shell_worker(key(1, 1, rank), "cat " + (directory_ / "made"));
+    launch.local_rank = rank;
+    launch.world_size = launch.local_world_size = 2;
+    launch.launch.setup = "echo ready >> " + (directory_ / "made");
+    host.start(launch);
+  }
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(host.gone(key(1, 1, rank)).exit_code, 0);
+    EXPECT_THAT(log(1, rank), EndsWith("---\nready\n"));
+  }
+}
+
+TEST_F(HostTest, AFailingSetupFailsTheGang) {
+  TestHost host(directory_.path());
+  for (int rank : {0, 1}) {
+    WorkerLaunch launch = shell_worker(key(1, 1, rank), "true");
+    launch.local_rank = rank;
+    launch.world_size = launch.local_world_size = 2;
+    launch.launch.setup = "echo no such wheel; exit 5";
+    host.start(launch);
+  }
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(host.gone(key(1, 1, rank)).cause, Cause::setup_failed);
+    EXPECT_EQ(host.gone(key(1, 1, rank)).message,
+              "The setup ended with exit code 5; see the log of rank 0.");
+    host->perform(Discard{key(1, 1, rank)});
+  }
+  EXPECT_THAT(log(1), EndsWith("no such wheel\n"));
+  EXPECT_TRUE(list_directory(directory_ / "agent/gangs").empty());
+}
+
+TEST_F(HostTest, ReadsReportsFromTheLogBeforeTheEnd) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), R"(echo hello; echo '{"paceline": {"step": 1, "loss": 0.5}}'
+      echo '{"paceline": {"checkpoint": "/a.pt", "step": 1}}'; printf '{"paceline": {"step": 2}}')"));
+  host.gone(key(1));
+  const auto reports = host.seen<WorkerReport>();
+  ASSERT_EQ(reports.size(), 2U);
+  EXPECT_EQ(reports[0].step, 1U);
+  EXPECT_EQ(reports[0].metrics.at("loss"), 0.5);
+  EXPECT_EQ(reports[1].step, 2U);
+  EXPECT_LT(reports[0].report, reports[1].report);
+  ASSERT_EQ(host.seen<CheckpointSeen>().size(), 1U);
+  EXPECT_EQ(host.seen<CheckpointSeen>()[0].path, "/a.pt");
+}
+
+TEST_F(HostTest, AReportReadAgainAfterARestartHasItsNumberAgain) {
+  TestHost first(directory_.path());
+  first.start(shell_worker(key(1), R"(echo '{"paceline": {"step": 1}}'; exec sleep 1000)"));
+  ASSERT_TRUE(first.until([&] { return first.seen<WorkerReport>().size() == 1; }));
+  first.crash();
+  TestHost second(directory_.path());
+  second->claims();
+  ASSERT_TRUE(second.until([&] { return second.seen<WorkerReport>().size() == 1; }));
+  EXPECT_EQ(second.seen<WorkerReport>()[0].report, first.seen<WorkerReport>()[0].report);
+}
+
+}  // namespace
+}  // namespace paceline::agent

@@ -1,0 +1,162 @@
+#include "agent/linux/launch.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <pwd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+// Training is what should die first when the whole machine runs out of memory; anyone may raise the
+// score of his own process.
+constexpr std::string_view kOomScore = "200";
+
+enum class Step : int { group, user, account, terminal, directory, program };
+
+struct Failure {
+  Step step = Step::program;
+  int error_number = 0;
+};
+
+void default_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Takes on the owner's identity with all its groups. Runs in the forked child, so what the name
+// service loads goes with the exec.
+std::optional<Failure> become(std::uint32_t uid) {
+  if (uid == ::geteuid()) return std::nullopt;
+  if (::geteuid() != 0) return Failure{Step::user, EPERM};
+  const passwd* account = ::getpwuid(uid);
+  if (account == nullptr) return Failure{Step::account, 0};
+  if (::initgroups(account->pw_name, account->pw_gid) != 0 ||
+      ::setresgid(account->pw_gid, account->pw_gid, account->pw_gid) != 0 ||
+      ::setresuid(uid, uid, uid) != 0)
+    return Failure{Step::user, errno};
+  return std::nullopt;
+}
+
+bool connect_output(const LaunchedProgram& program) {
+  if (program.terminal >= 0)
+    return ::ioctl(program.terminal, TIOCSCTTY, 0) == 0 && ::dup2(program.terminal, 0) == 0 &&
+           ::dup2(program.terminal, 1) == 1 && ::dup2(program.terminal, 2) == 2;
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return null >= 0 && ::dup2(null, 0) == 0 && ::dup2(program.log, 1) == 1 &&
+         ::dup2(program.log, 2) == 2;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& group,
+                               const LaunchedProgram& program, pid_t supervisor) {
+  default_signals();
+  ::setsid();
+  if (!group.enter()) return Failure{Step::group, errno};
+  write_existing("/proc/self/oom_score_adj", kOomScore);
+  if (!connect_output(program)) return Failure{Step::terminal, errno};
+  if (const auto failure = become(order.uid)) return failure;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != supervisor) ::_exit(127);
+  ::umask(static_cast<mode_t>(order.umask));
+  if (::chdir(order.directory.c_str()) != 0) return Failure{Step::directory, errno};
+  return std::nullopt;
+}
+
+// The child's side of launch(): never returns.
+[[noreturn]] void run_child(const WorkerOrder& order, const WorkerGroup& group,
+                            const LaunchedProgram& program, pid_t supervisor, int report) {
+  auto failure = prepare(order, group, program, supervisor);
+  if (!failure) {
+    ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    std::vector<char*> environment = pointers(order.environment);
+    ::environ = environment.data();
+    ::execvp(program.command[0].c_str(), pointers(program.command).data());
+    failure = Failure{Step::program, errno};
+  }
+  write_all(report, {reinterpret_cast<const char*>(&*failure), sizeof *failure});
+  ::_exit(127);
+}
+
+std::string program_sentence(const std::string& program, int error_number) {
+  const bool path = program.find('/') != std::string::npos;
+  if (error_number == ENOENT && path && ::access(program.c_str(), F_OK) == 0)
+    return fmt::format("'{}' names an interpreter in its first line that is not there.", program);
+  if (error_number == ENOENT)
+    return fmt::format("There is no program '{}'{}; check the command.", program,
+                       path ? "" : " in the job's PATH");
+  if (error_number == EACCES)
+    return fmt::format(
+        "'{}' may not be executed; make it executable with chmod +x, or start it with its "
+        "interpreter.",
+        program);
+  if (error_number == E2BIG)
+    return "ControlCommand and environment together are longer than this machine allows; shorten "
+           "them.";
+  return fmt::format("'{}' can't be started: {}.", program, std::strerror(error_number));
+}
+
+std::string sentence(const WorkerOrder& order, const LaunchedProgram& program,
+                     const Failure& failure) {
+  const char* reason = std::strerror(failure.error_number);
+  switch (failure.step) {
+    case Step::group:
+      return fmt::format("The worker can't enter its control group: {}.", reason);
+    case Step::user:
+      return fmt::format("This server may not start workers as user {}: {}.", order.uid, reason);
+    case Step::account:
+      return fmt::format("User id {} has no account on this machine.", order.uid);
+    case Step::terminal:
+      return fmt::format("The worker's output can't be set up: {}.", reason);
+    case Step::directory:
+      return fmt::format("The directory '{}' can't be entered: {}.", order.directory, reason);
+    case Step::program:
+      break;
+  }
+  return program_sentence(program.command[0], failure.error_number);
+}
+
+}  // namespace
+
+Result<pid_t> launch(const WorkerOrder& order, const WorkerGroup& group,
+                     const LaunchedProgram& program) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(system_error("A worker can't be started", errno));
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  const pid_t supervisor = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) run_child(order, group, program, supervisor, writing.get());
+  if (child < 0) return fail(system_error("A worker can't be started", errno));
+  writing.reset();
+  Failure failure;
+  ssize_t got = 0;
+  do got = ::read(reading.get(), &failure, sizeof failure);
+  while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(sizeof failure)) return child;
+  ::waitpid(child, nullptr, 0);
+  return fail(ErrorCode::invalid, sentence(order, program, failure));
+}
+
+}  // namespace paceline::agent

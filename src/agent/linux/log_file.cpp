@@ -1,0 +1,64 @@
+#include "agent/linux/log_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "agent/linux/fd.hpp"
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+std::string utc(Time time) {
+  const std::time_t seconds = to_us(time) / 1'000'000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[32];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text, length};
+}
+
+// The last worker of this rank may have been killed in the middle of a line.
+bool ends_in_a_line(int fd, off_t size) {
+  char last = '\n';
+  return size == 0 || (::pread(fd, &last, 1, size - 1) == 1 && last == '\n');
+}
+
+}  // namespace
+
+std::string log_path(const std::string& server_directory, JobId job, std::int32_t rank) {
+  return fmt::format("{}/logs/{}/rank{}.log", server_directory, job.value, rank);
+}
+
+std::string mark_line(const WorkerLaunch& worker, Time now) {
+  return fmt::format("--- attempt {}, generation {}, rank {} of {}, {} ---\n", worker.attempt,
+                     worker.key.generation.value, worker.key.rank, worker.world_size, utc(now));
+}
+
+Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
+                               Time now) {
+  const std::string path = log_path(server_directory, worker.key.job, worker.key.rank);
+  const auto failed = [&] {
+    return fail(system_error("The log '" + path + "' can't be written", errno));
+  };
+  if (auto made = make_directories(path.substr(0, path.rfind('/')), 0700); !made)
+    return fail(made.error());
+  const UniqueFd fd(
+      ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return failed();
+  if (::geteuid() == 0 && info.st_uid != worker.uid &&
+      ::fchown(fd.get(), worker.uid, static_cast<gid_t>(-1)) != 0)
+    return failed();
+  const std::string mark =
+      (ends_in_a_line(fd.get(), info.st_size) ? "" : "\n") + mark_line(worker, now);
+  if (!write_all(fd.get(), mark)) return failed();
+  return static_cast<std::int64_t>(info.st_size) + static_cast<std::int64_t>(mark.size());
+}
+
+}  // namespace paceline::agent

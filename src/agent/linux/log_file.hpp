@@ -1,0 +1,24 @@
+// The log of one rank: DIR/logs/<job>/rank<r>.log, mode 0600, the owner's. It is only ever appended
+// to, over attempts and generations; a mark line says where each start of the rank begins:
+//   --- attempt 2, generation 5, rank 0 of 4, 2026-11-20T10:00:00Z ---
+// The worker writes to the file itself, so nothing has to be alive for its output to be kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "model/worker.hpp"
+
+namespace paceline::agent {
+
+std::string log_path(const std::string& server_directory, JobId job, std::int32_t rank);
+std::string mark_line(const WorkerLaunch& worker, Time now);
+
+// Makes the file where it is missing, gives it to the worker's user, and appends the mark. Answers
+// where the worker's own output begins. Errors: storage, forbidden.
+Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
+                               Time now);
+
+}  // namespace paceline::agent

@@ -1,0 +1,195 @@
+#include "agent/linux/nursery.hpp"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr int kSocket = 3;           // where the nursery finds its end
+constexpr std::size_t kFdsMax = 64;  // per request
+constexpr std::size_t kFixedFds = 3;
+constexpr int kLeavePolls = 1000;
+
+struct SpawnActions {
+  SpawnActions() { ::posix_spawn_file_actions_init(&value); }
+  ~SpawnActions() { ::posix_spawn_file_actions_destroy(&value); }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+  posix_spawn_file_actions_t value{};
+};
+
+struct SpawnAttributes {
+  SpawnAttributes() {
+    ::posix_spawnattr_init(&value);
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::posix_spawnattr_setsigmask(&value, &signals);
+    ::sigfillset(&signals);
+    ::posix_spawnattr_setsigdefault(&value, &signals);
+    ::posix_spawnattr_setflags(&value,
+                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  }
+  ~SpawnAttributes() { ::posix_spawnattr_destroy(&value); }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+  posix_spawnattr_t value{};
+};
+
+std::vector<int> descriptors(const Inheritance& inheritance) {
+  std::vector<int> all{inheritance.claim.get(), inheritance.lock.get(), inheritance.listener.get()};
+  for (const UniqueFd& fd : inheritance.held) all.push_back(fd.get());
+  return all;
+}
+
+// One message of one byte, with the descriptors beside it. 0, or errno.
+int send_descriptors(int socket, const std::vector<int>& fds) {
+  if (fds.size() > kFdsMax) return EINVAL;
+  char byte = 's';
+  iovec data{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kFdsMax)> space{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
+  std::memcpy(CMSG_DATA(header), fds.data(), sizeof(int) * fds.size());
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+// Empty once the agent is gone.
+std::vector<UniqueFd> receive_descriptors(int socket) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kFdsMax)> space{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = space.size();
+  ssize_t got = 0;
+  do got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  std::vector<UniqueFd> fds;
+  const cmsghdr* header = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return fds;
+  std::vector<int> raw((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  std::memcpy(raw.data(), CMSG_DATA(header), raw.size() * sizeof(int));
+  for (const int fd : raw) fds.emplace_back(fd);
+  return fds;
+}
+
+Inheritance inherit(std::vector<UniqueFd> fds) {
+  Inheritance inheritance{std::move(fds[0]), std::move(fds[1]), std::move(fds[2]), {}};
+  for (std::size_t i = kFixedFds; i < fds.size(); ++i)
+    inheritance.held.push_back(std::move(fds[i]));
+  return inheritance;
+}
+
+void be_nobodys_guest() {
+  ::setsid();
+  if (::chdir("/") != 0) ::_exit(1);
+  ::umask(077);
+  const int null = ::open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
+  if (null > 2) ::close(null);
+  ::close_range(kSocket + 1, ~0U, 0);
+}
+
+}  // namespace
+
+int run_nursery(int socket) {
+  ::signal(SIGCHLD, SIG_IGN);
+  while (true) {
+    std::vector<UniqueFd> fds = receive_descriptors(socket);
+    if (fds.size() < kFixedFds) return 0;
+    if (::fork() != 0) continue;
+    ::close(socket);
+    ::setsid();
+    ::_exit(supervise(inherit(std::move(fds))));
+  }
+}
+
+int supervise_main(int, char**) {
+  be_nobodys_guest();
+  return run_nursery(kSocket);
+}
+
+Nursery::~Nursery() { close(); }
+
+Result<void> Nursery::open() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(system_error("The supervisors' nursery can't be reached", errno));
+  socket_.reset(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  SpawnActions actions;
+  // A descriptor that already has the wanted number would keep its close-on-exec flag.
+  const UniqueFd moved(::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kSocket + 1));
+  ::posix_spawn_file_actions_adddup2(&actions.value, moved.get(), kSocket);
+  const SpawnAttributes attributes;
+  std::vector<char*> arguments;
+  for (const std::string& argument : program_)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::string shown = "paceline";
+  arguments[0] = shown.data();
+  const int error = ::posix_spawn(&pid_, program_[0].c_str(), &actions.value, &attributes.value,
+                                  arguments.data(), ::environ);
+  if (error == 0) return {};
+  pid_ = 0;
+  return fail(ErrorCode::internal,
+              "'" + program_[0] + "' can't be started: " + std::strerror(error));
+}
+
+void Nursery::close() {
+  socket_.reset();
+  if (pid_ == 0) return;
+  // It leaves as soon as it sees the end of its socket.
+  for (int i = 0; i < kLeavePolls && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i) {
+    const timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  pid_ = 0;
+}
+
+Result<void> Nursery::raise(Inheritance inheritance) {
+  queue_.push_back(std::move(inheritance));
+  return flush();
+}
+
+int Nursery::send_first() { return send_descriptors(socket_.get(), descriptors(queue_.front())); }
+
+Result<void> Nursery::flush() {
+  while (!queue_.empty()) {
+    int error = socket_ ? send_first() : EPIPE;
+    if (error == EPIPE || error == ECONNRESET) {
+      close();
+      if (auto opened = open(); !opened) return opened;
+      error = send_first();
+    }
+    if (error == EAGAIN || error == ETOOMANYREFS || error == ENOBUFS) return {};
+    queue_.pop_front();
+    if (error != 0) return fail(system_error("The supervisors' nursery takes no request", error));
+  }
+  return {};
+}
+
+}  // namespace paceline::agent

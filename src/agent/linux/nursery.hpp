@@ -1,0 +1,50 @@
+// Where supervisors come from. One small process per agent, the nursery, is started once (`paceline
+// supervise`) and forks a supervisor for every worker: a fork of something small costs a fraction
+// of what starting the whole program does, and the pages of all supervisors are shared. The nursery
+// leads a session of its own, so that no terminal's Ctrl-C reaches it, and ends with its agent;
+// supervisors don't.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "agent/linux/fd.hpp"
+#include "agent/linux/supervisor.hpp"
+#include "base/result.hpp"
+
+namespace paceline::agent {
+
+// The nursery as its agent sees it. Used by one thread.
+class Nursery {
+ public:
+  // `program` is the argv that runs supervise_main(), e.g. {"/proc/self/exe", "supervise"}.
+  explicit Nursery(std::vector<std::string> program) : program_(std::move(program)) {}
+  ~Nursery();
+  Nursery(const Nursery&) = delete;
+  Nursery& operator=(const Nursery&) = delete;
+
+  // Starts the process. Errors: internal (the program can't be run).
+  Result<void> open();
+  // Has a supervisor made, as soon as the nursery takes the request; never waits for it. A nursery
+  // that died is started again. What was under way when it died is lost: its claim's lock is free
+  // then.
+  Result<void> raise(Inheritance inheritance);
+  // Hands over what could not be handed over at once; call now and then while busy().
+  Result<void> flush();
+  [[nodiscard]] bool busy() const { return !queue_.empty(); }
+
+ private:
+  void close();
+  [[nodiscard]] int send_first();
+
+  std::vector<std::string> program_;
+  UniqueFd socket_;
+  pid_t pid_ = 0;
+  std::deque<Inheritance> queue_;
+};
+
+// The nursery's own side: serves requests from `socket` until it ends. Returns an exit status.
+int run_nursery(int socket);
+
+}  // namespace paceline::agent

@@ -1,0 +1,179 @@
+#include "agent/linux/process.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr std::size_t kEnvironMax = 2 << 20;
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string proc_path(pid_t pid, const char* file) {
+  return "/proc/" + std::to_string(pid) + "/" + file;
+}
+
+// Who is whose child, over the whole machine: the fallback where the kernel keeps no lists of
+// children.
+std::multimap<pid_t, pid_t> children_of_all() {
+  std::multimap<pid_t, pid_t> parents;
+  for (const pid_t pid : all_pids())
+    if (const auto stat = read_stat(pid)) parents.emplace(stat->parent, pid);
+  return parents;
+}
+
+void append_children(pid_t parent, const std::multimap<pid_t, pid_t>& parents,
+                     std::vector<pid_t>& found) {
+  const auto [begin, end] = parents.equal_range(parent);
+  for (auto it = begin; it != end; ++it) found.push_back(it->second);
+}
+
+// The children of every thread of `pid`, from the kernel's own lists.
+void append_listed_children(pid_t pid, std::vector<pid_t>& found) {
+  const std::string tasks = proc_path(pid, "task");
+  for (const std::string& task : list_directory(tasks)) {
+    const auto text = read_file(tasks + "/" + task + "/children");
+    if (!text) continue;
+    std::size_t at = 0;
+    while (at < text->size()) {
+      const std::size_t end = std::min(text->find(' ', at), text->size());
+      if (const auto child = parse_number<pid_t>(std::string_view(*text).substr(at, end - at)))
+        found.push_back(*child);
+      at = end + 1;
+    }
+  }
+}
+
+bool kernel_lists_children() {
+  static const bool answer = read_file("/proc/thread-self/children").has_value();
+  return answer;
+}
+
+bool runs(pid_t pid) {
+  const auto stat = read_stat(pid);
+  return stat && stat->state != 'Z' && stat->state != 'X';
+}
+
+}  // namespace
+
+std::optional<ProcessStat> parse_stat(std::string_view text) {
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 4 > text.size()) return std::nullopt;
+  std::string_view rest = text.substr(name_end + 2);
+  std::vector<std::string_view> fields;
+  while (!rest.empty() && fields.size() < 20) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    fields.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (fields.size() < 20) return std::nullopt;
+  const auto parent = parse_number<pid_t>(fields[1]);
+  const auto start = parse_number<std::uint64_t>(fields[19]);
+  if (fields[0].empty() || !parent || !start) return std::nullopt;
+  return ProcessStat{fields[0][0], *parent, *start};
+}
+
+std::optional<ProcessStat> read_stat(pid_t pid) {
+  const auto text = read_file(proc_path(pid, "stat"));
+  if (!text) return std::nullopt;
+  return parse_stat(*text);
+}
+
+ProcessId identify(pid_t pid) {
+  const auto stat = read_stat(pid);
+  return stat ? ProcessId{pid, stat->start_time} : ProcessId{};
+}
+
+bool is_alive(const ProcessId& process) {
+  if (process.pid <= 0) return false;
+  const auto stat = read_stat(process.pid);
+  return stat && stat->start_time == process.start_time && stat->state != 'Z' && stat->state != 'X';
+}
+
+std::string read_boot_id() {
+  std::string id = read_file("/proc/sys/kernel/random/boot_id").value_or("unknown");
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+std::vector<pid_t> children(pid_t parent) {
+  std::vector<pid_t> found;
+  if (kernel_lists_children())
+    append_listed_children(parent, found);
+  else
+    append_children(parent, children_of_all(), found);
+  return found;
+}
+
+std::vector<pid_t> descendants(pid_t root) {
+  const bool listed = kernel_lists_children();
+  const auto parents = listed ? std::multimap<pid_t, pid_t>{} : children_of_all();
+  std::vector<pid_t> found;
+  std::set<pid_t> seen{root};
+  std::vector<pid_t> next{root};
+  while (!next.empty()) {
+    const pid_t parent = next.back();
+    next.pop_back();
+    std::vector<pid_t> here;
+    if (listed)
+      append_listed_children(parent, here);
+    else
+      append_children(parent, parents, here);
+    for (const pid_t child : here)
+      if (seen.insert(child).second) {
+        found.push_back(child);
+        next.push_back(child);
+      }
+  }
+  return found;
+}
+
+bool has_environment_entry(std::string_view environ, std::string_view entry) {
+  std::size_t at = environ.find(entry);
+  while (at != std::string_view::npos) {
+    const std::size_t end = at + entry.size();
+    const bool begins = at == 0 || environ[at - 1] == '\0';
+    const bool ends = end == environ.size() || environ[end] == '\0';
+    if (begins && ends) return true;
+    at = environ.find(entry, at + 1);
+  }
+  return false;
+}
+
+std::vector<pid_t> marked_processes(std::string_view entry) {
+  std::set<pid_t> found;
+  for (const pid_t pid : all_pids()) {
+    const auto environ = read_file(proc_path(pid, "environ"), kEnvironMax);
+    if (!environ || !has_environment_entry(*environ, entry) || !runs(pid)) continue;
+    found.insert(pid);
+    for (const pid_t child : descendants(pid))
+      if (runs(child)) found.insert(child);
+  }
+  return {found.begin(), found.end()};
+}
+
+std::vector<pid_t> all_pids() {
+  std::vector<pid_t> pids;
+  for (const std::string& name : list_directory("/proc"))
+    if (const auto pid = parse_number<pid_t>(name)) pids.push_back(*pid);
+  return pids;
+}
+
+Time wall_clock() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return Time{std::chrono::duration_cast<Duration>(now)};
+}
+
+}  // namespace paceline::agent

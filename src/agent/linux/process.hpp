@@ -1,0 +1,57 @@
+// Processes as /proc shows them. A pid alone names nobody for long: a process is known by pid and
+// start time, and both only until the next boot.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace paceline::agent {
+
+struct ProcessId {
+  pid_t pid = 0;                 // 0: nobody
+  std::uint64_t start_time = 0;  // clock ticks after boot: field 22 of /proc/PID/stat
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+struct ProcessStat {
+  char state = '?';  // as in /proc/PID/stat; 'Z' and 'X' run no more
+  pid_t parent = 0;
+  std::uint64_t start_time = 0;
+};
+
+// Reads the text of /proc/PID/stat; a command name may hold anything, blanks and brackets too.
+std::optional<ProcessStat> parse_stat(std::string_view text);
+std::optional<ProcessStat> read_stat(pid_t pid);
+
+ProcessId identify(pid_t pid);
+// False for a zombie, and for a stranger who got the pid later.
+bool is_alive(const ProcessId& process);
+
+// Changes with every boot of the machine.
+std::string read_boot_id();
+
+std::vector<pid_t> children(pid_t parent);
+
+// Every living descendant of `root`, parents before children, without `root` itself.
+std::vector<pid_t> descendants(pid_t root);
+
+// Every process (zombies aside) whose environment holds `entry` ("NAME=value") as one whole entry,
+// with all its descendants. Reads what the caller may read of /proc: as root everything, else the
+// processes of its own user.
+std::vector<pid_t> marked_processes(std::string_view entry);
+bool has_environment_entry(std::string_view environ, std::string_view entry);
+
+std::vector<pid_t> all_pids();
+
+// The wall clock, for times that are told to others.
+Time wall_clock();
+
+}  // namespace paceline::agent

@@ -1,0 +1,28 @@
+// What is left of a worker whose supervisor died: found by the control group and by the marker in
+// the environment, killed, and only then counted as gone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/linux/cgroups.hpp"
+
+namespace paceline::agent {
+
+class Remains {
+ public:
+  Remains(CgroupPlan plan, std::string marker)
+      : group_(std::move(plan)), marker_(std::move(marker)) {}
+
+  // Freezes, kills and thaws everything found. True once nothing is left, control group included;
+  // call again until then. Reads all of /proc: some milliseconds on a busy machine.
+  [[nodiscard]] bool sweep() const;
+
+ private:
+  [[nodiscard]] std::vector<pid_t> find() const;
+
+  WorkerGroup group_;
+  std::string marker_;
+};
+
+}  // namespace paceline::agent

@@ -1,0 +1,361 @@
+#include "agent/linux/supervisor.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <functional>
+
+#include "agent/linux/claim.hpp"
+#include "agent/linux/control.hpp"
+#include "agent/linux/ending_file.hpp"
+#include "agent/linux/files.hpp"
+#include "agent/linux/launch.hpp"
+#include "agent/linux/notice.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr std::size_t kConnectionsMax = 8;
+constexpr int kSetupPollMs = 20;
+constexpr int kSweepMsMin = 2;
+constexpr int kSweepMsMax = 200;
+constexpr int kStopSweepsMax = 20;
+
+struct Connection {
+  UniqueFd fd;
+  std::string input;
+};
+
+class Supervisor {
+ public:
+  Supervisor(Inheritance inheritance, WorkerOrder order)
+      : inheritance_(std::move(inheritance)),
+        order_(std::move(order)),
+        group_(order_.cgroups),
+        ending_file_(inheritance_.claim.get()) {}
+
+  int run();
+
+ private:
+  enum class Phase { waiting, setup, running, sweeping, over };
+
+  void begin();
+  void start_setup();
+  void start_main();
+  void wait_for_setup();
+  void forget_order();
+  [[nodiscard]] std::optional<pid_t> start(std::vector<std::string> command,
+                                           Cause cause_of_failure);
+
+  void turn();
+  [[nodiscard]] int timeout_ms();
+  void handle_signals();
+  void accept_connection();
+  void serve(Connection& connection);
+  void obey(Connection& connection, const ControlCommand& command);
+  void tell(const Connection& connection, std::string_view line);
+  void tell_all(std::string_view line);
+
+  void give_notice(int signal);
+  void freeze();
+  void thaw();
+  bool reap();
+  void tell_gang(std::string_view outcome);
+  void main_ended(int status);
+  void setup_ended(int status);
+  void end_as(WorkerEnding ending);
+  void sweep();
+  void finish();
+
+  Inheritance inheritance_;
+  WorkerOrder order_;
+  WorkerGroup group_;
+  EndingFile ending_file_;
+  UniqueFd signals_;
+  UniqueFd log_;
+  std::vector<Connection> connections_;
+  Phase phase_ = Phase::waiting;
+  std::optional<WorkerEnding> ending_;
+  std::optional<FileId> shell_;
+  pid_t main_ = 0;
+  pid_t setup_ = 0;
+  int notice_ = 0;
+  bool killing_ = false;
+  int sweep_ms_ = kSweepMsMin;
+};
+
+UniqueFd watch_signals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP})
+    ::signal(signal, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  ::sigaddset(&watched, SIGCHLD);
+  ::sigaddset(&watched, SIGTERM);
+  ::sigprocmask(SIG_SETMASK, &watched, nullptr);
+  return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::int64_t now_us() { return to_us(wall_clock()); }
+
+int Supervisor::run() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_NAME, ("pl-" + claim_name(order_.key)).c_str());
+  signals_ = watch_signals();
+  begin();
+  while (phase_ != Phase::over) turn();
+  return 0;
+}
+
+void Supervisor::begin() {
+  log_.reset(::open(order_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!log_)
+    return end_as({Cause::launch_failed,
+                   {},
+                   0,
+                   now_us(),
+                   system_error("The log '" + order_.log + "' can't be opened", errno).message});
+  if (const std::string problem = group_.create(); !problem.empty())
+    return end_as({Cause::launch_failed, {}, 0, now_us(), problem});
+  if (order_.setup.empty()) return start_main();
+  if (order_.runs_setup) start_setup();
+}
+
+std::optional<pid_t> Supervisor::start(std::vector<std::string> command, Cause cause_of_failure) {
+  auto pid = launch(order_, group_, LaunchedProgram{std::move(command), log_.get(), -1});
+  if (pid) return *pid;
+  end_as({cause_of_failure, {}, 0, now_us(), pid.error().message});
+  return std::nullopt;
+}
+
+void Supervisor::start_setup() {
+  phase_ = Phase::setup;
+  if (const auto pid = start({"/bin/sh", "-c", order_.setup}, Cause::setup_failed)) setup_ = *pid;
+}
+
+void Supervisor::start_main() {
+  phase_ = Phase::running;
+  const auto pid = start(order_.command, Cause::launch_failed);
+  if (!pid) return;
+  main_ = *pid;
+  if (order_.shell) shell_ = file_id(order_.command[0]);
+  const WorkerProcesses running{identify(::getpid()), identify(main_)};
+  static_cast<void>(replace_file(inheritance_.claim.get(), "running", to_text(running)));
+  tell_all(running_line(main_));
+  forget_order();
+}
+
+// The environment and the command of the owner are needed no longer; a supervisor stays small.
+void Supervisor::forget_order() {
+  order_.environment = {};
+  order_.command = {};
+  ::malloc_trim(0);
+}
+
+void Supervisor::wait_for_setup() {
+  const auto outcome = read_file(order_.gang + "/setup");
+  if (!outcome) return;
+  if (*outcome == "ok") return start_main();
+  end_as({Cause::setup_failed, {}, 0, now_us(), *outcome});
+}
+
+int Supervisor::timeout_ms() {
+  if (phase_ == Phase::waiting) return kSetupPollMs;
+  if (phase_ != Phase::sweeping) return -1;
+  return std::exchange(sweep_ms_, std::min(sweep_ms_ * 2, kSweepMsMax));
+}
+
+void Supervisor::turn() {
+  std::vector<pollfd> watched{{signals_.get(), POLLIN, 0},
+                              {inheritance_.listener.get(), POLLIN, 0}};
+  for (const Connection& connection : connections_)
+    watched.push_back({connection.fd.get(), POLLIN, 0});
+  ::poll(watched.data(), watched.size(), timeout_ms());
+  for (std::size_t i = 2; i < watched.size(); ++i)
+    if (watched[i].revents != 0) serve(connections_[i - 2]);
+  std::erase_if(connections_, [](const Connection& c) { return !c.fd; });
+  if (watched[1].revents != 0) accept_connection();
+  if (watched[0].revents != 0) handle_signals();
+  if (phase_ == Phase::waiting) wait_for_setup();
+  if (phase_ == Phase::sweeping) sweep();
+}
+
+void Supervisor::handle_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+    if (info.ssi_signo == SIGTERM) give_notice(SIGTERM);
+  reap();
+}
+
+void Supervisor::accept_connection() {
+  UniqueFd fd(
+      ::accept4(inheritance_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd) return;
+  if (connections_.size() == kConnectionsMax) connections_.erase(connections_.begin());
+  connections_.push_back({std::move(fd), {}});
+  if (main_ > 0) tell(connections_.back(), running_line(main_));
+}
+
+void Supervisor::serve(Connection& connection) {
+  char buffer[512];
+  const ssize_t n = ::recv(connection.fd.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0 || connection.input.size() > kControlLineMax) return connection.fd.reset();
+  connection.input.append(buffer, static_cast<std::size_t>(n));
+  for (std::size_t end; (end = connection.input.find('\n')) != std::string::npos;) {
+    const auto command = parse_command(std::string_view(connection.input).substr(0, end));
+    connection.input.erase(0, end + 1);
+    if (command) obey(connection, *command);
+  }
+}
+
+void Supervisor::obey(Connection& connection, const ControlCommand& command) {
+  switch (command.kind) {
+    case ControlCommand::Kind::notice:
+      return give_notice(command.signal);
+    case ControlCommand::Kind::freeze:
+      return freeze();
+    case ControlCommand::Kind::thaw:
+      return thaw();
+    case ControlCommand::Kind::ping:
+      return tell(connection, "pong\n");
+    case ControlCommand::Kind::kill:
+      break;
+  }
+  killing_ = true;
+  phase_ = Phase::sweeping;
+}
+
+void Supervisor::tell(const Connection& connection, std::string_view line) {
+  static_cast<void>(
+      ::send(connection.fd.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+void Supervisor::tell_all(std::string_view line) {
+  for (const Connection& connection : connections_) tell(connection, line);
+}
+
+void Supervisor::give_notice(int signal) {
+  if (phase_ == Phase::sweeping || signal <= 0 || signal >= NSIG) return;
+  const UniqueFd flag(
+      ::openat(inheritance_.claim.get(), "noticed", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  notice_ = signal;
+  if (phase_ == Phase::waiting) return end_as({Cause::signalled, {}, signal, now_us(), {}});
+  const pid_t root = phase_ == Phase::setup ? setup_ : main_;
+  const auto shell = phase_ == Phase::setup ? file_id("/bin/sh") : shell_;
+  for (const pid_t pid : notice_targets(root, shell)) ::kill(pid, signal);
+}
+
+void Supervisor::freeze() {
+  if (group_.tracks()) {
+    group_.freeze();
+    return;
+  }
+  std::vector<pid_t> stopped;
+  for (int i = 0; i < kStopSweepsMax; ++i) {
+    std::vector<pid_t> tree = descendants(::getpid());
+    for (const pid_t pid : tree) ::kill(pid, SIGSTOP);
+    if (tree == stopped) return;
+    stopped = std::move(tree);
+  }
+}
+
+void Supervisor::thaw() {
+  if (group_.tracks()) return group_.thaw();
+  for (const pid_t pid : descendants(::getpid())) ::kill(pid, SIGCONT);
+}
+
+// True while a descendant is left: orphans of the tree become children of the supervisor.
+bool Supervisor::reap() {
+  int status = 0;
+  pid_t pid = 0;
+  while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid == main_) main_ended(status);
+    if (pid == setup_) setup_ended(status);
+  }
+  return pid == 0;
+}
+
+// The other workers of the gang on this node wait for the outcome of the setup: "ok", or the
+// sentence that says what failed.
+void Supervisor::tell_gang(std::string_view outcome) {
+  const auto gang = open_directory(order_.gang);
+  if (gang) static_cast<void>(replace_file(gang->get(), "setup", outcome));
+}
+
+void Supervisor::main_ended(int status) {
+  WorkerEnding ending{Cause::exited, {}, 0, now_us(), {}};
+  if (WIFEXITED(status))
+    ending.exit_code = WEXITSTATUS(status);
+  else
+    ending.cause = Cause::signalled;
+  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
+  const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  if (failed && !killing_ && group_.out_of_memory()) {
+    ending.cause = Cause::out_of_memory;
+    ending.message = fmt::format("The worker used more than its {} MiB of memory.",
+                                 order_.cgroups.limits.memory_bytes >> 20);
+  }
+  end_as(std::move(ending));
+}
+
+void Supervisor::setup_ended(int status) {
+  setup_ = 0;
+  if (phase_ != Phase::setup) return;
+  const bool ended = WIFEXITED(status);
+  if (ended && WEXITSTATUS(status) == 0 && notice_ == 0) {
+    tell_gang("ok");
+    return start_main();
+  }
+  if (notice_ != 0) return end_as({Cause::signalled, {}, notice_, now_us(), {}});
+  const std::string message = fmt::format(
+      "The setup ended {} {}; see the log of rank {}.", ended ? "with exit code" : "by signal",
+      ended ? WEXITSTATUS(status) : WTERMSIG(status), order_.key.rank);
+  end_as({Cause::setup_failed, {}, 0, now_us(), message});
+}
+
+// The first ending counts; from here on whatever is left of the tree is killed.
+void Supervisor::end_as(WorkerEnding ending) {
+  if (!ending_) ending_ = std::move(ending);
+  if (order_.runs_setup && ending_->cause == Cause::setup_failed) tell_gang(ending_->message);
+  phase_ = Phase::sweeping;
+}
+
+void Supervisor::sweep() {
+  if (!reap() && group_.members().empty()) return finish();
+  freeze();
+  for (const pid_t pid : descendants(::getpid())) ::kill(pid, SIGKILL);
+  for (const pid_t pid : group_.members()) ::kill(pid, SIGKILL);
+  group_.thaw();
+}
+
+void Supervisor::finish() {
+  if (!group_.remove()) return;
+  if (!ending_) ending_ = WorkerEnding{Cause::signalled, {}, SIGKILL, now_us(), {}};
+  ending_file_.write(*ending_);
+  inheritance_.held.clear();
+  tell_all(ended_line(*ending_));
+  phase_ = Phase::over;
+}
+
+}  // namespace
+
+int supervise(Inheritance inheritance) {
+  const auto text = read_file(inheritance.claim.get(), "order");
+  auto order = parse_order(text.value_or(""));
+  if (!order) return 1;
+  return Supervisor(std::move(inheritance), std::move(*order)).run();
+}
+
+}  // namespace paceline::agent

@@ -1,0 +1,136 @@
+#include <dirent.h>
+#include <ftw.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/process.hpp"
+#include "agent/linux/supervisor.hpp"
+#include "agent/linux/testing.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds{30};
+constexpr auto kPoll = std::chrono::milliseconds{2};
+
+int remove_entry(const char* path, const struct stat*, int, FTW*) { return ::remove(path); }
+
+}  // namespace
+
+Time WallClock::now() { return wall_clock(); }
+
+TempDirectory::TempDirectory() {
+  std::string name = "/tmp/paceline-test-XXXXXX";
+  path_ = ::mkdtemp(name.data());
+}
+
+TempDirectory::~TempDirectory() { ::nftw(path_.c_str(), remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
+
+bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return true;
+}
+
+TestHost::TestHost(const std::string& directory, HostOptions options) {
+  options.directory = directory;
+  auto host = LinuxHost::open(io_, clock_, std::move(options));
+  if (!host) ADD_FAILURE() << host.error().message;
+  host_ = std::move(*host);
+  host_->on_observation([this](Observation seen) { observations_.push_back(std::move(seen)); });
+}
+
+TestHost::~TestHost() {
+  if (host_) kill_all();
+}
+
+void TestHost::kill_all() {
+  const auto all_gone = [this] {
+    const auto claims = host_->claims();
+    return std::all_of(claims.begin(), claims.end(),
+                       [](const Claim& c) { return c.gone.has_value(); });
+  };
+  for (const Claim& claim : host_->claims())
+    if (!claim.gone) host_->perform(Kill{claim.key});
+  EXPECT_TRUE(until(all_gone));
+}
+
+void TestHost::turn() {
+  io_.restart();
+  io_.poll();
+}
+
+bool TestHost::until(const std::function<bool()>& condition) {
+  return eventually([&] {
+    turn();
+    return condition();
+  });
+}
+
+void TestHost::crash() {
+  host_.reset();
+  turn();
+}
+
+WorkerGone TestHost::gone(const WorkerKey& key) {
+  const auto match = [&]() -> const WorkerGone* {
+    for (const Observation& one : observations_)
+      if (const auto* gone = std::get_if<WorkerGone>(&one); gone != nullptr && gone->key == key)
+        return gone;
+    return nullptr;
+  };
+  EXPECT_TRUE(until([&] { return match() != nullptr; })) << "the worker never ended";
+  return match() == nullptr ? WorkerGone{} : *match();
+}
+
+pid_t TestHost::running(const WorkerKey& key) {
+  pid_t pid = 0;
+  const auto find = [&] {
+    for (const WorkerRuns& runs : seen<WorkerRuns>())
+      if (runs.key == key) pid = static_cast<pid_t>(runs.pid);
+    return pid != 0;
+  };
+  EXPECT_TRUE(until(find)) << "the worker never ran";
+  return pid;
+}
+
+WorkerKey key(std::uint32_t job, std::uint32_t generation, std::int32_t rank) {
+  return {JobId{job}, Generation{generation}, rank};
+}
+
+WorkerLaunch shell_worker(const WorkerKey& key, const std::string& script) {
+  WorkerLaunch launch;
+  launch.key = key;
+  launch.slots = {0};
+  launch.job_name = "test";
+  launch.uid = ::geteuid();
+  launch.launch.command = {"/bin/sh", "-c", script};
+  launch.launch.directory = "/";
+  launch.launch.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}};
+  return launch;
+}
+
+std::string contents(const std::string& path) { return read_file(path).value_or(""); }
+
+bool runs(pid_t pid) {
+  const auto stat = read_stat(pid);
+  return stat && stat->state != 'Z' && stat->state != 'X';
+}
+
+}  // namespace paceline::agent
+
+// The test program is also the program that supervises: hosts start it with the hidden sub-command.
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "supervise")
+    return paceline::agent::supervise_main(argc, argv);
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,230 @@
+#include "wire/report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace paceline {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kCountMax = 9007199254740992.0;  // 2^53: beyond it a JSON number is no exact count
+
+struct CountKey {
+  std::string_view name;
+  std::optional<std::uint64_t> Report::*member;
+};
+constexpr CountKey kCounts[] = {{"step", &Report::step},
+                                {"total_steps", &Report::total_steps},
+                                {"samples", &Report::samples},
+                                {"position", &Report::position}};
+
+struct NumberKey {
+  std::string_view name;
+  std::optional<double> Report::*member;
+};
+constexpr NumberKey kNumbers[] = {{"epoch", &Report::epoch},
+                                  {"total_epochs", &Report::total_epochs},
+                                  {"step_seconds", &Report::step_seconds},
+                                  {"learning_rate", &Report::learning_rate}};
+
+Error invalid(std::string message) {
+  return Error{ErrorCode::invalid, std::move(message),
+               "Send one JSON object, as in {\"step\": 12, \"accuracy\": 0.91}.", Retry::useless};
+}
+
+// Python's json writes NaN, Infinity and -Infinity, which JSON does not know: outside of strings
+// they become null.
+std::string without_nan(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\' && i + 1 < text.size()) {
+      out.append(text.substr(i++, 2));
+      continue;
+    }
+    if (c == '"') quoted = !quoted;
+    bool replaced = false;
+    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+      if (quoted || !text.substr(i).starts_with(word)) continue;
+      out += "null";
+      i += word.size() - 1;
+      replaced = true;
+      break;
+    }
+    if (!replaced) out.push_back(c);
+  }
+  return out;
+}
+
+Result<Json> parse_json(std::string_view text) {
+  if (text.size() > kReportBytesMax)
+    return fail(ErrorCode::too_large, fmt::format("A report may have {} bytes, this one has {}.",
+                                                  kReportBytesMax, text.size()));
+  const bool strange = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  Json json = Json::parse(strange ? without_nan(text) : std::string(text), nullptr, false);
+  if (json.is_discarded()) return fail(invalid("The report is not JSON."));
+  if (!json.is_object()) return fail(invalid("The report is not a JSON object."));
+  return json;
+}
+
+bool is_count(const Json& value) {
+  if (value.is_number_unsigned()) return true;
+  if (!value.is_number()) return false;
+  const double number = value.get<double>();
+  return number >= 0 && number <= kCountMax && number == std::floor(number);
+}
+
+std::uint64_t to_count(const Json& value) {
+  return value.is_number_unsigned() ? value.get<std::uint64_t>()
+                                    : static_cast<std::uint64_t>(value.get<double>());
+}
+
+Result<bool> read_reserved(const std::string& key, const Json& value, Report& report) {
+  for (const auto& count : kCounts) {
+    if (count.name != key) continue;
+    if (!is_count(value))
+      return fail(invalid(fmt::format("'{}' must be a whole number from 0.", key)));
+    report.*count.member = to_count(value);
+    return true;
+  }
+  for (const auto& number : kNumbers) {
+    if (number.name != key) continue;
+    if (!value.is_number()) return fail(invalid(fmt::format("'{}' must be a number.", key)));
+    report.*number.member = value.get<double>();
+    return true;
+  }
+  return false;
+}
+
+Result<void> read_path(const std::string& key, const Json& value, Report& report) {
+  const auto* path = value.get_ptr<const std::string*>();
+  if (path == nullptr || !path->starts_with('/') || path->size() > kCheckpointPathMax ||
+      path->find('\0') != std::string::npos)
+    return fail(invalid(fmt::format("'{}' must be an absolute path.", key)));
+  report.checkpoint = *path;
+  return {};
+}
+
+Result<void> read_metric(const std::string& key, const Json& value, Report& report) {
+  if (!value.is_number())
+    return fail(invalid(fmt::format(
+        "'{:.64}' must be a number; every key that is not reserved is a metric.", key)));
+  if (key.empty() || key.size() > kMetricNameMax)
+    return fail(invalid(fmt::format("The name of a metric has 1 to {} bytes.", kMetricNameMax)));
+  if (report.metrics.size() == kMetricsMax)
+    return fail(invalid(fmt::format("A report may hold {} metrics.", kMetricsMax)));
+  report.metrics.emplace(key, value.get<double>());
+  return {};
+}
+
+Result<Report> read_report(const Json& object) {
+  Report report;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null()) continue;
+    const auto reserved = read_reserved(key, value, report);
+    if (!reserved) return fail(reserved.error());
+    if (*reserved) continue;
+    const auto read =
+        key == "checkpoint" ? read_path(key, value, report) : read_metric(key, value, report);
+    if (!read) return fail(read.error());
+  }
+  return report;
+}
+
+// Values come as text; a count or an epoch under the name that Hugging Face gives it becomes the
+// reserved field.
+void read_trainer_metric(const std::string& name, double value, TrainerStatus& status) {
+  Report& report = status.report;
+  const bool whole = value >= 0 && value <= kCountMax;
+  if ((name == "current_step" || name == "step") && whole)
+    report.step = static_cast<std::uint64_t>(value);
+  else if (name == "total_steps" && whole)
+    report.total_steps = static_cast<std::uint64_t>(value);
+  else if (name == "current_epoch" || name == "epoch")
+    report.epoch = value;
+  else if (name == "learning_rate")
+    report.learning_rate = value;
+  else if (!name.empty() && name.size() <= kMetricNameMax && report.metrics.size() < kMetricsMax)
+    report.metrics.emplace(name, value);
+}
+
+std::optional<double> number_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  const auto* text = value.get_ptr<const std::string*>();
+  if (text == nullptr || text->empty() || text->size() > 64) return std::nullopt;
+  char* end = nullptr;
+  const double number = std::strtod(text->c_str(), &end);
+  if (*end != '\0' || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<Report> parse_report(std::string_view json) {
+  const auto object = parse_json(json);
+  if (!object) return fail(object.error());
+  return read_report(*object);
+}
+
+std::optional<Report> parse_report_line(std::string_view line) {
+  const std::size_t key = line.find("\"paceline\"");
+  if (key == std::string_view::npos) return std::nullopt;
+  const std::size_t begin = line.rfind('{', key);
+  if (begin == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(begin);
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+  const auto object = parse_json(line);
+  if (!object) return std::nullopt;
+  const auto inner = object->find("paceline");
+  if (inner == object->end() || !inner->is_object()) return std::nullopt;
+  auto report = read_report(*inner);
+  if (!report) return std::nullopt;
+  return *std::move(report);
+}
+
+Result<Report> parse_checkpoint(std::string_view json) {
+  const auto object = parse_json(json);
+  if (!object) return fail(object.error());
+  Report report;
+  for (const auto& [key, value] : object->items()) {
+    if (value.is_null()) continue;
+    if (key == "path") {
+      if (auto read = read_path(key, value, report); !read) return fail(read.error());
+    } else if (key == "step" || key == "samples") {
+      if (auto read = read_reserved(key, value, report); !read) return fail(read.error());
+    } else {
+      return fail(
+          invalid(fmt::format("A checkpoint has path, step and samples, but no '{:.64}'.", key)));
+    }
+  }
+  if (report.checkpoint.empty()) return fail(invalid("A checkpoint needs its 'path'."));
+  return report;
+}
+
+Result<TrainerStatus> parse_trainer_status(std::string_view json) {
+  const auto object = parse_json(json);
+  if (!object) return fail(object.error());
+  const auto inner = object->find("trainerStatus");
+  if (inner == object->end() || !inner->is_object())
+    return fail(invalid("The body has no object 'trainerStatus'."));
+  TrainerStatus status;
+  if (const auto percent = inner->find("progressPercentage"); percent != inner->end())
+    status.percent = number_of(*percent);
+  const auto metrics = inner->find("metrics");
+  if (metrics == inner->end() || !metrics->is_array()) return status;
+  for (const Json& metric : *metrics) {
+    if (!metric.is_object() || !metric.contains("name") || !metric.contains("value")) continue;
+    const auto* name = metric["name"].get_ptr<const std::string*>();
+    const auto value = number_of(metric["value"]);
+    if (name != nullptr && value) read_trainer_metric(*name, *value, status);
+  }
+  return status;
+}
+
+}  // namespace paceline

@@ -1,0 +1,93 @@
+#include "wire/report.hpp"
+
+#include <gtest/gtest.h>
+
+namespace paceline {
+namespace {
+
+TEST(Report, SeparatesReservedKeysFromMetrics) {
+  const auto report = parse_report(
+      R"({"step": 12, "total_steps": 40.0, "epoch": 0.5, "samples": 768, "accuracy": 0.91, "loss": 1})");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->step, 12U);
+  EXPECT_EQ(report->total_steps, 40U);
+  EXPECT_EQ(report->samples, 768U);
+  EXPECT_EQ(report->epoch, 0.5);
+  EXPECT_FALSE(report->learning_rate);
+  EXPECT_EQ(report->metrics, (std::map<std::string, double>{{"accuracy", 0.91}, {"loss", 1}}));
+}
+
+TEST(Report, LeavesOutNumbersThatAreNotFinite) {
+  const auto report =
+      parse_report(R"({"loss": NaN, "low": -Infinity, "NaN": 1, "step": 3, "x": null})");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->metrics, (std::map<std::string, double>{{"NaN", 1}}));
+  EXPECT_EQ(report->step, 3U);
+}
+
+TEST(Report, NamesTheKeyThatIsWrong) {
+  EXPECT_EQ(parse_report(R"({"step": -1})").error().message,
+            "'step' must be a whole number from 0.");
+  EXPECT_EQ(parse_report(R"({"step": 1.5})").error().message,
+            "'step' must be a whole number from 0.");
+  EXPECT_NE(parse_report(R"({"accuracy": "high"})").error().message.find("'accuracy'"),
+            std::string::npos);
+  EXPECT_EQ(parse_report(R"({"checkpoint": "a.pt"})").error().message,
+            "'checkpoint' must be an absolute path.");
+  EXPECT_EQ(parse_report("[1]").error().message, "The report is not a JSON object.");
+  EXPECT_EQ(parse_report("{").error().message, "The report is not JSON.");
+}
+
+TEST(Report, IsBounded) {
+  std::string many = "{\"a\": 1";
+  for (int i = 0; i < 64; ++i) many += ", \"m" + std::to_string(i) + "\": 1";
+  EXPECT_EQ(parse_report(many + "}").error().message, "A report may hold 64 metrics.");
+  EXPECT_FALSE(parse_report("{\"" + std::string(129, 'a') + "\": 1}"));
+  EXPECT_TRUE(parse_report("{\"" + std::string(128, 'a') + "\": 1}"));
+  EXPECT_EQ(parse_report(std::string(kReportBytesMax + 1, ' ')).error().code, ErrorCode::too_large);
+}
+
+TEST(ReportLine, IsFoundAfterAnyPrefix) {
+  EXPECT_EQ(parse_report_line(R"({"paceline": {"step": 12}})")->step, 12U);
+  EXPECT_EQ(parse_report_line("12:00 INFO [rank 0] { \"paceline\": {\"step\": 13}}\r")->step, 13U);
+  const auto checkpoint =
+      parse_report_line(R"({"paceline": {"checkpoint": "/tmp/a.pt", "step": 5}})");
+  EXPECT_EQ(checkpoint->checkpoint, "/tmp/a.pt");
+}
+
+TEST(ReportLine, EverythingElseIsTheScriptsOwn) {
+  for (const char* line :
+       {"", "paceline", "\"paceline\"", R"({"paceline": 3})", R"({"paceline": {"step": 1})",
+        R"({"other": {"paceline": 1}})", R"({"paceline": {"step": "x"}})"})
+    EXPECT_FALSE(parse_report_line(line)) << line;
+}
+
+TEST(Checkpoint, NeedsAnAbsolutePath) {
+  const auto checkpoint = parse_checkpoint(R"({"path": "/a/b.pt", "step": 100, "samples": 6400})");
+  ASSERT_TRUE(checkpoint);
+  EXPECT_EQ(checkpoint->checkpoint, "/a/b.pt");
+  EXPECT_EQ(checkpoint->samples, 6400U);
+  EXPECT_FALSE(parse_checkpoint("{}"));
+  EXPECT_FALSE(parse_checkpoint(R"({"path": "b.pt"})"));
+  EXPECT_FALSE(parse_checkpoint(R"({"path": "/b.pt", "loss": 3})"));
+}
+
+TEST(TrainerStatus, ReadsWhatHuggingFaceSends) {
+  const auto status = parse_trainer_status(
+      R"({"trainerStatus": {"lastUpdatedTime": "2026-03-06T10:00:00+00:00", "progressPercentage": 50,
+          "estimatedRemainingSeconds": 30, "metrics": [{"name": "loss", "value": "0.25"},
+          {"name": "current_step", "value": "200"}, {"name": "total_steps", "value": "400"},
+          {"name": "current_epoch", "value": "1.5"}, {"name": "learning_rate", "value": "5e-05"},
+          {"name": "grad_norm", "value": "nan"}]}})");
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(status->percent, 50.0);
+  EXPECT_EQ(status->report.step, 200U);
+  EXPECT_EQ(status->report.total_steps, 400U);
+  EXPECT_EQ(status->report.epoch, 1.5);
+  EXPECT_EQ(status->report.learning_rate, 5e-05);
+  EXPECT_EQ(status->report.metrics, (std::map<std::string, double>{{"loss", 0.25}}));
+  EXPECT_FALSE(parse_trainer_status("{}"));
+}
+
+}  // namespace
+}  // namespace paceline
