@@ -1,0 +1,125 @@
+#include "cli/cli.hpp"
+
+#include <gmock/gmock.h>
+
+#include "cli/command.hpp"
+#include "cli/fake_server.hpp"
+#include "cli/run_cli.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(CommandLine, WithoutACommandListsThem) {
+  const auto result = run_words({});
+  EXPECT_EQ(result.code, 0);
+  for (const auto& command : commands()) {
+    EXPECT_THAT(result.out, HasSubstr("\n  " + std::string(command.name) + " "));
+  }
+}
+
+TEST(CommandLine, EveryCommandExplainsItselfWithAnExample) {
+  for (const auto& command : commands()) {
+    std::vector<std::string> words = {"--help"};
+    const std::string name(command.name);
+    const auto space = name.find(' ');
+    if (space != std::string::npos) words.insert(words.begin(), name.substr(space + 1));
+    words.insert(words.begin(), name.substr(0, space));
+    const auto result = run_words(words);
+    EXPECT_EQ(result.code, 0) << name;
+    EXPECT_THAT(result.out, HasSubstr("Usage: paceline " + name + " [options]"));
+    EXPECT_THAT(result.out, HasSubstr("\nExample\n  ")) << name;
+  }
+}
+
+TEST(CommandLine, NamesTheNearestCommand) {
+  const auto result = run_words({"qeue"});
+  EXPECT_EQ(result.code, 64);
+  EXPECT_EQ(
+      result.err,
+      "paceline: There is no command 'qeue'; did you mean 'queue'?\nSee 'paceline --help'.\n");
+  EXPECT_THAT(run_words({"policy", "sett"}).err, HasSubstr("did you mean 'policy set'?"));
+  EXPECT_THAT(run_words({"policy"}).err, HasSubstr("list, show or set"));
+}
+
+TEST(CommandLine, NamesTheNearestOption) {
+  const auto result = run_words({"submit", "--slotz", "2", "--", "true"});
+  EXPECT_EQ(result.code, 64);
+  EXPECT_THAT(result.err,
+              StartsWith("paceline: 'submit' has no option '--slotz'; did you mean '--slots'?"));
+  EXPECT_THAT(run_words({"cancel", "-x", "7"}).err, HasSubstr("'cancel' has no option '-x'."));
+}
+
+TEST(CommandLine, RefusesWordsTooManyAndMissing) {
+  EXPECT_THAT(run_words({"cancel"}).err, StartsWith("paceline: 'cancel' needs ID."));
+  EXPECT_THAT(run_words({"queue", "7"}).err,
+              StartsWith("paceline: 'queue' can't make sense of '7'."));
+  EXPECT_THAT(run_words({"submit", "--slots"}).err,
+              StartsWith("paceline: '--slots' needs a value."));
+  EXPECT_THAT(run_words({"cancel", "seven"}).err,
+              StartsWith("paceline: 'seven' is not the id of a job."));
+  EXPECT_THAT(run_words({"--frobnicate", "queue"}).err,
+              HasSubstr("does not stand before a command"));
+}
+
+TEST(CommandLine, PrintsTheVersion) {
+  EXPECT_EQ(run_words({"version"}).out, "paceline 1.2.3\n");
+  EXPECT_EQ(run_words({"--version"}).out, "paceline 1.2.3\n");
+}
+
+TEST(CommandLine, FindsTheServerByOptionBeforeAndBehindTheCommand) {
+  const FakeServer server(
+      [](const FakeRequest&) { return FakeAnswer{R"({"jobs":[],"next":null})"}; });
+  const auto socket = server.directory() + "/paceline.sock";
+  EXPECT_EQ(run_words({"--server", server.directory(), "queue"}).code, 0);
+  EXPECT_EQ(run_words({"queue", "--server=" + socket}).code, 0);
+  EXPECT_EQ(run_words({"--server=" + socket, "queue"}, {{"PACELINE_DIR", "/nowhere"}}).code, 0);
+  EXPECT_EQ(server.requests().size(), 3U);
+}
+
+class Up : public ::testing::Test {
+ protected:
+  int up(std::vector<std::string> words, const Environment& environment = {}) {
+    Console console({.output_fd = -1, .error_fd = -1});
+    Hooks hooks;
+    hooks.up = [this](const UpOptions& options) {
+      asked = options;
+      return 5;
+    };
+    Context context(console, environment, hooks);
+    words.insert(words.begin(), "up");
+    return run_cli(context, std::move(words));
+  }
+  std::optional<UpOptions> asked;
+};
+
+TEST_F(Up, HandsItsOptionsOn) {
+  EXPECT_EQ(up({"--dir", "/srv/p/", "--slots", "4", "--policy", "fifo", "--log-level", "debug"}),
+            5);
+  EXPECT_EQ(asked->directory, "/srv/p/");
+  EXPECT_EQ(asked->slots, 4);
+  EXPECT_EQ(asked->policy, "fifo");
+  EXPECT_EQ(asked->log_level, "debug");
+}
+
+TEST_F(Up, FindsItsDirectory) {
+  EXPECT_EQ(up({}, {{"PACELINE_DIR", "/a"}, {"HOME", "/h"}}), 5);
+  EXPECT_EQ(asked->directory, "/a");
+  EXPECT_EQ(up({}, {{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}}), 5);
+  EXPECT_EQ(asked->directory, "/x/paceline");
+  EXPECT_EQ(up({}, {{"HOME", "/h"}}), 5);
+  EXPECT_EQ(asked->directory, "/h/.local/share/paceline");
+}
+
+TEST_F(Up, RefusesWhatMakesNoSense) {
+  EXPECT_EQ(up({}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--slots", "0"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--slots", "many"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--log-level", "loud"}), 64);
+  EXPECT_FALSE(asked);
+}
+
+}  // namespace
+}  // namespace paceline

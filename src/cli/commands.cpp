@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/job_view.hpp"
+#include "cli/units.hpp"
+#include "wire/error_json.hpp"
+
+namespace paceline {
+
+std::span<const Command> commands() {
+  static const std::vector<Command> table = {
+      up_command(),          down_command(),       run_command(),    submit_command(),
+      queue_command(),       show_command(),       why_command(),    logs_command(),
+      attach_command(),      wait_command(),       cancel_command(), pause_command(),
+      resume_command(),      resize_command(),     nodes_command(),  policy_list_command(),
+      policy_show_command(), policy_set_command(), events_command(), version_command(),
+  };
+  return table;
+}
+
+Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
+                         const std::function<Result<int>(Api&, std::uint32_t)>& act) {
+  std::vector<std::uint32_t> jobs;
+  for (const auto& word : ids) {
+    const auto id = parse_job_id(word);
+    if (!id) return fail(id.error());
+    jobs.push_back(*id);
+  }
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  int code = 0;
+  for (const auto id : jobs) {
+    const auto done = act(**api, id);
+    if (!done) context.console.complain(done.error());
+    const int here = done ? *done : exit_code(done.error().code);
+    if (code == 0) code = here;
+  }
+  return code;
+}
+
+Command request_command(Command command, std::string_view request) {
+  command.declare = [request](Options& options) -> Action {
+    const auto ids = std::make_shared<std::vector<std::string>>();
+    options.words("ID", *ids, Count::some, "ids of jobs");
+    return [ids, request](Context& context) {
+      return for_each_job(context, *ids, [&](Api& api, std::uint32_t id) -> Result<int> {
+        const auto job = api.post(job_target(id, request));
+        if (!job) return fail(job.error());
+        context.console.print(job_sentence(*job) + "\n");
+        return 0;
+      });
+    };
+  };
+  return command;
+}
+
+}  // namespace paceline

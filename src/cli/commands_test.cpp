@@ -1,0 +1,283 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/fake_server.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr const char* kJob = R"({"id": 7, "name": "digits", "user": "ann", "uid": 1000,
+  "state": "RUNNING", "workers": 2, "min": 1, "max": 4, "want": 2, "pinned": false,
+  "slots_per_worker": 1, "priority": 50, "elastic": "auto", "retry": 2, "retries_used": 1,
+  "after": [3], "generation": 3, "attempt": 1, "resizes": 2, "preemptions": 0,
+  "reason": "runs on 2 of at most 4 slots: the other 2 are leased to job 5",
+  "metrics": {"loss": 0.3, "accuracy": 0.91},
+  "progress": {"step": 120, "total_steps": 4000, "epoch": 0.4, "samples": 7680, "ratio": 0.03,
+               "step_seconds": 0.5},
+  "target": {"metric": "accuracy", "direction": ">=", "deliver": 0.95, "final": 0.95,
+             "reached": false},
+  "gang": [{"rank": 0, "node": "box", "slots": [0], "pid": 4711, "state": "running"},
+           {"rank": 1, "node": "box", "slots": [2], "pid": 4712, "state": "running"}],
+  "nodes": ["box"], "started_at": 1763636101.0, "waited_seconds": 1.0, "ran_seconds": 80.2,
+  "slot_seconds": 160.4, "lost_slot_seconds": {"preemption": 0, "resize": 3.1, "failure": 0},
+  "command": "python3 train.py", "directory": "/home/ann"})";
+
+constexpr const char* kWaiting = R"({"id": 12, "name": "vae", "user": "bo", "uid": 1001,
+  "state": "PENDING", "workers": 0, "min": 4, "max": 4, "metrics": {}, "progress": null,
+  "target": null, "waited_seconds": 5, "started_at": null,
+  "reason": "waits for 4 free slots; 1 is free now"})";
+
+std::string jobs(const std::vector<std::string>& list, const std::string& next = "null") {
+  std::string text;
+  for (const auto& job : list) text += (text.empty() ? "" : ",") + job;
+  return R"({"jobs": [)" + text + R"(], "next": )" + next + "}";
+}
+
+FakeServer::Handler always(const std::string& text) {
+  return [text](const FakeRequest&) { return FakeAnswer{text}; };
+}
+
+TEST(Queue, IsATable) {
+  const FakeServer server(always(jobs({kJob, kWaiting})));
+  const auto result = run_words(server, {"queue"});
+  EXPECT_EQ(
+      result.out,
+      "ID  NAME    USER  STATE    WORKERS  PROGRESS  METRIC               TIME  REASON\n"
+      " 7  digits  ann   RUNNING  2/1..4         3%  accuracy 0.91→0.95  1m20s  runs on 2 of at "
+      "most 4 slots: the other 2 are leased to job 5\n"
+      "12  vae     bo    PENDING  0/4             -  -                      5s  waits for 4 free "
+      "slots; 1 is free now\n");
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs?limit=1000&after=0"));
+}
+
+TEST(Queue, ReadsEveryPage) {
+  const FakeServer server([](const FakeRequest& request) {
+    const bool first = request.target.find("after=0") != std::string::npos;
+    return FakeAnswer{first ? jobs({kJob}, "7") : jobs({kWaiting})};
+  });
+  EXPECT_EQ(run_words(server, {"ps", "--all", "-o", "name"}).out, "7\n12\n");
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs?limit=1000&after=0&all=1",
+                                        "GET /v1/jobs?limit=1000&after=7&all=1"));
+  EXPECT_EQ(server.connections(), 2);  // one to see whether it answers
+}
+
+TEST(Queue, GivesTheApisJson) {
+  const FakeServer server(always(jobs({kWaiting})));
+  const auto result = run_words(server, {"queue", "-o", "json"});
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["jobs"][0]["state"], "PENDING");
+  EXPECT_TRUE(json["next"].is_null());
+  EXPECT_THAT(result.out, StartsWith(R"({"jobs":[{"id":12,"name":"vae","user":"bo")"));
+}
+
+TEST(Queue, LeavesTheTitlesOut) {
+  const FakeServer server(always(jobs({kWaiting})));
+  EXPECT_THAT(run_words(server, {"queue", "--no-header"}).out, StartsWith("12  vae  bo  PENDING"));
+  EXPECT_EQ(run_words(server, {"queue", "--no-header", "--state", "RUNNIN"}).code, 64);
+}
+
+TEST(Show, IsAPage) {
+  const FakeServer server(always(kJob));
+  EXPECT_EQ(run_words(server, {"show", "7"}).out,
+            "Job 7  digits  RUNNING\n"
+            "  runs on 2 of at most 4 slots: the other 2 are leased to job 5.\n\n"
+            "  Owner       ann\n"
+            "  Command     python3 train.py\n"
+            "  Directory   /home/ann\n"
+            "  Workers     2 of 1..4, wants 2\n"
+            "  Priority    50\n"
+            "  Elastic     auto\n"
+            "  After       job 3\n"
+            "  Progress    3%, step 120 of 4000, epoch 0.4, 7,680 samples, about 32m20s left\n"
+            "  Metrics     loss 0.3, accuracy 0.91\n"
+            "  Target      accuracy >= 0.95, not reached yet\n"
+            "  Times       started 2025-11-20 10:55:01\n"
+            "  Spent       waited 1s, ran 1m20s, slot time 2m40s\n"
+            "  Course      attempt 1, generation 3, 2 resizes, 1 of 2 retries used\n"
+            "  Lost        resize 3s\n\n"
+            "  RANK  NODE  SLOTS   PID  STATE    EXIT\n"
+            "  0     box   0      4711  running\n"
+            "  1     box   2      4712  running\n");
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs/7"));
+}
+
+TEST(Show, TellsEveryMissingJobAndGoesOn) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.target == "/v1/jobs/8") return fake_error(404, "not_found", "There is no job 8.");
+    return FakeAnswer{kWaiting};
+  });
+  const auto result = run_words(server, {"show", "8", "12", "-o", "json"});
+  EXPECT_EQ(result.code, 66);
+  EXPECT_EQ(result.err, "paceline: There is no job 8.\nDo this.\n");
+  EXPECT_THAT(result.out, StartsWith(R"({"id":12,)"));
+}
+
+TEST(Cancel, TellsWhatBecameOfEachJob) {
+  const FakeServer server(
+      always(R"({"id": 7, "state": "STOPPING", "reason": "its owner cancelled it"})"));
+  const auto result = run_words(server, {"cancel", "7", "8"});
+  EXPECT_EQ(
+      result.out,
+      "Job 7 is STOPPING: its owner cancelled it.\nJob 7 is STOPPING: its owner cancelled it.\n");
+  EXPECT_THAT(server.log(), ElementsAre("POST /v1/jobs/7/cancel", "POST /v1/jobs/8/cancel"));
+}
+
+TEST(Resize, SendsTheRange) {
+  const FakeServer server(always(kJob));
+  EXPECT_EQ(run_words(server, {"resize", "7", "--workers", "2..4"}).code, 0);
+  EXPECT_EQ(server.requests().front().body, R"({"workers":"2..4"})");
+  EXPECT_EQ(run_words(server, {"resize", "7", "--workers", "4..2"}).code, 64);
+  EXPECT_EQ(run_words(server, {"resize", "7"}).code, 64);
+  EXPECT_EQ(server.requests().size(), 1U);
+}
+
+TEST(Wait, ExitsAsTheJobDid) {
+  const auto code_of = [](const std::string& job) {
+    const FakeServer server(always(job));
+    return run_words(server, {"wait", "7"}).code;
+  };
+  EXPECT_EQ(code_of(R"({"id":7,"state":"COMPLETED","exit_code":0})"), 0);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"COMPLETED","exit_code":null})"), 0);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":3})"), 3);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":137})"), 137);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":-9})"), 137);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":null})"), 1);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"CANCELLED","exit_code":143})"), 130);
+  EXPECT_EQ(code_of(R"({"id":7,"state":"TIMEOUT","exit_code":143})"), 124);
+}
+
+TEST(Wait, AsksAgainUntilTheJobIsOver) {
+  int asked = 0;
+  const FakeServer server([&](const FakeRequest&) {
+    switch (asked++) {
+      case 0:
+        return FakeAnswer{kJob};
+      case 1:
+        return FakeAnswer{"", 200, FakeAnswer::Kind::hang_up};
+      case 2:
+        return fake_error(503, "unavailable", "Not now.");
+      default:
+        return FakeAnswer{R"({"id":7,"state":"COMPLETED","exit_code":0,"ending":"It ended."})"};
+    }
+  });
+  const auto result = run_words(server, {"wait", "7"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out, "Job 7 is COMPLETED: It ended.\n");
+}
+
+TEST(Why, PrintsSentences) {
+  const FakeServer server(always(
+      R"({"id":7,"state":"PENDING","reason":"waits","lines":["It waits for 4 slots.","Job 5 is ahead."]})"));
+  EXPECT_EQ(run_words(server, {"why", "7"}).out,
+            "Job 7 is PENDING.\n  It waits for 4 slots.\n  Job 5 is ahead.\n");
+}
+
+TEST(Policy, IsListedShownAndSet) {
+  const FakeServer server(always(
+      R"({"active":{"name":"fifo","parameters":{"backfill":"true"},"since":null},"previous":{"name":"round-robin"},
+          "policies":[{"name":"fifo","summary":"arrival order","elastic":false},
+                      {"name":"elastic-fifo","summary":"min sizes, then spread","elastic":true}],
+          "periods":[{"name":"fifo","from":100,"to":160,"utilization":0.755}]})"));
+  EXPECT_EQ(run_words(server, {"policy", "list"}).out,
+            "POLICY        ACTIVE  ELASTIC  SUMMARY\n"
+            "fifo          yes     no       arrival order\n"
+            "elastic-fifo          yes      min sizes, then spread\n");
+  EXPECT_THAT(run_words(server, {"policy", "show"}).out,
+              StartsWith("fifo is active.\n  backfill = true\n\nPOLICY  FROM"));
+  EXPECT_EQ(
+      run_words(server, {"policy", "set", "fifo", "--backfill", "--depth=3", "--mode", "easy"}).out,
+      "The policy is fifo now; it was round-robin. Nothing restarts.\n");
+  EXPECT_EQ(server.requests().back().body,
+            R"({"name":"fifo","parameters":{"backfill":"true","depth":"3","mode":"easy"}})");
+  EXPECT_EQ(run_words(server, {"policy", "set"}).code, 64);
+}
+
+TEST(Policy, ShowsAPage) {
+  const FakeServer server(
+      always(R"({"name":"fifo","summary":"s","text":"Objective: order.","parameters":{}})"));
+  EXPECT_EQ(run_words(server, {"policy", "show", "fifo"}).out, "Objective: order.\n");
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/policy/fifo"));
+}
+
+TEST(Nodes, ShowSlotsWithTheirJobs) {
+  const FakeServer server(always(
+      R"({"nodes":[{"id":1,"name":"box","state":"up","cpus":4,"memory_bytes":17179869184,"slots":[
+        {"index":0,"kind":"cpu","model":"cpu","state":"leased","job":7,"rank":0},
+        {"index":1,"kind":"cpu","model":"cpu","state":"leased","job":7,"rank":1},
+        {"index":2,"kind":"cpu","model":"cpu","state":"free","job":null},
+        {"index":3,"kind":"cpu","model":"cpu","state":"unusable","note":"in use by pid 9"}]}]})"));
+  EXPECT_EQ(
+      run_words(server, {"nodes"}).out,
+      "NODE  STATE  FREE  SLOTS  CPUS  MEMORY  USE\n"
+      "box   up      1/4  cpu       4     16G  0-1 job 7; 2 free; 3 unusable, in use by pid 9\n");
+  EXPECT_EQ(run_words(server, {"nodes", "-o", "name"}).out, "box\n");
+}
+
+TEST(Events, ArePrintedFromWhereAsked) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.target.find("from=12&") == std::string::npos)
+      return FakeAnswer{R"({"events":[],"next":14})"};
+    return FakeAnswer{R"({"events":[{"seq":12,"at":0,"kind":"job_submitted","job":7},
+      {"seq":13,"at":0,"kind":"plan","policy":"fifo","changes":[{"kind":"start","job":7,"workers":2,"reason":"free"}]}],
+      "next":14})"};
+  });
+  const auto lines = run_words(server, {"events", "--from", "12"}).out;
+  EXPECT_THAT(lines, HasSubstr("job_submitted  job 7\n"));
+  EXPECT_THAT(lines, HasSubstr("plan           fifo: start job 7 with 2 workers (free)\n"));
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/events?from=12&limit=1000",
+                                        "GET /v1/events?from=14&limit=1000"));
+}
+
+TEST(Events, GoOnAfterALostStreamWithoutRepeating) {
+  int streams = 0;
+  const FakeServer server([&](const FakeRequest&) {
+    if (streams++ == 0) {
+      return FakeAnswer{"id: 1\ndata: {\"seq\":1,\"kind\":\"a\"}\n\nid: 2\ndata: {\"seq\":2,\"ki",
+                        200, FakeAnswer::Kind::events};
+    }
+    if (streams == 2) {
+      return FakeAnswer{"data: {\"seq\":1,\"kind\":\"a\"}\n\ndata: {\"seq\":2,\"kind\":\"b\"}\n\n",
+                        200, FakeAnswer::Kind::events};
+    }
+    return fake_error(403, "forbidden", "Enough.");
+  });
+  const auto result = run_words(server, {"events", "-f", "-o", "json"});
+  EXPECT_EQ(result.out, "{\"seq\":1,\"kind\":\"a\"}\n{\"seq\":2,\"kind\":\"b\"}\n");
+  EXPECT_EQ(result.code, 77);
+  EXPECT_THAT(server.log(),
+              ElementsAre("GET /v1/events?from=0&follow=1", "GET /v1/events?from=2&follow=1",
+                          "GET /v1/events?from=3&follow=1"));
+}
+
+TEST(Down, SaysWhatStillRuns) {
+  const FakeServer server(always(R"({"running":[5,7]})"));
+  EXPECT_THAT(run_words(server, {"down"}).out,
+              StartsWith("The server stopped. Jobs 5 and 7 still run;"));
+  EXPECT_EQ(server.requests().back().body, R"({"jobs":false})");
+  (void)run_words(server, {"down", "--jobs"});
+  EXPECT_EQ(server.requests().back().body, R"({"jobs":true})");
+}
+
+TEST(Anything, WithoutAServerSaysHowToStartOne) {
+  const TestDirectory empty;
+  const auto result = run_words({"queue", "--server", empty.path()});
+  EXPECT_EQ(result.code, 69);
+  EXPECT_EQ(result.err, "paceline: No Paceline server answers at " + empty.path() +
+                            "/paceline.sock.\nStart one with 'paceline up'.\n");
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
+TEST(Anything, ThatIsNotPacelineIsCalledSo) {
+  const FakeServer server(always("<html>"));
+  EXPECT_EQ(run_words(server, {"show", "7"}).code, 69);
+}
+
+}  // namespace
+}  // namespace paceline

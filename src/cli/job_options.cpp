@@ -1,0 +1,109 @@
+#include "cli/job_options.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+
+#include "base/check.hpp"
+#include "cli/job_file.hpp"
+#include "cli/patience.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr int kExitJobFile = 65;
+
+Error about(std::string_view option, Error error) {
+  error.message = fmt::format("{}: {}", option, error.message);
+  return error;
+}
+
+// The words of the command line, judged.
+Result<JobWords> typed_words(const JobOptions& job) {
+  JobWords words = job.words;
+  for (const auto& word : job_words()) {
+    const auto& text = words.*word.field;
+    if (!text) continue;
+    if (auto judged = word.judge(*text); !judged) return fail(about(word.option, judged.error()));
+  }
+  for (const auto& text : job.env) {
+    auto variable = parse_variable(text);
+    if (!variable) return fail(about("--env", variable.error()));
+    words.env.insert_or_assign(variable->first, variable->second);
+  }
+  for (const auto& text : job.after) {
+    if (auto added = add_ids(text, words.after); !added)
+      return fail(about("--after", added.error()));
+  }
+  return words;
+}
+
+Result<int> refuse_file(Context& context, const Error& error) {
+  const bool content = error.code == ErrorCode::invalid || error.code == ErrorCode::too_large;
+  if (!content) return fail(error);
+  context.console.complain(error);
+  return kExitJobFile;
+}
+
+std::string fresh_key() {
+  std::array<unsigned char, 16> bytes{};
+  check(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+        "random bytes for a key");
+  std::string key;
+  for (const auto byte : bytes) key += fmt::format("{:02x}", byte);
+  return key;
+}
+
+}  // namespace
+
+void declare_job_options(Options& options, JobOptions& job) {
+  options.value("-f,--file", "FILE", job.file, "job file (docs/cli.md); '-' is standard input");
+  for (const auto& word : job_words()) {
+    if (word.option.empty()) continue;
+    options.value(std::string(word.option), word.value_name, job.words.*word.field, word.help);
+  }
+  options.values("--env", "NAME=VALUE", job.env, "sets a variable of the job; may be repeated");
+  options.flag("--clean-env", job.clean_env, "hand over only HOME, PATH, LANG and their like");
+  options.values("--after", "ID[,ID]", job.after, "start once these jobs are COMPLETED");
+  options.flag("--hold", job.words.hold, "wait for 'paceline resume'");
+  options.command_line(job.words.command);
+}
+
+Result<int> with_submission(Context& context, const JobOptions& job,
+                            const std::function<Result<int>(SubmissionBody)>& then) {
+  auto words = typed_words(job);
+  if (!words) return fail(std::move(words.error()));
+  if (job.file) {
+    auto file = read_job_file(*job.file);
+    if (!file) return refuse_file(context, file.error());
+    *words = overlaid(std::move(*file), *words);
+  }
+  const auto submitter = this_submitter(context.environment, Context::now());
+  if (!submitter) return fail(submitter.error());
+  auto submission =
+      make_submission(*words, *submitter, job.clean_env ? Inherit::little : Inherit::everything);
+  if (!submission) return fail(std::move(submission.error()));
+  return then(std::move(*submission));
+}
+
+Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission) {
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  HttpRequest request;
+  request.method = "POST";
+  request.target = "/v1/jobs";
+  request.body = submission_body(submission);
+  request.idempotency_key = fresh_key();
+  Patience patience(context.console);
+  for (;;) {
+    const auto answer = (*api)->ask(request);
+    if (answer) {
+      patience.over();
+      return static_cast<std::uint32_t>(whole_of(*answer, "id"));
+    }
+    if (!patience.again(answer.error())) return fail(answer.error());
+  }
+}
+
+}  // namespace paceline

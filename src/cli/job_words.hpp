@@ -1,0 +1,56 @@
+// What a person wrote about a job, word by word, before it means anything: from a job file, from
+// the command line, or both. One table names every word with its key in the job file, its option
+// and how it is judged, so that both say the same and refuse the same.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "model/job_spec.hpp"
+
+namespace paceline {
+
+struct JobWords {
+  std::optional<std::string> name, workdir, setup;
+  std::optional<std::string> slots, slots_per_worker, cpus, memory, priority;
+  std::optional<std::string> max_duration, expect, deadline, retry, signal, grace;
+  std::optional<std::string> checkpoint, elastic, target, target_final;
+  std::map<std::string, std::string> env;
+  std::vector<std::string> after;    // ids
+  std::vector<std::string> command;  // argv; of a `run:` text {"/bin/sh", "-c", text}
+  bool shell = false;                // true: command is our shell around a `run:` text
+  bool hold = false;
+};
+
+struct JobWord {
+  std::string_view key;         // in the job file: "memory"
+  std::string_view section;     // "resources", "target" or ""
+  std::string_view option;      // "--memory"; "" if there is none
+  std::string_view value_name;  // "SIZE"
+  std::string_view help;
+  std::optional<std::string> JobWords::*field;
+  Result<void> (*judge)(const std::string& text);  // errors say nothing about the place
+};
+
+std::span<const JobWord> job_words();
+
+// `over` where it says something, else `under`; `env` by name. A target replaces both tiers.
+JobWords overlaid(JobWords under, const JobWords& over);
+
+// Errors: invalid, of what several words say together (slots that no number of workers makes).
+// REQUIRES: every word passed its judge.
+Result<JobSpec> to_spec(const JobWords& words, Time now);
+
+// "K=V" of --env. Errors: invalid.
+Result<std::pair<std::string, std::string>> parse_variable(const std::string& text);
+
+// "3" or "3,5" of --after into `ids`. Errors: invalid.
+Result<void> add_ids(const std::string& text, std::vector<std::string>& ids);
+
+}  // namespace paceline

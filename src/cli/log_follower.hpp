@@ -1,0 +1,63 @@
+// Prints a job's log as it grows: per rank from byte to byte, so that over any number of lost
+// connections no line is lost or repeated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "cli/api.hpp"
+#include "cli/console.hpp"
+#include "cli/patience.hpp"
+
+namespace paceline {
+
+struct LogQuery {
+  std::uint32_t job = 0;
+  std::optional<std::int64_t> rank;  // nothing: all
+  std::optional<std::uint64_t> tail_bytes;
+  bool name_ranks = false;  // "[2] " before each line
+};
+
+// Prints chunks and remembers how far each rank was read.
+class LogPrinter {
+ public:
+  LogPrinter(Console& console, const LogQuery& query) : console_(console), query_(query) {}
+
+  // What of the chunk was not printed yet.
+  void print(const Document& chunk);
+  // GET …/logs from where printing stopped.
+  [[nodiscard]] std::string target(bool follow) const;
+
+ private:
+  Console& console_;
+  LogQuery query_;
+  std::map<std::int64_t, std::int64_t> next_;
+};
+
+// All there is now. Errors: what the server says.
+Result<void> print_log(Api& api, Console& console, const LogQuery& query);
+
+class LogFollower {
+ public:
+  LogFollower(std::string socket, Console& console, const LogQuery& query)
+      : socket_(std::move(socket)), printer_(console, query), patience_(console) {}
+
+  enum class Step { waited, printed, ended };
+
+  // Prints the next chunk, or returns after `timeout`, after a signal, or after a pause because the
+  // server is away. Errors: those that trying again can't mend.
+  Result<Step> step(Duration timeout);
+
+ private:
+  Result<Step> retry(const Error& error);
+
+  std::string socket_;
+  LogPrinter printer_;
+  Patience patience_;
+  std::optional<EventStream> stream_;
+};
+
+}  // namespace paceline

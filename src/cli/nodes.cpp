@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+
+namespace paceline {
+namespace {
+
+std::string slot_use(const Document& slot) {
+  const auto job = whole_of(slot, "job");
+  const auto state = text_of(slot, "state");
+  if (job > 0) return fmt::format("job {}{}", job, state == "leased" ? "" : ", " + state);
+  const auto note = text_of(slot, "note");
+  return note.empty() ? state : fmt::format("{}, {}", state, note);
+}
+
+// "0-1 job 7, 2 job 5, 3 free" in runs of equal use.
+std::string uses_of(const Document::array_t& slots) {
+  std::string text;
+  for (std::size_t first = 0; first < slots.size();) {
+    const auto use = slot_use(slots[first]);
+    std::size_t end = first + 1;
+    while (end < slots.size() && slot_use(slots[end]) == use) ++end;
+    const auto from = whole_of(slots[first], "index"), to = whole_of(slots[end - 1], "index");
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ",
+                        from == to ? std::to_string(from) : fmt::format("{}-{}", from, to), use);
+    first = end;
+  }
+  return text;
+}
+
+std::size_t count_in(const Document::array_t& slots, std::string_view state) {
+  std::size_t count = 0;
+  for (const auto& slot : slots) count += text_of(slot, "state") == state ? 1U : 0U;
+  return count;
+}
+
+std::string memory_of(const Document& object) {
+  const auto bytes = number_of(object, "memory_bytes").value_or(0);
+  return bytes > 0 ? human_bytes(static_cast<std::uint64_t>(bytes)) : "-";
+}
+
+Cell state_cell(const Document& node) {
+  const auto state = text_of(node, "state");
+  return {state, state == "up" ? Style::green : Style::red};
+}
+
+std::string nodes_table(const Document& answer, const Look& look) {
+  Table table({{"NODE"},
+               {"STATE"},
+               {"FREE", Align::right},
+               {"SLOTS"},
+               {"CPUS", Align::right},
+               {"MEMORY", Align::right},
+               {"USE", Align::left, true}});
+  for (const auto& node : list_of(answer, "nodes")) {
+    const auto& slots = list_of(node, "slots");
+    const auto model = slots.empty() ? "" : text_of(slots.front(), "model");
+    table.add({{text_of(node, "name")},
+               state_cell(node),
+               {fmt::format("{}/{}", count_in(slots, "free"), slots.size())},
+               {model.empty() ? "-" : model},
+               {human_number(number_of(node, "cpus").value_or(0))},
+               {memory_of(node)},
+               {uses_of(slots)}});
+  }
+  return table.render(look);
+}
+
+// One row per slot.
+std::string slots_table(const Document& answer, const Look& look) {
+  Table table({{"NODE"},
+               {"SLOT", Align::right},
+               {"KIND"},
+               {"MODEL"},
+               {"MEMORY", Align::right},
+               {"STATE"},
+               {"JOB", Align::right},
+               {"RANK", Align::right},
+               {"UUID"},
+               {"NOTE"}});
+  for (const auto& node : list_of(answer, "nodes")) {
+    for (const auto& slot : list_of(node, "slots")) {
+      const auto job = whole_of(slot, "job");
+      table.add({{text_of(node, "name")},
+                 {std::to_string(whole_of(slot, "index"))},
+                 {text_of(slot, "kind")},
+                 {text_of(slot, "model")},
+                 {memory_of(slot)},
+                 {text_of(slot, "state")},
+                 {job > 0 ? std::to_string(job) : "-"},
+                 {job > 0 ? std::to_string(whole_of(slot, "rank")) : "-"},
+                 {text_of(slot, "uuid")},
+                 {text_of(slot, "note")}});
+    }
+  }
+  return table.render(look);
+}
+
+std::string names_of(const Document& answer) {
+  std::string text;
+  for (const auto& node : list_of(answer, "nodes")) text += text_of(node, "name") + "\n";
+  return text;
+}
+
+Result<std::string> draw(Context& context, const Output& output) {
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  const auto answer = (*api)->get("/v1/nodes");
+  if (!answer) return fail(answer.error());
+  switch (output.format) {
+    case Format::json:
+      return json_text(*answer, context.console);
+    case Format::name:
+      return names_of(*answer);
+    case Format::wide:
+      return slots_table(*answer, {output.header, context.console.look().color, {}});
+    case Format::table:
+      break;
+  }
+  return nodes_table(*answer, context.console.look(output.header));
+}
+
+}  // namespace
+
+Command nodes_command() {
+  return {"nodes",
+          "",
+          "Cluster",
+          "List the machines, their slots and who uses them",
+          "paceline nodes\npaceline nodes -o wide",
+          [](Options& options) -> Action {
+            const auto typed = std::make_shared<OutputOptions>();
+            options.output(*typed, Watchable::yes);
+            return [typed](Context& context) -> Result<int> {
+              const auto output = read_output(*typed);
+              if (!output) return fail(output.error());
+              return show(context.console, *output, [&] { return draw(context, *output); });
+            };
+          }};
+}
+
+}  // namespace paceline

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+
+namespace paceline {
+namespace {
+
+// "  backfill = true" per parameter.
+std::string parameters_of(const Document& policy) {
+  std::string text;
+  const auto& parameters = member(policy, "parameters");
+  if (!parameters.is_object()) return text;
+  for (const auto& [name, value] : parameters.items()) {
+    text += fmt::format("  {} = {}\n", printable(name),
+                        printable(value.is_string() ? value.get<std::string>() : value.dump()));
+  }
+  return text;
+}
+
+std::string percent(const Document& object, std::string_view key) {
+  const auto ratio = number_of(object, key);
+  return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
+}
+
+std::string periods_of(const Document& answer, const Console& console, double now) {
+  Table table({{"POLICY"}, {"FROM"}, {"FOR", Align::right}, {"SLOTS IN USE", Align::right}});
+  for (const auto& period : list_of(answer, "periods")) {
+    const auto from = number_of(period, "from").value_or(now);
+    const auto to = number_of(period, "to").value_or(now);
+    table.add({{text_of(period, "name")},
+               {human_time(from, now)},
+               {human_duration(to - from)},
+               {percent(period, "utilization")}});
+  }
+  return table.empty() ? "" : "\n" + table.render(console.look());
+}
+
+std::string active_page(const Document& answer, const Console& console, double now) {
+  const auto& active = member(answer, "active");
+  const auto since = number_of(active, "since");
+  return fmt::format("{} is active{}.\n", text_of(active, "name"),
+                     since ? " since " + human_time(*since, now) : "") +
+         parameters_of(active) + periods_of(answer, console, now);
+}
+
+std::string policy_page(const Document& policy) {
+  const auto text = text_of(policy, "text");
+  return (text.empty() ? text_of(policy, "summary") + "\n" : text) +
+         (text.empty() || text.ends_with('\n') ? "" : "\n") + parameters_of(policy);
+}
+
+Result<std::string> draw(Context& context, const std::vector<std::string>& name,
+                         const Output& output) {
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  const auto target = name.empty() ? "/v1/policy" : "/v1/policy/" + url_encoded(name.front());
+  const auto answer = (*api)->get(target);
+  if (!answer) return fail(answer.error());
+  if (output.format == Format::json) return json_text(*answer, context.console);
+  if (!name.empty()) return policy_page(*answer);
+  return active_page(*answer, context.console, to_seconds(Context::now()));
+}
+
+}  // namespace
+
+Command policy_show_command() {
+  return {"policy show",
+          "",
+          "Cluster",
+          "Show the active policy and its past, or explain one",
+          "paceline policy show\npaceline policy show elastic-fifo",
+          [](Options& options) -> Action {
+            struct Show {
+              std::vector<std::string> name;
+              OutputOptions output;
+            };
+            const auto typed = std::make_shared<Show>();
+            options.words("NAME", typed->name, Count::optional,
+                          "a policy; the active one if left out");
+            options.output(typed->output, Watchable::yes);
+            return [typed](Context& context) -> Result<int> {
+              const auto output = read_output(typed->output);
+              if (!output) return fail(output.error());
+              return show(context.console, *output,
+                          [&] { return draw(context, typed->name, *output); });
+            };
+          }};
+}
+
+}  // namespace paceline

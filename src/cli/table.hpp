@@ -1,0 +1,58 @@
+// A compact aligned table: two spaces between columns, a title row, and at most one column that
+// gives way to the terminal's width.
+//
+//   Table table({{"ID", Align::right}, {"NAME"}, {"REASON", Align::left, true}});
+//   table.add({{"7"}, {"digits"}, {"waits for 4 free slots"}});
+//   std::string text = table.render({.header = true, .color = false, .width = {}});
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paceline {
+
+enum class Style { plain, bold, dim, green, yellow, red, cyan };
+
+// `text` in its style for a terminal; unchanged if it is plain.
+std::string styled(std::string_view text, Style style);
+
+enum class Align { left, right };
+
+struct Column {
+  std::string title;
+  Align align = Align::left;
+  bool gives_way = false;  // is cut to what the others leave of the terminal
+};
+
+struct Cell {
+  std::string text;  // made printable by the table
+  Style style = Style::plain;
+};
+
+struct Look {
+  bool header = true;
+  bool color = false;
+  std::optional<std::size_t> width;  // columns of the terminal; nothing: never cut
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+
+  // REQUIRES: one cell per column.
+  void add(std::vector<Cell> row);
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  // Lines, each ending in a newline, none in a space.
+  [[nodiscard]] std::string render(const Look& look) const;
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> widths(const Look& look) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace paceline

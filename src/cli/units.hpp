@@ -1,0 +1,52 @@
+// Reads the words with units that people write as options and in job files. Every error says what
+// was found, and its hint how to write it; callers put in front where it stood.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace paceline {
+
+// "90s", "10m", "2h", "1d", "1h30m", "1.5h", "500ms"; more than 0, at most 100 years. A number
+// alone is refused: it has no unit. Errors: invalid.
+Result<Duration> parse_duration(std::string_view text);
+
+// "512M", "8G", "8GiB", "1.5T" in multiples of 1024; "8GB" in multiples of 1000. Errors: invalid.
+Result<std::uint64_t> parse_bytes(std::string_view text);
+
+struct Bounds {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+// A whole number within the bounds. Errors: invalid.
+Result<std::int64_t> parse_whole(std::string_view text, Bounds bounds);
+
+// CPU cores: "2", "0.5". Errors: invalid.
+Result<double> parse_cores(std::string_view text);
+
+// "SIGUSR1", "usr1" or "10". Errors: invalid.
+Result<std::int32_t> parse_signal(std::string_view text);
+
+// How long a job is: one of the two.
+struct Expectation {
+  std::optional<Duration> duration;
+  std::optional<std::uint64_t> samples;
+  friend bool operator==(const Expectation&, const Expectation&) = default;
+};
+
+// "2h" or "60000 samples". Errors: invalid.
+Result<Expectation> parse_expect(std::string_view text);
+
+// RFC 3339 ("2025-11-20T18:00:00Z", "2025-11-20 18:00:00+01:00") or "+2h" from `now`. Errors:
+// invalid (neither of them, no such day, not after `now`).
+Result<Time> parse_deadline(std::string_view text, Time now);
+
+// The id of a job. Errors: invalid.
+Result<std::uint32_t> parse_job_id(std::string_view text);
+
+}  // namespace paceline

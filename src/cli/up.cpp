@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "cli/command.hpp"
+#include "cli/units.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info", "warning",
+                                                        "error"};
+
+struct Up {
+  std::optional<std::string> directory, slots, policy, log_level;
+};
+
+Result<std::string> directory_of(const Up& typed, const Environment& environment) {
+  auto directory =
+      typed.directory ? Result<std::string>(*typed.directory) : default_directory(environment);
+  if (!directory) return directory;
+  std::error_code ec;
+  const auto absolute = std::filesystem::absolute(*directory, ec);
+  if (ec || directory->empty()) {
+    return fail(ErrorCode::invalid, fmt::format("'{}' is not a directory.", *directory),
+                "Name one with --dir.");
+  }
+  return absolute.lexically_normal().string();
+}
+
+Result<UpOptions> read(const Up& typed, const Environment& environment) {
+  constexpr Bounds kSlots{1, 100'000};
+  UpOptions options;
+  auto directory = directory_of(typed, environment);
+  if (!directory) return fail(std::move(directory.error()));
+  options.directory = std::move(*directory);
+  if (typed.slots) {
+    const auto slots = parse_whole(*typed.slots, kSlots);
+    if (!slots) return fail(ErrorCode::invalid, "--slots: " + slots.error().message);
+    options.slots = static_cast<int>(*slots);
+  }
+  options.policy = typed.policy;
+  options.log_level = typed.log_level.value_or(options.log_level);
+  if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
+    return fail(ErrorCode::invalid,
+                fmt::format("--log-level: '{}' is not a level.", options.log_level),
+                "Levels are trace, debug, info, warning and error.");
+  }
+  return options;
+}
+
+}  // namespace
+
+Command up_command() {
+  return {"up",
+          "",
+          "Server",
+          "Start the server and this machine's agent",
+          "paceline up\npaceline up --dir /var/lib/paceline --slots 4",
+          [](Options& options) -> Action {
+            const auto typed = std::make_shared<Up>();
+            options.value("--dir", "DIR", typed->directory,
+                          "where state and socket live ($PACELINE_DIR, else the data folder)");
+            options.value("--slots", "N", typed->slots,
+                          "CPU slots to offer where there are no GPUs (one per core)");
+            options.value("--policy", "NAME", typed->policy, "policy to begin with");
+            options.value("--log-level", "LEVEL", typed->log_level,
+                          "trace, debug, info, warning or error (info)");
+            return [typed](Context& context) -> Result<int> {
+              const auto read_options = read(*typed, context.environment);
+              if (!read_options) return fail(read_options.error());
+              return context.hooks.up(*read_options);
+            };
+          }};
+}
+
+}  // namespace paceline
