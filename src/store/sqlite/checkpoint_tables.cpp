@@ -1,0 +1,103 @@
+#include "store/sqlite/checkpoint_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "store/sqlite/sum.hpp"
+#include "wire/state_json.hpp"
+
+namespace paceline {
+namespace {
+
+// The value of a row (…, body, sum) whose body is in column `body`. `what` names it where it is
+// damaged.
+template <class T>
+T read_row(Row row, int body, std::string_view what, Result<T> (*read)(std::string_view)) {
+  const auto text = row.text(body);
+  if (sum_of(text) != row.integer(body + 1))
+    throw Damage{fmt::format("{} does not match its sum", what)};
+  auto value = read(text);
+  if (!value) throw Damage{fmt::format("{}: {}", what, value.error().message)};
+  return std::move(*value);
+}
+
+void check_place(bool holds, std::string_view what, std::int64_t id) {
+  if (!holds)
+    throw Damage{fmt::format("{} {} of the checkpoint is missing or misplaced", what, id)};
+}
+
+}  // namespace
+
+CheckpointTables::CheckpointTables(SQLite::Database& db)
+    : select_header_(db, "SELECT nodes, jobs, body, sum FROM checkpoint"),
+      select_nodes_(db, "SELECT body, sum FROM nodes ORDER BY id"),
+      select_jobs_(db, "SELECT body, sum FROM jobs ORDER BY id"),
+      upsert_header_(db,
+                     "REPLACE INTO checkpoint (id, nodes, jobs, body, sum) VALUES (1, ?, ?, ?, ?)"),
+      upsert_node_(db, "REPLACE INTO nodes (id, body, sum) VALUES (?, ?, ?)"),
+      upsert_job_(db, "REPLACE INTO jobs (id, body, sum) VALUES (?, ?, ?)") {}
+
+StateParts CheckpointTables::read() {
+  StateParts parts;
+  std::size_t nodes = 0, jobs = 0;
+  select_header_.each([&](Row row) {
+    nodes = row.as<std::size_t>(0);
+    jobs = row.as<std::size_t>(1);
+    parts = read_row(row, 2, "the checkpoint", read_state_header);
+    return false;
+  });
+  node_sums_.clear();
+  select_nodes_.each([&](Row row) {
+    auto node = read_row(row, 0, fmt::format("node {} of the checkpoint", parts.nodes.size()),
+                         read_stored_node);
+    check_place(node.id.value == parts.nodes.size(), "node",
+                static_cast<std::int64_t>(parts.nodes.size()));
+    node_sums_.push_back(row.integer(1));
+    parts.nodes.push_back(std::move(node));
+    return true;
+  });
+  select_jobs_.each([&](Row row) {
+    const auto id = parts.jobs.size() + 1;
+    parts.jobs.push_back(
+        read_row(row, 0, fmt::format("job {} of the checkpoint", id), read_stored_job));
+    check_place(parts.jobs.back().id.value == id, "job", static_cast<std::int64_t>(id));
+    return true;
+  });
+  check_place(parts.nodes.size() == nodes, "node", static_cast<std::int64_t>(parts.nodes.size()));
+  check_place(parts.jobs.size() == jobs, "job", static_cast<std::int64_t>(parts.jobs.size() + 1));
+  return parts;
+}
+
+void CheckpointTables::write(const State& state, std::span<const JobId> changed) {
+  const auto& parts = state.parts();
+  write_nodes(parts.nodes);
+  for (const auto job : changed) {
+    const auto& text = text_of(state.job(job), write_stored_job);
+    upsert_job_.run(job.value, text, sum_of(text));
+  }
+  const auto& text = text_of(parts, write_state_header);
+  upsert_header_.run(parts.nodes.size(), parts.jobs.size(), text, sum_of(text));
+}
+
+void CheckpointTables::write_nodes(const std::vector<Node>& nodes) {
+  written_node_sums_ = node_sums_;
+  written_node_sums_.resize(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto& text = text_of(nodes[i], write_stored_node);
+    const auto sum = sum_of(text);
+    if (i < node_sums_.size() && sum == node_sums_[i]) continue;
+    upsert_node_.run(i, text, sum);
+    written_node_sums_[i] = sum;
+  }
+}
+
+template <class T>
+const std::string& CheckpointTables::text_of(const T& value,
+                                             void (*writer)(JsonWriter&, const T&)) {
+  JsonWriter json(std::move(text_));
+  writer(json, value);
+  return text_ = json.take();
+}
+
+}  // namespace paceline

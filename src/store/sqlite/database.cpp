@@ -1,0 +1,153 @@
+#include "store/sqlite/database.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "store/sqlite/schema.hpp"
+
+namespace paceline {
+namespace {
+
+using Path = std::filesystem::path;
+
+Error cannot_open(const Path& file, int reason) {
+  return {ErrorCode::storage,
+          fmt::format("{} can't be opened: {}.", file.string(), std::strerror(reason)),
+          "Give it to the user that runs Paceline, or choose another directory with --dir.",
+          Retry::useless};
+}
+
+Error corrupt(const Path& file, std::string_view how) {
+  return {ErrorCode::data, fmt::format("{} is corrupt: {}.", file.string(), how),
+          fmt::format("Put back a copy of it, or move it away to begin anew; 'sqlite3 {} .recover' "
+                      "shows what can be saved.",
+                      file.string()),
+          Retry::useless};
+}
+
+Error not_ours(const Path& file) {
+  return {ErrorCode::data, fmt::format("{} is not a Paceline database.", file.string()),
+          "Move it away, or choose another directory with --dir.", Retry::useless};
+}
+
+Error newer(const Path& file, std::int64_t version) {
+  return {ErrorCode::data,
+          fmt::format("{} was written by a newer Paceline (schema {}; this one knows {}).",
+                      file.string(), version, newest_schema()),
+          "Use that version, or choose another directory with --dir.", Retry::useless};
+}
+
+// Makes the file if it is missing, durably, and keeps it from other users: it holds environments.
+Result<void> make_private_file(const Path& file) {
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return fail(cannot_open(file, errno));
+  struct stat info {};
+  const bool closed_off =
+      ::fstat(fd, &info) == 0 && ((info.st_mode & 077) == 0 || ::fchmod(fd, 0600) == 0);
+  const int reason = errno;
+  ::close(fd);
+  if (!closed_off) return fail(cannot_open(file, reason));
+  if (info.st_size > 0) return {};
+  const int dir = ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return fail(cannot_open(file, errno));
+  ::fsync(dir);
+  ::close(dir);
+  return {};
+}
+
+std::int64_t pragma(SQLite::Database& db, const char* name) {
+  return db.execAndGet(fmt::format("PRAGMA {}", name)).getInt64();
+}
+
+// An empty file is ours to fill; any other must carry our mark and a schema that we know.
+Result<void> recognize(SQLite::Database& db, const Path& file) {
+  const bool empty = pragma(db, "schema_version") == 0 && pragma(db, "page_count") <= 1;
+  if (!empty && pragma(db, "application_id") != kApplicationId) return fail(not_ours(file));
+  const auto version = pragma(db, "user_version");
+  if (version > newest_schema()) return fail(newer(file, version));
+  return {};
+}
+
+// A commit is on the disk when it returns; what was private is overwritten when it is deleted.
+Result<void> make_durable(SQLite::Database& db, const Path& file) {
+  if (db.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal") {
+    return fail(ErrorCode::storage,
+                fmt::format("The file system of {} can't hold a write-ahead log.", file.string()),
+                "Choose a directory on another file system with --dir.");
+  }
+  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA secure_delete = ON");
+  db.exec("PRAGMA temp_store = MEMORY");
+  db.exec("PRAGMA journal_size_limit = 67108864");
+  return {};
+}
+
+Result<std::unique_ptr<SQLite::Database>> open_ready(const Path& file,
+                                                     std::chrono::milliseconds lock_wait) {
+  auto db = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE,
+                                               static_cast<int>(lock_wait.count()));
+  if (auto ours = recognize(*db, file); !ours) return fail(ours.error());
+  if (auto durable = make_durable(*db, file); !durable) return fail(durable.error());
+  migrate(*db);
+  return db;
+}
+
+std::string because(const SQLite::Exception& exception) { return exception.what(); }
+
+}  // namespace
+
+Result<std::unique_ptr<SQLite::Database>> open_database(const Path& file,
+                                                        std::chrono::milliseconds lock_wait) {
+  if (auto made = make_private_file(file); !made) return fail(made.error());
+  return guarded(file, [&] { return open_ready(file, lock_wait); });
+}
+
+Error to_error(const Path& file, const Damage& damage) { return corrupt(file, damage.what); }
+
+Error to_error(const Path& file, const SQLite::Exception& exception) {
+  const auto name = file.string();
+  switch (exception.getErrorCode() & 0xFF) {
+    case SQLITE_FULL:
+      return {ErrorCode::storage, fmt::format("The disk is full: {} can't grow.", name),
+              "Make room on its file system; until then nothing is accepted and nothing is lost.",
+              Retry::may_help};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_CANTOPEN:
+      return {ErrorCode::storage, fmt::format("{} can't be written: {}.", name, because(exception)),
+              "See to it that its directory is writable for the user that runs Paceline.",
+              Retry::may_help};
+    case SQLITE_IOERR:
+      return {ErrorCode::storage,
+              fmt::format("{} can't be read or written: {}.", name, because(exception)),
+              "Look at the disk (dmesg) and the room on it; until then nothing is accepted and "
+              "nothing is lost.",
+              Retry::may_help};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return {ErrorCode::unavailable, fmt::format("Another program holds {} locked.", name),
+              "Close it, for instance an open sqlite3 shell, and try again.", Retry::may_help};
+    case SQLITE_NOTADB:
+      return not_ours(file);
+    case SQLITE_CORRUPT:
+    case SQLITE_ERROR:  // a table or column is missing
+    case SQLITE_SCHEMA:
+    case SQLITE_FORMAT:
+      return corrupt(file, because(exception));
+    default:
+      return {ErrorCode::internal, fmt::format("{} failed: {}.", name, because(exception)),
+              "Please report it as a defect.", Retry::useless};
+  }
+}
+
+}  // namespace paceline

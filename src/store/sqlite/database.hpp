@@ -1,0 +1,37 @@
+// Opening paceline.db so that a commit is durable, and turning what SQLite says into errors a
+// person can act on. For store/sqlite alone.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "base/result.hpp"
+#include "store/sqlite/query.hpp"
+
+namespace paceline {
+
+// Opens the file, made with mode 0600 if it is not there, and brings it to the newest schema. Reads
+// a few pages, however large the file is. Errors: data: no Paceline database, newer, corrupt;
+// storage; unavailable: locked by another program.
+Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& file,
+                                                        std::chrono::milliseconds lock_wait);
+
+Error to_error(const std::filesystem::path& file, const SQLite::Exception& exception);
+Error to_error(const std::filesystem::path& file, const Damage& damage);
+
+// What `work` returns, or the Error for what it throws.
+template <class Work>
+auto guarded(const std::filesystem::path& file, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const SQLite::Exception& exception) {
+    return fail(to_error(file, exception));
+  } catch (const Damage& damage) {
+    return fail(to_error(file, damage));
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,52 @@
+#include "store/sqlite/journal_table.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "store/sqlite/sum.hpp"
+#include "wire/entry_json.hpp"
+#include "wire/json_writer.hpp"
+
+namespace paceline {
+namespace {
+
+Entry read(Row row) {
+  const auto seq = row.as<std::uint64_t>(0);
+  const auto body = row.text(1);
+  if (sum_of(body) != row.integer(2))
+    throw Damage{fmt::format("entry {} of the journal does not match its sum", seq)};
+  auto entry = read_entry(body);
+  if (!entry) throw Damage{fmt::format("entry {} of the journal: {}", seq, entry.error().message)};
+  if (entry->seq != seq)
+    throw Damage{fmt::format("entry {} of the journal stands at {}", entry->seq, seq)};
+  return std::move(*entry);
+}
+
+}  // namespace
+
+JournalTable::JournalTable(SQLite::Database& db)
+    : last_(db, "SELECT max(seq) FROM journal"),
+      insert_(db, "INSERT INTO journal (seq, body, sum) VALUES (?, ?, ?)"),
+      select_(db, "SELECT seq, body, sum FROM journal WHERE seq >= ? ORDER BY seq LIMIT ?") {}
+
+std::uint64_t JournalTable::last_seq() {
+  return static_cast<std::uint64_t>(last_.integer().value_or(0));
+}
+
+void JournalTable::append(std::span<const Entry> entries) {
+  for (const auto& entry : entries) {
+    JsonWriter json(std::move(text_));
+    write_entry(json, entry);
+    text_ = json.take();
+    insert_.run(entry.seq, text_, sum_of(text_));
+  }
+}
+
+void JournalTable::each(std::uint64_t seq, std::size_t limit,
+                        const std::function<void(Entry)>& visit) {
+  const auto deliver = [&](Row row) { return visit(read(row)), true; };
+  select_.each(deliver, seq, limit);
+}
+
+}  // namespace paceline

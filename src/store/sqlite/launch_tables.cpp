@@ -1,0 +1,95 @@
+#include "store/sqlite/launch_tables.hpp"
+
+#include <fmt/format.h>
+
+#include "store/sqlite/sum.hpp"
+
+namespace paceline {
+namespace {
+
+// Words and NAME=VALUE pairs each end with a NUL, which none of them can hold: as the kernel passes
+// them, exact to the byte.
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text.append(word) += '\0';
+  return text;
+}
+
+std::string joined(const std::map<std::string, std::string>& environment) {
+  std::string text;
+  for (const auto& [name, value] : environment) (text.append(name) += '=').append(value) += '\0';
+  return text;
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> words;
+  for (auto end = text.find('\0'); end != std::string_view::npos; end = text.find('\0')) {
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return words;
+}
+
+std::map<std::string, std::string> split_pairs(std::string_view text) {
+  std::map<std::string, std::string> pairs;
+  for (const auto& pair : split(text)) {
+    const auto equals = pair.find('=');
+    if (equals == std::string::npos)
+      throw Damage{"an environment holds something that is no NAME=VALUE"};
+    pairs.emplace_hint(pairs.end(), pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  return pairs;
+}
+
+}  // namespace
+
+LaunchTables::LaunchTables(SQLite::Database& db)
+    : find_environment_(db, "SELECT id FROM environments WHERE digest = ? AND body = ?"),
+      insert_environment_(db, "INSERT INTO environments (digest, body) VALUES (?, ?)"),
+      last_id_(db, "SELECT last_insert_rowid()"),
+      drop_environment_(db,
+                        "DELETE FROM environments WHERE id = ?1 AND NOT EXISTS "
+                        "(SELECT 1 FROM launches WHERE environment = ?1)"),
+      put_(db,
+           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment) "
+           "VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      find_(db,
+            "SELECT command, shell, setup, directory, umask, body FROM launches "
+            "JOIN environments ON environments.id = launches.environment WHERE job = ?"),
+      environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
+      drop_(db, "DELETE FROM launches WHERE job = ?") {}
+
+void LaunchTables::put(JobId job, const LaunchSpec& launch) {
+  const auto environment = environment_id(joined(launch.environment));
+  const auto command = joined(launch.command);
+  put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
+           launch.umask, environment);
+}
+
+std::int64_t LaunchTables::environment_id(const std::string& body) {
+  const auto digest = sum_of(body);
+  if (const auto known = find_environment_.integer(digest, Bytes{body})) return *known;
+  insert_environment_.run(digest, Bytes{body});
+  return *last_id_.integer();
+}
+
+void LaunchTables::forget(JobId job) {
+  const auto environment = environment_of_.integer(job.value);
+  if (!environment) return;
+  drop_.run(job.value);
+  drop_environment_.run(*environment);
+}
+
+std::optional<LaunchSpec> LaunchTables::find(JobId job) {
+  std::optional<LaunchSpec> found;
+  const auto take = [&](Row row) {
+    found =
+        LaunchSpec{split(row.text(0)),       row.integer(1) != 0,      std::string(row.text(2)),
+                   split_pairs(row.text(5)), std::string(row.text(3)), row.as<std::uint32_t>(4)};
+    return false;
+  };
+  find_.each(take, job.value);
+  return found;
+}
+
+}  // namespace paceline

@@ -1,0 +1,65 @@
+#include "store/sqlite/points_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "wire/json_writer.hpp"
+#include "wire/state_json.hpp"
+
+namespace paceline {
+namespace {
+
+NumberedPoint read(JobId job, Row row) {
+  const auto number = row.as<std::uint64_t>(0);
+  auto values = read_values(row.text(7));
+  if (!values)
+    throw Damage{fmt::format("point {} of job {}: {}", number, job.value, values.error().message)};
+  return {number,
+          {job, Generation{row.as<std::uint32_t>(1)}, row.as<std::int32_t>(2),
+           row.as<std::uint64_t>(3), time_from_us(row.integer(4)), row.maybe<std::uint64_t>(5),
+           row.maybe<std::uint64_t>(6), std::move(*values)}};
+}
+
+// Keeps the value of `name` alone. Returns whether there is one.
+bool keep_only(MetricPoint& point, const std::string& name) {
+  std::erase_if(point.values, [&](const auto& value) { return value.first != name; });
+  return !point.values.empty();
+}
+
+}  // namespace
+
+PointsTable::PointsTable(SQLite::Database& db)
+    : insert_(db,
+              "INSERT OR IGNORE INTO points (job, number, generation, rank, report, at_us, step, "
+              "samples, body) "
+              "VALUES (?1, coalesce((SELECT max(number) FROM points WHERE job = ?1), 0) + 1, ?2, "
+              "?3, ?4, ?5, ?6, ?7, ?8)"),
+      select_(db,
+              "SELECT number, generation, rank, report, at_us, step, samples, body FROM points "
+              "WHERE job = ? AND number >= ? ORDER BY number LIMIT ?") {}
+
+void PointsTable::put(const MetricPoint& point) {
+  JsonWriter json(std::move(text_));
+  write_values(json, point.values);
+  text_ = json.take();
+  insert_.run(point.job.value, point.generation.value, point.rank, point.report, to_us(point.at),
+              point.step, point.samples, text_);
+}
+
+PointPage PointsTable::page(JobId job, std::string_view name, std::uint64_t from,
+                            std::size_t limit) {
+  PointPage page{{}, std::max<std::uint64_t>(from, 1)};
+  const std::string only(name);
+  const auto take = [&](Row row) {
+    auto numbered = read(job, row);
+    page.next = numbered.number + 1;
+    if (only.empty() || keep_only(numbered.point, only)) page.points.push_back(std::move(numbered));
+    return page.points.size() < limit;
+  };
+  if (limit > 0) select_.each(take, job.value, page.next, kPointsScanMax);
+  return page;
+}
+
+}  // namespace paceline

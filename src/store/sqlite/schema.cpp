@@ -1,0 +1,115 @@
+#include "store/sqlite/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/check.hpp"
+
+namespace paceline {
+namespace {
+
+using Step = void (*)(SQLite::Database&);
+
+// `sum` is a digest of `body` (base/digest.hpp), so that a damaged row is noticed before it is
+// folded. The columns of journal behind it are there for people with a sqlite3 shell; they take no
+// room.
+void journal_v1(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE journal ("
+      "  seq INTEGER PRIMARY KEY,"
+      "  body TEXT NOT NULL,"
+      "  sum INTEGER NOT NULL,"
+      "  at_us INTEGER AS (CAST(round(json_extract(body, '$.at') * 1e6) AS INTEGER)) VIRTUAL,"
+      "  kind TEXT AS (json_extract(body, '$.kind')) VIRTUAL,"
+      "  job INTEGER AS (json_extract(body, '$.job')) VIRTUAL)");
+}
+
+// The checkpoint is one header, and a row for each node and job as of its seq.
+void checkpoint_v1(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE checkpoint ("
+      "  id INTEGER PRIMARY KEY CHECK (id = 1),"
+      "  nodes INTEGER NOT NULL,"
+      "  jobs INTEGER NOT NULL,"
+      "  body TEXT NOT NULL,"
+      "  sum INTEGER NOT NULL)");
+  db.exec("CREATE TABLE nodes (id INTEGER PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL)");
+  db.exec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, body TEXT NOT NULL, sum INTEGER NOT NULL)");
+}
+
+// Private. Many jobs share one environment: it is stored once.
+void launches_v1(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE environments (id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, body BLOB NOT "
+      "NULL)");
+  db.exec("CREATE INDEX environments_by_digest ON environments (digest)");
+  db.exec(
+      "CREATE TABLE launches ("
+      "  job INTEGER PRIMARY KEY,"
+      "  command BLOB NOT NULL,"
+      "  shell INTEGER NOT NULL,"
+      "  setup BLOB NOT NULL,"
+      "  directory BLOB NOT NULL,"
+      "  umask INTEGER NOT NULL,"
+      "  environment INTEGER NOT NULL)");
+  db.exec("CREATE INDEX launches_by_environment ON launches (environment)");
+}
+
+// A point's number counts within its job; a worker's report is stored once.
+void points_v1(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE points ("
+      "  job INTEGER NOT NULL,"
+      "  number INTEGER NOT NULL,"
+      "  generation INTEGER NOT NULL,"
+      "  rank INTEGER NOT NULL,"
+      "  report INTEGER NOT NULL,"
+      "  at_us INTEGER NOT NULL,"
+      "  step INTEGER,"
+      "  samples INTEGER,"
+      "  body TEXT NOT NULL,"
+      "  PRIMARY KEY (job, number)) WITHOUT ROWID");
+  db.exec("CREATE UNIQUE INDEX points_by_report ON points (job, generation, rank, report)");
+}
+
+// Rows lie in the order of their time, so that the oldest are found without an index.
+void submissions_v1(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE submissions ("
+      "  id INTEGER PRIMARY KEY,"
+      "  uid INTEGER NOT NULL,"
+      "  key TEXT NOT NULL,"
+      "  job INTEGER NOT NULL,"
+      "  at_us INTEGER NOT NULL,"
+      "  UNIQUE (uid, key))");
+}
+
+void to_version_1(SQLite::Database& db) {
+  journal_v1(db);
+  checkpoint_v1(db);
+  launches_v1(db);
+  points_v1(db);
+  submissions_v1(db);
+}
+
+// Step n takes a file from schema n to n+1. Steps are never changed once released.
+constexpr std::array<Step, 1> kSteps = {to_version_1};
+
+}  // namespace
+
+std::int64_t newest_schema() { return static_cast<std::int64_t>(kSteps.size()); }
+
+void migrate(SQLite::Database& db) {
+  const auto version = db.execAndGet("PRAGMA user_version").getInt64();
+  check(version <= newest_schema(), "a newer file is refused before");
+  if (version == newest_schema()) return;
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  for (auto step = static_cast<std::size_t>(version); step < kSteps.size(); ++step)
+    kSteps[step](db);
+  db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  db.exec(fmt::format("PRAGMA user_version = {}", newest_schema()));
+  transaction.commit();
+}
+
+}  // namespace paceline

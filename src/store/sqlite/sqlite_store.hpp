@@ -1,0 +1,56 @@
+// The store of a server: one SQLite file, DIR/paceline.db (mode 0600), with a write-ahead log. What
+// append() and checkpoint() return from is on the disk; a kill at any moment loses nothing that was
+// acknowledged and keeps no half of a batch.
+//
+//   auto store = SqliteStore::open("/var/lib/paceline");
+//   if (!store) return fail(store.error());
+//
+// Loading reads the last checkpoint and the entries after it, so it does not slow down as the
+// journal grows. Every row that is folded stands beside a digest of itself; a damaged one is an
+// error, never a wrong state.
+//
+// One thread uses it. Nothing keeps a second server away from the directory here: take a DirLock
+// first (store/sqlite/dir_lock.hpp).
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "store/store.hpp"
+
+namespace paceline {
+
+class SqliteStore final : public Store {
+ public:
+  struct Options {
+    std::chrono::milliseconds lock_wait{2000};  // for another program that holds the file locked
+  };
+
+  // Makes directory and file where they are missing. Errors: storage (no right, read-only, full, a
+  // network file system); data (corrupt, no Paceline database, written by a newer version);
+  // unavailable (locked by another program).
+  static Result<std::unique_ptr<SqliteStore>> open(const std::filesystem::path& dir,
+                                                   Options options);
+  static Result<std::unique_ptr<SqliteStore>> open(const std::filesystem::path& dir);
+
+  ~SqliteStore() override;
+
+  Result<State> load() override;
+  Result<void> append(const Batch& batch) override;
+  Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
+  Result<LaunchSpec> launch(JobId job) override;
+  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
+                           std::size_t limit) override;
+  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
+                                               Time now) override;
+
+ private:
+  struct Impl;
+  explicit SqliteStore(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,186 @@
+// What every store must do, as tests: an implementation's test includes this and says how its store
+// is made and opened again.
+//
+//   struct MemoryHarness { Store& store(); void reopen(); };
+//   INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreContract, MemoryHarness);
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "store/history_testing.hpp"
+#include "store/store.hpp"
+
+namespace paceline {
+
+template <class Harness>
+class StoreContract : public testing::Test {
+ protected:
+  Store& store() { return harness_.store(); }
+  void reopen() { harness_.reopen(); }
+
+  void append(Batch batch) {
+    const auto done = store().append(batch);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  StateParts loaded() { return store().load().value().parts(); }
+
+ private:
+  Harness harness_;
+};
+
+inline Batch batch_of(std::vector<Entry> entries) { return {std::move(entries), {}, {}, {}, {}}; }
+
+inline MetricPoint some_point(std::uint32_t job, std::uint64_t report) {
+  return {JobId{job},      Generation{1}, 0,  report,
+          time_from_us(5), report * 10,   {}, {{"loss", 1.0 / static_cast<double>(report)}}};
+}
+
+inline Batch batch_of_points(std::uint32_t job, std::uint64_t first, std::uint64_t last) {
+  Batch batch;
+  for (auto report = first; report <= last; ++report)
+    batch.points.push_back(some_point(job, report));
+  return batch;
+}
+
+TYPED_TEST_SUITE_P(StoreContract);
+
+TYPED_TEST_P(StoreContract, StartsEmpty) {
+  EXPECT_EQ(this->loaded(), StateParts{});
+  EXPECT_TRUE(this->store().entries(0, 10)->empty());
+  EXPECT_TRUE(this->store().points(JobId{1}, "", 0, 10)->points.empty());
+  EXPECT_EQ(this->store().find_submission(1, "a", {}).value(), std::nullopt);
+}
+
+TYPED_TEST_P(StoreContract, GivesBackEveryEntryInPages) {
+  History history(1);
+  std::vector<Entry> all;
+  for (int i = 0; i < 50; ++i) all.push_back(history.next());
+  this->append(batch_of({all.begin(), all.begin() + 20}));
+  this->append(batch_of({all.begin() + 20, all.end()}));
+  this->reopen();
+  EXPECT_EQ(this->store().entries(0, 1000).value(), all);
+  EXPECT_EQ(this->store().entries(1, 50).value(), all);
+  EXPECT_EQ(this->store().entries(11, 15).value(),
+            (std::vector<Entry>{all.begin() + 10, all.begin() + 25}));
+  EXPECT_EQ(this->store().entries(50, 10)->size(), 1U);
+  EXPECT_TRUE(this->store().entries(51, 10)->empty());
+  EXPECT_TRUE(this->store().entries(1, 0)->empty());
+}
+
+TYPED_TEST_P(StoreContract, LoadsTheFoldOfWhatWasAppended) {
+  rc::check("with checkpoints at any time", [](std::uint64_t seed) {
+    TypeParam harness;
+    History history(seed);
+    Rng rng(seed);
+    std::set<JobId> changed;
+    State state;
+    for (int i = 0; i < 100; ++i) {
+      Batch batch;
+      for (auto count = rng.below(4); count > 0; --count) {
+        batch.entries.push_back(history.next());
+        for (const auto job : apply(state, batch.entries.back())) changed.insert(job);
+      }
+      RC_ASSERT(harness.store().append(batch).has_value());
+      if (rng.chance(0.1)) {
+        RC_ASSERT(harness.store()
+                      .checkpoint(state, std::vector<JobId>(changed.begin(), changed.end()))
+                      .has_value());
+        changed.clear();
+      }
+      if (rng.chance(0.05)) harness.reopen();
+    }
+    RC_ASSERT(harness.store().load().value().parts() == history.state().parts());
+  });
+}
+
+TYPED_TEST_P(StoreContract, KeepsHowAJobIsStartedUntilItIsForgotten) {
+  const auto launch = some_launch(1, 1);
+  LaunchSpec odd{{"a", "", "b c"}, true, "", {{"EMPTY", ""}, {"LINES", "1\n2=3"}}, "/", 077};
+  this->append({{}, {{JobId{1}, launch}, {JobId{2}, launch}, {JobId{3}, odd}}, {}, {}, {}});
+  this->reopen();
+  EXPECT_EQ(this->store().launch(JobId{1}).value(), launch);
+  EXPECT_EQ(this->store().launch(JobId{3}).value(), odd);
+  this->append({{}, {}, {JobId{1}, JobId{3}, JobId{9}}, {}, {}});
+  const auto gone = this->store().launch(JobId{1});
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::not_found);
+  EXPECT_FALSE(this->store().launch(JobId{3}));
+  EXPECT_EQ(this->store().launch(JobId{2}).value(), launch);
+}
+
+TYPED_TEST_P(StoreContract, NumbersTheNewPointsOfEachJob) {
+  this->append(batch_of_points(1, 1, 3));
+  this->append(batch_of_points(2, 7, 7));
+  this->append(batch_of_points(1, 2, 5));
+  this->reopen();
+  const auto page = this->store().points(JobId{1}, "", 0, 10).value();
+  ASSERT_EQ(page.points.size(), 5U);
+  for (std::uint64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(page.points[i], (NumberedPoint{i + 1, some_point(1, i + 1)}));
+  EXPECT_EQ(page.next, 6U);
+  EXPECT_EQ(this->store().points(JobId{2}, "", 1, 10)->points.front(),
+            (NumberedPoint{1, some_point(2, 7)}));
+}
+
+TYPED_TEST_P(StoreContract, GivesPointsInPages) {
+  this->append(batch_of_points(1, 1, 10));
+  const auto page = this->store().points(JobId{1}, "", 4, 3).value();
+  ASSERT_EQ(page.points.size(), 3U);
+  EXPECT_EQ(page.points.front().number, 4U);
+  EXPECT_EQ(page.next, 7U);
+  const auto end = this->store().points(JobId{1}, "", 11, 3).value();
+  EXPECT_TRUE(end.points.empty());
+  EXPECT_EQ(end.next, 11U);
+}
+
+TYPED_TEST_P(StoreContract, FindsThePointsOfOneMetric) {
+  auto batch = batch_of_points(1, 1, kPointsScanMax + 10);
+  batch.points.back().values["accuracy"] = 0.5;
+  this->append(batch);
+  const auto first = this->store().points(JobId{1}, "accuracy", 0, 5).value();
+  EXPECT_TRUE(first.points.empty());
+  EXPECT_EQ(first.next, kPointsScanMax + 1);
+  const auto second = this->store().points(JobId{1}, "accuracy", first.next, 5).value();
+  ASSERT_EQ(second.points.size(), 1U);
+  EXPECT_EQ(second.points.front().number, kPointsScanMax + 10);
+  EXPECT_EQ(second.points.front().point.values, (std::map<std::string, double>{{"accuracy", 0.5}}));
+}
+
+TYPED_TEST_P(StoreContract, RemembersASubmissionForADay) {
+  const Time at = time_from_us(1'763'636'100'000'000);
+  const auto find = [&](std::uint32_t uid, std::string_view key, Time now) {
+    return this->store().find_submission(uid, key, now).value();
+  };
+  this->append({{},
+                {},
+                {},
+                {},
+                {{1000, "a", JobId{7}, at}, {1000, "b", JobId{8}, at}, {1001, "a", JobId{9}, at}}});
+  this->reopen();
+  EXPECT_EQ(find(1000, "a", at), JobId{7});
+  EXPECT_EQ(find(1000, "b", at), JobId{8});
+  EXPECT_EQ(find(1001, "a", at + std::chrono::hours{23}), JobId{9});
+  EXPECT_EQ(find(1001, "b", at), std::nullopt);
+  EXPECT_EQ(find(1000, "a", at + kSubmissionRemembered), std::nullopt);
+}
+
+TYPED_TEST_P(StoreContract, TakesAForgottenSubmissionAnew) {
+  const Time day[] = {time_from_us(0), time_from_us(0) + std::chrono::hours{25}};
+  this->append({{}, {}, {}, {}, {{1000, "a", JobId{1}, day[0]}}});
+  this->append({{}, {}, {}, {}, {{1000, "a", JobId{2}, day[1]}}});
+  EXPECT_EQ(this->store().find_submission(1000, "a", day[1]).value(), JobId{2});
+}
+
+REGISTER_TYPED_TEST_SUITE_P(StoreContract, StartsEmpty, GivesBackEveryEntryInPages,
+                            LoadsTheFoldOfWhatWasAppended, KeepsHowAJobIsStartedUntilItIsForgotten,
+                            NumbersTheNewPointsOfEachJob, GivesPointsInPages,
+                            FindsThePointsOfOneMetric, RemembersASubmissionForADay,
+                            TakesAForgottenSubmissionAnew);
+
+}  // namespace paceline
