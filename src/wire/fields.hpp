@@ -12,7 +12,7 @@
 // to the microsecond. Doubles are exact to the bit; those that JSON has no number for are the
 // strings "nan", "inf" and "-inf". An enumerator is its word, an id its number.
 //
-// For wire/*_json.cpp alone.
+// For the .cpp files of wire/ alone.
 #pragma once
 
 #include <cmath>

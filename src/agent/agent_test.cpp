@@ -1,0 +1,308 @@
+#include "agent/agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/host_testing.hpp"
+
+namespace paceline::agent {
+namespace {
+
+using std::chrono::seconds;
+
+const WorkerKey kKey{JobId{7}, Generation{3}, 0};
+const WorkerKey kOther{JobId{8}, Generation{1}, 0};
+
+// A server's end made by hand: numbers its messages, keeps what came.
+class AgentTest : public testing::Test {
+ protected:
+  void SetUp() override { restart_agent(); }
+
+  void restart_agent() {
+    agent = std::make_unique<Agent>(host);
+    agent->on_send([this](AgentFrame frame) { frames.push_back(std::move(frame)); });
+    agent->start();
+  }
+  void connect() {
+    session.value += 1;
+    number = taken = 0;
+    agent->connected(session);
+    step();
+  }
+  void say(ServerMessage message) {
+    agent->receive({session, ++number, taken, 0, std::move(message)});
+    step();
+  }
+  // Everything told so far was taken, and is durable up to `durable`.
+  void answer(std::uint64_t durable) {
+    agent->receive({session, 0, taken, durable, {}});
+    step();
+  }
+  void step(Duration later = {}) {
+    now += later;
+    agent->step(now);
+    for (const auto& frame : frames) {
+      if (frame.session == session && frame.message && frame.number == taken + 1) {
+        ++taken;
+        told.push_back(*frame.message);
+      }
+    }
+    frames.clear();
+  }
+  void start(const WorkerKey& key) {
+    WorkerLaunch worker;
+    worker.key = key;
+    worker.slots = {1};
+    say(StartWorker{worker});
+  }
+  void start_running(const WorkerKey& key) {
+    start(key);
+    host.runs(key, 4711);
+    step();
+  }
+  void stop(Duration grace) { say(StopWorker{kKey, 15, grace}); }
+  WorkerGone gone(const WorkerKey& key) { return {key, Cause::exited, 0, 0, "", now}; }
+
+  template <class Kind>
+  std::vector<Kind> told_of() const {
+    std::vector<Kind> found;
+    for (const auto& message : told) {
+      if (const auto* kind = std::get_if<Kind>(&message)) found.push_back(*kind);
+    }
+    return found;
+  }
+
+  NotingHost host;
+  std::unique_ptr<Agent> agent;
+  std::vector<AgentFrame> frames;
+  std::vector<AgentMessage> told;
+  Session session;
+  std::uint64_t number = 0, taken = 0;
+  Time now = time_from_us(1'000'000'000);
+};
+
+TEST_F(AgentTest, GreetsWithItsNodeAndClaims) {
+  connect();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(std::get<Hello>(told[0]), (Hello{host.node, "boot-1", {}}));
+}
+
+TEST_F(AgentTest, StartsAWorkerAndTellsItsLife) {
+  connect();
+  start_running(kKey);
+  host.gone(gone(kKey));
+  step();
+  EXPECT_EQ(host.count<Start>(), 1U);
+  EXPECT_EQ(told_of<WorkerRuns>(), (std::vector<WorkerRuns>{{kKey, 4711}}));
+  EXPECT_EQ(told_of<WorkerGone>(), (std::vector<WorkerGone>{gone(kKey)}));
+}
+
+TEST_F(AgentTest, StartsNothingThatHasAClaim) {
+  connect();
+  start(kKey);
+  start(kKey);
+  restart_agent();
+  connect();
+  start(kKey);
+  EXPECT_EQ(host.count<Start>(), 1U);
+}
+
+TEST_F(AgentTest, DropsFramesOfAnotherSession) {
+  connect();
+  WorkerLaunch worker;
+  worker.key = kKey;
+  const ServerFrame old{session, 1, 1, 0, StartWorker{worker}};
+  connect();
+  agent->receive(old);
+  step();
+  EXPECT_EQ(host.count<Start>(), 0U);
+}
+
+TEST_F(AgentTest, GivesNoticeAndKillsAfterTheGrace) {
+  connect();
+  start_running(kKey);
+  stop(seconds{30});
+  EXPECT_EQ(host.count<GiveNotice>(), 1U);
+  EXPECT_EQ(*agent->next_due() <= now + seconds{30}, true);
+  step(seconds{29});
+  EXPECT_EQ(host.count<Kill>(), 0U);
+  step(seconds{1});
+  EXPECT_EQ(host.count<Kill>(), 1U);
+}
+
+TEST_F(AgentTest, AShorterGraceCountsALongerOneDoesNot) {
+  connect();
+  start_running(kKey);
+  stop(seconds{30});
+  stop(seconds{5});
+  stop(seconds{60});
+  EXPECT_EQ(host.count<GiveNotice>(), 1U);
+  step(seconds{5});
+  EXPECT_EQ(host.count<Kill>(), 1U);
+}
+
+TEST_F(AgentTest, KillsAgainUntilNothingIsLeft) {
+  connect();
+  start_running(kKey);
+  stop(seconds{0});
+  step(kKillAgainFirst);
+  step(2 * kKillAgainFirst);
+  EXPECT_EQ(host.count<GiveNotice>(), 0U);
+  EXPECT_EQ(host.count<Kill>(), 3U);
+  host.gone({kKey, Cause::signalled, {}, 9, "", now});
+  step();
+  step(std::chrono::hours{1});
+  EXPECT_EQ(host.count<Kill>(), 3U);
+}
+
+TEST_F(AgentTest, KillsAtOnceWhatDoesNotRunYet) {
+  connect();
+  start(kKey);
+  stop(seconds{30});
+  EXPECT_EQ(host.count<GiveNotice>(), 0U);
+  EXPECT_EQ(host.count<Kill>(), 1U);
+}
+
+TEST_F(AgentTest, ARepeatedStopGoesOnAfterARestartWithoutASecondNotice) {
+  connect();
+  start_running(kKey);
+  stop(seconds{30});
+  restart_agent();
+  connect();
+  stop(seconds{10});
+  EXPECT_EQ(host.count<GiveNotice>(), 1U);
+  step(seconds{10});
+  EXPECT_EQ(host.count<Kill>(), 1U);
+}
+
+TEST_F(AgentTest, TellsTheScriptThatItShouldStopBeforeTheNotice) {
+  connect();
+  start_running(kKey);
+  stop(seconds{30});
+  const auto& told_script = std::get<SetShouldStop>(host.actions[1]);
+  EXPECT_EQ(told_script.reason, "notice");
+  EXPECT_TRUE(std::holds_alternative<GiveNotice>(host.actions[2]));
+}
+
+TEST_F(AgentTest, AFenceKillsEveryOlderGenerationAndRefusesItsStarts) {
+  connect();
+  start_running(kKey);
+  start_running(kOther);
+  say(FenceJob{kKey.job, kKey.generation});
+  EXPECT_EQ(host.count<Kill>(), 1U);
+  start({kKey.job, Generation{2}, 5});
+  EXPECT_EQ(host.count<Start>(), 2U);
+  EXPECT_EQ(told_of<WorkerGone>().back().cause, Cause::launch_failed);
+  start({kKey.job, Generation{4}, 0});
+  EXPECT_EQ(host.count<Start>(), 3U);
+}
+
+TEST_F(AgentTest, DiscardsOnlyWhatEnded) {
+  connect();
+  start_running(kKey);
+  say(DiscardWorker{kKey});
+  EXPECT_EQ(host.count<Discard>(), 0U);
+  host.gone(gone(kKey));
+  say(DiscardWorker{kKey});
+  EXPECT_EQ(host.count<Discard>(), 1U);
+  EXPECT_EQ(agent->claims(), 0U);
+}
+
+TEST_F(AgentTest, FreezesThawsAndTellsTheScript) {
+  connect();
+  start_running(kKey);
+  say(FreezeWorker{kKey});
+  say(ThawWorker{kKey});
+  say(ShouldStop{kKey, "target_reached"});
+  EXPECT_EQ(host.count<Freeze>() + host.count<Thaw>() + host.count<SetShouldStop>(), 3U);
+}
+
+TEST_F(AgentTest, TellsWhatWasNotDurableAgainInTheNextSessionInOrder) {
+  connect();
+  start_running(kKey);
+  host.tell(WorkerReport{kKey, 1, now, 10, {}, {}, {}, {}, {}, {}, {}, {}});
+  host.tell(CheckpointSeen{kKey, 2, now, "/a", {}, {}});
+  host.gone(gone(kKey));
+  step();
+  answer(2);  // the greeting and that it runs
+  told.clear();
+  connect();
+  ASSERT_EQ(told.size(), 4U);
+  EXPECT_EQ(std::get<Hello>(told[0]).claims, (std::vector<Claim>{{kKey, 4711, {}, false, {1}}}));
+  EXPECT_TRUE(std::holds_alternative<WorkerReport>(told[1]));
+  EXPECT_TRUE(std::holds_alternative<CheckpointSeen>(told[2]));
+  EXPECT_TRUE(std::holds_alternative<WorkerGone>(told[3]));
+}
+
+TEST_F(AgentTest, TellsEveryEndAgainInEachSessionUntilItIsDiscarded) {
+  connect();
+  start_running(kKey);
+  host.gone(gone(kKey));
+  step();
+  answer(taken);
+  restart_agent();
+  told.clear();
+  connect();
+  EXPECT_EQ(told_of<WorkerGone>().size(), 1U);
+  answer(taken);
+  told.clear();
+  connect();
+  EXPECT_EQ(told_of<WorkerGone>().size(), 1U);
+}
+
+TEST_F(AgentTest, SendsAgainWhatNobodyTook) {
+  agent->connected(session = Session{1});
+  agent->step(now);  // the greeting is lost
+  frames.clear();
+  step(kResendFirst);
+  EXPECT_EQ(told_of<Hello>().size(), 1U);
+}
+
+TEST_F(AgentTest, GoesOnWithoutAConnection) {
+  connect();
+  start_running(kKey);
+  stop(seconds{30});
+  agent->disconnected();
+  step(seconds{30});
+  EXPECT_EQ(host.count<Kill>(), 1U);
+  host.gone(gone(kKey));
+  step();
+  connect();
+  EXPECT_EQ(told_of<WorkerGone>().size(), 1U);
+}
+
+TEST_F(AgentTest, KeepsABoundedNumberOfReportsWhileNobodyListens) {
+  connect();
+  start_running(kKey);
+  agent->disconnected();
+  for (std::uint64_t i = 1; i <= kReportsMax + 500; ++i) {
+    host.tell(WorkerReport{kKey, i, now, i, {}, {}, {}, {}, {}, {}, {}, {}});
+  }
+  host.tell(CheckpointSeen{kKey, 1, now, "/a", {}, {}});
+  host.gone(gone(kKey));
+  step();
+  told.clear();
+  connect();
+  while (told_of<WorkerGone>().empty()) answer(taken);
+  EXPECT_LE(told.size(), kReportsMax + 3);
+  EXPECT_EQ(told_of<WorkerReport>().back().report, kReportsMax + 500);
+  EXPECT_EQ(told_of<CheckpointSeen>().size(), 1U);
+}
+
+TEST_F(AgentTest, TellsOfChangedDevices) {
+  connect();
+  host.node.slots.resize(2);
+  agent->devices_changed();
+  step();
+  EXPECT_EQ(told_of<NodeChanged>(), (std::vector<NodeChanged>{{host.node}}));
+}
+
+TEST_F(AgentTest, WakesWhoeverDrivesIt) {
+  int woken = 0;
+  agent->on_wake([&] { ++woken; });
+  host.tell(WorkerReport{kKey, 1, now, 1, {}, {}, {}, {}, {}, {}, {}, {}});
+  host.tell(WorkerReport{kKey, 2, now, 2, {}, {}, {}, {}, {}, {}, {}, {}});
+  EXPECT_EQ(woken, 1);
+}
+
+}  // namespace
+}  // namespace paceline::agent
