@@ -1,0 +1,544 @@
+#include "engine/agents/agents_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/agent.hpp"
+#include "agent/host_testing.hpp"
+#include "clock/manual/manual_clock.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using agent::Freeze;
+using agent::GiveNotice;
+using agent::Kill;
+using agent::NotingHost;
+using agent::SetShouldStop;
+using agent::Start;
+using agent::Thaw;
+using std::chrono::seconds;
+using testing::World;
+
+// A server (a world instead of a controller) and agents on hosts that only take notes.
+class AgentsEngineTest : public ::testing::Test {
+ protected:
+  struct Machine {
+    NotingHost host;
+    std::unique_ptr<agent::Agent> agent;
+    Session session;
+  };
+
+  explicit AgentsEngineTest(std::string_view cluster = "1x4 cpu") : world(cluster) {
+    for (const Node& node : world.state().nodes()) machines[node.id.value].host.node = node.spec;
+    restart_server();
+  }
+
+  void restart_server() {
+    for (auto& [id, machine] : machines) machine.session = {};
+    to_server.clear();
+    to_agents.clear();
+    engine = std::make_unique<AgentsEngine>(
+        clock, [this](JobId job) { return launch(job); }, options);
+    engine->on_send([this](ServerFrame frame) { to_agents.push_back(std::move(frame)); });
+    std::vector<JobId> live;
+    for (const auto& key : world.state().queue()) live.push_back(key.job);
+    engine->act(world.state(), live);
+  }
+  void restart_agent(std::uint32_t node = 0) {
+    Machine& machine = machines[node];
+    if (machine.session.value != 0) engine->disconnected(std::exchange(machine.session, {}));
+    machine.agent = std::make_unique<agent::Agent>(machine.host);
+    machine.agent->on_send([this](AgentFrame frame) { to_server.push_back(std::move(frame)); });
+    machine.agent->start();
+  }
+  void connect(std::uint32_t node = 0) {
+    Machine& machine = machines[node];
+    if (!machine.agent) restart_agent(node);
+    machine.session = Session{++sessions};
+    engine->connected(machine.session);
+    machine.agent->connected(machine.session);
+    settle();
+  }
+  void disconnect(std::uint32_t node = 0) {
+    Machine& machine = machines[node];
+    engine->disconnected(std::exchange(machine.session, {}));
+    machine.agent->disconnected();
+    settle();
+  }
+
+  // Frames and rounds without policy until nothing moves.
+  void settle() {
+    bool moved = true;
+    while (moved) {
+      engine->step();
+      for (auto& [id, machine] : machines) {
+        if (machine.agent) machine.agent->step(clock.now());
+      }
+      moved = carry() || commit();
+    }
+  }
+  bool carry() {
+    auto up = std::exchange(to_server, {});
+    auto down = std::exchange(to_agents, {});
+    for (auto& frame : up) engine->receive(std::move(frame));
+    for (auto& frame : down) {
+      for (auto& [id, machine] : machines) {
+        if (machine.agent && machine.session == frame.session) machine.agent->receive(frame);
+      }
+    }
+    return !up.empty() || !down.empty();
+  }
+  bool commit() {
+    if (disk_full) return false;
+    Observed observed = engine->observe();
+    for (const Event& event : observed.events) tell(event);
+    points.insert(points.end(), observed.points.begin(), observed.points.end());
+    engine->committed();
+    return !observed.empty();
+  }
+  void tell(const Event& event) {
+    told.push_back(event);
+    world.tell(event);
+    act();
+  }
+  void act() { engine->act(world.state(), world.touched()); }
+
+  // The active policy's plan, acted on.
+  void round() {
+    world.round();
+    act();
+    settle();
+  }
+  void resize_to_one(JobId job) {
+    world.round([&](const Snapshot&, Draft& draft) {
+      draft.resize(job, draft.refit(job, 1).value(), {ReasonCode::owner_resized, {2, 1}, {}});
+    });
+    act();
+    settle();
+  }
+  void all_run() {
+    for (auto& [id, machine] : machines) {
+      for (auto& [key, claim] : machine.host.kept) {
+        if (claim.pid == 0 && !claim.gone) machine.host.runs(key, 4711);
+      }
+    }
+    settle();
+  }
+  JobId run(std::string_view literal) {
+    const JobId job = world.submit(literal);
+    round();
+    all_run();
+    return job;
+  }
+  void end(const WorkerKey& key, std::uint32_t node = 0) {
+    machines[node].host.gone({key, Cause::exited, 0, 0, "", clock.now()});
+    settle();
+  }
+  void pass(Duration span) {
+    clock.advance(span);
+    world.advance(span);
+    settle();
+  }
+  Result<LaunchSpec> launch(JobId) {
+    ++launches_read;
+    if (refusal) return fail(*refusal);
+    return LaunchSpec{{"true"}, false, "", {}, "/tmp", 022};
+  }
+  NotingHost& host(std::uint32_t node = 0) { return machines[node].host; }
+  JobState state(JobId job) { return world.job(job).state; }
+  static WorkerKey key(JobId job, std::uint32_t generation, std::int32_t rank) {
+    return {job, Generation{generation}, rank};
+  }
+  template <class Kind>
+  std::vector<Kind> told_of() {
+    std::vector<Kind> found;
+    for (const Event& event : told) {
+      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
+    }
+    return found;
+  }
+
+  World world;
+  ManualClock clock{world.now()};
+  AgentsEngine::Options options;
+  std::unique_ptr<AgentsEngine> engine;
+  std::map<std::uint32_t, Machine> machines;
+  std::uint64_t sessions = 0;
+  std::vector<AgentFrame> to_server;
+  std::vector<ServerFrame> to_agents;
+  std::vector<Event> told;
+  std::vector<MetricPoint> points;
+  std::optional<Error> refusal;
+  int launches_read = 0;
+  bool disk_full = false;
+};
+
+TEST_F(AgentsEngineTest, RunsAJobFromStartToEnd) {
+  connect();
+  const JobId job = run("2");
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(host().count<Start>(), 2U);
+  end(key(job, 1, 0));
+  end(key(job, 1, 1));
+  EXPECT_EQ(state(job), JobState::completed);
+  EXPECT_TRUE(host().kept.empty()) << "ended claims are discarded";
+}
+
+TEST_F(AgentsEngineTest, TellsEachWorkerItsPlace) {
+  connect();
+  run("2 slots_per_worker=2 retry=3");
+  const auto& second = std::get<Start>(host().actions[1]).worker;
+  EXPECT_EQ(second.key, key(JobId{1}, 1, 1));
+  EXPECT_EQ(second.slots, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(second.world_size, 2);
+  EXPECT_EQ(second.local_rank, 1);
+  EXPECT_EQ(second.local_world_size, 2);
+  EXPECT_EQ(second.addresses.size(), 2U);
+  EXPECT_EQ(second.retries, 3);
+  EXPECT_EQ(second.launch.command, (std::vector<std::string>{"true"}));
+  EXPECT_EQ(launches_read, 1) << "once for the gang";
+}
+
+TEST_F(AgentsEngineTest, WhatCannotBeReadCannotBeLaunched) {
+  connect();
+  refusal = Error{ErrorCode::storage, "The disk is unreadable.", "", Retry::useless};
+  const JobId job = run("2");
+  EXPECT_EQ(state(job), JobState::failed);
+  EXPECT_EQ(world.job(job).ending->cause, Cause::launch_failed);
+  EXPECT_EQ(world.job(job).ending->message, "The disk is unreadable.");
+  EXPECT_EQ(host().count<Start>(), 0U);
+}
+
+TEST_F(AgentsEngineTest, ActingAgainChangesNothing) {
+  connect();
+  const JobId job = run("2");
+  const std::vector<JobId> jobs{job};
+  for (int i = 0; i < 3; ++i) engine->act(world.state(), jobs);
+  settle();
+  EXPECT_EQ(host().actions.size(), 2U);
+}
+
+TEST_F(AgentsEngineTest, StopsWithNoticeGraceAndKill) {
+  connect();
+  const JobId job = run("1 grace=10s");
+  world.cancel(job);
+  act();
+  settle();
+  EXPECT_EQ(host().count<GiveNotice>(), 1U);
+  pass(seconds{10});
+  EXPECT_EQ(host().count<Kill>(), 1U);
+  host().gone({key(job, 1, 0), Cause::signalled, {}, 9, "", clock.now()});
+  settle();
+  EXPECT_EQ(state(job), JobState::cancelled);
+  EXPECT_EQ(told_of<WorkerEnded>().back().ending.cause, Cause::cancelled) << "our kill";
+}
+
+TEST_F(AgentsEngineTest, ASegmentationFaultAfterANoticeIsNotOurKill) {
+  connect();
+  const JobId job = run("1");
+  world.cancel(job);
+  act();
+  host().gone({key(job, 1, 0), Cause::signalled, {}, 11, "", clock.now()});
+  settle();
+  EXPECT_EQ(told_of<WorkerEnded>().back().ending.cause, Cause::signalled);
+}
+
+TEST_F(AgentsEngineTest, ARestartedAgentIsToldWhatIsLeftOfTheGrace) {
+  connect();
+  const JobId job = run("1 grace=10s");
+  world.cancel(job);
+  act();
+  settle();
+  pass(seconds{4});
+  restart_agent();
+  connect();
+  EXPECT_EQ(host().count<GiveNotice>(), 1U);
+  pass(seconds{6});
+  EXPECT_EQ(host().count<Kill>(), 1U);
+}
+
+TEST_F(AgentsEngineTest, PausesAndResumesAndSaysSoAgainToARestartedAgent) {
+  connect();
+  const JobId job = run("1");
+  world.pause(job);
+  act();
+  settle();
+  EXPECT_EQ(host().count<Freeze>(), 1U);
+  restart_agent();
+  connect();
+  EXPECT_EQ(host().count<Freeze>(), 2U);
+  world.resume(job);
+  act();
+  settle();
+  EXPECT_EQ(host().count<Thaw>(), 1U);
+}
+
+TEST_F(AgentsEngineTest, TellsTheScriptOnceThatItsTargetIsReached) {
+  connect();
+  const JobId job = run("1 target=accuracy>=0.9");
+  WorkerReport report{key(job, 1, 0),      1, clock.now(), 100, {}, 6400, {}, {}, {}, {}, {},
+                      {{"accuracy", 0.95}}};
+  host().tell(report);
+  settle();
+  EXPECT_EQ(host().count<SetShouldStop>(), 1U);
+  EXPECT_TRUE(world.job(job).should_stop());
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_EQ(points[0],
+            (MetricPoint{job, Generation{1}, 0, 1, clock.now(), 100, 6400, {{"accuracy", 0.95}}}));
+  host().tell(report);
+  settle();
+  EXPECT_EQ(points.size(), 1U) << "a repeated number is a repeat";
+}
+
+TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
+  connect();
+  const JobId job = run("1");
+  host().tell(CheckpointSeen{key(job, 1, 0), 1, clock.now(), "/a.pt", 100, 6400});
+  settle();
+  EXPECT_EQ(world.job(job).checkpoint, (Checkpoint{"/a.pt", 100, 6400, clock.now()}));
+}
+
+TEST_F(AgentsEngineTest, AdoptsWhatRunsAfterAServerRestart) {
+  connect();
+  const JobId job = run("2");
+  restart_server();
+  connect();
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(host().count<Start>(), 2U);
+  EXPECT_EQ(host().count<GiveNotice>() + host().count<Kill>(), 0U);
+}
+
+TEST_F(AgentsEngineTest, ThawsWhatItAdoptsAsNobodyKnowsBetter) {
+  connect();
+  run("1");
+  restart_agent();
+  connect();
+  EXPECT_EQ(host().count<Thaw>(), 1U);
+}
+
+TEST_F(AgentsEngineTest, AStartThatNeverArrivedIsSentAgain) {
+  const JobId job = world.submit("1");
+  connect();
+  world.round();
+  act();
+  to_agents.clear();
+  disconnect();
+  EXPECT_EQ(host().count<Start>(), 0U);
+  connect();
+  EXPECT_EQ(host().count<Start>(), 1U);
+  restart_server();
+  connect();
+  EXPECT_EQ(host().count<Start>(), 1U) << "it has a claim";
+  all_run();
+  EXPECT_EQ(state(job), JobState::running);
+}
+
+TEST_F(AgentsEngineTest, ARunningWorkerWithoutAClaimIsLost) {
+  connect();
+  const JobId job = run("1");
+  host().kept.clear();
+  restart_agent();
+  connect();
+  EXPECT_EQ(told_of<WorkerEnded>().back().ending.cause, Cause::node_lost);
+  EXPECT_EQ(state(job), JobState::pending);
+  EXPECT_EQ(world.job(job).retries_used, 0);
+}
+
+TEST_F(AgentsEngineTest, AClaimThatNobodyWantsIsKilledThenDiscarded) {
+  const WorkerKey stray{JobId{99}, Generation{1}, 0};
+  host().kept[stray] = {stray, 4711, {}, false, {0}};
+  connect();
+  EXPECT_EQ(host().count<Kill>(), 1U);
+  end(stray);
+  EXPECT_TRUE(host().kept.empty());
+  EXPECT_TRUE(told_of<WorkerEnded>().empty());
+}
+
+TEST_F(AgentsEngineTest, NothingStartsInASlotThatIsStillInUse) {
+  const WorkerKey stray{JobId{99}, Generation{1}, 0};
+  host().kept[stray] = {stray, 4711, {}, false, {0}};
+  connect();
+  world.submit("4");
+  round();
+  EXPECT_EQ(host().count<Start>(), 3U);
+  end(stray);
+  EXPECT_EQ(host().count<Start>(), 4U);
+}
+
+TEST_F(AgentsEngineTest, WhatIsStoppedBeforeItStartedEndsWithoutAnAgent) {
+  const WorkerKey stray{JobId{99}, Generation{1}, 0};
+  host().kept[stray] = {stray, 4711, {}, false, {0}};
+  connect();
+  const JobId job = world.submit("1");
+  round();
+  world.cancel(job);
+  act();
+  settle();
+  EXPECT_EQ(state(job), JobState::cancelled);
+  EXPECT_EQ(host().count<Start>(), 0U);
+}
+
+TEST_F(AgentsEngineTest, AResizeEndsTheOldGenerationBeforeTheNewOneStarts) {
+  connect();
+  const JobId job = run("1..2 elastic=restart");
+  resize_to_one(job);
+  EXPECT_EQ(state(job), JobState::resizing);
+  EXPECT_EQ(host().count<GiveNotice>(), 2U);
+  end(key(job, 1, 0));
+  EXPECT_EQ(host().count<Start>(), 2U);
+  end(key(job, 1, 1));
+  EXPECT_EQ(state(job), JobState::completed)
+      << "exit 0 without a checkpoint since the notice means done";
+}
+
+TEST_F(AgentsEngineTest, AResizedJobGoesOnFromItsCheckpoint) {
+  connect();
+  const JobId job = run("1..2 elastic=restart");
+  resize_to_one(job);
+  pass(seconds{1});
+  host().tell(CheckpointSeen{key(job, 1, 0), 1, clock.now(), "/a.pt", 100, {}});
+  end(key(job, 1, 0));
+  end(key(job, 1, 1));
+  all_run();
+  EXPECT_EQ(state(job), JobState::running);
+  const auto& next = std::get<Start>(host().actions.back()).worker;
+  EXPECT_EQ(next.key, key(job, 2, 0));
+  EXPECT_EQ(next.checkpoint, "/a.pt");
+  EXPECT_EQ(next.restart_count, 1);
+}
+
+TEST_F(AgentsEngineTest, ANodeIsDownOnlyAfterAWhile) {
+  connect();
+  const JobId job = run("1");
+  disconnect();
+  pass(seconds{4});
+  EXPECT_TRUE(world.state().nodes()[0].up);
+  pass(seconds{1});
+  EXPECT_FALSE(world.state().nodes()[0].up);
+  EXPECT_EQ(state(job), JobState::running) << "its workers may be well";
+  connect();
+  EXPECT_TRUE(world.state().nodes()[0].up);
+  EXPECT_EQ(told_of<NodeUp>().size(), 1U);
+}
+
+TEST_F(AgentsEngineTest, AShortBreakIsNotTold) {
+  connect();
+  disconnect();
+  connect();
+  EXPECT_TRUE(told.empty());
+}
+
+TEST_F(AgentsEngineTest, ANodeThatIsNewGetsTheNextNumber) {
+  connect();
+  machines[1].host.node.name = "box-1";
+  connect(1);
+  EXPECT_EQ(world.state().nodes()[1].spec.name, "box-1");
+  restart_server();
+  connect(1);
+  connect(0);
+  EXPECT_EQ(world.state().nodes().size(), 2U);
+}
+
+TEST_F(AgentsEngineTest, ANewerSessionOfANodeReplacesTheOlder) {
+  connect();
+  const Session old = machines[0].session;
+  machines[0].agent->disconnected();
+  connect();
+  engine->receive({old, 2, 0, 0, WorkerRuns{key(JobId{1}, 1, 0), 1}});
+  engine->disconnected(old);
+  EXPECT_EQ(engine->connected_nodes(), 1U);
+}
+
+TEST_F(AgentsEngineTest, NothingIsAcknowledgedBeforeItIsDurable) {
+  connect();
+  const JobId job = run("1");
+  disk_full = true;
+  host().tell(CheckpointSeen{key(job, 1, 0), 1, clock.now(), "/a.pt", 100, {}});
+  settle();
+  restart_server();  // what was told is lost with the server
+  disk_full = false;
+  connect();
+  EXPECT_EQ(world.job(job).checkpoint->path, "/a.pt");
+}
+
+TEST_F(AgentsEngineTest, TakesNoMoreThanItCanHoldUntilItIsDurable) {
+  connect();
+  const JobId job = run("1");
+  disk_full = true;
+  for (std::uint64_t i = 1; i <= 3 * kNewsMax; ++i) {
+    host().tell(WorkerReport{key(job, 1, 0), i, clock.now(), i, {}, {}, {}, {}, {}, {}, {}, {}});
+    if (i % 100 == 0) settle();
+  }
+  EXPECT_LE(engine->observe().events.size(), kNewsMax);
+}
+
+TEST_F(AgentsEngineTest, ALaterServerHearsTheEndThatAnEarlierOneCouldNotKeep) {
+  connect();
+  const JobId job = run("1");
+  disk_full = true;
+  end(key(job, 1, 0));
+  restart_server();
+  disk_full = false;
+  connect();
+  EXPECT_EQ(state(job), JobState::completed);
+  EXPECT_TRUE(host().kept.empty());
+}
+
+class LostNodeTest : public AgentsEngineTest {
+ protected:
+  LostNodeTest() : AgentsEngineTest("2x2 cpu") {
+    options.lost_after = std::chrono::minutes{16};
+    restart_server();
+    connect(0);
+    connect(1);
+  }
+};
+
+TEST_F(LostNodeTest, ItsWorkersAreLostAfterTheLeaseAndKilledShouldTheyReturn) {
+  const JobId job = run("4");
+  EXPECT_EQ(host(1).count<Start>(), 2U);
+  disconnect(1);
+  pass(std::chrono::minutes{15});
+  EXPECT_EQ(state(job), JobState::running);
+  pass(std::chrono::minutes{1});
+  EXPECT_EQ(state(job), JobState::stopping);
+  EXPECT_EQ(host(0).count<GiveNotice>(), 2U) << "the rest of the gang";
+  connect(1);
+  EXPECT_EQ(host(1).count<Kill>(), 2U);
+}
+
+TEST_F(LostNodeTest, AWorkerNeverSentToANodeThatIsDownIsNotWaitedFor) {
+  const JobId job = world.submit("4");
+  engine->disconnected(machines[1].session);
+  machines[1].agent->disconnected();
+  round();
+  EXPECT_EQ(state(job), JobState::starting);
+  pass(seconds{5});
+  EXPECT_EQ(told_of<WorkerEnded>().size(), 2U);
+  EXPECT_EQ(state(job), JobState::stopping);
+}
+
+TEST(LocalLinkTest, CarriesAGreetingBothWays) {
+  World world("1x4 cpu");
+  ManualClock clock(world.now());
+  NotingHost host;
+  host.node = world.state().nodes()[0].spec;
+  AgentsEngine engine(clock, [](JobId) { return LaunchSpec{}; }, {});
+  engine.act(world.state(), {});
+  agent::Agent agent(host);
+  agent.start();
+  LocalLink link(engine, agent);
+  int woken = 0;
+  link.on_wake([&] { ++woken; });
+  link.open();
+  agent.step(clock.now());
+  EXPECT_EQ(woken, 1);
+  link.pump();
+  EXPECT_EQ(engine.connected_nodes(), 1U);
+  link.close();
+  EXPECT_EQ(engine.connected_nodes(), 0U);
+}
+
+}  // namespace
+}  // namespace paceline
