@@ -53,6 +53,7 @@ class Fold {
   void fail_or_retry(Job& job, const Ending& first);
   void requeue(Job& job, Duration backoff);
   void end(Job& job, JobState state, Ending ending);
+  void waits_no_more(const Job& job);  // for jobs before it
   void release_dependants(const Job& job);
   void bill_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;

@@ -166,7 +166,17 @@ void Fold::end(Job& job, JobState state, Ending ending) {
   job.paused_at.reset();
   job.ended_at = at_;
   job.ending = std::move(ending);
+  waits_no_more(job);
   release_dependants(job);
+}
+
+void Fold::waits_no_more(const Job& job) {
+  for (const JobId before : job.spec->after) {
+    const auto it = state_.dependants_.find(before);
+    if (it == state_.dependants_.end()) continue;
+    it->second.erase(job.id);
+    if (it->second.empty()) state_.dependants_.erase(it);
+  }
 }
 
 void Fold::release_dependants(const Job& job) {

@@ -156,7 +156,8 @@ void Fold::build_indexes() {
   }
   for (const Job& job : parts_.jobs) {
     for (const JobId before : job.spec->after) {
-      if (!is_over(job.state)) state_.dependants_[before].insert(job.id);
+      const Job* other = state_.find_job(before);
+      if (!is_over(job.state) && other && !is_over(other->state)) state_.dependants_[before].insert(job.id);
     }
     reindex(job);
   }
