@@ -1,7 +1,7 @@
 #include "wire/state_json.hpp"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include "wire/model_testing.hpp"
 
@@ -25,12 +25,10 @@ StateParts stored_and_read(const StateParts& parts) {
   return read;
 }
 
-TEST(StateJson, ReadsBackExactlyWhatItWrote) {
-  rc::check("every part of a state", [](std::uint64_t seed) {
-    Rng rng(seed);
-    const auto parts = random_value<StateParts>(rng);
-    RC_ASSERT(stored_and_read(parts) == parts);
-  });
+RC_GTEST_PROP(StateJson, ReadsBackExactlyWhatItWrote, (std::uint64_t seed)) {
+  Rng rng(seed);
+  const auto parts = random_value<StateParts>(rng);
+  RC_ASSERT(stored_and_read(parts) == parts);
 }
 
 TEST(StateJson, OfANewState) {
