@@ -46,10 +46,12 @@ Result<void> validate(const LaunchSpec& launch) {
     return fail(ErrorCode::invalid, "There is no command to run.", "Give it after '--', for example: -- python train.py");
   }
   std::size_t bytes = launch.setup.size();
+  bool nul = has_nul(launch.setup);
   for (const auto& word : launch.command) {
     bytes += word.size() + 1;
-    if (has_nul(word)) return fail(ErrorCode::invalid, "A command holds no NUL.", "Check the arguments.");
+    nul = nul || has_nul(word);
   }
+  if (nul) return fail(ErrorCode::invalid, "A command holds no NUL.", "Check the arguments.");
   if (bytes > kCommandBytesMax) {
     return fail(ErrorCode::too_large, "The command is larger than 1 MiB.", "Put it into a script file.");
   }

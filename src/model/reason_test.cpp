@@ -1,0 +1,62 @@
+#include "model/reason.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+namespace paceline {
+namespace {
+
+const std::vector<std::pair<Reason, std::string>> kSentences = {
+    {{ReasonCode::held, {}, {}}, "held by its owner: 'resume' lets it go"},
+    {{ReasonCode::waits_for_jobs, {1, 3}, {}}, "waits for a job to complete, job 3 first"},
+    {{ReasonCode::waits_for_jobs, {2, 3}, {}}, "waits for 2 jobs to complete, job 3 first"},
+    {{ReasonCode::backs_off, {2, 0}, {}}, "backs off after 2 failed starts: tried again soon"},
+    {{ReasonCode::waits_for_slots, {4, 1}, {}}, "needs 4 slots, 1 free now"},
+    {{ReasonCode::waits_behind, {7, 4, 1}, {}}, "waits behind job 7, which is ahead and needs 4 slots (1 free now)"},
+    {{ReasonCode::waits_for_fit, {4, 6}, {}}, "needs 4 slots; 6 are free, but not where its workers would fit"},
+    {{ReasonCode::waits_for_empty, {1}, {}}, "starts as soon as 1 slot promised to it is empty"},
+    {{ReasonCode::waits_for_checkpoint, {3}, {}}, "is to have 3 workers: resized once it acknowledges a checkpoint"},
+    {{ReasonCode::waits_for_window, {3, 0}, {}}, "is to have 3 workers, but started or was resized a moment ago"},
+    {{ReasonCode::too_costly, {10, 40}, {}}, "a change would cost 40 slot-seconds and gain 10: it stays as it is"},
+    {{ReasonCode::waits_for_turn, {2}, {}}, "could use 2 workers, but the policy gives the slots to others"},
+    {{ReasonCode::no_node, {}, {}}, "no node is up"},
+    {{ReasonCode::starts, {1}, {}}, "starts with 1 worker"},
+    {{ReasonCode::starts_at_min, {2, 8}, {}}, "starts with 2 workers of the 8 it would like"},
+    {{ReasonCode::grows, {2, 4}, {}}, "grows from 2 to 4 workers: slots are free"},
+    {{ReasonCode::shrinks_for, {4, 2, 9}, {}}, "shrinks from 4 to 2 workers so that job 9 can start"},
+    {{ReasonCode::shrinks_to_share, {4, 3}, {}}, "shrinks from 4 to 3 workers, its even share"},
+    {{ReasonCode::stops_for, {9}, {}}, "stops so that job 9 can start"},
+    {{ReasonCode::owner_resized, {4, 2}, {}}, "resized by its owner from 4 to 2 workers"},
+    {{ReasonCode::runs, {4, 4}, {}}, "runs with 4 workers, as many as it may have"},
+    {{ReasonCode::runs, {2, 4}, {}}, "runs with 2 workers of at most 4"},
+    {{ReasonCode::starting, {1, 4}, {}}, "1 of 4 workers run"},
+    {{ReasonCode::resizing, {4, 2}, {}}, "goes from 4 to 2 workers"},
+    {{ReasonCode::paused, {}, {}}, "paused by its owner: it keeps its slots, 'resume' lets it go on"},
+    {{ReasonCode::stopping, {}, "its owner cancelled it"}, "is stopping: its owner cancelled it"},
+    {{ReasonCode::ended, {}, "exited with code 1"}, "exited with code 1"},
+    {{ReasonCode::script, {}, "its group had its turn"}, "its group had its turn"},
+};
+
+TEST(Reason, IsASentenceThatSaysWhatWouldChangeIt) {
+  for (const auto& [reason, text] : kSentences) EXPECT_EQ(sentence(reason), text);
+}
+
+TEST(Reason, HasANameAndASentenceForEveryCode) {
+  std::set<std::string_view> names;
+  std::set<ReasonCode> told;
+  for (int code = 0; code <= static_cast<int>(ReasonCode::script); ++code) {
+    EXPECT_TRUE(names.insert(name(static_cast<ReasonCode>(code))).second) << code;
+  }
+  for (const auto& [reason, text] : kSentences) told.insert(reason.code);
+  EXPECT_EQ(told.size() + 1, names.size());  // all but `none`
+}
+
+TEST(Reason, DoesNotStumbleOverMissingNumbers) {
+  EXPECT_EQ(sentence({ReasonCode::waits_for_slots, {}, {}}), "needs 0 slots, 0 free now");
+  EXPECT_EQ(sentence({}), "");
+}
+
+}  // namespace
+}  // namespace paceline
