@@ -23,6 +23,7 @@ void Fold::pass_time() {
 }
 
 void Fold::finish(std::uint64_t seq) {
+  for (std::size_t i = 0; i < ended_.size(); ++i) release_dependants(state_.job(ended_[i]));
   parts_.seq = seq;
   for (const JobId id : touched_) reindex(state_.job(id));
 }

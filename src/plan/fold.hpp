@@ -78,6 +78,7 @@ class Fold {
   StateParts& parts_;
   Time at_;
   std::set<JobId> touched_;
+  std::vector<JobId> ended_;  // by this entry; their dependants are looked at when it is folded
 };
 
 }  // namespace paceline

@@ -167,7 +167,7 @@ void Fold::end(Job& job, JobState state, Ending ending) {
   job.ended_at = at_;
   job.ending = std::move(ending);
   waits_no_more(job);
-  release_dependants(job);
+  ended_.push_back(job.id);
 }
 
 void Fold::waits_no_more(const Job& job) {

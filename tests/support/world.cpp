@@ -23,6 +23,11 @@ NodeId node_named(const State& state, std::string_view name) {
   return node->id;
 }
 
+Placement seats(std::optional<Placement> found) {
+  if (!found) throw std::invalid_argument("the seats don't fit");
+  return std::move(*found);
+}
+
 }  // namespace
 
 World::World(std::string_view cluster_text, std::string_view policy) {
@@ -134,13 +139,30 @@ Plan World::round(const Judge& judge) {
   return round([&](const Snapshot& s, Draft& d) { (*policy)->decide(s, d); }, judge);
 }
 
+Plan World::start(JobId id, std::int32_t workers) {
+  return round([&](const Snapshot&, Draft& draft) {
+    draft.start(id, seats(draft.fit(id, workers)), {ReasonCode::starts, {workers}, {}});
+  });
+}
+
+Plan World::change_size(JobId id, std::int32_t workers) {
+  return round([&](const Snapshot&, Draft& draft) {
+    draft.resize(id, seats(draft.refit(id, workers)), {ReasonCode::grows, {job(id).workers(), workers}, {}});
+  });
+}
+
+Plan World::preempt(JobId victim, JobId beneficiary, std::int32_t workers) {
+  return round([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.stop(victim, {ReasonCode::stops_for, {beneficiary.value}, {}}, beneficiary);
+    draft.start(beneficiary, seats(draft.fit(beneficiary, workers)), {ReasonCode::starts, {workers}, {}});
+    draft.end_trade(Owed::yes);
+  });
+}
+
 JobId World::run(std::string_view literal, std::int32_t workers) {
   const JobId id = submit(literal);
-  round([&](const Snapshot&, Draft& draft) {
-    auto seats = draft.fit(id, workers);
-    if (!seats) throw std::invalid_argument(fmt::format("no room for job {}", id.value));
-    draft.start(id, std::move(*seats), {ReasonCode::starts, {workers}, {}});
-  });
+  start(id, workers);
   started(id);
   return id;
 }

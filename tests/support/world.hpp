@@ -21,6 +21,7 @@
 #include "plan/draft.hpp"
 #include "plan/plan.hpp"
 #include "support/literals.hpp"
+#include "support/print.hpp"
 
 namespace paceline::testing {
 
@@ -54,7 +55,6 @@ class World {
   void started(JobId job, std::int32_t rank);
   void ended(JobId job, const Ending& how = testing::ending("0"));
   void ended(JobId job, std::int32_t rank, const Ending& how);
-  // Those who were told to stop are killed.
   void killed(JobId job) { ended(job, testing::ending("signal 9")); }
   void checkpoint(JobId job);
   void report(JobId job, const Progress& progress);
@@ -73,7 +73,13 @@ class World {
   // What the active policy plans now, without tempering unless a judge is given; folded.
   Plan round(const Judge& judge = {});
   Plan round(const Decide& decide, const Judge& judge = {});
-  // A job started alone with `workers` workers and every worker running.
+
+  // ---- rounds of one change each; std::invalid_argument if the seats don't fit ----
+  Plan start(JobId job, std::int32_t workers);
+  Plan change_size(JobId job, std::int32_t workers);
+  // Stops `victim`; its slots go to `beneficiary`, who starts with `workers` workers.
+  Plan preempt(JobId victim, JobId beneficiary, std::int32_t workers);
+  // Submits a job, starts it, and every worker runs.
   JobId run(std::string_view literal, std::int32_t workers);
 
   // Any entry at the present time.
