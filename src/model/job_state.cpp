@@ -67,6 +67,7 @@ constexpr std::array kTransitions = {
     Transition{S::resizing, S::failed, "a worker failed and no retry is left"},
     Transition{S::resizing, S::pending, "the new generation failed and it is requeued"},
     Transition{S::resizing, S::cancelled, "its owner cancels it between two generations"},
+    Transition{S::resizing, S::timeout, "max_duration is over between two generations"},
     Transition{S::paused, S::running, "its owner resumes it"},
     Transition{S::paused, S::stopping, "its owner cancels it, or a worker was lost"},
     Transition{S::paused, S::completed, "every worker had ended cleanly"},

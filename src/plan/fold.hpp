@@ -36,6 +36,7 @@ class Fold {
   void pause(Job& job);
   void resume(Job& job);
   Worker* find_worker(Job& job, const WorkerKey& key);
+  [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
   // ---- changes (fold_changes.cpp) ----
   void start(Job& job, const Change& change);
@@ -54,6 +55,7 @@ class Fold {
   void requeue(Job& job, Duration backoff);
   void end(Job& job, JobState state, Ending ending);
   void waits_no_more(const Job& job);  // for jobs before it
+  void end_as_told(Job& job, Cause cause);  // by its owner (cancelled) or the clock (timed_out)
   void release_dependants(const Job& job);
   void bill_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;

@@ -64,7 +64,7 @@ void Fold::on(const JobRequested& e) {
 
 void Fold::cancel(Job& job) {
   drop_forming(job);
-  if (!job.current) return end(job, JobState::cancelled, {Cause::cancelled, {}, 0, "cancelled by its owner", at_});
+  if (!job.current) return end_as_told(job, Cause::cancelled);
   stop_gang(job, {Cause::cancelled, at_, job.spec->notice.grace, {}});
   enter(job, JobState::stopping);
 }
@@ -134,17 +134,22 @@ void Fold::on(const WorkerEnded& e) {
   enter(job, JobState::stopping);
 }
 
+// What a fenced generation says counts no longer: the newest that has run speaks for the job.
+bool Fold::speaks(JobId id, Generation generation) const {
+  const Job* job = state_.find_job(id);
+  if (!job || is_over(job->state)) return false;
+  return generation >= (job->current ? job->current->generation : job->last_generation);
+}
+
 void Fold::on(const CheckpointAcknowledged& e) {
-  const Job* known = state_.find_job(e.job);
-  if (!known || is_over(known->state)) return;
+  if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
   job.checkpoint = e.checkpoint;
   job.quick_failures = 0;
 }
 
 void Fold::on(const Progressed& e) {
-  const Job* known = state_.find_job(e.job);
-  if (!known || is_over(known->state)) return;
+  if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
   if (!job.progress) job.progress.emplace();
   merge(*job.progress, e.report);
@@ -159,7 +164,9 @@ void Fold::on(const Progressed& e) {
 
 void Fold::on(const TimeLimitReached& e) {
   Job& job = touch(e.job);
-  if (is_over(job.state) || !job.current) return;
+  if (is_over(job.state)) return;
+  if (job.state == JobState::resizing && !job.current) return end_as_told(job, Cause::timed_out);
+  if (!job.current) return;
   drop_forming(job);
   stop_gang(job, {Cause::timed_out, at_, job.spec->notice.grace, {}});
   enter(job, JobState::stopping);

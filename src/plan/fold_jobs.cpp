@@ -29,6 +29,8 @@ bool fatal(const Ending& e) {
   return e.cause == Cause::out_of_memory || e.cause == Cause::launch_failed || e.cause == Cause::setup_failed;
 }
 
+bool lost(const Ending& e) { return e.cause == Cause::node_lost; }
+
 const Ending* find_ending(const Gang& gang, bool (*matches)(const Ending&)) {
   for (const auto& w : gang.workers) {
     if (w.ending && matches(*w.ending)) return &*w.ending;
@@ -59,9 +61,9 @@ void Fold::settle(Job& job) {
     default: job.ran += passed; break;
   }
   if (job.state == JobState::resizing) job.bill.resize += slot_seconds;
-  const bool leaves_for_another =
-      job.state == JobState::stopping && job.current && job.current->stop->cause == Cause::preempted;
-  if (leaves_for_another) job.bill.preemption += slot_seconds;
+  if (job.state != JobState::stopping) return;
+  if (job.current->stop->cause == Cause::preempted) job.bill.preemption += slot_seconds;
+  if (job.current->stop->cause == Cause::gang_failed) job.bill.failure += slot_seconds;
 }
 
 void Fold::enter(Job& job, JobState state) {
@@ -79,12 +81,12 @@ void Fold::stop_gang(Job& job, Stop stop) {
 
 void Fold::bill_lost_work(Job& job) {
   const Gang& gang = *job.current;
-  if (!gang.started_at || !gang.stop) return;
+  if (!gang.started_at) return;
   const Time durable =
       job.checkpoint ? std::max(*gang.started_at, job.checkpoint->acknowledged_at) : *gang.started_at;
-  const double seconds = std::max(0.0, to_seconds(gang.stop->at - durable));
-  const double lost = seconds * job.slots(gang.size());
-  switch (gang.stop->cause) {
+  const Time until = gang.stop ? gang.stop->at : at_;
+  const double lost = std::max(0.0, to_seconds(until - durable)) * job.slots(gang.size());
+  switch (gang.stop ? gang.stop->cause : Cause::exited) {
     case Cause::resized: job.bill.resize += lost; break;
     case Cause::preempted: job.bill.preemption += lost; break;
     default: job.bill.failure += lost; break;
@@ -96,8 +98,7 @@ void Fold::gang_over(Job& job) {
   const Gang& gang = *job.current;
   const Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
   const Ending* first = gang.first_failure();
-  if (stop == Cause::cancelled) return end(job, JobState::cancelled, {stop, {}, 0, "cancelled by its owner", at_});
-  if (stop == Cause::timed_out) return end(job, JobState::timeout, {stop, {}, 0, "over max_duration", at_});
+  if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
   if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e));
   const bool made_room = stop == Cause::preempted || stop == Cause::resized;
   const bool saved = job.checkpoint && made_room && job.checkpoint->acknowledged_at >= gang.stop->at;
@@ -105,6 +106,10 @@ void Fold::gang_over(Job& job) {
     return end(job, JobState::completed, Ending(*gang.workers.front().ending));
   }
   if (made_room) return go_on(job);
+  if (find_ending(gang, lost)) {
+    bill_lost_work(job);
+    return requeue(job, counts_as_quick(job) ? kBackoffFirst : Duration::zero());
+  }
   const Ending decisive = *first;
   if (find_ending(gang, [](const Ending& e) { return e.asks_requeue(); })) {
     job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
@@ -114,10 +119,6 @@ void Fold::gang_over(Job& job) {
                   fmt::format("asked to be requeued {} times in a row without progress", job.quick_failures), at_});
     }
     return requeue(job, job.quick_failures > 0 ? backoff(job.quick_failures) : Duration::zero());
-  }
-  if (decisive.cause == Cause::node_lost) {
-    bill_lost_work(job);
-    return requeue(job, Duration::zero());
   }
   fail_or_retry(job, decisive);
 }
@@ -154,6 +155,7 @@ void Fold::fail_or_retry(Job& job, const Ending& first) {
 void Fold::requeue(Job& job, Duration delay) {
   drop_forming(job);
   job.current.reset();
+  job.held = job.held || job.paused_at;
   job.paused_at.reset();
   job.eligible_at = at_ + delay;
   enter(job, JobState::pending);
@@ -177,6 +179,11 @@ void Fold::waits_no_more(const Job& job) {
     it->second.erase(job.id);
     if (it->second.empty()) state_.dependants_.erase(it);
   }
+}
+
+void Fold::end_as_told(Job& job, Cause cause) {
+  if (cause == Cause::cancelled) return end(job, JobState::cancelled, {cause, {}, 0, "cancelled by its owner", at_});
+  end(job, JobState::timeout, {cause, {}, 0, "over max_duration", at_});
 }
 
 void Fold::release_dependants(const Job& job) {

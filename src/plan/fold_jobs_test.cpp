@@ -131,22 +131,22 @@ TEST(Ending, KilledAfterAPreemptionWaitsAgainAndKeepsItsPlace) {
 
 TEST(Ending, ByALostNodeRequeuesWithoutSpendingARetryEvenIfPeersFailedFirst) {
   World world("2x2 cpu");
-  const JobId a = world.run("4..4", 4);
+  const JobId b = world.run("4..4", 4);
   world.advance(span("1m"));
-  world.ended(a, 0, ending("1"));  // the peer's socket broke before anybody knew that its node is gone
-  world.advance(span("5s"));
-  world.killed(a);
-  EXPECT_EQ(world.job(a).state, JobState::failed);
+  world.ended(b, 0, ending("1"));  // its peer's socket broke before anybody knew that the node is gone
+  world.node_lost("cpu-1");
+  world.killed(b);
+  EXPECT_EQ(world.job(b).state, JobState::pending);
+  EXPECT_EQ(world.job(b).retries_used, 0);
+  EXPECT_EQ(world.job(b).eligible_at, world.now());
+}
 
-  World lucky("2x2 cpu");
-  const JobId b = lucky.run("4..4", 4);
-  lucky.advance(span("1m"));
-  lucky.ended(b, 0, ending("1"));
-  lucky.node_lost("cpu-1");
-  lucky.killed(b);
-  EXPECT_EQ(lucky.job(b).state, JobState::pending);
-  EXPECT_EQ(lucky.job(b).retries_used, 0);
-  EXPECT_EQ(lucky.job(b).eligible_at, lucky.now());
+// A script that takes its own supervisor away is not started again as fast as the machine can.
+TEST(Ending, ByANodeLostRightAfterTheStartWaitsAMoment) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.ended(a, ending("node_lost"));
+  EXPECT_EQ(world.job(a).eligible_at, world.now() + kBackoffFirst);
 }
 
 TEST(Retries, BackOffTwiceAsLongEachTimeUpToABound) {

@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "model/job.hpp"
 #include "model/job_spec.hpp"
 #include "model/job_state.hpp"
 #include "model/reason.hpp"
@@ -24,6 +25,11 @@ inline void PrintTo(Time time, std::ostream* out) { *out << to_seconds(time) << 
 inline void PrintTo(const Change& change, std::ostream* out) {
   *out << to_string(change.kind) << " job " << change.job.value << " to " << change.placement.size() << " workers, "
        << sentence(change.reason);
+}
+
+inline void PrintTo(const Job& job, std::ostream* out) {
+  *out << "job " << job.id.value << " " << to_string(job.state) << ", generation " << job.last_generation.value
+       << ", sums up to " << to_seconds(job.changed_at) << " s";
 }
 
 }  // namespace paceline

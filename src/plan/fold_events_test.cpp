@@ -1,0 +1,359 @@
+// What people, workers and nodes tell, folded.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/apply.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::ending;
+using testing::span;
+using testing::World;
+
+TEST(Start, LeasesTheGangWholeAndRunsOnceEveryWorkerDoes) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("2..2");
+  world.start(a, 2);
+  EXPECT_EQ(world.job(a).state, JobState::starting);
+  EXPECT_EQ(world.job(a).leased, 2);
+  EXPECT_EQ(world.state().slots_leased(), 2);
+  world.started(a, 0);
+  EXPECT_EQ(world.job(a).state, JobState::starting);
+  world.started(a, 1);
+  EXPECT_EQ(world.job(a).state, JobState::running);
+  EXPECT_EQ(world.job(a).current->started_at, world.now());
+  EXPECT_EQ(world.job(a).current->generation, Generation{1});
+  EXPECT_EQ(world.job(a).attempt, 1);
+}
+
+TEST(Start, OfAWorkerIsToldOnce) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.tell(WorkerStarted{{a, Generation{1}, 0}, 9999});
+  EXPECT_EQ(world.job(a).current->workers[0].pid, 4000);
+}
+
+TEST(Start, MayBeOverForOneWorkerBeforeTheLastRuns) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("2..2");
+  world.start(a, 2);
+  world.started(a, 0);
+  world.ended(a, 0, ending("0"));
+  EXPECT_EQ(world.job(a).state, JobState::starting);
+  world.started(a, 1);
+  EXPECT_EQ(world.job(a).state, JobState::running);
+  world.ended(a, 1, ending("0"));
+  EXPECT_EQ(world.job(a).state, JobState::completed);
+}
+
+TEST(Cancel, EndsAWaitingJobAtOnceAndARunningOneThroughStopping) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2 grace=9s", 2);
+  const JobId b = world.submit("4..4");
+  world.cancel(b);
+  EXPECT_EQ(world.job(b).state, JobState::cancelled);
+  world.cancel(a);
+  EXPECT_EQ(world.job(a).state, JobState::stopping);
+  EXPECT_EQ(world.job(a).current->stop->grace, span("9s"));
+  world.ended(a, ending("0"));  // however well it ends
+  EXPECT_EQ(world.job(a).state, JobState::cancelled);
+  EXPECT_EQ(world.job(a).ending->cause, Cause::cancelled);
+}
+
+TEST(Cancel, WorksWhileStartingPausedAndStopping) {
+  World world("1x8 cpu");
+  const JobId starting = world.submit("1..1");
+  world.start(starting, 1);
+  const JobId paused = world.run("1..1", 1);
+  world.pause(paused);
+  const JobId stopping = world.run("2..2", 2);
+  world.ended(stopping, 0, ending("1"));
+  for (const JobId id : {starting, paused, stopping}) {
+    world.cancel(id);
+    EXPECT_EQ(world.job(id).state, JobState::stopping);
+    EXPECT_EQ(world.job(id).current->stop->cause, Cause::cancelled);
+    world.killed(id);
+    EXPECT_EQ(world.job(id).state, JobState::cancelled);
+  }
+}
+
+TEST(Cancel, OfAJobThatIsOverChangesNothing) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.ended(a);
+  world.cancel(a);
+  EXPECT_EQ(world.job(a).state, JobState::completed);
+}
+
+TEST(Cancel, WhileResizingDropsTheFormingGenerationToo) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..4 elastic=restart", 2);
+  world.change_size(a, 4);
+  EXPECT_EQ(world.state().slots_leased(), 4);
+  world.cancel(a);
+  EXPECT_EQ(world.job(a).state, JobState::stopping);
+  EXPECT_EQ(world.job(a).forming, std::nullopt);
+  EXPECT_EQ(world.state().slots_leased(), 2);
+  world.killed(a);
+  EXPECT_EQ(world.state().free_slots().total(), 4U);
+}
+
+TEST(Pause, KeepsTheLeasesAndStopsTheClock) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2", 2);
+  world.advance(span("10s"));
+  world.pause(a);
+  EXPECT_EQ(world.job(a).state, JobState::paused);
+  EXPECT_EQ(world.job(a).leased, 2);
+  world.advance(span("1h"));
+  world.resume(a);
+  world.advance(span("5s"));
+  world.ended(a);
+  EXPECT_EQ(world.job(a).ran, span("15s"));
+  EXPECT_EQ(world.job(a).paused, span("1h"));
+}
+
+TEST(Pause, OfAWaitingJobHoldsIt) {
+  World world("1x4 cpu", "fifo");
+  const JobId a = world.submit("1..1");
+  world.pause(a);
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+  EXPECT_TRUE(world.job(a).held);
+  EXPECT_TRUE(world.round().changes.empty());
+  world.resume(a);
+  EXPECT_EQ(world.round().changes.size(), 1U);
+}
+
+TEST(Pause, OutlivesTheLossOfTheNode) {
+  World world("1x4 cpu", "fifo");
+  const JobId a = world.run("1..1", 1);
+  world.pause(a);
+  world.advance(kQuickFailure);
+  world.node_lost("cpu-0");
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+  EXPECT_TRUE(world.job(a).held);
+  world.node_up("cpu-0");
+  EXPECT_TRUE(world.round().changes.empty());
+  world.resume(a);
+  EXPECT_EQ(world.round().changes.size(), 1U);
+}
+
+TEST(Hold, WaitsForResume) {
+  World world("1x4 cpu", "fifo");
+  const JobId a = world.submit("1..1 hold");
+  EXPECT_TRUE(world.round().changes.empty());
+  EXPECT_THAT(world.state().waiting(), IsEmpty());
+  EXPECT_EQ(world.state().queue().size(), 1U);
+  world.resume(a);
+  EXPECT_EQ(world.state().waiting().size(), 1U);
+}
+
+TEST(TimeLimit, StopsTheGangAndEndsInTimeout) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2 max_duration=60s", 2);
+  world.advance(span("60s"));
+  world.time_limit(a);
+  EXPECT_EQ(world.job(a).state, JobState::stopping);
+  world.ended(a, 0, ending("0"));
+  world.ended(a, 1, ending("signal 9"));
+  EXPECT_EQ(world.job(a).state, JobState::timeout);
+  EXPECT_EQ(world.job(a).ending->cause, Cause::timed_out);
+}
+
+TEST(TimeLimit, GivesWayToACancelAndToNothingMilder) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.time_limit(a);
+  world.cancel(a);
+  world.time_limit(a);
+  world.killed(a);
+  EXPECT_EQ(world.job(a).state, JobState::cancelled);
+}
+
+// The old generation is gone, the new one waits for slots that another job leaves slowly.
+TEST(TimeLimit, EndsAJobBetweenTwoGenerationsAtOnce) {
+  World world("1x4 cpu");
+  const JobId giver = world.run("1..2 elastic=restart", 2);
+  const JobId a = world.run("1..4 elastic=restart max_duration=60s", 2);
+  world.round([&](const Snapshot&, Draft& draft) {
+    draft.resize(giver, *draft.refit(giver, 1), {ReasonCode::shrinks_to_share, {2, 1}, {}});
+    draft.resize(a, *draft.refit(a, 3), {ReasonCode::grows, {2, 3}, {}});
+  });
+  world.killed(a);
+  ASSERT_EQ(world.job(a).state, JobState::resizing);
+  ASSERT_FALSE(world.job(a).current);
+  world.advance(span("60s"));
+  world.time_limit(a);
+  EXPECT_EQ(world.job(a).state, JobState::timeout);
+  EXPECT_EQ(world.job(a).leased, 0);
+}
+
+TEST(TimeLimit, ChangesNothingForAJobWithoutAGang) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("1..1 max_duration=60s");
+  world.time_limit(a);
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+}
+
+TEST(Progressed, MarksTheTiersOfTheTargetAtTheirFirstMeeting) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1 target=accuracy>=0.9", 1);
+  const auto report = [&](double accuracy) {
+    world.advance(span("1s"));
+    Progress p;
+    p.metrics = {{"accuracy", accuracy}, {"loss", 1 - accuracy}};
+    world.report(a, p);
+  };
+  report(0.89);
+  EXPECT_FALSE(world.job(a).should_stop());
+  report(0.91);
+  const Time met = world.now();
+  report(0.5);
+  EXPECT_TRUE(world.job(a).should_stop());
+  EXPECT_EQ(world.job(a).target.reached_at, met);
+  EXPECT_EQ(world.job(a).target.delivered_at, met);
+  EXPECT_EQ(world.job(a).progress->metrics.at("loss"), 0.5);
+  EXPECT_EQ(world.job(a).state, JobState::running);
+}
+
+TEST(LateFacts, OfAnOverGenerationChangeNothing) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..4 elastic=restart", 2);
+  world.checkpoint(a);
+  world.change_size(a, 3);
+  world.killed(a);
+  world.started(a);
+  const Job before = world.job(a);
+  Progress stale;
+  stale.step = 1;
+  world.tell(WorkerStarted{{a, Generation{1}, 0}, 1});
+  world.tell(WorkerEnded{{a, Generation{1}, 1}, ending("1")});
+  world.tell(CheckpointAcknowledged{a, Generation{1}, {"/old", {}, {}, world.now()}});
+  world.tell(Progressed{a, Generation{1}, stale});
+  EXPECT_EQ(world.job(a), before);
+}
+
+TEST(LateFacts, OfAJobThatIsOverOrUnknownChangeNothing) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.ended(a);
+  const Job before = world.job(a);
+  for (const JobId id : {a, JobId{77}}) {
+    const WorkerKey key{id, Generation{1}, 0};
+    world.tell(WorkerStarted{key, 1});
+    world.tell(WorkerEnded{key, ending("1")});
+    world.tell(CheckpointAcknowledged{id, Generation{1}, {"/old", {}, {}, world.now()}});
+    world.tell(Progressed{id, Generation{1}, {}});
+  }
+  EXPECT_EQ(world.job(a), before);
+}
+
+TEST(LateFacts, OfTheGenerationThatHasJustEndedAreStillTrue) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1 retry=1", 1);
+  world.ended(a, ending("1"));
+  Progress last;
+  last.step = 99;
+  world.tell(Progressed{a, Generation{1}, last});
+  world.tell(CheckpointAcknowledged{a, Generation{1}, {"/late", {}, {}, world.now()}});
+  EXPECT_EQ(world.job(a).progress->step, 99U);
+  EXPECT_EQ(world.job(a).checkpoint->path, "/late");
+}
+
+TEST(LateFacts, OfRanksThatNeverWereChangeNothing) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  const Job before = world.job(a);
+  for (const std::int32_t rank : {-1, 1, 1000}) world.tell(WorkerEnded{{a, Generation{1}, rank}, ending("1")});
+  EXPECT_EQ(world.job(a), before);
+}
+
+TEST(Nodes, AddTheirUsableSlotsWhileTheyAreUp) {
+  World world("1x4 cpu; 1x2 a100");
+  EXPECT_EQ(world.state().slots_available(), 6);
+  world.node_down("a100-0");
+  EXPECT_EQ(world.state().slots_available(), 4);
+  EXPECT_EQ(world.state().slots_ever(), 6);
+  EXPECT_EQ(world.state().free_slots().total(), 4U);
+  NodeSpec spec = world.state().nodes()[1].spec;
+  spec.slots[0].usable = false;
+  spec.slots[0].note = "used by process 4711";
+  world.tell(NodeUp{NodeId{1}, spec});
+  EXPECT_EQ(world.state().slots_available(), 5);
+  EXPECT_FALSE(world.state().free_slots().is_free({NodeId{1}, 0}));
+  EXPECT_EQ(world.state().find_node("a100-0")->id, NodeId{1});
+}
+
+TEST(Nodes, ThatGoDownKeepTheirLeasesUntilTheWorkersAreKnownToBeGone) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2", 2);
+  world.node_down("cpu-0");
+  EXPECT_EQ(world.job(a).state, JobState::running);
+  EXPECT_EQ(world.state().slots_leased(), 2);
+  world.node_up("cpu-0");  // only the line was cut
+  EXPECT_EQ(world.job(a).state, JobState::running);
+  EXPECT_EQ(world.state().free_slots().total(), 2U);
+}
+
+TEST(Nodes, MayComeBackWithFewerSlotsThanAreLeased) {
+  World world("1x4 cpu");
+  const JobId a = world.run("4..4", 4);
+  NodeSpec spec = world.state().nodes()[0].spec;
+  spec.slots.resize(2);
+  world.tell(NodeUp{NodeId{0}, spec});
+  EXPECT_EQ(world.state().slots_available(), 2);
+  world.ended(a);
+  EXPECT_EQ(world.state().free_slots().total(), 2U);
+}
+
+TEST(Policies, AreTimedInPeriods) {
+  World world("1x4 cpu", "fifo");
+  world.advance(span("10s"));                // 10 s × 4 slots, none leased
+  const JobId a = world.run("3..3", 3);
+  world.advance(span("20s"));                // 20 s × 4 slots, 3 leased
+  world.set_policy("elastic-fifo");
+  world.advance(span("5s"));                 // 5 s × 4 slots, 3 leased
+  world.ended(a);
+  ASSERT_EQ(world.state().periods().size(), 2U);
+  const auto& fifo = world.state().periods()[0];
+  EXPECT_DOUBLE_EQ(fifo.slot_seconds_available, 30 * 4);
+  EXPECT_DOUBLE_EQ(fifo.slot_seconds_leased, 20 * 3);
+  world.advance(span("1s"));
+  const auto now = world.state().active_period(world.now());
+  EXPECT_DOUBLE_EQ(now.slot_seconds_available, 6 * 4);
+  EXPECT_DOUBLE_EQ(now.slot_seconds_leased, 5 * 3);
+}
+
+TEST(Policies, ForgetTheMemoOfTheOneBefore) {
+  World world("2x2 cpu", "round-robin");
+  world.submit("1..1");
+  world.round();
+  EXPECT_EQ(world.state().memo().size(), 1U);
+  world.set_policy("round-robin");
+  EXPECT_THAT(world.state().memo(), IsEmpty());
+}
+
+TEST(ApplyDeathTest, WantsEntriesWithoutGapsAndJobsInOrder) {
+  World world("1x4 cpu");
+  State state(world.state().parts());
+  EXPECT_DEATH(apply(state, {state.seq() + 2, {}, NodeDown{NodeId{0}}}), "without gaps");
+  EXPECT_DEATH(world.tell(JobSubmitted{JobId{5}, testing::job("1..1")}), "given in order");
+}
+
+TEST(Apply, ClampsATimeThatGoesBack) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.advance(span("10s"));
+  world.pause(a);
+  world.advance(-span("20s"));
+  world.resume(a);
+  EXPECT_EQ(world.job(a).ran, span("10s"));
+  EXPECT_EQ(world.job(a).paused, Duration::zero());
+}
+
+}  // namespace
+}  // namespace paceline
