@@ -1,15 +1,14 @@
 """The running part of script/demo: six trainings, three policies, one killed server, one table at the end."""
 
 import argparse
-import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+from box import Box, Failed
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = "/usr/bin/python3"
@@ -26,57 +25,6 @@ JOBS = [
 
 SWITCHES = [(30, "elastic-fifo"), (110, "round-robin")]  # seconds after the start
 KILL_AT = 70
-
-
-class Failed(Exception):
-    """The demo can't go on; the message says why."""
-
-
-class Paceline:
-    """The command line of one server in a directory of its own."""
-
-    def __init__(self, binary, directory):
-        self.binary, self.directory = binary, directory
-        self.environment = {**os.environ, "PACELINE_DIR": str(directory)}
-        self.server = None
-
-    def up(self, *options):
-        log = open(self.directory / "up.log", "ab")
-        self.server = subprocess.Popen([self.binary, "up", *options], env=self.environment, stdout=log, stderr=log)
-        self.wait_ready()
-
-    def wait_ready(self):
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            if self.server.poll() is not None:
-                raise Failed("the server did not start:\n" + (self.directory / "up.log").read_text())
-            if self.call("nodes", check=False).returncode == 0:
-                return
-            time.sleep(0.05)
-        raise Failed("the server did not answer within 20 s")
-
-    def call(self, *arguments, check=True):
-        done = subprocess.run([self.binary, *arguments], env=self.environment, capture_output=True, text=True)
-        if check and done.returncode != 0:
-            raise Failed(f"paceline {' '.join(arguments)}: {done.stderr.strip()}")
-        return done
-
-    def json(self, *arguments):
-        return json.loads(self.call(*arguments, "-o", "json").stdout)
-
-    def jobs(self):
-        return self.json("queue", "--all")["jobs"]
-
-    def kill(self):
-        self.server.send_signal(signal.SIGKILL)
-        self.server.wait()
-
-    def down(self):
-        self.call("down", "--jobs", check=False)
-        try:
-            self.server.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.kill()
 
 
 class Screen:
@@ -146,10 +94,10 @@ def submit_all(paceline, screen):
         checkpoints = paceline.directory / "checkpoints" / name
         checkpoints.mkdir(parents=True)
         script = [PYTHON, f"examples/{example}/train.py", "--checkpoint-dir", str(checkpoints), *arguments]
-        done = paceline.call("submit", "--name", name, "--slots", slots, "--target", target, "--grace", "20s",
-                             "--workdir", str(ROOT), "--", *script)
+        job = paceline.submit("--name", name, "--slots", slots, "--target", target, "--grace", "20s", "--workdir", str(ROOT),
+                              "--", *script)
         screen.say(f"$ paceline submit --slots {slots} --target '{target}' -- python3 examples/{example}/train.py …"
-                   f"   →  {done.stdout.strip()}")
+                   f"   →  Submitted job {job}")
 
 
 def alive(pid):
@@ -170,7 +118,7 @@ def kill_and_return(paceline, screen):
     left = [pid for pid in pids if alive(pid)]
     screen.say(f"  the server is gone; {len(left)} of {len(pids)} training processes go on")
     started = time.monotonic()
-    paceline.up("--slots", "4")
+    paceline.up()
     screen.say(f"$ paceline up      # back after {time.monotonic() - started:.2f} s")
     after = {job["id"]: job for job in paceline.jobs()}
     lost = sorted(set(before) - set(after))
@@ -225,25 +173,18 @@ def show_logs_of_failures(paceline, jobs):
 
 
 def run(binary, seconds_max):
-    # Short, because unix sockets lie in it.
-    directory = Path(tempfile.mkdtemp(prefix="paceline-demo-"))
-    paceline, screen = Paceline(binary, directory), Screen()
-    try:
-        screen.say("$ paceline up --slots 4 --policy fifo")
-        paceline.up("--slots", "4", "--policy", "fifo")
-        print((directory / "up.log").read_text().rstrip())
+    screen = Screen()
+    screen.say("$ paceline up --slots 4 --policy fifo")
+    with Box(binary, slots=4, policy="fifo") as paceline:
+        print(paceline.log.read_text().rstrip())
         submit_all(paceline, screen)
         jobs = follow(paceline, screen, seconds_max)
         print_outcome(paceline, jobs)
         show_logs_of_failures(paceline, jobs)
-        missed = [job["name"] for job in jobs if not job["target"]["reached"]]
-        if missed:
-            raise Failed(f"{', '.join(missed)} did not reach the target")
-        print("\nEvery job reached its target; nothing was lost.")
-    finally:
-        if paceline.server:
-            paceline.down()
-        shutil.rmtree(directory, ignore_errors=True)
+    missed = [job["name"] for job in jobs if not job["target"]["reached"]]
+    if missed:
+        raise Failed(f"{', '.join(missed)} did not reach the target")
+    print("\nEvery job reached its target; nothing was lost.")
 
 
 def main():

@@ -1,0 +1,122 @@
+"""One Paceline server in a directory of its own, driven through its command line. Shared by the demo and the tests.
+
+    with Box(binary, slots=4) as box:
+        job = box.submit("--slots", "2", "--", "python3", "train.py")
+        box.kill()            # SIGKILL of the server; trainings go on
+        box.up()
+        box.wait_all(seconds=60)
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+class Failed(Exception):
+    """Something did not happen as it must; the message says what."""
+
+
+class Box:
+    def __init__(self, binary, slots, policy=None):
+        self.binary, self.slots = str(binary), slots
+        self.directory = Path(tempfile.mkdtemp(prefix="paceline-"))
+        self.log = self.directory / "up.log"
+        self.environment = {**os.environ, "PACELINE_DIR": str(self.directory)}
+        self.options = ["--slots", str(slots)] + (["--policy", policy] if policy else [])
+        self.server = None
+
+    def __enter__(self):
+        try:
+            self.up(*self.options[2:])
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def up(self, *options):
+        """Starts the server and waits until it answers."""
+        with open(self.log, "ab") as log:
+            self.server = subprocess.Popen([self.binary, "up", "--slots", str(self.slots), *options],
+                                           env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self._until(lambda: self.call("nodes", check=False).returncode == 0, 30, "the server does not answer",
+                    unless=lambda: self.server.poll() is not None)
+
+    def _until(self, happened, seconds, what, unless=lambda: False):
+        deadline = time.monotonic() + seconds
+        while not happened():
+            if unless() or time.monotonic() > deadline:
+                raise Failed(f"{what}:\n{self.log.read_text()[-4000:]}")
+            time.sleep(0.02)
+
+    def call(self, *arguments, check=True):
+        done = subprocess.run([self.binary, *arguments], env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+        if check and done.returncode != 0:
+            raise Failed(f"paceline {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.call(*arguments, "-o", "json").stdout)
+
+    def submit(self, *arguments):
+        return int(self.call("submit", "--parsable", *arguments).stdout)
+
+    def job(self, job):
+        return self.json("show", str(job))
+
+    def jobs(self):
+        return self.json("queue", "--all")["jobs"]
+
+    def wait_state(self, job, *states, seconds=60):
+        self._until(lambda: self.job(job)["state"] in states, seconds, f"job {job} is not {' or '.join(states)}")
+        return self.job(job)
+
+    def wait_all(self, seconds):
+        """Until every job is over."""
+        self._until(lambda: all(job["ended_at"] for job in self.jobs()), seconds, "not every job is over")
+        return self.jobs()
+
+    def kill(self):
+        """SIGKILL of server and agent."""
+        self.server.send_signal(signal.SIGKILL)
+        self.server.wait()
+
+    def down(self):
+        """Ends all jobs and the server."""
+        self.call("down", "--jobs", check=False)
+        try:
+            self.server.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def close(self):
+        try:
+            if self.server and self.server.poll() is None:
+                self.down()
+        finally:
+            for pid in self.processes():
+                os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def processes(self):
+        """Pids of every process of a job of this server, however deep: they carry its directory in their environment."""
+        mark = f"PACELINE_DIR={self.directory}".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if mark in variables and any(v.startswith(b"PACELINE_WORKER=") for v in variables):
+                found.append(int(entry.name))
+        return found
