@@ -1,0 +1,219 @@
+#include "app/box.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <filesystem>
+#include <map>
+
+
+
+#include "agent/agent.hpp"
+#include "agent/linux/host.hpp"
+#include "api/api.hpp"
+#include "api/http_server.hpp"
+#include "app/pump.hpp"
+#include "clock/system/system_clock.hpp"
+#include "engine/agents/agents_engine.hpp"
+#include "scheduler/controller.hpp"
+#include "store/sqlite/dir_lock.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr auto kPatience = std::chrono::milliseconds{2000};
+constexpr auto kDevicesEvery = std::chrono::seconds{10};
+
+std::string count(std::size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+std::string describe_slots(const NodeSpec& node) {
+  std::map<std::string, std::size_t> models;
+  for (const SlotSpec& slot : node.slots) ++models[slot.kind == SlotKind::cpu ? "CPU slot" : slot.model];
+  std::string text;
+  for (const auto& [model, n] : models) text += fmt::format("{}{}", text.empty() ? "" : ", ", count(n, model));
+  return fmt::format("{} ({:g} cores, {} GiB of memory)", text.empty() ? "no slots" : text, node.cpus,
+                     node.memory_bytes >> 30);
+}
+
+std::vector<JobId> with_processes(const State& state) {
+  std::vector<JobId> jobs;
+  for (const auto& key : state.active()) {
+    if (state.job(key.job).current) jobs.push_back(key.job);
+  }
+  return jobs;
+}
+
+std::string listed(const std::vector<JobId>& jobs) {
+  std::string text;
+  for (const JobId id : jobs) text += fmt::format("{}{}", text.empty() ? "" : ", ", id.value);
+  return text;
+}
+
+}  // namespace
+
+struct Box::Impl {
+  Impl(const UpOptions& o, std::string v) : options(o), version(std::move(v)), signals(io, SIGINT, SIGTERM, SIGHUP) {}
+
+  Result<void> open() {
+    auto locked = DirLock::take(options.directory);
+    if (!locked) return fail(locked.error());
+    lock.emplace(std::move(*locked));
+    auto opened = SqliteStore::open(options.directory);
+    if (!opened) return fail(opened.error());
+    store = std::move(*opened);
+    if (auto ok = open_host(); !ok) return ok;
+    if (auto ok = open_controller(); !ok) return ok;
+    join();
+    return listen();
+  }
+
+  Result<void> open_host() {
+    agent::HostOptions host_options;
+    host_options.directory = options.directory;
+    if (options.slots) host_options.cpu_slots = static_cast<std::uint32_t>(*options.slots);
+    auto opened = agent::LinuxHost::open(io, clock, std::move(host_options));
+    if (!opened) return fail(opened.error());
+    host = std::move(*opened);
+    agent.emplace(*host);
+    return {};
+  }
+
+  Result<void> open_controller() {
+    engine.emplace(clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
+    Controller::Options controller_options;
+    controller_options.build = version;
+    if (options.policy) controller_options.policy = *options.policy;
+    controller.emplace(*store, *engine, clock, policies, controller_options);
+    if (auto ok = controller->recover(); !ok) return ok;
+    return follow_policy_option();
+  }
+
+  // `--policy` names the policy of this directory from now on, also if it had another one.
+  Result<void> follow_policy_option() {
+    if (!options.policy || controller->state().policy()->name == *options.policy) return {};
+    Result<void> outcome;
+    controller->set_policy(*options.policy, {}, [&](Result<void> done) { outcome = std::move(done); });
+    if (!outcome) return outcome;
+    return controller->step();
+  }
+
+  // Joins both ends and waits until the agent has told what it has: from then on submissions can be judged.
+  void join() {
+    link.emplace(*engine, *agent);
+    pump.add([this](Time now) { agent->step(now); return agent->next_due(); });
+    pump.add([this](Time) { link->pump(); return std::optional<Time>(); });
+    pump.add([this](Time) { engine->step(); return engine->next_due(); });
+    pump.add([this](Time) { (void)controller->step(); return controller->next_due(); });
+    const auto wake = [this] { pump.wake(); };
+    agent->on_wake(wake);
+    link->on_wake(wake);
+    controller->on_wake(wake);
+    agent->start();
+    link->open();
+    while (engine->connected_nodes() == 0 || controller->state().nodes().empty()) io.run_one();
+    watch_devices();
+  }
+
+  void watch_devices() {
+    devices_timer.expires_after(kDevicesEvery);
+    devices_timer.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      agent->devices_changed();
+      watch_devices();
+    });
+  }
+
+  Result<void> listen() {
+    const auto uid = static_cast<std::uint32_t>(::getuid());
+    ApiOptions api_options;
+    api_options.directory = options.directory;
+    api_options.version = version;
+    api_options.uid = uid;
+    api_options.ready = [this] { return engine->connected_nodes() > 0; };
+    api_options.leave = [this] { leave(); };
+    api.emplace(io, *controller, std::move(api_options));
+    ServerOptions server_options;
+    server_options.socket = std::filesystem::path(options.directory) / "paceline.sock";
+    server_options.access = uid == 0 ? SocketAccess::everyone : SocketAccess::owner;
+    server_options.admit = api->admission();
+    server.emplace(io, api->router(), std::move(server_options));
+    return server->start();
+  }
+
+  void run() {
+    signals.async_wait([this](const boost::system::error_code& error, int) {
+      if (!error) leave();
+    });
+    io.run();
+    if (auto saved = controller->checkpoint(); !saved) spdlog::error("{} {}", saved.error().message, saved.error().hint);
+  }
+
+  // Lets running requests be answered, then ends the loop. A second signal ends the process at once.
+  void leave() {
+    signals.cancel();
+    signals.clear();
+    server->stop(kPatience, [this] { io.stop(); });
+  }
+
+  UpOptions options;
+  std::string version;
+  boost::asio::io_context io{1};
+  boost::asio::signal_set signals;
+  boost::asio::steady_timer devices_timer{io};
+  SystemClock clock;
+  PolicyRegistry policies;
+  std::optional<DirLock> lock;
+  std::unique_ptr<SqliteStore> store;
+  std::unique_ptr<agent::LinuxHost> host;
+  std::optional<agent::Agent> agent;
+  std::optional<AgentsEngine> engine;
+  std::optional<Controller> controller;
+  std::optional<LocalLink> link;
+  Pump pump{io, clock};
+  std::optional<Api> api;
+  std::optional<HttpServer> server;
+};
+
+Box::Box(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Box::~Box() = default;
+
+Result<std::unique_ptr<Box>> Box::open(const UpOptions& options, const std::string& version) {
+  auto impl = std::make_unique<Impl>(options, version);
+  if (auto ok = impl->open(); !ok) return fail(ok.error());
+  return std::unique_ptr<Box>(new Box(std::move(impl)));
+}
+
+void Box::run() { impl_->run(); }
+
+std::string Box::greeting() const {
+  const State& state = impl_->controller->state();
+  const Node& node = state.nodes().front();
+  std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->version, node.spec.name, describe_slots(node.spec));
+  for (const SlotSpec& slot : node.spec.slots) {
+    if (!slot.usable) text += fmt::format("  not leased: {} {}: {}\n", slot.model, slot.uuid, slot.note);
+  }
+  for (const auto& what : impl_->host->not_enforced()) text += fmt::format("  not enforced: {}\n", what);
+  const auto adopted = with_processes(state);
+  text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory, state.policy()->name,
+                      count(state.jobs().size(), "job"),
+                      adopted.empty() ? "" : fmt::format("; jobs {} go on", listed(adopted)));
+  text += "  next: paceline run -- python3 train.py      (in another terminal)\n";
+  return text;
+}
+
+std::string Box::farewell() const {
+  const auto left = with_processes(impl_->controller->state());
+  if (left.empty()) return "paceline: nothing runs; goodbye.\n";
+  return fmt::format(
+      "paceline: {} {} on under {} supervisors. 'paceline up' takes {} up again.\n", count(left.size(), "training"),
+      left.size() == 1 ? "goes" : "go", left.size() == 1 ? "its" : "their", left.size() == 1 ? "it" : "them");
+}
+
+}  // namespace paceline

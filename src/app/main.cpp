@@ -1,0 +1,30 @@
+#include <string>
+
+#include "agent/linux/supervisor.hpp"
+#include "app/up.hpp"
+#include "cli/cli.hpp"
+
+namespace {
+
+#define PACELINE_TEXT_OF(x) #x
+#define PACELINE_TEXT(x) PACELINE_TEXT_OF(x)
+
+std::string version() {
+#ifdef __clang__
+  const std::string compiler = "clang " PACELINE_TEXT(__clang_major__) "." PACELINE_TEXT(__clang_minor__);
+#else
+  const std::string compiler = "gcc " PACELINE_TEXT(__GNUC__) "." PACELINE_TEXT(__GNUC_MINOR__);
+#endif
+  return std::string(PACELINE_VERSION) + " (" + compiler + ")";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string built = version();
+  paceline::Hooks hooks;
+  hooks.version = built;
+  hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, built); };
+  hooks.supervise = [](int count, char** arguments) { return paceline::agent::supervise_main(count, arguments); };
+  return paceline::cli_main(argc, argv, hooks);
+}

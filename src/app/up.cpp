@@ -1,0 +1,48 @@
+#include "app/up.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+
+#include "app/box.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr int kExitDirectory = 73;
+constexpr int kExitData = 78;
+
+int exit_code(ErrorCode code) {
+  if (code == ErrorCode::data) return kExitData;
+  if (code == ErrorCode::invalid) return 64;
+  if (code == ErrorCode::not_found) return 66;
+  return kExitDirectory;
+}
+
+void log_to_stderr(const std::string& level) {
+  auto logger = spdlog::stderr_color_mt("paceline");
+  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+  logger->set_level(spdlog::level::from_str(level));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace
+
+int up(const UpOptions& options, const std::string& version) {
+  log_to_stderr(options.log_level);
+  auto box = Box::open(options, version);
+  if (!box) {
+    fmt::print(stderr, "paceline: {}\n", box.error().message);
+    if (!box.error().hint.empty()) fmt::print(stderr, "          {}\n", box.error().hint);
+    return exit_code(box.error().code);
+  }
+  fmt::print("{}", (*box)->greeting());
+  std::fflush(stdout);
+  (*box)->run();
+  fmt::print("{}", (*box)->farewell());
+  return 0;
+}
+
+}  // namespace paceline
