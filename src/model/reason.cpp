@@ -57,6 +57,7 @@ std::string run_sentence(const Reason& r) {
     case ReasonCode::runs:
       return a >= b ? fmt::format("runs with {}, as many as it may have", workers(a))
                     : fmt::format("runs with {} of at most {}", workers(a), b);
+    case ReasonCode::target_reached: return "has reached its target: its script is told to stop";
     case ReasonCode::starting: return fmt::format("{} of {} run", a, workers(b));
     case ReasonCode::resizing: return fmt::format("goes from {} to {}", a, workers(b));
     case ReasonCode::paused: return "paused by its owner: it keeps its slots, 'resume' lets it go on";
@@ -90,6 +91,7 @@ std::string_view name(ReasonCode code) {
     case ReasonCode::stops_for: return "StopsFor";
     case ReasonCode::owner_resized: return "OwnerResized";
     case ReasonCode::runs: return "Running";
+    case ReasonCode::target_reached: return "TargetReached";
     case ReasonCode::starting: return "Starting";
     case ReasonCode::resizing: return "Resizing";
     case ReasonCode::paused: return "Paused";

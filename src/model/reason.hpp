@@ -38,6 +38,7 @@ enum class ReasonCode {
   owner_resized,         // from, to
   // runs
   runs,                  // workers, max
+  target_reached,        // workers: its script is told to stop
   starting,              // workers running, of
   resizing,              // from, to
   paused,

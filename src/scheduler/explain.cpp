@@ -96,6 +96,7 @@ Reason Explanation::starting(const Job& job) const {
 }
 
 Reason Explanation::running(const Job& job) const {
+  if (job.should_stop()) return {ReasonCode::target_reached, {job.workers()}, {}};
   if (const auto hold = holds_.find(job.id); hold != holds_.end()) return hold->second;
   return {ReasonCode::runs, {job.workers(), job.range.max}, {}};
 }
@@ -109,7 +110,7 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
   if (const auto d = dropped_.find(job.id); d != dropped_.end() && job.state == JobState::running) {
     lines.push_back(fmt::format("Considered now: it {}.", sentence(d->second)));
   }
-  if (job.state == JobState::running && !job.resizable() && job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {
+  if (job.state == JobState::running && !job.checkpoint && job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {
     lines.push_back("Its size stays until it acknowledges a checkpoint: then it can be resized without losing work.");
   }
   if (job.state == JobState::pending && !job.held) {
