@@ -247,7 +247,7 @@ Result<Upgraded> open_upgrade(const std::string& socket, const std::string& targ
   auto fd = connect_unix(socket);
   if (!fd) return fail(std::move(fd.error()));
   Stream stream(std::move(*fd));
-  auto request = compose({.method = "GET", .target = target, .body = {}, .idempotency_key = {}});
+  auto request = compose({.target = target});
   request.set(http::field::connection, "Upgrade");
   request.set(http::field::upgrade, protocol);
   error_code ec;

@@ -21,9 +21,9 @@ namespace paceline {
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string target;
-  std::string body;             // JSON; empty: none
-  std::string idempotency_key;  // empty: none
+  std::string target = {};
+  std::string body = {};             // JSON; empty: none
+  std::string idempotency_key = {};  // empty: none
   Duration timeout = std::chrono::seconds{60};
 };
 

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "cli/interrupt.hpp"
 
 namespace paceline {
 namespace {
 
-// `text` with "[rank] " before each of its lines.
+constexpr std::size_t kLineMax = 1 << 20;
+// Less than any page that a server cuts off because there is more.
+constexpr std::int64_t kLastPageMax = 64 << 10;
+
+// `text` with "[rank] " before each of its lines; the last one may lack its end.
 std::string with_rank(std::int64_t rank, std::string_view text) {
   std::string lines;
   while (!text.empty()) {
@@ -20,17 +27,34 @@ std::string with_rank(std::int64_t rank, std::string_view text) {
 
 }  // namespace
 
-void LogPrinter::print(const Document& chunk) {
+std::int64_t LogPrinter::print(const Document& chunk) {
   const auto rank = whole_of(chunk, "rank");
   const auto offset = whole_of(chunk, "offset"), next = whole_of(chunk, "next");
   auto& known = next_[rank];
-  if (next <= known) return;
+  if (next <= known) return 0;
   const auto text = text_of(chunk, "text");
   std::string_view fresh = text;
   const bool bytes_match = static_cast<std::int64_t>(text.size()) == next - offset;
   if (offset < known && bytes_match) fresh.remove_prefix(static_cast<std::size_t>(known - offset));
   known = next;
-  console_.print(query_.name_ranks ? with_rank(rank, fresh) : fresh);
+  if (query_.name_ranks) {
+    print_lines(rank, fresh);
+  } else {
+    console_.print(fresh);
+  }
+  return next - offset;
+}
+
+void LogPrinter::print_lines(std::int64_t rank, std::string_view text) {
+  auto& line = begun_[rank];
+  line += text;
+  const auto end = line.size() > kLineMax ? line.size() : line.rfind('\n') + 1;
+  console_.print(with_rank(rank, std::string_view(line).substr(0, end)));
+  line.erase(0, end);
+}
+
+void LogPrinter::finish() {
+  for (auto& [rank, line] : begun_) console_.print(with_rank(rank, std::exchange(line, {})));
 }
 
 std::string LogPrinter::target(bool follow) const {
@@ -50,13 +74,14 @@ std::string LogPrinter::target(bool follow) const {
 
 Result<void> print_log(Api& api, Console& console, const LogQuery& query) {
   LogPrinter printer(console, query);
-  while (!console.broken()) {
+  for (std::int64_t page_bytes = kLastPageMax; page_bytes >= kLastPageMax;) {
     const auto page = api.get(printer.target(false));
     if (!page) return fail(page.error());
-    const auto& chunks = list_of(*page, "chunks");
-    for (const auto& chunk : chunks) printer.print(chunk);
-    if (chunks.empty()) break;
+    page_bytes = 0;
+    for (const auto& chunk : list_of(*page, "chunks")) page_bytes += printer.print(chunk);
+    if (console.broken()) break;
   }
+  printer.finish();
   return {};
 }
 
@@ -73,11 +98,14 @@ Result<LogFollower::Step> LogFollower::step(Duration timeout) {
     return retry(event.error());
   }
   if (!*event) return Step::waited;
-  if ((*event)->kind == "end") return Step::ended;
+  if ((*event)->kind == "end") {
+    printer_.finish();
+    return Step::ended;
+  }
   if ((*event)->kind != "chunk") return Step::waited;
   const auto chunk = parse_document((*event)->data);
   if (!chunk) return fail(chunk.error());
-  printer_.print(*chunk);
+  (void)printer_.print(*chunk);
   return Step::printed;
 }
 

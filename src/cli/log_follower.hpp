@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "cli/api.hpp"
@@ -26,15 +27,21 @@ class LogPrinter {
  public:
   LogPrinter(Console& console, const LogQuery& query) : console_(console), query_(query) {}
 
-  // What of the chunk was not printed yet.
-  void print(const Document& chunk);
+  // What of the chunk was not printed yet. With named ranks the beginning of a line waits for its
+  // end. Returns how many bytes of the log were new.
+  std::int64_t print(const Document& chunk);
+  // Prints the lines whose ends never came.
+  void finish();
   // GET …/logs from where printing stopped.
   [[nodiscard]] std::string target(bool follow) const;
 
  private:
+  void print_lines(std::int64_t rank, std::string_view text);
+
   Console& console_;
   LogQuery query_;
   std::map<std::int64_t, std::int64_t> next_;
+  std::map<std::int64_t, std::string> begun_;  // lines without their end yet, by rank
 };
 
 // All there is now. Errors: what the server says.

@@ -17,8 +17,8 @@ enum class Watchable { no, yes };
 
 // The words as typed; read_output() gives them a meaning.
 struct OutputOptions {
-  std::optional<std::string> format;
-  std::optional<std::string> interval;
+  std::optional<std::string> format = {};
+  std::optional<std::string> interval = {};
   bool no_header = false;
   bool watch = false;
 };

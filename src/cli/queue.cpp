@@ -50,7 +50,9 @@ Result<std::string> draw(Context& context, const Queue& typed, const std::string
   if (typed.mine) keep_mine(*jobs);
   if (output.format == Format::json) return json_text(*jobs, context.console);
   if (output.format == Format::name) return ids_of(*jobs);
-  return jobs_table(list_of(*jobs, "jobs"), output, context.console);
+  const auto& list = list_of(*jobs, "jobs");
+  if (list.empty() && context.console.output_terminal()) return "No job waits or runs.\n";
+  return jobs_table(list, output, context.console);
 }
 
 }  // namespace

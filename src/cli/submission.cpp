@@ -19,12 +19,22 @@ constexpr std::array<std::string_view, 10> kLittle = {
 
 // What a worker gets from an agent (docs/design.md, 7); a job submitted from within one gets its
 // own.
-constexpr std::array<std::string_view, 14> kWorkerVariables = {
-    "MASTER_ADDR",          "MASTER_PORT",      "RANK",
-    "WORLD_SIZE",           "LOCAL_RANK",       "LOCAL_WORLD_SIZE",
-    "GROUP_RANK",           "GROUP_WORLD_SIZE", "TF_CONFIG",
-    "JAX_NUM_PROCESSES",    "JAX_PROCESS_ID",   "JAX_COORDINATOR_ADDRESS",
-    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"};
+constexpr std::array<std::string_view, 16> kWorkerVariables = {"MASTER_ADDR",
+                                                               "MASTER_PORT",
+                                                               "RANK",
+                                                               "WORLD_SIZE",
+                                                               "LOCAL_RANK",
+                                                               "LOCAL_WORLD_SIZE",
+                                                               "GROUP_RANK",
+                                                               "GROUP_WORLD_SIZE",
+                                                               "TF_CONFIG",
+                                                               "JAX_NUM_PROCESSES",
+                                                               "JAX_PROCESS_ID",
+                                                               "JAX_COORDINATOR_ADDRESS",
+                                                               "CUDA_VISIBLE_DEVICES",
+                                                               "CUDA_DEVICE_ORDER",
+                                                               "PET_MASTER_PORT",
+                                                               "NVIDIA_VISIBLE_DEVICES"};
 constexpr std::array<std::string_view, 4> kWorkerPrefixes = {"PACELINE_", "TORCHELASTIC_",
                                                              "KUBEFLOW_TRAINER_", "ROLE_"};
 

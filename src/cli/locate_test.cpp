@@ -1,0 +1,57 @@
+#include "cli/locate.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "cli/fake_server.hpp"
+#include "cli/http_client.hpp"
+
+namespace paceline {
+namespace {
+
+FakeAnswer fine(const FakeRequest&) { return {"{}"}; }
+
+TEST(FindServer, PrefersWhatIsNamed) {
+  const FakeServer server(fine);
+  const auto socket = server.directory() + "/paceline.sock";
+  EXPECT_EQ(find_server(server.directory() + "/", {}), socket);
+  EXPECT_EQ(find_server(socket, {{"PACELINE_DIR", "/nowhere"}}), socket);
+  EXPECT_EQ(find_server({}, {{"PACELINE_DIR", server.directory()}}), socket);
+  EXPECT_EQ(find_server("/nowhere", {{"PACELINE_DIR", server.directory()}}).error().code,
+            ErrorCode::unavailable);
+}
+
+TEST(FindServer, LooksIntoTheDataFolder) {
+  const TestDirectory home;
+  const FakeServer server(fine);
+  std::filesystem::create_directories(home.path() + "/.local/share");
+  std::filesystem::create_symlink(server.directory(), home.path() + "/.local/share/paceline");
+  if (std::filesystem::exists("/run/paceline/paceline.sock")) GTEST_SKIP() << "a server runs here";
+  EXPECT_EQ(find_server({}, {{"HOME", home.path()}}),
+            home.path() + "/.local/share/paceline/paceline.sock");
+  EXPECT_EQ(find_server({}, {{"XDG_DATA_HOME", home.path() + "/.local/share"}, {"HOME", "/x"}}),
+            home.path() + "/.local/share/paceline/paceline.sock");
+  EXPECT_EQ(find_server({}, {{"HOME", "/nowhere"}}).error().hint, "Start one with 'paceline up'.");
+}
+
+TEST(ConnectUnix, ReachesAPathOfAnyLength) {
+  const TestDirectory top;
+  const FakeServer server(fine);
+  const auto folder = top.path() + "/" + std::string(120, 'd');
+  std::filesystem::create_symlink(server.directory(), folder);
+  HttpClient http(folder + "/paceline.sock");
+  const auto answer = http.send({.target = "/v1/server"});
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->body, "{}");
+}
+
+TEST(ConnectUnix, TellsAForeignServerFromNone) {
+  const TestDirectory directory;
+  EXPECT_EQ(connect_unix(directory.path() + "/none.sock").error().code, ErrorCode::unavailable);
+  EXPECT_EQ(connect_unix(directory.write("file", "x")).error().code, ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace paceline

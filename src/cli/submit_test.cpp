@@ -1,0 +1,204 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/fake_server.hpp"
+#include "wire/submission_json.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+FakeAnswer accepted(const FakeRequest&) { return {R"({"id": 7})", 201, FakeAnswer::Kind::body}; }
+
+// What the server got of `paceline submit <words>`.
+SubmissionBody submitted(std::vector<std::string> words) {
+  const FakeServer server(accepted);
+  words.insert(words.begin(), "submit");
+  const auto result = run_words(server, words);
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.code, 0);
+  if (server.requests().empty()) return {};
+  const auto body = read_submission(server.requests().front().body);
+  EXPECT_TRUE(body) << body.error().message;
+  return body.value_or(SubmissionBody{});
+}
+
+TEST(Submit, PrintsTheId) {
+  const FakeServer server(accepted);
+  EXPECT_EQ(run_words(server, {"submit", "--", "true"}).out, "Submitted job 7\n");
+  EXPECT_EQ(run_words(server, {"submit", "--parsable", "true"}).out, "7\n");
+}
+
+TEST(Submit, SendsEveryOption) {
+  const auto body = submitted({"--name",
+                               "digits",
+                               "--slots",
+                               "2..8@4",
+                               "--slots-per-worker",
+                               "2",
+                               "--cpus",
+                               "1.5",
+                               "--memory",
+                               "512M",
+                               "--priority",
+                               "80",
+                               "--env",
+                               "A=1",
+                               "--env",
+                               "B=x=y",
+                               "--max-duration",
+                               "90s",
+                               "--expect",
+                               "2h",
+                               "--deadline",
+                               "+2h",
+                               "--retry",
+                               "3",
+                               "--elastic",
+                               "no",
+                               "--checkpoint",
+                               "*.pt",
+                               "--target",
+                               "accuracy>=0.95",
+                               "--after",
+                               "3,5",
+                               "--after",
+                               "6",
+                               "--hold",
+                               "--signal",
+                               "USR1",
+                               "--grace",
+                               "30s",
+                               "--workdir",
+                               "/",
+                               "--",
+                               "sh",
+                               "-c",
+                               "true",
+                               "--name",
+                               "x"});
+  const auto& spec = body.spec;
+  EXPECT_EQ(spec.name, "digits");
+  EXPECT_EQ(spec.workers, (WorkerRange{1, 4, 2}));
+  EXPECT_EQ(spec.slots_per_worker, 2);
+  EXPECT_EQ(spec.cpus, 1.5);
+  EXPECT_EQ(spec.memory_bytes, 512U << 20);
+  EXPECT_EQ(spec.priority, 80);
+  EXPECT_EQ(spec.max_duration, Duration(std::chrono::seconds{90}));
+  EXPECT_EQ(spec.expected_duration, Duration(std::chrono::hours{2}));
+  EXPECT_TRUE(spec.deadline);
+  EXPECT_EQ(spec.retries, 3);
+  EXPECT_EQ(spec.elastic, Elastic::no);
+  EXPECT_EQ(spec.checkpoint_glob, "*.pt");
+  EXPECT_EQ(spec.target, (Target{"accuracy", Direction::at_least, 0.95, 0.95}));
+  EXPECT_EQ(spec.after, (std::vector<JobId>{JobId{3}, JobId{5}, JobId{6}}));
+  EXPECT_TRUE(spec.hold);
+  EXPECT_FALSE(spec.pty);
+  EXPECT_EQ(spec.notice, (Notice{10, std::chrono::seconds{30}}));
+  EXPECT_EQ(body.launch.environment.at("A"), "1");
+  EXPECT_EQ(body.launch.environment.at("B"), "x=y");
+  EXPECT_EQ(body.launch.directory, "/");
+  EXPECT_EQ(body.launch.command, (std::vector<std::string>{"sh", "-c", "true", "--name", "x"}));
+}
+
+TEST(Submit, TakesACommandWithoutDashes) {
+  EXPECT_EQ(submitted({"--slots", "2", "sh", "--slots", "3", "--", "x"}).launch.command,
+            (std::vector<std::string>{"sh", "--slots", "3", "--", "x"}));
+}
+
+TEST(Submit, LetsTheLastOfAnOptionCount) {
+  EXPECT_EQ(submitted({"--priority", "1", "--priority=2", "true"}).spec.priority, 2);
+}
+
+TEST(Submit, ReadsAJobFileUnderItsOptions) {
+  const TestDirectory directory;
+  const auto file =
+      directory.write("digits.yaml", "run: true\npriority: 10\nresources: {slots: 1..4}\n");
+  const auto body = submitted({"-f", file, "--priority", "20"});
+  EXPECT_EQ(body.spec.name, "digits");
+  EXPECT_EQ(body.spec.priority, 20);
+  EXPECT_EQ(body.spec.workers, (WorkerRange{1, 4, 1}));
+  EXPECT_TRUE(body.launch.shell);
+  EXPECT_EQ(submitted({"-f", file, "--", "sh"}).launch.command, std::vector<std::string>{"sh"});
+}
+
+TEST(Submit, RefusesBadOptionsAndSendsNothing) {
+  const FakeServer server(accepted);
+  const auto refusal = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "submit");
+    words.insert(words.end(), {"--", "true"});
+    const auto result = run_words(server, words);
+    EXPECT_EQ(result.code, 64);
+    return result.err.substr(0, result.err.find('\n'));
+  };
+  EXPECT_THAT(refusal({"--slots", "0"}), StartsWith("paceline: --slots: "));
+  EXPECT_THAT(refusal({"--slots", "4..2"}), StartsWith("paceline: --slots: "));
+  EXPECT_THAT(refusal({"--slots", "-2"}), StartsWith("paceline: --slots: "));
+  EXPECT_THAT(refusal({"--slots", "many"}), StartsWith("paceline: --slots: "));
+  EXPECT_EQ(refusal({"--priority", "101"}),
+            "paceline: --priority: '101' is not a whole number from 0 to 100.");
+  EXPECT_EQ(refusal({"--memory", "8"}),
+            "paceline: --memory: '8' is not an amount of memory with its unit.");
+  EXPECT_EQ(refusal({"--cpus", "0"}), "paceline: --cpus: '0' is not a number of CPU cores.");
+  EXPECT_EQ(refusal({"--env", "A"}), "paceline: --env: 'A' is not a variable.");
+  EXPECT_EQ(refusal({"--after", "3,x"}), "paceline: --after: 'x' is not the id of a job.");
+  EXPECT_EQ(refusal({"--after", ""}), "paceline: --after: '' is not the id of a job.");
+  EXPECT_EQ(refusal({"--target", "accuracy"}), "paceline: --target: 'accuracy' is not a target.");
+  EXPECT_EQ(refusal({"--deadline", "2001-01-01T00:00:00Z"}),
+            "paceline: '2001-01-01T00:00:00Z' is over.");
+  EXPECT_EQ(refusal({"--signal", "FOO"}), "paceline: --signal: 'FOO' is not a signal.");
+  EXPECT_EQ(refusal({"--grace", "-1s"}),
+            "paceline: --grace: '-1s' is not a duration with its unit.");
+  EXPECT_THAT(refusal({"--elastic", "maybe"}), StartsWith("paceline: --elastic: "));
+  EXPECT_THAT(refusal({"--name", ""}), StartsWith("paceline: --name: "));
+  EXPECT_EQ(server.requests().size(), 0U);
+}
+
+TEST(Submit, SaysWhatIsWrongWithAJobFile) {
+  const TestDirectory directory;
+  const FakeServer server(accepted);
+  const auto file = directory.write("job.yaml", "run: true\nprioriy: 3\n");
+  auto result = run_words(server, {"submit", "-f", file});
+  EXPECT_EQ(result.code, 65);
+  EXPECT_THAT(result.err,
+              HasSubstr("job.yaml:2:1: There is no key 'prioriy'; did you mean 'priority'?"));
+  EXPECT_EQ(run_words(server, {"submit", "-f", directory.path() + "/none.yaml"}).code, 66);
+  EXPECT_EQ(run_words(server, {"submit", "-f", directory.path()}).code, 74);
+  EXPECT_EQ(run_words(server, {"submit", "--", "/no/such/program"}).code, 66);
+  EXPECT_EQ(run_words(server, {"submit"}).code, 64);
+  EXPECT_EQ(server.requests().size(), 0U);
+}
+
+TEST(Submit, HappensOnceOverALostConnection) {
+  int asked = 0;
+  const FakeServer server([&](const FakeRequest& request) {
+    return asked++ == 0 ? FakeAnswer{"", 200, FakeAnswer::Kind::hang_up} : accepted(request);
+  });
+  EXPECT_EQ(run_words(server, {"submit", "true"}).out, "Submitted job 7\n");
+  const auto requests = server.requests();
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[0].idempotency_key, requests[1].idempotency_key);
+  EXPECT_EQ(requests[0].body, requests[1].body);
+  EXPECT_EQ(requests[0].idempotency_key.size(), 32U);
+}
+
+TEST(Submit, UsesAnotherKeyEachTime) {
+  const FakeServer server(accepted);
+  (void)run_words(server, {"submit", "true"});
+  (void)run_words(server, {"submit", "true"});
+  EXPECT_NE(server.requests()[0].idempotency_key, server.requests()[1].idempotency_key);
+}
+
+TEST(Submit, PassesTheServersRefusalOn) {
+  const FakeServer server(
+      [](const FakeRequest&) { return fake_error(400, "invalid", "The cluster has 4 slots."); });
+  const auto result = run_words(server, {"submit", "--slots", "5", "true"});
+  EXPECT_EQ(result.code, 64);
+  EXPECT_EQ(result.err, "paceline: The cluster has 4 slots.\nDo this.\n");
+}
+
+}  // namespace
+}  // namespace paceline
