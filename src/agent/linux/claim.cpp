@@ -2,16 +2,28 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 
 #include "agent/linux/fields.hpp"
 #include "agent/linux/files.hpp"
 
 namespace paceline::agent {
 namespace {
+
+// Where the parts of a claim lie: each of them is written by one process, in one write.
+constexpr std::size_t kTailAt = 0;
+constexpr std::size_t kNoticeAt = 32;
+constexpr std::size_t kProcessesAt = 64;
+constexpr std::size_t kEndingAt = 512;
+constexpr std::size_t kOrderAt = 4096;
+constexpr std::size_t kMessageMax = 2048;
 
 // How a cause is written in a status file.
 struct CauseWord {
@@ -79,17 +91,12 @@ bool read_text(const NamedField& field, WorkerOrder& order) {
     std::string WorkerOrder::*member;
   };
   static constexpr Slot kSlots[] = {
-      {"boot", &WorkerOrder::boot_id},
-      {"directory", &WorkerOrder::directory},
-      {"setup", &WorkerOrder::setup},
-      {"gang", &WorkerOrder::gang},
-      {"log", &WorkerOrder::log},
-      {"marker", &WorkerOrder::marker},
-      {"name", &WorkerOrder::job_name},
-      {"socket", &WorkerOrder::socket},
-      {"token", &WorkerOrder::token},
-      {"checkpoint", &WorkerOrder::checkpoint},
-      {"glob", &WorkerOrder::checkpoint_glob},
+      {"boot", &WorkerOrder::boot_id},          {"directory", &WorkerOrder::directory},
+      {"setup", &WorkerOrder::setup},           {"setup_outcome", &WorkerOrder::setup_outcome},
+      {"control", &WorkerOrder::control},       {"log", &WorkerOrder::log},
+      {"marker", &WorkerOrder::marker},         {"name", &WorkerOrder::job_name},
+      {"socket", &WorkerOrder::socket},         {"token", &WorkerOrder::token},
+      {"checkpoint", &WorkerOrder::checkpoint}, {"glob", &WorkerOrder::checkpoint_glob},
   };
   for (const auto& slot : kSlots)
     if (slot.name == field.first) {
@@ -141,7 +148,8 @@ void add_texts(FieldWriter& out, const WorkerOrder& order) {
   out.add("boot", order.boot_id);
   out.add("directory", order.directory);
   out.add("setup", order.setup);
-  out.add("gang", order.gang);
+  out.add("setup_outcome", order.setup_outcome);
+  out.add("control", order.control);
   out.add("log", order.log);
   out.add("marker", order.marker);
   out.add("name", order.job_name);
@@ -214,31 +222,6 @@ std::optional<WorkerOrder> parse_order(std::string_view text) {
   return order;
 }
 
-std::string to_text(const WorkerProcesses& running) {
-  FieldWriter out;
-  out.add("supervisor", running.supervisor.pid);
-  out.add("supervisor_start", static_cast<std::int64_t>(running.supervisor.start_time));
-  out.add("main", running.main.pid);
-  out.add("main_start", static_cast<std::int64_t>(running.main.start_time));
-  return out.text();
-}
-
-WorkerProcesses parse_processes(std::string_view text) {
-  WorkerProcesses running;
-  for (const auto& [name, value] : fields(text)) {
-    const std::int64_t number = field_number(value);
-    if (name == "supervisor")
-      running.supervisor.pid = static_cast<pid_t>(number);
-    else if (name == "supervisor_start")
-      running.supervisor.start_time = static_cast<std::uint64_t>(number);
-    else if (name == "main")
-      running.main.pid = static_cast<pid_t>(number);
-    else if (name == "main_start")
-      running.main.start_time = static_cast<std::uint64_t>(number);
-  }
-  return running;
-}
-
 std::string to_text(const WorkerEnding& ending) {
   FieldWriter out;
   out.add("cause", word_of(ending.cause));
@@ -246,40 +229,101 @@ std::string to_text(const WorkerEnding& ending) {
   out.add("signal", ending.signal);
   out.add("at_us", ending.at_us);
   out.add("message", ending.message);
+  out.add("end", "");
   return out.text();
 }
 
 std::optional<WorkerEnding> parse_ending(std::string_view text) {
-  std::optional<WorkerEnding> ending;
+  WorkerEnding ending;
+  std::optional<Cause> cause;
   for (const auto& [name, value] : fields(text)) {
-    if (name == "cause") {
-      const auto cause = cause_of(value);
-      if (!cause) return std::nullopt;
-      ending = WorkerEnding{*cause, {}, 0, 0, {}};
-    }
-    if (!ending) return std::nullopt;
-    if (name == "exit_code")
-      ending->exit_code = static_cast<std::int32_t>(field_number(value));
+    if (name == "cause")
+      cause = cause_of(value);
+    else if (name == "exit_code")
+      ending.exit_code = static_cast<std::int32_t>(field_number(value));
     else if (name == "signal")
-      ending->signal = static_cast<std::int32_t>(field_number(value));
+      ending.signal = static_cast<std::int32_t>(field_number(value));
     else if (name == "at_us")
-      ending->at_us = field_number(value);
+      ending.at_us = field_number(value);
     else if (name == "message")
-      ending->message = value;
+      ending.message = value;
+    else if (name == "end" && cause) {
+      ending.cause = *cause;
+      return ending;
+    }
   }
-  return ending;
+  return std::nullopt;
 }
 
-UniqueFd lock_claim(int claim) {
-  UniqueFd fd(::openat(claim, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  return {};
+Result<ClaimFile> ClaimFile::create(const std::string& path, const WorkerOrder& order) {
+  ClaimFile claim(UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
+  if (!claim) return fail(system_error("The worker's claim '" + path + "' can't be made", errno));
+  const std::string text = std::string(kOrderAt, '\0') + to_text(order);
+  if (!write_all(claim.fd_.get(), text) || !claim.lock())
+    return fail(system_error("The worker's claim '" + path + "' can't be written", errno));
+  return claim;
 }
 
-void remove_claim(const std::string& path) {
-  ::unlink((path + "/order").c_str());
-  for (const std::string& name : list_directory(path)) ::unlink((path + "/" + name).c_str());
-  ::rmdir(path.c_str());
+ClaimFile ClaimFile::open(const std::string& path) {
+  return ClaimFile(UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC)));
+}
+
+bool ClaimFile::lock() const { return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
+
+std::string ClaimFile::read_at(std::size_t offset, std::size_t size) const {
+  std::string text(size, '\0');
+  const ssize_t n = ::pread(fd_.get(), text.data(), size, static_cast<off_t>(offset));
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+// What can't be written is learnt again or told in other ways; only the order is worth failing for.
+void ClaimFile::write_at(std::size_t offset, std::string_view text) const {
+  static_cast<void>(::pwrite(fd_.get(), text.data(), text.size(), static_cast<off_t>(offset)) < 0);
+}
+
+std::optional<WorkerOrder> ClaimFile::order() const {
+  struct stat info {};
+  if (::fstat(fd_.get(), &info) != 0 || info.st_size <= static_cast<off_t>(kOrderAt))
+    return std::nullopt;
+  const std::size_t size = static_cast<std::size_t>(info.st_size) - kOrderAt;
+  return parse_order(read_at(kOrderAt, std::min(size, kSmallFileMax)));
+}
+
+WorkerProcesses ClaimFile::processes() const {
+  WorkerProcesses processes;
+  const std::string text = read_at(kProcessesAt, sizeof processes);
+  if (text.size() == sizeof processes) std::memcpy(&processes, text.data(), sizeof processes);
+  return processes;
+}
+
+void ClaimFile::write(const WorkerProcesses& processes) const {
+  write_at(kProcessesAt, {reinterpret_cast<const char*>(&processes), sizeof processes});
+}
+
+TailPosition ClaimFile::tail() const {
+  TailPosition tail;
+  const std::string text = read_at(kTailAt, sizeof tail);
+  if (text.size() == sizeof tail) std::memcpy(&tail, text.data(), sizeof tail);
+  return tail;
+}
+
+void ClaimFile::write(const TailPosition& tail) const {
+  write_at(kTailAt, {reinterpret_cast<const char*>(&tail), sizeof tail});
+}
+
+bool ClaimFile::noticed() const { return read_at(kNoticeAt, 1) == "n"; }
+
+void ClaimFile::write_notice() const { write_at(kNoticeAt, "n"); }
+
+std::optional<WorkerEnding> ClaimFile::ending() const {
+  return parse_ending(read_at(kEndingAt, kOrderAt - kEndingAt));
+}
+
+void ClaimFile::write(const WorkerEnding& ending) const {
+  WorkerEnding bounded = ending;
+  bounded.message.resize(std::min(bounded.message.size(), kMessageMax));
+  write_at(kEndingAt, to_text(bounded));
 }
 
 }  // namespace paceline::agent

@@ -1,16 +1,17 @@
-// A claim on disk: the directory DIR/agent/workers/<job>.<generation>.<rank>/ that says this worker
-// was started here. Making it is exclusive (mkdir), so a worker starts once however often it is
-// asked for. It holds
+// A claim on disk: the file DIR/agent/workers/<job>.<generation>.<rank>, which says that this
+// worker was started here. Making it is exclusive, so a worker starts once however often it is
+// asked for. It is flock'ed from before the supervisor exists until that is gone: whoever gets this
+// lock knows that nobody supervises. It holds
 //
-//   order         what to start, written by the agent before anyone can act on it (WorkerOrder)
-//   lock          flock'ed from before the supervisor exists until it is gone: whoever gets this
-//   lock knows that nobody supervises control.sock  the supervisor's control channel (control.hpp);
-//   bound by the agent, listened on by the supervisor running       supervisor and main process,
-//   written once the main process runs (WorkerProcesses) noticed       there once a notice was
-//   given status        how it ended, written once nothing of its process tree is left
-//   (WorkerEnding) tail          how far reports were handed on (report_ledger.hpp)
+//   the order       what to start, written by the agent before anyone can act on it (WorkerOrder)
+//   the processes   supervisor and main process, once the main process runs (WorkerProcesses)
+//   the notice      that one was given
+//   the ending      how it ended, once nothing of its process tree is left (WorkerEnding)
+//   the tail        how far reports were handed on (report_ledger.hpp)
 //
-// Nothing here is fsync'ed. A claim has to survive the death of agent, server and supervisor, for
+// It is one file because making and removing files is most of what a short job costs. All but the
+// order have their room from the start, so that a worker that fills the disk can't end without a
+// trace. Nothing is fsync'ed: a claim has to survive the death of agent, server and supervisor, for
 // which the page cache is enough; after a crash of the machine the boot id differs, every claim is
 // over, and its content no longer matters.
 #pragma once
@@ -41,12 +42,13 @@ struct WorkerOrder {
   std::uint32_t uid = 0;
   bool shell = false;  // the main process is our shell: a notice goes to its children
   bool pty = false;
-  std::string setup;        // empty: none
-  bool runs_setup = false;  // this worker runs it, the others of the gang on this node wait
-  std::string gang;  // DIR/agent/gangs/<job>.<generation>: where the outcome of the setup is told
-  std::string log;   // absolute path
+  std::string setup;            // empty: none
+  bool runs_setup = false;      // this worker runs it, the others of the gang on this node wait
+  std::string setup_outcome;    // the file where that worker tells the others how it ended
+  std::string log;              // absolute path
   std::int64_t log_offset = 0;  // where this worker's own part of the log begins
-  std::string marker;  // "PACELINE_WORKER=…", in the environment of every process of the worker
+  std::string marker;   // "PACELINE_WORKER=…", in the environment of every process of the worker
+  std::string control;  // name of the control channel, see control.hpp
   CgroupPlan cgroups;
 
   // For the agent alone.
@@ -81,19 +83,48 @@ struct WorkerEnding {
 std::string claim_name(const WorkerKey& key);  // "7.2.0"
 std::optional<WorkerKey> parse_claim_name(std::string_view name);
 
+// How far the reports of a worker were handed on; see report_ledger.hpp.
+struct TailPosition {
+  std::uint64_t offset = 0;
+  std::uint64_t others = 0;
+};
+
 std::string to_text(const WorkerOrder& order);
 std::optional<WorkerOrder> parse_order(std::string_view text);
-std::string to_text(const WorkerProcesses& running);
-WorkerProcesses parse_processes(std::string_view text);
 std::string to_text(const WorkerEnding& ending);
 std::optional<WorkerEnding> parse_ending(std::string_view text);
 
-// Takes the claim's lock without waiting; an empty descriptor while somebody holds it. It lasts
-// until every copy is closed.
-UniqueFd lock_claim(int claim);
+class ClaimFile {
+ public:
+  // Makes the claim and takes its lock, for the supervisor to inherit. Errors: conflict (it is
+  // there), storage.
+  static Result<ClaimFile> create(const std::string& path, const WorkerOrder& order);
+  // A second, unlocked descriptor of a claim; empty if there is none.
+  static ClaimFile open(const std::string& path);
+  explicit ClaimFile(UniqueFd fd) : fd_(std::move(fd)) {}
 
-// Forgets a claim: its files and the directory itself, `order` first, so that a claim that is half
-// gone counts as none.
-void remove_claim(const std::string& path);
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
+  [[nodiscard]] UniqueFd release() { return std::move(fd_); }
+  // Takes the lock without waiting; false while somebody else holds it.
+  [[nodiscard]] bool lock() const;
+
+  // Nothing if its writer died over it.
+  [[nodiscard]] std::optional<WorkerOrder> order() const;
+  [[nodiscard]] WorkerProcesses processes() const;
+  [[nodiscard]] std::optional<WorkerEnding> ending() const;
+  [[nodiscard]] bool noticed() const;
+  [[nodiscard]] TailPosition tail() const;
+
+  void write(const WorkerProcesses& processes) const;
+  void write(const WorkerEnding& ending) const;
+  void write_notice() const;
+  void write(const TailPosition& tail) const;
+
+ private:
+  [[nodiscard]] std::string read_at(std::size_t offset, std::size_t size) const;
+  void write_at(std::size_t offset, std::string_view text) const;
+
+  UniqueFd fd_;
+};
 
 }  // namespace paceline::agent

@@ -1,13 +1,18 @@
 #include "agent/linux/control.hpp"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
-#include <charconv>
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 
 #include "agent/linux/fields.hpp"
+#include "base/check.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -22,13 +27,19 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-sockaddr_un control_address(int claim) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = fmt::format("/proc/self/fd/{}/control.sock", claim);
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  return address;
-}
+struct ControlAddress {
+  explicit ControlAddress(const std::string& name) {
+    value.sun_family = AF_UNIX;
+    const std::string full = "paceline/control/" + name;
+    const std::size_t size = std::min(full.size(), sizeof value.sun_path - 1);
+    std::memcpy(value.sun_path + 1, full.data(), size);
+    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+  }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&value); }
+
+  sockaddr_un value{};
+  socklen_t length = 0;
+};
 
 UniqueFd new_socket() {
   return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -62,7 +73,7 @@ std::optional<pid_t> parse_running_line(std::string_view line) {
 std::string ended_line(const WorkerEnding& ending) {
   std::string line = "ended";
   for (const auto& [name, value] : fields(to_text(ending)))
-    if (name != "message") line += fmt::format(" {}={}", name, value);
+    if (name != "message" && name != "end") line += fmt::format(" {}={}", name, value);
   return fmt::format("{} message={}\n", line, ending.message);
 }
 
@@ -77,6 +88,7 @@ std::optional<WorkerEnding> parse_ended_line(std::string_view line) {
     const std::string_view name = pair.substr(0, equals);
     if (name == "message") {
       text.add(name, rest.substr(equals + 1));
+      text.add("end", "");
       break;
     }
     text.add(name, pair.substr(equals + 1));
@@ -84,21 +96,35 @@ std::optional<WorkerEnding> parse_ended_line(std::string_view line) {
   return parse_ending(text.text());
 }
 
-UniqueFd listen_control(int claim) {
+std::string new_control_name() {
+  std::array<std::uint64_t, 2> random{};
+  check(::getrandom(random.data(), sizeof random, 0) == sizeof random,
+        "the kernel has random bytes");
+  return fmt::format("{:016x}{:016x}", random[0], random[1]);
+}
+
+UniqueFd listen_control(const std::string& name) {
   UniqueFd fd = new_socket();
-  const sockaddr_un address = control_address(claim);
-  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  const ControlAddress address(name);
+  if (!fd || ::bind(fd.get(), address.get(), address.length) != 0 ||
       ::listen(fd.get(), kBacklog) != 0)
     return {};
   return fd;
 }
 
-UniqueFd connect_control(int claim) {
+UniqueFd connect_control(const std::string& name) {
   UniqueFd fd = new_socket();
-  const sockaddr_un address = control_address(claim);
-  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+  const ControlAddress address(name);
+  if (!fd || ::connect(fd.get(), address.get(), address.length) != 0 || !is_trusted_peer(fd.get()))
     return {};
   return fd;
+}
+
+bool is_trusted_peer(int socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         (peer.uid == 0 || peer.uid == ::geteuid());
 }
 
 }  // namespace paceline::agent

@@ -1,10 +1,14 @@
-// The lines between an agent and a supervisor, over the claim's control.sock. The supervisor tells
-// on every new connection what already is, so an agent that connects later misses nothing; the end
-// of the connection means that the supervisor is gone.
+// The lines between an agent and a supervisor. The supervisor tells on every new connection what
+// already is, so an agent that connects later misses nothing; the end of the connection means that
+// the supervisor is gone.
 //
 //   agent:       notice 15 | kill | freeze | thaw | ping
 //   supervisor:  running 4711 | pong | ended cause=exited exit_code=0 signal=0
 //   at_us=1763636112123456 message=
+//
+// The channel is a socket in the abstract name space under a random name that only the claim knows:
+// no path that could be too long, nothing to remove. Both ends take nobody but their own user and
+// root for the other.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +35,14 @@ std::optional<pid_t> parse_running_line(std::string_view line);
 std::string ended_line(const WorkerEnding& ending);
 std::optional<WorkerEnding> parse_ended_line(std::string_view line);
 
-// Both ends of the channel. A claim's path may be longer than a socket's address can hold, so it is
-// reached through the open directory. Non-blocking; empty on failure, with errno.
-UniqueFd listen_control(int claim);
-UniqueFd connect_control(int claim);
+// A fresh name for one worker's channel.
+std::string new_control_name();
+
+// Both ends of the channel, non-blocking; empty on failure, with errno.
+UniqueFd listen_control(const std::string& name);
+UniqueFd connect_control(const std::string& name);
+// True if the process at the other end of a connected socket runs as this process's user or root.
+bool is_trusted_peer(int socket);
 
 inline constexpr std::size_t kControlLineMax = 4096;
 

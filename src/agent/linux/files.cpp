@@ -70,11 +70,9 @@ Result<void> replace_file(int directory, const char* name, std::string_view text
       ::openat(directory, fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!fd || !write_all(fd.get(), text) ||
       ::renameat(directory, fresh.c_str(), directory, name) != 0)
-    return fail(system_error(std::string("Can't write the file '") + name + "' of a claim", errno));
+    return fail(system_error(std::string("Can't write the file '") + name + "'", errno));
   return {};
 }
-
-bool exists(int directory, const char* name) { return ::faccessat(directory, name, F_OK, 0) == 0; }
 
 Result<void> make_directories(const std::string& path, mode_t mode) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos;

@@ -33,7 +33,6 @@ bool write_existing(const std::string& path, std::string_view text);
 Result<void> replace_file(int directory, const char* name, std::string_view text);
 
 bool write_all(int fd, std::string_view text);
-bool exists(int directory, const char* name);
 
 // Makes every missing directory of an absolute path with `mode`. Errors: storage, forbidden.
 Result<void> make_directories(const std::string& path, mode_t mode);

@@ -55,7 +55,7 @@ struct LinuxHost::Impl {
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
-  Result<WorkerOrder> write_order(const WorkerLaunch& launch, const std::string& path, int claim);
+  Result<WorkerOrder> make_order(const WorkerLaunch& launch, const std::string& path);
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   void discard(const WorkerKey& key);
   void kill_unknown(const WorkerKey& key);
@@ -85,7 +85,7 @@ struct LinuxHost::Impl {
 };
 
 Result<void> LinuxHost::Impl::open() {
-  for (const char* name : {"agent", "agent/workers", "agent/gangs", "logs"})
+  for (const char* name : {"agent", "agent/workers", "agent/setups", "logs"})
     if (auto made = make_directories(below(name), 0700); !made) return made;
   return nursery.open();
 }
@@ -101,14 +101,13 @@ void LinuxHost::Impl::load() {
 
 void LinuxHost::Impl::adopt(const std::string& name) {
   const std::string path = below("agent/workers/" + name);
-  auto claim = open_directory(path);
-  if (!claim) return;
-  auto order = parse_order(read_file(claim->get(), "order").value_or(""));
-  // Whoever made it died before anything could be started, or while it was being forgotten.
-  if (!order) return remove_claim(path);
+  ClaimFile claim = ClaimFile::open(path);
+  auto order = claim ? claim.order() : std::nullopt;
+  // Whoever made it died before anything could be started.
+  if (!order) return static_cast<void>(::unlink(path.c_str()));
   if (order->port != 0) gangs.try_emplace(gang_of(order->key), Ports{order->port, {}});
   auto worker =
-      std::make_shared<SupervisedWorker>(context, path, std::move(*claim), std::move(*order));
+      std::make_shared<SupervisedWorker>(context, path, std::move(claim), std::move(*order));
   workers.emplace(worker->order().key, worker);
   worker->adopt();
 }
@@ -124,7 +123,7 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
   if (find(launch.key) != nullptr) return;
   const std::string path = below("agent/workers/" + claim_name(launch.key));
   if (const auto started = try_start(launch, path); !started) {
-    remove_claim(path);
+    ::unlink(path.c_str());
     WorkerGone gone;
     gone.key = launch.key;
     gone.cause = started.error().retry == Retry::may_help ? Cause::node_lost : Cause::launch_failed;
@@ -136,22 +135,20 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
 }
 
 Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0)
-    return fail(system_error("The worker's claim '" + path + "' can't be made", errno));
-  auto claim = open_directory(path);
-  if (!claim) return fail(claim.error());
-  auto order = write_order(launch, path, claim->get());
+  auto order = make_order(launch, path);
   if (!order) return fail(order.error());
+  auto claim = ClaimFile::create(path, *order);
+  if (!claim) return fail(claim.error());
   Inheritance inheritance;
-  inheritance.claim.reset(::fcntl(claim->get(), F_DUPFD_CLOEXEC, 3));
-  inheritance.lock = lock_claim(claim->get());
-  inheritance.listener = listen_control(claim->get());
-  UniqueFd control = connect_control(claim->get());
-  if (!inheritance.claim || !inheritance.lock || !inheritance.listener || !control)
-    return fail(system_error("The worker's supervisor can't be reached", errno));
+  inheritance.claim = claim->release();
+  inheritance.listener = listen_control(order->control);
   inheritance.held = duplicate(gangs[gang_of(launch.key)].locks);
+  UniqueFd control = connect_control(order->control);
+  ClaimFile ours = ClaimFile::open(path);
+  if (!inheritance.listener || !control || !ours)
+    return fail(system_error("The worker's supervisor can't be reached", errno));
   auto worker =
-      std::make_shared<SupervisedWorker>(context, path, std::move(*claim), std::move(*order));
+      std::make_shared<SupervisedWorker>(context, path, std::move(ours), std::move(*order));
   workers.emplace(launch.key, worker);
   worker->follow(std::move(control));
   // From here on the end of the connection tells what becomes of it, a nursery that fails included.
@@ -168,8 +165,8 @@ Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
 }
 
-Result<WorkerOrder> LinuxHost::Impl::write_order(const WorkerLaunch& launch,
-                                                 const std::string& path, int claim) {
+Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
+                                                const std::string& path) {
   const auto port = gang_port(launch);
   if (!port) return fail(port.error());
   const Time now = context.clock.now();
@@ -191,8 +188,9 @@ Result<WorkerOrder> LinuxHost::Impl::write_order(const WorkerLaunch& launch,
   order.pty = launch.pty;
   order.setup = launch.launch.setup;
   order.runs_setup = launch.local_rank == 0 && !order.setup.empty();
-  order.gang =
-      below(fmt::format("agent/gangs/{}.{}", launch.key.job.value, launch.key.generation.value));
+  order.setup_outcome =
+      below(fmt::format("agent/setups/{}.{}", launch.key.job.value, launch.key.generation.value));
+  order.control = new_control_name();
   order.log = log_path(options.directory, launch.key.job, launch.key.rank);
   order.log_offset = *offset;
   order.marker = facts.marker;
@@ -206,10 +204,6 @@ Result<WorkerOrder> LinuxHost::Impl::write_order(const WorkerLaunch& launch,
   order.job_name = launch.job_name;
   order.checkpoint = launch.checkpoint;
   order.checkpoint_glob = launch.checkpoint_glob;
-  if (!order.setup.empty())
-    if (auto made = make_directories(order.gang, 0700); !made) return fail(made.error());
-  if (auto written = replace_file(claim, "order", to_text(order)); !written)
-    return fail(written.error());
   return order;
 }
 
@@ -245,12 +239,12 @@ void LinuxHost::Impl::discard(const WorkerKey& key) {
   const auto found = workers.find(key);
   if (found == workers.end() || !found->second->is_gone()) return;
   const WorkerOrder order = found->second->order();
-  remove_claim(found->second->path());
+  ::unlink(found->second->path().c_str());
   workers.erase(found);
   const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
   if (peer != workers.end() && gang_of(peer->first) == gang_of(key)) return;
   gangs.erase(gang_of(key));
-  if (!order.setup.empty()) remove_claim(order.gang);
+  if (!order.setup.empty()) ::unlink(order.setup_outcome.c_str());
 }
 
 void LinuxHost::Impl::keep_ticking() {

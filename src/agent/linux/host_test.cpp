@@ -29,7 +29,7 @@ class HostTest : public testing::Test {
     return directory_ / ("agent/workers/" + claim_name(key));
   }
   WorkerProcesses processes(const WorkerKey& key) {
-    return parse_processes(contents(claim_path(key) + "/running"));
+    return ClaimFile::open(claim_path(key)).processes();
   }
   std::string log(std::uint32_t job, int rank = 0) {
     return contents(directory_ /
@@ -161,10 +161,10 @@ TEST_F(HostTest, NoticesAKilledSupervisorAndCleansUpBehindIt) {
 
 TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
   TestHost first(directory_.path());
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
   first.start(shell_worker(key(1), "read x < " + (directory_ / "go") + "; exit 4"));
   first.start(shell_worker(key(2), "exec sleep 1000"));
   first.start(shell_worker(key(3), "exec sleep 1000"));
-  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
   const pid_t runs_on = first.running(key(2));
   const pid_t unlucky = first.running(key(3));
   first.running(key(1));
@@ -172,7 +172,7 @@ TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
   first.crash();
 
   ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
-  ASSERT_TRUE(eventually([&] { return !contents(claim_path(key(1)) + "/status").empty(); }));
+  ASSERT_TRUE(eventually([&] { return ClaimFile::open(claim_path(key(1))).ending().has_value(); }));
   ::kill(orphaned.supervisor.pid, SIGKILL);
   ASSERT_TRUE(eventually([&] { return !runs(orphaned.supervisor.pid); }));
 
@@ -291,7 +291,7 @@ TEST_F(HostTest, AFailingSetupFailsTheGang) {
     host->perform(Discard{key(1, 1, rank)});
   }
   EXPECT_THAT(log(1), EndsWith("no such wheel\n"));
-  EXPECT_TRUE(list_directory(directory_ / "agent/gangs").empty());
+  EXPECT_TRUE(list_directory(directory_ / "agent/setups").empty());
 }
 
 TEST_F(HostTest, ReadsReportsFromTheLogBeforeTheEnd) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kSocket = 3;           // where the nursery finds its end
 constexpr std::size_t kFdsMax = 64;  // per request
-constexpr std::size_t kFixedFds = 3;
+constexpr std::size_t kFixedFds = 2;
 constexpr int kLeavePolls = 1000;
 
 struct SpawnActions {
@@ -50,7 +50,7 @@ struct SpawnAttributes {
 };
 
 std::vector<int> descriptors(const Inheritance& inheritance) {
-  std::vector<int> all{inheritance.claim.get(), inheritance.lock.get(), inheritance.listener.get()};
+  std::vector<int> all{inheritance.claim.get(), inheritance.listener.get()};
   for (const UniqueFd& fd : inheritance.held) all.push_back(fd.get());
   return all;
 }
@@ -97,7 +97,7 @@ std::vector<UniqueFd> receive_descriptors(int socket) {
 }
 
 Inheritance inherit(std::vector<UniqueFd> fds) {
-  Inheritance inheritance{std::move(fds[0]), std::move(fds[1]), std::move(fds[2]), {}};
+  Inheritance inheritance{std::move(fds[0]), std::move(fds[1]), {}};
   for (std::size_t i = kFixedFds; i < fds.size(); ++i)
     inheritance.held.push_back(std::move(fds[i]));
   return inheritance;

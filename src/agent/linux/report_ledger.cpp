@@ -1,8 +1,5 @@
 #include "agent/linux/report_ledger.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 namespace paceline::agent {
@@ -11,22 +8,12 @@ namespace {
 constexpr Duration kSettleTime = std::chrono::seconds{5};
 constexpr Duration kMarkInterval = std::chrono::seconds{1};
 
-struct Stored {
-  std::uint64_t offset = 0;
-  std::uint64_t others = 0;
-};
-
 }  // namespace
 
-ReportLedger::ReportLedger(int claim, std::uint64_t log_offset)
-    : file_(::openat(claim, "tail", O_RDWR | O_CREAT | O_CLOEXEC, 0600)),
-      offset_(log_offset),
-      stored_(log_offset) {
-  Stored stored;
-  if (::pread(file_.get(), &stored, sizeof stored, 0) != static_cast<ssize_t>(sizeof stored))
-    return;
-  offset_ = stored_ = std::max(log_offset, stored.offset);
-  others_ = stored.others;
+ReportLedger::ReportLedger(const ClaimFile& claim, std::uint64_t log_offset) : claim_(claim) {
+  const TailPosition tail = claim.tail();
+  offset_ = stored_ = std::max(log_offset, tail.offset);
+  others_ = tail.others;
 }
 
 std::uint64_t ReportLedger::read_to(std::uint64_t offset) {
@@ -52,10 +39,8 @@ void ReportLedger::settle(Time now) {
 }
 
 void ReportLedger::store(std::uint64_t offset) {
-  const Stored stored{offset, others_};
   stored_ = offset;
-  // A position that can't be written only means that more lines are read again.
-  static_cast<void>(::pwrite(file_.get(), &stored, sizeof stored, 0) < 0);
+  claim_.write(TailPosition{offset, others_});
 }
 
 }  // namespace paceline::agent

@@ -3,7 +3,7 @@
 // way before it; any other report raises that count by one. So numbers grow in the order of
 // observation, and a line that is read again after a restart gets its number again.
 //
-// The position is kept in the claim's file `tail`: at once with every report that is no line (the
+// The position is kept in the claim: at once with every report that is no line (the
 // lines before it are settled then), and for lines some seconds late, so that those which a dying
 // server may not have stored are read again.
 #pragma once
@@ -11,15 +11,15 @@
 #include <cstdint>
 #include <deque>
 
-#include "agent/linux/fd.hpp"
+#include "agent/linux/claim.hpp"
 #include "base/time.hpp"
 
 namespace paceline::agent {
 
 class ReportLedger {
  public:
-  // Goes on where the claim's file says, or from `log_offset`.
-  ReportLedger(int claim, std::uint64_t log_offset);
+  // Goes on where the claim says, or from `log_offset`. REQUIRES: the claim outlives the ledger.
+  ReportLedger(const ClaimFile& claim, std::uint64_t log_offset);
 
   // Where reading the log goes on.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
@@ -38,9 +38,9 @@ class ReportLedger {
   };
   void store(std::uint64_t offset);
 
-  UniqueFd file_;
-  std::uint64_t offset_;
-  std::uint64_t stored_;
+  const ClaimFile& claim_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t stored_ = 0;
   std::uint64_t others_ = 0;
   std::deque<Mark> unsettled_;
 };

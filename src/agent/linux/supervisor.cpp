@@ -18,7 +18,6 @@
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
-#include "agent/linux/ending_file.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/launch.hpp"
 #include "agent/linux/notice.hpp"
@@ -40,10 +39,11 @@ struct Connection {
 class Supervisor {
  public:
   Supervisor(Inheritance inheritance, WorkerOrder order)
-      : inheritance_(std::move(inheritance)),
+      : claim_(std::move(inheritance.claim)),
+        listener_(std::move(inheritance.listener)),
+        held_(std::move(inheritance.held)),
         order_(std::move(order)),
-        group_(order_.cgroups),
-        ending_file_(inheritance_.claim.get()) {}
+        group_(order_.cgroups) {}
 
   int run();
 
@@ -78,10 +78,11 @@ class Supervisor {
   void sweep();
   void finish();
 
-  Inheritance inheritance_;
+  ClaimFile claim_;
+  UniqueFd listener_;
+  std::vector<UniqueFd> held_;
   WorkerOrder order_;
   WorkerGroup group_;
-  EndingFile ending_file_;
   UniqueFd signals_;
   UniqueFd log_;
   std::vector<Connection> connections_;
@@ -150,8 +151,7 @@ void Supervisor::start_main() {
   if (!pid) return;
   main_ = *pid;
   if (order_.shell) shell_ = file_id(order_.command[0]);
-  const WorkerProcesses running{identify(::getpid()), identify(main_)};
-  static_cast<void>(replace_file(inheritance_.claim.get(), "running", to_text(running)));
+  claim_.write(WorkerProcesses{identify(::getpid()), identify(main_)});
   tell_all(running_line(main_));
   forget_order();
 }
@@ -164,7 +164,7 @@ void Supervisor::forget_order() {
 }
 
 void Supervisor::wait_for_setup() {
-  const auto outcome = read_file(order_.gang + "/setup");
+  const auto outcome = read_file(order_.setup_outcome);
   if (!outcome) return;
   if (*outcome == "ok") return start_main();
   end_as({Cause::setup_failed, {}, 0, now_us(), *outcome});
@@ -177,8 +177,7 @@ int Supervisor::timeout_ms() {
 }
 
 void Supervisor::turn() {
-  std::vector<pollfd> watched{{signals_.get(), POLLIN, 0},
-                              {inheritance_.listener.get(), POLLIN, 0}};
+  std::vector<pollfd> watched{{signals_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   for (const Connection& connection : connections_)
     watched.push_back({connection.fd.get(), POLLIN, 0});
   ::poll(watched.data(), watched.size(), timeout_ms());
@@ -199,9 +198,8 @@ void Supervisor::handle_signals() {
 }
 
 void Supervisor::accept_connection() {
-  UniqueFd fd(
-      ::accept4(inheritance_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd) return;
+  UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd || !is_trusted_peer(fd.get())) return;
   if (connections_.size() == kConnectionsMax) connections_.erase(connections_.begin());
   connections_.push_back({std::move(fd), {}});
   if (main_ > 0) tell(connections_.back(), running_line(main_));
@@ -248,8 +246,7 @@ void Supervisor::tell_all(std::string_view line) {
 
 void Supervisor::give_notice(int signal) {
   if (phase_ == Phase::sweeping || signal <= 0 || signal >= NSIG) return;
-  const UniqueFd flag(
-      ::openat(inheritance_.claim.get(), "noticed", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  claim_.write_notice();
   notice_ = signal;
   if (phase_ == Phase::waiting) return end_as({Cause::signalled, {}, signal, now_us(), {}});
   const pid_t root = phase_ == Phase::setup ? setup_ : main_;
@@ -290,8 +287,7 @@ bool Supervisor::reap() {
 // The other workers of the gang on this node wait for the outcome of the setup: "ok", or the
 // sentence that says what failed.
 void Supervisor::tell_gang(std::string_view outcome) {
-  const auto gang = open_directory(order_.gang);
-  if (gang) static_cast<void>(replace_file(gang->get(), "setup", outcome));
+  static_cast<void>(replace_file(AT_FDCWD, order_.setup_outcome.c_str(), outcome));
 }
 
 void Supervisor::main_ended(int status) {
@@ -343,8 +339,8 @@ void Supervisor::sweep() {
 void Supervisor::finish() {
   if (!group_.remove()) return;
   if (!ending_) ending_ = WorkerEnding{Cause::signalled, {}, SIGKILL, now_us(), {}};
-  ending_file_.write(*ending_);
-  inheritance_.held.clear();
+  claim_.write(*ending_);
+  held_.clear();
   tell_all(ended_line(*ending_));
   phase_ = Phase::over;
 }
@@ -352,9 +348,10 @@ void Supervisor::finish() {
 }  // namespace
 
 int supervise(Inheritance inheritance) {
-  const auto text = read_file(inheritance.claim.get(), "order");
-  auto order = parse_order(text.value_or(""));
+  ClaimFile claim(std::move(inheritance.claim));
+  auto order = claim.order();
   if (!order) return 1;
+  inheritance.claim = claim.release();
   return Supervisor(std::move(inheritance), std::move(*order)).run();
 }
 

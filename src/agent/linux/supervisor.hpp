@@ -13,9 +13,8 @@ namespace paceline::agent {
 
 // What a supervisor is born with.
 struct Inheritance {
-  UniqueFd claim;              // the claim's directory
-  UniqueFd lock;               // the claim's lock, taken
-  UniqueFd listener;           // control.sock, listening
+  UniqueFd claim;              // the claim, locked
+  UniqueFd listener;           // of the control channel
   std::vector<UniqueFd> held;  // locks of devices and ports
 };
 

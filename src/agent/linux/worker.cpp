@@ -7,7 +7,6 @@
 #include <boost/asio/post.hpp>
 #include <thread>
 
-#include "agent/linux/files.hpp"
 #include "agent/linux/remains.hpp"
 
 namespace paceline::agent {
@@ -33,18 +32,18 @@ WorkerReport to_observation(const WorkerKey& key, std::uint64_t number, Time at,
   return seen;
 }
 
-SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, UniqueFd claim,
+SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, ClaimFile claim,
                                    WorkerOrder order)
     : context_(context),
       path_(std::move(path)),
       claim_(std::move(claim)),
       order_(std::move(order)),
-      ledger_(claim_.get(), static_cast<std::uint64_t>(order_.log_offset)),
+      ledger_(claim_, static_cast<std::uint64_t>(order_.log_offset)),
       tail_(order_.log, ledger_,
             [this](std::uint64_t number, const Report& report) { handle_report(number, report); }),
       control_(context.io),
       timer_(context.io),
-      noticed_(exists(claim_.get(), "noticed")) {
+      noticed_(claim_.noticed()) {
   order_.environment = {};
   order_.command = {};
 }
@@ -114,15 +113,14 @@ Claim SupervisedWorker::claim() const { return {order_.key, pid_, gone_, noticed
 
 // ---- adoption ----
 
-bool SupervisedWorker::supervised() const { return !lock_claim(claim_.get()); }
+bool SupervisedWorker::supervised() const { return !claim_.lock(); }
 
 void SupervisedWorker::adopt() {
-  const std::string running = read_file(claim_.get(), "running").value_or("");
-  pid_ = parse_processes(running).main.pid;
+  pid_ = claim_.processes().main.pid;
   if (order_.boot_id != context_.boot_id)
     return end_as(lost("The machine was restarted while the worker ran."));
   if (supervised()) return connect();
-  if (const auto text = read_file(claim_.get(), "status")) ending_ = parse_ending(*text);
+  ending_ = claim_.ending();
   if (ending_) return finish();
   const Remains remains(order_.cgroups, order_.marker);
   for (int i = 0; i < kAdoptSweepsMax; ++i) {
@@ -133,7 +131,7 @@ void SupervisedWorker::adopt() {
 }
 
 void SupervisedWorker::connect() {
-  if (UniqueFd control = connect_control(claim_.get())) return follow(std::move(control));
+  if (UniqueFd control = connect_control(order_.control)) return follow(std::move(control));
   retry_connecting();
 }
 
@@ -154,8 +152,7 @@ void SupervisedWorker::retry_connecting() {
 void SupervisedWorker::conclude() {
   boost::system::error_code ignored;
   control_.close(ignored);
-  if (const auto text = read_file(claim_.get(), "status"); text && !ending_)
-    ending_ = parse_ending(*text);
+  if (!ending_) ending_ = claim_.ending();
   if (ending_) return finish();
   sweep_remains();
 }

@@ -29,7 +29,7 @@ struct WorkerContext {
 
 class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
  public:
-  SupervisedWorker(WorkerContext& context, std::string path, UniqueFd claim, WorkerOrder order);
+  SupervisedWorker(WorkerContext& context, std::string path, ClaimFile claim, WorkerOrder order);
 
   // Takes an open control connection of a worker that was just started.
   void follow(UniqueFd control);
@@ -68,7 +68,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   WorkerContext& context_;
   std::string path_;
-  UniqueFd claim_;
+  ClaimFile claim_;
   WorkerOrder order_;
   ReportLedger ledger_;
   LogTail tail_;
