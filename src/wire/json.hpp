@@ -3,7 +3,7 @@
 //
 //   auto body = parse_json(text);
 //   if (!body) return fail(body.error());
-//   ObjectReader reader(*body, "the body");
+//   ObjectReader reader(*body, "body");
 //   reader.require({"name"}).text("name", name, kNameLengthMax).whole("workers", workers, 1, 100);
 //   if (auto read = reader.finish(); !read) return fail(read.error());
 //
@@ -44,7 +44,7 @@ Result<Json> parse_json(std::string_view text, const JsonBounds& bounds = {});
 // reference to `value` and the names of keys: both must outlive it.
 class ObjectReader {
  public:
-  // `what` names the object in errors: "spec", "the body".
+  // `what` names the object in errors: "spec", "body".
   ObjectReader(const Json& value, std::string_view what);
 
   // Keys that must be there and not null.

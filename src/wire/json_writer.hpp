@@ -21,6 +21,15 @@
 
 namespace paceline {
 
+// For fields where 0 and "" say that nothing is known or asked for: null then.
+template <class T>
+std::optional<T> unless_zero(T value) {
+  return value == T{} ? std::nullopt : std::optional<T>(value);
+}
+inline std::optional<std::string_view> unless_empty(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
+
 class JsonWriter {
  public:
   JsonWriter() = default;

@@ -87,11 +87,6 @@ void read_course(ObjectReader& reader, JobSpec& spec) {
   for (const auto id : after) spec.after.emplace_back(static_cast<std::uint32_t>(id));
 }
 
-template <class T>
-std::optional<T> unless_zero(T value) {
-  return value == T{} ? std::nullopt : std::optional<T>(value);
-}
-
 std::string expression(const Target& target, double threshold) {
   return fmt::format("{}{}{}", target.metric, to_string(target.direction), threshold);
 }
@@ -107,8 +102,8 @@ void write_target(JsonWriter& json, const std::optional<Target>& target) {
 
 }  // namespace
 
-Result<JobSpec> read_spec(const Json& json) {
-  JobSpec spec;
+Result<JobSpec> read_spec(const Json& json, JobSpec defaults) {
+  JobSpec spec = std::move(defaults);
   ObjectReader reader(json, "spec");
   reader.text("name", spec.name, kNameLengthMax);
   read_resources(reader, spec);

@@ -9,8 +9,9 @@
 
 namespace paceline {
 
-// `user` and `uid` stay empty. Errors: invalid, naming the key, what it must be and what it is.
-Result<JobSpec> read_spec(const Json& json);
+// What is left out stays as in `defaults`. Errors: invalid, naming the key, what it must be and
+// what it is.
+Result<JobSpec> read_spec(const Json& json, JobSpec defaults = {});
 
 // Every key, in the order of docs/api.md; null or empty where nothing was asked for.
 // read_spec(write_spec(spec)) equals `spec` but for `user` and `uid`.

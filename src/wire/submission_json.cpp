@@ -1,25 +1,46 @@
 #include "wire/submission_json.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
 #include "wire/launch_json.hpp"
 #include "wire/spec_json.hpp"
+#include "wire/utf8.hpp"
 
 namespace paceline {
+namespace {
+
+bool is_script(std::string_view word) { return word.ends_with(".py") || word.ends_with(".sh"); }
+
+// The file name of the first script among the words, else of the program: "train.py", "make".
+std::string default_name(const LaunchSpec& launch) {
+  if (launch.shell) return "run";
+  const auto& words = launch.command;
+  const auto script = std::ranges::find_if(words, is_script);
+  const std::string_view word = script == words.end() ? words.front() : *script;
+  std::string name(word.substr(word.find_last_of('/') + 1, kNameLengthMax));
+  std::erase_if(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  return name.empty() ? "job" : to_utf8(name).substr(0, kNameLengthMax);
+}
+
+}  // namespace
 
 Result<SubmissionBody> read_submission(std::string_view body) {
   const auto json = parse_json(body);
   if (!json) return fail(json.error());
-  ObjectReader reader(*json, "the body");
+  ObjectReader reader(*json, "body");
   reader.require({"launch"});
   const auto* launch_json = reader.find("launch");
   const auto* spec_json = reader.find("spec");
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   auto launch = read_launch(*launch_json);
   if (!launch) return fail(std::move(launch.error()));
-  auto spec = spec_json == nullptr ? JobSpec{} : read_spec(*spec_json);
+  JobSpec defaults;
+  defaults.name = default_name(*launch);
+  auto spec =
+      spec_json == nullptr ? std::move(defaults) : read_spec(*spec_json, std::move(defaults));
   if (!spec) return fail(std::move(spec.error()));
   return SubmissionBody{std::move(*spec), std::move(*launch)};
 }

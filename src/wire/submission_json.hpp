@@ -17,7 +17,8 @@ struct SubmissionBody {
   friend bool operator==(const SubmissionBody&, const SubmissionBody&) = default;
 };
 
-// Errors: invalid, too_large; each names the key and what it must be.
+// A job without a name is called after its script. Errors: invalid, too_large; each names the key
+// and what it must be.
 Result<SubmissionBody> read_submission(std::string_view body);
 
 std::string submission_body(const SubmissionBody& submission);

@@ -1,0 +1,206 @@
+#include "wire/job_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace paceline {
+namespace {
+
+constexpr std::array<std::string_view, 3> kWorkerStates = {"assigned", "running", "ended"};
+
+// The gang that is shown: the current one, else the one that forms.
+const Gang* shown_gang(const Job& job) {
+  if (job.current) return &*job.current;
+  return job.forming ? &*job.forming : nullptr;
+}
+
+std::string_view node_name(const State& state, NodeId id) {
+  const Node* node = state.find_node(id);
+  return node == nullptr ? std::string_view() : std::string_view(node->spec.name);
+}
+
+// The sums of a job as of `now`; the fold brings them up to date only when something happens.
+struct Sums {
+  Duration waited, ran, paused;
+  double slot_seconds;
+  Bill bill;
+};
+
+Sums sums_at(const Job& job, Time now) {
+  Sums sums{job.waited, job.ran, job.paused, job.slot_seconds, job.bill};
+  if (is_over(job.state)) return sums;
+  const Duration passed = std::max(Duration::zero(), now - job.changed_at);
+  const double slot_seconds = to_seconds(passed) * job.leased;
+  sums.slot_seconds += slot_seconds;
+  switch (job.state) {
+    case JobState::pending:
+    case JobState::starting:
+      sums.waited += passed;
+      break;
+    case JobState::paused:
+      sums.paused += passed;
+      break;
+    default:
+      sums.ran += passed;
+      break;
+  }
+  if (job.state == JobState::resizing) sums.bill.resize += slot_seconds;
+  return sums;
+}
+
+void write_size(JsonWriter& json, const Job& job) {
+  json.field("workers", job.workers()).field("min", job.range.min).field("max", job.range.max);
+  json.field("want", job.range.want).field("pinned", job.pinned);
+  json.field("slots_per_worker", job.spec->slots_per_worker);
+  json.field("cpus", unless_zero(job.spec->cpus));
+  json.field("memory_bytes", unless_zero(job.spec->memory_bytes));
+}
+
+void write_wishes(JsonWriter& json, const Job& job) {
+  json.field("priority", job.spec->priority).field("elastic", to_string(job.spec->elastic));
+  json.field("retry", job.spec->retries).field("retries_used", job.retries_used);
+  json.field("hold", job.held).key("after").begin_array();
+  for (const auto id : job.spec->after) json.value(id.value);
+  json.end_array();
+}
+
+void write_course(JsonWriter& json, const JobView& view) {
+  const auto* gang = shown_gang(view.job);
+  const auto generation = gang == nullptr ? view.job.last_generation : gang->generation;
+  json.field("generation", generation.value).field("attempt", view.job.attempt);
+  json.field("resizes", view.job.resizes).field("preemptions", view.job.preemptions);
+  json.field("reason", sentence(view.reason)).field("reason_code", name(view.reason.code));
+}
+
+void write_metrics(JsonWriter& json, const JobView& view) {
+  if (view.viewer == Viewer::other) {
+    json.null_field("metrics");
+    return;
+  }
+  json.key("metrics").begin_object();
+  if (view.job.progress) {
+    for (const auto& [metric, value] : view.job.progress->metrics) json.field(metric, value);
+  }
+  json.end_object();
+}
+
+void write_progress(JsonWriter& json, const Job& job) {
+  if (!job.progress) {
+    json.null_field("progress");
+    return;
+  }
+  const auto& progress = *job.progress;
+  json.key("progress").begin_object();
+  json.field("step", progress.step).field("total_steps", progress.total_steps);
+  json.field("epoch", progress.epoch).field("total_epochs", progress.total_epochs);
+  json.field("samples", progress.samples);
+  json.field("ratio", progress.ratio(job.spec->expected_samples));
+  json.field("step_seconds", progress.step_seconds);
+  json.field("learning_rate", progress.learning_rate);
+  json.field("reported_at", progress.reported_at).end_object();
+}
+
+void write_target(JsonWriter& json, const Job& job) {
+  if (!job.spec->target) {
+    json.null_field("target");
+    return;
+  }
+  const auto& target = *job.spec->target;
+  json.key("target").begin_object();
+  json.field("metric", target.metric).field("direction", to_string(target.direction));
+  json.field("deliver", target.deliver).field("final", target.final);
+  json.field("delivered_at", job.target.delivered_at);
+  json.field("reached", job.target.reached_at.has_value());
+  json.field("reached_at", job.target.reached_at).end_object();
+}
+
+void write_checkpoint(JsonWriter& json, const JobView& view) {
+  if (!view.job.checkpoint || view.viewer == Viewer::other) {
+    json.null_field("checkpoint");
+    return;
+  }
+  const auto& checkpoint = *view.job.checkpoint;
+  json.key("checkpoint").begin_object().field("path", checkpoint.path);
+  json.field("step", checkpoint.step).field("samples", checkpoint.samples);
+  json.field("acknowledged_at", checkpoint.acknowledged_at).end_object();
+}
+
+void write_worker(JsonWriter& json, const Worker& worker, const State& state, std::size_t rank) {
+  json.begin_object().field("rank", rank).field("node", node_name(state, worker.seat.node));
+  json.key("slots").begin_array();
+  for (const auto index : worker.seat.slots) json.value(index);
+  json.end_array().field("pid", unless_zero(worker.pid));
+  json.field("state", kWorkerStates.at(static_cast<std::size_t>(worker.state)));
+  json.field("exit_code", worker.ending ? worker.ending->exit_code : std::nullopt).end_object();
+}
+
+void write_gang(JsonWriter& json, const JobView& view) {
+  static const std::vector<Worker> kNobody;
+  const auto* gang = shown_gang(view.job);
+  const auto& workers = gang == nullptr ? kNobody : gang->workers;
+  json.key("gang").begin_array();
+  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
+    write_worker(json, workers[rank], view.state, rank);
+  }
+  json.end_array().key("pids").begin_array();
+  for (const auto& worker : workers) {
+    if (worker.state == WorkerState::running) json.value(worker.pid);
+  }
+  json.end_array().key("nodes").begin_array();
+  std::vector<NodeId> listed;
+  for (const auto& worker : workers) {
+    if (std::ranges::find(listed, worker.seat.node) != listed.end()) continue;
+    listed.push_back(worker.seat.node);
+    json.value(node_name(view.state, worker.seat.node));
+  }
+  json.end_array();
+}
+
+void write_times(JsonWriter& json, const JobView& view) {
+  const auto& job = view.job;
+  const auto sums = sums_at(job, view.now);
+  json.field("submitted_at", job.submitted_at).field("started_at", job.started_at);
+  json.field("ended_at", job.ended_at).field("max_duration_seconds", job.spec->max_duration);
+  json.field("expect_seconds", job.spec->expected_duration);
+  json.field("expect_samples", job.spec->expected_samples).field("deadline_at", job.spec->deadline);
+  json.field("waited_seconds", sums.waited).field("ran_seconds", sums.ran);
+  json.field("paused_seconds", sums.paused).field("slot_seconds", sums.slot_seconds);
+  json.key("lost_slot_seconds").begin_object().field("preemption", sums.bill.preemption);
+  json.field("resize", sums.bill.resize).field("failure", sums.bill.failure).end_object();
+}
+
+void write_ending(JsonWriter& json, const JobView& view) {
+  const auto& job = view.job;
+  if (!job.ending || !is_over(job.state)) {
+    json.null_field("exit_code").null_field("cause").null_field("ending");
+    return;
+  }
+  json.field("exit_code", job.ending->exit_code).field("cause", to_string(job.ending->cause));
+  json.field("ending", sentence(view.reason));
+}
+
+}  // namespace
+
+void write_job(JsonWriter& json, const JobView& view) {
+  const auto& job = view.job;
+  const bool owner = view.viewer == Viewer::owner;
+  json.begin_object().field("id", job.id.value).field("name", job.spec->name);
+  json.field("user", job.spec->user).field("uid", job.spec->uid);
+  json.field("state", to_string(job.state));
+  write_size(json, job);
+  write_wishes(json, job);
+  write_course(json, view);
+  write_metrics(json, view);
+  write_progress(json, job);
+  write_target(json, job);
+  write_checkpoint(json, view);
+  write_gang(json, view);
+  write_times(json, view);
+  write_ending(json, view);
+  json.field("command", owner ? unless_empty(view.command) : std::nullopt);
+  json.field("directory", owner ? unless_empty(view.directory) : std::nullopt).end_object();
+}
+
+}  // namespace paceline

@@ -1,0 +1,29 @@
+// A job as docs/api.md shows it: every key always, null for what is not known.
+#pragma once
+
+#include <string>
+
+#include "base/time.hpp"
+#include "model/job.hpp"
+#include "model/reason.hpp"
+#include "model/state.hpp"
+#include "wire/json_writer.hpp"
+
+namespace paceline {
+
+// Command and directory, metrics and checkpoint are the owner's alone.
+enum class Viewer { owner, other };
+
+struct JobView {
+  const Job& job;
+  const State& state;  // of the same moment as `job`: names its nodes
+  Time now;            // sums of time run up to here
+  Reason reason;
+  std::string command;    // as typed; empty: not known (any more)
+  std::string directory;  // likewise
+  Viewer viewer = Viewer::owner;
+};
+
+void write_job(JsonWriter& json, const JobView& view);
+
+}  // namespace paceline

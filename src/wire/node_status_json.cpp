@@ -1,0 +1,47 @@
+#include "wire/node_status_json.hpp"
+
+namespace paceline {
+namespace {
+
+// Whom the state speaks of: who is to get the slot, else who holds it.
+const WorkerKey* worker_of(const Slot& slot) {
+  if (slot.promise) return &*slot.promise;
+  return slot.lease ? &slot.lease->worker : nullptr;
+}
+
+void write_slot(JsonWriter& json, const Node& node, std::size_t index) {
+  const auto& spec = node.spec.slots[index];
+  json.begin_object().field("index", index).field("kind", to_string(spec.kind));
+  json.field("model", spec.model).field("uuid", unless_empty(spec.uuid));
+  json.field("memory_bytes", unless_zero(spec.memory_bytes));
+  json.field("state", slot_state(node, index)).field("note", unless_empty(spec.note));
+  const auto* worker = index < node.slots.size() ? worker_of(node.slots[index]) : nullptr;
+  if (worker == nullptr) {
+    json.null_field("job").null_field("rank").end_object();
+    return;
+  }
+  json.field("job", worker->job.value).field("rank", worker->rank).end_object();
+}
+
+}  // namespace
+
+std::string_view slot_state(const Node& node, std::size_t index) {
+  if (!node.up) return "down";
+  if (!node.spec.slots[index].usable) return "unusable";
+  if (index >= node.slots.size()) return "free";
+  const auto& slot = node.slots[index];
+  if (slot.promise) return "promised";
+  if (!slot.lease) return "free";
+  return slot.lease->ending ? "ending" : "leased";
+}
+
+void write_node_status(JsonWriter& json, const Node& node) {
+  json.begin_object().field("id", node.id.value).field("name", node.spec.name);
+  json.field("state", node.up ? "up" : "down").field("address", node.spec.address);
+  json.field("rack", unless_empty(node.spec.rack)).field("cpus", node.spec.cpus);
+  json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
+  for (std::size_t i = 0; i < node.spec.slots.size(); ++i) write_slot(json, node, i);
+  json.end_array().end_object();
+}
+
+}  // namespace paceline

@@ -1,0 +1,17 @@
+// A node and its slots as docs/api.md shows them.
+#pragma once
+
+#include <string_view>
+
+#include "model/state.hpp"
+#include "wire/json_writer.hpp"
+
+namespace paceline {
+
+// "down" (its node is), "unusable", "promised", "ending", "leased" or "free", the first that holds.
+// REQUIRES: index < node.spec.slots.size().
+std::string_view slot_state(const Node& node, std::size_t index);
+
+void write_node_status(JsonWriter& json, const Node& node);
+
+}  // namespace paceline
