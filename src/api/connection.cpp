@@ -33,7 +33,7 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 Connection::Instant now() { return std::chrono::steady_clock::now(); }
 
-std::string head_of(const HttpResponse& response, bool keep_alive) {
+std::string head_of(const ApiResponse& response, bool keep_alive) {
   const auto reason =
       http::obsolete_reason(http::int_to_status(static_cast<unsigned>(response.status)));
   auto head = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
@@ -144,17 +144,17 @@ void Connection::dispatch() {
     answer(error_response(url.error()));
     return;
   }
-  HttpRequest request{peer_,
-                      message.method_string().to_string(),
-                      std::move(url->path),
-                      std::move(url->query),
-                      headers_of(message),
-                      std::move(message.body()),
-                      {}};
+  ApiRequest request{peer_,
+                     message.method_string().to_string(),
+                     std::move(url->path),
+                     std::move(url->query),
+                     headers_of(message),
+                     std::move(message.body()),
+                     {}};
   route(std::move(request));
 }
 
-void Connection::route(HttpRequest request) {
+void Connection::route(ApiRequest request) {
   const auto& options = context_->options;
   if (const auto admitted = options.admit ? options.admit(peer_) : Result<void>{}; !admitted) {
     answer(error_response(admitted.error()));
@@ -189,7 +189,7 @@ Connection::Awaitable<bool> Connection::deliver() {
   Answer answer = std::exchange(answer_, {});
   if (phase_ == Phase::closed) co_return false;
   phase_ = Phase::writing;
-  if (auto* response = std::get_if<HttpResponse>(&answer)) {
+  if (auto* response = std::get_if<ApiResponse>(&answer)) {
     co_return co_await write_response(std::move(*response));
   }
   if (auto* stream = std::get_if<std::shared_ptr<LiveStream>>(&answer)) {
@@ -199,7 +199,7 @@ Connection::Awaitable<bool> Connection::deliver() {
   co_return false;
 }
 
-Connection::Awaitable<bool> Connection::write_response(HttpResponse response) {
+Connection::Awaitable<bool> Connection::write_response(ApiResponse response) {
   const std::string head = head_of(response, keep_alive_);
   const bool written = co_await write_all(head, response.body);
   co_return written&& keep_alive_;

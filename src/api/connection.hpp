@@ -62,9 +62,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_body();
   Awaitable<bool> reject(boost::system::error_code error);
   void dispatch();
-  void route(HttpRequest request);
+  void route(ApiRequest request);
   Awaitable<bool> deliver();
-  Awaitable<bool> write_response(HttpResponse response);
+  Awaitable<bool> write_response(ApiResponse response);
   Awaitable<void> write_stream(std::shared_ptr<LiveStream> stream);
   Awaitable<bool> write_pieces(StreamQueue& queue);
   Awaitable<void> tunnel(Tunnel tunnel);

@@ -24,6 +24,11 @@ void LiveStream::end() {
   wake();
 }
 
+void LiveStream::on_gone(std::function<void()> gone) {
+  if (gone_) return gone();
+  on_gone_ = std::move(gone);
+}
+
 void LiveStream::offer_room() {
   if (over_ || !full_ || !queue_.has_room()) return;
   full_ = false;
@@ -37,6 +42,7 @@ void LiveStream::cut(std::string_view reason) {
 
 void LiveStream::client_left() {
   if (std::exchange(over_, true)) return;
+  gone_ = true;
   on_room_ = {};
   const auto gone = std::exchange(on_gone_, {});
   wake();
@@ -47,7 +53,7 @@ void LiveStream::wake() {
   if (const auto connection = connection_.lock()) connection->wake();
 }
 
-std::shared_ptr<EventStream> LiveExchange::stream() {
+std::shared_ptr<ApiStream> LiveExchange::stream() {
   auto stream = std::make_shared<LiveStream>(connection_, stream_bytes_max_);
   if (gone_) stream->client_left();
   settle(stream);

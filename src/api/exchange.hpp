@@ -1,4 +1,4 @@
-// Exchange and EventStream as the HTTP server makes them. Internal to http_server.
+// Exchange and ApiStream as the HTTP server makes them. Internal to http_server.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -15,7 +15,7 @@ namespace paceline {
 
 class Connection;
 
-class LiveStream final : public EventStream {
+class LiveStream final : public ApiStream {
  public:
   LiveStream(std::weak_ptr<Connection> connection, std::size_t bytes_max)
       : connection_(std::move(connection)), queue_(bytes_max) {}
@@ -24,7 +24,7 @@ class LiveStream final : public EventStream {
   [[nodiscard]] bool has_room() const override { return !over_ && queue_.has_room(); }
   void end() override;
   void on_room(std::function<void()> ready) override { on_room_ = std::move(ready); }
-  void on_gone(std::function<void()> gone) override { on_gone_ = std::move(gone); }
+  void on_gone(std::function<void()> gone) override;
 
   // ---- for the connection ----
   StreamQueue& queue() { return queue_; }
@@ -43,6 +43,7 @@ class LiveStream final : public EventStream {
   std::function<void()> on_gone_;
   bool full_ = false;
   bool over_ = false;
+  bool gone_ = false;  // over because the client left or was cut
 };
 
 struct Tunnel {
@@ -50,20 +51,20 @@ struct Tunnel {
   std::string path;
 };
 
-using Answer = std::variant<std::monostate, HttpResponse, std::shared_ptr<LiveStream>, Tunnel>;
+using Answer = std::variant<std::monostate, ApiResponse, std::shared_ptr<LiveStream>, Tunnel>;
 
 class LiveExchange final : public Exchange, public std::enable_shared_from_this<LiveExchange> {
  public:
   LiveExchange(const std::shared_ptr<Connection>& connection, boost::asio::steady_timer timer,
-               std::size_t stream_bytes_max, HttpRequest request)
+               std::size_t stream_bytes_max, ApiRequest request)
       : connection_(connection),
         timer_(std::move(timer)),
         stream_bytes_max_(stream_bytes_max),
         request_(std::move(request)) {}
 
-  [[nodiscard]] const HttpRequest& request() const override { return request_; }
-  void reply(HttpResponse response) override { settle(std::move(response)); }
-  std::shared_ptr<EventStream> stream() override;
+  [[nodiscard]] const ApiRequest& request() const override { return request_; }
+  void reply(ApiResponse response) override { settle(std::move(response)); }
+  std::shared_ptr<ApiStream> stream() override;
   void tunnel(std::string protocol, std::string path) override;
   void after(Duration wait, std::function<void()> due) override;
   void on_gone(std::function<void()> gone) override { on_gone_ = std::move(gone); }
@@ -76,7 +77,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   std::weak_ptr<Connection> connection_;
   boost::asio::steady_timer timer_;
   std::size_t stream_bytes_max_;
-  HttpRequest request_;
+  ApiRequest request_;
   std::function<void()> on_gone_;
   bool answered_ = false;
   bool gone_ = false;

@@ -15,14 +15,14 @@ bool equal_in_any_case(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view HttpRequest::header(std::string_view name) const {
+std::string_view ApiRequest::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
     if (equal_in_any_case(key, name)) return value;
   }
   return {};
 }
 
-HttpResponse error_response(const Error& error) {
+ApiResponse error_response(const Error& error) {
   return {.status = http_status(error.code), .body = error_body(error)};
 }
 

@@ -24,7 +24,7 @@ struct Peer {
   std::int64_t pid = 0;
 };
 
-struct HttpRequest {
+struct ApiRequest {
   Peer peer;
   std::string method;                        // "GET"
   std::string path;                          // decoded, without the query
@@ -37,7 +37,7 @@ struct HttpRequest {
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
-struct HttpResponse {
+struct ApiResponse {
   int status = 200;
   std::string body = {};
   std::string content_type = "application/json";
@@ -45,7 +45,7 @@ struct HttpResponse {
 };
 
 // The response that tells an error (wire/error_json.hpp).
-HttpResponse error_response(const Error& error);
+ApiResponse error_response(const Error& error);
 
 // One server-sent event. `id` is where a client that lost the stream goes on.
 struct StreamEvent {
@@ -58,9 +58,9 @@ struct StreamEvent {
 // A producer sends while has_room() and goes on when on_room calls it. A reader that takes nothing
 // for a while, or a producer that ignores has_room(), cuts the stream: the client gets a last event
 // `cut` with {"reason", "resume"}, where `resume` is the id of the last event it got.
-class EventStream {
+class ApiStream {
  public:
-  virtual ~EventStream() = default;
+  virtual ~ApiStream() = default;
 
   virtual void send(const StreamEvent& event) = 0;
   // True while the client is there and less than half of the queue is taken.
@@ -69,7 +69,7 @@ class EventStream {
   virtual void end() = 0;
   // `ready` is called each time room was made after has_room() was false.
   virtual void on_room(std::function<void()> ready) = 0;
-  // `gone` is called once, when the client left or was cut; not after end().
+  // `gone` is called once, when the client left or was cut (at once if it has); not after end().
   virtual void on_gone(std::function<void()> gone) = 0;
 };
 
@@ -79,10 +79,10 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  [[nodiscard]] virtual const HttpRequest& request() const = 0;
-  virtual void reply(HttpResponse response) = 0;
+  [[nodiscard]] virtual const ApiRequest& request() const = 0;
+  virtual void reply(ApiResponse response) = 0;
   // Starts a stream of server-sent events as the answer.
-  virtual std::shared_ptr<EventStream> stream() = 0;
+  virtual std::shared_ptr<ApiStream> stream() = 0;
   // Connects to the unix socket `path`, answers 101 with `protocol` and passes bytes both ways
   // until either side closes; answers an error if nobody listens there.
   virtual void tunnel(std::string protocol, std::string path) = 0;

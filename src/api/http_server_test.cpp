@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "api/test_server.hpp"
+#include "api/server_testing.hpp"
 
 namespace paceline {
 namespace {

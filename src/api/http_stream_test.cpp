@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "api/http_server.hpp"
-#include "api/test_server.hpp"
+#include "api/server_testing.hpp"
 
 namespace paceline {
 namespace {
@@ -55,7 +55,7 @@ class HttpStreamTest : public ::testing::Test {
   std::filesystem::path socket_;
   std::promise<void> gone_, begun_;
   LoopThread loop_;
-  std::shared_ptr<EventStream> stream_;
+  std::shared_ptr<ApiStream> stream_;
   std::optional<HttpServer> server_;
 };
 

@@ -40,13 +40,13 @@ std::optional<std::vector<std::string>> fit(const std::vector<std::string>& patt
   return ids;
 }
 
-HttpResponse no_such_path(std::string_view path) {
+ApiResponse no_such_path(std::string_view path) {
   return error_response({ErrorCode::not_found, fmt::format("There is nothing at {}.", path),
                          "docs/api.md lists every path.", Retry::useless});
 }
 
-HttpResponse wrong_method(std::string_view method, std::string_view path,
-                          const std::vector<std::string>& allowed) {
+ApiResponse wrong_method(std::string_view method, std::string_view path,
+                         const std::vector<std::string>& allowed) {
   const auto names = fmt::format("{}", fmt::join(allowed, ", "));
   auto response =
       error_response({ErrorCode::invalid, fmt::format("{} does not answer {}.", path, method),

@@ -3,7 +3,7 @@
 //   Router router;
 //   router.add("GET", "/v1/jobs/{id}", show_job);
 //
-// A part of a pattern in braces stands for any one part of a path and lands in HttpRequest::ids.
+// A part of a pattern in braces stands for any one part of a path and lands in ApiRequest::ids.
 // Where several patterns fit, the one added first counts.
 #pragma once
 
@@ -22,7 +22,7 @@ class Router {
   struct Found {
     const Handler* handler = nullptr;  // lives as long as the router; nullptr: see `refusal`
     std::vector<std::string> ids;
-    HttpResponse refusal;  // 404, or 405 with the methods that the path has
+    ApiResponse refusal;  // 404, or 405 with the methods that the path has
   };
   [[nodiscard]] Found find(std::string_view method, std::string_view path) const;
 

@@ -1,0 +1,118 @@
+#include "api/log_files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <system_error>
+
+#include "api/query.hpp"
+#include "wire/utf8.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::uint64_t kRankMax = 100'000;
+constexpr std::size_t kLineStartSearch = 64 << 10;
+
+// A plain file opened for reading.
+class File {
+ public:
+  explicit File(const std::filesystem::path& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
+    struct stat there {};
+    const bool plain = fd_ >= 0 && ::fstat(fd_, &there) == 0 && S_ISREG(there.st_mode);
+    size_ = plain ? static_cast<std::uint64_t>(there.st_size) : 0;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+  [[nodiscard]] std::string read(std::uint64_t offset, std::size_t bytes_max) const {
+    if (offset >= size_) return {};
+    std::string bytes(std::min<std::uint64_t>(bytes_max, size_ - offset), '\0');
+    const auto count = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return bytes;
+  }
+
+ private:
+  int fd_;
+  std::uint64_t size_ = 0;
+};
+
+// "rank12.log" → 12.
+std::optional<std::int32_t> rank_of(std::string_view name) {
+  if (!name.starts_with("rank") || !name.ends_with(".log")) return {};
+  const auto rank = parse_whole(name.substr(4, name.size() - 8), 0, kRankMax);
+  if (!rank) return {};
+  return static_cast<std::int32_t>(*rank);
+}
+
+// How much of `bytes` is whole lines; all of it where a single line fills it.
+std::size_t whole_lines(std::string_view bytes, std::size_t bytes_max) {
+  const auto end = bytes.find_last_of("\r\n");
+  if (end != std::string_view::npos) return end + 1;
+  return bytes.size() < bytes_max ? 0 : bytes.size() - utf8_unfinished(bytes);
+}
+
+}  // namespace
+
+LogFiles::LogFiles(const std::filesystem::path& directory, JobId job)
+    : folder_(directory / "logs" / fmt::format("{}", job.value)) {}
+
+std::filesystem::path LogFiles::path_of(std::int32_t rank) const {
+  return folder_ / fmt::format("rank{}.log", rank);
+}
+
+std::vector<std::int32_t> LogFiles::ranks() const {
+  std::vector<std::int32_t> ranks;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder_, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (const auto rank = rank_of(entry->path().filename().string())) ranks.push_back(*rank);
+  }
+  std::ranges::sort(ranks);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  ranks.resize(std::min(ranks.size(), kRanksMax));
+  return ranks;
+}
+
+std::uint64_t LogFiles::size(std::int32_t rank) const {
+  struct stat there {};
+  const bool plain = ::lstat(path_of(rank).c_str(), &there) == 0 && S_ISREG(there.st_mode);
+  return plain ? static_cast<std::uint64_t>(there.st_size) : 0;
+}
+
+std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
+                                       std::size_t bytes_max, Cut cut) const {
+  if (size(rank) <= offset) return {};
+  const File file(path_of(rank));
+  auto bytes = file.read(offset, bytes_max);
+  const bool more = offset + bytes.size() < file.size();
+  if (cut == Cut::lines) {
+    bytes.resize(whole_lines(bytes, bytes_max));
+  } else if (more) {
+    bytes.resize(bytes.size() - utf8_unfinished(bytes));
+  }
+  if (bytes.empty()) return {};
+  return LogChunk{rank, offset, offset + bytes.size(), to_utf8(bytes)};
+}
+
+std::uint64_t LogFiles::tail(std::int32_t rank, std::uint64_t bytes) const {
+  const File file(path_of(rank));
+  if (file.size() <= bytes) return 0;
+  const auto start = file.size() - bytes;
+  const auto text = file.read(start - 1, kLineStartSearch);
+  const auto newline = text.find('\n');
+  return newline == std::string::npos ? start : start + newline;
+}
+
+}  // namespace paceline

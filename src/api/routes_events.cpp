@@ -1,0 +1,146 @@
+// The journal: pages of it, and following it while it grows.
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "api/context.hpp"
+#include "api/query.hpp"
+#include "wire/entry_json.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::uint32_t kPageMax = 1000;
+constexpr std::size_t kFollowPage = 256;
+
+struct EventQuery {
+  std::optional<std::uint64_t> from;
+  std::uint32_t limit = kPageMax;
+  bool follow = false;
+};
+
+Result<EventQuery> read_query(const ApiRequest& request) {
+  EventQuery wanted;
+  QueryReader query(request);
+  query.whole("from", wanted.from, 0, std::numeric_limits<std::int64_t>::max());
+  query.whole("limit", wanted.limit, 1, kPageMax).flag("follow", wanted.follow);
+  if (auto read = query.finish(); !read) return fail(read.error());
+  if (const auto last = request.header("Last-Event-ID"); !last.empty()) {
+    const auto seq = parse_whole(last, 0, std::numeric_limits<std::int64_t>::max());
+    if (!seq) return fail(ErrorCode::invalid, "Last-Event-ID is not a number.", "Leave it out.");
+    wanted.from = *seq + 1;
+  }
+  return wanted;
+}
+
+// What a script reports is its owner's alone.
+std::optional<JobId> private_to(const Entry& entry) {
+  const auto* event = std::get_if<Event>(&entry.body);
+  if (event == nullptr) return {};
+  if (const auto* report = std::get_if<Progressed>(event)) return report->job;
+  if (const auto* saved = std::get_if<CheckpointAcknowledged>(event)) return saved->job;
+  return {};
+}
+
+bool may_see(const ApiContext& context, const Peer& peer, const Entry& entry) {
+  const auto job = private_to(entry);
+  const auto* owned = job ? context.state().find_job(*job) : nullptr;
+  return owned == nullptr || context.owns(peer, *owned);
+}
+
+Result<std::string> list_events(ApiContext& context, const Peer& peer, const EventQuery& wanted) {
+  const auto from = wanted.from.value_or(1);
+  const auto entries = context.controller.store().entries(from, wanted.limit);
+  if (!entries) return fail(entries.error());
+  JsonWriter json;
+  json.begin_object().key("events").begin_array();
+  for (const auto& entry : *entries) {
+    if (may_see(context, peer, entry)) write_event(json, entry);
+  }
+  json.end_array().field("next", entries->empty() ? from : entries->back().seq + 1).end_object();
+  return json.take();
+}
+
+// One client that follows. It reads the store until it has caught up, then takes what is committed.
+// Kept, and let go, like a LogFollower.
+class EventFollower : public std::enable_shared_from_this<EventFollower> {
+ public:
+  EventFollower(SharedContext context, Peer peer, std::uint64_t from,
+                std::shared_ptr<ApiStream> stream)
+      : context_(std::move(context)), peer_(peer), next_(from), stream_(std::move(stream)) {}
+
+  void begin() {
+    const auto self = shared_from_this();
+    stream_->on_gone([self] { self->rest(); });
+    stream_->on_room([self] { self->catch_up(); });
+    commits_ =
+        context_->entries.listen([self](std::span<const Entry> batch) { self->take(batch); });
+    catch_up();
+  }
+
+ private:
+  void take(std::span<const Entry> batch) {
+    const auto self = shared_from_this();
+    if (!batch.empty() && batch.front().seq != next_) return catch_up();
+    for (const auto& entry : batch) {
+      if (!stream_->has_room()) return;
+      send(entry);
+    }
+  }
+
+  void catch_up() {
+    const auto self = shared_from_this();
+    while (stream_->has_room() && next_ <= context_->state().seq()) {
+      const auto page = context_->controller.store().entries(next_, kFollowPage);
+      if (!page || page->empty()) return give_up();
+      for (const auto& entry : *page) {
+        if (stream_->has_room()) send(entry);
+      }
+    }
+  }
+
+  void send(const Entry& entry) {
+    next_ = entry.seq + 1;
+    if (!may_see(*context_, peer_, entry)) return;
+    JsonWriter json;
+    write_event(json, entry);
+    stream_->send({{}, std::to_string(entry.seq), json.take()});
+  }
+
+  // The store can't be read: the client sees the stream end and asks again.
+  void give_up() {
+    stream_->end();
+    rest();
+  }
+
+  void rest() { commits_.reset(); }
+
+  SharedContext context_;
+  Peer peer_;
+  std::uint64_t next_;
+  std::shared_ptr<ApiStream> stream_;
+  ListenToken commits_;
+};
+
+void show_events(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  const auto& request = exchange->request();
+  const auto wanted = read_query(request);
+  if (!wanted) return exchange->refuse(wanted.error());
+  if (wanted->follow) {
+    const auto from = wanted->from.value_or(context->state().seq() + 1);
+    std::make_shared<EventFollower>(context, request.peer, from, exchange->stream())->begin();
+    return;
+  }
+  auto page = list_events(*context, request.peer, *wanted);
+  if (!page) return exchange->refuse(page.error());
+  exchange->reply({.body = std::move(*page)});
+}
+
+}  // namespace
+
+void add_event_routes(Router& router, const SharedContext& context) {
+  router.add("GET", "/v1/events",
+             [context](const auto& exchange) { show_events(context, exchange); });
+}
+
+}  // namespace paceline

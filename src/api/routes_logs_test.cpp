@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "api/log_files.hpp"
+#include "api/world_testing.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class LogsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { client_.call("POST", "/v1/jobs", submission(R"({"workers": "2"})")); }
+
+  Json chunks(std::string_view query) {
+    return parsed(client_.get(fmt::format("/v1/jobs/1/logs?{}", query)))["chunks"];
+  }
+  void run() {
+    while (parsed(client_.get("/v1/jobs/1"))["state"] != "RUNNING") {
+    }
+  }
+  void follow(Client& follower, std::string_view query = "", std::string_view headers = "") {
+    follower.send(
+        fmt::format("GET /v1/jobs/1/logs?follow=1&{} HTTP/1.1\r\n{}\r\n", query, headers));
+    follower.until("\r\n\r\n");
+  }
+  // The next event that is no heartbeat.
+  std::string event(Client& follower) {
+    auto text = follower.until("\n\n");
+    while (text.starts_with(":")) text = follower.until("\n\n");
+    return text;
+  }
+
+  World world_;
+  Client client_{world_.socket()};
+};
+
+TEST_F(LogsTest, ReadsPiecesByOffset) {
+  EXPECT_THAT(chunks(""), IsEmpty());
+  world_.log(1, 0, "one\ntwo");
+  world_.log(1, 1, "other\n");
+  const auto all = chunks("");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0], (Json{{"rank", 0}, {"offset", 0}, {"next", 7}, {"text", "one\ntwo"}}));
+  EXPECT_EQ(chunks("rank=1")[0]["text"], "other\n");
+  EXPECT_EQ(chunks("offset=0:4,1:6")[0]["text"], "two");
+  EXPECT_EQ(chunks("offset=0:4,1:6").size(), 1U);
+  EXPECT_THAT(chunks("offset=0:99,1:6"), IsEmpty());
+}
+
+TEST_F(LogsTest, ReadsTheTailFromTheStartOfALine) {
+  world_.log(1, 0, "first\nsecond\nthird\n");
+  EXPECT_EQ(chunks("tail_bytes=8")[0]["text"], "third\n");
+  EXPECT_EQ(chunks("tail_bytes=6")[0]["text"], "third\n");
+  EXPECT_EQ(chunks("tail_bytes=1000")[0]["text"], "first\nsecond\nthird\n");
+}
+
+TEST_F(LogsTest, APageIsBoundedAndSaysWhereToGoOn) {
+  world_.log(1, 0, std::string(3 << 20, 'x'));
+  std::string text;
+  for (std::uint64_t at = 0; at < 3 << 20;) {
+    const auto page = chunks(fmt::format("offset=0:{}", at));
+    ASSERT_EQ(page.size(), 1U);
+    text += page[0]["text"];
+    at = page[0]["next"];
+  }
+  EXPECT_EQ(text.size(), 3U << 20);
+}
+
+TEST_F(LogsTest, MakesUtf8OfAnyBytes) {
+  world_.log(1, 0, "caf\xC3\xA9 \xFF\n");
+  EXPECT_EQ(chunks("")[0]["text"], "caf\xC3\xA9 \xEF\xBF\xBD\n");
+  EXPECT_EQ(chunks("")[0]["next"], 8);
+}
+
+TEST_F(LogsTest, RefusesOffsetsThatAreNone) {
+  for (const auto* bad : {"offset=x", "offset=0", "offset=0:", "offset=:1", "offset=0:1,,1:2",
+                          "offset=0:-1", "rank=x", "follow=2", "tail=1"}) {
+    EXPECT_EQ(client_.get(fmt::format("/v1/jobs/1/logs?{}", bad)).status, 400) << bad;
+  }
+}
+
+TEST_F(LogsTest, FollowsWholeLinesUntilTheJobIsOver) {
+  run();
+  world_.log(1, 0, "one\ntw");
+  Client follower(world_.socket());
+  follow(follower);
+  EXPECT_EQ(
+      event(follower),
+      "event: chunk\nid: 0:4\ndata: {\"rank\":0,\"offset\":0,\"next\":4,\"text\":\"one\\n\"}\n\n");
+  world_.log(1, 0, "o\nunfinished");
+  EXPECT_EQ(
+      event(follower),
+      "event: chunk\nid: 0:8\ndata: {\"rank\":0,\"offset\":4,\"next\":8,\"text\":\"two\\n\"}\n\n");
+  world_.end_worker(1, 0, 0);
+  world_.end_worker(1, 0, 1);
+  EXPECT_THAT(event(follower), HasSubstr("\"text\":\"unfinished\""));
+  EXPECT_EQ(event(follower),
+            "event: end\nid: 0:18\ndata: {\"state\":\"COMPLETED\",\"exit_code\":0}\n\n");
+  EXPECT_TRUE(follower.closed());
+}
+
+TEST_F(LogsTest, FollowsRanksThatAppearLater) {
+  Client follower(world_.socket());
+  follow(follower);
+  run();
+  world_.log(1, 1, "hello from 1\n");
+  world_.loop.on([&] { world_.engine.progress(JobId{1}, 1, 0.5, world_.clock.now()); });
+  EXPECT_THAT(event(follower), HasSubstr("hello from 1"));
+}
+
+TEST_F(LogsTest, AProgressBarIsShownWithoutNewlines) {
+  world_.log(1, 0, "10%\r20%\r3");
+  Client follower(world_.socket());
+  follow(follower);
+  EXPECT_THAT(event(follower), HasSubstr("\"text\":\"10%\\r20%\\r\""));
+}
+
+TEST_F(LogsTest, ResumesWithoutLossOrRepetition) {
+  world_.log(1, 0, "one\n");
+  world_.log(1, 1, "uno\n");
+  Client first(world_.socket());
+  follow(first);
+  event(first);
+  EXPECT_THAT(event(first), HasSubstr("id: 0:4,1:4\n"));
+  first.close();
+  world_.log(1, 0, "two\n");
+  Client second(world_.socket());
+  follow(second, "", "Last-Event-ID: 0:4,1:4\r\n");
+  EXPECT_THAT(event(second), HasSubstr("\"offset\":4,\"next\":8,\"text\":\"two\\n\""));
+}
+
+TEST_F(LogsTest, ALongLogReachesASlowReaderWhole) {
+  std::string line(999, 'x');
+  for (int i = 0; i < 5'000; ++i) world_.log(1, 0, line + "\n");
+  run();
+  world_.end_worker(1, 0, 0);
+  world_.end_worker(1, 0, 1);
+  Client follower(world_.socket());
+  follow(follower);
+  const auto text = follower.rest();
+  EXPECT_THAT(text, HasSubstr("\"next\":5000000,"));
+  EXPECT_THAT(text, HasSubstr("event: end\n"));
+}
+
+TEST_F(LogsTest, EndsAtOnceForAJobThatIsOverWithoutALog) {
+  run();
+  client_.call("POST", "/v1/jobs/1/cancel", "");
+  Client follower(world_.socket());
+  follow(follower);
+  EXPECT_EQ(event(follower), "event: end\ndata: {\"state\":\"CANCELLED\",\"exit_code\":null}\n\n");
+}
+
+TEST(LogFiles, PassesOverLinksAndOtherFiles) {
+  const TempFolder folder;
+  const auto logs = folder.path() / "logs" / "1";
+  std::filesystem::create_directories(logs / "rank3.log");
+  std::ofstream(folder.path() / "secret") << "secret";
+  std::filesystem::create_symlink(folder.path() / "secret", logs / "rank0.log");
+  std::ofstream(logs / "rank12.log") << "twelve";
+  std::ofstream(logs / "rankx.log") << "x";
+  const LogFiles files(folder.path(), JobId{1});
+  EXPECT_THAT(files.ranks(), testing::ElementsAre(0, 3, 12));
+  EXPECT_FALSE(files.read(0, 0, 100, LogFiles::Cut::anywhere).has_value());
+  EXPECT_FALSE(files.read(3, 0, 100, LogFiles::Cut::anywhere).has_value());
+  EXPECT_EQ(files.read(12, 0, 100, LogFiles::Cut::anywhere)->text, "twelve");
+}
+
+TEST(LogFiles, KeepsCodePointsAndLongLinesTogether) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.path() / "logs" / "1");
+  std::ofstream(folder.path() / "logs/1/rank0.log") << "\xC3\xA4\xC3\xA4\xC3\xA4\n";
+  const LogFiles files(folder.path(), JobId{1});
+  EXPECT_EQ(files.read(0, 0, 3, LogFiles::Cut::anywhere)->text, "\xC3\xA4");
+  EXPECT_EQ(files.read(0, 0, 5, LogFiles::Cut::lines)->text, "\xC3\xA4\xC3\xA4");
+  EXPECT_EQ(files.read(0, 4, 5, LogFiles::Cut::lines)->next, 7U);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,155 @@
+// Policies: which there are, which is active and how well each used the slots, and the switch.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/context.hpp"
+#include "wire/json.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 128;
+constexpr std::size_t kParametersMax = 100;
+
+void write_parameters(JsonWriter& json, const Parameters& parameters) {
+  json.key("parameters").begin_object();
+  for (const auto& [name, value] : parameters) json.field(name, value);
+  json.end_object();
+}
+
+// With every parameter that the policy takes, given or not.
+void write_active(JsonWriter& json, const ApiContext& context) {
+  const auto* active = context.state().policy();
+  if (active == nullptr) {
+    json.null();
+    return;
+  }
+  auto parameters = active->parameters;
+  if (const auto known = context.controller.policies().find(active->name)) {
+    parameters.insert((*known)->defaults.begin(), (*known)->defaults.end());
+  }
+  json.begin_object().field("name", active->name);
+  write_parameters(json, parameters);
+  json.field("since", active->from).end_object();
+}
+
+void write_policy(JsonWriter& json, const PolicyInfo& policy) {
+  json.begin_object().field("name", policy.name).field("summary", policy.summary);
+  json.field("elastic", policy.elastic);
+  write_parameters(json, policy.defaults);
+  json.end_object();
+}
+
+void write_period(JsonWriter& json, const PolicyPeriod& period, std::optional<Time> to) {
+  const bool used = period.slot_seconds_available > 0;
+  json.begin_object().field("name", period.name).field("from", period.from).field("to", to);
+  json.field("slot_seconds_leased", period.slot_seconds_leased);
+  json.field("slot_seconds_available", period.slot_seconds_available);
+  json.field("utilization",
+             used ? std::optional(period.slot_seconds_leased / period.slot_seconds_available)
+                  : std::nullopt);
+  json.end_object();
+}
+
+void write_periods(JsonWriter& json, const ApiContext& context) {
+  const auto& periods = context.state().periods();
+  json.key("periods").begin_array();
+  for (std::size_t i = 0; i + 1 < periods.size(); ++i) {
+    write_period(json, periods[i], periods[i + 1].from);
+  }
+  if (!periods.empty()) {
+    write_period(json, context.state().active_period(context.controller.now()), std::nullopt);
+  }
+  json.end_array();
+}
+
+Result<std::string> list_policies(const ApiContext& context) {
+  JsonWriter json;
+  json.begin_object().key("active");
+  write_active(json, context);
+  json.key("policies").begin_array();
+  for (const auto& policy : context.controller.policies().all()) write_policy(json, policy);
+  json.end_array();
+  write_periods(json, context);
+  json.end_object();
+  return json.take();
+}
+
+Result<std::string> show_policy(const ApiContext& context, const ApiRequest& request) {
+  const auto found = context.controller.policies().find(request.ids.at(0));
+  if (!found) return fail(found.error());
+  const auto& policy = **found;
+  JsonWriter json;
+  json.begin_object().field("name", policy.name).field("summary", policy.summary);
+  json.field("text", policy.text);
+  write_parameters(json, policy.defaults);
+  json.end_object();
+  return json.take();
+}
+
+struct Choice {
+  std::string name;
+  Parameters parameters;
+};
+
+// Parameters are text; numbers and truth values are taken as they are written.
+Result<Choice> read_choice(const ApiRequest& request) {
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  Choice choice;
+  ObjectReader reader(*json, "body");
+  reader.require({"name"}).text("name", choice.name, kNameBytesMax);
+  const auto* parameters = reader.find("parameters");
+  const bool fits =
+      parameters == nullptr || (parameters->is_object() && parameters->size() <= kParametersMax &&
+                                std::ranges::all_of(*parameters, &Json::is_primitive));
+  if (!fits) reader.mismatch("parameters", "an object of strings and numbers", *parameters);
+  if (auto read = reader.finish(); !read) return fail(read.error());
+  if (parameters == nullptr) return choice;
+  for (const auto& [name, value] : parameters->items()) {
+    choice.parameters[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  return choice;
+}
+
+std::string active_text(const ApiContext& context) {
+  JsonWriter json;
+  write_active(json, context);
+  return json.take();
+}
+
+void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!context->administers(exchange->request().peer)) {
+    return exchange->refuse({ErrorCode::forbidden,
+                             "Only root switches the policy of a shared server.",
+                             "Ask its administrator.", Retry::useless});
+  }
+  auto choice = read_choice(exchange->request());
+  if (!choice) return exchange->refuse(choice.error());
+  const auto previous = active_text(*context);
+  context->controller.set_policy(std::move(choice->name), std::move(choice->parameters),
+                                 [context, exchange, previous](const Result<void>& done) {
+                                   if (!done) return exchange->refuse(done.error());
+                                   JsonWriter json;
+                                   json.begin_object().raw_field("active", active_text(*context));
+                                   json.raw_field("previous", previous).end_object();
+                                   exchange->reply({.body = json.take()});
+                                 });
+}
+
+}  // namespace
+
+void add_policy_routes(Router& router, const SharedContext& context) {
+  router.add("GET", "/v1/policy",
+             answering([context](const ApiRequest&) { return list_policies(*context); }));
+  router.add("GET", "/v1/policy/{name}", answering([context](const ApiRequest& request) {
+               return show_policy(*context, request);
+             }));
+  router.add("PUT", "/v1/policy",
+             [context](const auto& exchange) { set_policy(context, exchange); });
+}
+
+}  // namespace paceline

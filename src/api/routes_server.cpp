@@ -1,0 +1,108 @@
+// The server itself: is it there, is it ready, what is it, and its end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/context.hpp"
+#include "wire/json.hpp"
+
+namespace paceline {
+namespace {
+
+bool is_ready(const ApiContext& context) {
+  if (context.options.ready) return context.options.ready();
+  return std::ranges::any_of(context.state().nodes(), &Node::up);
+}
+
+Result<std::string> show_readiness(const ApiContext& context) {
+  if (is_ready(context)) return R"({"ready":true})";
+  return fail(ErrorCode::unavailable, "No agent is connected yet.", "Try again in a moment.",
+              Retry::may_help);
+}
+
+Result<std::string> show_server(const ApiContext& context) {
+  const auto& state = context.state();
+  JsonWriter json;
+  json.begin_object().field("version", context.options.version);
+  json.field("build", context.options.build).field("pid", ::getpid());
+  json.field("dir", context.options.directory.string());
+  json.field("started_at", context.started_at).field("seq", state.seq());
+  json.field("policy", state.policy() == nullptr ? std::string_view() : state.policy()->name);
+  json.field("slots", state.slots_available()).field("slots_leased", state.slots_leased());
+  json.field("uid", context.options.uid).key("jobs").begin_object();
+  for (const auto each : kJobStates) json.field(to_string(each), context.counts.of(each));
+  json.end_object().end_object();
+  return json.take();
+}
+
+// Answers everybody who asked for the end, and brings it about.
+void leave(const SharedContext& context) {
+  JsonWriter json;
+  json.begin_object().key("running").begin_array();
+  for (const auto& key : context->state().active()) json.value(key.job.value);
+  json.end_array().end_object();
+  context->all_over.reset();
+  for (const auto& each : std::exchange(context->leavers, {})) each->reply({.body = json.text()});
+  if (context->options.leave) context->options.leave();
+}
+
+void stay(const SharedContext& context, const Error& error) {
+  context->leaving = false;
+  context->all_over.reset();
+  for (const auto& each : std::exchange(context->leavers, {})) each->refuse(error);
+}
+
+void leave_without_jobs(const SharedContext& context) {
+  if (context->leaving && context->state().queue().empty()) leave(context);
+}
+
+// Cancels every job; the last one that is over ends the server.
+void end_jobs(const SharedContext& context, std::uint32_t uid) {
+  const auto queue = context->state().queue();
+  for (const auto& key : queue) {
+    context->controller.request(key.job, Request::cancel, uid, [context](const Result<void>& done) {
+      if (!done) stay(context, done.error());
+    });
+  }
+  context->all_over =
+      context->entries.listen([context](std::span<const Entry>) { leave_without_jobs(context); });
+  leave_without_jobs(context);
+}
+
+Result<bool> read_shutdown(const ApiContext& context, const ApiRequest& request) {
+  if (!context.administers(request.peer)) {
+    return fail(ErrorCode::forbidden, "Only root ends a shared server.", "Ask its administrator.");
+  }
+  const auto json = parse_json(request.body.empty() ? "{}" : request.body);
+  if (!json) return fail(json.error());
+  bool jobs = false;
+  ObjectReader reader(*json, "body");
+  if (auto read = reader.flag("jobs", jobs).finish(); !read) return fail(read.error());
+  return jobs;
+}
+
+void shut_down(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  const auto& request = exchange->request();
+  const auto jobs = read_shutdown(*context, request);
+  if (!jobs) return exchange->refuse(jobs.error());
+  context->leaving = true;
+  context->leavers.push_back(exchange);
+  if (*jobs) return end_jobs(context, request.peer.uid);
+  leave(context);
+}
+
+}  // namespace
+
+void add_server_routes(Router& router, const SharedContext& context) {
+  router.add("GET", "/healthz", answering([](const ApiRequest&) { return R"({"healthy":true})"; }));
+  router.add("GET", "/readyz",
+             answering([context](const ApiRequest&) { return show_readiness(*context); }));
+  router.add("GET", "/v1/server",
+             answering([context](const ApiRequest&) { return show_server(*context); }));
+  router.add("POST", "/v1/shutdown",
+             [context](const auto& exchange) { shut_down(context, exchange); });
+}
+
+}  // namespace paceline

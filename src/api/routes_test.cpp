@@ -1,0 +1,371 @@
+// Every route against a real controller.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/world_testing.hpp"
+
+namespace paceline {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RoutesTest : public ::testing::Test {
+ protected:
+  int submit(std::string_view spec = "{}") {
+    const auto reply = client_.call("POST", "/v1/jobs", submission(spec));
+    EXPECT_EQ(reply.status, 201) << reply.body;
+    return parsed(reply)["id"];
+  }
+  Json job(int id) { return parsed(client_.get(fmt::format("/v1/jobs/{}", id))); }
+  // Asks again until the job is in that state.
+  Json job_once(int id, std::string_view state) {
+    auto found = job(id);
+    while (found["state"] != state && !HasFailure()) found = job(id);
+    return found;
+  }
+  std::string code(const Reply& reply) { return parsed(reply)["error"]["code"]; }
+
+  World world_;
+  Client client_{world_.socket()};
+};
+
+TEST_F(RoutesTest, SaysThatItIsThereAndReady) {
+  EXPECT_EQ(client_.get("/healthz").status, 200);
+  EXPECT_EQ(client_.get("/readyz").status, 200);
+  world_.loop.on([&] { world_.engine.tell(NodeDown{NodeId{0}}); });
+  while (client_.get("/readyz").status == 200) {
+  }
+  EXPECT_EQ(code(client_.get("/readyz")), "unavailable");
+}
+
+TEST_F(RoutesTest, ShowsTheServer) {
+  submit();
+  job_once(1, "RUNNING");
+  const auto server = parsed(client_.get("/v1/server"));
+  EXPECT_EQ(server["slots"], 4);
+  EXPECT_EQ(server["slots_leased"], 1);
+  EXPECT_EQ(server["policy"], "elastic-fifo");
+  EXPECT_EQ(server["jobs"]["RUNNING"], 1);
+  EXPECT_EQ(server["jobs"]["PENDING"], 0);
+  EXPECT_EQ(server["uid"], ::getuid());
+  EXPECT_EQ(server["pid"], ::getpid());
+}
+
+TEST_F(RoutesTest, SubmitsAJobAndShowsIt) {
+  EXPECT_EQ(submit(R"({"name": "digits", "workers": "2", "target": "accuracy>=0.95"})"), 1);
+  const auto shown = job_once(1, "RUNNING");
+  EXPECT_EQ(shown["name"], "digits");
+  EXPECT_EQ(shown["uid"], ::getuid());
+  EXPECT_EQ(shown["workers"], 2);
+  EXPECT_EQ(shown["command"], "python3 'a b.py'");
+  EXPECT_EQ(shown["directory"], "/data");
+  EXPECT_EQ(shown["pids"], Json({1000, 1001}));
+  EXPECT_EQ(shown["nodes"], Json({"box"}));
+  EXPECT_EQ(shown["gang"][1]["rank"], 1);
+  EXPECT_EQ(shown["target"]["reached"], false);
+  EXPECT_EQ(shown["progress"], nullptr);
+  EXPECT_EQ(shown["metrics"], Json::object());
+}
+
+TEST_F(RoutesTest, RefusesWhatIsWrongAndChangesNothing) {
+  const std::pair<std::string, std::string> bad[] = {
+      {"{", "invalid"},
+      {"{}", "invalid"},
+      {submission(R"({"wokers": 2})"), "invalid"},
+      {submission(R"({"workers": "100"})"), "invalid"},
+      {submission(R"({"after": [9]})"), "not_found"},
+      {std::string(5 << 20, ' '), "too_large"},
+  };
+  for (const auto& [body, expected] : bad) {
+    Client client(world_.socket());
+    EXPECT_EQ(code(client.call("POST", "/v1/jobs", body)), expected) << body.substr(0, 100);
+  }
+  EXPECT_THAT(parsed(client_.get("/v1/jobs?all=1"))["jobs"], IsEmpty());
+}
+
+TEST_F(RoutesTest, TheSameKeyIsTheSameJob) {
+  constexpr std::string_view kKey = "Idempotency-Key: 5f3a\r\n";
+  const auto first = client_.call("POST", "/v1/jobs", submission(), kKey);
+  const auto again = client_.call("POST", "/v1/jobs", submission(), kKey);
+  EXPECT_EQ(first.status, 201);
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(first.body, again.body);
+  world_.advance(25h);
+  EXPECT_EQ(client_.call("POST", "/v1/jobs", submission(), kKey).status, 201);
+  const auto long_key = "Idempotency-Key: " + std::string(129, 'x') + "\r\n";
+  EXPECT_EQ(client_.call("POST", "/v1/jobs", submission(), long_key).status, 400);
+}
+
+TEST_F(RoutesTest, ManyClientsSubmitAtOnce) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 50; ++i) clients.push_back(std::make_unique<Client>(world_.socket()));
+  const auto body = submission();
+  for (const auto& each : clients) {
+    each->send(
+        fmt::format("POST /v1/jobs HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+  }
+  std::set<int> ids;
+  for (const auto& each : clients) ids.insert(parsed(each->reply())["id"].get<int>());
+  EXPECT_EQ(ids.size(), 50U);
+  EXPECT_EQ(*ids.rbegin(), 50);
+}
+
+TEST_F(RoutesTest, AClientThatLeavesHasSubmittedAllTheSame) {
+  Client hasty(world_.socket());
+  const auto body = submission();
+  hasty.send(
+      fmt::format("POST /v1/jobs HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+  hasty.close();
+  job_once(1, "RUNNING");
+}
+
+TEST_F(RoutesTest, ListsJobsInPages) {
+  for (int i = 0; i < 7; ++i) submit();
+  const auto ids = [](const Json& page) {
+    std::vector<int> list;
+    for (const auto& each : page["jobs"]) list.push_back(each["id"]);
+    return list;
+  };
+  const auto first = parsed(client_.get("/v1/jobs?limit=3"));
+  EXPECT_THAT(ids(first), ElementsAre(1, 2, 3));
+  EXPECT_EQ(first["next"], 3);
+  const auto last = parsed(client_.get("/v1/jobs?after=4"));
+  EXPECT_THAT(ids(last), ElementsAre(5, 6, 7));
+  EXPECT_EQ(last["next"], nullptr);
+}
+
+TEST_F(RoutesTest, ListsEndedJobsWhenAsked) {
+  for (int i = 0; i < 4; ++i) submit();
+  job_once(2, "RUNNING");
+  world_.end_worker(2, 0);
+  job_once(2, "COMPLETED");
+  EXPECT_EQ(parsed(client_.get("/v1/jobs"))["jobs"].size(), 3U);
+  EXPECT_EQ(parsed(client_.get("/v1/jobs?all=1"))["jobs"].size(), 4U);
+  EXPECT_EQ(parsed(client_.get("/v1/jobs?all=1&limit=4"))["next"], nullptr);
+  const auto over = parsed(client_.get("/v1/jobs?state=COMPLETED"));
+  ASSERT_EQ(over["jobs"].size(), 1U);
+  EXPECT_EQ(over["jobs"][0]["exit_code"], 0);
+  EXPECT_EQ(over["jobs"][0]["ending"], "exited with code 0");
+  EXPECT_EQ(code(client_.get("/v1/jobs?state=ASLEEP")), "invalid");
+  EXPECT_EQ(code(client_.get("/v1/jobs?limit=1001")), "invalid");
+  EXPECT_EQ(code(client_.get("/v1/jobs?al=1")), "invalid");
+}
+
+TEST_F(RoutesTest, SaysWhichJobIsNotThere) {
+  const auto reply = client_.get("/v1/jobs/7");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.body, R"({"error":{"code":"not_found","message":"There is no job 7.",)"
+                        R"("hint":"List jobs with 'paceline queue --all'."}})");
+  for (const auto* id : {"x", "0", "-1", "99999999999", "1.5", "%20"}) {
+    EXPECT_EQ(client_.get(fmt::format("/v1/jobs/{}", id)).status, 400) << id;
+  }
+}
+
+TEST_F(RoutesTest, CommandsAnswerWithTheJob) {
+  submit();
+  job_once(1, "RUNNING");
+  EXPECT_EQ(parsed(client_.call("POST", "/v1/jobs/1/pause", ""))["state"], "PAUSED");
+  EXPECT_EQ(parsed(client_.call("POST", "/v1/jobs/1/resume", ""))["state"], "RUNNING");
+  EXPECT_EQ(code(client_.call("POST", "/v1/jobs/1/resume", "")), "conflict");
+  client_.call("POST", "/v1/jobs/1/cancel", "");
+  const auto over = job_once(1, "CANCELLED");
+  EXPECT_EQ(over["cause"], "cancelled");
+  EXPECT_EQ(code(client_.call("POST", "/v1/jobs/1/cancel", "")), "conflict");
+  EXPECT_EQ(code(client_.call("POST", "/v1/jobs/9/cancel", "")), "not_found");
+}
+
+TEST_F(RoutesTest, ResizesWithinTheCluster) {
+  submit(R"({"hold": true})");
+  const auto resized =
+      parsed(client_.call("POST", "/v1/jobs/1/resize", R"({"workers": "2..4@3"})"));
+  EXPECT_EQ(resized["min"], 2);
+  EXPECT_EQ(resized["max"], 4);
+  EXPECT_EQ(resized["want"], 3);
+  EXPECT_EQ(parsed(client_.call("POST", "/v1/jobs/1/resize", R"({"workers": 1})"))["max"], 1);
+  for (const auto* bad : {R"({"workers": "5"})", R"({"workers": "x"})", R"({"workers": []})", "{}",
+                          R"({"workers": "2", "size": 1})"}) {
+    EXPECT_EQ(code(client_.call("POST", "/v1/jobs/1/resize", bad)), "invalid") << bad;
+  }
+}
+
+TEST_F(RoutesTest, ExplainsWhyAJobWaits) {
+  submit(R"({"hold": true})");
+  const auto why = parsed(client_.get("/v1/jobs/1/why"));
+  EXPECT_EQ(why["state"], "PENDING");
+  EXPECT_THAT(why["reason"].get<std::string>(), HasSubstr("held"));
+  EXPECT_FALSE(why["lines"].empty());
+}
+
+TEST_F(RoutesTest, WaitsForTheEndOfAJob) {
+  submit();
+  job_once(1, "RUNNING");
+  Client waiting(world_.socket());
+  waiting.send("GET /v1/jobs/1/wait?timeout_seconds=60 HTTP/1.1\r\n\r\n");
+  world_.end_worker(1, 3);
+  const auto over = parsed(waiting.reply());
+  EXPECT_EQ(over["state"], "FAILED");
+  EXPECT_EQ(over["exit_code"], 3);
+  EXPECT_EQ(parsed(client_.get("/v1/jobs/1/wait?timeout_seconds=60"))["state"], "FAILED");
+}
+
+TEST_F(RoutesTest, AnswersAWaitWhenTheTimeIsUp) {
+  submit();
+  job_once(1, "RUNNING");
+  EXPECT_EQ(parsed(client_.get("/v1/jobs/1/wait?timeout_seconds=0"))["state"], "RUNNING");
+  EXPECT_EQ(parsed(client_.get("/v1/jobs/1/wait?timeout_seconds=1"))["state"], "RUNNING");
+  EXPECT_EQ(client_.get("/v1/jobs/1/wait?timeout_seconds=61").status, 400);
+}
+
+TEST_F(RoutesTest, ShowsMetricsInPages) {
+  submit();
+  job_once(1, "RUNNING");
+  world_.loop.on([&] {
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      world_.engine.tell(MetricPoint{JobId{1},
+                                     Generation{1},
+                                     0,
+                                     i,
+                                     world_.clock.now(),
+                                     i,
+                                     {},
+                                     {{"loss", 1.0 / static_cast<double>(i)}}});
+    }
+    world_.engine.progress(JobId{1}, 3, 0.25, world_.clock.now());
+  });
+  while (job(1)["progress"].is_null()) {
+  }
+  EXPECT_EQ(job(1)["metrics"]["loss"], 0.25);
+  EXPECT_EQ(job(1)["progress"]["step"], 3);
+  const auto page = parsed(client_.get("/v1/jobs/1/metrics?name=loss&limit=2"));
+  ASSERT_EQ(page["points"].size(), 2U);
+  EXPECT_EQ(page["points"][1]["values"]["loss"], 0.5);
+  EXPECT_EQ(page["points"][1]["n"], 2);
+  const auto rest =
+      parsed(client_.get(fmt::format("/v1/jobs/1/metrics?from={}", page["next"].get<int>())));
+  ASSERT_EQ(rest["points"].size(), 1U);
+  EXPECT_EQ(rest["points"][0]["step"], 3);
+}
+
+TEST_F(RoutesTest, ShowsNodesAndWhoHoldsTheirSlots) {
+  submit(R"({"workers": "2"})");
+  job_once(1, "RUNNING");
+  const auto node = parsed(client_.get("/v1/nodes"))["nodes"][0];
+  EXPECT_EQ(node["name"], "box");
+  EXPECT_EQ(node["state"], "up");
+  EXPECT_EQ(node["slots"][1]["state"], "leased");
+  EXPECT_EQ(node["slots"][1]["job"], 1);
+  EXPECT_EQ(node["slots"][1]["rank"], 1);
+  EXPECT_EQ(node["slots"][2]["state"], "free");
+  EXPECT_EQ(node["slots"][2]["job"], nullptr);
+}
+
+TEST_F(RoutesTest, SwitchesThePolicy) {
+  const auto before = parsed(client_.get("/v1/policy"));
+  EXPECT_EQ(before["active"]["name"], "elastic-fifo");
+  EXPECT_GE(before["policies"].size(), 3U);
+  const auto set = parsed(client_.call("PUT", "/v1/policy", R"({"name": "fifo"})"));
+  EXPECT_EQ(set["active"]["name"], "fifo");
+  EXPECT_EQ(set["previous"]["name"], "elastic-fifo");
+  world_.advance(10s);
+  const auto after = parsed(client_.get("/v1/policy"));
+  ASSERT_EQ(after["periods"].size(), 2U);
+  EXPECT_EQ(after["periods"][1]["to"], nullptr);
+  EXPECT_EQ(after["periods"][1]["slot_seconds_available"], 40.0);
+  EXPECT_EQ(after["periods"][1]["utilization"], 0.0);
+}
+
+TEST_F(RoutesTest, RefusesPoliciesThatAreNotThere) {
+  EXPECT_THAT(parsed(client_.get("/v1/policy/fifo"))["text"].get<std::string>(),
+              HasSubstr("bjective"));
+  EXPECT_EQ(code(client_.get("/v1/policy/lottery")), "not_found");
+  EXPECT_EQ(code(client_.call("PUT", "/v1/policy", R"({"name": "lottery"})")), "not_found");
+  EXPECT_EQ(code(client_.call("PUT", "/v1/policy", R"({"name": "fifo", "parameters": {"x": 1}})")),
+            "invalid");
+  EXPECT_EQ(code(client_.call("PUT", "/v1/policy", R"({"name": "fifo", "parameters": [1]})")),
+            "invalid");
+}
+
+TEST_F(RoutesTest, ShowsTheJournalInPages) {
+  submit();
+  job_once(1, "RUNNING");
+  const auto page = parsed(client_.get("/v1/events?limit=2"));
+  ASSERT_EQ(page["events"].size(), 2U);
+  EXPECT_EQ(page["events"][0]["seq"], 1);
+  EXPECT_EQ(page["next"], 3);
+  const auto rest = parsed(client_.get("/v1/events?from=3"));
+  EXPECT_EQ(rest["events"][0]["seq"], 3);
+  const auto end = rest["next"].get<int>();
+  const auto empty = parsed(client_.get(fmt::format("/v1/events?from={}", end)));
+  EXPECT_THAT(empty["events"], IsEmpty());
+  EXPECT_EQ(empty["next"], end);
+}
+
+TEST_F(RoutesTest, FollowsTheJournal) {
+  Client follower(world_.socket());
+  follower.send("GET /v1/events?from=1&follow=1 HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(follower.until("\r\n\r\n"), HasSubstr("text/event-stream"));
+  submit(R"({"name": "followed"})");
+  const auto seen = follower.until("\"kind\":\"worker_started\"");
+  EXPECT_THAT(seen, HasSubstr("id: 1\n"));
+  EXPECT_THAT(seen, HasSubstr("followed"));
+  for (int seq = 1; seq <= 4; ++seq) {
+    const auto mark = fmt::format("id: {}\n", seq);
+    EXPECT_EQ(seen.find(mark), seen.rfind(mark)) << "each event once";
+    EXPECT_NE(seen.find(mark), std::string::npos) << "no event left out";
+  }
+}
+
+TEST_F(RoutesTest, ResumesTheJournalAfterTheLastEventThatAClientGot) {
+  submit();
+  job_once(1, "RUNNING");
+  Client follower(world_.socket());
+  follower.send("GET /v1/events?follow=1 HTTP/1.1\r\nLast-Event-ID: 2\r\n\r\n");
+  follower.until("\r\n\r\n");
+  EXPECT_THAT(follower.until("\n\n"), HasSubstr("id: 3\n"));
+}
+
+TEST_F(RoutesTest, AFullDiskIsToldAndNothingIsKept) {
+  world_.loop.on([&] {
+    world_.store.refuse_writes(
+        {ErrorCode::storage, "The disk is full.", "Free some.", Retry::may_help});
+  });
+  EXPECT_EQ(code(client_.call("POST", "/v1/jobs", submission())), "storage");
+  world_.loop.on([&] { world_.store.accept_writes(); });
+  world_.advance(2s);
+  EXPECT_EQ(submit(), 1);
+}
+
+TEST_F(RoutesTest, ShutsDownAndLeavesJobsRunning) {
+  submit();
+  job_once(1, "RUNNING");
+  EXPECT_EQ(parsed(client_.call("POST", "/v1/shutdown", ""))["running"], Json({1}));
+  world_.left.get_future().get();
+  EXPECT_EQ(code(client_.call("POST", "/v1/jobs", submission())), "unavailable");
+}
+
+TEST_F(RoutesTest, ShutsDownOnceAllJobsAreOver) {
+  submit();
+  submit(R"({"hold": true})");
+  job_once(1, "RUNNING");
+  EXPECT_THAT(parsed(client_.call("POST", "/v1/shutdown", R"({"jobs": true})"))["running"],
+              IsEmpty());
+  world_.left.get_future().get();
+  EXPECT_EQ(job(1)["state"], "CANCELLED");
+  EXPECT_EQ(job(2)["state"], "CANCELLED");
+}
+
+TEST_F(RoutesTest, AttachesToARunningTerminalOnly) {
+  submit();
+  constexpr std::string_view kUpgrade = "Connection: Upgrade\r\nUpgrade: paceline-pty\r\n";
+  EXPECT_EQ(code(client_.get("/v1/jobs/1/attach")), "invalid");
+  EXPECT_EQ(code(client_.call("GET", "/v1/jobs/1/attach", "", kUpgrade)), "conflict");
+  submit(R"({"pty": true})");
+  job_once(2, "RUNNING");
+  EXPECT_EQ(code(client_.call("GET", "/v1/jobs/2/attach", "", kUpgrade)), "unavailable");
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,173 @@
+// For tests: a whole control plane behind a real socket, with a store in memory and an engine whose
+// workers start at once and end when told.
+#pragma once
+
+#include <unistd.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "api/api.hpp"
+#include "api/server_testing.hpp"
+#include "clock/manual/manual_clock.hpp"
+#include "scheduler/controller.hpp"
+#include "store/memory/memory_store.hpp"
+#include "wire/json.hpp"
+
+namespace paceline {
+
+class InstantEngine final : public Engine {
+ public:
+  explicit InstantEngine(std::size_t slots) {
+    NodeSpec node;
+    node.name = "box";
+    node.address = "127.0.0.1";
+    node.cpus = 4;
+    node.slots.resize(slots);
+    news_.events.emplace_back(NodeUp{NodeId{0}, node});
+  }
+
+  Observed observe() override { return std::exchange(news_, {}); }
+  void committed() override {}
+  void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
+
+  void act(const State& state, std::span<const JobId> jobs) override {
+    for (const auto id : jobs) {
+      const auto& job = state.job(id);
+      if (job.current) act(id, *job.current);
+    }
+  }
+
+  void tell(Event event) {
+    news_.events.push_back(std::move(event));
+    if (wake_) wake_();
+  }
+  void tell(MetricPoint point) {
+    news_.points.push_back(std::move(point));
+    if (wake_) wake_();
+  }
+  void progress(JobId job, std::uint64_t step, double loss, Time at) {
+    Progress report;
+    report.step = step;
+    report.metrics["loss"] = loss;
+    report.reported_at = at;
+    tell(Progressed{job, Generation{1}, report});
+  }
+  void end(WorkerKey worker, int exit_code, Time at) {
+    tell(WorkerEnded{worker, {Cause::exited, exit_code, 0, {}, at}});
+  }
+
+ private:
+  void act(JobId id, const Gang& gang) {
+    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+      const WorkerKey key{id, gang.generation, rank};
+      const auto& worker = gang.workers[static_cast<std::size_t>(rank)];
+      if (gang.stop && worker.state != WorkerState::ended) {
+        tell(WorkerEnded{key, {Cause::signalled, {}, 15, {}, gang.stop->at}});
+      } else if (worker.state == WorkerState::assigned && started_.insert(key).second) {
+        tell(WorkerStarted{key, 1000 + rank});
+      }
+    }
+  }
+
+  Observed news_;
+  std::set<WorkerKey> started_;
+  std::function<void()> wake_;
+};
+
+class World {
+ public:
+  explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4) : engine(slots) {
+    loop.on([&] {
+      Controller::Options controller_options;
+      controller_options.coalesce = {};
+      controller.emplace(store, engine, clock, policies, controller_options);
+      controller->on_wake([this] { drive(); });
+      EXPECT_TRUE(controller->recover().has_value());
+      EXPECT_TRUE(controller->step().has_value());
+      ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
+      options.leave = [this] { left.set_value(); };
+      api.emplace(loop.io(), *controller, options);
+      const ServerOptions server_options{.socket = socket(), .admit = api->admission()};
+      server.emplace(loop.io(), api->router(), server_options);
+      EXPECT_TRUE(server->start().has_value());
+    });
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World() {
+    loop.on([&] {
+      server.reset();
+      api.reset();
+      closing_ = true;
+    });
+  }
+
+  [[nodiscard]] std::filesystem::path socket() const { return folder.path() / "paceline.sock"; }
+
+  // Appends to a log as a worker would.
+  void log(int job, int rank, std::string_view text) const {
+    const auto directory = folder.path() / "logs" / std::to_string(job);
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / fmt::format("rank{}.log", rank), std::ios::app) << text;
+  }
+  void end_worker(std::uint32_t job, int exit_code, std::int32_t rank = 0) {
+    loop.on([&] {
+      const auto generation = controller->state().job(JobId{job}).last_generation;
+      engine.end({JobId{job}, generation, rank}, exit_code, clock.now());
+    });
+  }
+  void advance(Duration span) {
+    loop.on([&] {
+      clock.advance(span);
+      drive();
+    });
+  }
+
+  TempFolder folder;
+  LoopThread loop;
+  MemoryStore store;
+  InstantEngine engine;
+  ManualClock clock{time_from_us(1'763'636'100'000'000)};
+  PolicyRegistry policies;
+  std::optional<Controller> controller;
+  std::optional<Api> api;
+  std::optional<HttpServer> server;
+  std::promise<void> left;
+
+ private:
+  // One step after the other until nothing is due; new commands wake it again.
+  void drive() {
+    if (std::exchange(driving_, true)) return;
+    boost::asio::post(loop.io(), [this] {
+      driving_ = false;
+      if (closing_) return;
+      (void)controller->step();
+      const auto due = controller->next_due();
+      if (due && *due <= clock.now()) drive();
+    });
+  }
+
+  bool driving_ = false;
+  bool closing_ = false;
+};
+
+// The body of a submission of `true`, with more keys for the spec.
+inline std::string submission(std::string_view spec = "{}") {
+  return fmt::format(
+      R"({{"spec": {}, "launch": {{"command": ["python3", "a b.py"], "directory": "/data"}}}})",
+      spec);
+}
+
+inline Json parsed(const Reply& reply) {
+  auto json = parse_json(reply.body);
+  EXPECT_TRUE(json.has_value()) << reply.body;
+  return json ? *json : Json::object();
+}
+
+}  // namespace paceline
