@@ -1,7 +1,7 @@
 // Version 1 of the HTTP API (docs/api.md) on top of a controller: it reads the state, hands on
 // commands and decides nothing.
 //
-//   Api api(io, controller, {.directory = dir, .uid = ::getuid(), …});
+//   HttpApi api(io, controller, {.directory = dir, .uid = ::getuid(), …});
 //   HttpServer server(io, api.router(), {.socket = dir / "paceline.sock", .admit =
 //   api.admission()});
 //
@@ -40,14 +40,14 @@ struct ApiOptions {
 
 struct ApiContext;
 
-class Api {
+class HttpApi {
  public:
   // Takes the controller's on_commit for itself. REQUIRES: the controller has recovered; it and
   // `io` outlive the router made here.
-  Api(boost::asio::io_context& io, Controller& controller, ApiOptions options);
-  ~Api();
-  Api(const Api&) = delete;
-  Api& operator=(const Api&) = delete;
+  HttpApi(boost::asio::io_context& io, Controller& controller, ApiOptions options);
+  ~HttpApi();
+  HttpApi(const HttpApi&) = delete;
+  HttpApi& operator=(const HttpApi&) = delete;
 
   // Every route of docs/api.md.
   [[nodiscard]] Router router() const;

@@ -143,7 +143,7 @@ tl::unexpected<Error> not_yours(const Job& job) {
               "Only its owner and root may do that.");
 }
 
-Api::Api(boost::asio::io_context& io, Controller& controller, ApiOptions options)
+HttpApi::HttpApi(boost::asio::io_context& io, Controller& controller, ApiOptions options)
     : context_(std::make_shared<ApiContext>(io, controller, std::move(options))) {
   controller.on_commit(
       [context = context_](std::span<const Entry> entries, std::span<const JobId> touched) {
@@ -151,9 +151,9 @@ Api::Api(boost::asio::io_context& io, Controller& controller, ApiOptions options
       });
 }
 
-Api::~Api() { context_->controller.on_commit({}); }
+HttpApi::~HttpApi() { context_->controller.on_commit({}); }
 
-Router Api::router() const {
+Router HttpApi::router() const {
   Router router;
   add_server_routes(router, context_);
   add_job_routes(router, context_);
@@ -166,7 +166,7 @@ Router Api::router() const {
   return router;
 }
 
-std::function<Result<void>(const Peer&)> Api::admission() const {
+std::function<Result<void>(const Peer&)> HttpApi::admission() const {
   return [context = context_](const Peer& peer) -> Result<void> {
     if (context->shared() || context->administers(peer)) return {};
     return fail(ErrorCode::forbidden,

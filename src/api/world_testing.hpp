@@ -136,7 +136,7 @@ class World {
   ManualClock clock{time_from_us(1'763'636'100'000'000)};
   PolicyRegistry policies;
   std::optional<Controller> controller;
-  std::optional<Api> api;
+  std::optional<HttpApi> api;
   std::optional<HttpServer> server;
   std::promise<void> left;
 

@@ -177,7 +177,7 @@ struct Box::Impl {
   std::optional<Controller> controller;
   std::optional<LocalLink> link;
   Pump pump{io, clock};
-  std::optional<Api> api;
+  std::optional<HttpApi> api;
   std::optional<HttpServer> server;
 };
 
