@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
@@ -23,7 +24,9 @@ std::optional<MetricPoint> only(const MetricPoint& point, std::string_view name)
 
 Result<State> MemoryStore::load() {
   State state(checkpoint_);
-  while (state.seq() < journal_.size()) apply(state, journal_[state.seq()]);
+  while (state.seq() < journal_.size()) {
+    for (const auto job : apply(state, journal_[state.seq()])) folded_.insert(job);
+  }
   return state;
 }
 
@@ -46,7 +49,8 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   const auto& parts = state.parts();
   auto jobs = std::move(checkpoint_.jobs);
   jobs.resize(parts.jobs.size());
-  for (const auto job : changed) jobs[job.value - 1] = state.job(job);
+  folded_.insert(changed.begin(), changed.end());
+  for (const auto job : std::exchange(folded_, {})) jobs[job.value - 1] = state.job(job);
   checkpoint_ = {parts.seq,       parts.round,   parts.at,  parts.nodes,
                  std::move(jobs), parts.periods, parts.memo};
   return {};

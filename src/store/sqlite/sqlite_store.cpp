@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
@@ -53,6 +55,7 @@ struct SqliteStore::Impl {
   PointsTable points;
   SubmissionsTable submissions;
   std::uint64_t last_seq = 0;
+  std::set<JobId> folded;  // on top of the last checkpoint, by load() or before a checkpoint that failed
 };
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::path& dir,
@@ -80,7 +83,7 @@ Result<State> SqliteStore::load() {
     impl_->journal.each(state.seq() + 1, kNoLimit, [&](const Entry& entry) {
       if (entry.seq != state.seq() + 1)
         throw Damage{fmt::format("entry {} of the journal is missing", state.seq() + 1)};
-      apply(state, entry);
+      for (const auto job : apply(state, entry)) impl_->folded.insert(job);
     });
     if (state.seq() != impl_->last_seq) throw Damage{"the checkpoint is ahead of the journal"};
     return state;
@@ -104,8 +107,12 @@ Result<void> SqliteStore::append(const Batch& batch) {
 
 Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> changed) {
   check(state.seq() == impl_->last_seq, "a checkpoint is of the journal's last entry");
-  auto done = impl_->commit([&] { impl_->checkpoint.write(state, changed); });
-  if (done) impl_->checkpoint.committed();
+  impl_->folded.insert(changed.begin(), changed.end());
+  const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
+  auto done = impl_->commit([&] { impl_->checkpoint.write(state, jobs); });
+  if (!done) return done;
+  impl_->checkpoint.committed();
+  impl_->folded.clear();
   return done;
 }
 
