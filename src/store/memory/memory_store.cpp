@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
@@ -50,7 +49,8 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   auto jobs = std::move(checkpoint_.jobs);
   jobs.resize(parts.jobs.size());
   folded_.insert(changed.begin(), changed.end());
-  for (const auto job : std::exchange(folded_, {})) jobs[job.value - 1] = state.job(job);
+  for (const auto job : folded_) jobs[job.value - 1] = state.job(job);
+  folded_.clear();
   checkpoint_ = {parts.seq,       parts.round,   parts.at,  parts.nodes,
                  std::move(jobs), parts.periods, parts.memo};
   return {};
