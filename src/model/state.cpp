@@ -46,6 +46,16 @@ const Slot& State::slot(SlotId id) const {
   return node->slots[id.index];
 }
 
+std::int64_t State::workers_ever(std::int32_t slots_per_worker) const {
+  if (slots_per_worker == 1) return slots_ever_;
+  std::int64_t workers = 0;
+  for (const Node& node : parts_.nodes) {
+    const auto usable = std::count_if(node.spec.slots.begin(), node.spec.slots.end(), [](const SlotSpec& s) { return s.usable; });
+    workers += usable / slots_per_worker;
+  }
+  return workers;
+}
+
 PolicyPeriod State::active_period(Time now) const {
   check(!parts_.periods.empty(), "a policy is set");
   PolicyPeriod period = parts_.periods.back();

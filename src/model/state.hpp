@@ -118,6 +118,8 @@ class State {
   [[nodiscard]] std::int64_t slots_leased() const { return slots_leased_; }
   // Usable slots of every node ever seen: what the cluster could have at most.
   [[nodiscard]] std::int64_t slots_ever() const { return slots_ever_; }
+  // Workers of that many slots that these could hold together; a worker stays on one node. O(nodes), O(1) for one slot.
+  [[nodiscard]] std::int64_t workers_ever(std::int32_t slots_per_worker) const;
 
   // Scratch for what-ifs on the free slots; whoever marks must rewind (Draft does).
   [[nodiscard]] FreeSlots& free_slots() const { return free_; }

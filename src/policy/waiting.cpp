@@ -17,7 +17,7 @@ std::vector<const Job*> startable(const Snapshot& snapshot, Draft& draft) {
 }
 
 std::int32_t wanted(const State& state, const Job& job) {
-  const auto most = static_cast<std::int32_t>(state.slots_ever() / job.spec->slots_per_worker);
+  const auto most = static_cast<std::int32_t>(state.workers_ever(job.spec->slots_per_worker));
   return std::max(job.range.min, std::min(job.range.want, most));
 }
 

@@ -32,6 +32,12 @@ Result<void> fits_some_day(const State& state, std::int32_t workers, std::int32_
                 fmt::format("One worker asks for {} slots, and the largest node has {}.", slots_per_worker, largest_node(state)),
                 "A worker stays on one node: ask for fewer --slots-per-worker.");
   }
+  if (const auto most = state.workers_ever(slots_per_worker); workers > most) {
+    return fail(ErrorCode::invalid,
+                fmt::format("It asks for at least {} workers of {} slots, and the nodes together have room for {}.", workers,
+                            slots_per_worker, most),
+                "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker.");
+  }
   return {};
 }
 
