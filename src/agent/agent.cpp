@@ -100,8 +100,10 @@ void Agent::on(const ServerFrame& frame) {
   if (frame.session != session_) return;
   outbox_.received(now_, frame.received);
   outbox_.forget(frame.durable);
-  if (!frame.message || !inbox_.take(frame.number)) return;
-  std::visit([this](const auto& message) { on(message); }, *frame.message);
+  if (frame.message) inbox_.put(frame.number, *frame.message);
+  while (const auto message = inbox_.next()) {
+    std::visit([this](const auto& each) { on(each); }, *message);
+  }
 }
 
 void Agent::send_frames() {

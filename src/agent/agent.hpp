@@ -127,7 +127,7 @@ class Agent final : public AgentEnd {
   std::map<JobId, Generation> fences_;           // of this session
   std::optional<Session> session_;
   Outbox<AgentMessage> outbox_;
-  Inbox inbox_;
+  Inbox<ServerMessage> inbox_;
 };
 
 }  // namespace paceline::agent

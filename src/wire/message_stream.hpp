@@ -1,6 +1,6 @@
 // Makes the messages of a session arrive once and in order over a network that loses, doubles and
 // reorders frames. The sender keeps what was not received and sends it again, from the first one
-// missing, when an answer is overdue; the receiver takes only the next number. Both are plain
+// missing, when an answer is overdue; the receiver hands on only the next number. Both are plain
 // values: time comes in, frames go out.
 #pragma once
 
@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/time.hpp"
 
@@ -101,15 +103,24 @@ class Outbox {
   Duration pause_ = kResendFirst;
 };
 
-// The receiver's half.
+// The receiver's half: keeps what came early until its turn.
+//
+//   inbox.put(frame.number, std::move(*frame.message));
+//   while (auto message = inbox.next()) handle(*message);
+template <class Message>
 class Inbox {
  public:
-  // True if the message with this number is the next one and is to be handled now.
-  bool take(std::uint64_t number) {
+  // A repeat, and what is further ahead than a window, is dropped.
+  void put(std::uint64_t number, Message message) {
     owes_answer_ = true;
-    if (number != taken_ + 1) return false;
+    if (number > taken_ && number <= taken_ + kStreamWindow)
+      early_.try_emplace(number, std::move(message));
+  }
+  // The next message, once.
+  std::optional<Message> next() {
+    if (early_.empty() || early_.begin()->first != taken_ + 1) return {};
     ++taken_;
-    return true;
+    return std::move(early_.extract(early_.begin()).mapped());
   }
   void restart() { *this = {}; }
 
@@ -119,6 +130,7 @@ class Inbox {
   void answered() { owes_answer_ = false; }
 
  private:
+  std::map<std::uint64_t, Message> early_;
   std::uint64_t taken_ = 0;
   bool owes_answer_ = false;
 };

@@ -34,7 +34,8 @@ struct Line {
     now += kTick;
     out.flush(now, [&](std::uint64_t number, int message) { put(there, {number, message, 0}); });
     for (const auto& packet : std::exchange(there, {})) {
-      if (in.take(packet.number)) taken.push_back(packet.message);
+      in.put(packet.number, packet.message);
+      while (const auto message = in.next()) taken.push_back(*message);
     }
     if (in.owes_answer()) put(back, {0, 0, in.taken()});
     in.answered();
@@ -48,7 +49,7 @@ struct Line {
   double loss = 0.3;
   Time now;
   Outbox<int> out;
-  Inbox in;
+  Inbox<int> in;
   std::vector<Packet> there, back;
   std::vector<int> taken;
 };

@@ -92,8 +92,9 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void set_timer(NodeView& node);
 
   // ---- what agents tell (connections.cpp) ----
-  void take(NodeView& node, const AgentMessage& message);
-  void on(NodeView& node, const Hello&);
+  void take_messages(NodeView& node);
+  void note_taken(NodeView& node);
+  void on(NodeView& node, const Hello& hello);
   void on(NodeView& node, const NodeChanged& changed);
   void on(NodeView& node, const WorkerRuns& runs);
   void on(NodeView& node, const WorkerReport& report);

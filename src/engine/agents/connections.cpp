@@ -57,14 +57,23 @@ void AgentsEngine::serve(const AgentFrame& frame) {
   NodeView& node = nodes_[found->second->value];
   node.outbox.received(clock_.now(), frame.received);
   node.outbox.forget(frame.received);
-  const bool full = handed_over_ + news_.events.size() >= kNewsMax;
-  if (frame.message && !full && node.inbox.take(frame.number)) take(node, *frame.message);
+  if (frame.message) node.inbox.put(frame.number, *frame.message);
+  take_messages(node);
   flush(node);
 }
 
-void AgentsEngine::take(NodeView& node, const AgentMessage& message) {
-  std::visit([&](const auto& each) { on(node, each); }, message);
+void AgentsEngine::take_messages(NodeView& node) {
+  while (handed_over_ + news_.events.size() < kNewsMax) {
+    const auto message = node.inbox.next();
+    if (!message) break;
+    std::visit([&](const auto& each) { on(node, each); }, *message);
+    note_taken(node);
+  }
   kit_.reset();
+}
+
+// With nothing on its way to the journal, what was taken needs no waiting for.
+void AgentsEngine::note_taken(NodeView& node) {
   if (news_.empty() && handed_over_ == 0)
     node.durable = node.observed = node.inbox.taken();
   else
@@ -166,13 +175,14 @@ void AgentsEngine::greet(Session session, const Hello& hello) {
   node.session = session;
   node.outbox = {};
   node.inbox.restart();
-  node.inbox.take(1);
+  node.inbox.put(1, hello);
+  node.inbox.next();
   node.observed = node.durable = 0;
   node.down_at.reset();
   node.lost_at.reset();
-  tell_node(node, hello.node);
-  adopt_claims(node, hello);
-  take(node, hello);
+  on(node, hello);
+  note_taken(node);
+  kit_.reset();
   flush(node);
 }
 
@@ -204,8 +214,9 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
 
 // ---- what agents tell ----
 
-// Wanted against held, for all that is here.
-void AgentsEngine::on(NodeView& node, const Hello&) {
+void AgentsEngine::on(NodeView& node, const Hello& hello) {
+  tell_node(node, hello.node);
+  adopt_claims(node, hello);
   auto keys = node.seats;
   for (const auto& [key, claim] : node.claims) keys.insert(key);
   for (const WorkerKey& key : keys) settle(node, key);

@@ -33,7 +33,7 @@ struct NodeView {
   bool up = false;                 // as told last
   std::optional<Session> session;  // set once its agent said Hello
   Outbox<ServerMessage> outbox;
-  Inbox inbox;
+  Inbox<AgentMessage> inbox;
   std::uint64_t observed = 0;  // messages that observe() has told
   std::uint64_t durable = 0;   // and that are in the journal
   std::optional<Time> down_at,
