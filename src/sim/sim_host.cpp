@@ -1,0 +1,265 @@
+#include "sim/sim_host.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace paceline::sim {
+namespace {
+
+constexpr std::int32_t kSigkill = 9;
+constexpr std::int32_t kSigsegv = 11;
+
+Duration between(Rng& rng, Duration low, Duration high) {
+  return Duration{rng.between(low.count(), high.count())};
+}
+
+}  // namespace
+
+using namespace std::chrono_literals;
+
+Habits draw_habits(Rng& rng, bool calm) {
+  Habits habits;
+  habits.setup = between(rng, 1ms, 500ms);
+  habits.work = between(rng, 1s, 40s);
+  habits.report_every = between(rng, 500ms, 8s);
+  habits.leaving = between(rng, 1ms, 3s);
+  habits.dying = between(rng, 0ms, 50ms);
+  if (calm) return habits;
+  habits.never_runs = rng.chance(0.02);
+  const auto ending = rng.below(100);
+  if (ending < 6)
+    habits.exit_code = 1;
+  else if (ending < 10)
+    habits.exit_code = 75;
+  else if (ending < 13)
+    habits.end = Cause::signalled;
+  else if (ending < 15)
+    habits.end = Cause::out_of_memory;
+  else if (ending < 17)
+    habits.end = Cause::launch_failed;
+  const auto notice = rng.below(10);
+  if (notice < 2)
+    habits.on_notice = Habits::OnNotice::ignores;
+  else if (notice < 3)
+    habits.on_notice = Habits::OnNotice::fails;
+  else if (notice < 4)
+    habits.on_notice = Habits::OnNotice::leaves;
+  if (rng.chance(0.1)) habits.work = between(rng, 1min, 10min);
+  if (rng.chance(0.1)) habits.dying = between(rng, 1s, 10s);
+  if (rng.chance(0.05)) habits.kills = 2;
+  return habits;
+}
+
+SimHost::SimHost(EventQueue& queue, Ledger& ledger, Rng rng, NodeSpec node)
+    : queue_(queue), ledger_(ledger), rng_(rng), node_(std::move(node)) {}
+
+std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
+
+std::vector<Claim> SimHost::claims() {
+  for (auto& [key, worker] : workers_) {
+    if (worker.orphaned && !worker.claim.gone) lose(worker);
+  }
+  for (auto& each : std::exchange(unheard_, {})) tell(std::move(each));
+  std::vector<Claim> claims;
+  for (const auto& [key, worker] : workers_) claims.push_back(worker.claim);
+  return claims;
+}
+
+void SimHost::perform(const agent::Action& action) {
+  std::visit([this](const auto& each) { on(each); }, action);
+}
+
+SimHost::Worker* SimHost::find_alive(const WorkerKey& key) {
+  const auto found = workers_.find(key);
+  return found == workers_.end() || found->second.claim.gone ? nullptr : &found->second;
+}
+
+void SimHost::later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&)) {
+  const auto version = workers_.at(key).version;
+  queue_.after(span, [this, key, version, what] {
+    Worker* worker = find_alive(key);
+    if (worker && worker->version == version) (this->*what)(*worker);
+  });
+}
+
+void SimHost::tell(agent::Observation observation) {
+  if (tell_) return tell_(std::move(observation));
+  const bool kept_by_claim = std::holds_alternative<WorkerRuns>(observation) ||
+                             std::holds_alternative<WorkerGone>(observation);
+  if (!kept_by_claim) unheard_.push_back(std::move(observation));
+}
+
+// ---- what the agent asks ----
+
+void SimHost::on(const agent::Start& start) {
+  const WorkerKey& key = start.worker.key;
+  const auto [at, fresh] = workers_.try_emplace(key);
+  if (!fresh) return;
+  Worker& worker = at->second;
+  worker.claim = {key, 0, {}, false, start.worker.slots};
+  worker.habits = draw_habits(rng_, calm_);
+  worker.left = worker.habits.work;
+  ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
+  if (!worker.habits.never_runs) later(key, worker.habits.setup, &SimHost::run);
+}
+
+void SimHost::on(const agent::GiveNotice& notice) {
+  Worker* worker = find_alive(notice.key);
+  if (!worker) return;
+  worker->claim.noticed = true;
+  if (worker->runs() && !worker->frozen) take_notice(*worker);
+}
+
+void SimHost::on(const agent::Kill& kill) {
+  const auto found = workers_.find(kill.key);
+  if (found == workers_.end())
+    return tell(WorkerGone{kill.key, Cause::node_lost, {}, 0, "it is unknown here", queue_.now()});
+  Worker& worker = found->second;
+  if (worker.claim.gone || ++worker.killed < worker.habits.kills) return;
+  ++worker.version;
+  later(kill.key, worker.habits.dying, &SimHost::die);
+}
+
+void SimHost::on(const agent::Freeze& freeze) {
+  Worker* worker = find_alive(freeze.key);
+  if (!worker || std::exchange(worker->frozen, true) || !worker->runs() || worker->killed) return;
+  worker->left -= queue_.now() - worker->since;
+  ++worker->version;
+}
+
+void SimHost::on(const agent::Thaw& thaw) {
+  Worker* worker = find_alive(thaw.key);
+  if (!worker || !std::exchange(worker->frozen, false) || !worker->runs() || worker->killed) return;
+  go_on(*worker);
+  if (worker->claim.noticed) take_notice(*worker);
+}
+
+void SimHost::on(const agent::Discard& discard) {
+  const auto found = workers_.find(discard.key);
+  if (found != workers_.end() && found->second.claim.gone) workers_.erase(found);
+}
+
+void SimHost::on(const agent::SetShouldStop& should_stop) {
+  Worker* worker = find_alive(should_stop.key);
+  if (worker && should_stop.reason == "target_reached")
+    worker->left = std::min(worker->left, Duration{1s});
+}
+
+// ---- a worker's life ----
+
+void SimHost::run(Worker& worker) {
+  if (worker.habits.end == Cause::launch_failed)
+    return end(worker, Cause::launch_failed, {}, 0, "there is no such program");
+  worker.claim.pid = ++last_pid_;
+  tell(WorkerRuns{worker.claim.key, worker.claim.pid});
+  if (!worker.frozen) go_on(worker);
+}
+
+void SimHost::go_on(Worker& worker) {
+  worker.since = queue_.now();
+  later(worker.claim.key, std::min(worker.left, worker.habits.report_every), &SimHost::work);
+}
+
+void SimHost::work(Worker& worker) {
+  worker.left -= queue_.now() - worker.since;
+  if (worker.left <= Duration::zero()) return finish(worker);
+  report(worker);
+  if (rng_.chance(0.3)) save(worker);
+  go_on(worker);
+}
+
+void SimHost::finish(Worker& worker) {
+  report(worker);
+  const Cause cause = calm_ ? Cause::exited : worker.habits.end;
+  if (cause == Cause::signalled) return end(worker, cause, {}, kSigsegv, "");
+  if (cause == Cause::out_of_memory) return end(worker, cause, {}, kSigkill, "");
+  end(worker, cause, calm_ ? 0 : worker.habits.exit_code, 0, "");
+}
+
+void SimHost::take_notice(Worker& worker) {
+  if (worker.habits.on_notice == Habits::OnNotice::ignores) return;
+  ++worker.version;
+  later(worker.claim.key, worker.habits.leaving, &SimHost::leave);
+}
+
+void SimHost::leave(Worker& worker) {
+  if (worker.frozen) return;
+  if (worker.habits.on_notice == Habits::OnNotice::saves) save(worker);
+  end(worker, Cause::exited, worker.habits.on_notice == Habits::OnNotice::fails ? 1 : 0, 0, "");
+}
+
+void SimHost::die(Worker& worker) { end(worker, Cause::signalled, {}, kSigkill, ""); }
+
+void SimHost::lose(Worker& worker) { end(worker, Cause::node_lost, {}, 0, "its supervisor died"); }
+
+void SimHost::report(Worker& worker) {
+  worker.step += 10;
+  tell(WorkerReport{worker.claim.key,
+                    ++worker.reports,
+                    queue_.now(),
+                    worker.step,
+                    1000,
+                    64 * worker.step,
+                    {},
+                    {},
+                    {},
+                    {},
+                    {},
+                    {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}});
+}
+
+void SimHost::save(Worker& worker) {
+  tell(CheckpointSeen{worker.claim.key, ++worker.reports, queue_.now(), "/checkpoint", worker.step,
+                      64 * worker.step});
+}
+
+void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
+                  std::int32_t signal, std::string message) {
+  ++worker.version;
+  worker.claim.gone =
+      WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), queue_.now()};
+  ledger_.ended(queue_.now(), worker.claim.key);
+  tell(*worker.claim.gone);
+}
+
+// ---- what befalls it ----
+
+void SimHost::reboot() {
+  agent_died();
+  ++boots_;
+  for (auto& [key, worker] : workers_) {
+    if (!worker.claim.gone) end(worker, Cause::node_lost, {}, 0, "the machine was restarted");
+  }
+}
+
+void SimHost::supervisor_died() {
+  std::vector<WorkerKey> alive;
+  for (const auto& [key, worker] : workers_) {
+    if (!worker.claim.gone && !worker.orphaned) alive.push_back(key);
+  }
+  if (alive.empty()) return;
+  const WorkerKey key = alive[rng_.below(alive.size())];
+  workers_.at(key).orphaned = true;
+  if (!tell_) return;
+  ++workers_.at(key).version;
+  later(key, between(rng_, 0ms, 1s), &SimHost::lose);
+}
+
+void SimHost::change_devices() {
+  SlotSpec& slot = node_.slots[rng_.below(node_.slots.size())];
+  slot.usable = !slot.usable;
+  slot.note = slot.usable ? "" : "a foreign process uses it";
+}
+
+void SimHost::calm() {
+  calm_ = true;
+  for (auto& slot : node_.slots)
+    slot = {slot.kind, slot.model, slot.uuid, slot.memory_bytes, true, ""};
+  for (auto& [key, worker] : workers_) {
+    worker.left = std::min(worker.left, Duration{40s});
+    if (std::exchange(worker.habits.never_runs, false) && !worker.claim.gone)
+      later(key, 1s, &SimHost::run);
+  }
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,111 @@
+// A machine made of numbers: it does what agent::Host promises, with workers that run, report,
+// save, fail, hang, ignore notices and resist kills by chance. Claims and processes outlive the
+// agent; claims outlive a reboot too.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/host.hpp"
+#include "base/rng.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/ledger.hpp"
+
+namespace paceline::sim {
+
+// What a worker does, drawn when it is started.
+struct Habits {
+  enum class OnNotice { saves, leaves, fails, ignores };
+
+  Duration setup{};           // before it runs
+  bool never_runs = false;    // hangs in its setup
+  Cause end = Cause::exited;  // how it ends by itself
+  std::int32_t exit_code = 0;
+  Duration work{};  // until then
+  Duration report_every{};
+  OnNotice on_notice = OnNotice::saves;
+  Duration leaving{};  // from the notice to its end
+  Duration dying{};    // from a kill to the last of its processes
+  int kills = 1;       // as many does it take
+};
+
+Habits draw_habits(Rng& rng, bool calm);
+
+class SimHost final : public agent::Host {
+ public:
+  SimHost(EventQueue& queue, Ledger& ledger, Rng rng, NodeSpec node);
+
+  // ---- agent::Host ----
+  NodeSpec describe() override { return node_; }
+  std::string boot_id() override;
+  std::vector<Claim> claims() override;
+  void perform(const agent::Action& action) override;
+  void on_observation(std::function<void(agent::Observation)> handler) override {
+    tell_ = std::move(handler);
+  }
+
+  // ---- what befalls it ----
+  void agent_died() { tell_ = {}; }
+  void reboot();
+  // The supervisor of one of its workers, if there is any.
+  void supervisor_died();
+  // A slot becomes unusable, or usable again.
+  void change_devices();
+  // From now on workers behave, and those that hang go on.
+  void calm();
+
+  [[nodiscard]] std::size_t claim_count() const { return workers_.size(); }
+
+ private:
+  struct Worker {
+    Claim claim;
+    Habits habits;
+    Duration left{};  // of its work
+    Time since;       // when it went on last
+    bool frozen = false;
+    bool orphaned = false;  // its supervisor died
+    int killed = 0;
+    std::uint64_t reports = 0;
+    std::uint64_t step = 0;
+    std::uint64_t version = 0;  // what was put into the queue for an earlier one is void
+    [[nodiscard]] bool runs() const { return claim.pid != 0 && !claim.gone; }
+  };
+
+  void on(const agent::Start& start);
+  void on(const agent::GiveNotice& notice);
+  void on(const agent::Kill& kill);
+  void on(const agent::Freeze& freeze);
+  void on(const agent::Thaw& thaw);
+  void on(const agent::Discard& discard);
+  void on(const agent::SetShouldStop& should_stop);
+
+  void later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&));
+  void run(Worker& worker);
+  void go_on(Worker& worker);
+  void work(Worker& worker);
+  void finish(Worker& worker);
+  void take_notice(Worker& worker);
+  void leave(Worker& worker);
+  void die(Worker& worker);
+  void lose(Worker& worker);
+  void report(Worker& worker);
+  void save(Worker& worker);
+  void end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code, std::int32_t signal,
+           std::string message);
+  void tell(agent::Observation observation);
+  Worker* find_alive(const WorkerKey& key);
+
+  EventQueue& queue_;
+  Ledger& ledger_;
+  Rng rng_;
+  NodeSpec node_;
+  bool calm_ = false;
+  int boots_ = 1;
+  std::int64_t last_pid_ = 100;
+  std::map<WorkerKey, Worker> workers_;
+  std::vector<agent::Observation> unheard_;  // reports that no agent was there for
+  std::function<void(agent::Observation)> tell_;
+};
+
+}  // namespace paceline::sim

@@ -1,0 +1,74 @@
+#include "sim/sim_link.hpp"
+
+#include <utility>
+
+namespace paceline::sim {
+
+SimLink::SimLink(EventQueue& queue, Rng rng, std::uint64_t& sessions)
+    : queue_(queue), rng_(rng), sessions_(sessions) {}
+
+Duration SimLink::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
+
+void SimLink::set_server(ServerEnd* server) {
+  server_ = server;
+  ++server_life_;
+  const Session session = std::exchange(open_, {});
+  if (!server && session.value != 0) tell_agent(session);
+}
+
+void SimLink::set_agent(AgentEnd* agent) {
+  agent_ = agent;
+  ++agent_life_;
+  agent_knows_ = {};
+  const Session session = std::exchange(open_, {});
+  if (!agent && session.value != 0) tell_server(session);
+}
+
+void SimLink::connect() {
+  if (!server_ || !agent_ || cut_ || open_.value != 0) return;
+  open_ = agent_knows_ = Session{++sessions_};
+  mine_.insert(open_);
+  server_->connected(open_);
+  agent_->connected(open_);
+}
+
+void SimLink::break_connection() {
+  const Session session = std::exchange(open_, {});
+  if (session.value == 0) return;
+  tell_server(session);
+  tell_agent(session);
+}
+
+void SimLink::tell_server(Session session) {
+  queue_.after(up_to(habits_.break_told_max), [this, session, life = server_life_] {
+    if (server_ && life == server_life_) server_->disconnected(session);
+  });
+}
+
+void SimLink::tell_agent(Session session) {
+  queue_.after(up_to(habits_.break_told_max), [this, session, life = agent_life_] {
+    if (agent_ && life == agent_life_ && agent_knows_ == session) agent_->disconnected();
+  });
+}
+
+template <class Deliver>
+void SimLink::carry(Deliver deliver) {
+  if (cut_ || rng_.chance(habits_.loss)) return;
+  const int copies = rng_.chance(habits_.doubling) ? 2 : 1;
+  for (int i = 0; i < copies; ++i) queue_.after(up_to(habits_.delay_max), deliver);
+}
+
+void SimLink::send(const AgentFrame& frame) {
+  carry([this, frame, life = server_life_] {
+    if (server_ && life == server_life_) server_->receive(frame);
+  });
+}
+
+void SimLink::send(const ServerFrame& frame) {
+  if (!mine_.contains(frame.session)) return;
+  carry([this, frame, life = agent_life_] {
+    if (agent_ && life == agent_life_) agent_->receive(frame);
+  });
+}
+
+}  // namespace paceline::sim

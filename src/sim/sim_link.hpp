@@ -1,0 +1,62 @@
+// The network between the server and one agent: it loses, doubles, delays and so reorders frames,
+// breaks connections without telling both ends at once, and opens new ones when both ends are
+// there.
+#pragma once
+
+#include <set>
+
+#include "base/rng.hpp"
+#include "sim/event_queue.hpp"
+#include "wire/agent_link.hpp"
+
+namespace paceline::sim {
+
+struct LinkHabits {
+  double loss = 0;
+  double doubling = 0;
+  Duration delay_max = std::chrono::milliseconds{1};
+  Duration break_told_max{};  // how late an end learns that a connection broke
+};
+
+class SimLink {
+ public:
+  // `sessions` is shared by all links of a server.
+  SimLink(EventQueue& queue, Rng rng, std::uint64_t& sessions);
+
+  void set_habits(const LinkHabits& habits) { habits_ = habits; }
+
+  // An end came up; nullptr: it went down. The other end is told, late.
+  void set_server(ServerEnd* server);
+  void set_agent(AgentEnd* agent);
+
+  // Opens a connection if both ends are there and none is open.
+  void connect();
+  void break_connection();
+  // Everything is lost until it is mended.
+  void cut(bool is_cut) { cut_ = is_cut; }
+
+  void send(const AgentFrame& frame);
+  // Frames of other links' sessions are not carried.
+  void send(const ServerFrame& frame);
+
+ private:
+  template <class Deliver>
+  void carry(Deliver deliver);
+  void tell_server(Session session);
+  void tell_agent(Session session);
+  [[nodiscard]] Duration up_to(Duration most);
+
+  EventQueue& queue_;
+  Rng rng_;
+  std::uint64_t& sessions_;
+  LinkHabits habits_;
+  ServerEnd* server_ = nullptr;
+  AgentEnd* agent_ = nullptr;
+  std::uint64_t server_life_ = 0, agent_life_ = 0;  // what was meant for an earlier one is lost
+  Session open_;                                    // 0: none
+  Session agent_knows_;                             // the agent believes that this one is open
+  std::set<Session> mine_;                          // every one that was opened here
+  bool cut_ = false;
+};
+
+}  // namespace paceline::sim
