@@ -16,7 +16,6 @@ from common.idx import read_idx, write_idx
 
 TRAIN_COUNT = 60_000
 TEST_COUNT = 10_000
-VERSION = 1  # raise it when other images are drawn
 PARTS = {"train": ("train", TRAIN_COUNT), "test": ("t10k", TEST_COUNT)}
 
 
@@ -86,9 +85,10 @@ def _make(folder, fonts, train_count, test_count):
 
 
 def _key(fonts, train_count, test_count):
-    """Other fonts, sizes or drawing code: other images, another folder."""
+    """Other fonts, counts or drawing code: other images, another folder."""
+    code = Path(__file__).with_name("glyphs.py").read_bytes()
     facts = [(str(path), path.stat().st_size) for path in fonts]
-    return hashlib.sha256(repr((VERSION, train_count, test_count, facts)).encode()).hexdigest()[:12]
+    return hashlib.sha256(code + repr((train_count, test_count, facts)).encode()).hexdigest()[:12]
 
 
 def _cache_folder(cache):

@@ -91,10 +91,10 @@ def _warp(templates, random):
     """Turns, scales, stretches, shears and shifts each template; returns float32 [n, 28, 28], 0..1."""
     n = len(templates)
     angle = np.radians(random.uniform(-30, 30, n))
-    scale_x = 1 / (random.uniform(0.55, 1.1, n) * random.uniform(0.85, 1.15, n))
-    scale_y = 1 / random.uniform(0.55, 1.1, n)
+    scale_x = 1 / (random.uniform(0.5, 1.0, n) * random.uniform(0.85, 1.15, n))
+    scale_y = 1 / random.uniform(0.5, 1.0, n)
     shear = random.uniform(-0.3, 0.3, n)
-    shift = random.uniform(-0.25, 0.25, (n, 2))
+    shift = random.uniform(-0.2, 0.2, (n, 2))
     cos, sin = np.cos(angle), np.sin(angle)
     # Output to input coordinates (-1..1): unshift, unturn, unshear, unscale.
     matrix = np.empty((n, 2, 3), np.float32)
@@ -114,7 +114,7 @@ def _degrade(images, random):
     n = len(images)
     ink = random.uniform(0.5, 1.0, (n, 1, 1)).astype(np.float32)
     ground = random.uniform(0.0, 0.25, (n, 1, 1)).astype(np.float32)
-    sigma = random.uniform(0.0, 0.22, (n, 1, 1)).astype(np.float32)
+    sigma = random.uniform(0.0, 0.20, (n, 1, 1)).astype(np.float32)
     noisy = ground + (ink - ground) * images
     noisy += sigma * random.standard_normal(images.shape, np.float32)
     return (np.clip(noisy, 0, 1) * 255 + 0.5).astype(np.uint8)

@@ -15,6 +15,7 @@ weights, bit for bit, as a training that was never interrupted (on CPUs).
 """
 
 import math
+import os
 import signal
 import sys
 import time
@@ -64,6 +65,7 @@ class Training:
         count = min(options.held_out, held_out)
         self._held_out = np.arange(count) * held_out // count
         self._step = self._samples = 0
+        self._saved = None  # position of the newest checkpoint
         self._metrics = {}
         self._resume()
         self.model = worker.parallel(net)
@@ -71,6 +73,8 @@ class Training:
 
     def __iter__(self):
         attendant.training = True
+        if self._worker.rank == 0:
+            attendant.ask(os.environ.get("PACELINE_SOCKET"))
         while self._samples < self._total:
             batch = self._next_batch()
             yield batch
@@ -155,6 +159,8 @@ class Training:
         """Returns whether there is now a checkpoint of this very step."""
         if self._worker.rank > 0 or not self._options.checkpoint_dir:
             return False
+        if self._saved == self._samples:
+            return True
         try:
             path = save_checkpoint(self._options.checkpoint_dir, self._samples, {
                 "step": self._step, "epoch": self._samples // self._order.size, "seed": self._options.seed,
@@ -167,6 +173,7 @@ class Training:
         finally:
             self._timers.checkpoint.restart()
         report(checkpoint=str(path), step=self._step, samples=self._samples)
+        self._saved = self._samples
         return True
 
     def _give_way(self):
@@ -207,6 +214,7 @@ class Training:
         self._optimizer.load_state_dict(state["optimizer"])
         self._schedule.load_state_dict(state["schedule"])
         self._step, self._samples = state["step"], state["samples"]
+        self._saved = self._samples
 
     def _learning_rate_factor(self, step):
         """Rises at first, then falls in a straight line to a twentieth."""

@@ -40,7 +40,7 @@ def main():
     optimizer = torch.optim.AdamW(net.parameters(), lr=options.learning_rate)
 
     def batch_of(digits, indices):
-        return digits.pixels(indices).to(worker.device), digits.classes(indices).to(worker.device)
+        return (digits.pixels(indices) - 0.25).mul(4).to(worker.device), digits.classes(indices).to(worker.device)
 
     def evaluate(indices):
         images, classes = batch_of(test_set, indices)
