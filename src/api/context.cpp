@@ -68,7 +68,7 @@ bool ApiContext::owns(const Peer& peer, const Job& job) const {
 }
 
 Result<const Job*> ApiContext::job(const ApiRequest& request) const {
-  const auto id = parse_job_id(request.ids.at(0));
+  const auto id = read_job_id(request.ids.at(0));
   if (!id) return fail(id.error());
   if (const auto* found = state().find_job(*id)) return found;
   return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id->value),

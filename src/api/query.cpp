@@ -26,7 +26,7 @@ std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t mi
   return value;
 }
 
-Result<JobId> parse_job_id(std::string_view text) {
+Result<JobId> read_job_id(std::string_view text) {
   const auto id = parse_whole(text, 1, std::numeric_limits<std::uint32_t>::max());
   if (id) return JobId{static_cast<std::uint32_t>(*id)};
   return fail(ErrorCode::invalid, fmt::format("'{}' is not a job id.", shown(text)),

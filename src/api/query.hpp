@@ -24,7 +24,7 @@ std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t mi
                                          std::uint64_t max);
 
 // "7". Errors: invalid.
-Result<JobId> parse_job_id(std::string_view text);
+Result<JobId> read_job_id(std::string_view text);
 
 // A key that is absent leaves its value as it is; the first thing that is wrong is remembered.
 // REQUIRES: the request and the names of keys outlive the reader.

@@ -31,6 +31,7 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::owner_resized, {4, 2}, {}}, "resized by its owner from 4 to 2 workers"},
     {{ReasonCode::runs, {4, 4}, {}}, "runs with 4 workers, as many as it may have"},
     {{ReasonCode::runs, {2, 4}, {}}, "runs with 2 workers of at most 4"},
+    {{ReasonCode::target_reached, {2}, {}}, "has reached its target: its script is told to stop"},
     {{ReasonCode::starting, {1, 4}, {}}, "1 of 4 workers run"},
     {{ReasonCode::resizing, {4, 2}, {}}, "goes from 4 to 2 workers"},
     {{ReasonCode::paused, {}, {}}, "paused by its owner: it keeps its slots, 'resume' lets it go on"},

@@ -15,6 +15,7 @@
 #include "scheduler/commands.hpp"
 #include "scheduler/decide.hpp"
 #include "scheduler/explain.hpp"
+#include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
 #include "scheduler/timers.hpp"
 
@@ -67,23 +68,14 @@ struct Controller::Impl {
     return checkpoint_if_due(now);
   }
 
+  // What is told is kept until it is durable, and nothing more is taken until then. Reports go first: what a worker said
+  // before it ended counts.
   void observe(Pending& pending, Time now) {
-    auto fresh = engine.observe();
-    std::move(fresh.events.begin(), fresh.events.end(), std::back_inserter(observed.events));
-    std::move(fresh.points.begin(), fresh.points.end(), std::back_inserter(observed.points));
-    std::map<JobId, Progressed> reports;
+    if (observed.empty()) observed = engine.observe();
+    for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
     for (const Event& event : observed.events) {
-      const auto* report = std::get_if<Progressed>(&event);
-      if (!report) {
-        add(pending, event, now);
-        continue;
-      }
-      const auto [it, fresh_job] = reports.try_emplace(report->job, *report);
-      if (fresh_job) continue;
-      merge(it->second.report, report->report);
-      it->second.generation = std::max(it->second.generation, report->generation);
+      if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
     }
-    for (auto& [job, report] : reports) add(pending, std::move(report), now);
     pending.batch.points = observed.points;
   }
 
@@ -116,8 +108,8 @@ struct Controller::Impl {
       const auto key = std::pair{submission.spec.uid, submission.key};
       auto known = store.find_submission(key.first, key.second, now);
       if (!known) return done(fail(known.error()));
-      if (const auto it = keys.find(key); it != keys.end()) *known = it->second;
       if (*known) return done(**known);
+      if (const auto it = keys.find(key); it != keys.end()) return tell_when_durable(pending, it->second, std::move(done));
       keys.emplace(key, id);
     }
     if (auto ok = admit(state, submission.spec, submission.launch, id, now); !ok) {
@@ -128,6 +120,10 @@ struct Controller::Impl {
     pending.batch.launches.emplace_back(id, std::move(submission.launch));
     if (!submission.key.empty()) pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
     add(pending, JobSubmitted{id, std::move(submission.spec)}, now);
+    tell_when_durable(pending, id, std::move(done));
+  }
+
+  static void tell_when_durable(Pending& pending, JobId id, Done<JobId> done) {
     pending.tell.push_back([done = std::move(done), id](const Result<void>& r) {
       if (r) done(id);
       else done(fail(r.error()));
@@ -135,7 +131,7 @@ struct Controller::Impl {
   }
 
   void take_time_limits(Pending& pending, Time now) {
-    for (const JobId id : limits.take_due(state, now)) add(pending, TimeLimitReached{id}, now);
+    for (const JobId id : limits.take_due(now)) add(pending, TimeLimitReached{id}, now);
   }
 
   Result<void> commit(Pending& pending) {
@@ -366,7 +362,7 @@ std::optional<Time> Controller::next_due() const {
     if (at && (!due || *at < *due)) due = at;
   };
   sooner(impl_->revisit_at);
-  if (impl_->dirty && impl_->last_round) sooner(*impl_->last_round + impl_->options.coalesce);
+  if (impl_->dirty) sooner(impl_->last_round ? *impl_->last_round + impl_->options.coalesce : impl_->clock.now());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;
   return due;

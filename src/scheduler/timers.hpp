@@ -1,13 +1,14 @@
-// When jobs reach their time limit: a heap of candidate times, checked against the state when they come up, so that pauses and
-// requeues need no bookkeeping.
+// When jobs reach their time limit. A job is watched anew whenever it changed, so that pauses and requeues need no bookkeeping;
+// it is in here at most once.
 #pragma once
 
 #include <optional>
-#include <queue>
+#include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "model/state.hpp"
+#include "model/job.hpp"
 
 namespace paceline {
 
@@ -15,13 +16,13 @@ class TimeLimits {
  public:
   // Called for every job touched.
   void watch(const Job& job);
-  // Jobs over their limit at `now`; each is returned once per watch().
-  std::vector<JobId> take_due(const State& state, Time now);
+  // Jobs over their limit at `now`, in id order; each is returned once per watch().
+  std::vector<JobId> take_due(Time now);
   [[nodiscard]] std::optional<Time> next() const;
 
  private:
-  using Due = std::pair<Time, JobId>;
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::set<std::pair<Time, JobId>> due_;
+  std::unordered_map<JobId, Time> watched_;
 };
 
 }  // namespace paceline

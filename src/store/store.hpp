@@ -60,17 +60,16 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // The state: the last checkpoint with the journal's tail folded in; empty for a new store. The next
-  // checkpoint stores the jobs that the tail touched, too.
+  // The state: the last checkpoint with the journal's tail folded in; empty for a new store.
   // Errors: data (corrupt, or written by a newer version; says which), storage.
   virtual Result<State> load() = 0;
 
   // Errors: storage (disk full, read-only): nothing of the batch is kept.
   virtual Result<void> append(const Batch& batch) = 0;
 
-  // Stores the state as of state.seq(). `changed`: at least the jobs touched since load() or
-  // the last checkpoint, whichever was later. REQUIRES: state.seq() is the last appended entry's. Errors: storage; then the last
-  // checkpoint stands.
+  // Stores the state as of state.seq(). `changed`: at least the jobs touched since the last
+  // checkpoint or load(); those that load() folded in, the store knows. REQUIRES: state.seq() is the
+  // last appended entry's. Errors: storage; then the last checkpoint stands.
   virtual Result<void> checkpoint(const State& state, std::span<const JobId> changed) = 0;
 
   // Entries from `seq` on, at most `limit`, in order.

@@ -93,10 +93,11 @@ TYPED_TEST_P(StoreContract, LoadsTheFoldOfWhatWasAppended) {
                       .has_value());
         changed.clear();
       }
-      if (!rng.chance(0.05)) continue;
-      harness.reopen();
-      RC_ASSERT(harness.store().load().has_value());
-      changed.clear();
+      if (rng.chance(0.05)) {
+        harness.reopen();
+        state = harness.store().load().value();
+        changed.clear();
+      }
     }
     const auto loaded = harness.store().load().value();
     RC_ASSERT(loaded.parts() == history.state().parts());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
@@ -49,8 +50,7 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   auto jobs = std::move(checkpoint_.jobs);
   jobs.resize(parts.jobs.size());
   folded_.insert(changed.begin(), changed.end());
-  for (const auto job : folded_) jobs[job.value - 1] = state.job(job);
-  folded_.clear();
+  for (const auto job : std::exchange(folded_, {})) jobs[job.value - 1] = state.job(job);
   checkpoint_ = {parts.seq,       parts.round,   parts.at,  parts.nodes,
                  std::move(jobs), parts.periods, parts.memo};
   return {};

@@ -42,7 +42,7 @@ class MemoryStore final : public Store {
 
   std::vector<Entry> journal_;  // entry n at n-1
   StateParts checkpoint_;
-  std::set<JobId> folded_;  // touched by the tail that load() folded in
+  std::set<JobId> folded_;  // by load(), on top of the checkpoint
   std::map<JobId, LaunchSpec> launches_;
   std::map<JobId, JobPoints> points_;
   std::map<std::pair<std::uint32_t, std::string>, SubmissionKey> submissions_;

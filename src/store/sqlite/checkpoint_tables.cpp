@@ -10,10 +10,9 @@
 namespace paceline {
 namespace {
 
-// The value of a row (…, body, sum) whose body is in column `body`. `what` names it where it is
-// damaged.
+// The value in the columns `body` and after it, its sum. `what` names it where it is damaged.
 template <class T>
-T read_row(Row row, int body, std::string_view what, Result<T> (*read)(std::string_view)) {
+T read_value(Row row, int body, std::string_view what, Result<T> (*read)(std::string_view)) {
   const auto text = row.text(body);
   if (sum_of(text) != row.integer(body + 1))
     throw Damage{fmt::format("{} does not match its sum", what)};
@@ -22,17 +21,34 @@ T read_row(Row row, int body, std::string_view what, Result<T> (*read)(std::stri
   return std::move(*value);
 }
 
-void check_place(bool holds, std::string_view what, std::int64_t id) {
-  if (!holds)
-    throw Damage{fmt::format("{} {} of the checkpoint is missing or misplaced", what, id)};
+struct Rows {
+  std::string_view noun;
+  std::size_t first;  // id
+  std::size_t count;
+};
+
+// Appends the values of rows (id, body, sum) whose ids count up from the first.
+template <class T>
+void read_rows(Query& select, const Rows& rows, Result<T> (*read)(std::string_view), auto& values) {
+  select.each([&](Row row) {
+    const auto id = rows.first + values.size();
+    const auto what = fmt::format("{} {} of the checkpoint", rows.noun, id);
+    if (row.as<std::size_t>(0) != id) throw Damage{what + " is missing"};
+    values.push_back(read_value(row, 1, what, read));
+    if (values.back().id.value != id) throw Damage{what + " is another one"};
+    return true;
+  });
+  if (values.size() == rows.count) return;
+  throw Damage{fmt::format("the checkpoint should hold {} {}s, not {}", rows.count, rows.noun,
+                           values.size())};
 }
 
 }  // namespace
 
 CheckpointTables::CheckpointTables(SQLite::Database& db)
     : select_header_(db, "SELECT nodes, jobs, body, sum FROM checkpoint"),
-      select_nodes_(db, "SELECT body, sum FROM nodes ORDER BY id"),
-      select_jobs_(db, "SELECT body, sum FROM jobs ORDER BY id"),
+      select_nodes_(db, "SELECT id, body, sum FROM nodes ORDER BY id"),
+      select_jobs_(db, "SELECT id, body, sum FROM jobs ORDER BY id"),
       upsert_header_(db,
                      "REPLACE INTO checkpoint (id, nodes, jobs, body, sum) VALUES (1, ?, ?, ?, ?)"),
       upsert_node_(db, "REPLACE INTO nodes (id, body, sum) VALUES (?, ?, ?)"),
@@ -44,28 +60,11 @@ StateParts CheckpointTables::read() {
   select_header_.each([&](Row row) {
     nodes = row.as<std::size_t>(0);
     jobs = row.as<std::size_t>(1);
-    parts = read_row(row, 2, "the checkpoint", read_state_header);
+    parts = read_value(row, 2, "the checkpoint", read_state_header);
     return false;
   });
-  node_sums_.clear();
-  select_nodes_.each([&](Row row) {
-    auto node = read_row(row, 0, fmt::format("node {} of the checkpoint", parts.nodes.size()),
-                         read_stored_node);
-    check_place(node.id.value == parts.nodes.size(), "node",
-                static_cast<std::int64_t>(parts.nodes.size()));
-    node_sums_.push_back(row.integer(1));
-    parts.nodes.push_back(std::move(node));
-    return true;
-  });
-  select_jobs_.each([&](Row row) {
-    const auto id = parts.jobs.size() + 1;
-    parts.jobs.push_back(
-        read_row(row, 0, fmt::format("job {} of the checkpoint", id), read_stored_job));
-    check_place(parts.jobs.back().id.value == id, "job", static_cast<std::int64_t>(id));
-    return true;
-  });
-  check_place(parts.nodes.size() == nodes, "node", static_cast<std::int64_t>(parts.nodes.size()));
-  check_place(parts.jobs.size() == jobs, "job", static_cast<std::int64_t>(parts.jobs.size() + 1));
+  read_rows(select_nodes_, {"node", 0, nodes}, read_stored_node, parts.nodes);
+  read_rows(select_jobs_, {"job", 1, jobs}, read_stored_job, parts.jobs);
   return parts;
 }
 

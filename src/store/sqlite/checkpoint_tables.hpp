@@ -30,7 +30,7 @@ class CheckpointTables {
   void write_nodes(const std::vector<Node>& nodes);
 
   Query select_header_, select_nodes_, select_jobs_, upsert_header_, upsert_node_, upsert_job_;
-  std::vector<std::int64_t> node_sums_;          // of the stored rows, by id
+  std::vector<std::int64_t> node_sums_;          // of the rows that write() stored, by id
   std::vector<std::int64_t> written_node_sums_;  // the same, once committed
   std::string text_;                             // reused
 };

@@ -1,5 +1,6 @@
 #include "store/sqlite/data_dir.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -74,7 +75,8 @@ Result<FileSystem> file_system_of(const std::filesystem::path& dir) {
   return FileSystem{magic, magic == kFuse ? mount_type(file.st_dev) : std::string()};
 }
 
-Result<void> make(const std::filesystem::path& dir) {
+Result<void> make(const std::filesystem::path& given) {
+  const auto dir = given.has_filename() ? given : given.parent_path();  // without a trailing slash
   std::error_code error;
   if (dir.has_parent_path()) std::filesystem::create_directories(dir.parent_path(), error);
   if (error) return fail(cannot_use(dir, error.value()));
@@ -110,7 +112,8 @@ Result<void> prepare_dir(const std::filesystem::path& dir) {
             dir.string(), *name),
         "Choose a directory on a disk of this machine with --dir.");
   }
-  if (::access(dir.c_str(), R_OK | W_OK | X_OK) != 0) return fail(cannot_use(dir, errno));
+  if (::faccessat(AT_FDCWD, dir.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+    return fail(cannot_use(dir, errno));
   return {};
 }
 

@@ -55,7 +55,7 @@ struct SqliteStore::Impl {
   PointsTable points;
   SubmissionsTable submissions;
   std::uint64_t last_seq = 0;
-  std::set<JobId> folded;  // touched by the tail that load() folded in
+  std::set<JobId> folded;  // on top of the last checkpoint, by load() or before a checkpoint that failed
 };
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::path& dir,
@@ -107,9 +107,8 @@ Result<void> SqliteStore::append(const Batch& batch) {
 
 Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> changed) {
   check(state.seq() == impl_->last_seq, "a checkpoint is of the journal's last entry");
-  auto all = impl_->folded;
-  all.insert(changed.begin(), changed.end());
-  const std::vector<JobId> jobs(all.begin(), all.end());
+  impl_->folded.insert(changed.begin(), changed.end());
+  const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
   auto done = impl_->commit([&] { impl_->checkpoint.write(state, jobs); });
   if (!done) return done;
   impl_->checkpoint.committed();

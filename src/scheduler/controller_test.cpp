@@ -1,0 +1,468 @@
+#include "scheduler/controller.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include "clock/manual/manual_clock.hpp"
+#include "plan/check.hpp"
+#include "store/memory/memory_store.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::differences;
+using testing::ending;
+using testing::span;
+
+// Workers that do what the state wants when the test says so.
+class HandEngine : public Engine {
+ public:
+  Observed observe() override {
+    ++asked;
+    return std::exchange(news, {});
+  }
+  void committed() override {}
+  void act(const State&, std::span<const JobId> jobs) override { acted.assign(jobs.begin(), jobs.end()); }
+  void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
+
+  void tell(Event event) {
+    news.events.push_back(std::move(event));
+    if (wake_) wake_();
+  }
+
+  // Starts every worker that is assigned in a gang whose seats are its own; ends every one told to stop.
+  void obey(const State& state) {
+    for (const auto& key : state.active()) {
+      const Job& job = state.job(key.job);
+      if (!job.current) continue;
+      for (std::int32_t rank = 0; rank < job.current->size(); ++rank) obey(job, rank);
+    }
+  }
+
+  Observed news;
+  std::vector<JobId> acted;
+  int asked = 0;
+
+ private:
+  void obey(const Job& job, std::int32_t rank) {
+    const WorkerKey worker{job.id, job.current->generation, rank};
+    const WorkerState is = job.current->workers[static_cast<std::size_t>(rank)].state;
+    if (job.current->stop && is != WorkerState::ended) tell(WorkerEnded{worker, ending("signal 15")});
+    if (!job.current->stop && is == WorkerState::assigned) tell(WorkerStarted{worker, 4711});
+  }
+
+  std::function<void()> wake_;
+};
+
+// A memory store that can refuse plans alone.
+class PickyStore : public Store {
+ public:
+  Result<State> load() override { return inner.load(); }
+  Result<void> append(const Batch& batch) override {
+    ++appends;
+    const bool plan = !batch.entries.empty() && std::holds_alternative<Plan>(batch.entries[0].body);
+    if (refuse_plans && plan) return fail(ErrorCode::storage, "The disk is full.", "Make room.", Retry::may_help);
+    return inner.append(batch);
+  }
+  Result<void> checkpoint(const State& state, std::span<const JobId> jobs) override {
+    ++checkpoints;
+    return inner.checkpoint(state, jobs);
+  }
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override { return inner.entries(seq, limit); }
+  Result<LaunchSpec> launch(JobId job) override { return inner.launch(job); }
+  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from, std::size_t limit) override {
+    return inner.points(job, name, from, limit);
+  }
+  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key, Time now) override {
+    return inner.find_submission(uid, key, now);
+  }
+
+  MemoryStore inner;
+  bool refuse_plans = false;
+  int appends = 0;
+  int checkpoints = 0;
+};
+
+const Error kDiskFull{ErrorCode::storage, "The disk is full.", "Make room.", Retry::may_help};
+
+class ControllerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    spdlog::set_level(spdlog::level::off);
+    restart();
+    const auto nodes = testing::cluster("1x4 cpu");
+    engine->tell(NodeUp{NodeId{0}, nodes[0]});
+    settle();
+  }
+
+  // As after a crash: a new controller on what was stored.
+  void restart() {
+    controller.reset();
+    engine = std::make_unique<HandEngine>();
+    controller = std::make_unique<Controller>(store, *engine, clock, policies, options);
+    recovered = controller->recover();
+  }
+
+  // Steps, each in its own coalescing window, until nothing new happens.
+  void settle() {
+    for (std::uint64_t seq = ~std::uint64_t{0}; seq != controller->state().seq();) {
+      seq = controller->state().seq();
+      step();
+    }
+  }
+
+  void step(Duration later = span("20ms")) {
+    (void)controller->step();
+    clock.advance(later);
+  }
+
+  // What `done` was called with; nothing if it was not yet.
+  std::shared_ptr<std::optional<Result<JobId>>> ask(std::string_view literal, std::string key = {}, std::uint32_t uid = 1000) {
+    auto told = std::make_shared<std::optional<Result<JobId>>>();
+    Submission submission{testing::job(literal), {}, std::move(key)};
+    submission.spec.uid = uid;
+    submission.launch.command = {"train"};
+    submission.launch.directory = "/";
+    controller->submit(std::move(submission), [told](Result<JobId> r) { told->emplace(std::move(r)); });
+    return told;
+  }
+
+  JobId submit(std::string_view literal) {
+    const auto told = ask(literal);
+    step();
+    return (*told)->value();
+  }
+
+  JobId run(std::string_view literal) {
+    const JobId id = submit(literal);
+    engine->obey(state());
+    step();
+    return id;
+  }
+
+  void request(JobId id, Request what) {
+    controller->request(id, what, 1000, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  }
+
+  void end(JobId id, std::string_view how) {
+    const Gang gang = *job(id).current;
+    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+      engine->tell(WorkerEnded{{id, gang.generation, rank}, ending(how)});
+    }
+  }
+
+  const State& state() const { return controller->state(); }
+  const Job& job(JobId id) const { return state().job(id); }
+
+  PickyStore store;
+  ManualClock clock{time_from_us(1'000'000'000)};
+  PolicyRegistry policies;
+  Controller::Options options{"test", "fifo"};
+  std::unique_ptr<HandEngine> engine;
+  std::unique_ptr<Controller> controller;
+  Result<void> recovered;
+};
+
+TEST_F(ControllerTest, TakesAJobFromSubmissionToItsEnd) {
+  const auto told = ask("2..2");
+  EXPECT_FALSE(*told);
+  step();
+  EXPECT_EQ((*told)->value(), JobId{1});
+  EXPECT_EQ(job(JobId{1}).state, JobState::starting);
+  EXPECT_THAT(engine->acted, ElementsAre(JobId{1}));
+  engine->obey(state());
+  step();
+  EXPECT_EQ(job(JobId{1}).state, JobState::running);
+  end(JobId{1}, "0");
+  step();
+  EXPECT_EQ(job(JobId{1}).state, JobState::completed);
+  EXPECT_EQ(store.launch(JobId{1})->command.front(), "train");
+  EXPECT_THAT(check_state(state()), IsEmpty());
+}
+
+TEST_F(ControllerTest, TellsTheSubmitterWhatIsImpossible) {
+  const auto told = ask("5..8");
+  step();
+  EXPECT_EQ((*told)->error().message, "It asks for at least 5 slots, and the whole cluster has 4.");
+  EXPECT_EQ(state().jobs().size(), 0U);
+}
+
+TEST_F(ControllerTest, RefusesARequestAtOnce) {
+  std::optional<Result<void>> told;
+  controller->request(JobId{7}, Request::cancel, 1000, [&](Result<void> r) { told = std::move(r); });
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->error().message, "There is no job 7.");
+  controller->set_policy("fif", {}, [&](Result<void> r) { told = std::move(r); });
+  EXPECT_EQ(told->error().hint, "Did you mean 'fifo'? 'paceline policy list' shows all.");
+}
+
+TEST_F(ControllerTest, LosesNothingWhenTheStoreRefusesAndTellsTheCommander) {
+  const JobId a = run("1..1");
+  store.inner.refuse_writes(kDiskFull);
+  end(a, "0");
+  const auto told = ask("1..1");
+  const auto stepped = controller->step();
+  EXPECT_EQ(stepped.error(), kDiskFull);
+  EXPECT_EQ((*told)->error(), kDiskFull);
+  EXPECT_EQ(job(a).state, JobState::running);
+  EXPECT_EQ(controller->next_due(), clock.now() + span("1s"));
+  store.inner.accept_writes();
+  step();
+  EXPECT_EQ(job(a).state, JobState::running);  // not before its time
+  clock.advance(span("1s"));
+  step();
+  EXPECT_EQ(job(a).state, JobState::completed);
+  EXPECT_EQ(state().jobs().size(), 1U);
+}
+
+TEST_F(ControllerTest, TakesNoMoreNewsWhileTheStoreRefuses) {
+  const JobId a = run("1..1");
+  store.inner.refuse_writes(kDiskFull);
+  end(a, "0");
+  step(span("2s"));
+  const int asked = engine->asked;
+  for (int i = 0; i < 10; ++i) step(span("2s"));
+  EXPECT_EQ(engine->asked, asked);
+}
+
+TEST_F(ControllerTest, TriesARoundAgainThatWasNotKept) {
+  store.refuse_plans = true;
+  const JobId a = submit("1..1");
+  EXPECT_EQ(job(a).state, JobState::pending);
+  store.refuse_plans = false;
+  clock.advance(span("1s"));
+  step();
+  EXPECT_EQ(job(a).state, JobState::starting);
+}
+
+TEST_F(ControllerTest, RecoversTheStateAsItWas) {
+  options.policy = "elastic-fifo";
+  run("1..4");
+  submit("2..2 retry=1");
+  request(submit("1..1 hold after=1"), Request::cancel);
+  settle();
+  for (const bool checkpointed : {false, true}) {
+    if (checkpointed) {
+      ASSERT_TRUE(controller->checkpoint());
+    }
+    const State before(state().parts());
+    restart();
+    ASSERT_TRUE(recovered);
+    EXPECT_THAT(differences(state(), before), IsEmpty());
+  }
+}
+
+TEST_F(ControllerTest, ActsOnEveryLiveJobAgainAfterARestart) {
+  const JobId a = run("1..1");
+  const JobId b = run("1..1");
+  end(a, "0");
+  step();
+  const JobId c = submit("1..1 hold");
+  restart();
+  EXPECT_THAT(engine->acted, ElementsAre(b, c));
+}
+
+TEST_F(ControllerTest, AnswersARepeatedKeyWithTheSameJob) {
+  const auto first = ask("1..1", "key");
+  const auto same_step = ask("1..1", "key");
+  EXPECT_FALSE(*same_step);
+  step();
+  const auto later = ask("1..1", "key");
+  const auto someone_else = ask("1..1", "key", 1001);
+  step();
+  EXPECT_EQ((*first)->value(), JobId{1});
+  EXPECT_EQ((*same_step)->value(), JobId{1});
+  EXPECT_EQ((*later)->value(), JobId{1});
+  EXPECT_EQ((*someone_else)->value(), JobId{2});
+  restart();
+  const auto after_restart = ask("1..1", "key");
+  step();
+  EXPECT_EQ((*after_restart)->value(), JobId{1});
+}
+
+TEST_F(ControllerTest, AnswersNoKeyBeforeItsJobIsDurable) {
+  store.inner.refuse_writes(kDiskFull);
+  const auto first = ask("1..1", "key");
+  const auto second = ask("1..1", "key");
+  step();
+  EXPECT_EQ((*first)->error(), kDiskFull);
+  EXPECT_EQ((*second)->error(), kDiskFull);
+}
+
+TEST_F(ControllerTest, AKeyOfARefusedSubmissionIsFree) {
+  const auto impossible = ask("9..9", "key");
+  const auto possible = ask("1..1", "key");
+  step();
+  EXPECT_FALSE((*impossible)->has_value());
+  EXPECT_EQ((*possible)->value(), JobId{1});
+}
+
+TEST_F(ControllerTest, MakesOneRoundOfABurstButDoesNotDelayTheFirst) {
+  settle();
+  clock.advance(span("1s"));
+  ask("1..1");
+  step(span("5ms"));
+  EXPECT_EQ(state().round(), 1U);
+  for (int i = 0; i < 3; ++i) {
+    ask("1..1");
+    step(span("5ms"));
+  }
+  EXPECT_EQ(state().round(), 1U);
+  EXPECT_EQ(state().jobs().size(), 4U);
+  EXPECT_EQ(controller->next_due(), clock.now());
+  step();
+  EXPECT_EQ(state().round(), 2U);
+  EXPECT_EQ(state().slots_leased(), 4);
+}
+
+TEST_F(ControllerTest, StopsAJobAtItsTimeLimit) {
+  const JobId a = run("1..1 max_duration=60s");
+  EXPECT_LE(*controller->next_due(), job(a).started_at.value() + span("60s"));
+  clock.advance(span("61s"));
+  step();
+  EXPECT_EQ(job(a).state, JobState::stopping);
+  engine->obey(state());
+  step();
+  EXPECT_EQ(job(a).state, JobState::timeout);
+}
+
+TEST_F(ControllerTest, TellsATimeLimitOnceAndAgainAfterARefusal) {
+  const JobId a = run("1..1 max_duration=60s");
+  clock.advance(span("61s"));
+  store.inner.refuse_writes(kDiskFull);
+  step(span("1s"));
+  store.inner.accept_writes();
+  step();
+  EXPECT_EQ(job(a).state, JobState::stopping);
+  const auto seq = state().seq();
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_EQ(state().seq(), seq);
+}
+
+TEST_F(ControllerTest, StartsARetryWhenItsTimeHasCome) {
+  const JobId a = run("1..1 retry=1");
+  end(a, "1");
+  step();
+  EXPECT_EQ(job(a).state, JobState::pending);
+  EXPECT_EQ(controller->next_due(), job(a).eligible_at);
+  clock.advance(span("1s"));
+  step();
+  EXPECT_EQ(job(a).state, JobState::starting);
+}
+
+TEST_F(ControllerTest, CountsWhatAWorkerSaidBeforeItEnded) {
+  const JobId a = run("1..1 target=accuracy>=0.9");
+  Progress last;
+  last.metrics = {{"accuracy", 0.93}};
+  end(a, "0");
+  engine->tell(Progressed{a, Generation{1}, last});  // in one batch, whatever the order
+  step();
+  EXPECT_EQ(job(a).state, JobState::completed);
+  EXPECT_TRUE(job(a).should_stop());
+}
+
+TEST_F(ControllerTest, SwitchesThePolicyWithoutTouchingAJob) {
+  const JobId a = run("1..4@2");
+  const JobId b = submit("4..4");
+  const Job before_a = job(a), before_b = job(b);
+  for (const auto* name : {"round-robin", "fifo"}) {
+    controller->set_policy(name, {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+    settle();
+    EXPECT_EQ(state().policy()->name, name);
+    EXPECT_EQ(job(a), before_a);
+    EXPECT_EQ(job(b), before_b);
+  }
+  EXPECT_EQ(state().periods().size(), 3U);
+}
+
+TEST_F(ControllerTest, LetsTheDefaultTakeThePlaceOfAPolicyThisBuildDoesNotKnow) {
+  Batch batch;
+  batch.entries.push_back({state().seq() + 1, clock.now(), PolicySet{"of-the-future", {}}});
+  ASSERT_TRUE(store.append(batch));
+  restart();
+  ASSERT_TRUE(recovered);
+  EXPECT_EQ(state().policy()->name, "fifo");
+  EXPECT_EQ(job(run("1..1")).state, JobState::running);
+  restart();
+  EXPECT_EQ(state().policy()->name, "fifo");
+}
+
+TEST_F(ControllerTest, SaysThatItsOwnDefaultIsUnknown) {
+  options.policy = "fif";
+  PickyStore fresh;
+  Controller lost(fresh, *engine, clock, policies, options);
+  EXPECT_EQ(lost.recover().error().message, "There is no policy 'fif'.");
+}
+
+TEST_F(ControllerTest, TellsEveryEntryInOrderOnce) {
+  std::vector<std::uint64_t> told;
+  controller->on_commit([&](std::span<const Entry> entries, std::span<const JobId>) {
+    for (const auto& entry : entries) told.push_back(entry.seq);
+  });
+  const auto before = state().seq();
+  const JobId a = run("1..1");
+  end(a, "0");
+  settle();
+  for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], before + 1 + i);
+  EXPECT_EQ(before + told.size(), state().seq());
+}
+
+TEST_F(ControllerTest, ChecksPointsOfItsFoldInTimeAndAfterManyEntries) {
+  const int before = store.checkpoints;
+  submit("1..1");
+  EXPECT_EQ(store.checkpoints, before);
+  EXPECT_TRUE(controller->next_due());
+  clock.advance(span("30s"));
+  step();
+  EXPECT_EQ(store.checkpoints, before + 1);
+  EXPECT_EQ(controller->next_due(), std::nullopt);
+  for (std::uint64_t i = 0; i < options.checkpoint_entries; ++i) engine->tell(NodeUp{NodeId{0}, state().nodes()[0].spec});
+  step();
+  EXPECT_EQ(store.checkpoints, before + 2);
+}
+
+TEST_F(ControllerTest, IsQuietWhenNothingHappens) {
+  run("1..1");
+  settle();
+  const int appends = store.appends;
+  for (int i = 0; i < 100; ++i) step(span("1s"));
+  EXPECT_EQ(store.appends, appends);
+}
+
+TEST_F(ControllerTest, WakesItsDriver) {
+  int woken = 0;
+  controller->on_wake([&] { ++woken; });
+  ask("1..1");
+  EXPECT_EQ(woken, 1);
+  engine->tell(NodeDown{NodeId{0}});
+  EXPECT_EQ(woken, 2);
+}
+
+TEST_F(ControllerTest, SaysWhyAJobWaits) {
+  run("3..3 name=digits");
+  const JobId b = submit("2..2");
+  EXPECT_EQ(controller->reason(b), (Reason{ReasonCode::waits_for_slots, {2, 1}, {}}));
+  EXPECT_THAT(controller->why(b), Contains(HasSubstr("Job 1 'digits' holds 3 of 4 slots")));
+}
+
+TEST_F(ControllerTest, HonoursAnOwnersResizeUnderARigidPolicy) {
+  const JobId a = run("2..2 elastic=restart");
+  controller->set_range(a, {1, 1, 1}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  step();
+  EXPECT_EQ(job(a).state, JobState::resizing);
+  engine->obey(state());
+  step();
+  engine->obey(state());
+  step();
+  EXPECT_EQ(job(a).state, JobState::running);
+  EXPECT_EQ(job(a).workers(), 1);
+}
+
+}  // namespace
+}  // namespace paceline
