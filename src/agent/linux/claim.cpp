@@ -91,12 +91,12 @@ bool read_text(const NamedField& field, WorkerOrder& order) {
     std::string WorkerOrder::*member;
   };
   static constexpr Slot kSlots[] = {
-      {"boot", &WorkerOrder::boot_id},          {"directory", &WorkerOrder::directory},
-      {"setup", &WorkerOrder::setup},           {"setup_outcome", &WorkerOrder::setup_outcome},
-      {"control", &WorkerOrder::control},       {"log", &WorkerOrder::log},
-      {"marker", &WorkerOrder::marker},         {"name", &WorkerOrder::job_name},
-      {"socket", &WorkerOrder::socket},         {"token", &WorkerOrder::token},
-      {"checkpoint", &WorkerOrder::checkpoint}, {"glob", &WorkerOrder::checkpoint_glob},
+      {"boot", &WorkerOrder::boot_id},         {"directory", &WorkerOrder::directory},
+      {"setup", &WorkerOrder::setup},          {"setup_outcome", &WorkerOrder::setup_outcome},
+      {"control", &WorkerOrder::control},      {"log", &WorkerOrder::log},
+      {"marker", &WorkerOrder::marker},        {"name", &WorkerOrder::job_name},
+      {"socket", &WorkerOrder::socket},        {"checkpoint", &WorkerOrder::checkpoint},
+      {"glob", &WorkerOrder::checkpoint_glob},
   };
   for (const auto& slot : kSlots)
     if (slot.name == field.first) {
@@ -154,7 +154,6 @@ void add_texts(FieldWriter& out, const WorkerOrder& order) {
   out.add("marker", order.marker);
   out.add("name", order.job_name);
   out.add("socket", order.socket);
-  out.add("token", order.token);
   out.add("checkpoint", order.checkpoint);
   out.add("glob", order.checkpoint_glob);
 }

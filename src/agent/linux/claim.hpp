@@ -60,7 +60,6 @@ struct WorkerOrder {
   std::uint32_t port = 0;  // first port of the gang's block
   std::string job_name;
   std::string socket;      // PACELINE_SOCKET
-  std::string token;       // of the trainer-status listener
   std::string checkpoint;  // the newest acknowledged one at the start
   std::string checkpoint_glob;
 };
@@ -87,6 +86,7 @@ std::optional<WorkerKey> parse_claim_name(std::string_view name);
 struct TailPosition {
   std::uint64_t offset = 0;
   std::uint64_t others = 0;
+  std::int64_t checkpoint_ns = 0;  // when the newest checkpoint file that counted was written
 };
 
 std::string to_text(const WorkerOrder& order);

@@ -72,7 +72,8 @@ std::optional<pid_t> parse_running_line(std::string_view line) {
 
 std::string ended_line(const WorkerEnding& ending) {
   std::string line = "ended";
-  for (const auto& [name, value] : fields(to_text(ending)))
+  const std::string text = to_text(ending);
+  for (const auto& [name, value] : fields(text))
     if (name != "message" && name != "end") line += fmt::format(" {}={}", name, value);
   return fmt::format("{} message={}\n", line, ending.message);
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
+#include "agent/linux/status_listener.hpp"
 #include "agent/linux/worker.hpp"
+#include "agent/linux/worker_socket.hpp"
 #include "base/check.hpp"
 #include "base/digest.hpp"
 
@@ -42,14 +45,16 @@ struct LinuxHost::Impl {
   Impl(boost::asio::io_context& io_context, Clock& time, HostOptions host_options)
       : io(io_context),
         options(std::move(host_options)),
+        chores(io_context),
         context{io_context, time, read_boot_id(),
-                [this](Observation seen) { handler(std::move(seen)); }},
+                [this](Observation seen) { handler(std::move(seen)); }, chores},
         cgroups(Cgroups::discover(group_name(options.directory))),
         nursery(options.supervisor),
         tick_timer(io_context),
         flush_timer(io_context) {}
 
   Result<void> open();
+  void open_status();
   void load();
   void adopt(const std::string& name);
 
@@ -72,6 +77,7 @@ struct LinuxHost::Impl {
   boost::asio::io_context& io;
   HostOptions options;
   std::function<void(Observation)> handler = [](const Observation&) {};
+  Chores chores;
   WorkerContext context;
   Cgroups cgroups;
   Nursery nursery;
@@ -79,6 +85,8 @@ struct LinuxHost::Impl {
   boost::asio::steady_timer flush_timer;
   std::map<WorkerKey, std::shared_ptr<SupervisedWorker>> workers;
   std::map<GangKey, Ports> gangs;
+  std::string sockets;  // the directory of the worker sockets
+  std::unique_ptr<StatusListener> status;
   bool loaded = false;
   bool ticking = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -87,7 +95,26 @@ struct LinuxHost::Impl {
 Result<void> LinuxHost::Impl::open() {
   for (const char* name : {"agent", "agent/workers", "agent/setups", "logs"})
     if (auto made = make_directories(below(name), 0700); !made) return made;
+  auto made = make_socket_directory(options.directory);
+  if (!made) return fail(made.error());
+  sockets = *made;
+  open_status();
   return nursery.open();
+}
+
+// Jobs run without it, too.
+void LinuxHost::Impl::open_status() {
+  const auto owner = [this](const WorkerKey& key) -> std::optional<std::uint32_t> {
+    const auto* worker = find(key);
+    return worker == nullptr ? std::nullopt : std::optional(worker->order().uid);
+  };
+  const auto take = [this](const WorkerKey& key, const std::string& body) {
+    auto* worker = find(key);
+    return worker == nullptr ? HttpReply{404, "{}"} : worker->take_status(body);
+  };
+  status = std::make_unique<StatusListener>(below("agent/status_port"), sockets, owner, take);
+  if (const auto opened = status->open(io); !opened)
+    spdlog::warn("Trainer-status posts are not taken: {}", opened.error().message);
 }
 
 // ---- claims ----
@@ -176,6 +203,12 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   facts.server_directory = options.directory;
   facts.marker = fmt::format("PACELINE_WORKER={}@{}", claim_name(launch.key), path);
   facts.port = *port;
+  facts.socket = sockets + "/" + claim_name(launch.key) + ".sock";
+  facts.status_url = status->url(launch.key);
+  if (const auto token = status->token_file(launch.uid))
+    facts.status_token = *token;
+  else
+    facts.status_url.clear();
   WorkerOrder order;
   order.key = launch.key;
   order.boot_id = context.boot_id;
@@ -188,8 +221,9 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.pty = launch.pty;
   order.setup = launch.launch.setup;
   order.runs_setup = launch.local_rank == 0 && !order.setup.empty();
-  order.setup_outcome =
-      below(fmt::format("agent/setups/{}.{}", launch.key.job.value, launch.key.generation.value));
+  if (!order.setup.empty())
+    order.setup_outcome =
+        below(fmt::format("agent/setups/{}.{}", launch.key.job.value, launch.key.generation.value));
   order.control = new_control_name();
   order.log = log_path(options.directory, launch.key.job, launch.key.rank);
   order.log_offset = *offset;
@@ -202,6 +236,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.slots = launch.slots;
   order.port = *port;
   order.job_name = launch.job_name;
+  order.socket = facts.socket;
   order.checkpoint = launch.checkpoint;
   order.checkpoint_glob = launch.checkpoint_glob;
   return order;
@@ -238,13 +273,18 @@ void LinuxHost::Impl::kill_unknown(const WorkerKey& key) {
 void LinuxHost::Impl::discard(const WorkerKey& key) {
   const auto found = workers.find(key);
   if (found == workers.end() || !found->second->is_gone()) return;
-  const WorkerOrder order = found->second->order();
-  ::unlink(found->second->path().c_str());
+  std::vector<std::string> files{found->second->path(), found->second->order().socket};
+  const std::string setup_outcome = found->second->order().setup_outcome;
   workers.erase(found);
   const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
-  if (peer != workers.end() && gang_of(peer->first) == gang_of(key)) return;
-  gangs.erase(gang_of(key));
-  if (!order.setup.empty()) ::unlink(order.setup_outcome.c_str());
+  if (peer == workers.end() || gang_of(peer->first) != gang_of(key)) {
+    gangs.erase(gang_of(key));
+    if (!setup_outcome.empty()) files.push_back(setup_outcome);
+  }
+  chores.add([files = std::move(files)]() -> Chores::Rest {
+    for (const std::string& file : files) ::unlink(file.c_str());
+    return {};
+  });
 }
 
 void LinuxHost::Impl::keep_ticking() {
@@ -330,7 +370,9 @@ void LinuxHost::perform(const Action& action) {
       if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::thaw, 0});
     }
     void operator()(const Discard& a) const { impl.discard(a.key); }
-    void operator()(const SetShouldStop&) const {}
+    void operator()(const SetShouldStop& a) const {
+      if (auto* worker = impl.find(a.key)) worker->set_should_stop(a.reason);
+    }
   };
   std::visit(Performer{impl}, action);
 }

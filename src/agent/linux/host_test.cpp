@@ -18,6 +18,8 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
 class HostTest : public testing::Test {
  protected:
   // A number that a script writes into a file of the test's directory.
@@ -200,7 +202,8 @@ TEST_F(HostTest, ForgetsAnEndedWorkerOnly) {
   host.gone(key(1));
   host->perform(Discard{key(1)});
   EXPECT_TRUE(host->claims().empty());
-  EXPECT_TRUE(list_directory(directory_ / "agent/workers").empty());
+  EXPECT_TRUE(eventually([&] { return list_directory(directory_ / "agent/workers").empty(); }));
+  EXPECT_FALSE(exists(directory_ / "run/1.1.0.sock"));
 }
 
 TEST_F(HostTest, AKillOfAnUnknownWorkerIsObservedAsLost) {
@@ -291,7 +294,7 @@ TEST_F(HostTest, AFailingSetupFailsTheGang) {
     host->perform(Discard{key(1, 1, rank)});
   }
   EXPECT_THAT(log(1), EndsWith("no such wheel\n"));
-  EXPECT_TRUE(list_directory(directory_ / "agent/setups").empty());
+  EXPECT_TRUE(eventually([&] { return list_directory(directory_ / "agent/setups").empty(); }));
 }
 
 TEST_F(HostTest, ReadsReportsFromTheLogBeforeTheEnd) {
@@ -318,6 +321,110 @@ TEST_F(HostTest, AReportReadAgainAfterARestartHasItsNumberAgain) {
   second->claims();
   ASSERT_TRUE(second.until([&] { return second.seen<WorkerReport>().size() == 1; }));
   EXPECT_EQ(second.seen<WorkerReport>()[0].report, first.seen<WorkerReport>()[0].report);
+}
+
+TEST_F(HostTest, ACheckpointFileIsAcknowledgedAndTheLastOneBeforeTheEnd) {
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "echo 1 > a.pt; read x < go; echo 2 > b.pt");
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  launch.launch.directory = directory_.path();
+  launch.checkpoint_glob = "*.pt";
+  host.start(launch);
+  ASSERT_TRUE(host.until([&] { return host.seen<CheckpointSeen>().size() == 1; }));
+  EXPECT_EQ(host.seen<CheckpointSeen>()[0].path, directory_ / "a.pt");
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  host.gone(key(1));
+  ASSERT_EQ(host.seen<CheckpointSeen>().size(), 2U);
+  EXPECT_EQ(host.seen<CheckpointSeen>()[1].path, directory_ / "b.pt");
+}
+
+TEST_F(HostTest, ACheckpointWrittenWhileNoAgentWasThereIsFound) {
+  TestHost first(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "read x < go; echo 2 > b.pt");
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  launch.launch.directory = directory_.path();
+  launch.checkpoint_glob = "*.pt";
+  first.start(launch);
+  first.running(key(1));
+  first.crash();
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  ASSERT_TRUE(eventually([&] { return ClaimFile::open(claim_path(key(1))).ending().has_value(); }));
+  TestHost second(directory_.path());
+  EXPECT_EQ(second->claims()[0].gone->exit_code, 0);
+  EXPECT_EQ(second.seen<CheckpointSeen>().size(), 1U);
+}
+
+TEST_F(HostTest, AWorkerThatOutgrowsItsMemoryIsSaidToHave) {
+  TestHost host(directory_.path());
+  for (const std::string& sentence : host->not_enforced())
+    if (sentence.starts_with("Memory limits")) GTEST_SKIP() << sentence;
+  WorkerLaunch launch = shell_worker(key(1), "exec tail -n 1 /dev/zero");
+  launch.memory_bytes = 32 << 20;
+  host.start(launch);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::out_of_memory);
+  EXPECT_EQ(host.gone(key(1)).message, "The worker used more than its 32 MiB of memory.");
+}
+
+TEST_F(HostTest, LeavesNoControlGroupBehind) {
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "cat /proc/self/cgroup");
+  launch.cpus = 1;
+  launch.memory_bytes = 64 << 20;
+  host.start(launch);
+  host.gone(key(1));
+  const std::string groups = log(1);
+  for (std::size_t at = 0; (at = groups.find("/paceline-", at)) != std::string::npos; ++at) {
+    const std::string group = groups.substr(at, groups.find('\n', at) - at);
+    for (const char* controller : {"freezer", "cpu", "memory", "unified"})
+      EXPECT_FALSE(exists("/sys/fs/cgroup/" + std::string(controller) + group)) << group;
+  }
+}
+
+TEST_F(HostTest, TheRanksOfAGangShareAPortAndAfterARestartToo) {
+  TestHost first(directory_.path());
+  const auto rank = [&](int number) {
+    WorkerLaunch launch =
+        shell_worker(key(1, 1, number), "echo port $MASTER_PORT; exec sleep 1000");
+    launch.world_size = 3;
+    return launch;
+  };
+  const auto port = [&](int number) {
+    const std::string text = log(1, number);
+    const std::size_t at = text.find("port ");
+    return at == std::string::npos || !text.ends_with("\n") ? std::string{} : text.substr(at);
+  };
+  first.start(rank(0));
+  first.start(rank(1));
+  ASSERT_TRUE(first.until([&] { return !port(0).empty() && !port(1).empty(); }));
+  first.crash();
+  TestHost second(directory_.path());
+  second.start(rank(2));
+  ASSERT_TRUE(second.until([&] { return !port(2).empty(); }));
+  EXPECT_EQ(port(0), port(1));
+  EXPECT_EQ(port(0), port(2));
+}
+
+TEST_F(HostTest, RunsAWorkerAsItsOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may";
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "id -u; id -G");
+  launch.uid = 65534;
+  host.start(launch);
+  host.gone(key(1));
+  EXPECT_THAT(log(1), EndsWith("---\n65534\n65534\n"));
+  struct stat info {};
+  ASSERT_EQ(::stat((directory_ / "logs/1/rank0.log").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 65534U);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(HostTest, RefusesToStartAWorkerOfSomebodyElseWithoutTheRight) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may";
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "true");
+  launch.uid = ::geteuid() + 1;
+  host.start(launch);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::launch_failed);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ ReportLedger::ReportLedger(const ClaimFile& claim, std::uint64_t log_offset) : c
   const TailPosition tail = claim.tail();
   offset_ = stored_ = std::max(log_offset, tail.offset);
   others_ = tail.others;
+  checkpoint_ns_ = tail.checkpoint_ns;
 }
 
 std::uint64_t ReportLedger::read_to(std::uint64_t offset) {
@@ -28,6 +29,11 @@ std::uint64_t ReportLedger::other() {
   return offset_ + others_;
 }
 
+std::uint64_t ReportLedger::checkpoint(std::int64_t modified_ns) {
+  checkpoint_ns_ = modified_ns;
+  return other();
+}
+
 void ReportLedger::settle(Time now) {
   while (!unsettled_.empty() && now - unsettled_.front().at >= kSettleTime) {
     store(unsettled_.front().offset);
@@ -40,7 +46,7 @@ void ReportLedger::settle(Time now) {
 
 void ReportLedger::store(std::uint64_t offset) {
   stored_ = offset;
-  claim_.write(TailPosition{offset, others_});
+  claim_.write(TailPosition{offset, others_, checkpoint_ns_});
 }
 
 }  // namespace paceline::agent

@@ -28,6 +28,9 @@ class ReportLedger {
   std::uint64_t read_to(std::uint64_t offset);
   // A report that is no line.
   std::uint64_t other();
+  // The same for a checkpoint file, whose time is remembered with it.
+  std::uint64_t checkpoint(std::int64_t modified_ns);
+  [[nodiscard]] std::int64_t checkpoint_ns() const { return checkpoint_ns_; }
   // Remembers on disk what is older than some seconds. Call now and then.
   void settle(Time now);
 
@@ -42,6 +45,7 @@ class ReportLedger {
   std::uint64_t offset_ = 0;
   std::uint64_t stored_ = 0;
   std::uint64_t others_ = 0;
+  std::int64_t checkpoint_ns_ = 0;
   std::deque<Mark> unsettled_;
 };
 

@@ -1,19 +1,26 @@
 #include "agent/linux/worker.hpp"
 
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <future>
 #include <thread>
 
 #include "agent/linux/remains.hpp"
+#include "agent/linux/worker_socket.hpp"
 
 namespace paceline::agent {
 namespace {
 
 constexpr auto kRetry = std::chrono::milliseconds{20};
 constexpr int kAdoptSweepsMax = 400;
+constexpr Duration kLookInterval = std::chrono::seconds{1};
+constexpr auto kLastLookPatience = std::chrono::seconds{5};
+constexpr std::uint64_t kPercent = 100;
 constexpr auto kAdoptSweepPause = std::chrono::milliseconds{5};
 
 }  // namespace
@@ -46,16 +53,20 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
       noticed_(claim_.noticed()) {
   order_.environment = {};
   order_.command = {};
+  if (!order_.checkpoint_glob.empty() && order_.local_rank == 0)
+    watch_.emplace(order_.started_us, ledger_.checkpoint_ns());
 }
 
 void SupervisedWorker::follow(UniqueFd control) {
   boost::system::error_code error;
   control_.assign(boost::asio::local::stream_protocol(), control.release(), error);
+  open_socket();
   receive();
 }
 
 void SupervisedWorker::leave() {
   left_ = true;
+  socket_.reset();
   boost::system::error_code ignored;
   control_.close(ignored);
   timer_.cancel();
@@ -105,8 +116,12 @@ void SupervisedWorker::give_notice(std::int32_t signal) {
 
 void SupervisedWorker::tick() {
   if (gone_) return;
+  const Time now = context_.clock.now();
   tail_.step();
-  ledger_.settle(context_.clock.now());
+  ledger_.settle(now);
+  if (!watch_ || looking_ || now < next_look_) return;
+  next_look_ = now + kLookInterval;
+  look_for_checkpoints(false);
 }
 
 Claim SupervisedWorker::claim() const { return {order_.key, pid_, gone_, noticed_, order_.slots}; }
@@ -116,6 +131,12 @@ Claim SupervisedWorker::claim() const { return {order_.key, pid_, gone_, noticed
 bool SupervisedWorker::supervised() const { return !claim_.lock(); }
 
 void SupervisedWorker::adopt() {
+  adopting_ = true;
+  find_out();
+  adopting_ = false;
+}
+
+void SupervisedWorker::find_out() {
   pid_ = claim_.processes().main.pid;
   if (order_.boot_id != context_.boot_id)
     return end_as(lost("The machine was restarted while the worker ran."));
@@ -177,10 +198,55 @@ void SupervisedWorker::end_as(WorkerEnding ending) {
 }
 
 void SupervisedWorker::finish() {
+  socket_.reset();
   tail_.drain();
+  if (!watch_) return finish_looked();
+  if (!adopting_) return look_for_checkpoints(true);
+  look_last_and_wait();
+  finish_looked();
+}
+
+void SupervisedWorker::finish_looked() {
+  if (gone_) return;
   gone_ = WorkerGone{order_.key,      ending_->cause,   ending_->exit_code,
                      ending_->signal, ending_->message, time_from_us(ending_->at_us)};
   context_.tell(*gone_);
+}
+
+// ---- reports ----
+
+void SupervisedWorker::open_socket() {
+  auto listening = listen_at(order_.socket, order_.uid);
+  // Reports by lines of output still work, and should_stop is a convenience.
+  if (!listening) return spdlog::warn("{}", listening.error().message);
+  const WorkerVoice voice{
+      [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
+      [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; }};
+  socket_ = std::make_unique<HttpListener>(
+      context_.io, std::move(*listening),
+      [this, voice](const HttpRequest& request) { return answer_worker(request, order_, voice); });
+}
+
+// A report that is no line of the log: what stands in the log before it is told before it.
+void SupervisedWorker::take_report(const Report& report) {
+  tail_.step();
+  handle_report(ledger_.other(), report);
+}
+
+HttpReply SupervisedWorker::take_status(const std::string& body) {
+  auto status = parse_trainer_status(body);
+  if (!status) return http_error(400, "invalid", status.error().message);
+  if (gone_) return {200, "{}"};
+  Report& report = status->report;
+  if (report.total_steps) total_steps_ = report.total_steps;
+  if (!report.step && status->percent) {
+    report.total_steps = total_steps_.value_or(kPercent);
+    const double total = static_cast<double>(*report.total_steps);
+    report.step =
+        static_cast<std::uint64_t>(std::clamp(*status->percent, 0.0, 100.0) * total / 100);
+  }
+  take_report(report);
+  return {200, "{}"};
 }
 
 void SupervisedWorker::handle_report(std::uint64_t number, const Report& report) {
@@ -190,6 +256,49 @@ void SupervisedWorker::handle_report(std::uint64_t number, const Report& report)
   else
     context_.tell(
         CheckpointSeen{order_.key, number, now, report.checkpoint, report.step, report.samples});
+}
+
+// ---- checkpoint files ----
+
+void SupervisedWorker::look_for_checkpoints(bool final) {
+  looking_ = true;
+  context_.chores.add([weak = weak_from_this(), final, glob = order_.checkpoint_glob,
+                       directory = order_.directory, uid = order_.uid]() -> Chores::Rest {
+    auto matches = find_checkpoints(glob, directory, uid);
+    return [weak, final, matches = std::move(matches)] {
+      const auto self = weak.lock();
+      if (!self || self->left_) return;
+      self->looking_ = false;
+      self->take_checkpoints(matches, final);
+      if (final) self->finish_looked();
+    };
+  });
+  if (!final) return;
+  timer_.expires_after(kLastLookPatience);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error && !self->left_) self->finish_looked();
+  });
+}
+
+void SupervisedWorker::look_last_and_wait() {
+  const auto promise = std::make_shared<std::promise<std::vector<CheckpointMatch>>>();
+  auto found = promise->get_future();
+  context_.chores.add([promise, glob = order_.checkpoint_glob, directory = order_.directory,
+                       uid = order_.uid]() -> Chores::Rest {
+    promise->set_value(find_checkpoints(glob, directory, uid));
+    return {};
+  });
+  if (found.wait_for(kLastLookPatience) == std::future_status::ready)
+    take_checkpoints(found.get(), true);
+}
+
+void SupervisedWorker::take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final) {
+  if (gone_) return;
+  const auto path = watch_->look(matches, final);
+  if (!path) return;
+  tail_.step();
+  context_.tell(CheckpointSeen{
+      order_.key, ledger_.checkpoint(watch_->newest_ns()), context_.clock.now(), *path, {}, {}});
 }
 
 }  // namespace paceline::agent

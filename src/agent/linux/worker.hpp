@@ -11,8 +11,11 @@
 #include <string>
 
 #include "agent/host.hpp"
+#include "agent/linux/checkpoint_watch.hpp"
+#include "agent/linux/chores.hpp"
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
+#include "agent/linux/http_listener.hpp"
 #include "agent/linux/log_tail.hpp"
 #include "agent/linux/report_ledger.hpp"
 #include "clock/clock.hpp"
@@ -25,6 +28,7 @@ struct WorkerContext {
   Clock& clock;
   std::string boot_id;
   std::function<void(Observation)> tell;
+  Chores& chores;
 };
 
 class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
@@ -42,6 +46,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   void send(const ControlCommand& command);
   void give_notice(std::int32_t signal);
+  void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
+  // Takes the body of a trainer-status POST.
+  HttpReply take_status(const std::string& body);
   // Hands on what came since the last call. Cheap where nothing came.
   void tick();
 
@@ -55,13 +62,21 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void take_lines();
   void take_line(std::string_view line);
   void runs(pid_t pid);
+  void find_out();
   void connect();
   void retry_connecting();
+
+  void open_socket();
+  void take_report(const Report& report);
+  void look_for_checkpoints(bool final);
+  void take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final);
+  void look_last_and_wait();
 
   void conclude();
   void sweep_remains();
   void end_as(WorkerEnding ending);
   void finish();
+  void finish_looked();
   [[nodiscard]] WorkerEnding lost(std::string message) const;
   [[nodiscard]] bool supervised() const;
   void handle_report(std::uint64_t number, const Report& report);
@@ -72,6 +87,12 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   WorkerOrder order_;
   ReportLedger ledger_;
   LogTail tail_;
+  std::unique_ptr<HttpListener> socket_;
+  std::optional<CheckpointWatch> watch_;
+  Time next_look_;
+  bool looking_ = false;
+  std::string should_stop_;
+  std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
   boost::asio::steady_timer timer_;
   std::array<char, 1024> chunk_{};
@@ -79,6 +100,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   pid_t pid_ = 0;
   bool noticed_ = false;
   bool left_ = false;
+  bool adopting_ = false;
   std::optional<WorkerEnding> ending_;
   std::optional<WorkerGone> gone_;
 };

@@ -1,0 +1,195 @@
+#include "agent/linux/http_listener.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace paceline::agent {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using Socket = asio::generic::stream_protocol::socket;
+
+namespace {
+
+constexpr auto kIdleMax = std::chrono::seconds{60};
+constexpr std::uint32_t kHeaderMax = 8 << 10;
+
+class HttpConnection;
+
+}  // namespace
+
+struct HttpListener::State : std::enable_shared_from_this<State> {
+  State(asio::io_context& io_context, int fd, Handler answer)
+      : io(io_context), listening(io_context, fd), handler(std::move(answer)) {}
+
+  void accept();
+  void take(int fd);
+
+  asio::io_context& io;
+  asio::posix::stream_descriptor listening;
+  Handler handler;
+  std::set<std::shared_ptr<HttpConnection>> connections;
+  bool closed = false;
+};
+
+namespace {
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(asio::io_context& io, Socket socket, const HttpListener::Handler& handler,
+                 std::function<void(const std::shared_ptr<HttpConnection>&)> over)
+      : socket_(std::move(socket)), timer_(io), handler_(handler), over_(std::move(over)) {}
+
+  void read();
+  void close();
+
+ private:
+  void answer();
+  void refuse(const boost::system::error_code& error);
+  void write(HttpReply reply, bool keep_alive);
+  void expect_within_limit();
+
+  Socket socket_;
+  asio::steady_timer timer_;
+  const HttpListener::Handler& handler_;
+  std::function<void(const std::shared_ptr<HttpConnection>&)> over_;
+  boost::beast::flat_buffer buffer_{kHeaderMax + HttpListener::kBodyMax};
+  std::optional<http::request_parser<http::string_body>> parser_;
+  http::response<http::string_body> response_;
+};
+
+void HttpConnection::expect_within_limit() {
+  timer_.expires_after(kIdleMax);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error) self->close();
+  });
+}
+
+void HttpConnection::read() {
+  expect_within_limit();
+  parser_.emplace();
+  parser_->header_limit(kHeaderMax);
+  parser_->body_limit(HttpListener::kBodyMax);
+  http::async_read(
+      socket_, buffer_, *parser_,
+      [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
+        if (!self->socket_.is_open()) return;
+        if (error)
+          self->refuse(error);
+        else
+          self->answer();
+      });
+}
+
+void HttpConnection::answer() {
+  const auto& request = parser_->get();
+  HttpRequest asked;
+  asked.method = std::string(request.method_string());
+  asked.path = std::string(request.target().substr(0, request.target().find('?')));
+  asked.authorization = std::string(request[http::field::authorization]);
+  asked.body = request.body();
+  write(handler_(asked), request.keep_alive());
+}
+
+void HttpConnection::refuse(const boost::system::error_code& error) {
+  if (error == http::error::body_limit)
+    return write(http_error(413, "too_large", "A body may have 64 KiB."), false);
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return write(http_error(413, "too_large", "A header may have 8 KiB."), false);
+  if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+      error != http::error::end_of_stream && error != http::error::partial_message)
+    return write(http_error(400, "invalid", "This is not an HTTP request."), false);
+  close();
+}
+
+void HttpConnection::write(HttpReply reply, bool keep_alive) {
+  response_ = {};
+  response_.version(11);
+  response_.result(reply.status);
+  response_.set(http::field::content_type, "application/json");
+  response_.body() = std::move(reply.body);
+  response_.keep_alive(keep_alive);
+  response_.prepare_payload();
+  http::async_write(
+      socket_, response_,
+      [self = shared_from_this(), keep_alive](const boost::system::error_code& error, std::size_t) {
+        if (!self->socket_.is_open()) return;
+        if (error || !keep_alive)
+          self->close();
+        else
+          self->read();
+      });
+}
+
+void HttpConnection::close() {
+  if (!socket_.is_open()) return;
+  boost::system::error_code ignored;
+  socket_.shutdown(asio::socket_base::shutdown_both, ignored);
+  socket_.close(ignored);
+  timer_.cancel();
+  over_(shared_from_this());
+}
+
+}  // namespace
+
+HttpReply http_error(unsigned status, std::string_view code, std::string_view message) {
+  const nlohmann::json body{{"error", {{"code", code}, {"message", message}, {"hint", ""}}}};
+  return {status, body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+}
+
+void HttpListener::State::accept() {
+  listening.async_wait(asio::posix::stream_descriptor::wait_read,
+                       [self = shared_from_this()](const boost::system::error_code& error) {
+                         if (error || self->closed) return;
+                         const int fd = ::accept4(self->listening.native_handle(), nullptr, nullptr,
+                                                  SOCK_CLOEXEC | SOCK_NONBLOCK);
+                         if (fd >= 0) self->take(fd);
+                         self->accept();
+                       });
+}
+
+void HttpListener::State::take(int fd) {
+  if (connections.size() >= kConnectionsMax) {
+    ::close(fd);
+    return;
+  }
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
+  boost::system::error_code error;
+  Socket socket(io);
+  socket.assign(asio::generic::stream_protocol(address.ss_family, 0), fd, error);
+  if (error) {
+    ::close(fd);
+    return;
+  }
+  const auto over = [weak = weak_from_this()](const std::shared_ptr<HttpConnection>& connection) {
+    if (const auto state = weak.lock()) state->connections.erase(connection);
+  };
+  const auto connection = std::make_shared<HttpConnection>(io, std::move(socket), handler, over);
+  connections.insert(connection);
+  connection->read();
+}
+
+HttpListener::HttpListener(asio::io_context& io, UniqueFd listening, Handler handler)
+    : state_(std::make_shared<State>(io, listening.release(), std::move(handler))) {
+  state_->accept();
+}
+
+HttpListener::~HttpListener() {
+  state_->closed = true;
+  boost::system::error_code ignored;
+  state_->listening.close(ignored);
+  for (const auto& connection : std::set(state_->connections)) connection->close();
+}
+
+}  // namespace paceline::agent

@@ -1,0 +1,52 @@
+// A small HTTP server on one listening socket, for training scripts: JSON in, JSON out, keep-alive.
+// Bounded in connections, header, body and idle time; an error on one connection ends that
+// connection alone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/linux/fd.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace paceline::agent {
+
+struct HttpRequest {
+  std::string method;  // "GET", …
+  std::string path;    // without the query
+  std::string authorization;
+  std::string body;
+};
+
+struct HttpReply {
+  unsigned status = 200;
+  std::string body;  // JSON
+};
+
+// `{"error": {"code": …, "message": …, "hint": ""}}`
+HttpReply http_error(unsigned status, std::string_view code, std::string_view message);
+
+class HttpListener {
+ public:
+  using Handler = std::function<HttpReply(const HttpRequest&)>;
+
+  static constexpr std::size_t kConnectionsMax = 64;
+  static constexpr std::size_t kBodyMax = 64 << 10;
+
+  // Accepts on `listening` (a bound, listening stream socket of any family) until destroyed, which
+  // also drops all connections.
+  HttpListener(boost::asio::io_context& io, UniqueFd listening, Handler handler);
+  ~HttpListener();
+  HttpListener(const HttpListener&) = delete;
+  HttpListener& operator=(const HttpListener&) = delete;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace paceline::agent

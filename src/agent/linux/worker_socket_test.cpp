@@ -1,0 +1,207 @@
+#include "agent/linux/worker_socket.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/status_listener.hpp"
+#include "agent/linux/testing.hpp"
+
+namespace paceline::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+// ---- the routes ----
+
+class WorkerRoutes : public testing::Test {
+ protected:
+  HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "") {
+    WorkerOrder order;
+    order.key = key(7, 2, 1);
+    order.job_name = "digits";
+    order.attempt = 3;
+    order.world_size = 4;
+    const WorkerVoice voice{[this](const Report& report) { reports_.push_back(report); },
+                            [this] { return noticed_; }, [this] { return reason_; }};
+    return answer_worker({method, path, "", body}, order, voice);
+  }
+
+  std::vector<Report> reports_;
+  bool noticed_ = false;
+  std::string reason_;
+};
+
+TEST_F(WorkerRoutes, TakeMetrics) {
+  EXPECT_EQ(ask("POST", "/v1/metrics", R"({"step": 2, "accuracy": 0.9})").body, "{}");
+  ASSERT_EQ(reports_.size(), 1U);
+  EXPECT_EQ(reports_[0].step, 2U);
+  const HttpReply bad = ask("POST", "/v1/metrics", R"({"accuracy": "high"})");
+  EXPECT_EQ(bad.status, 400U);
+  EXPECT_EQ(Json::parse(bad.body)["error"]["code"], "invalid");
+  EXPECT_EQ(reports_.size(), 1U);
+}
+
+TEST_F(WorkerRoutes, TakeCheckpoints) {
+  EXPECT_EQ(ask("POST", "/v1/checkpoint", R"({"path": "/a.pt", "step": 100})").status, 200U);
+  EXPECT_EQ(reports_[0].checkpoint, "/a.pt");
+  EXPECT_EQ(ask("POST", "/v1/checkpoint", R"({"path": "a.pt"})").status, 400U);
+}
+
+TEST_F(WorkerRoutes, TellWhetherToStop) {
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/should_stop").body),
+            Json::parse(R"({"should_stop": false, "reason": null})"));
+  reason_ = "target_reached";
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/should_stop").body),
+            Json::parse(R"({"should_stop": true, "reason": "target_reached"})"));
+}
+
+TEST_F(WorkerRoutes, TellWhoAsks) {
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/me").body), Json::parse(R"({"job": 7, "name": "digits",
+      "generation": 2, "attempt": 3, "rank": 1, "world_size": 4, "checkpoint": null, "notice": false})"));
+}
+
+TEST_F(WorkerRoutes, RefuseTheRest) {
+  EXPECT_EQ(ask("GET", "/v1/metrics").status, 404U);
+  EXPECT_EQ(ask("POST", "/").status, 404U);
+}
+
+// ---- through real sockets ----
+
+std::string round_trip(const UniqueFd& fd, const std::string& request) {
+  EXPECT_TRUE(write_all(fd.get(), request));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+    answer.append(buffer, static_cast<std::size_t>(n));
+  return answer;
+}
+
+std::string post(const std::string& path, const std::string& body, const std::string& more = "") {
+  return "POST " + path + " HTTP/1.1\r\nHost: paceline\r\nConnection: close\r\n" + more +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+UniqueFd connect_to(const std::string& path) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0)
+      << path;
+  return fd;
+}
+
+// Talks from a process of its own while the host turns.
+class SocketTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    host_.start(shell_worker(key(7), "exec sleep 1000"));
+    host_.running(key(7));
+  }
+  std::string talk(UniqueFd fd, const std::string& request) {
+    const std::string file = directory_ / ("answer" + std::to_string(++talks_));
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      static_cast<void>(replace_file(AT_FDCWD, file.c_str(), round_trip(fd, request) + "."));
+      ::_exit(0);
+    }
+    fd.reset();
+    EXPECT_TRUE(host_.until([&] { return !contents(file).empty(); }));
+    ::waitpid(pid, nullptr, 0);
+    return contents(file);
+  }
+  [[nodiscard]] std::string socket() const { return directory_ / "run/7.1.0.sock"; }
+
+  TempDirectory directory_;
+  TestHost host_{directory_.path()};
+  int talks_ = 0;
+};
+
+TEST_F(SocketTest, AReportIsObserved) {
+  EXPECT_THAT(talk(connect_to(socket()), post("/v1/metrics", R"({"step": 5, "loss": 1.5})")),
+              StartsWith("HTTP/1.1 200 OK"));
+  ASSERT_EQ(host_.seen<WorkerReport>().size(), 1U);
+  EXPECT_EQ(host_.seen<WorkerReport>()[0].metrics.at("loss"), 1.5);
+  talk(connect_to(socket()), post("/v1/checkpoint", R"({"path": "/a.pt"})"));
+  ASSERT_EQ(host_.seen<CheckpointSeen>().size(), 1U);
+  EXPECT_GT(host_.seen<CheckpointSeen>()[0].report, host_.seen<WorkerReport>()[0].report);
+}
+
+TEST_F(SocketTest, ShouldStopIsAnswered) {
+  const std::string get = "GET /v1/should_stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  EXPECT_THAT(talk(connect_to(socket()), get), HasSubstr(R"("should_stop":false)"));
+  host_->perform(SetShouldStop{key(7), "target_reached"});
+  EXPECT_THAT(talk(connect_to(socket()), get), HasSubstr(R"("reason":"target_reached")"));
+}
+
+TEST_F(SocketTest, BodiesAreBoundedAndNonsenseIsRefused) {
+  EXPECT_THAT(talk(connect_to(socket()), post("/v1/metrics", std::string(70'000, ' '))),
+              StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(talk(connect_to(socket()), "nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(talk(connect_to(socket()), post("/v1/metrics", "{}")), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(SocketTest, IsTheOwnersAloneAndComesBackAfterARestart) {
+  struct stat info {};
+  ASSERT_EQ(::stat(socket().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  EXPECT_EQ(info.st_uid, ::geteuid());
+  host_.crash();
+  TestHost second(directory_.path());
+  second->claims();
+  const UniqueFd fd = connect_to(socket());
+  EXPECT_TRUE(write_all(fd.get(), post("/v1/metrics", R"({"step": 6})")));
+  EXPECT_TRUE(second.until([&] { return second.seen<WorkerReport>().size() == 1; }));
+}
+
+TEST_F(SocketTest, TakesTheTrainerStatusWithItsTokenOnly) {
+  const std::string token = contents(directory_ / ("run/token-" + std::to_string(::geteuid())));
+  ASSERT_EQ(token.size(), 64U);
+  const auto connect = [&] {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(
+        static_cast<std::uint16_t>(std::atoi(contents(directory_ / "agent/status_port").c_str())));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  };
+  const std::string body = R"({"trainerStatus": {"progressPercentage": 50, "metrics": [
+      {"name": "loss", "value": "0.5"}, {"name": "total_steps", "value": "40"}]}})";
+  const std::string path = "/v1/workers/7.1.0/status";
+  EXPECT_THAT(talk(connect(), post(path, body)), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(
+      talk(connect(), post(path, body, "Authorization: Bearer " + std::string(64, '0') + "\r\n")),
+      StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(talk(connect(), post(path, body, "Authorization: Bearer " + token + "\r\n")),
+              StartsWith("HTTP/1.1 200"));
+  ASSERT_EQ(host_.seen<WorkerReport>().size(), 1U);
+  EXPECT_EQ(host_.seen<WorkerReport>()[0].step, 20U);
+  EXPECT_EQ(host_.seen<WorkerReport>()[0].total_steps, 40U);
+}
+
+TEST(SocketDirectory, IsShortEvenBelowALongPath) {
+  TempDirectory directory;
+  const std::string deep = directory / std::string(90, 'd');
+  const auto path = make_socket_directory(deep);
+  ASSERT_TRUE(path) << path.error().message;
+  EXPECT_THAT(*path, StartsWith("/tmp/paceline-"));
+  EXPECT_LT(path->size(), 60U);
+  ::rmdir(path->c_str());
+}
+
+}  // namespace
+}  // namespace paceline::agent
