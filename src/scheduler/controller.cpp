@@ -346,8 +346,12 @@ Time Controller::now() const { return impl_->clock.now(); }
 Store& Controller::store() const { return impl_->store; }
 const PolicyRegistry& Controller::policies() const { return impl_->registry; }
 
-Reason Controller::reason(JobId job) const {
-  return impl_->explain().reason(impl_->state.job(job));
+// What is over depends on no policy: nothing is decided to tell it.
+Reason Controller::reason(JobId id) const {
+  const Job& job = impl_->state.job(id);
+  if (!is_over(job.state)) return impl_->explain().reason(job);
+  const Snapshot snapshot{impl_->state, impl_->clock.now()};
+  return Explanation(snapshot, nullptr, impl_->placer, impl_->judge).reason(job);
 }
 
 std::vector<std::string> Controller::why(JobId job) const {

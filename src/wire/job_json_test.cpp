@@ -1,0 +1,185 @@
+#include "wire/job_json.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "wire/json.hpp"
+#include "wire/node_status_json.hpp"
+
+namespace paceline {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Time at(std::int64_t seconds) { return time_from_us(seconds * 1'000'000); }
+
+State one_node(bool up = true) {
+  Node node{NodeId{0}, {}, up, {}};
+  node.spec.name = "box";
+  node.spec.slots.resize(6);
+  node.spec.slots[5].usable = false;
+  node.spec.slots[5].note = "used by a process of another user";
+  node.slots.resize(6);
+  StateParts parts;
+  parts.nodes = {node};
+  return State(parts);
+}
+
+Job waiting() {
+  auto spec = std::make_shared<JobSpec>();
+  spec->name = "digits";
+  spec->user = "ann";
+  spec->uid = 1000;
+  Job job;
+  job.id = JobId{7};
+  job.spec = spec;
+  job.submitted_at = job.changed_at = at(100);
+  return job;
+}
+
+Job running() {
+  auto job = waiting();
+  auto spec = std::make_shared<JobSpec>(*job.spec);
+  spec->target = Target{"accuracy", Direction::at_least, 0.9, 0.95};
+  spec->after = {JobId{3}};
+  job.spec = spec;
+  job.state = JobState::running;
+  job.current = Gang{Generation{3}, 1, {}, at(101), at(102), {}};
+  job.current->workers = {Worker{{NodeId{0}, {0}}, WorkerState::running, 4711, {}},
+                          Worker{{NodeId{0}, {1}}, WorkerState::running, 4712, {}}};
+  job.started_at = at(102);
+  job.changed_at = at(110);
+  job.waited = 2s;
+  job.ran = 8s;
+  job.leased = 2;
+  job.slot_seconds = 16;
+  job.progress = Progress{};
+  job.progress->step = 120;
+  job.progress->metrics["accuracy"] = 0.91;
+  job.progress->reported_at = at(109);
+  job.checkpoint = Checkpoint{"/ckpt/a.pt", 100, 6400, at(108)};
+  return job;
+}
+
+std::string text_of(const Job& job, Viewer viewer = Viewer::owner) {
+  const auto state = one_node();
+  JsonWriter json;
+  const Reason reason{ReasonCode::runs, {2, 4}, {}};
+  write_job(json, {job, state, at(120), reason, "python3 train.py", "/home/ann", viewer});
+  return json.take();
+}
+
+Json shown(const Job& job, Viewer viewer = Viewer::owner) {
+  return *parse_json(text_of(job, viewer));
+}
+
+// The keys of an object in the order of its text.
+std::vector<std::string> keys_of(std::string_view object) {
+  std::vector<std::string> keys;
+  const auto json = nlohmann::ordered_json::parse(object, nullptr, false);
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+// The job that docs/api.md shows.
+std::string documented() {
+  std::ifstream file("docs/api.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto page = text.str();
+  const auto begin = page.find("```json\n", page.find("## Job")) + 8;
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+TEST(JobJson, HasEveryDocumentedKeyAlwaysAndInThatOrder) {
+  const auto keys = keys_of(documented());
+  ASSERT_GT(keys.size(), 40U);
+  EXPECT_EQ(keys_of(text_of(waiting())), keys);
+  EXPECT_EQ(keys_of(text_of(running())), keys);
+  EXPECT_EQ(keys_of(text_of(running(), Viewer::other)), keys);
+}
+
+TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
+  const auto job = shown(waiting());
+  EXPECT_EQ(job["state"], "PENDING");
+  EXPECT_EQ(job["workers"], 0);
+  EXPECT_EQ(job["gang"], Json::array());
+  EXPECT_EQ(job["metrics"], Json::object());
+  EXPECT_EQ(job["waited_seconds"], 20.0);
+  for (const auto* key : {"progress", "target", "checkpoint", "started_at", "ended_at", "exit_code",
+                          "cause", "ending", "cpus", "memory_bytes", "deadline_at"}) {
+    EXPECT_TRUE(job[key].is_null()) << key;
+  }
+}
+
+TEST(JobJson, ShowsARunningJob) {
+  const auto job = shown(running());
+  EXPECT_EQ(job["generation"], 3);
+  EXPECT_EQ(job["pids"], Json({4711, 4712}));
+  EXPECT_EQ(job["nodes"], Json({"box"}));
+  EXPECT_EQ(job["gang"][1], (Json{{"rank", 1},
+                                  {"node", "box"},
+                                  {"slots", {1}},
+                                  {"pid", 4712},
+                                  {"state", "running"},
+                                  {"exit_code", nullptr}}));
+  EXPECT_EQ(job["metrics"], (Json{{"accuracy", 0.91}}));
+  EXPECT_EQ(job["progress"]["step"], 120);
+  EXPECT_EQ(job["target"]["direction"], ">=");
+  EXPECT_EQ(job["checkpoint"]["samples"], 6400);
+  EXPECT_EQ(job["after"], Json({3}));
+  EXPECT_EQ(job["reason_code"], "Running");
+}
+
+TEST(JobJson, RunsSumsUpToNow) {
+  const auto job = shown(running());
+  EXPECT_EQ(job["ran_seconds"], 18.0);   // 8 + (120 - 110)
+  EXPECT_EQ(job["slot_seconds"], 36.0);  // 16 + 2 slots x 10
+  EXPECT_EQ(job["waited_seconds"], 2.0);
+  auto over = running();
+  over.state = JobState::failed;
+  over.current.reset();
+  over.ending = Ending{Cause::exited, 3, 0, {}, at(110)};
+  EXPECT_EQ(shown(over)["ran_seconds"], 8.0);
+  EXPECT_EQ(shown(over)["exit_code"], 3);
+  EXPECT_EQ(shown(over)["cause"], "exited");
+  EXPECT_EQ(shown(over)["generation"], 0);
+}
+
+TEST(JobJson, KeepsWhatIsPrivateToItsOwner) {
+  const auto job = shown(running(), Viewer::other);
+  for (const auto* key : {"command", "directory", "metrics", "checkpoint"}) {
+    EXPECT_TRUE(job[key].is_null()) << key;
+  }
+  EXPECT_EQ(job["progress"]["step"], 120);
+}
+
+TEST(NodeJson, SaysTheStateOfEverySlot) {
+  const auto state = one_node();
+  auto node = state.nodes()[0];
+  const WorkerKey holder{JobId{7}, Generation{3}, 0}, heir{JobId{8}, Generation{1}, 1};
+  node.slots[1].lease = Lease{holder, false};
+  node.slots[2].lease = Lease{holder, true};
+  node.slots[3].lease = Lease{holder, true};
+  node.slots[3].promise = heir;
+  JsonWriter json;
+  write_node_status(json, node);
+  const auto shown = *parse_json(json.text());
+  std::vector<std::string> states;
+  for (const auto& slot : shown["slots"]) states.push_back(slot["state"]);
+  EXPECT_THAT(states,
+              testing::ElementsAre("free", "leased", "ending", "promised", "free", "unusable"));
+  EXPECT_EQ(shown["slots"][2]["job"], 7);
+  EXPECT_EQ(shown["slots"][3]["job"], 8);
+  EXPECT_EQ(shown["slots"][3]["rank"], 1);
+  EXPECT_EQ(shown["slots"][5]["note"], "used by a process of another user");
+  EXPECT_EQ(slot_state(one_node(false).nodes()[0], 0), "down");
+}
+
+}  // namespace
+}  // namespace paceline
