@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +10,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
+#include <set>
 
 #include "agent/linux/cgroups.hpp"
+#include "agent/linux/devices.hpp"
 #include "agent/linux/environment.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
@@ -28,6 +29,7 @@ namespace paceline::agent {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds{50};
+constexpr auto kDeviceInterval = std::chrono::seconds{5};
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
 
 using GangKey = std::pair<JobId, Generation>;
@@ -49,9 +51,12 @@ struct LinuxHost::Impl {
         context{io_context, time, read_boot_id(),
                 [this](Observation seen) { handler(std::move(seen)); }, chores},
         cgroups(Cgroups::discover(group_name(options.directory))),
+        devices(below("agent/workers"), options.cpu_slots,
+                DeviceLocks(options.directory, options.lock_directories)),
         nursery(options.supervisor),
         tick_timer(io_context),
-        flush_timer(io_context) {}
+        flush_timer(io_context),
+        device_timer(io_context) {}
 
   Result<void> open();
   void open_status();
@@ -60,13 +65,16 @@ struct LinuxHost::Impl {
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
-  Result<WorkerOrder> make_order(const WorkerLaunch& launch, const std::string& path);
+  Result<WorkerOrder> make_order(const WorkerLaunch& launch, const std::string& path,
+                                 const TakenDevices& taken);
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   void discard(const WorkerKey& key);
   void kill_unknown(const WorkerKey& key);
   void tell_later(Observation seen);
   [[nodiscard]] SupervisedWorker* find(const WorkerKey& key) const;
 
+  bool look_at_devices();
+  void watch_devices(std::chrono::seconds delay);
   void keep_ticking();
   void flush_nursery();
 
@@ -80,11 +88,15 @@ struct LinuxHost::Impl {
   Chores chores;
   WorkerContext context;
   Cgroups cgroups;
+  Devices devices;
   Nursery nursery;
   boost::asio::steady_timer tick_timer;
   boost::asio::steady_timer flush_timer;
+  boost::asio::steady_timer device_timer;
   std::map<WorkerKey, std::shared_ptr<SupervisedWorker>> workers;
   std::map<GangKey, Ports> gangs;
+  std::vector<SlotSpec> slots;  // as described last
+  std::function<void()> devices_changed = [] {};
   std::string sockets;  // the directory of the worker sockets
   std::unique_ptr<StatusListener> status;
   bool loaded = false;
@@ -99,6 +111,7 @@ Result<void> LinuxHost::Impl::open() {
   if (!made) return fail(made.error());
   sockets = *made;
   open_status();
+  watch_devices(kDeviceInterval);
   return nursery.open();
 }
 
@@ -155,6 +168,7 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
     gone.key = launch.key;
     gone.cause = started.error().retry == Retry::may_help ? Cause::node_lost : Cause::launch_failed;
     gone.message = started.error().message;
+    watch_devices(std::chrono::seconds{0});
     gone.at = context.clock.now();
     tell_later(gone);
   }
@@ -162,7 +176,9 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
 }
 
 Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::string& path) {
-  auto order = make_order(launch, path);
+  auto taken = devices.take(launch.slots);
+  if (!taken) return fail(taken.error());
+  auto order = make_order(launch, path, *taken);
   if (!order) return fail(order.error());
   auto claim = ClaimFile::create(path, *order);
   if (!claim) return fail(claim.error());
@@ -170,6 +186,7 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   inheritance.claim = claim->release();
   inheritance.listener = listen_control(order->control);
   inheritance.held = duplicate(gangs[gang_of(launch.key)].locks);
+  for (UniqueFd& lock : taken->locks) inheritance.held.push_back(std::move(lock));
   UniqueFd control = connect_control(order->control);
   ClaimFile ours = ClaimFile::open(path);
   if (!inheritance.listener || !control || !ours)
@@ -192,8 +209,8 @@ Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
 }
 
-Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
-                                                const std::string& path) {
+Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch, const std::string& path,
+                                                const TakenDevices& taken) {
   const auto port = gang_port(launch);
   if (!port) return fail(port.error());
   const Time now = context.clock.now();
@@ -203,6 +220,9 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   facts.server_directory = options.directory;
   facts.marker = fmt::format("PACELINE_WORKER={}@{}", claim_name(launch.key), path);
   facts.port = *port;
+  facts.slot_kind = taken.kind;
+  facts.devices = taken.uuids;
+  facts.machine_has_gpus = devices.machine_has_gpus();
   facts.socket = sockets + "/" + claim_name(launch.key) + ".sock";
   facts.status_url = status->url(launch.key);
   if (const auto token = status->token_file(launch.uid))
@@ -228,7 +248,8 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.log = log_path(options.directory, launch.key.job, launch.key.rank);
   order.log_offset = *offset;
   order.marker = facts.marker;
-  order.cgroups = cgroups.plan(claim_name(launch.key), {launch.cpus, launch.memory_bytes, {}});
+  order.cgroups = cgroups.plan(claim_name(launch.key),
+                               {launch.cpus, launch.memory_bytes, taken.denied_devices});
   order.started_us = to_us(now);
   order.attempt = launch.attempt;
   order.world_size = launch.world_size;
@@ -256,6 +277,28 @@ void LinuxHost::Impl::flush_nursery() {
         if (error || token.expired()) return;
         static_cast<void>(nursery.flush());
         flush_nursery();
+      });
+}
+
+// ---- devices ----
+
+// True if something is not as it was described last.
+bool LinuxHost::Impl::look_at_devices() {
+  std::set<std::uint32_t> leased;
+  for (const auto& [key, worker] : workers)
+    if (!worker->is_gone())
+      leased.insert(worker->order().slots.begin(), worker->order().slots.end());
+  return std::exchange(slots, devices.look(leased)) != slots;
+}
+
+void LinuxHost::Impl::watch_devices(std::chrono::seconds delay) {
+  if (!devices.has_devices()) return;
+  device_timer.expires_after(delay);
+  device_timer.async_wait(
+      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
+        if (error || token.expired()) return;
+        if (look_at_devices()) devices_changed();
+        watch_devices(kDeviceInterval);
       });
 }
 
@@ -324,20 +367,21 @@ void LinuxHost::on_observation(std::function<void(Observation)> handler) {
 
 std::vector<std::string> LinuxHost::not_enforced() const { return impl_->cgroups.not_enforced(); }
 
+void LinuxHost::on_devices_changed(std::function<void()> handler) {
+  impl_->devices_changed = std::move(handler);
+}
+
 NodeSpec LinuxHost::describe() {
   NodeSpec node;
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
   node.name = impl_->options.node_name.empty() ? name : impl_->options.node_name;
   node.address = impl_->options.address;
-  cpu_set_t allowed;
-  const bool known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-  const auto cores = static_cast<std::uint32_t>(known ? CPU_COUNT(&allowed) : 1);
-  node.cpus = cores;
+  node.cpus = usable_cores();
   node.memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
-  node.slots.resize(impl_->options.cpu_slots.value_or(cores));
-  for (SlotSpec& slot : node.slots) slot.model = "cpu";
+  impl_->look_at_devices();
+  node.slots = impl_->slots;
   return node;
 }
 

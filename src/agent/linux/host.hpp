@@ -36,6 +36,8 @@ struct HostOptions {
   std::optional<std::uint32_t>
       cpu_slots;          // this many CPU slots and no devices, instead of what is found
   std::string node_name;  // empty: the machine's host name
+  // Where devices are locked against other servers of the machine.
+  std::vector<std::string> lock_directories = {"/run/lock/paceline", "/tmp/paceline-locks"};
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
 };
 
@@ -52,6 +54,10 @@ class LinuxHost final : public Host {
   std::vector<Claim> claims() override;
   void perform(const Action& action) override;
   void on_observation(std::function<void(Observation)> handler) override;
+
+  // Called when describe() would say something else than before: a device was taken or given back
+  // by others. Looked at every few seconds on machines with devices.
+  void on_devices_changed(std::function<void()> handler);
 
   // What was asked of a worker but can't be held on this machine, in sentences for `up` to print.
   [[nodiscard]] std::vector<std::string> not_enforced() const;

@@ -247,7 +247,8 @@ TEST_F(HostTest, FreezesAndThaws) {
   std::size_t last = 0;
   int unchanged = 0;
   ASSERT_TRUE(host.until([&] {
-    unchanged = std::exchange(last, size()) == last ? unchanged + 1 : 0;
+    const std::size_t before = std::exchange(last, size());
+    unchanged = before == last ? unchanged + 1 : 0;
     return unchanged == 50;
   }));
   host->perform(Thaw{key(1)});

@@ -1,0 +1,132 @@
+#include "agent/linux/devices.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr std::size_t kEnvironMax = 2 << 20;
+constexpr std::size_t kCommandMax = 60;
+constexpr std::string_view kMarker = "PACELINE_WORKER=";
+
+std::string user_of(pid_t pid) {
+  struct stat info {};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &info) != 0) return "unknown user";
+  passwd account{};
+  passwd* found = nullptr;
+  std::array<char, 16384> buffer{};
+  ::getpwuid_r(info.st_uid, &account, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? fmt::format("user {}", info.st_uid) : std::string(found->pw_name);
+}
+
+std::string command_of(pid_t pid) {
+  std::string text = read_file(fmt::format("/proc/{}/cmdline", pid), 4096).value_or("");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  if (text.size() > kCommandMax) text = text.substr(0, kCommandMax) + "…";
+  return text;
+}
+
+// True if the process belongs to a worker whose claim lies in `directory`.
+bool is_worker_of(pid_t pid, const std::string& directory) {
+  const auto environ = read_file(fmt::format("/proc/{}/environ", pid), kEnvironMax);
+  if (!environ) return false;
+  std::size_t at =
+      environ->starts_with(kMarker) ? 0 : environ->find(std::string(1, '\0').append(kMarker));
+  if (at == std::string::npos) return false;
+  const std::string_view entry = std::string_view(*environ).substr(at == 0 ? 0 : at + 1);
+  return entry.substr(0, entry.find('\0')).find("@" + directory + "/") != std::string_view::npos;
+}
+
+SlotSpec cpu_slot() {
+  SlotSpec slot;
+  slot.model = "cpu";
+  return slot;
+}
+
+}  // namespace
+
+std::uint32_t usable_cores() {
+  cpu_set_t allowed;
+  const bool known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  return known ? static_cast<std::uint32_t>(CPU_COUNT(&allowed)) : 1;
+}
+
+Devices::Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots,
+                 DeviceLocks locks)
+    : workers_directory_(std::move(workers_directory)), locks_(std::move(locks)) {
+  if (!cpu_slots) nvml_ = Nvml::load();
+  if (nvml_) devices_ = nvml_->devices();
+  if (devices_.empty()) cpu_slots_ = cpu_slots.value_or(usable_cores());
+}
+
+bool Devices::machine_has_gpus() const {
+  return !devices_.empty() || ::access("/dev/nvidiactl", F_OK) == 0;
+}
+
+std::string Devices::foreign_note(const GpuDevice& device) const {
+  if (const auto holder = locks_.holder(device.uuid))
+    return fmt::format("in use by another Paceline server ({})", *holder);
+  for (const pid_t pid : device.processes)
+    if (!is_worker_of(pid, workers_directory_))
+      return fmt::format("in use by process {} of {}: {}", pid, user_of(pid), command_of(pid));
+  return {};
+}
+
+SlotSpec Devices::describe(const GpuDevice& device, bool leased) const {
+  SlotSpec slot{device.kind, device.model, device.uuid, device.memory_bytes, true, {}};
+  if (!leased) slot.note = foreign_note(device);
+  slot.usable = slot.note.empty();
+  return slot;
+}
+
+std::vector<SlotSpec> Devices::look(const std::set<std::uint32_t>& leased) {
+  if (devices_.empty()) return std::vector<SlotSpec>(cpu_slots_, cpu_slot());
+  const std::vector<GpuDevice> now = nvml_->devices();
+  std::vector<SlotSpec> slots;
+  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
+    const auto same = std::find_if(now.begin(), now.end(), [&](const GpuDevice& device) {
+      return device.uuid == devices_[i].uuid;
+    });
+    const bool answers = same != now.end();
+    slots.push_back(describe(answers ? *same : devices_[i], leased.contains(i)));
+    if (answers) continue;
+    slots.back().usable = false;
+    slots.back().note = "the driver no longer answers for it";
+  }
+  return slots;
+}
+
+Result<TakenDevices> Devices::take(const std::vector<std::uint32_t>& slots) const {
+  TakenDevices taken;
+  const std::size_t count = devices_.empty() ? cpu_slots_ : devices_.size();
+  for (const std::uint32_t slot : slots) {
+    if (slot >= count)
+      return fail(ErrorCode::unavailable,
+                  fmt::format("This node has {} slots, but no slot {}.", count, slot), {},
+                  Retry::may_help);
+    if (devices_.empty()) continue;
+    auto locks = locks_.take(devices_[slot].uuid);
+    if (!locks) return fail(locks.error());
+    for (UniqueFd& lock : *locks) taken.locks.push_back(std::move(lock));
+    taken.kind = devices_[slot].kind;
+    taken.uuids.push_back(devices_[slot].uuid);
+  }
+  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
+    const bool whole = devices_[i].kind == SlotKind::gpu && devices_[i].minor >= 0;
+    if (whole && std::find(slots.begin(), slots.end(), i) == slots.end())
+      taken.denied_devices.push_back(fmt::format("c 195:{} rwm", devices_[i].minor));
+  }
+  return taken;
+}
+
+}  // namespace paceline::agent

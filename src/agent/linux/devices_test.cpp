@@ -1,0 +1,211 @@
+#include "agent/linux/devices.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/testing.hpp"
+
+namespace paceline::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A management library that reads its GPUs from the file $FAKE_GPUS: per line a bus id, "gpu" or
+// "mig" (a slice of the GPU before it), a UUID, and the pids that compute on it.
+constexpr const char* kFakeLibrary = R"(
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct dev { char bus[32], kind[8], uuid[64]; int mig, parent; unsigned minor, n, pids[8]; } d[16];
+static int count;
+static int find(int parent, unsigned index) {
+  for (int i = 0; i < count; ++i)
+    if (d[i].mig == (parent >= 0) && (parent < 0 || d[i].parent == parent) && index-- == 0) return i;
+  return -1;
+}
+static void load(void) {
+  FILE* f = fopen(getenv("FAKE_GPUS"), "r"); char line[256]; int gpu = -1; unsigned minor = 0;
+  for (count = 0; f && fgets(line, sizeof line, f); ++count) {
+    struct dev* x = &d[count]; memset(x, 0, sizeof *x);
+    int at = 0, more = 0; sscanf(line, "%31s %7s %63s%n", x->bus, x->kind, x->uuid, &at);
+    while (sscanf(line + at, "%u%n", &x->pids[x->n], &more) == 1) { ++x->n; at += more; }
+    x->mig = strcmp(x->kind, "mig") == 0;
+    if (!x->mig) { gpu = count; x->minor = minor++; }
+    x->parent = x->mig ? gpu : -1;
+  }
+  if (f) fclose(f);
+}
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned* n) { load(); for (*n = 0; find(-1, *n) >= 0; ++*n); return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, struct dev** h) { int at = find(-1, i); *h = &d[at]; return at < 0; }
+int nvmlDeviceGetUUID(struct dev* h, char* s, unsigned n) { snprintf(s, n, "%s", h->uuid); return 0; }
+int nvmlDeviceGetName(struct dev* h, char* s, unsigned n) { snprintf(s, n, "NVIDIA Fake"); return 0; }
+int nvmlDeviceGetMemoryInfo(struct dev* h, unsigned long long* m) { m[0] = 80ULL << 30; return 0; }
+int nvmlDeviceGetMinorNumber(struct dev* h, unsigned* n) { *n = h->minor; return 0; }
+int nvmlDeviceGetPciInfo_v3(struct dev* h, char* p) { strcpy(p + 16 + 20, h->bus); return 0; }
+int nvmlDeviceGetMigMode(struct dev* h, unsigned* a, unsigned* b) { *a = *b = find((int)(h - d), 0) >= 0; return 0; }
+int nvmlDeviceGetMaxMigDeviceCount(struct dev* h, unsigned* n) { *n = 7; return 0; }
+int nvmlDeviceGetMigDeviceHandleByIndex(struct dev* h, unsigned i, struct dev** m) {
+  int at = find((int)(h - d), i); if (at < 0) return 6; *m = &d[at]; return 0; }
+struct process { unsigned pid; unsigned long long used; unsigned g, c; };
+int nvmlDeviceGetComputeRunningProcesses_v3(struct dev* h, unsigned* n, struct process* p) {
+  for (unsigned i = 0; i < h->n; ++i) p[i].pid = h->pids[i];
+  *n = h->n; return 0; }
+)";
+
+class DevicesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    write("fake.c", kFakeLibrary);
+    const std::string command =
+        "cc -shared -fPIC -w -o " + library() + " " + (directory_ / "fake.c") + " 2>/dev/null";
+    if (std::system(command.c_str()) != 0) GTEST_SKIP() << "no C compiler to make the library with";
+    ::setenv("PACELINE_NVML", library().c_str(), 1);
+    ::setenv("FAKE_GPUS", (directory_ / "gpus").c_str(), 1);
+  }
+  void TearDown() override { ::unsetenv("PACELINE_NVML"); }
+
+  void write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(replace_file(AT_FDCWD, (directory_ / name).c_str(), text));
+  }
+  void gpus(const std::string& text) { write("gpus", text); }
+  [[nodiscard]] std::string library() const { return directory_ / "libfake.so"; }
+  [[nodiscard]] DeviceLocks locks(const std::string& owner) const {
+    return DeviceLocks(owner, {directory_ / "locks"});
+  }
+  [[nodiscard]] Devices devices() const {
+    return Devices(directory_ / "agent/workers", {}, locks("/srv/a"));
+  }
+  HostOptions options() {
+    HostOptions options;
+    options.lock_directories = {directory_ / "locks"};
+    return options;
+  }
+
+  TempDirectory directory_;
+};
+
+TEST_F(DevicesTest, AreInTheOrderOfTheirBus) {
+  gpus("0000:80:00.0 gpu GPU-b\n0000:10:00.0 gpu GPU-a\n");
+  const std::vector<SlotSpec> slots = devices().look({});
+  ASSERT_EQ(slots.size(), 2U);
+  EXPECT_EQ(slots[0].uuid, "GPU-a");
+  EXPECT_EQ(slots[0].kind, SlotKind::gpu);
+  EXPECT_EQ(slots[0].model, "NVIDIA Fake");
+  EXPECT_EQ(slots[0].memory_bytes, 80ULL << 30);
+  EXPECT_TRUE(slots[0].usable);
+  EXPECT_EQ(slots[1].uuid, "GPU-b");
+}
+
+TEST_F(DevicesTest, ADividedGpuIsItsSlices) {
+  gpus(
+      "0000:10:00.0 gpu GPU-a\n0000:10:00.0 mig MIG-1\n0000:10:00.0 mig MIG-2\n0000:20:00.0 gpu "
+      "GPU-b\n");
+  const std::vector<SlotSpec> slots = devices().look({});
+  EXPECT_THAT(slots, ElementsAre(Field(&SlotSpec::uuid, "MIG-1"), Field(&SlotSpec::uuid, "MIG-2"),
+                                 Field(&SlotSpec::uuid, "GPU-b")));
+  EXPECT_EQ(slots[0].kind, SlotKind::mig);
+}
+
+TEST_F(DevicesTest, AForeignProcessMakesASlotUnusable) {
+  const std::string pid = std::to_string(::getpid());
+  gpus("0000:10:00.0 gpu GPU-a " + pid + "\n0000:20:00.0 gpu GPU-b\n");
+  Devices devices = this->devices();
+  const std::vector<SlotSpec> slots = devices.look({});
+  EXPECT_FALSE(slots[0].usable);
+  EXPECT_THAT(slots[0].note, StartsWith("in use by process " + pid + " of "));
+  EXPECT_THAT(slots[0].note, HasSubstr("paceline_agent_linux_test"));
+  EXPECT_TRUE(slots[1].usable);
+  EXPECT_TRUE(devices.look({0})[0].usable);
+}
+
+TEST_F(DevicesTest, AVanishedDeviceKeepsItsPlace) {
+  gpus("0000:10:00.0 gpu GPU-a\n0000:20:00.0 gpu GPU-b\n");
+  Devices devices = this->devices();
+  gpus("0000:20:00.0 gpu GPU-b\n");
+  const std::vector<SlotSpec> slots = devices.look({});
+  ASSERT_EQ(slots.size(), 2U);
+  EXPECT_FALSE(slots[0].usable);
+  EXPECT_EQ(slots[0].note, "the driver no longer answers for it");
+  EXPECT_EQ(slots[1].uuid, "GPU-b");
+}
+
+TEST_F(DevicesTest, TwoServersNeverHaveOneDevice) {
+  gpus("0000:10:00.0 gpu GPU-a\n0000:20:00.0 gpu GPU-b\n");
+  Devices first = devices();
+  Devices second(directory_ / "other", {}, locks("/srv/b"));
+  auto taken = first.take({0});
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_THAT(taken->uuids, ElementsAre("GPU-a"));
+  EXPECT_THAT(taken->denied_devices, ElementsAre("c 195:1 rwm"));
+  EXPECT_EQ(second.take({0}).error().message,
+            "The device GPU-a is in use by another Paceline server (/srv/a).");
+  EXPECT_EQ(second.look({})[0].note, "in use by another Paceline server (/srv/a)");
+  EXPECT_TRUE(second.take({1}));
+  taken->locks.clear();
+  EXPECT_TRUE(second.look({})[0].usable);
+  EXPECT_TRUE(second.take({0}));
+}
+
+TEST_F(DevicesTest, WithoutAnyThereAreCpuSlots) {
+  gpus("");
+  EXPECT_EQ(devices().look({}).size(), usable_cores());
+  ::setenv("PACELINE_NVML", "/nowhere/libnvidia-ml.so", 1);
+  EXPECT_EQ(devices().look({}).size(), usable_cores());
+  EXPECT_TRUE(devices().take({0})->uuids.empty());
+}
+
+TEST_F(DevicesTest, AskedForCpuSlotsNoDeviceIsTouched) {
+  gpus("0000:10:00.0 gpu GPU-a\n");
+  Devices devices(directory_ / "agent/workers", 3, locks("/srv/a"));
+  EXPECT_EQ(devices.look({}).size(), 3U);
+  EXPECT_FALSE(devices.has_devices());
+  EXPECT_EQ(devices.take({3}).error().message, "This node has 3 slots, but no slot 3.");
+}
+
+TEST_F(DevicesTest, AWorkerSeesItsDevicesAndItsSupervisorHoldsThem) {
+  gpus("0000:10:00.0 gpu GPU-a\n0000:20:00.0 gpu GPU-b\n");
+  TestHost host(directory_.path(), options());
+  EXPECT_EQ(host->describe().slots.size(), 2U);
+  WorkerLaunch launch = shell_worker(key(1), "echo see $CUDA_VISIBLE_DEVICES; exec sleep 1000");
+  launch.slots = {1};
+  host.start(launch);
+  const pid_t pid = host.running(key(1));
+  EXPECT_TRUE(host.until(
+      [&] { return contents(directory_ / "logs/1/rank0.log").ends_with("see GPU-b\n"); }));
+  gpus("0000:10:00.0 gpu GPU-a\n0000:20:00.0 gpu GPU-b " + std::to_string(pid) + "\n");
+  host.crash();
+  EXPECT_TRUE(locks("/srv/b").holder("GPU-b").has_value());
+  TestHost again(directory_.path(), options());
+  again->claims();
+  EXPECT_TRUE(again->describe().slots[1].usable);
+  again->perform(Kill{key(1)});
+  again.gone(key(1));
+  EXPECT_FALSE(locks("/srv/b").holder("GPU-b").has_value());
+}
+
+TEST_F(DevicesTest, AWorkerOnADeviceThatAnotherServerHasGoesBack) {
+  gpus("0000:10:00.0 gpu GPU-a\n");
+  const auto theirs = locks("/srv/b").take("GPU-a");
+  TestHost host(directory_.path(), options());
+  bool changed = false;
+  host->on_devices_changed([&] { changed = true; });
+  host.start(shell_worker(key(1), "true"));
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_THAT(host.gone(key(1)).message, HasSubstr("in use by another Paceline server (/srv/b)"));
+  EXPECT_TRUE(host.until([&] { return changed; }));
+  EXPECT_FALSE(host->describe().slots[0].usable);
+}
+
+}  // namespace
+}  // namespace paceline::agent

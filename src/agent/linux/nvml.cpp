@@ -1,0 +1,181 @@
+#include "agent/linux/nvml.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace paceline::agent {
+namespace {
+
+using Status = int;
+using Device = void*;
+
+constexpr Status kSuccess = 0;
+constexpr Status kInsufficientSize = 7;
+constexpr unsigned kMigEnabled = 1;
+constexpr unsigned kProcessesMax = 4096;
+constexpr std::size_t kTextMax = 96;
+
+struct Memory {
+  unsigned long long total = 0, free = 0, used = 0;
+};
+
+struct PciInfo {
+  char legacy_bus_id[16] = {};
+  unsigned domain = 0, bus = 0, device = 0, device_id = 0, subsystem_id = 0;
+  char bus_id[32] = {};
+};
+
+// As the calls whose names end in _v2 and _v3 fill it.
+struct ComputeProcess {
+  unsigned pid = 0;
+  unsigned long long used_memory = 0;
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
+
+}  // namespace
+
+struct Nvml::Functions {
+  ~Functions() {
+    if (initialised) shutdown();
+    if (library != nullptr) ::dlclose(library);
+  }
+
+  template <class F>
+  bool find(F*& function, const char* symbol) {
+    function = reinterpret_cast<F*>(::dlsym(library, symbol));
+    return function != nullptr;
+  }
+  bool find_all();
+
+  std::vector<pid_t> processes(Device device) const;
+  bool describe(Device device, GpuDevice& into) const;
+  bool is_divided(Device device) const;
+  void append_slices(Device device, const GpuDevice& whole, std::vector<GpuDevice>& all) const;
+
+  void* library = nullptr;
+  bool initialised = false;
+  Status (*init)() = nullptr;
+  Status (*shutdown)() = nullptr;
+  Status (*count)(unsigned*) = nullptr;
+  Status (*handle)(unsigned, Device*) = nullptr;
+  Status (*uuid)(Device, char*, unsigned) = nullptr;
+  Status (*name)(Device, char*, unsigned) = nullptr;
+  Status (*memory)(Device, Memory*) = nullptr;
+  Status (*pci)(Device, PciInfo*) = nullptr;
+  Status (*minor)(Device, unsigned*) = nullptr;
+  Status (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
+  Status (*mig_max)(Device, unsigned*) = nullptr;
+  Status (*mig_handle)(Device, unsigned, Device*) = nullptr;
+  Status (*compute)(Device, unsigned*, ComputeProcess*) = nullptr;
+};
+
+bool Nvml::Functions::find_all() {
+  const bool all = find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
+                   find(count, "nvmlDeviceGetCount_v2") &&
+                   find(handle, "nvmlDeviceGetHandleByIndex_v2") &&
+                   find(uuid, "nvmlDeviceGetUUID") && find(name, "nvmlDeviceGetName") &&
+                   find(memory, "nvmlDeviceGetMemoryInfo") && find(pci, "nvmlDeviceGetPciInfo_v3");
+  find(minor, "nvmlDeviceGetMinorNumber");
+  if (!find(compute, "nvmlDeviceGetComputeRunningProcesses_v3"))
+    find(compute, "nvmlDeviceGetComputeRunningProcesses_v2");
+  // Drivers from before the first GPU that can be divided lack these.
+  if (!find(mig_mode, "nvmlDeviceGetMigMode") || !find(mig_max, "nvmlDeviceGetMaxMigDeviceCount") ||
+      !find(mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex"))
+    mig_mode = nullptr;
+  return all;
+}
+
+std::vector<pid_t> Nvml::Functions::processes(Device device) const {
+  std::vector<ComputeProcess> found(64);
+  auto size = static_cast<unsigned>(found.size());
+  Status status = compute == nullptr ? kSuccess + 1 : compute(device, &size, found.data());
+  if (status == kInsufficientSize) {
+    size = std::min(size + 64, kProcessesMax);
+    found.resize(size);
+    status = compute(device, &size, found.data());
+  }
+  if (status != kSuccess) return {};
+  std::vector<pid_t> pids;
+  for (unsigned i = 0; i < std::min<std::size_t>(size, found.size()); ++i)
+    pids.push_back(static_cast<pid_t>(found[i].pid));
+  return pids;
+}
+
+bool Nvml::Functions::describe(Device device, GpuDevice& into) const {
+  std::array<char, kTextMax> text{};
+  if (uuid(device, text.data(), text.size()) != kSuccess) return false;
+  into.uuid = text.data();
+  if (name(device, text.data(), text.size()) == kSuccess) into.model = text.data();
+  Memory bytes;
+  if (memory(device, &bytes) == kSuccess) into.memory_bytes = bytes.total;
+  into.processes = processes(device);
+  return true;
+}
+
+bool Nvml::Functions::is_divided(Device device) const {
+  unsigned current = 0;
+  unsigned pending = 0;
+  return mig_mode != nullptr && mig_mode(device, &current, &pending) == kSuccess &&
+         current == kMigEnabled;
+}
+
+void Nvml::Functions::append_slices(Device device, const GpuDevice& whole,
+                                    std::vector<GpuDevice>& all) const {
+  unsigned max = 0;
+  if (mig_max(device, &max) != kSuccess) return;
+  for (unsigned i = 0; i < max; ++i) {
+    Device slice = nullptr;
+    GpuDevice described = whole;
+    described.kind = SlotKind::mig;
+    if (mig_handle(device, i, &slice) == kSuccess && describe(slice, described))
+      all.push_back(std::move(described));
+  }
+}
+
+Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
+
+Nvml::~Nvml() = default;
+
+std::unique_ptr<Nvml> Nvml::load() {
+  const char* named = std::getenv("PACELINE_NVML");
+  return load(named == nullptr ? "libnvidia-ml.so.1" : named);
+}
+
+std::unique_ptr<Nvml> Nvml::load(const std::string& library) {
+  auto functions = std::make_unique<Functions>();
+  functions->library = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (functions->library == nullptr || !functions->find_all() || functions->init() != kSuccess)
+    return nullptr;
+  functions->initialised = true;
+  return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
+}
+
+std::vector<GpuDevice> Nvml::devices() const {
+  unsigned size = 0;
+  if (functions_->count(&size) != kSuccess) return {};
+  std::vector<GpuDevice> all;
+  for (unsigned i = 0; i < size; ++i) {
+    Device device = nullptr;
+    GpuDevice described;
+    if (functions_->handle(i, &device) != kSuccess || !functions_->describe(device, described))
+      continue;
+    PciInfo where;
+    if (functions_->pci(device, &where) == kSuccess) described.pci_bus_id = where.bus_id;
+    unsigned number = 0;
+    if (functions_->minor != nullptr && functions_->minor(device, &number) == kSuccess)
+      described.minor = static_cast<std::int32_t>(number);
+    if (functions_->is_divided(device))
+      functions_->append_slices(device, described, all);
+    else
+      all.push_back(std::move(described));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const GpuDevice& a, const GpuDevice& b) {
+    return a.pci_bus_id < b.pci_bus_id;
+  });
+  return all;
+}
+
+}  // namespace paceline::agent

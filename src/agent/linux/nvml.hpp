@@ -1,0 +1,48 @@
+// What NVIDIA's management library says of the GPUs. The library comes with the driver, so it is
+// loaded when the program runs, by declarations of our own: Paceline needs neither CUDA nor the
+// driver to be built or to run.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/node.hpp"
+
+namespace paceline::agent {
+
+// One GPU, or one MIG slice of a GPU that is divided.
+struct GpuDevice {
+  SlotKind kind = SlotKind::gpu;
+  std::string uuid;
+  std::string model;
+  std::string pci_bus_id;
+  std::uint64_t memory_bytes = 0;
+  std::int32_t minor = -1;       // of /dev/nvidiaN; -1: unknown
+  std::vector<pid_t> processes;  // that compute on it
+};
+
+class Nvml {
+ public:
+  // The driver's library, or the one that $PACELINE_NVML names. Nothing if there is none or it does
+  // not work.
+  static std::unique_ptr<Nvml> load();
+  static std::unique_ptr<Nvml> load(const std::string& library);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  // In the order of their PCI bus ids, slices in the driver's order. A device that doesn't answer
+  // is left out.
+  [[nodiscard]] std::vector<GpuDevice> devices() const;
+
+ private:
+  struct Functions;
+  explicit Nvml(std::unique_ptr<Functions> functions);
+  std::unique_ptr<Functions> functions_;
+};
+
+}  // namespace paceline::agent
