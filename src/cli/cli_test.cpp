@@ -37,9 +37,9 @@ TEST(CommandLine, EveryCommandExplainsItselfWithAnExample) {
 TEST(CommandLine, NamesTheNearestCommand) {
   const auto result = run_words({"qeue"});
   EXPECT_EQ(result.code, 64);
-  EXPECT_EQ(
-      result.err,
-      "paceline: There is no command 'qeue'; did you mean 'queue'?\nSee 'paceline --help'.\n");
+  EXPECT_EQ(result.err,
+            "paceline: There is no command 'qeue'; did you mean 'queue'?\n          See 'paceline "
+            "--help'.\n");
   EXPECT_THAT(run_words({"policy", "sett"}).err, HasSubstr("did you mean 'policy set'?"));
   EXPECT_THAT(run_words({"policy"}).err, HasSubstr("list, show or set"));
 }

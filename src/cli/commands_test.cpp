@@ -115,7 +115,7 @@ TEST(Show, TellsEveryMissingJobAndGoesOn) {
   });
   const auto result = run_words(server, {"show", "8", "12", "-o", "json"});
   EXPECT_EQ(result.code, 66);
-  EXPECT_EQ(result.err, "paceline: There is no job 8.\nDo this.\n");
+  EXPECT_EQ(result.err, "paceline: There is no job 8.\n          Do this.\n");
   EXPECT_THAT(result.out, StartsWith(R"({"id":12,)"));
 }
 
@@ -270,7 +270,7 @@ TEST(Anything, WithoutAServerSaysHowToStartOne) {
   const auto result = run_words({"queue", "--server", empty.path()});
   EXPECT_EQ(result.code, 69);
   EXPECT_EQ(result.err, "paceline: No Paceline server answers at " + empty.path() +
-                            "/paceline.sock.\nStart one with 'paceline up'.\n");
+                            "/paceline.sock.\n          Start one with 'paceline up'.\n");
   EXPECT_THAT(result.out, IsEmpty());
 }
 

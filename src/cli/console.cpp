@@ -65,7 +65,9 @@ void Console::note(std::string_view text) {
 }
 
 void Console::complain(const Error& error) {
-  note(error.hint.empty() ? error.message : fmt::format("{}\n{}", error.message, error.hint));
+  constexpr std::size_t kIndent = std::string_view("paceline: ").size();
+  note(error.hint.empty() ? error.message
+                          : fmt::format("{}\n{:{}}{}", error.message, "", kIndent, error.hint));
 }
 
 void Console::status(std::string_view line) {

@@ -19,6 +19,7 @@ using Environment = std::map<std::string, std::string>;
 class Console {
  public:
   struct Setup {
+    int input_fd = 0;
     int output_fd = 1;
     int error_fd = 2;
     bool output_terminal = false;
@@ -34,12 +35,13 @@ class Console {
   void print(std::string_view text);
   // To standard error: "paceline: <text>\n".
   void note(std::string_view text);
-  // "paceline: <message>\n", its hint on the next line.
+  // "paceline: <message>\n", its hint on the next line below the message.
   void complain(const Error& error);
   // One line on standard error that each next call replaces; an empty one removes it. Nothing
   // happens where standard error is no terminal.
   void status(std::string_view line);
 
+  [[nodiscard]] int input_fd() const { return setup_.input_fd; }
   [[nodiscard]] bool output_terminal() const { return setup_.output_terminal; }
   [[nodiscard]] bool error_terminal() const { return setup_.error_terminal; }
   // Columns and lines of the terminal on standard output (else on standard error), as of now.

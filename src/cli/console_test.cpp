@@ -53,7 +53,7 @@ TEST(Console, ComplainsOnceAboutAFullDisk) {
   EXPECT_EQ(console.finish(0), 74);
   EXPECT_EQ(errors.text(),
             "paceline: The output can't be written: No space left on device.\n"
-            "Make room, or send it elsewhere.\n");
+            "          Make room, or send it elsewhere.\n");
 }
 
 TEST(Console, KeepsTheStatusLineBelowTheOutput) {

@@ -23,6 +23,7 @@ struct FakeAnswer {
   enum class Kind {
     body,     // and the connection is kept
     events,   // a chunked stream that ends in its middle
+    quiet,    // a stream that stays open until the client leaves
     hang_up,  // the request is read, then the connection is lost
     tunnel,   // 101, then what arrives comes back until the other side closes its half
   };
@@ -62,10 +63,13 @@ struct CliResult {
   std::string err;
 };
 
-// `paceline <words>` without any terminal. `environment` is all it has besides a PATH.
-CliResult run_words(const std::vector<std::string>& words, Environment environment = {});
+// `paceline <words>` without any terminal. `environment` is all it has besides a PATH; `input` is
+// what it can read.
+CliResult run_words(const std::vector<std::string>& words, Environment environment = {},
+                    const std::string& input = {});
 // The same with --server of this one.
-CliResult run_words(const FakeServer& server, const std::vector<std::string>& words);
+CliResult run_words(const FakeServer& server, const std::vector<std::string>& words,
+                    const std::string& input = {});
 
 // A fresh directory, removed at the end.
 class TestDirectory {

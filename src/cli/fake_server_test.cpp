@@ -53,15 +53,25 @@ void echo(Socket& socket) {
   }
 }
 
+// A chunked stream without its end.
+void write_stream(Socket& socket, const std::string& text) {
+  write_text(socket,
+             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+             "Transfer-Encoding: chunked\r\n\r\n");
+  if (!text.empty()) write_text(socket, fmt::format("{:x}\r\n{}\r\n", text.size(), text));
+}
+
 // True if the connection goes on.
 bool write_answer(Socket& socket, const FakeAnswer& answer) {
   switch (answer.kind) {
     case FakeAnswer::Kind::hang_up:
       return false;
     case FakeAnswer::Kind::events:
-      write_text(socket, fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                                     "Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n",
-                                     answer.text.size(), answer.text));
+      write_stream(socket, answer.text);
+      return false;
+    case FakeAnswer::Kind::quiet:
+      write_stream(socket, answer.text);
+      echo(socket);
       return false;
     case FakeAnswer::Kind::tunnel:
       write_text(socket,
@@ -182,9 +192,13 @@ FakeAnswer fake_error(unsigned status, const std::string& code, const std::strin
       status, FakeAnswer::Kind::body};
 }
 
-CliResult run_words(const std::vector<std::string>& words, Environment environment) {
+CliResult run_words(const std::vector<std::string>& words, Environment environment,
+                    const std::string& input) {
+  const Fd in(::memfd_create("in", MFD_CLOEXEC));
+  EXPECT_EQ(::pwrite(in.get(), input.data(), input.size(), 0), static_cast<ssize_t>(input.size()));
   const Fd out(::memfd_create("out", MFD_CLOEXEC)), err(::memfd_create("err", MFD_CLOEXEC));
   Console::Setup setup;
+  setup.input_fd = in.get();
   setup.output_fd = out.get();
   setup.error_fd = err.get();
   Console console(setup);
@@ -196,8 +210,9 @@ CliResult run_words(const std::vector<std::string>& words, Environment environme
   return {code, text_of_file(out.get()), text_of_file(err.get())};
 }
 
-CliResult run_words(const FakeServer& server, const std::vector<std::string>& words) {
-  return run_words(words, {{"PACELINE_DIR", server.directory()}});
+CliResult run_words(const FakeServer& server, const std::vector<std::string>& words,
+                    const std::string& input) {
+  return run_words(words, {{"PACELINE_DIR", server.directory()}}, input);
 }
 
 TestDirectory::TestDirectory() : path_(::testing::TempDir() + "paceline_cli_XXXXXX") {

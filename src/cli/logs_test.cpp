@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <csignal>
+#include <utility>
+
 #include "cli/fake_server.hpp"
+#include "cli/interrupt.hpp"
 
 namespace paceline {
 namespace {
@@ -122,6 +126,65 @@ TEST(Run, FollowsTheLogAndExitsAsTheJobDid) {
             "paceline: Submitted job 7.\n"
             "paceline: Job 7 is RUNNING: runs on 1 slot.\n"
             "paceline: Job 7 is FAILED: exited with 3.\n");
+}
+
+TEST(Run, LeavesTheJobToItselfAfterAnInterrupt) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.method == "POST") return FakeAnswer{R"({"id":7})", 201, FakeAnswer::Kind::body};
+    if (request.target.find("/logs") == std::string::npos)
+      return FakeAnswer{R"({"id":7,"state":"RUNNING"})"};
+    Interrupt::raise(SIGINT);
+    return FakeAnswer{event(chunk(0, 0, "epoch 1\n")), 200, FakeAnswer::Kind::quiet};
+  });
+  const auto result = run_words(server, {"run", "--", "true"});
+  EXPECT_EQ(result.code, 130);
+  EXPECT_THAT(result.err,
+              HasSubstr("Job 7 goes on. Come back with 'paceline logs -f 7', end it with "
+                        "'paceline cancel 7'.\n"));
+}
+
+TEST(Watch, PrintsWhatChanged) {
+  int asked = 0;
+  const FakeServer server([&](const FakeRequest&) {
+    if (++asked == 4) Interrupt::raise(SIGINT);
+    const auto* name = asked < 3 ? "first" : "second";
+    return FakeAnswer{fmt::format(R"({{"jobs":[{{"id":7,"name":"{}"}}],"next":null}})", name)};
+  });
+  const auto result = run_words(server, {"queue", "-w", "-o", "json", "--interval", "1ms"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out,
+            "{\"jobs\":[{\"id\":7,\"name\":\"first\"}],\"next\":null}\n"
+            "{\"jobs\":[{\"id\":7,\"name\":\"second\"}],\"next\":null}\n");
+}
+
+// `paceline attach 7` to a job whose terminal gives everything back.
+CliResult attach(const std::string& input) {
+  bool attached = false;
+  int looks = 0;
+  const FakeServer server([&](const FakeRequest& request) {
+    if (request.target.ends_with("/attach")) {
+      if (std::exchange(attached, true))
+        return fake_error(409, "conflict", "Job 7 does not run now.");
+      return FakeAnswer{"$ ", 101, FakeAnswer::Kind::tunnel};
+    }
+    const bool over = attached && ++looks > 1;
+    return FakeAnswer{over ? R"({"id":7,"state":"COMPLETED","exit_code":0,"ending":"exited"})"
+                           : R"({"id":7,"state":"RUNNING"})"};
+  });
+  return run_words(server, {"attach", "7"}, input);
+}
+
+TEST(Attach, IsThisTerminalUntilTheJobEnds) {
+  const auto result = attach("ls\n");
+  EXPECT_EQ(result.out, "$ ls\n");
+  EXPECT_EQ(result.err, "paceline: Job 7 is COMPLETED: exited.\n");
+  EXPECT_EQ(result.code, 0);
+}
+
+TEST(Attach, IsLeftByAKey) {
+  const auto result = attach("a\x1d\x1d\x1d");
+  EXPECT_THAT(result.err, HasSubstr("Job 7 goes on. Come back with 'paceline attach 7'"));
+  EXPECT_EQ(result.code, 0);
 }
 
 }  // namespace

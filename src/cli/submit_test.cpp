@@ -197,7 +197,7 @@ TEST(Submit, PassesTheServersRefusalOn) {
       [](const FakeRequest&) { return fake_error(400, "invalid", "The cluster has 4 slots."); });
   const auto result = run_words(server, {"submit", "--slots", "5", "true"});
   EXPECT_EQ(result.code, 64);
-  EXPECT_EQ(result.err, "paceline: The cluster has 4 slots.\nDo this.\n");
+  EXPECT_EQ(result.err, "paceline: The cluster has 4 slots.\n          Do this.\n");
 }
 
 }  // namespace

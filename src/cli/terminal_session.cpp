@@ -19,24 +19,25 @@ namespace {
 
 constexpr char kLeaveKey = '\x1d';  // Ctrl-]
 constexpr int kLeaveTimes = 3;
-constexpr int kInputFd = 0;
+constexpr Duration kLook = std::chrono::milliseconds{100};
 
 // The terminal in raw mode until the end of the scope.
 class RawTerminal {
  public:
-  RawTerminal() {
-    if (::tcgetattr(kInputFd, &former_) != 0) return;
+  explicit RawTerminal(int fd) : fd_(fd) {
+    if (::tcgetattr(fd_, &former_) != 0) return;
     termios raw = former_;
     ::cfmakeraw(&raw);
-    taken_ = ::tcsetattr(kInputFd, TCSANOW, &raw) == 0;
+    taken_ = ::tcsetattr(fd_, TCSANOW, &raw) == 0;
   }
   ~RawTerminal() {
-    if (taken_) ::tcsetattr(kInputFd, TCSANOW, &former_);
+    if (taken_) ::tcsetattr(fd_, TCSANOW, &former_);
   }
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
 
  private:
+  int fd_;
   termios former_{};
   bool taken_ = false;
 };
@@ -49,12 +50,12 @@ class Session {
   Session(Console& console, int fd) : console_(console), fd_(fd) {}
 
   End run(const std::string& first) {
-    const RawTerminal raw;
+    const RawTerminal raw(console_.input_fd());
     console_.print(first);
     bool input = true;
     for (;;) {
       std::array<pollfd, 2> fds = {pollfd{fd_, POLLIN, 0},
-                                   pollfd{input ? kInputFd : -1, POLLIN, 0}};
+                                   pollfd{input ? console_.input_fd() : -1, POLLIN, 0}};
       if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return End::closed;
       if (fds[0].revents != 0 && !receive()) return End::closed;
       if (fds[1].revents != 0) input = send();
@@ -72,7 +73,7 @@ class Session {
   }
 
   bool send() {
-    const auto size = ::read(kInputFd, buffer_.data(), buffer_.size());
+    const auto size = ::read(console_.input_fd(), buffer_.data(), buffer_.size());
     if (size < 0 && errno == EINTR) return true;
     if (size <= 0) {
       (void)::shutdown(fd_, SHUT_WR);
@@ -95,6 +96,12 @@ class Session {
   std::array<char, 16384> buffer_{};
 };
 
+std::string goes_on(std::uint32_t id) {
+  return fmt::format(
+      "Job {0} goes on. Come back with 'paceline attach {0}', end it with 'paceline cancel {0}'.",
+      id);
+}
+
 // The job, once its terminal is there or it is over.
 Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id) {
   const Interrupt interrupt;
@@ -108,12 +115,9 @@ Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id
       return job;
     }
     console.status(progress_line(*job));
-    if (Interrupt::sleep(std::chrono::milliseconds{100})) continue;
+    if (Interrupt::sleep(kLook)) continue;
     console.status("");
-    return fail(
-        ErrorCode::unavailable, fmt::format("Job {} goes on.", id),
-        fmt::format("Come back with 'paceline attach {0}', end it with 'paceline cancel {0}'.",
-                    id));
+    return fail(ErrorCode::unavailable, goes_on(id));
   }
 }
 
@@ -121,6 +125,7 @@ Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id
 
 Result<int> attach(Context& context, Api& api, std::uint32_t id) {
   Patience patience(context.console);
+  bool was_there = false;
   for (;;) {
     const auto job = wait_until_running(api, context.console, id);
     if (!job) return fail(job.error());
@@ -129,14 +134,16 @@ Result<int> attach(Context& context, Api& api, std::uint32_t id) {
       return exit_code_of(*job);
     }
     auto upgraded = open_upgrade(api.socket(), job_target(id, "attach"), "paceline-pty");
-    if (!upgraded && patience.again(upgraded.error())) continue;
-    if (!upgraded) return fail(std::move(upgraded.error()));
+    if (!upgraded) {
+      // After its shell ended a job runs on for a moment, but its terminal is gone.
+      const bool ends = was_there && upgraded.error().code == ErrorCode::conflict;
+      if (ends ? Interrupt::sleep(kLook) : patience.again(upgraded.error())) continue;
+      return fail(std::move(upgraded.error()));
+    }
+    was_there = true;
     patience.over();
     if (Session(context.console, upgraded->fd.get()).run(upgraded->first) == End::left) {
-      context.console.note(
-          fmt::format("Job {0} goes on. Come back with 'paceline attach {0}', end it with "
-                      "'paceline cancel {0}'.",
-                      id));
+      context.console.note(goes_on(id));
       return 0;
     }
   }
