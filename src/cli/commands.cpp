@@ -24,7 +24,7 @@ Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
                          const std::function<Result<int>(Api&, std::uint32_t)>& act) {
   std::vector<std::uint32_t> jobs;
   for (const auto& word : ids) {
-    const auto id = parse_job_id(word);
+    const auto id = parse_id(word);
     if (!id) return fail(id.error());
     jobs.push_back(*id);
   }

@@ -134,7 +134,7 @@ void read_course(const JobWords& words, JobSpec& spec) {
   if (words.elastic) spec.elastic = sound(parse_elastic(*words.elastic));
   spec.checkpoint_glob = words.checkpoint.value_or("");
   spec.hold = words.hold;
-  for (const auto& id : words.after) spec.after.emplace_back(sound(parse_job_id(id)));
+  for (const auto& id : words.after) spec.after.emplace_back(sound(parse_id(id)));
 }
 
 Result<void> read_target(const JobWords& words, JobSpec& spec) {
@@ -199,7 +199,7 @@ Result<std::pair<std::string, std::string>> parse_variable(const std::string& te
 Result<void> add_ids(const std::string& text, std::vector<std::string>& ids) {
   for (std::size_t at = 0; at <= text.size();) {
     const auto comma = std::min(text.find(',', at), text.size());
-    const auto id = parse_job_id(std::string_view(text).substr(at, comma - at));
+    const auto id = parse_id(std::string_view(text).substr(at, comma - at));
     if (!id) return fail(id.error());
     ids.push_back(std::to_string(*id));
     at = comma + 1;

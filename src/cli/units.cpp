@@ -230,7 +230,7 @@ Result<Time> parse_deadline(std::string_view text, Time now) {
   return *at;
 }
 
-Result<std::uint32_t> parse_job_id(std::string_view text) {
+Result<std::uint32_t> parse_id(std::string_view text) {
   const auto id = whole(text);
   if (id && *id >= 1 && *id <= std::numeric_limits<std::uint32_t>::max()) {
     return static_cast<std::uint32_t>(*id);

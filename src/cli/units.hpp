@@ -47,6 +47,6 @@ Result<Expectation> parse_expect(std::string_view text);
 Result<Time> parse_deadline(std::string_view text, Time now);
 
 // The id of a job. Errors: invalid.
-Result<std::uint32_t> parse_job_id(std::string_view text);
+Result<std::uint32_t> parse_id(std::string_view text);
 
 }  // namespace paceline

@@ -101,10 +101,9 @@ TEST(ParseDeadline, RefusesEverythingElse) {
             "'2025-11-20T18:00:00Z' is over.");
 }
 
-TEST(ParseJobId, ReadsPositiveNumbers) {
-  EXPECT_EQ(parse_job_id("7"), 7U);
-  for (const auto* text : {"", "0", "-7", "7a", "4294967296"})
-    EXPECT_FALSE(parse_job_id(text)) << text;
+TEST(ParseId, ReadsPositiveNumbers) {
+  EXPECT_EQ(parse_id("7"), 7U);
+  for (const auto* text : {"", "0", "-7", "7a", "4294967296"}) EXPECT_FALSE(parse_id(text)) << text;
 }
 
 RC_GTEST_PROP(ParseDuration, ReadsBackWhatItsWordsSay, ()) {
@@ -124,7 +123,7 @@ RC_GTEST_PROP(Units, AreReadOrRefusedWhateverTheyAre, ()) {
   if (const auto cores = parse_cores(text)) RC_ASSERT(std::isfinite(*cores));
   (void)parse_expect(text);
   (void)parse_signal(text);
-  (void)parse_job_id(text);
+  (void)parse_id(text);
 }
 
 }  // namespace
