@@ -1,7 +1,7 @@
-"""The thread beside the training: takes the stop signal, asks whether to stop, ends a worker that is stuck.
+"""Beside the training: takes the stop signal, asks whether to stop, ends a worker that is stuck.
 
-It exists because a signal handler in Python runs only between two bytecodes of the main thread, which may
-sit in a rendezvous or an all-reduce for as long as a peer lets it.
+It lives in threads of its own because a signal handler in Python runs only between two bytecodes of
+the main thread, which may sit in a rendezvous or an all-reduce for as long as a peer lets it.
 """
 
 import os
@@ -18,15 +18,15 @@ TICK_S = 0.5
 ASK_EVERY_S = 1.0
 
 
-class Attendant(threading.Thread):
-    """REQUIRES: made before any other thread, so that all threads leave the signals to this one.
+class Attendant:
+    """REQUIRES: made before any other thread, so that all threads leave the signals to this one's.
 
-    `notice` is None, or the signal that asked this worker to stop. `should_stop` turns true when the
-    worker socket says so. Both are read by the training loop.
+    `notice` is None, or the number of the signal that asked this worker to stop. `should_stop`
+    turns true when the worker socket says so. The training loop reads both, and sets `training`
+    when it begins.
     """
 
     def __init__(self):
-        super().__init__(name="attendant", daemon=True)
         self.notice = None
         self.should_stop = False
         self.training = False
@@ -35,9 +35,12 @@ class Attendant(threading.Thread):
         self._idle_s = 0.0
         self._patience_s = None
         self._signals = {signal.SIGTERM}
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else: ignored by our parent
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # our parent minds it
             self._signals.add(signal.SIGINT)
         signal.pthread_sigmask(signal.SIG_BLOCK, self._signals)
+        # Not sigtimedwait in one thread: after SIGCONT Python 3.11's returns a made-up signal.
+        for work in (self._listen, self._watch):
+            threading.Thread(target=work, daemon=True).start()
 
     def watch(self, patience_s):
         """From now on the process fails when `patience_s` pass without a call of alive()."""
@@ -49,15 +52,22 @@ class Attendant(threading.Thread):
         self._idle_s = 0.0
 
     def ask(self, socket_path):
-        """From now on asks the worker socket once a second whether to stop."""
+        """From now on asks the worker socket once a second whether to stop; None: there is none."""
         self._socket = socket_path
 
-    def run(self):
+    def _listen(self):
+        while True:
+            number = signal.sigwait(self._signals)
+            if not self.training:
+                os._exit(EXIT_REQUEUE)
+            if self.notice == signal.SIGINT == number:
+                os._exit(128 + number)
+            self.notice = number
+
+    def _watch(self):
         before = time.monotonic()
         while True:
-            received = signal.sigtimedwait(self._signals, TICK_S)
-            if received is not None:
-                self._take_notice(received.si_signo)
+            time.sleep(TICK_S)
             now = time.monotonic()
             # A worker that was frozen for an hour has not been stuck for an hour.
             self._idle_s += min(now - before, 2 * TICK_S)
@@ -65,17 +75,10 @@ class Attendant(threading.Thread):
             self._check_patience()
             self._ask_if_due(now)
 
-    def _take_notice(self, number):
-        if not self.training:
-            os._exit(EXIT_REQUEUE)
-        if self.notice == signal.SIGINT == number:
-            os._exit(128 + number)
-        self.notice = number
-
     def _check_patience(self):
         if self._patience_s is not None and self._idle_s > self._patience_s:
-            print(f"No progress for {self._patience_s:g} s: a peer hangs or is out of reach. Ending; "
-                  "start the job again to go on from its last checkpoint.", file=sys.stderr, flush=True)
+            print(f"No progress for {self._patience_s:g} s: a peer hangs or is out of reach. Start "
+                  "the job again to go on from its last checkpoint.", file=sys.stderr, flush=True)
             os._exit(EXIT_REQUEUE if self.notice else EXIT_FAILED)
 
     def _ask_if_due(self, now):

@@ -31,7 +31,7 @@ def save_checkpoint(folder, samples, state):
 
 
 def find_checkpoint(folder):
-    """Returns the checkpoint to go on from, or None: $PACELINE_CHECKPOINT, else the newest in `folder`."""
+    """Returns what to go on from: $PACELINE_CHECKPOINT, else the newest in `folder`, else None."""
     given = os.environ.get("PACELINE_CHECKPOINT")
     if given:
         return Path(given)
@@ -47,9 +47,11 @@ def load_checkpoint(path):
         raise UserError(f"can't read the checkpoint {path}: {error.strerror}; name another one in "
                         "PACELINE_CHECKPOINT or unset it") from error
     except Exception as error:  # whatever unpickling of a torn or foreign file comes up with
-        raise UserError(f"{path} is no complete checkpoint; remove it to go on from an older one") from error
+        raise UserError(f"{path} is no complete checkpoint; remove it to go on from an older "
+                        "one") from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise UserError(f"{path} is no checkpoint of these examples; choose another --checkpoint-dir")
+        raise UserError(f"{path} is no checkpoint of these examples; choose another "
+                        "--checkpoint-dir")
     return state
 
 

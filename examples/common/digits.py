@@ -1,4 +1,4 @@
-"""Images of digits: MNIST-style IDX files, or digits drawn with this machine's fonts, made once and kept."""
+"""Images of digits: MNIST-style IDX files, or drawn with this machine's fonts, once, and kept."""
 
 import fcntl
 import hashlib
@@ -16,11 +16,12 @@ from common.idx import read_idx, write_idx
 
 TRAIN_COUNT = 60_000
 TEST_COUNT = 10_000
-PARTS = {"train": ("train", TRAIN_COUNT), "test": ("t10k", TEST_COUNT)}
+TRAIN_PREFIX = "train"
+TEST_PREFIX = "t10k"
 
 
 class DigitSet:
-    """uint8 `images` [n, 28, 28] and `labels` [n] on disk or in memory; hands out tensors by index."""
+    """uint8 `images` [n, 28, 28] and `labels` [n], often on disk; hands out tensors by index."""
 
     def __init__(self, images, labels):
         self.images, self.labels = images, labels
@@ -41,13 +42,13 @@ class DigitSet:
 
 
 def load_digits(data=None, cache=None):
-    """Returns (training set, held-out set) from the folder `data`, else drawn ones from the cache."""
+    """Returns (training set, held-out set) from the folder `data`, else drawn ones."""
     folder = Path(data) if data else made_digits(cache)
-    return _read_part(folder, "train"), _read_part(folder, "test")
+    return _read_part(folder, TRAIN_PREFIX), _read_part(folder, TEST_PREFIX)
 
 
 def made_digits(cache=None, train_count=TRAIN_COUNT, test_count=TEST_COUNT):
-    """Returns the folder with the drawn digits as IDX files; draws them first where they are missing.
+    """Returns the folder with the drawn digits as IDX files; draws them where they are missing.
 
     Several processes may call it at once: one draws, the others wait for it.
     """
@@ -64,20 +65,22 @@ def made_digits(cache=None, train_count=TRAIN_COUNT, test_count=TEST_COUNT):
             if not folder.is_dir():
                 _make(folder, fonts, train_count, test_count)
     except OSError as error:
-        raise UserError(f"can't keep the drawn digits in {folder.parent}: {error.strerror}; make room there or "
-                        "choose another folder with --cache") from error
+        raise UserError(f"can't keep the drawn digits in {folder.parent}: {error.strerror}; make "
+                        "room there or choose another folder with --cache") from error
     return folder
 
 
 def _make(folder, fonts, train_count, test_count):
     from common.glyphs import draw_glyphs, make_images
 
-    print(f"Drawing {train_count + test_count} digits, once, into {folder}", file=sys.stderr, flush=True)
+    print(f"Drawing {train_count + test_count} digits, once, into {folder}", file=sys.stderr,
+          flush=True)
     unfinished = folder.with_suffix(".unfinished")  # ours alone: we hold the lock
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     glyphs = draw_glyphs(fonts)
-    for seed, (prefix, count) in enumerate((("train", train_count), ("t10k", test_count))):
+    counts = {TRAIN_PREFIX: train_count, TEST_PREFIX: test_count}
+    for seed, (prefix, count) in enumerate(counts.items()):
         images, labels = make_images(glyphs, count, seed)
         write_idx(unfinished / f"{prefix}-images-idx3-ubyte", images)
         write_idx(unfinished / f"{prefix}-labels-idx1-ubyte", labels)
@@ -97,18 +100,18 @@ def _cache_folder(cache):
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paceline"
 
 
-def _read_part(folder, part):
-    prefix = PARTS[part][0]
+def _read_part(folder, prefix):
     images_path = _find(folder, f"{prefix}-images", "idx3-ubyte")
     labels_path = _find(folder, f"{prefix}-labels", "idx1-ubyte")
     images, labels = read_idx(images_path, 3), read_idx(labels_path, 1)
     if len(images) != len(labels):
-        raise UserError(f"{images_path} has {len(images)} images but {labels_path} has {len(labels)} labels; "
-                        "give --data a folder where they belong together")
+        raise UserError(f"{images_path} has {len(images)} images but {labels_path} has "
+                        f"{len(labels)} labels; give --data a folder where they belong together")
     if images.shape[1:] != (28, 28):
-        raise UserError(f"{images_path} has images of {images.shape[1]} x {images.shape[2]}; 28 x 28 is needed")
+        height, width = images.shape[1:]
+        raise UserError(f"{images_path} has images of {height} x {width}; 28 x 28 is needed")
     if labels.max() > 9:
-        raise UserError(f"{labels_path} has the label {labels.max()}; digits have labels from 0 to 9")
+        raise UserError(f"{labels_path} has the label {labels.max()}; digits have 0 to 9")
     return DigitSet(images, np.ascontiguousarray(labels))
 
 
@@ -119,5 +122,5 @@ def _find(folder, stem, kind):
         for path in (folder / name, folder / f"{name}.gz"):
             if path.exists():
                 return path
-    raise UserError(f"{folder} has no {stem}-{kind} or {stem}-{kind}.gz; give --data a folder with all four "
-                    "MNIST-style IDX files")
+    raise UserError(f"{folder} has no {stem}-{kind} or {stem}-{kind}.gz; give --data a folder with "
+                    "all four MNIST-style IDX files")

@@ -1,4 +1,4 @@
-"""Digits as this machine's fonts draw them, and images of them shifted, turned, scaled and noisy."""
+"""Digits as this machine's fonts draw them, and images of them: shifted, turned, scaled, noisy."""
 
 from pathlib import Path
 
@@ -39,12 +39,13 @@ def draw_glyphs(fonts):
     """
     drawn = [glyphs for glyphs in map(_draw_font, fonts) if glyphs is not None]
     if not drawn:
-        raise UserError("no font here can draw digits; install the Debian package fonts-dejavu-core")
+        raise UserError("no font here can draw digits; install the Debian package "
+                        "fonts-dejavu-core")
     return np.stack([glyphs for glyphs in drawn if _likeness(glyphs, drawn[0]) >= MIN_LIKENESS])
 
 
 def make_images(glyphs, count, seed):
-    """Returns (uint8 images [count, 28, 28], uint8 labels [count]); equal arguments, equal images."""
+    """Returns uint8 images [count, 28, 28] and labels [count]; equal arguments, equal images."""
     images = np.empty((count, IMAGE_SIDE, IMAGE_SIDE), np.uint8)
     labels = np.empty(count, np.uint8)
     for chunk, start in enumerate(range(0, count, CHUNK)):
@@ -88,7 +89,7 @@ def _likeness(glyphs, reference):
 
 
 def _warp(templates, random):
-    """Turns, scales, stretches, shears and shifts each template; returns float32 [n, 28, 28], 0..1."""
+    """Turns, scales, stretches, shears and shifts each; returns float32 [n, 28, 28], 0..1."""
     n = len(templates)
     angle = np.radians(random.uniform(-30, 30, n))
     scale_x = 1 / (random.uniform(0.5, 1.0, n) * random.uniform(0.85, 1.15, n))
@@ -103,7 +104,8 @@ def _warp(templates, random):
     matrix[:, 1, 0] = scale_y * sin
     matrix[:, 1, 1] = scale_y * cos
     matrix[:, :, 2] = -np.einsum("nij,nj->ni", matrix[:, :, :2], shift)
-    grid = F.affine_grid(torch.from_numpy(matrix), (n, 1, GLYPH_SIDE, GLYPH_SIDE), align_corners=False)
+    size = (n, 1, GLYPH_SIDE, GLYPH_SIDE)
+    grid = F.affine_grid(torch.from_numpy(matrix), size, align_corners=False)
     source = torch.from_numpy(templates).float().div_(255).unsqueeze(1)
     warped = F.grid_sample(source, grid, align_corners=False)
     return F.avg_pool2d(warped, 2).squeeze(1).numpy()

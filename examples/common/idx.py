@@ -1,7 +1,7 @@
 """IDX, the file format of MNIST: a big-endian header, then unsigned bytes.
 
-Header: two zero bytes, the type code (0x08 = unsigned byte), the number of dimensions, then one 32-bit
-size per dimension. Source: http://yann.lecun.com/exdb/mnist/.
+Header: two zero bytes, the type code (0x08 = unsigned byte), the number of dimensions, then one
+32-bit size per dimension. Source: http://yann.lecun.com/exdb/mnist/.
 """
 
 import gzip
@@ -52,9 +52,11 @@ def write_idx(path, array):
 def _read_header(file, path, dimensions):
     magic = file.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or not 1 <= magic[3] <= MAX_DIMENSIONS:
-        raise UserError(f"{path} is not an IDX file; give --data a folder with MNIST-style IDX files")
+        raise UserError(f"{path} is not an IDX file; give --data a folder with MNIST-style IDX "
+                        "files")
     if magic[2] != UNSIGNED_BYTE:
-        raise UserError(f"{path} holds values of type 0x{magic[2]:02x}; only unsigned bytes (0x08) are read")
+        raise UserError(f"{path} holds values of type 0x{magic[2]:02x}; only unsigned bytes (0x08) "
+                        "are read")
     if magic[3] != dimensions:
         raise UserError(f"{path} has {magic[3]} dimensions where {dimensions} are needed; "
                         "are images and labels mixed up?")

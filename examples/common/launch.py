@@ -1,15 +1,17 @@
 """Starts and ends an example. Import this before torch.
 
-Importing it sets one thread per worker and starts the attendant, which takes SIGTERM: before the training
-has begun a notice ends the process at once with code 75, later it is a flag that the loop reads.
+Importing it sets one thread per worker and starts the attendant, which takes SIGTERM: before the
+training has begun a notice ends the process at once with code 75, later it is a flag that the loop
+reads.
 
-Exit codes: 0 trained or told that it is enough, 1 failed (a lost peer too), 2 bad input, 75 start me
-again.
+Exit codes: 0 trained, or told that it is enough; 1 failed, a lost peer included; 2 bad input;
+75 start me again.
 """
 
 import ctypes
 import os
 import sys
+import traceback
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -23,7 +25,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def _keep_freed_memory():
-    # Each step frees and takes the same large blocks; giving them back to the kernel costs a fifth of the time.
+    # Each step takes the same large blocks again; giving them back costs a fifth of the time.
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
@@ -33,7 +35,6 @@ def _keep_freed_memory():
 
 
 attendant = Attendant()
-attendant.start()
 _keep_freed_memory()
 
 
@@ -43,13 +44,21 @@ def launch(train):
         code = train()
     except UserError as error:
         code = _complain(error, EXIT_USAGE)
-    except RuntimeError as error:
-        if not any(word in str(error) for word in PEER_WORDS):
-            raise
-        code = _complain(f"lost a peer: {error}", EXIT_REQUEUE if attendant.notice else EXIT_FAILED)
+    except Exception as error:
+        code = EXIT_REQUEUE if attendant.notice else EXIT_FAILED
+        if _is_lost_peer(error):
+            _complain(f"lost a peer ({str(error).splitlines()[0]}); start the job again to go on "
+                      "from its last checkpoint", code)
+        else:
+            traceback.print_exc()
+            code = EXIT_FAILED
     sys.stdout.flush()
     # Not sys.exit: after a lost peer, torch's own clean-up can wait for it.
     os._exit(code)
+
+
+def _is_lost_peer(error):
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in PEER_WORDS)
 
 
 def _complain(sentence, code):

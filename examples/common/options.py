@@ -17,15 +17,17 @@ def parse_options(description, data_help, batch, epochs, learning_rate, held_out
                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
     add("--data", metavar="PATH", help=data_help)
-    add("--cache", metavar="DIR", help="where made data is kept; by default $XDG_CACHE_HOME/paceline")
+    add("--cache", metavar="DIR", help="where drawn data is kept; else $XDG_CACHE_HOME/paceline")
     add("--batch", type=_whole, default=batch, help="samples per step, over all workers")
     add("--epochs", type=_positive, default=epochs, help="times each sample is used")
     add("--learning-rate", type=_positive, default=learning_rate, help="highest learning rate")
     add("--seed", type=_seed, default=0, help="chooses first weights and order of samples")
-    add("--held-out", type=_whole, default=held_out, metavar="N", help="held-out samples per evaluation")
+    add("--held-out", type=_whole, default=held_out, metavar="N",
+        help="held-out samples per evaluation")
     add("--checkpoint-dir", metavar="DIR", help="where checkpoints are written and looked for")
     for what, seconds in (("checkpoint", 5.0), ("evaluate", 2.0), ("report", 1.0)):
-        add(f"--{what}-every", type=_seconds, default=seconds, metavar="SECONDS", help=f"time between two {what}s")
+        add(f"--{what}-every", type=_seconds, default=seconds, metavar="SECONDS",
+            help=f"{what} again after so long")
     add("--patience", type=_positive, default=60.0, metavar="SECONDS",
         help="fail when nothing has moved for so long")
     return parser.parse_args()

@@ -4,9 +4,10 @@ import numpy as np
 
 
 class SampleOrder:
-    """Positions 0, 1, 2, … of a training; every `size` positions are a seeded permutation of all samples.
+    """Positions 0, 1, 2, … of a training; every `size` of them are a seeded permutation.
 
-    The order depends on the position alone, so a training that knows its position can go on anywhere.
+    What comes depends on the position alone, so a training that knows its position can
+    go on anywhere.
     """
 
     def __init__(self, size, seed):
@@ -33,5 +34,5 @@ class SampleOrder:
 
 
 def share(count, rank, ranks):
-    """Returns (start, stop) of the part of `count` things that falls to worker `rank` of `ranks`."""
+    """Returns (start, stop) of the part of `count` things that falls to `rank` of `ranks`."""
     return count * rank // ranks, count * (rank + 1) // ranks

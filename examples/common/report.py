@@ -1,11 +1,11 @@
-"""What a worker tells Paceline and anybody who reads its log: one JSON object per line on stdout."""
+"""What a worker tells Paceline and anybody who reads its log: JSON lines on stdout."""
 
 import json
 import math
 
 
 def report(**values):
-    """Prints {"paceline": {...}}; numbers are cut to six digits, those that are no number are left out."""
+    """Prints {"paceline": {...}}; numbers are cut to six digits, NaN and infinity left out."""
     kept = {name: _short(value) for name, value in values.items() if _is_sound(value)}
     print(json.dumps({"paceline": kept}), flush=True)
 

@@ -1,15 +1,14 @@
 """Asks the worker socket whether this training is done."""
 
-import json
-import socket
-
 TIMEOUT_S = 1.0
 MAX_REPLY_BYTES = 65536
 
 
 def ask_should_stop(path):
     """GET /v1/should_stop over the unix socket `path`; any trouble counts as "go on"."""
-    import http.client  # only workers with a socket pay for it
+    import http.client  # only workers with a socket pay for these
+    import json
+    import socket
 
     connection = http.client.HTTPConnection("localhost", timeout=TIMEOUT_S)
     try:

@@ -46,22 +46,26 @@ def load_text(data, window):
     held_out = np.arange(len(starts)) // STRETCH % EVERY == EVERY - 1
     if not held_out.any():
         need = window * STRETCH * EVERY
-        raise UserError(f"{data or LICENSES} has {len(codes)} characters; give --data at least {need}")
+        raise UserError(f"{data or LICENSES} has {len(codes)} characters; give --data at least "
+                        f"{need}")
     windows = codes[starts[:, None] + np.arange(window + 1)]
     return Text(windows[~held_out]), Text(windows[held_out]), characters
 
 
 def _read(path):
-    files = sorted({file.resolve() for file in path.rglob("*") if file.is_file()}) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        files = sorted({file.resolve() for file in path.rglob("*") if file.is_file()})
     texts, size = [], 0
     for file in files:
         try:
             body = file.read_bytes() if file.stat().st_size <= MAX_BYTES - size else None
         except OSError as error:
-            raise UserError(f"can't read {file}: {error.strerror}; give --data a text file or a folder of "
-                            "them") from error
+            raise UserError(f"can't read {file}: {error.strerror}; give --data a text file or a "
+                            "folder of them") from error
         if body is None:
-            raise UserError(f"{path} is larger than {MAX_BYTES >> 20} MiB; give --data a part of it")
+            raise UserError(f"{path} is larger than {MAX_BYTES >> 20} MiB; give --data a part of "
+                            "it")
         if b"\0" not in body:
             texts.append(body.decode("utf-8", "replace"))
             size += len(body)

@@ -13,14 +13,15 @@ from common.errors import UserError
 from common.launch import attendant
 
 CONNECT_PAUSE_S = 0.02
+CONNECT_TIMEOUT = datetime.timedelta(seconds=10)
 NO_TIMEOUT = datetime.timedelta(days=30)
 
 
 class Worker:
     """Worker `rank` of `size`. Alone (size 1) it needs no process group and makes none.
 
-    `patience_s`: a worker that gets no further for so long fails. Gloo's own time-out is no use for that:
-    it would also end a job that was frozen and thawed, so it is set out of reach.
+    `patience_s`: a worker that gets no further for so long fails. Gloo's own time-out is no use for
+    that: it would also end a job that was frozen and thawed, so it is set out of reach.
     """
 
     def __init__(self, patience_s):
@@ -39,8 +40,8 @@ class Worker:
     def parallel(self, net):
         """Returns `net` such that its backward averages gradients over all workers.
 
-        The same message carries `exchange`, which each worker sets before the backward and which afterwards
-        holds the sum over all workers: between processes, messages cost time by their number.
+        The same message carries `exchange`, which each worker sets before the backward and which
+        afterwards holds the sum over all workers: messages cost time by their number.
         """
         if self.size == 1:
             return net
@@ -83,7 +84,9 @@ class Worker:
     def _choose_device(self):
         if not torch.cuda.is_available():
             return torch.device("cpu")
-        return torch.device("cuda", _environment_int("LOCAL_RANK", 0) % torch.cuda.device_count())
+        device = torch.device("cuda", _environment_int("LOCAL_RANK", 0) % torch.cuda.device_count())
+        torch.cuda.set_device(device)
+        return device
 
     def _join(self):
         address, port = os.environ.get("MASTER_ADDR"), _environment_int("MASTER_PORT", 0)
@@ -97,26 +100,34 @@ class Worker:
                                 world_size=self.size, timeout=NO_TIMEOUT)
 
     def _meet_at(self, address, port):
-        # What init_process_group would do, but it waits for the others with Python locked: no notice would get
-        # through to the attendant.
+        # What init_process_group would do, but that waits for the others with Python locked: no
+        # notice would get through to the attendant.
         launched = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         is_host = self.rank == 0 and not launched
         if not is_host:
             _wait_until_open(address, port)
-        store = dist.TCPStore(address, port, self.size, is_host, NO_TIMEOUT, wait_for_workers=False)
+        store = dist.TCPStore(address, port, self.size, is_host, CONNECT_TIMEOUT,
+                              wait_for_workers=False)
+        store.set_timeout(NO_TIMEOUT)
         if not launched:
             return store
-        return dist.PrefixStore(f"/worker/attempt_{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        return dist.PrefixStore(f"/worker/attempt_{attempt}", store)
 
 
 def _wait_until_open(address, port):
     # torch itself tries only once a second.
-    while True:
-        try:
-            socket.create_connection((address, port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(CONNECT_PAUSE_S)
+    while not _is_open(address, port):
+        time.sleep(CONNECT_PAUSE_S)
+
+
+def _is_open(address, port):
+    try:
+        with socket.create_connection((address, port), timeout=1) as connection:
+            # On the own machine, a port nobody listens on can get connected to itself.
+            return connection.getsockname() != connection.getpeername()
+    except OSError:
+        return False
 
 
 def _environment_int(name, default):
@@ -124,5 +135,5 @@ def _environment_int(name, default):
     try:
         return int(text)
     except ValueError:
-        raise UserError(f"{name}={text!r} is no whole number; start this under Paceline or torchrun, "
-                        f"or unset {name}") from None
+        raise UserError(f"{name}={text!r} is no whole number; start this under Paceline or "
+                        f"torchrun, or unset {name}") from None

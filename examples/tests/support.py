@@ -13,7 +13,8 @@ EXAMPLES = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(EXAMPLES))
 
 TIMEOUT_S = 100
-TINY = ["--batch", "32", "--report-every", "0", "--evaluate-every", "3600", "--checkpoint-every", "3600"]
+TINY = ["--batch", "32", "--report-every", "0", "--evaluate-every", "3600",
+        "--checkpoint-every", "3600"]
 
 
 def free_port():
@@ -35,19 +36,17 @@ def make_tiny_digits(folder, train_count=640, test_count=100):
 
 
 class Gang:
-    """The workers of one job, started as torchrun or Paceline would; use it as a context manager."""
+    """The workers of one job, started as torchrun or Paceline would; a context manager."""
 
     def __init__(self, size, script, *arguments, **environment):
-        shared = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
-                  "MASTER_PORT": str(free_port()), **environment}
-        shared.pop("PACELINE_SOCKET", None) if "PACELINE_SOCKET" not in environment else None
-        self.port = int(shared["MASTER_PORT"])
-        self.reports = []
+        inherited = {name: value for name, value in os.environ.items() if "PACELINE" not in name}
+        self.port = free_port()
+        self._shared = {**inherited, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
+                        "MASTER_PORT": str(self.port), **environment}
+        self._command = [sys.executable, str(EXAMPLES / script), *map(str, arguments)]
         self._errors = tempfile.TemporaryFile("w+")
-        command = [sys.executable, str(EXAMPLES / script), *map(str, arguments)]
-        self.workers = [subprocess.Popen(command, env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-                                         stdout=subprocess.PIPE, stderr=self._errors, text=True)
-                        for rank in range(size)]
+        self.reports = []
+        self.workers = [self._start(rank) for rank in range(size)]
         self._timer = threading.Timer(TIMEOUT_S, self._kill)
         self._timer.start()
 
@@ -61,6 +60,11 @@ class Gang:
             worker.wait()
             worker.stdout.close()
         self._errors.close()
+
+    def _start(self, rank):
+        environment = {**self._shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        return subprocess.Popen(self._command, env=environment, stdout=subprocess.PIPE,
+                                stderr=self._errors, text=True)
 
     def next_report(self):
         """Returns worker 0's next report, or None when there is none any more."""
@@ -90,7 +94,8 @@ class Gang:
 
     def losses(self):
         """Returns {step: training loss}."""
-        return {report["step"]: report["train_loss"] for report in self.reports if "train_loss" in report}
+        return {report["step"]: report["train_loss"] for report in self.reports
+                if "train_loss" in report}
 
     def checkpoints(self):
         """Returns the acknowledged ones, oldest first."""

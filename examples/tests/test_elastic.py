@@ -37,7 +37,7 @@ class Elastic(unittest.TestCase):
                     "--checkpoint-dir", checkpoints, *arguments, **environment)
 
     def interrupt(self, size, step, ranks):
-        """Runs a gang to `step`, gives the workers `ranks` notice, and returns what was reported."""
+        """Runs a gang to `step`, gives the workers `ranks` notice and waits for its end."""
         with self.start(size, self.folder) as gang:
             gang.read_until(step)
             for rank in ranks:
@@ -50,6 +50,11 @@ class Elastic(unittest.TestCase):
         with self.start(size, self.folder) as gang:
             self.assertEqual(gang.finish(), [0] * size, gang.errors())
             return gang
+
+    def assert_near_expected(self, losses):
+        self.assertEqual(sorted(losses), sorted(self.expected))
+        for step, loss in self.expected.items():
+            self.assertAlmostEqual(losses[step], loss, delta=0.01 * loss, msg=f"step {step}")
 
     def weights(self, folder):
         newest = max(Path(folder).glob("ckpt-*.pt"))
@@ -67,19 +72,15 @@ class Elastic(unittest.TestCase):
             self.assertTrue(torch.equal(weight, expected[name]), name)
 
     def test_from_two_workers_to_one_it_goes_on_at_the_same_sample(self):
-        before = self.interrupt(2, step=9, ranks=[1])  # one alone is told; all stop at the same step
+        before = self.interrupt(2, step=9, ranks=[1])  # one alone is told; both stop
         after = self.resume(1)
         first = after.reports[0]
         self.assertEqual(first["samples"], before.checkpoints()[-1]["samples"] + 32)
-        losses = {**before.losses(), **after.losses()}
-        self.assertEqual(sorted(losses), sorted(self.expected))
-        for step, loss in losses.items():
-            self.assertAlmostEqual(loss, self.expected[step], delta=0.01 * self.expected[step], msg=f"step {step}")
+        self.assert_near_expected({**before.losses(), **after.losses()})
 
     def test_three_workers_share_an_uneven_batch_rightly(self):
         gang = self.resume(3)  # 32 samples: 10, 11 and 11
-        for step in range(1, LAST_STEP + 1):
-            self.assertAlmostEqual(gang.losses()[step], self.expected[step], delta=0.01 * self.expected[step])
+        self.assert_near_expected(gang.losses())
 
     def test_a_lost_peer_ends_the_others_soon(self):
         with self.start(2, self.folder, "--epochs", 1000) as gang:
@@ -131,12 +132,13 @@ class BadInput(unittest.TestCase):
 
     def test_each_is_one_sentence_and_code_2(self):
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "torn.pt").write_bytes(b"PK\3\4")
+            torn = Path(folder) / "torn.pt"
+            torn.write_bytes(b"PK\3\4")
             self.refuse("digits/train.py", "has no train-images-idx3-ubyte", "--data", folder)
             self.refuse("vae/train.py", "'none' is not a whole number from 1", "--batch", "none")
             self.refuse("text/train.py", "RANK=0 does not fit WORLD_SIZE=-1", WORLD_SIZE="-1")
-            self.refuse("text/train.py", "is no complete checkpoint", PACELINE_CHECKPOINT=f"{folder}/torn.pt")
-            self.refuse("text/train.py", "can't write checkpoints to", "--checkpoint-dir", f"{folder}/torn.pt/x")
+            self.refuse("text/train.py", "no complete checkpoint", PACELINE_CHECKPOINT=str(torn))
+            self.refuse("text/train.py", "can't write checkpoints", "--checkpoint-dir", torn / "x")
 
 
 def _wait_until_open(port, worker):

@@ -7,7 +7,7 @@ from common.order import SampleOrder, share
 
 
 def trained(size, epochs, batch, worlds, seed=3):
-    """The samples in the order in which gangs of the sizes `worlds`, one step each in turn, use them."""
+    """The samples in the order of their use by gangs of the sizes `worlds`, a step each in turn."""
     used, position, step = [], 0, 0
     while position < size * epochs:
         count = min(batch, size * epochs - position)
@@ -43,7 +43,8 @@ class Order(unittest.TestCase):
     def test_shares_are_even_to_one_sample(self):
         for count in range(20):
             for world in range(1, 9):
-                sizes = [stop - first for first, stop in (share(count, rank, world) for rank in range(world))]
+                shares = [share(count, rank, world) for rank in range(world)]
+                sizes = [stop - first for first, stop in shares]
                 self.assertEqual(sum(sizes), count)
                 self.assertLessEqual(max(sizes) - min(sizes), 1)
 

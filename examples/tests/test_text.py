@@ -36,7 +36,8 @@ class TextFiles(unittest.TestCase):
     def test_a_folder_is_read_once_per_file_and_without_binaries(self):
         (self.folder / "link.txt").symlink_to(self.file)
         (self.folder / "picture").write_bytes(b"\0\1\2" * 5000)
-        self.assertEqual(len(load_text(self.folder, WINDOW)[0]), len(load_text(self.file, WINDOW)[0]))
+        from_folder, from_file = (load_text(path, WINDOW)[0] for path in (self.folder, self.file))
+        self.assertEqual(len(from_folder), len(from_file))
 
     def test_many_characters_share_the_last_code(self):
         self.file.write_text("".join(map(chr, range(0x4E00, 0x4E00 + 400))) + LINE * 100)
@@ -50,8 +51,9 @@ class TextFiles(unittest.TestCase):
         (self.folder / "binary").write_bytes(b"\0" * 10000)
         with open(self.folder / "huge", "wb") as file:
             file.truncate(MAX_BYTES + 1)
-        cases = {"short": "has 10 characters", "empty": "has 0 characters", "binary": "is no text file",
-                 "huge": "larger than 64 MiB", "missing": "No such file"}
+        cases = {"short": "has 10 characters", "empty": "has 0 characters",
+                 "binary": "is no text file", "huge": "larger than 64 MiB",
+                 "missing": "No such file"}
         for name, words in cases.items():
             with self.subTest(name=name), self.assertRaisesRegex(UserError, words):
                 load_text(self.folder / name, WINDOW)

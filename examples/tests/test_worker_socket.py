@@ -20,7 +20,7 @@ class WorkerSocket(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         super().__init__(str(path), Handler)
         self.reply = (200, {"should_stop": False})
         self.requests = []
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):
         self.shutdown()
@@ -56,7 +56,8 @@ class ShouldStop(unittest.TestCase):
     def test_only_a_clear_yes_counts(self):
         cases = [((200, {"should_stop": True, "reason": "target_reached"}), True),
                  ((200, {"should_stop": False}), False), ((200, {"should_stop": "yes"}), False),
-                 ((200, b"no json"), False), ((200, []), False), ((404, {"should_stop": True}), False)]
+                 ((200, b"no json"), False), ((200, []), False),
+                 ((404, {"should_stop": True}), False)]
         for reply, expected in cases:
             self.server.reply = reply
             self.assertIs(ask_should_stop(str(self.path)), expected, reply)
@@ -68,8 +69,8 @@ class ShouldStop(unittest.TestCase):
 
     def test_every_worker_stops_with_a_checkpoint_and_a_final_report(self):
         make_tiny_digits(self.folder)
-        with Gang(2, "vae/train.py", *TINY, "--data", self.folder, "--epochs", 1000, "--checkpoint-dir",
-                  self.folder / "checkpoints", PACELINE_SOCKET=str(self.path)) as gang:
+        arguments = ["--data", self.folder, "--epochs", 1000, "--checkpoint-dir", self.folder / "c"]
+        with Gang(2, "vae/train.py", *TINY, *arguments, PACELINE_SOCKET=str(self.path)) as gang:
             gang.read_until(5)
             self.server.reply = (200, {"should_stop": True, "reason": "target_reached"})
             self.assertEqual(gang.finish(), [0, 0], gang.errors())

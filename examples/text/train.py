@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Learns to write like a text: guesses each next character with a gated recurrent network, data-parallel.
+"""Learns a text's language: a recurrent network guesses each next character, data-parallel.
 
-Start it alone, under torchrun or under Paceline; --help lists the options. Reports train_loss, and on held-out
-text loss, bits_per_char and accuracy (share of characters guessed right).
+Start it alone, under torchrun or under Paceline; --help lists the options. Reports train_loss, and
+on held-out text loss, bits_per_char and accuracy (share of characters guessed right).
 """
 
 import math
@@ -37,8 +37,9 @@ class LanguageModel(nn.Module):
 
 
 def main():
-    options = parse_options(__doc__, "text file, or folder of them; without it Debian's licences are read",
-                            batch=64, epochs=12, learning_rate=0.008, held_out=256)
+    options = parse_options(__doc__, "text file, or folder of them; without it "
+                            "/usr/share/common-licenses", batch=64, epochs=12,
+                            learning_rate=0.008, held_out=256)
     train_text, test_text, characters = load_text(options.data, WINDOW)
     worker = Worker(options.patience)
 
@@ -47,7 +48,7 @@ def main():
     optimizer = torch.optim.AdamW(net.parameters(), lr=options.learning_rate)
 
     def guess(model, text, indices):
-        """Returns (scores, expected characters, mean loss per character summed over the windows)."""
+        """Returns scores, expected characters, and the sum over windows of the mean loss."""
         expected = text.expected(indices).to(worker.device)
         scores = model(text.read(indices).to(worker.device))
         return scores, expected, F.cross_entropy(scores, expected, reduction="sum") / WINDOW
@@ -57,8 +58,8 @@ def main():
         return {"loss": loss, "bits_per_char": loss / math.log(2),
                 "accuracy": (scores.argmax(1) == expected).sum() / WINDOW}
 
-    training = Training(worker, options, net, optimizer, samples=len(train_text), held_out=len(test_text),
-                        evaluate=evaluate, data_id=train_text.data_id())
+    training = Training(worker, options, net, optimizer, evaluate, samples=len(train_text),
+                        held_out=len(test_text), data_id=train_text.data_id())
     for batch in training:
         loss = guess(training.model, train_text, batch.indices)[2]
         optimizer.zero_grad()

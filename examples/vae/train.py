@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Learns to draw digits: a variational autoencoder (Kingma and Welling, arXiv:1312.6114), data-parallel.
+"""Learns to draw digits: a variational autoencoder, trained data-parallel.
 
-Start it alone, under torchrun or under Paceline; --help lists the options. Reports train_loss, and on held-out
-digits loss (negative evidence lower bound per image, in nats) and psnr (of the image drawn again, in dB).
+Start it alone, under torchrun or under Paceline; --help lists the options. Reports train_loss, and
+on held-out digits loss (negative evidence lower bound per image, in nats) and psnr (of the image
+drawn again, in dB). Source: Kingma and Welling, Auto-Encoding Variational Bayes, arXiv:1312.6114.
 """
 
 import sys
@@ -39,7 +40,7 @@ class Autoencoder(nn.Module):
             nn.ConvTranspose2d(16, 1, 4, stride=2, padding=1))
 
     def forward(self, images, noise):
-        """float32 [n, 1, 28, 28] and [n, LATENT] → (logits like images, mean, log of variance)."""
+        """float32 [n, 1, 28, 28] and [n, LATENT] → logits like images, mean, log of variance."""
         mean, log_variance = self.encoder(2 * images - 1).chunk(2, dim=1)
         return self.decoder(mean + noise * torch.exp(log_variance / 2)), mean, log_variance
 
@@ -58,8 +59,9 @@ def seeded_noise(count, seed, position):
 
 
 def main():
-    options = parse_options(__doc__, "folder with MNIST-style IDX files, plain or .gz; without it digits are drawn "
-                            "with this machine's fonts", batch=128, epochs=5, learning_rate=0.003, held_out=1000)
+    options = parse_options(__doc__, "folder with MNIST-style IDX files, plain or .gz; without it "
+                            "digits are drawn with this machine's fonts",
+                            batch=128, epochs=5, learning_rate=0.003, held_out=1000)
     train_set, test_set = load_digits(options.data, options.cache)
     worker = Worker(options.patience)
 
@@ -74,8 +76,8 @@ def main():
         errors = (torch.sigmoid(drawn[0]) - images).square().mean((1, 2, 3))
         return {"loss": negative_elbo(*drawn, images), "psnr": -10 * errors.log10().sum()}
 
-    training = Training(worker, options, net, optimizer, samples=len(train_set), held_out=len(test_set),
-                        evaluate=evaluate, data_id=train_set.data_id())
+    training = Training(worker, options, net, optimizer, evaluate, samples=len(train_set),
+                        held_out=len(test_set), data_id=train_set.data_id())
     for batch in training:
         images = train_set.pixels(batch.indices).to(worker.device)
         noise = seeded_noise(batch.count, options.seed, batch.start)[batch.first:][:len(images)]
