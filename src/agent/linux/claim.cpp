@@ -91,11 +91,17 @@ bool read_text(const NamedField& field, WorkerOrder& order) {
     std::string WorkerOrder::*member;
   };
   static constexpr Slot kSlots[] = {
-      {"boot", &WorkerOrder::boot_id},         {"directory", &WorkerOrder::directory},
-      {"setup", &WorkerOrder::setup},          {"setup_outcome", &WorkerOrder::setup_outcome},
-      {"control", &WorkerOrder::control},      {"log", &WorkerOrder::log},
-      {"marker", &WorkerOrder::marker},        {"name", &WorkerOrder::job_name},
-      {"socket", &WorkerOrder::socket},        {"checkpoint", &WorkerOrder::checkpoint},
+      {"boot", &WorkerOrder::boot_id},
+      {"directory", &WorkerOrder::directory},
+      {"setup", &WorkerOrder::setup},
+      {"setup_outcome", &WorkerOrder::setup_outcome},
+      {"control", &WorkerOrder::control},
+      {"terminal", &WorkerOrder::terminal},
+      {"log", &WorkerOrder::log},
+      {"marker", &WorkerOrder::marker},
+      {"name", &WorkerOrder::job_name},
+      {"socket", &WorkerOrder::socket},
+      {"checkpoint", &WorkerOrder::checkpoint},
       {"glob", &WorkerOrder::checkpoint_glob},
   };
   for (const auto& slot : kSlots)
@@ -123,8 +129,6 @@ void read_number(const NamedField& field, WorkerOrder& order) {
     order.uid = static_cast<std::uint32_t>(number);
   else if (name == "shell")
     order.shell = number != 0;
-  else if (name == "pty")
-    order.pty = number != 0;
   else if (name == "runs_setup")
     order.runs_setup = number != 0;
   else if (name == "log_offset")
@@ -149,6 +153,7 @@ void add_texts(FieldWriter& out, const WorkerOrder& order) {
   out.add("directory", order.directory);
   out.add("setup", order.setup);
   out.add("setup_outcome", order.setup_outcome);
+  out.add("terminal", order.terminal);
   out.add("control", order.control);
   out.add("log", order.log);
   out.add("marker", order.marker);
@@ -195,7 +200,6 @@ std::string to_text(const WorkerOrder& order) {
   out.add("umask", order.umask);
   out.add("uid", order.uid);
   out.add("shell", order.shell ? 1 : 0);
-  out.add("pty", order.pty ? 1 : 0);
   out.add("runs_setup", order.runs_setup ? 1 : 0);
   out.add("log_offset", order.log_offset);
   out.add("started_us", order.started_us);

@@ -40,15 +40,15 @@ struct WorkerOrder {
   std::string directory;
   std::uint32_t umask = 022;
   std::uint32_t uid = 0;
-  bool shell = false;  // the main process is our shell: a notice goes to its children
-  bool pty = false;
+  bool shell = false;           // the main process is our shell: a notice goes to its children
   std::string setup;            // empty: none
   bool runs_setup = false;      // this worker runs it, the others of the gang on this node wait
   std::string setup_outcome;    // the file where that worker tells the others how it ended
   std::string log;              // absolute path
   std::int64_t log_offset = 0;  // where this worker's own part of the log begins
-  std::string marker;   // "PACELINE_WORKER=…", in the environment of every process of the worker
-  std::string control;  // name of the control channel, see control.hpp
+  std::string marker;    // "PACELINE_WORKER=…", in the environment of every process of the worker
+  std::string terminal;  // path of the terminal's socket; empty: the worker has none
+  std::string control;   // name of the control channel, see control.hpp
   CgroupPlan cgroups;
 
   // For the agent alone.

@@ -124,7 +124,7 @@ TEST_F(DevicesTest, AForeignProcessMakesASlotUnusable) {
   const std::vector<SlotSpec> slots = devices.look({});
   EXPECT_FALSE(slots[0].usable);
   EXPECT_THAT(slots[0].note, StartsWith("in use by process " + pid + " of "));
-  EXPECT_THAT(slots[0].note, HasSubstr("paceline_agent_linux_test"));
+
   EXPECT_TRUE(slots[1].usable);
   EXPECT_TRUE(devices.look({0})[0].usable);
 }

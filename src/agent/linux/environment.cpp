@@ -130,6 +130,7 @@ void add_defaults(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
     out.try_emplace("OMP_NUM_THREADS", one_thread ? "1" : std::to_string(worker.slots_per_worker));
   out.try_emplace("PYTHONUNBUFFERED", "1");
   out.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
+  if (worker.pty) out.try_emplace("TERM", "xterm-256color");
   if (worker.user.empty()) return;
   out.try_emplace("USER", worker.user);
   out.try_emplace("LOGNAME", worker.user);

@@ -105,7 +105,7 @@ struct LinuxHost::Impl {
 };
 
 Result<void> LinuxHost::Impl::open() {
-  for (const char* name : {"agent", "agent/workers", "agent/setups", "logs"})
+  for (const char* name : {"agent", "agent/workers", "agent/setups", "agent/terminals", "logs"})
     if (auto made = make_directories(below(name), 0700); !made) return made;
   auto made = make_socket_directory(options.directory);
   if (!made) return fail(made.error());
@@ -238,7 +238,8 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch, cons
   order.umask = launch.launch.umask;
   order.uid = launch.uid;
   order.shell = launch.launch.shell;
-  order.pty = launch.pty;
+  if (launch.pty && launch.key.rank == 0)
+    order.terminal = below("agent/terminals/" + claim_name(launch.key) + ".sock");
   order.setup = launch.launch.setup;
   order.runs_setup = launch.local_rank == 0 && !order.setup.empty();
   if (!order.setup.empty())

@@ -21,6 +21,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/launch.hpp"
 #include "agent/linux/notice.hpp"
+#include "agent/linux/terminal.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -53,6 +54,7 @@ class Supervisor {
   void begin();
   void start_setup();
   void start_main();
+  [[nodiscard]] bool open_terminal();
   void wait_for_setup();
   void forget_order();
   [[nodiscard]] std::optional<pid_t> start(std::vector<std::string> command,
@@ -85,6 +87,7 @@ class Supervisor {
   WorkerGroup group_;
   UniqueFd signals_;
   UniqueFd log_;
+  std::optional<Terminal> terminal_;
   std::vector<Connection> connections_;
   Phase phase_ = Phase::waiting;
   std::optional<WorkerEnding> ending_;
@@ -134,7 +137,9 @@ void Supervisor::begin() {
 }
 
 std::optional<pid_t> Supervisor::start(std::vector<std::string> command, Cause cause_of_failure) {
-  auto pid = launch(order_, group_, LaunchedProgram{std::move(command), log_.get(), -1});
+  const int terminal = terminal_ ? terminal_->slave() : -1;
+  auto pid = launch(order_, group_, LaunchedProgram{std::move(command), log_.get(), terminal});
+  if (terminal_) terminal_->close_slave();
   if (pid) return *pid;
   end_as({cause_of_failure, {}, 0, now_us(), pid.error().message});
   return std::nullopt;
@@ -147,6 +152,7 @@ void Supervisor::start_setup() {
 
 void Supervisor::start_main() {
   phase_ = Phase::running;
+  if (!order_.terminal.empty() && !open_terminal()) return;
   const auto pid = start(order_.command, Cause::launch_failed);
   if (!pid) return;
   main_ = *pid;
@@ -154,6 +160,15 @@ void Supervisor::start_main() {
   claim_.write(WorkerProcesses{identify(::getpid()), identify(main_)});
   tell_all(running_line(main_));
   forget_order();
+}
+
+bool Supervisor::open_terminal() {
+  auto opened = Terminal::open(order_.terminal, order_.uid, log_.get());
+  if (opened)
+    terminal_ = std::move(*opened);
+  else
+    end_as({Cause::launch_failed, {}, 0, now_us(), opened.error().message});
+  return opened.has_value();
 }
 
 // The environment and the command of the owner are needed no longer; a supervisor stays small.
@@ -180,8 +195,11 @@ void Supervisor::turn() {
   std::vector<pollfd> watched{{signals_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   for (const Connection& connection : connections_)
     watched.push_back({connection.fd.get(), POLLIN, 0});
+  const std::size_t own = watched.size();
+  if (terminal_) terminal_->add_to(watched);
   ::poll(watched.data(), watched.size(), timeout_ms());
-  for (std::size_t i = 2; i < watched.size(); ++i)
+  if (terminal_) terminal_->handle(&watched[own], watched.size() - own);
+  for (std::size_t i = 2; i < own; ++i)
     if (watched[i].revents != 0) serve(connections_[i - 2]);
   std::erase_if(connections_, [](const Connection& c) { return !c.fd; });
   if (watched[1].revents != 0) accept_connection();
@@ -338,6 +356,10 @@ void Supervisor::sweep() {
 
 void Supervisor::finish() {
   if (!group_.remove()) return;
+  if (terminal_) {
+    terminal_->drain();
+    terminal_->close();
+  }
   if (!ending_) ending_ = WorkerEnding{Cause::signalled, {}, SIGKILL, now_us(), {}};
   claim_.write(*ending_);
   held_.clear();
