@@ -25,8 +25,8 @@ Result<std::string> terminal_of(const ApiContext& context, const ApiRequest& req
     return fail(ErrorCode::conflict, fmt::format("Job {} does not run now.", id),
                 fmt::format("'paceline why {}' says what it waits for.", id), Retry::may_help);
   }
-  return (context.options.directory / "agent" / "workers" /
-          fmt::format("{}.{}.0", id, gang->generation.value) / "terminal.sock")
+  return (context.options.directory / "agent" / "terminals" /
+          fmt::format("{}.{}.0.sock", id, gang->generation.value))
       .string();
 }
 
