@@ -28,9 +28,9 @@ def percentile(values, p):
 class Connection:
     """One keep-alive connection to the server's socket."""
 
-    def __init__(self, box):
+    def __init__(self, directory):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(str(box.directory / "paceline.sock"))
+        self.socket.connect(f"{directory}/paceline.sock")
         self.rest = b""
 
     def post(self, path, body):
@@ -65,8 +65,8 @@ def submission(command, hold=False, **spec):
             "launch": {"command": command, "directory": "/", "environment": dict(os.environ), "umask": 18}}
 
 
-def submit_many(box, count):
-    connection, body, seconds = Connection(box), submission(["true"], hold=True), []
+def submit_many(directory, count):
+    connection, body, seconds = Connection(directory), submission(["true"], hold=True), []
     for _ in range(count):
         start = time.perf_counter()
         connection.post("/v1/jobs", body)
@@ -74,11 +74,11 @@ def submit_many(box, count):
     return seconds
 
 
-def submit_concurrently(box, count):
+def submit_concurrently(directory, count):
     """Returns submissions per second and every latency, from CLIENTS processes with a connection each."""
     with multiprocessing.get_context("fork").Pool(CLIENTS) as pool:
         start = time.perf_counter()
-        parts = pool.starmap(submit_many, [(box, count // CLIENTS)] * CLIENTS)
+        parts = pool.starmap(submit_many, [(directory, count // CLIENTS)] * CLIENTS)
         passed = time.perf_counter() - start
     return count / passed, [seconds for part in parts for seconds in part]
 
@@ -91,7 +91,7 @@ def resident_mb(pid):
 
 
 def measure_start_latency(box, times=40):
-    connection, seconds = Connection(box), []
+    connection, seconds = Connection(box.directory), []
     stamp = box.directory / "stamp"
     for _ in range(times):
         stamp.unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def measure_start_latency(box, times=40):
 
 
 def measure_short_jobs(box, count=1000):
-    connection, body = Connection(box), submission(["true"])
+    connection, body = Connection(box.directory), submission(["true"])
     start = time.time()
     first = connection.post("/v1/jobs", body)["id"]
     for _ in range(count - 1):
@@ -130,11 +130,11 @@ def main():
         measure_start_latency(box)
         measure_short_jobs(box)
     with Box(BINARY, slots=2) as box:
-        report("submit_p99_one_client", 1000 * percentile(submit_many(box, 1000), 0.99), "ms")
-        rate, seconds = submit_concurrently(box, SUBMISSIONS)
+        report("submit_p99_one_client", 1000 * percentile(submit_many(box.directory, 1000), 0.99), "ms")
+        rate, seconds = submit_concurrently(box.directory, SUBMISSIONS)
         report("submissions_per_second", rate, "1/s")
         report("submit_p99_concurrent", 1000 * percentile(seconds, 0.99), "ms")
-        submit_concurrently(box, STORED_JOBS - SUBMISSIONS - 1000)
+        submit_concurrently(box.directory, STORED_JOBS - SUBMISSIONS - 1000)
         report("server_10000_jobs", resident_mb(box.server.pid), "MB")
         measure_restart(box)
         report("server_10000_jobs_restarted", resident_mb(box.server.pid), "MB")
