@@ -70,7 +70,6 @@ Connection::Awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
     if (!again) break;
     self->dispatch();
     while (self->answer_.index() == 0 && self->phase_ == Phase::handling) {
-      self->watch();
       co_await self->sleep_until(Instant::max());
     }
     again = co_await self->deliver();
@@ -81,6 +80,10 @@ Connection::Awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 Connection::Awaitable<bool> Connection::read_request() {
   phase_ = Phase::reading;
   expect_within(context_->options.idle_ms);
+  if (buffer_.size() == 0 && buffer_.capacity() > kSmallReadBytes) {
+    buffer_.shrink_to_fit();
+    buffer_.reserve(kSmallReadBytes);
+  }
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(context_->options.header_bytes_max));
   parser_->body_limit(context_->options.body_bytes_max);
@@ -94,11 +97,13 @@ Connection::Awaitable<bool> Connection::read_request() {
 
 Connection::Awaitable<bool> Connection::read_body() {
   expect_within(context_->options.body_ms);
+  if (parser_->content_length().value_or(kLargeReadBytes) > kSmallReadBytes) {
+    buffer_.reserve(kLargeReadBytes);
+  }
   if (parser_->get()[http::field::expect] == "100-continue") {
     const bool told = co_await write_all(kContinue, {});
     if (!told) co_return false;
   }
-  buffer_.reserve(kLargeReadBytes);
   error_code error;
   co_await http::async_read(socket_, buffer_, *parser_,
                             asio::redirect_error(asio::use_awaitable, error));
@@ -242,7 +247,9 @@ void Connection::wake() {
 
 void Connection::expect_within(std::chrono::milliseconds span) { deadline_ = now() + span; }
 
+// Most answers come at once; only a client that waits longer is watched.
 void Connection::check_deadline(Instant at) {
+  if (phase_ == Phase::handling) watch();
   if (at < deadline_) return;
   if (phase_ != Phase::streaming || stream_->queue().is_cut()) {
     close();

@@ -45,7 +45,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static Awaitable<void> run(std::shared_ptr<Connection> self);
 
   [[nodiscard]] const Peer& peer() const { return peer_; }
-  // Ends what has been waited for too long.
+  // Called now and then: ends what has been waited for too long, and looks whether a client that
+  // waits for its answer is still there.
   void check_deadline(Instant now);
   // The server stops: leave as soon as the running request is answered.
   void wind_down();
