@@ -26,7 +26,7 @@ class io_context;
 namespace paceline {
 
 struct ApiOptions {
-  std::filesystem::path directory;  // DIR: logs/ and agent/workers/ lie there
+  std::filesystem::path directory;  // DIR: logs/ and agent/terminals/ lie there
   std::string version = {};
   std::string build = {};
   // Of the server. 0: it is shared, everyone sees the queue and touches what is theirs; else it

@@ -365,6 +365,15 @@ TEST_F(RoutesTest, AttachesToARunningTerminalOnly) {
   submit(R"({"pty": true})");
   job_once(2, "RUNNING");
   EXPECT_EQ(code(client_.call("GET", "/v1/jobs/2/attach", "", kUpgrade)), "unavailable");
+  const auto terminals = world_.folder.path() / "agent" / "terminals";
+  std::filesystem::create_directories(terminals);
+  Terminal terminal(terminals / "2.1.0.sock");
+  Client client(world_.socket());
+  client.send(fmt::format("GET /v1/jobs/2/attach HTTP/1.1\r\n{}\r\n", kUpgrade));
+  terminal.accept();
+  EXPECT_EQ(client.reply().status, 101);
+  terminal.write("$ ");
+  EXPECT_EQ(client.until("$ "), "$ ");
 }
 
 }  // namespace

@@ -136,6 +136,39 @@ class Client {
   bool timed_out_ = false;
 };
 
+// The far end of a tunnel: what a worker's terminal is to a server.
+class Terminal {
+ public:
+  explicit Terminal(const std::filesystem::path& path)
+      : listening_(*listen_unix(path, SocketAccess::owner)) {}
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() {
+    hang_up();
+    ::close(listening_);
+  }
+  void accept() {
+    pollfd state{listening_, POLLIN, 0};
+    ASSERT_GT(::poll(&state, 1, 10'000), 0);
+    fd_ = ::accept(listening_, nullptr, nullptr);
+  }
+  std::string read() const {
+    char bytes[100];
+    const auto count = ::read(fd_, bytes, sizeof bytes);
+    return {bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+  }
+  void write(std::string_view text) const {
+    EXPECT_EQ(::write(fd_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void hang_up() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int listening_;
+  int fd_ = -1;
+};
+
 // A thread with an io_context; everything on it is called through on().
 class LoopThread {
  public:
