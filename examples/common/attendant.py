@@ -21,9 +21,9 @@ ASK_EVERY_S = 1.0
 class Attendant:
     """REQUIRES: made before any other thread, so that all threads leave the signals to this one's.
 
-    `notice` is None, or the number of the signal that asked this worker to stop. `should_stop`
-    turns true when the worker socket says so. The training loop reads both, and sets `training`
-    when it begins.
+    `notice` is None, or the number of the signal that asked this worker to make room.
+    `should_stop` turns true when the worker socket says that the model is good enough. The training
+    loop reads both, and sets `training` when it begins.
     """
 
     def __init__(self):
@@ -84,4 +84,8 @@ class Attendant:
     def _ask_if_due(self, now):
         if self._socket and not self.should_stop and now - self._asked_at >= ASK_EVERY_S:
             self._asked_at = now
-            self.should_stop = ask_should_stop(self._socket)
+            reason = ask_should_stop(self._socket)
+            if reason == "notice":
+                self.notice = self.notice or signal.SIGTERM
+            elif reason is not None:
+                self.should_stop = True

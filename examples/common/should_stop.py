@@ -5,7 +5,10 @@ MAX_REPLY_BYTES = 65536
 
 
 def ask_should_stop(path):
-    """GET /v1/should_stop over the unix socket `path`; any trouble counts as "go on"."""
+    """GET /v1/should_stop over the unix socket `path`; returns the reason to stop, or None to go on.
+
+    Any trouble counts as "go on": a training does not depend on who watches it.
+    """
     import http.client  # only workers with a socket pay for these
     import json
     import socket
@@ -18,8 +21,10 @@ def ask_should_stop(path):
         connection.request("GET", "/v1/should_stop", headers={"Connection": "close"})
         reply = connection.getresponse()
         body = json.loads(reply.read(MAX_REPLY_BYTES))
-        return reply.status == 200 and body.get("should_stop") is True
+        if reply.status == 200 and body.get("should_stop") is True:
+            return str(body.get("reason"))
     except (OSError, ValueError, AttributeError, http.client.HTTPException):
-        return False
+        pass
     finally:
         connection.close()
+    return None

@@ -1,5 +1,6 @@
 """Starts gangs of real workers and reads what they report."""
 
+import importlib.util
 import json
 import os
 import socket
@@ -7,12 +8,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import unittest
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(EXAMPLES))
 
-TIMEOUT_S = 100
+HAS_TORCH = all(importlib.util.find_spec(name) for name in ("torch", "numpy", "PIL"))
+needs_torch = unittest.skipUnless(HAS_TORCH, "needs what `script/bootstrap --training-only` installs")
+
+TIMEOUT_S = 300
 TINY = ["--batch", "32", "--report-every", "0", "--evaluate-every", "3600",
         "--checkpoint-every", "3600"]
 

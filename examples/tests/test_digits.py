@@ -4,14 +4,16 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import support  # noqa: F401, makes `common` importable
-import numpy as np
+from support import HAS_TORCH, needs_torch
 
-from common import digits, glyphs
-from common.errors import UserError
-from common.idx import write_idx
+if HAS_TORCH:
+    import numpy as np
+    from common import digits, glyphs
+    from common.errors import UserError
+    from common.idx import write_idx
 
 
+@needs_torch
 class DrawnDigits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -41,6 +43,7 @@ class DrawnDigits(unittest.TestCase):
         self.assertTrue((images.reshape(300, -1).max(1) > 128).all())
 
 
+@needs_torch
 class CachedDigits(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -75,6 +78,7 @@ class CachedDigits(unittest.TestCase):
             digits.made_digits(self.cache / "file" / "below", 40, 20)
 
 
+@needs_torch
 class DataFolders(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

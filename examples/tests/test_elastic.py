@@ -6,14 +6,17 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import TINY, Gang, make_tiny_digits
-import torch
+from support import HAS_TORCH, TINY, Gang, make_tiny_digits, needs_torch
+
+if HAS_TORCH:
+    import torch
 
 SCRIPT = "digits/train.py"
 EPOCHS = 2
 LAST_STEP = 40  # 640 samples, 2 epochs, 32 per step
 
 
+@needs_torch
 class Elastic(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -122,6 +125,7 @@ class Elastic(unittest.TestCase):
             self.assertRegex(gang.errors(), "was trained with batch 32, now it is 16")
 
 
+@needs_torch
 class BadInput(unittest.TestCase):
     def refuse(self, script, words, *arguments, **environment):
         with Gang(1, script, *arguments, **environment) as gang:

@@ -4,13 +4,15 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import support  # noqa: F401, makes `common` importable
-import numpy as np
+from support import HAS_TORCH, needs_torch
 
-from common.errors import UserError
-from common.idx import read_idx, write_idx
+if HAS_TORCH:
+    import numpy as np
+    from common.errors import UserError
+    from common.idx import read_idx, write_idx
 
 
+@needs_torch
 class IdxFiles(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

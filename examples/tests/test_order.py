@@ -1,9 +1,10 @@
 import unittest
 
-import support  # noqa: F401, makes `common` importable
-import numpy as np
+from support import HAS_TORCH, needs_torch
 
-from common.order import SampleOrder, share
+if HAS_TORCH:
+    import numpy as np
+    from common.order import SampleOrder, share
 
 
 def trained(size, epochs, batch, worlds, seed=3):
@@ -20,6 +21,7 @@ def trained(size, epochs, batch, worlds, seed=3):
     return np.array(used)
 
 
+@needs_torch
 class Order(unittest.TestCase):
     def test_each_sample_comes_once_per_epoch_for_any_number_of_workers(self):
         for world in (1, 2, 3, 5, 8, 13):

@@ -2,16 +2,19 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import support  # noqa: F401, makes `common` importable
-import numpy as np
+from support import HAS_TORCH, needs_torch
 
-from common.errors import UserError
-from common.text import MAX_BYTES, load_text
+if HAS_TORCH:
+    import numpy as np
+    from common.errors import UserError
+    from common.text import MAX_BYTES, load_text
+
 
 WINDOW = 8
 LINE = "The quick brown fox jumps over the lazy dog, again and again.\n"
 
 
+@needs_torch
 class TextFiles(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
