@@ -175,8 +175,7 @@ TEST(Wait, AsksAgainUntilTheJobIsOver) {
 TEST(Why, PrintsSentences) {
   const FakeServer server(always(
       R"({"id":7,"state":"PENDING","reason":"waits","lines":["It waits for 4 slots.","Job 5 is ahead."]})"));
-  EXPECT_EQ(run_words(server, {"why", "7"}).out,
-            "Job 7 is PENDING.\n  It waits for 4 slots.\n  Job 5 is ahead.\n");
+  EXPECT_EQ(run_words(server, {"why", "7"}).out, "It waits for 4 slots.\n  Job 5 is ahead.\n");
 }
 
 TEST(Policy, IsListedShownAndSet) {

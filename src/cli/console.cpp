@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,6 +35,11 @@ winsize window_of(const Console::Setup& setup) {
   return size;
 }
 
+bool is_pipe(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
 bool wants_color(const Environment& environment) {
   const auto no_color = environment.find("NO_COLOR");
   if (no_color != environment.end() && !no_color->second.empty()) return false;
@@ -46,7 +52,7 @@ bool wants_color(const Environment& environment) {
 Console Console::of_process(const Environment& environment) {
   Setup setup;
   setup.output_terminal = ::isatty(setup.output_fd) == 1;
-  setup.error_terminal = ::isatty(setup.error_fd) == 1;
+  setup.status_line = ::isatty(setup.error_fd) == 1 && !is_pipe(setup.output_fd);
   setup.color = setup.output_terminal && wants_color(environment);
   return Console(setup);
 }
@@ -71,7 +77,7 @@ void Console::complain(const Error& error) {
 }
 
 void Console::status(std::string_view line) {
-  if (!setup_.error_terminal || line == status_) return;
+  if (!setup_.status_line || line == status_) return;
   std::string shown = cut_to_width(printable(line), width() > 1 ? width() - 1 : 1);
   write_status(fmt::format("{}{}", kEraseLine, shown));
   status_ = std::move(shown);

@@ -23,8 +23,8 @@ class Console {
     int output_fd = 1;
     int error_fd = 2;
     bool output_terminal = false;
-    bool error_terminal = false;
-    bool color = false;  // of the output
+    bool status_line = false;  // on standard error
+    bool color = false;        // of the output
   };
 
   explicit Console(const Setup& setup) : setup_(setup) {}
@@ -38,12 +38,14 @@ class Console {
   // "paceline: <message>\n", its hint on the next line below the message.
   void complain(const Error& error);
   // One line on standard error that each next call replaces; an empty one removes it. Nothing
-  // happens where standard error is no terminal.
+  // happens where there is no status line.
   void status(std::string_view line);
 
   [[nodiscard]] int input_fd() const { return setup_.input_fd; }
   [[nodiscard]] bool output_terminal() const { return setup_.output_terminal; }
-  [[nodiscard]] bool error_terminal() const { return setup_.error_terminal; }
+  // Whether there is a status line: on a terminal, unless what reads the output through a pipe may
+  // write to that terminal, too.
+  [[nodiscard]] bool status_line() const { return setup_.status_line; }
   // Columns and lines of the terminal on standard output (else on standard error), as of now.
   [[nodiscard]] std::size_t width() const;
   [[nodiscard]] std::size_t height() const;

@@ -58,7 +58,7 @@ TEST(Console, ComplainsOnceAboutAFullDisk) {
 
 TEST(Console, KeepsTheStatusLineBelowTheOutput) {
   const Pipe both;
-  Console console({.output_fd = both.in.get(), .error_fd = both.in.get(), .error_terminal = true});
+  Console console({.output_fd = both.in.get(), .error_fd = both.in.get(), .status_line = true});
   console.status("job 7  RUNNING");
   console.print("epoch 1\n");
   console.status("job 7  RUNNING");

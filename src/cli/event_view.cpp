@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "cli/text.hpp"
 
 namespace paceline {
@@ -27,18 +29,33 @@ std::string plan_text(const Document& plan) {
 
 bool is_frame(const std::string& key) { return key == "seq" || key == "at" || key == "kind"; }
 
-// "job 7, rank 0, code 1": the event's own keys.
-std::string keys_text(const Document& event) {
-  std::string text;
-  if (!event.is_object()) return text;
-  for (const auto& [key, value] : event.items()) {
-    if (is_frame(key) || value.is_null()) continue;
-    const auto shown = value.is_string()
-                           ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, Document::error_handler_t::replace);
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, shown);
+std::string value_text(const Document& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  return value.dump(-1, ' ', false, Document::error_handler_t::replace);
+}
+
+// Adds "job 7", "rank 0" and so on; objects in it give their own keys, points in time are left out.
+void add_keys(const Document& object, std::vector<std::string>& parts) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null() || key.ends_with("_at")) continue;
+    if (value.is_object()) {
+      add_keys(value, parts);
+    } else {
+      parts.push_back(fmt::format("{} {}", key, value_text(value)));
+    }
   }
-  return text;
+}
+
+std::string keys_text(const Document& event) {
+  if (!event.is_object()) return "";
+  Document own = Document::object();
+  for (const auto& [key, value] : event.items()) {
+    if (!is_frame(key)) own[key] = value;
+  }
+  std::vector<std::string> parts;
+  add_keys(own, parts);
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace

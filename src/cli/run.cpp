@@ -27,7 +27,7 @@ class Follow {
   Result<int> run() {
     for (;;) {
       if (Interrupt::pending() != 0) return detach();
-      if (console_.broken()) return 0;
+      if (console_.broken()) return detach();
       tell_state();
       const auto step = log_.step(kLook);
       if (!step) return fail(step.error());
@@ -48,7 +48,7 @@ class Follow {
     if (!job || is_over(*job)) return;
     console_.status(progress_line(*job));
     auto state = text_of(*job, "state");
-    if (!console_.error_terminal() && state != state_) console_.note(job_sentence(*job));
+    if (!console_.status_line() && state != state_) console_.note(job_sentence(*job));
     state_ = std::move(state);
   }
 

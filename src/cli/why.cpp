@@ -1,19 +1,20 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/job_view.hpp"
 #include "cli/text.hpp"
 
 namespace paceline {
 namespace {
 
+// The first sentence says how the job is, the others stand below it.
 std::string page(const Document& why) {
-  const auto& lines = list_of(why, "lines");
-  std::string text = fmt::format("Job {} is {}.\n", whole_of(why, "id"), text_of(why, "state"));
-  if (lines.empty()) text += fmt::format("  {}\n", printable(text_of(why, "reason")));
-  for (const auto& line : lines) {
-    if (line.is_string()) text += fmt::format("  {}\n", printable(line.get<std::string>()));
+  std::string text;
+  for (const auto& line : list_of(why, "lines")) {
+    if (!line.is_string()) continue;
+    text += fmt::format("{}{}\n", text.empty() ? "" : "  ", printable(line.get<std::string>()));
   }
-  return text;
+  return text.empty() ? job_sentence(why) + "\n" : text;
 }
 
 }  // namespace
