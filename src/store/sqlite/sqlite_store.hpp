@@ -24,7 +24,7 @@ namespace paceline {
 class SqliteStore final : public Store {
  public:
   struct Options {
-    std::chrono::milliseconds lock_wait{2000};  // for another program that holds the file locked
+    std::chrono::milliseconds lock_wait{500};  // for another program that holds the file locked
   };
 
   // Makes directory and file where they are missing. Errors: storage (no right, read-only, full, a
