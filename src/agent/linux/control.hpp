@@ -44,6 +44,7 @@ UniqueFd connect_control(const std::string& name);
 // True if the process at the other end of a connected socket runs as this process's user or root.
 bool is_trusted_peer(int socket);
 
+inline constexpr std::string_view kPong = "pong";
 inline constexpr std::size_t kControlLineMax = 4096;
 
 }  // namespace paceline::agent

@@ -53,7 +53,7 @@ struct LinuxHost::Impl {
         cgroups(Cgroups::discover(group_name(options.directory))),
         devices(below("agent/workers"), options.cpu_slots,
                 DeviceLocks(options.directory, options.lock_directories)),
-        nursery(options.supervisor),
+        nursery(options.supervisor, raise_open_files()),
         tick_timer(io_context),
         flush_timer(io_context),
         device_timer(io_context) {}
@@ -62,6 +62,7 @@ struct LinuxHost::Impl {
   void open_status();
   void load();
   void adopt(const std::string& name);
+  void remove_strays(const std::string& directory) const;
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
@@ -136,7 +137,22 @@ void LinuxHost::Impl::load() {
   if (loaded) return;
   loaded = true;
   for (const std::string& name : list_directory(below("agent/workers"))) adopt(name);
+  for (const std::string& directory : {sockets, below("agent/terminals"), below("agent/setups")})
+    remove_strays(directory);
   keep_ticking();
+}
+
+// What an agent that was killed while it forgot a worker left of it.
+void LinuxHost::Impl::remove_strays(const std::string& directory) const {
+  for (const std::string& name : list_directory(directory)) {
+    const bool setup = directory.ends_with("/setups");
+    const auto key = parse_claim_name(setup ? name + ".0" : name.substr(0, name.rfind(".sock")));
+    if (!key) continue;
+    const auto first = workers.lower_bound(setup ? WorkerKey{key->job, key->generation, 0} : *key);
+    const bool known = first != workers.end() &&
+                       (setup ? gang_of(first->first) == gang_of(*key) : first->first == *key);
+    if (!known) ::unlink((directory + "/" + name).c_str());
+  }
 }
 
 void LinuxHost::Impl::adopt(const std::string& name) {
@@ -404,7 +420,7 @@ void LinuxHost::perform(const Action& action) {
     }
     void operator()(const Kill& a) const {
       if (auto* worker = impl.find(a.key))
-        worker->send({ControlCommand::Kind::kill, 0});
+        worker->kill();
       else
         impl.kill_unknown(a.key);
     }

@@ -1,7 +1,9 @@
 #include "agent/linux/host.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,6 +206,40 @@ TEST_F(HostTest, ForgetsAnEndedWorkerOnly) {
   EXPECT_TRUE(host->claims().empty());
   EXPECT_TRUE(eventually([&] { return list_directory(directory_ / "agent/workers").empty(); }));
   EXPECT_FALSE(exists(directory_ / "run/1.1.0.sock"));
+}
+
+TEST_F(HostTest, ASupervisorThatNoLongerAnswersIsKilledWithItsTree) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  const pid_t main = host.running(key(1));
+  ::kill(processes(key(1)).supervisor.pid, SIGSTOP);
+  for (int i = 0; i < 5; ++i) host->perform(Kill{key(1)});
+  EXPECT_TRUE(runs(main));
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_FALSE(runs(main));
+}
+
+TEST_F(HostTest, SweepsUpWhatAForgottenWorkerLeft) {
+  { TestHost host(directory_.path()); }
+  for (const char* stray : {"run/9.1.0.sock", "agent/setups/9.1", "agent/terminals/9.1.0.sock"})
+    ASSERT_TRUE(replace_file(AT_FDCWD, (directory_ / stray).c_str(), "x"));
+  TestHost host(directory_.path());
+  host->claims();
+  for (const char* stray : {"run/9.1.0.sock", "agent/setups/9.1", "agent/terminals/9.1.0.sock"})
+    EXPECT_FALSE(exists(directory_ / stray)) << stray;
+}
+
+TEST_F(HostTest, WorkersKeepTheLimitOfOpenFilesThatWasThere) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{777, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "ulimit -n"));
+  host.gone(key(1));
+  EXPECT_THAT(log(1), EndsWith("---\n777\n"));
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(HostTest, AKillOfAnUnknownWorkerIsObservedAsLost) {

@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -23,6 +26,8 @@ constexpr int kSocket = 3;           // where the nursery finds its end
 constexpr std::size_t kFdsMax = 64;  // per request
 constexpr std::size_t kFixedFds = 2;
 constexpr int kLeavePolls = 1000;
+constexpr std::uint64_t kOpenFiles = 1024;
+constexpr std::uint64_t kOpenFilesMax = 1 << 18;
 
 struct SpawnActions {
   SpawnActions() { ::posix_spawn_file_actions_init(&value); }
@@ -127,8 +132,26 @@ int run_nursery(int socket) {
   }
 }
 
-int supervise_main(int, char**) {
+std::uint64_t raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kOpenFiles;
+  const std::uint64_t before = limit.rlim_cur;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kOpenFilesMax);
+  if (limit.rlim_cur > before) ::setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
+}
+
+int supervise_main(int argc, char** argv) {
   be_nobodys_guest();
+  rlimit limit{};
+  const std::uint64_t open_files = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  if (open_files > 0 && ::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = std::min<rlim_t>(open_files, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  // Of a worker and its supervisor the worker is the one to die for want of memory; only root may
+  // say so.
+  write_existing("/proc/self/oom_score_adj", "-500");
   return run_nursery(kSocket);
 }
 
@@ -146,8 +169,10 @@ Result<void> Nursery::open() {
   ::posix_spawn_file_actions_adddup2(&actions.value, moved.get(), kSocket);
   const SpawnAttributes attributes;
   std::vector<char*> arguments;
+  std::string open_files = std::to_string(open_files_);
   for (const std::string& argument : program_)
     arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(open_files.data());
   arguments.push_back(nullptr);
   std::string shown = "paceline";
   arguments[0] = shown.data();

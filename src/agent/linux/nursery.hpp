@@ -5,6 +5,7 @@
 // supervisors don't.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -19,7 +20,9 @@ namespace paceline::agent {
 class Nursery {
  public:
   // `program` is the argv that runs supervise_main(), e.g. {"/proc/self/exe", "supervise"}.
-  explicit Nursery(std::vector<std::string> program) : program_(std::move(program)) {}
+  // `open_files` is the limit of open files that workers are to get: an agent has raised its own.
+  Nursery(std::vector<std::string> program, std::uint64_t open_files)
+      : program_(std::move(program)), open_files_(open_files) {}
   ~Nursery();
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
@@ -39,10 +42,14 @@ class Nursery {
   [[nodiscard]] int send_first();
 
   std::vector<std::string> program_;
+  std::uint64_t open_files_;
   UniqueFd socket_;
   pid_t pid_ = 0;
   std::deque<Inheritance> queue_;
 };
+
+// Raises this process's limit of open files as far as it may, and answers what the limit was.
+std::uint64_t raise_open_files();
 
 // The nursery's own side: serves requests from `socket` until it ends. Returns an exit status.
 int run_nursery(int socket);

@@ -1,17 +1,15 @@
 #include "agent/linux/remains.hpp"
 
 #include <csignal>
-#include <set>
 
 #include "agent/linux/process.hpp"
 
 namespace paceline::agent {
 
+// The group tells at once; all of /proc is searched only when the group has nobody left.
 std::vector<pid_t> Remains::find() const {
-  std::set<pid_t> all;
-  for (const pid_t pid : group_.members()) all.insert(pid);
-  for (const pid_t pid : marked_processes(marker_)) all.insert(pid);
-  return {all.begin(), all.end()};
+  std::vector<pid_t> members = group_.members();
+  return members.empty() ? marked_processes(marker_) : members;
 }
 
 bool Remains::sweep() const {

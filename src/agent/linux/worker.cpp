@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <csignal>
 #include <future>
 #include <thread>
 
@@ -17,6 +18,7 @@ namespace paceline::agent {
 namespace {
 
 constexpr auto kRetry = std::chrono::milliseconds{20};
+constexpr int kUnansweredMax = 5;
 constexpr int kAdoptSweepsMax = 400;
 constexpr Duration kLookInterval = std::chrono::seconds{1};
 constexpr auto kLastLookPatience = std::chrono::seconds{5};
@@ -92,6 +94,7 @@ void SupervisedWorker::take_lines() {
 void SupervisedWorker::take_line(std::string_view line) {
   if (const auto pid = parse_running_line(line)) runs(*pid);
   if (const auto ending = parse_ended_line(line)) ending_ = *ending;
+  if (line == kPong) unanswered_ = 0;
 }
 
 void SupervisedWorker::runs(pid_t pid) {
@@ -112,6 +115,14 @@ void SupervisedWorker::send(const ControlCommand& command) {
 void SupervisedWorker::give_notice(std::int32_t signal) {
   noticed_ = true;
   send({ControlCommand::Kind::notice, signal});
+}
+
+void SupervisedWorker::kill() {
+  if (gone_) return;
+  const ProcessId supervisor = claim_.processes().supervisor;
+  if (++unanswered_ > kUnansweredMax && is_alive(supervisor)) ::kill(supervisor.pid, SIGKILL);
+  send({ControlCommand::Kind::kill, 0});
+  send({ControlCommand::Kind::ping, 0});
 }
 
 void SupervisedWorker::tick() {
@@ -197,8 +208,16 @@ void SupervisedWorker::end_as(WorkerEnding ending) {
   finish();
 }
 
+// A worker may have written more at the end than should be read in one go.
 void SupervisedWorker::finish() {
   socket_.reset();
+  if (adopting_ || !tail_.step()) return finish_drained();
+  boost::asio::post(context_.io, [self = shared_from_this()] {
+    if (!self->left_) self->finish();
+  });
+}
+
+void SupervisedWorker::finish_drained() {
   tail_.drain();
   if (!watch_) return finish_looked();
   if (!adopting_) return look_for_checkpoints(true);

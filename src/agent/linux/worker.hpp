@@ -46,6 +46,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   void send(const ControlCommand& command);
   void give_notice(std::int32_t signal);
+  // Has the supervisor kill the tree. A supervisor that answers to none of several kills is killed
+  // itself, and the tree without it.
+  void kill();
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
   // Takes the body of a trainer-status POST.
   HttpReply take_status(const std::string& body);
@@ -76,6 +79,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void sweep_remains();
   void end_as(WorkerEnding ending);
   void finish();
+  void finish_drained();
   void finish_looked();
   [[nodiscard]] WorkerEnding lost(std::string message) const;
   [[nodiscard]] bool supervised() const;
@@ -98,6 +102,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   std::array<char, 1024> chunk_{};
   std::string input_;
   pid_t pid_ = 0;
+  int unanswered_ = 0;  // kills since the supervisor last showed that it lives
   bool noticed_ = false;
   bool left_ = false;
   bool adopting_ = false;
