@@ -25,7 +25,7 @@ struct FakeAnswer {
     events,   // a chunked stream that ends in its middle
     quiet,    // a stream that stays open until the client leaves
     hang_up,  // the request is read, then the connection is lost
-    tunnel,   // 101, then what arrives comes back until the other side closes its half
+    tunnel,   // 101, then what arrives comes back until Ctrl-D does
   };
 
   std::string text;

@@ -49,7 +49,9 @@ void echo(Socket& socket) {
     error_code ec;
     const auto size = socket.read_some(net::buffer(bytes), ec);
     if (ec) return;
-    write_text(socket, std::string(bytes.data(), size));
+    const std::string text(bytes.data(), size);
+    write_text(socket, text.substr(0, text.find('\x04')));
+    if (text.find('\x04') != std::string::npos) return;
   }
 }
 

@@ -81,8 +81,7 @@ TEST(Upgrade, GivesTheConnectionAway) {
   });
   auto upgraded = open_upgrade(socket_of(server), "/v1/jobs/7/attach", "paceline-pty");
   ASSERT_TRUE(upgraded) << upgraded.error().message;
-  ASSERT_EQ(::send(upgraded->fd.get(), "ls\n", 3, MSG_NOSIGNAL), 3);
-  ::shutdown(upgraded->fd.get(), SHUT_WR);
+  ASSERT_EQ(::send(upgraded->fd.get(), "ls\n\x04", 4, MSG_NOSIGNAL), 4);
   std::string text = upgraded->first;
   std::array<char, 64> bytes{};
   for (;;) {

@@ -78,13 +78,6 @@ class Follow {
   std::string state_;
 };
 
-// Programs that find no size at their terminal look for it in the environment.
-void take_terminal(SubmissionBody& submission, const Console& console) {
-  submission.spec.pty = true;
-  submission.launch.environment["LINES"] = std::to_string(console.height());
-  submission.launch.environment["COLUMNS"] = std::to_string(console.width());
-}
-
 Result<int> submit_and_follow(Context& context, const SubmissionBody& submission) {
   const auto id = submit(context, submission);
   if (!id) return fail(id.error());
@@ -115,7 +108,7 @@ Command run_command() {
             options.flag("--pty", typed->pty, "give it this terminal, for an interactive shell");
             return [typed](Context& context) {
               return with_submission(context, typed->job, [&](SubmissionBody submission) {
-                if (typed->pty) take_terminal(submission, context.console);
+                submission.spec.pty = typed->pty;
                 return submit_and_follow(context, submission);
               });
             };

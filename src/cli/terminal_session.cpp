@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "cli/interrupt.hpp"
 #include "cli/job_view.hpp"
@@ -42,6 +45,31 @@ class RawTerminal {
   bool taken_ = false;
 };
 
+// SIGWINCH as a descriptor until the end of the scope.
+class WindowChanges {
+ public:
+  WindowChanges() {
+    ::sigemptyset(&window_);
+    ::sigaddset(&window_, SIGWINCH);
+    ::pthread_sigmask(SIG_BLOCK, &window_, &former_);
+    fd_ = Fd(::signalfd(-1, &window_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~WindowChanges() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+  WindowChanges(const WindowChanges&) = delete;
+  WindowChanges& operator=(const WindowChanges&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  void take() const {
+    signalfd_siginfo info{};
+    while (::read(fd_.get(), &info, sizeof info) > 0) {
+    }
+  }
+
+ private:
+  sigset_t window_{}, former_{};
+  Fd fd_;
+};
+
 enum class End { closed, left };
 
 // Copies both ways until the other side closes or the user leaves.
@@ -51,15 +79,21 @@ class Session {
 
   End run(const std::string& first) {
     const RawTerminal raw(console_.input_fd());
+    const WindowChanges changes;
     console_.print(first);
-    bool input = true;
+    tell_size();
     for (;;) {
-      std::array<pollfd, 2> fds = {pollfd{fd_, POLLIN, 0},
-                                   pollfd{input ? console_.input_fd() : -1, POLLIN, 0}};
+      std::array<pollfd, 3> fds = {pollfd{fd_, POLLIN, 0},
+                                   pollfd{input_ ? console_.input_fd() : -1, POLLIN, 0},
+                                   pollfd{changes.fd(), POLLIN, 0}};
       if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return End::closed;
       if (fds[0].revents != 0 && !receive()) return End::closed;
-      if (fds[1].revents != 0) input = send();
-      if (leave_keys_ == kLeaveTimes) return End::left;
+      if (fds[1].revents != 0) type();
+      if (fds[2].revents != 0) {
+        changes.take();
+        tell_size();
+      }
+      if (leave_keys_ >= kLeaveTimes) return End::left;
     }
   }
 
@@ -72,26 +106,40 @@ class Session {
     return !console_.broken();
   }
 
-  bool send() {
+  // What was typed goes over; the end of an input that is no terminal becomes the key that says so.
+  void type() {
     const auto size = ::read(console_.input_fd(), buffer_.data(), buffer_.size());
-    if (size < 0 && errno == EINTR) return true;
+    if (size < 0 && errno == EINTR) return;
     if (size <= 0) {
-      (void)::shutdown(fd_, SHUT_WR);
-      return false;
+      input_ = false;
+      return send(in_line_ ? "\x04\x04" : "\x04");
     }
     const std::string_view typed(buffer_.data(), static_cast<std::size_t>(size));
     for (const char c : typed) leave_keys_ = c == kLeaveKey ? leave_keys_ + 1 : 0;
-    for (auto rest = typed; !rest.empty();) {
-      const auto sent = ::send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0) return false;
-      rest.remove_prefix(static_cast<std::size_t>(sent));
+    in_line_ = typed.back() != '\n';
+    if (leave_keys_ < kLeaveTimes) send(typed);
+  }
+
+  // As terminals report it: ESC [ 8 ; rows ; columns t.
+  void tell_size() {
+    if (console_.output_terminal()) {
+      send(fmt::format("\x1b[8;{};{}t", console_.height(), console_.width()));
     }
-    return true;
+  }
+
+  // A lost connection is noticed by receive().
+  void send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) return;
+      if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
   }
 
   Console& console_;
   int fd_;
+  bool input_ = true;
+  bool in_line_ = false;
   int leave_keys_ = 0;
   std::array<char, 16384> buffer_{};
 };
