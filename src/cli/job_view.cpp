@@ -119,7 +119,9 @@ std::optional<double> seconds_left(const Document& job) {
 }
 
 std::string job_sentence(const Document& job) {
-  const auto reason = reason_text(job);
+  constexpr std::string_view kSaidAlready = "is stopping: ";
+  auto reason = reason_text(job);
+  if (reason.starts_with(kSaidAlready)) reason.erase(0, kSaidAlready.size());
   return fmt::format("Job {} is {}{}.", whole_of(job, "id"), text_of(job, "state"),
                      reason.empty() ? "" : ": " + printable(reason));
 }

@@ -49,6 +49,10 @@ TEST(JobView, ShowsAnEnding) {
                                             "ending": "rank 0 ran out of memory."})")
                              .value()),
             "Job 7 is FAILED: rank 0 ran out of memory.");
+  EXPECT_EQ(job_sentence(parse_document(R"({"id": 7, "state": "STOPPING",
+                                            "reason": "is stopping: its owner cancelled it"})")
+                             .value()),
+            "Job 7 is STOPPING: its owner cancelled it.");
 }
 
 }  // namespace

@@ -43,20 +43,26 @@ std::vector<Cell> wide_cells(const Document& job) {
           {command.empty() ? "-" : command}};
 }
 
-Cell metric_cell(const Document& job) {
-  const bool reached = flag_of(member(job, "target"), "reached");
-  return {metric_text(job), reached ? Style::green : Style::plain};
+// Whole, unless one long word would push the others off a terminal.
+std::string fitted(std::string text, const Look& look) {
+  constexpr std::size_t kWordMax = 32;
+  return look.width ? cut_to_width(printable(text), kWordMax) : std::move(text);
 }
 
-std::vector<Cell> row(const Document& job, bool wide) {
+Cell metric_cell(const Document& job, const Look& look) {
+  const bool reached = flag_of(member(job, "target"), "reached");
+  return {fitted(metric_text(job), look), reached ? Style::green : Style::plain};
+}
+
+std::vector<Cell> row(const Document& job, bool wide, const Look& look) {
   const auto state = text_of(job, "state");
   std::vector<Cell> cells = {{std::to_string(whole_of(job, "id"))},
-                             {text_of(job, "name")},
+                             {fitted(text_of(job, "name"), look)},
                              {text_of(job, "user")},
                              {state, style_of_state(state)},
                              {workers_text(job)},
                              {progress_text(job)},
-                             metric_cell(job),
+                             metric_cell(job, look),
                              {time_text(job)}};
   if (wide) {
     auto more = wide_cells(job);
@@ -71,10 +77,10 @@ std::vector<Cell> row(const Document& job, bool wide) {
 std::string jobs_table(const Document::array_t& jobs, const Output& output,
                        const Console& console) {
   const bool wide = output.format == Format::wide;
-  Table table(columns(wide));
-  for (const auto& job : jobs) table.add(row(job, wide));
   auto look = console.look(output.header);
   if (wide) look.width.reset();
+  Table table(columns(wide));
+  for (const auto& job : jobs) table.add(row(job, wide, look));
   return table.render(look);
 }
 
