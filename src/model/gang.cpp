@@ -1,6 +1,7 @@
 #include "model/gang.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace paceline {
 
@@ -14,11 +15,16 @@ bool Gang::all_ended() const {
                      [](const Worker& w) { return w.state == WorkerState::ended; });
 }
 
+bool Gang::any_ended() const {
+  return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return w.state == WorkerState::ended; });
+}
+
 const Ending* Gang::first_failure() const {
   const Ending* first = nullptr;
   for (const auto& w : workers) {
     if (!w.ending || w.ending->clean()) continue;
-    if (!first || w.ending->at < first->at) first = &*w.ending;
+    const auto when = [](const Ending& e) { return std::pair{e.ours(), e.at}; };
+    if (!first || when(*w.ending) < when(*first)) first = &*w.ending;
   }
   return first;
 }

@@ -30,6 +30,8 @@ struct Ending {
   std::string message;  // one sentence, where there is more to say
   Time at;
 
+  // A signal of ours ended it.
+  [[nodiscard]] bool ours() const { return is_our_kill(cause); }
   [[nodiscard]] bool clean() const { return cause == Cause::exited && exit_code == 0; }
   [[nodiscard]] bool asks_requeue() const {
     return cause == Cause::exited && (exit_code == 75 || exit_code == 99);
@@ -69,7 +71,8 @@ struct Gang {
   // No worker waits for its start any more.
   [[nodiscard]] bool all_started() const;
   [[nodiscard]] bool all_ended() const;
-  // The first ending in time (ties by rank) that was not clean; nullptr if there is none.
+  [[nodiscard]] bool any_ended() const;
+  // The first ending in time (ties by rank) that was not clean, those by our kill last; nullptr if there is none.
   [[nodiscard]] const Ending* first_failure() const;
 
   friend bool operator==(const Gang&, const Gang&) = default;

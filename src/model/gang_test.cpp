@@ -24,6 +24,13 @@ TEST(Gang, FindsTheFirstFailureInTime) {
   EXPECT_EQ(of_endings({exited(2, 5), killed}).first_failure()->cause, Cause::signalled);
 }
 
+TEST(Gang, CountsOurKillAsAFailureOnlyIfThereIsNoOther) {
+  Ending ours = exited(0, 1);
+  ours.cause = Cause::gang_failed;
+  EXPECT_EQ(of_endings({ours, exited(2, 5)}).first_failure()->exit_code, 2);
+  EXPECT_EQ(of_endings({ours, exited(0, 5)}).first_failure()->cause, Cause::gang_failed);
+}
+
 TEST(Gang, HasStartedOnceNobodyWaitsForItsStart) {
   Gang gang = of_endings({std::nullopt, exited(0, 1)});
   EXPECT_TRUE(gang.all_started());

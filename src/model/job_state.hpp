@@ -58,6 +58,8 @@ enum class Cause {
   crash_loop,       // retries ended because the job fails again and again without progress
 };
 
+constexpr bool is_our_kill(Cause cause) { return cause >= Cause::preempted && cause <= Cause::gang_failed; }
+
 std::string_view to_string(Cause cause);  // snake_case, as above
 std::optional<Cause> parse_cause(std::string_view text);
 

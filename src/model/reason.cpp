@@ -17,10 +17,13 @@ std::string wait_sentence(const Reason& r) {
     case ReasonCode::waits_for_jobs:
       return fmt::format("waits for {} to complete, job {} first", a == 1 ? "a job" : fmt::format("{} jobs", a), b);
     case ReasonCode::backs_off:
+      if (a == 0) return "was lost with its node: tried again soon";
       return fmt::format("backs off after {} failed start{}: tried again soon", a, a == 1 ? "" : "s");
     case ReasonCode::waits_for_slots: return fmt::format("needs {}, {} free now", slots(a), b);
     case ReasonCode::waits_behind:
       return fmt::format("waits behind job {}, which is ahead and needs {} ({} free now)", a, slots(b), c);
+    case ReasonCode::waits_for_donor:
+      return fmt::format("needs {}, {} free now: job {} gives some up once it has run a while", slots(a), b, c);
     case ReasonCode::waits_for_fit:
       return fmt::format("needs {}; {} are free, but not where its workers would fit", slots(a), b);
     case ReasonCode::waits_for_empty:
@@ -30,7 +33,7 @@ std::string wait_sentence(const Reason& r) {
     case ReasonCode::waits_for_window:
       return fmt::format("is to have {}, but started or was resized a moment ago", workers(a));
     case ReasonCode::too_costly:
-      return fmt::format("a change would cost {} slot-seconds and gain {}: it stays as it is", b, a);
+      return fmt::format("would lose {} slot-seconds by a change that gains {}: it stays as it is", b, a);
     case ReasonCode::waits_for_turn: return fmt::format("could use {}, but the policy gives the slots to others", workers(a));
     case ReasonCode::no_node: return "no node is up";
     default: return {};
@@ -76,6 +79,7 @@ std::string_view name(ReasonCode code) {
     case ReasonCode::backs_off: return "BacksOff";
     case ReasonCode::waits_for_slots: return "WaitsForSlots";
     case ReasonCode::waits_behind: return "WaitsBehind";
+    case ReasonCode::waits_for_donor: return "WaitsForDonor";
     case ReasonCode::waits_for_fit: return "WaitsForFit";
     case ReasonCode::waits_for_empty: return "WaitsForEmpty";
     case ReasonCode::waits_for_checkpoint: return "WaitsForCheckpoint";

@@ -21,6 +21,7 @@ enum class ReasonCode {
   backs_off,             // failures, eligible at (us)
   waits_for_slots,       // needed slots, free slots
   waits_behind,          // head job, needed slots of the head, free slots
+  waits_for_donor,       // needed slots, free slots, a job that would give some up but changed a moment ago
   waits_for_fit,         // needed slots, free slots: enough are free but not where its workers would fit
   waits_for_empty,       // slots promised to it that are still being emptied
   waits_for_checkpoint,  // wanted workers: it can't be resized before it acknowledges one

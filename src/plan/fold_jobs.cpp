@@ -38,6 +38,14 @@ const Ending* find_ending(const Gang& gang, bool (*matches)(const Ending&)) {
   return nullptr;
 }
 
+// A worker that was told to stop because another had failed, and leaves with 75 as it would at any notice, asks for nothing.
+bool asks_requeue(const Gang& gang) {
+  const bool failed = gang.stop && gang.stop->cause == Cause::gang_failed;
+  return std::any_of(gang.workers.begin(), gang.workers.end(), [&](const Worker& w) {
+    return w.ending && w.ending->asks_requeue() && !(failed && w.ending->at > gang.stop->at);
+  });
+}
+
 }  // namespace
 
 Job& Fold::touch(JobId id) {
@@ -111,7 +119,7 @@ void Fold::gang_over(Job& job) {
     return requeue(job, counts_as_quick(job) ? kBackoffFirst : Duration::zero());
   }
   const Ending decisive = *first;
-  if (find_ending(gang, [](const Ending& e) { return e.asks_requeue(); })) {
+  if (asks_requeue(gang)) {
     job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
     if (job.quick_failures >= kQuickFailuresMax) {
       return end(job, JobState::failed,

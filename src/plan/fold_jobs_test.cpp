@@ -35,7 +35,7 @@ TEST(Ending, OfOneWorkerStopsTheOthersAndTheFirstFailureInTimeDecides) {
   EXPECT_EQ(world.job(a).current->stop->cause, Cause::gang_failed);
   EXPECT_EQ(world.job(a).current->stop->grace, kGangFailureGrace);
   world.advance(span("5s"));
-  world.ended(a, 0, ending("signal 9"));
+  world.killed(a, 0);
   world.ended(a, 2, ending("0"));
   EXPECT_EQ(world.job(a).state, JobState::failed);
   EXPECT_EQ(world.job(a).ending->exit_code, 3);
@@ -72,6 +72,34 @@ TEST(Ending, With75Or99RequeuesWithoutSpendingARetry) {
     EXPECT_EQ(world.job(a).retries_used, 0);
     EXPECT_EQ(world.job(a).eligible_at, world.now());
   }
+}
+
+// Scripts that ask for a requeue at any notice do so too when a peer has failed: that is no wish of theirs.
+TEST(Ending, With75AfterAPeerFailedIsStillTheFailure) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2", 2);
+  world.ended(a, 1, ending("3"));
+  world.advance(span("1s"));
+  world.ended(a, 0, ending("75"));
+  EXPECT_EQ(world.job(a).state, JobState::failed);
+  EXPECT_EQ(world.job(a).ending->exit_code, 3);
+}
+
+TEST(Ending, With75RequeuesThoughAPeerThatFailedWasHeardOfFirst) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2", 2);
+  world.ended(a, 1, ending("1"));  // lost its peer, who had left with 75 at this moment
+  world.ended(a, 0, ending("75"));
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+}
+
+TEST(Ending, ByOurKillOnANodeWithASlowClockIsNotTheFirstFailure) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2", 2);
+  world.ended(a, 1, ending("3"));
+  world.advance(-span("10s"));
+  world.killed(a, 0);
+  EXPECT_EQ(world.job(a).ending->exit_code, 3);
 }
 
 TEST(Ending, AskingForARequeueAgainAndAgainAtOnceIsACrashLoop) {

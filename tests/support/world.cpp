@@ -71,23 +71,33 @@ void World::started(JobId id, std::int32_t rank) {
   tell(WorkerStarted{{id, gang(id).generation, rank}, 4000 + rank});
 }
 
-void World::ended(JobId id, const Ending& how) {
-  const auto generation = gang(id).generation;
+std::vector<std::int32_t> World::alive(JobId id) const {
   std::vector<std::int32_t> ranks;
   for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) {
     if (gang(id).workers[static_cast<std::size_t>(rank)].state != WorkerState::ended) ranks.push_back(rank);
   }
-  for (const auto rank : ranks) {
-    Ending e = how;
-    e.at = now_;
-    tell(WorkerEnded{{id, generation, rank}, e});
-  }
+  return ranks;
+}
+
+void World::ended(JobId id, const Ending& how) {
+  for (const auto rank : alive(id)) ended(id, rank, how);
 }
 
 void World::ended(JobId id, std::int32_t rank, const Ending& how) {
   Ending e = how;
   e.at = now_;
   tell(WorkerEnded{{id, gang(id).generation, rank}, e});
+}
+
+void World::killed(JobId id) {
+  for (const auto rank : alive(id)) killed(id, rank);
+}
+
+void World::killed(JobId id, std::int32_t rank) {
+  if (!gang(id).stop) throw std::invalid_argument(fmt::format("job {} was not told to stop", id.value));
+  Ending e = testing::ending("signal 9");
+  e.cause = gang(id).stop->cause;
+  ended(id, rank, e);
 }
 
 void World::checkpoint(JobId id) {

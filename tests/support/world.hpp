@@ -55,7 +55,8 @@ class World {
   void started(JobId job, std::int32_t rank);
   void ended(JobId job, const Ending& how = testing::ending("0"));
   void ended(JobId job, std::int32_t rank, const Ending& how);
-  void killed(JobId job) { ended(job, testing::ending("signal 9")); }
+  void killed(JobId job);
+  void killed(JobId job, std::int32_t rank);
   void checkpoint(JobId job);
   void report(JobId job, const Progress& progress);
   void time_limit(JobId job) { tell(TimeLimitReached{job}); }
@@ -88,6 +89,7 @@ class World {
 
  private:
   [[nodiscard]] const Gang& gang(JobId job) const;
+  [[nodiscard]] std::vector<std::int32_t> alive(JobId job) const;  // ranks of the current gang that have not ended
 
   Time now_ = time_from_us(1'000'000'000);
   State state_;
