@@ -24,7 +24,7 @@ bool operator==(const Job& a, const Job& b) {
 }
 
 bool Job::resizable() const {
-  if (should_stop()) return false;
+  if (should_stop() || (current && current->any_ended())) return false;
   switch (spec->elastic) {
     case Elastic::no: return false;
     case Elastic::restart: return true;

@@ -73,7 +73,8 @@ struct Job {
   // Workers it holds now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;
   [[nodiscard]] std::int32_t slots(std::int32_t n) const { return n * spec->slots_per_worker; }
-  // May its size be changed now? With what it declared and has acknowledged; not when its target is reached and it leaves.
+  // May its size be changed now? With what it declared and has acknowledged; not when its target is reached or some of its
+  // workers are done: it leaves.
   [[nodiscard]] bool resizable() const;
   [[nodiscard]] bool should_stop() const { return target.reached_at.has_value(); }
   // The workers it is to have: of the forming gang, else of the current one, else 0.

@@ -47,12 +47,8 @@ const Slot& State::slot(SlotId id) const {
 }
 
 std::int64_t State::workers_ever(std::int32_t slots_per_worker) const {
-  if (slots_per_worker == 1) return slots_ever_;
   std::int64_t workers = 0;
-  for (const Node& node : parts_.nodes) {
-    const auto usable = std::count_if(node.spec.slots.begin(), node.spec.slots.end(), [](const SlotSpec& s) { return s.usable; });
-    workers += usable / slots_per_worker;
-  }
+  for (const auto& [slots, nodes] : sizes_ever_) workers += nodes * (slots / slots_per_worker);
   return workers;
 }
 

@@ -118,8 +118,11 @@ class State {
   [[nodiscard]] std::int64_t slots_leased() const { return slots_leased_; }
   // Usable slots of every node ever seen: what the cluster could have at most.
   [[nodiscard]] std::int64_t slots_ever() const { return slots_ever_; }
-  // Workers of that many slots that these could hold together; a worker stays on one node. O(nodes), O(1) for one slot.
+  // Workers of so many slots each that all nodes ever seen could hold together; a worker stays on one node. REQUIRES: >= 1.
   [[nodiscard]] std::int64_t workers_ever(std::int32_t slots_per_worker) const;
+  // Usable slots of the largest node ever seen, and of the largest that is up.
+  [[nodiscard]] std::int64_t largest_node_ever() const { return sizes_ever_.empty() ? 0 : sizes_ever_.rbegin()->first; }
+  [[nodiscard]] std::int64_t largest_node_up() const { return sizes_up_.empty() ? 0 : sizes_up_.rbegin()->first; }
 
   // Scratch for what-ifs on the free slots; whoever marks must rewind (Draft does).
   [[nodiscard]] FreeSlots& free_slots() const { return free_; }
@@ -138,6 +141,7 @@ class State {
   std::int64_t slots_available_ = 0;
   std::int64_t slots_leased_ = 0;
   std::int64_t slots_ever_ = 0;
+  std::map<std::int64_t, std::int64_t> sizes_ever_, sizes_up_;  // how many nodes have so many usable slots
 };
 
 // What a policy sees: the state and the time of the round. O(1).

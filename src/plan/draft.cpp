@@ -119,6 +119,7 @@ void Draft::begin_trade() {
   ++trade_;
   trade_first_ = changes_.size();
   trade_mark_ = free_.mark();
+  trade_memo_ = memo_;
 }
 
 void Draft::drop_trade() {
@@ -128,6 +129,7 @@ void Draft::drop_trade() {
     changes_.pop_back();
   }
   free_.rewind(trade_mark_);
+  memo_ = std::move(trade_memo_);
   open_ = false;
 }
 
@@ -139,10 +141,25 @@ bool Draft::end_trade(Owed owed) {
     open_ = false;
     return true;
   }
-  for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
-  if (verdict.again) revisit(*verdict.again);
+  refused(changes, verdict);
   drop_trade();
   return false;
+}
+
+void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
+  if (verdict.again) revisit(*verdict.again);
+  if (!explaining_) return;
+  for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
+}
+
+bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {
+  if (!judge_) return true;
+  Change change{ChangeKind::resize, job, {}, {}, {}, 0, {}};
+  change.placement.resize(static_cast<std::size_t>(workers));
+  const std::span<const Change> changes(&change, 1);
+  const Verdict verdict = judge_(snapshot_, changes, owed);
+  if (!verdict.kept) refused(changes, verdict);
+  return verdict.kept;
 }
 
 std::string Draft::memo(std::string_view key) const {

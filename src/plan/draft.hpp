@@ -66,6 +66,8 @@ class Draft {
   [[nodiscard]] std::int32_t workers(JobId job) const;
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
+  // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round when it may.
+  [[nodiscard]] bool may_change(JobId job, std::int32_t workers, Owed owed);
   // Seats for a job that has none / for another size of a job that has some. Changes nothing.
   [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> refit(JobId job, std::int32_t workers) const;
@@ -92,7 +94,7 @@ class Draft {
   void revisit(Time at);  // asks for a round then
 
   // ---- the outcome ----
-  // Collects the reasons of waiting jobs. Called before decide().
+  // Collects the reasons of waiting jobs and of what the judge refused; decides nothing else. Called before decide().
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
@@ -105,6 +107,7 @@ class Draft {
   void record(Change change);
   void release(JobId job);
   void take(const Placement& seats);
+  void refused(std::span<const Change> changes, const Verdict& verdict);
 
   Snapshot snapshot_;
   const Placer& placer_;
@@ -116,6 +119,7 @@ class Draft {
   bool open_ = false;
   std::size_t trade_first_ = 0;
   FreeSlots::Mark trade_mark_ = 0;
+  std::map<std::string, std::string> trade_memo_;  // as it was when the open trade began
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;

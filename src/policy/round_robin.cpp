@@ -17,20 +17,13 @@ NodeId turn(const Draft& draft) {
   return NodeId{value};
 }
 
-bool larger_than_any_node(const State& state, std::uint32_t slots) {
-  for (const Node& node : state.nodes()) {
-    if (node.slots.size() >= slots) return false;
-  }
-  return true;
-}
-
 std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const Job& job, std::int32_t workers) {
   const auto slots = static_cast<std::uint32_t>(job.slots(workers));
   const NodeId from = turn(draft);
   auto node = draft.free().next_from(from, slots);
   if (!node) node = draft.free().next_from(NodeId{0}, slots);
   if (!node) {
-    if (!larger_than_any_node(state, slots)) return std::nullopt;
+    if (slots <= state.largest_node_up()) return std::nullopt;
     return draft.fit(job.id, workers);
   }
   draft.remember(kNext, std::to_string(node->value + 1));

@@ -2,23 +2,16 @@
 
 namespace paceline {
 
-std::vector<const Job*> startable(const Snapshot& snapshot, Draft& draft) {
-  std::vector<const Job*> jobs;
-  for (const auto& key : snapshot.state.waiting()) {
-    const Job& job = snapshot.state.job(key.job);
-    if (job.eligible_at <= snapshot.now) {
-      jobs.push_back(&job);
-      continue;
-    }
-    draft.revisit(job.eligible_at);
-    draft.hold(job.id, {ReasonCode::backs_off, {job.retries_used, to_us(job.eligible_at)}, {}});
-  }
-  return jobs;
+bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
+  if (job.eligible_at <= snapshot.now) return true;
+  draft.revisit(job.eligible_at);
+  draft.hold(job.id, {ReasonCode::backs_off, {std::max(job.retries_used, job.quick_failures), to_us(job.eligible_at)}, {}});
+  return false;
 }
 
 std::int32_t wanted(const State& state, const Job& job) {
-  const auto most = static_cast<std::int32_t>(state.workers_ever(job.spec->slots_per_worker));
-  return std::max(job.range.min, std::min(job.range.want, most));
+  const auto most = std::min<std::int64_t>(state.workers_ever(job.spec->slots_per_worker), job.range.want);
+  return std::max(job.range.min, static_cast<std::int32_t>(most));
 }
 
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
@@ -28,18 +21,19 @@ Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
 }
 
 void start_in_order(const Snapshot& snapshot, Draft& draft, const std::function<bool(const Job&)>& start) {
-  const Job* head = nullptr;
-  for (const Job* job : startable(snapshot, draft)) {
-    if (head) {
-      draft.hold(job->id, {ReasonCode::waits_behind,
-                           {head->id.value, head->slots(wanted(snapshot.state, *head)), static_cast<std::int64_t>(draft.free().total())},
-                           {}});
+  std::optional<Reason> behind;
+  for (const auto& key : snapshot.state.waiting()) {
+    const Job& job = snapshot.state.job(key.job);
+    if (!startable(job, snapshot, draft)) continue;
+    if (behind) {
+      draft.hold(job.id, *behind);
       continue;
     }
-    if (start(*job)) continue;
-    draft.hold(job->id, lacks_slots(draft, *job, wanted(snapshot.state, *job)));
+    if (start(job)) continue;
     if (!draft.explaining()) return;
-    head = job;
+    const Reason lacks = lacks_slots(draft, job, wanted(snapshot.state, job));
+    draft.hold(job.id, lacks);
+    behind = Reason{ReasonCode::waits_behind, {job.id.value, lacks.numbers[0], lacks.numbers[1]}, {}};
   }
 }
 

@@ -2,20 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace paceline {
 namespace {
-
-std::size_t largest_node(const State& state) {
-  std::size_t most = 0;
-  for (const Node& node : state.nodes()) {
-    const auto usable = std::count_if(node.spec.slots.begin(), node.spec.slots.end(),
-                                      [](const SlotSpec& s) { return s.usable; });
-    most = std::max(most, static_cast<std::size_t>(usable));
-  }
-  return most;
-}
 
 Result<void> fits_some_day(const State& state, std::int32_t workers, std::int32_t slots_per_worker) {
   if (state.nodes().empty()) {
@@ -27,15 +15,16 @@ Result<void> fits_some_day(const State& state, std::int32_t workers, std::int32_
                 fmt::format("It asks for at least {} slots, and the whole cluster has {}.", need, state.slots_ever()),
                 "Ask for fewer --slots, or a range that begins lower (1..8). 'paceline nodes' shows what there is.");
   }
-  if (static_cast<std::size_t>(slots_per_worker) > largest_node(state)) {
+  if (slots_per_worker > state.largest_node_ever()) {
     return fail(ErrorCode::invalid,
-                fmt::format("One worker asks for {} slots, and the largest node has {}.", slots_per_worker, largest_node(state)),
+                fmt::format("One worker asks for {} slots, and the largest node has {}.", slots_per_worker,
+                            state.largest_node_ever()),
                 "A worker stays on one node: ask for fewer --slots-per-worker.");
   }
-  if (const auto most = state.workers_ever(slots_per_worker); workers > most) {
+  if (workers > state.workers_ever(slots_per_worker)) {
     return fail(ErrorCode::invalid,
                 fmt::format("It asks for at least {} workers of {} slots, and the nodes together have room for {}.", workers,
-                            slots_per_worker, most),
+                            slots_per_worker, state.workers_ever(slots_per_worker)),
                 "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker.");
   }
   return {};

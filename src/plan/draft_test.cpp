@@ -1,0 +1,272 @@
+#include "plan/draft.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::span;
+using testing::World;
+
+const Reason kBecause{ReasonCode::script, {}, "because"};
+
+class DraftTest : public ::testing::Test {
+ protected:
+  void try_start(Draft& draft, JobId job, std::int32_t workers) {
+    draft.start(job, draft.fit(job, workers).value(), kBecause);
+  }
+  // What one draft decides now.
+  Plan plan(const World::Decide& decide, const Judge& judge = {}) { return world.plan(decide, judge); }
+
+  World world{"2x4 cpu"};
+  PackPlacer placer;
+};
+
+TEST_F(DraftTest, FitsOnlyWhatIsFreeInTheDraft) {
+  const JobId a = world.submit("6..6");
+  const JobId b = world.submit("3..3");
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_EQ(draft.free().total(), 8U);
+    try_start(draft, a, 6);
+    EXPECT_EQ(draft.free().total(), 2U);
+    EXPECT_EQ(draft.fit(b, 3), std::nullopt);
+    EXPECT_EQ(draft.fit(b, 2)->size(), 2U);
+    EXPECT_EQ(draft.workers(a), 6);
+    EXPECT_TRUE(draft.changed(a));
+    EXPECT_FALSE(draft.changed(b));
+  });
+}
+
+TEST_F(DraftTest, LeavesTheStateAsItWas) {
+  const JobId a = world.run("2..2 elastic=restart", 2);
+  const JobId b = world.submit("1..1");
+  const State before(world.state().parts());
+  plan([&](const Snapshot&, Draft& draft) {
+    draft.stop(a, kBecause, b);
+    try_start(draft, b, 1);
+  });
+  EXPECT_THAT(testing::differences(world.state(), before), IsEmpty());
+}
+
+TEST_F(DraftTest, NumbersTheNextGenerationAndNamesAStopsOwn) {
+  const JobId a = world.run("1..4 elastic=restart", 2);
+  const JobId b = world.run("2..2", 2);
+  const JobId c = world.submit("3..3");
+  const Plan made = plan([&](const Snapshot&, Draft& draft) {
+    draft.resize(a, draft.refit(a, 1).value(), kBecause);
+    draft.stop(b, kBecause, c);
+    try_start(draft, c, 3);
+  });
+  EXPECT_EQ(made.round, world.state().round() + 1);
+  EXPECT_EQ(made.changes[0].generation, Generation{2});
+  EXPECT_EQ(made.changes[1].generation, Generation{1});
+  EXPECT_EQ(made.changes[2].generation, Generation{1});
+  EXPECT_EQ(made.changes[1].beneficiary, c);
+  EXPECT_EQ(std::set<std::uint32_t>({made.changes[0].trade, made.changes[1].trade, made.changes[2].trade}).size(), 3U);
+}
+
+TEST_F(DraftTest, KeepsATradeWholeUnderOneNumber) {
+  const JobId a = world.run("8..8", 8);
+  const JobId b = world.submit("4..4");
+  const Plan made = plan([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.stop(a, kBecause, b);
+    try_start(draft, b, 4);
+    EXPECT_TRUE(draft.end_trade(Owed::yes));
+  });
+  EXPECT_EQ(made.changes[0].trade, made.changes[1].trade);
+}
+
+TEST_F(DraftTest, DropsATradeAsIfItHadNeverBeenBegun) {
+  const JobId a = world.run("8..8", 8);
+  const JobId b = world.submit("4..4");
+  const Plan made = plan([&](const Snapshot&, Draft& draft) {
+    draft.remember("turn", "1");
+    draft.begin_trade();
+    draft.stop(a, kBecause, b);
+    try_start(draft, b, 4);
+    draft.remember("turn", "2");
+    draft.remember("more", "x");
+    draft.drop_trade();
+    EXPECT_EQ(draft.free().total(), 0U);
+    EXPECT_FALSE(draft.changed(a));
+    EXPECT_EQ(draft.workers(a), 8);
+  });
+  EXPECT_THAT(made.changes, IsEmpty());
+  EXPECT_EQ(made.memo, (std::map<std::string, std::string>{{"turn", "1"}}));
+}
+
+TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
+  const JobId a = world.run("8..8", 8);
+  const JobId b = world.submit("4..4");
+  const Time later = world.now() + span("9s");
+  std::vector<std::size_t> asked;
+  const Judge never = [&](const Snapshot&, std::span<const Change> changes, Owed owed) {
+    asked.push_back(changes.size());
+    EXPECT_EQ(owed, Owed::no);
+    return Verdict{false, {ReasonCode::too_costly, {1, 2}, {}}, later};
+  };
+  const Plan made = plan(
+      [&](const Snapshot&, Draft& draft) {
+        draft.explain();
+        draft.begin_trade();
+        draft.stop(a, kBecause, b);
+        try_start(draft, b, 4);
+        EXPECT_FALSE(draft.end_trade(Owed::no));
+        EXPECT_EQ(draft.dropped().at(a).code, ReasonCode::too_costly);
+        EXPECT_EQ(draft.dropped().at(b).code, ReasonCode::too_costly);
+        EXPECT_EQ(draft.revisit_at(), later);
+      },
+      never);
+  EXPECT_THAT(made.changes, IsEmpty());
+  EXPECT_THAT(asked, ElementsAre(2U));
+}
+
+TEST_F(DraftTest, JudgesNothingOutsideTradesAndNoEmptyOne) {
+  const JobId a = world.submit("1..1");
+  const Judge never = [](const Snapshot&, std::span<const Change>, Owed) { return Verdict{false, {}, {}}; };
+  const Plan made = plan(
+      [&](const Snapshot&, Draft& draft) {
+        draft.begin_trade();
+        EXPECT_TRUE(draft.end_trade(Owed::no));
+        try_start(draft, a, 1);
+      },
+      never);
+  EXPECT_EQ(made.changes.size(), 1U);
+}
+
+TEST_F(DraftTest, AsksWhetherAJobMayChangeWithoutChangingIt) {
+  const JobId a = world.run("1..4 elastic=restart", 2);
+  const Time later = world.now() + span("9s");
+  const Judge only_three = [&](const Snapshot&, std::span<const Change> changes, Owed) {
+    return Verdict{changes[0].placement.size() == 3, {ReasonCode::waits_for_window, {}, {}}, later};
+  };
+  plan(
+      [&](const Snapshot&, Draft& draft) {
+        EXPECT_TRUE(draft.may_change(a, 3, Owed::yes));
+        EXPECT_EQ(draft.revisit_at(), std::nullopt);
+        EXPECT_FALSE(draft.may_change(a, 4, Owed::yes));
+        EXPECT_EQ(draft.revisit_at(), later);
+        EXPECT_FALSE(draft.changed(a));
+      },
+      only_three);
+  plan([&](const Snapshot&, Draft& draft) { EXPECT_TRUE(draft.may_change(a, 4, Owed::no)); });
+}
+
+TEST_F(DraftTest, GivesARefitTheJobsOwnSlots) {
+  const JobId a = world.run("1..8 elastic=restart", 6);
+  const JobId b = world.run("2..2", 2);
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_EQ(draft.refit(a, 6)->size(), 6U);
+    EXPECT_EQ(draft.refit(a, 7), std::nullopt);
+    draft.stop(b, kBecause, a);
+    EXPECT_EQ(draft.refit(a, 8)->size(), 8U);
+    draft.resize(a, draft.refit(a, 8).value(), kBecause);
+  });
+}
+
+TEST_F(DraftTest, FreesNoSlotOfANodeThatIsDown) {
+  const JobId a = world.run("8..8 elastic=restart", 8);
+  world.node_down("cpu-1");
+  const JobId b = world.submit("4..4");
+  plan([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.stop(a, kBecause, b);
+    EXPECT_EQ(draft.free().total(), 4U);
+    draft.drop_trade();
+    EXPECT_EQ(draft.free().total(), 0U);
+  });
+}
+
+TEST_F(DraftTest, RemembersOnlyWhatIsNew) {
+  world.round([](const Snapshot&, Draft& draft) { draft.remember("turn", "1"); });
+  const Plan made = plan([](const Snapshot&, Draft& draft) {
+    EXPECT_EQ(draft.memo("turn"), "1");
+    EXPECT_EQ(draft.memo("other"), "");
+    draft.remember("turn", "1");
+    EXPECT_EQ(draft.memo("turn"), "1");
+  });
+  EXPECT_THAT(made.memo, IsEmpty());
+}
+
+TEST_F(DraftTest, IsRevisitedAtTheEarliestTimeAskedFor) {
+  plan([&](const Snapshot& snapshot, Draft& draft) {
+    EXPECT_EQ(draft.revisit_at(), std::nullopt);
+    draft.revisit(snapshot.now + span("5s"));
+    draft.revisit(snapshot.now + span("2s"));
+    draft.revisit(snapshot.now + span("9s"));
+    EXPECT_EQ(draft.revisit_at(), snapshot.now + span("2s"));
+  });
+}
+
+TEST_F(DraftTest, CollectsHoldsOnlyWhenSomebodyReadsThem) {
+  const JobId a = world.submit("1..1");
+  plan([&](const Snapshot&, Draft& draft) {
+    draft.hold(a, kBecause);
+    EXPECT_THAT(draft.holds(), IsEmpty());
+    draft.explain();
+    draft.hold(a, kBecause);
+    EXPECT_EQ(draft.holds().at(a), kBecause);
+  });
+}
+
+TEST_F(DraftTest, CallsAResizeToTheSameSizeAMove) {
+  const JobId a = world.run("2..2 elastic=restart", 2);
+  const Plan made = plan([&](const Snapshot& snapshot, Draft& draft) {
+    draft.resize(a, seats_on(snapshot.state.free_slots(), NodeId{1}, 2, 1), kBecause);
+  });
+  EXPECT_EQ(made.changes[0].kind, ChangeKind::move);
+}
+
+using DraftDeathTest = DraftTest;
+
+TEST_F(DraftDeathTest, RefusesTwoChangesOfAJobTwoTradesTwoDraftsAndTakenSlots) {
+  const JobId a = world.submit("1..1");
+  const JobId b = world.submit("1..1");
+  const Placement seat = {{NodeId{0}, {0}}};
+  Draft draft(world.snapshot(), placer);
+  EXPECT_DEATH(Draft(world.snapshot(), placer), "one draft at a time");
+  draft.start(a, seat, kBecause);
+  EXPECT_DEATH(draft.start(a, {{NodeId{0}, {1}}}, kBecause), "changes a job once");
+  EXPECT_DEATH(draft.start(b, seat, kBecause), "takes only free slots");
+  EXPECT_DEATH(draft.drop_trade(), "a trade is open");
+  draft.begin_trade();
+  EXPECT_DEATH(draft.begin_trade(), "one trade is open");
+  EXPECT_DEATH((void)draft.plan(), "no trade is open");
+  draft.drop_trade();
+}
+
+// Whatever was tried and dropped in between, the kept changes alone make the plan.
+RC_GTEST_PROP(Draft, RewindsExactly, ()) {
+  World world("3x3 cpu");
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 6; ++i) jobs.push_back(world.submit("1..4"));
+  const auto keep = *rc::gen::container<std::vector<bool>>(6, rc::gen::arbitrary<bool>());
+  const auto sizes = *rc::gen::container<std::vector<int>>(6, rc::gen::inRange(1, 5));
+  const auto decide = [&](bool with_dropped) {
+    return world.plan([&](const Snapshot&, Draft& draft) {
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        if (!keep[i] && !with_dropped) continue;
+        draft.begin_trade();
+        if (auto seats = draft.fit(jobs[i], sizes[i])) draft.start(jobs[i], std::move(*seats), kBecause);
+        if (keep[i]) draft.end_trade(Owed::no);
+        else draft.drop_trade();
+      }
+    });
+  };
+  const auto seats_of = [](const Plan& plan) {
+    std::map<JobId, Placement> seats;
+    for (const Change& change : plan.changes) seats[change.job] = change.placement;
+    return seats;
+  };
+  RC_ASSERT(seats_of(decide(true)) == seats_of(decide(false)));
+}
+
+}  // namespace
+}  // namespace paceline
