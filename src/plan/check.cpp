@@ -41,7 +41,7 @@ class PlanCheck {
   }
 
   void check_state_of(const Job& job, const Change& change) {
-    const bool waits = job.state == JobState::pending && !job.held && job.eligible_at <= snapshot_.now;
+    const bool waits = snapshot_.state.waiting().contains(queue_key(job)) && job.eligible_at <= snapshot_.now;
     const bool stops = change.kind == ChangeKind::stop;
     if (change.kind == ChangeKind::start && !waits) wrong("job {} is started but does not wait", job.id.value);
     if (change.kind == ChangeKind::start || job.state == JobState::running) return;
@@ -130,6 +130,28 @@ class StateCheck {
     expect(job.state != JobState::resizing || job.forming || job.current, job, "resizes without a gang");
     expect(state_.queue().contains(queue_key(job)) == !over, job, "is in the wrong index");
     if (job.forming) expect(job.forming->generation == job.last_generation, job, "forms an old generation");
+    std::int32_t leased = 0;
+    if (job.current) leased += check_seats(job, *job.current, "lacks the lease of");
+    if (job.forming) leased += check_seats(job, *job.forming, "is neither leased nor promised");
+    if (leased != job.leased) expect(false, job, fmt::format("counts {} leases, has {}", job.leased, leased));
+  }
+
+  // How many slots are leased to the gang.
+  std::int32_t check_seats(const Job& job, const Gang& gang, std::string_view lacks) {
+    std::int32_t leased = 0;
+    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+      const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
+      if (worker.state == WorkerState::ended) continue;
+      const WorkerKey key{job.id, gang.generation, rank};
+      for (const auto index : worker.seat.slots) {
+        const Slot& slot = state_.slot({worker.seat.node, index});
+        const bool has_lease = slot.lease && slot.lease->worker == key;
+        const bool may_wait = job.forming && &gang == &*job.forming && slot.promise == key;
+        leased += has_lease ? 1 : 0;
+        if (!has_lease && !may_wait) expect(false, job, fmt::format("worker {} {} slot {}", rank, lacks, index));
+      }
+    }
+    return leased;
   }
 
   void check_node(const Node& node) {

@@ -1,0 +1,164 @@
+// Every rule of tempering with its arithmetic. Gain and cost are slot-seconds.
+#include "scheduler/temper.hpp"
+
+#include <gtest/gtest.h>
+
+#include "estimate/remaining.hpp"
+#include "estimate/resize_cost.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using testing::span;
+using testing::World;
+
+class Temper : public ::testing::Test {
+ protected:
+  static Change to(JobId job, std::int32_t workers, ChangeKind kind = ChangeKind::resize) {
+    Change change{kind, job, {}, {}, {}, 0, {}};
+    change.placement.resize(static_cast<std::size_t>(workers));
+    return change;
+  }
+  Verdict judge(std::vector<Change> changes, Owed owed = Owed::no) {
+    return make_temper(options)(world.snapshot(), changes, owed);
+  }
+  // A job of 2 workers that has run for `span` since it last saved its work.
+  JobId running_for(std::string_view unsaved, std::string_view literal = "1..8 elastic=restart") {
+    const JobId job = world.run(literal, 2);
+    world.advance(span("1h"));
+    world.checkpoint(job);
+    world.advance(testing::span(unsaved));
+    return job;
+  }
+
+  TemperOptions options;  // 10 s minimum run, 20 s window, 10 min horizon
+  World world{"1x16 cpu"};
+};
+
+TEST_F(Temper, KeepsAGrowthThatGainsMoreThanItCosts) {
+  const JobId job = running_for("100s");
+  // Gain: 2 more slots × 600 s = 1200. Cost: 2 slots × 100 s unsaved + 5 s prior pause × 2 slots = 210.
+  EXPECT_DOUBLE_EQ(resize_cost(world.job(job), world.now()), 210);
+  EXPECT_TRUE(judge({to(job, 4)}).kept);
+}
+
+TEST_F(Temper, DropsAGrowthThatCostsMoreAndSaysBoth) {
+  const JobId job = running_for("600s");
+  // Gain: 1 more slot × 600 s = 600. Cost: 2 × 600 + 5 × 2 = 1210.
+  const Verdict verdict = judge({to(job, 3)});
+  EXPECT_FALSE(verdict.kept);
+  EXPECT_EQ(verdict.reason, (Reason{ReasonCode::too_costly, {600, 1210}, {}}));
+  EXPECT_EQ(verdict.again, std::nullopt);
+}
+
+TEST_F(Temper, DropsAChangeThatGainsNoMoreThanItCosts) {
+  const JobId job = running_for("0s");
+  options.horizon = span("5s");
+  // Gain: 2 × 5 s = 10. Cost: 0 unsaved + 5 × 2 = 10.
+  EXPECT_FALSE(judge({to(job, 4)}).kept);
+}
+
+TEST_F(Temper, CountsNoLongerThanTheJobWillRun) {
+  const JobId job = world.run("1..8 elastic=restart expect=1h", 2);
+  world.advance(span("3590s"));
+  world.checkpoint(job);
+  // Gain: 6 more slots × 10 s left = 60. Cost: 5 × 2 = 10. With the horizon it would be 3600.
+  EXPECT_EQ(remaining(world.job(job), world.now()), span("10s"));
+  EXPECT_TRUE(judge({to(job, 8)}).kept);
+  world.advance(span("9s"));
+  // Gain: 6 × 1 = 6. Cost: 2 × 9 + 10 = 28.
+  EXPECT_EQ(judge({to(job, 8)}).reason, (Reason{ReasonCode::too_costly, {6, 28}, {}}));
+}
+
+TEST_F(Temper, WeighsATradeAsAWhole) {
+  const JobId giver = running_for("0s");
+  const JobId taker = running_for("0s");
+  // Gain: −1 × 600 + 1 × 600 = 0.
+  EXPECT_FALSE(judge({to(giver, 1), to(taker, 3)}).kept);
+  // Gain: −1 × 600 + 4 × 600 = 1800. Cost: the giver's hour unsaved by now × 2 = 7200, + 10 + 10.
+  EXPECT_EQ(judge({to(giver, 1), to(taker, 6)}).reason.numbers[0], 1800);
+  world.checkpoint(giver);
+  EXPECT_TRUE(judge({to(giver, 1), to(taker, 6)}).kept);
+}
+
+TEST_F(Temper, SkipsTheComparisonForWhatIsOwed) {
+  const JobId giver = running_for("1h");
+  const JobId starts = world.submit("1..1");
+  EXPECT_FALSE(judge({to(giver, 1), to(starts, 1, ChangeKind::start)}).kept);
+  EXPECT_TRUE(judge({to(giver, 1), to(starts, 1, ChangeKind::start)}, Owed::yes).kept);
+}
+
+TEST_F(Temper, HoldsTheMinimumRunEvenAgainstWhatIsOwed) {
+  const JobId job = world.run("1..8 elastic=restart", 2);
+  const Time started = world.now();
+  world.advance(span("9s"));
+  const Verdict verdict = judge({to(job, 1)}, Owed::yes);
+  EXPECT_EQ(verdict.reason.code, ReasonCode::waits_for_window);
+  EXPECT_EQ(verdict.reason.numbers[0], 1);
+  EXPECT_EQ(verdict.again, started + span("10s"));
+  EXPECT_FALSE(judge({to(job, 0, ChangeKind::stop)}, Owed::yes).kept);
+  world.advance(span("1s"));
+  EXPECT_TRUE(judge({to(job, 1)}, Owed::yes).kept);
+}
+
+TEST_F(Temper, HoldsOneResizeAWindow) {
+  const JobId job = running_for("0s");
+  world.change_size(job, 3);
+  const Time resized = world.now();
+  world.killed(job);
+  world.started(job);
+  world.advance(span("19s"));
+  EXPECT_EQ(judge({to(job, 4)}, Owed::yes).again, resized + span("20s"));
+  world.advance(span("1s"));
+  EXPECT_TRUE(judge({to(job, 4)}, Owed::yes).kept);
+}
+
+TEST_F(Temper, LetsAStartBeAtAnyTime) {
+  const JobId job = world.submit("1..1");
+  EXPECT_TRUE(judge({to(job, 1, ChangeKind::start)}).kept);
+}
+
+TEST_F(Temper, TakesThePauseMeasuredAtEarlierResizes) {
+  const JobId job = running_for("0s");
+  world.change_size(job, 4);
+  world.advance(span("30s"));  // 4 slots wait 30 s: 120
+  world.killed(job);
+  world.started(job);
+  EXPECT_DOUBLE_EQ(resize_cost(world.job(job), world.now()), 120);
+}
+
+TEST(Remaining, ComesFromProgressElseFromTheOwnerElseIsUnknown) {
+  World world("1x16 cpu");
+  const JobId a = world.run("1..1 samples=1000 expect=1h", 1);
+  world.advance(span("60s"));
+  EXPECT_EQ(remaining(world.job(a), world.now()), span("59m"));
+  Progress report;
+  report.samples = 250;
+  world.report(a, report);
+  EXPECT_EQ(remaining(world.job(a), world.now()), span("180s"));  // a quarter took 60 s
+  const JobId b = world.run("1..1", 1);
+  EXPECT_EQ(remaining(world.job(b), world.now()), std::nullopt);
+  const JobId c = world.run("1..1 expect=10s", 1);
+  world.advance(span("1h"));
+  EXPECT_EQ(remaining(world.job(c), world.now()), Duration::zero());
+}
+
+TEST(WorkAtRisk, IsCountedFromTheLastCheckpointOfThisGangOrItsStart) {
+  World world("1x16 cpu");
+  const JobId a = world.run("1..8 elastic=restart", 4);
+  world.advance(span("10s"));
+  EXPECT_DOUBLE_EQ(work_at_risk(world.job(a), world.now()), 40);
+  world.checkpoint(a);
+  EXPECT_DOUBLE_EQ(work_at_risk(world.job(a), world.now()), 0);
+  world.advance(span("5s"));
+  world.change_size(a, 2);
+  world.killed(a);
+  world.started(a);
+  EXPECT_DOUBLE_EQ(work_at_risk(world.job(a), world.now()), 0);  // what was lost before is lost
+  world.advance(span("3s"));
+  EXPECT_DOUBLE_EQ(work_at_risk(world.job(a), world.now()), 6);
+}
+
+}  // namespace
+}  // namespace paceline
