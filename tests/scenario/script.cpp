@@ -1,0 +1,214 @@
+#include "scenario/script.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "policy/registry.hpp"
+#include "scheduler/commands.hpp"
+#include "scheduler/decide.hpp"
+#include "scheduler/explain.hpp"
+#include "scheduler/temper.hpp"
+
+namespace paceline::testing {
+namespace {
+
+constexpr int kSettleRoundsMax = 1000;
+
+[[noreturn]] void unreadable(std::string_view word) {
+  throw std::invalid_argument(fmt::format("'{}' is not a word of the language of scenarios", word));
+}
+
+std::string joined(const std::vector<std::string>& words, std::size_t from) {
+  std::string text;
+  for (std::size_t i = from; i < words.size(); ++i) text += (text.empty() ? "" : " ") + words[i];
+  return text;
+}
+
+std::vector<std::string> told(const Result<void>& verdict) {
+  if (verdict) return {};
+  const auto& [code, message, hint, retry] = verdict.error();
+  return {fmt::format("refused: {}{}{}", message, hint.empty() ? "" : " ", hint)};
+}
+
+Progress progress_of(const std::vector<std::string>& words) {
+  Progress report;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const auto equals = words[i].find('=');
+    if (equals == std::string::npos) unreadable(words[i]);
+    const auto name = words[i].substr(0, equals);
+    double value = 0;
+    const auto* last = words[i].data() + words[i].size();
+    if (std::from_chars(words[i].data() + equals + 1, last, value).ptr != last) unreadable(words[i]);
+    if (name == "samples") report.samples = static_cast<std::uint64_t>(value);
+    else report.metrics[name] = value;
+  }
+  return report;
+}
+
+}  // namespace
+
+World& Script::world() {
+  if (!world_) throw std::invalid_argument("a scenario begins with its cluster");
+  return *world_;
+}
+
+std::vector<std::string> Script::run(std::string_view line) {
+  const Words words = split(line, ' ');
+  if (words.empty()) return {};
+  const std::string& verb = words[0];
+  const auto rest = line.substr(std::min(line.find(verb) + verb.size(), line.size()));
+  if (verb == "cluster") {
+    world_ = std::make_unique<World>(rest);
+    return {};
+  }
+  if (verb == "policy") return set_policy(words), Words{};
+  if (verb == "advance") return world().advance(span(words.at(1))), Words{};
+  if (verb == "round") return round();
+  if (verb == "settle") return settle();
+  if (verb == "obey") return obey(), Words{};
+  if (verb == "show" || verb == "why" || verb == "jobs") return shown(words);
+  if (verb == "down" || verb == "up" || verb == "lost") return nodes(words);
+  if (verb == "started" || verb == "ended" || verb == "checkpoint" || verb == "report" || verb == "expire") return workers(words);
+  return people(words, rest);
+}
+
+JobId Script::job_named(const std::string& word) const { return JobId{static_cast<std::uint32_t>(number(word))}; }
+
+void Script::set_policy(const Words& words) {
+  auto made = PolicyRegistry().make(words.at(1), {});
+  if (!made) throw std::invalid_argument(made.error().message);
+  policy_ = std::move(*made);
+  judge_ = words.size() > 2 && words[2] == "untempered" ? Judge{} : make_temper({});
+  world().set_policy(words[1]);
+}
+
+std::vector<std::string> Script::people(const Words& words, std::string_view rest) {
+  if (words[0] == "submit") return submit(rest);
+  const JobId id = job_named(words.at(1));
+  if (words[0] == "resize") {
+    const auto range = parse_range(words.at(2));
+    if (!range) return {fmt::format("refused: {}", range.error().message)};
+    const auto verdict = admit(world().state(), id, *range);
+    if (verdict) world().resize(id, words[2]);
+    return told(verdict);
+  }
+  const bool known = words[0] == "cancel" || words[0] == "pause" || words[0] == "resume";
+  if (!known) unreadable(words[0]);
+  const Request request = words[0] == "cancel" ? Request::cancel : words[0] == "pause" ? Request::pause : Request::resume;
+  const auto verdict = admit(world().state(), id, request);
+  if (verdict) world().tell(JobRequested{id, request, 1000});
+  return told(verdict);
+}
+
+std::vector<std::string> Script::submit(std::string_view literal) {
+  LaunchSpec launch;
+  launch.command = {"train"};
+  launch.directory = "/";
+  const auto verdict =
+      admit(world().state(), testing::job(literal), launch, world().state().next_job_id(), world().now());
+  if (verdict) world().submit(literal);
+  return told(verdict);
+}
+
+std::vector<std::string> Script::workers(const Words& words) {
+  const JobId id = job_named(words.at(1));
+  if (words[0] == "checkpoint") return world().checkpoint(id), Words{};
+  if (words[0] == "report") return world().report(id, progress_of(words)), Words{};
+  if (words[0] == "expire") return world().time_limit(id), Words{};
+  const bool one = words.size() > 2 && words[2].starts_with("rank=");
+  const auto rank = one ? static_cast<std::int32_t>(number(words[2].substr(5))) : 0;
+  if (words[0] == "started") return one ? world().started(id, rank) : world().started(id), Words{};
+  const auto how = joined(words, one ? 3 : 2);
+  const Ending e = ending(how.empty() ? "0" : how);
+  return one ? world().ended(id, rank, e) : world().ended(id, e), Words{};
+}
+
+std::vector<std::string> Script::nodes(const Words& words) {
+  if (words[0] == "down") world().node_down(words.at(1));
+  if (words[0] == "up") world().node_up(words.at(1));
+  if (words[0] == "lost") world().node_lost(words.at(1));
+  return {};
+}
+
+std::vector<std::string> Script::shown(const Words& words) {
+  const Explanation explanation(world().snapshot(), policy_.get(), placer_, judge_);
+  if (words[0] == "why") return explanation.lines(world().job(job_named(words.at(1))));
+  std::vector<std::string> lines;
+  for (const Job& job : world().state().jobs()) {
+    if (words[0] == "show" && job.id != job_named(words.at(1))) continue;
+    lines.push_back(fmt::format("{} {} workers {} \"{}\"", job.id.value, to_string(job.state), job.workers(),
+                                sentence(explanation.reason(job))));
+  }
+  return lines;
+}
+
+std::vector<std::string> Script::round() {
+  if (!policy_) throw std::invalid_argument("a scenario names its policy before its first round");
+  const Plan plan = world().round([&](const Snapshot& s, Draft& d) { decide(s, *policy_, d); }, judge_);
+  return plan_lines(plan);
+}
+
+std::vector<std::string> Script::plan_lines(const Plan& plan) {
+  std::vector<std::string> lines;
+  for (const Change& change : plan.changes) {
+    std::string line = fmt::format("{} {}", to_string(change.kind), change.job.value);
+    if (change.kind != ChangeKind::stop) {
+      line += fmt::format(" workers {}{}", change.placement.size(), where(change.placement));
+    }
+    lines.push_back(fmt::format("{} \"{}\"", line, sentence(change.reason)));
+  }
+  const Explanation explanation(world().snapshot(), policy_.get(), placer_, judge_);
+  for (const auto& key : world().state().queue()) {
+    const Job& job = world().job(key.job);
+    if (job.state != JobState::pending) continue;
+    lines.push_back(fmt::format("hold {} \"{}\"", job.id.value, sentence(explanation.reason(job))));
+  }
+  return lines;
+}
+
+// Said only where there is a choice.
+std::string Script::where(const Placement& placement) const {
+  if (world_->state().nodes().size() == 1) return {};
+  std::map<NodeId, int> use;
+  for (const Seat& seat : placement) ++use[seat.node];
+  std::string text = " on";
+  for (const auto& [node, count] : use) text += fmt::format(" {}*{}", world_->state().find_node(node)->spec.name, count);
+  return text;
+}
+
+std::vector<std::string> Script::settle() {
+  std::vector<std::string> lines;
+  for (int i = 0; i < kSettleRoundsMax; ++i) {
+    const auto before = world().state().seq();
+    for (auto& line : round()) {
+      if (!line.starts_with("hold")) lines.push_back(std::move(line));
+    }
+    obey();
+    if (world().state().seq() == before) return lines;
+  }
+  throw std::logic_error("the world does not settle");
+}
+
+bool Script::obey() {
+  const auto before = world().state().seq();
+  std::vector<JobId> active;
+  for (const auto& key : world().state().active()) active.push_back(key.job);
+  for (const JobId id : active) {
+    for (std::int32_t rank = 0; world().job(id).current && rank < world().job(id).current->size(); ++rank) obey(id, rank);
+  }
+  return world().state().seq() != before;
+}
+
+bool Script::obey(JobId id, std::int32_t rank) {
+  const Gang& gang = *world().job(id).current;
+  const WorkerState is = gang.workers[static_cast<std::size_t>(rank)].state;
+  if (gang.stop && is != WorkerState::ended) world().killed(id, rank);
+  else if (!gang.stop && is == WorkerState::assigned) world().started(id, rank);
+  else return false;
+  return true;
+}
+
+}  // namespace paceline::testing
