@@ -68,8 +68,8 @@ class Store {
   virtual Result<void> append(const Batch& batch) = 0;
 
   // Stores the state as of state.seq(). `changed`: at least the jobs touched since the last
-  // checkpoint or load(); those that load() folded in, the store knows. REQUIRES: state.seq() is the
-  // last appended entry's. Errors: storage; then the last checkpoint stands.
+  // checkpoint or load(); those that load() folded in, the store knows. REQUIRES: state.seq() is
+  // the last appended entry's. Errors: storage; then the last checkpoint stands.
   virtual Result<void> checkpoint(const State& state, std::span<const JobId> changed) = 0;
 
   // Entries from `seq` on, at most `limit`, in order.

@@ -55,7 +55,8 @@ struct SqliteStore::Impl {
   PointsTable points;
   SubmissionsTable submissions;
   std::uint64_t last_seq = 0;
-  std::set<JobId> folded;  // on top of the last checkpoint, by load() or before a checkpoint that failed
+  std::set<JobId>
+      folded;  // on top of the last checkpoint, by load() or before a checkpoint that failed
 };
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::path& dir,

@@ -65,7 +65,7 @@ std::uint64_t append_until_killed(const std::filesystem::path& dir, std::uint64_
   ::close(pipe[1]);
   Rng rng(seed);
   std::uint64_t last = 0, seq = 0;
-  for (auto batches = rng.below(20); batches > 0 && ::read(pipe[0], &seq, sizeof seq) == sizeof seq;
+  for (auto batches = rng.below(8); batches > 0 && ::read(pipe[0], &seq, sizeof seq) == sizeof seq;
        --batches)
     last = seq;
   const auto moment = std::chrono::steady_clock::now() + std::chrono::microseconds{rng.below(3000)};
