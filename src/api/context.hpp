@@ -22,6 +22,9 @@
 
 namespace paceline {
 
+// A page of jobs or events ends at the first one beyond this.
+inline constexpr std::size_t kPageBytesMax = 8 << 20;
+
 // How many jobs are in each state, kept as they change.
 class JobCounts {
  public:

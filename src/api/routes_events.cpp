@@ -49,15 +49,17 @@ bool may_see(const ApiContext& context, const Peer& peer, const Entry& entry) {
 }
 
 Result<std::string> list_events(ApiContext& context, const Peer& peer, const EventQuery& wanted) {
-  const auto from = wanted.from.value_or(1);
-  const auto entries = context.controller.store().entries(from, wanted.limit);
+  auto next = wanted.from.value_or(1);
+  const auto entries = context.controller.store().entries(next, wanted.limit);
   if (!entries) return fail(entries.error());
   JsonWriter json;
   json.begin_object().key("events").begin_array();
   for (const auto& entry : *entries) {
+    if (json.text().size() > kPageBytesMax) break;
     if (may_see(context, peer, entry)) write_event(json, entry);
+    next = entry.seq + 1;
   }
-  json.end_array().field("next", entries->empty() ? from : entries->back().seq + 1).end_object();
+  json.end_array().field("next", next).end_object();
   return json.take();
 }
 

@@ -68,7 +68,7 @@ Result<std::string> list_jobs(ApiContext& context, const ApiRequest& request) {
   for (const auto id : candidates(state, *listing)) {
     const auto& job = state.job(id);
     const bool wanted = listing->wants(job);
-    more = wanted && listed == listing->limit;
+    more = wanted && (listed == listing->limit || json.text().size() > kPageBytesMax);
     if (more) break;
     seen = id.value;
     if (!wanted) continue;
