@@ -76,8 +76,9 @@ void Agent::greet() {
   outbox_.push_front(hello());
 }
 
-Hello Agent::hello() const {
-  Hello hello{host_.describe(), host_.boot_id(), {}};
+Hello Agent::hello() {
+  node_ = host_.describe();
+  Hello hello{node_, host_.boot_id(), {}};
   for (const auto& [key, worker] : workers_) {
     hello.claims.push_back({key, worker.pid, {}, worker.noticed, worker.slots});
   }
@@ -94,7 +95,9 @@ void Agent::tell_ends_again() {
   }
 }
 
-void Agent::on(DevicesChanged) { outbox_.push(NodeChanged{host_.describe()}); }
+void Agent::on(DevicesChanged) {
+  if (auto node = host_.describe(); node != node_) outbox_.push(NodeChanged{node_ = std::move(node)});
+}
 
 void Agent::on(const ServerFrame& frame) {
   if (frame.session != session_) return;

@@ -53,7 +53,7 @@ class Agent final : public AgentEnd {
   // Reads the host's claims. Called once, before anything else.
   void start();
 
-  // The host's describe() has changed.
+  // The host's describe() may have changed.
   void devices_changed();
 
   void connected(Session session) override;
@@ -111,7 +111,7 @@ class Agent final : public AgentEnd {
   // The worker, if something of it may be left.
   Worker* find_alive(const WorkerKey& key);
   [[nodiscard]] bool fenced(const WorkerKey& key) const;
-  [[nodiscard]] Hello hello() const;
+  Hello hello();
   void greet();
   void tell_ends_again();
   void make_room(const WorkerKey& key);
@@ -122,6 +122,7 @@ class Agent final : public AgentEnd {
   std::function<void()> wake_;
   Time now_;
   std::deque<Input> inputs_;
+  NodeSpec node_;  // as told last
   std::map<WorkerKey, Worker> workers_;
   std::set<std::pair<Time, WorkerKey>> timers_;  // each worker's kill_at
   std::map<JobId, Generation> fences_;           // of this session

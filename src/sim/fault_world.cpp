@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace paceline::sim {
@@ -12,6 +13,12 @@ using namespace std::chrono_literals;
 
 const Time kBegin = time_from_us(1'700'000'000'000'000);
 constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
+struct Pace {
+  int jobs;
+  Duration every;  // at most, between two deeds of people and between two misfortunes
+};
+constexpr std::array kPaces = {Pace{30, 20s}, Pace{50, 8s}, Pace{80, 2s}};
+
 constexpr LinkHabits kBadLink{0.1, 0.1, 300ms, 3s};
 constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms};
 
@@ -27,13 +34,13 @@ FaultWorld::FaultWorld(const FaultOptions& options, Store& disk, MakeEngine make
 FaultWorld::~FaultWorld() = default;
 
 void FaultWorld::build_machines() {
-  People::Habits habits;
-  habits.slots = 0;
+  const Pace pace = kPaces[rng_.below(kPaces.size())];
+  misfortune_every_ = pace.every;
+  People::Habits habits{pace.jobs, pace.every, 0};
   const auto count = 1 + rng_.below(4);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto slots = static_cast<std::int32_t>(rng_.between(2, 6));
     habits.slots += slots;
-    habits.slots_on_largest_node = std::max(habits.slots_on_largest_node, slots);
     NodeSpec node{
         fmt::format("box-{}", i), fmt::format("10.0.0.{}", i + 1), "", 64, 1ULL << 38, {}};
     node.slots.resize(static_cast<std::size_t>(slots),
@@ -66,8 +73,8 @@ FaultReport FaultWorld::run() {
   }
   report_.faults = ledger_.faults();
   report_.digest = ledger_.digest();
-  report_.events = queue_.done();
-  if (server_) report_.entries = server_->controller->state().seq();
+  ledger_.note("event", queue_.done());
+  report_.happened = ledger_.happened();
   if (server_) report_.jobs = server_->controller->state().jobs().size();
   report_.took = queue_.now() - kBegin;
   return report_;
@@ -92,8 +99,6 @@ bool FaultWorld::at_rest() const {
 
 Duration FaultWorld::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
 
-FaultWorld::Machine& FaultWorld::any_machine() { return machines_[rng_.below(machines_.size())]; }
-
 // ---- the server ----
 
 void FaultWorld::start_server() {
@@ -102,11 +107,12 @@ void FaultWorld::start_server() {
   server_step_put_ = false;
   server_timer_.reset();
   Server server;
-  server.parts = make_engine_(queue_, [this](JobId job) { return store_.launch(job); });
+  if (!calm_) server_clock_.ahead = up_to(kClockErrorMax) - kClockErrorMax / 2;
+  server.parts = make_engine_(server_clock_, [this](JobId job) { return store_.launch(job); });
   Controller::Options options;
   options.checkpoint_entries = 100;
   server.controller =
-      std::make_unique<Controller>(store_, *server.parts.engine, queue_, policies_, options);
+      std::make_unique<Controller>(store_, *server.parts.engine, server_clock_, policies_, options);
   server_ = std::move(server);
   Controller& controller = *server_->controller;
   if (!controller.recover()) {  // the disk is full
@@ -129,7 +135,7 @@ void FaultWorld::start_server() {
 }
 
 void FaultWorld::stop_server() {
-  ++report_.server_crashes;
+  ledger_.note("server crash");
   ++server_life_;
   people_->set_server(nullptr);
   for (Machine& machine : machines_) machine.link->set_server(nullptr);
@@ -156,6 +162,7 @@ void FaultWorld::set_server_timer() {
   auto due = server_->controller->next_due();
   if (const auto other = server_->parts.end->next_due(); other)
     due = std::min(due.value_or(*other), *other);
+  if (due) *due -= server_clock_.ahead;
   if (!due || (server_timer_ && *server_timer_ <= *due && *server_timer_ > queue_.now())) return;
   server_timer_ = due;
   queue_.at(*due, [this, life = server_life_] {
@@ -215,67 +222,7 @@ void FaultWorld::reconnect(std::size_t i) {
   queue_.after(100ms + up_to(1s), [this, i] { reconnect(i); });
 }
 
-// ---- what goes wrong ----
-
-void FaultWorld::befall() {
-  if (calm_) return;
-  queue_.after(up_to(20s), [this] { befall(); });
-  const auto i = rng_.below(machines_.size());
-  Machine& machine = machines_[i];
-  switch (rng_.below(10)) {
-    case 0:
-    case 1:
-    case 2:
-      return crash_server();
-    case 3:
-      ++report_.agent_crashes;
-      return stop_agent(i, up_to(30s));
-    case 4:
-      ++report_.reboots;
-      machine.host->reboot();
-      return stop_agent(i, 5s + up_to(60s));
-    case 5:
-      return machine.host->supervisor_died();
-    case 6:
-      ++report_.breaks;
-      return machine.link->break_connection();
-    case 7:
-      return cut_link(machine);
-    case 8:
-      return fill_disk();
-    default:
-      break;
-  }
-  machine.host->change_devices();
-  if (machine.agent) machine.agent->devices_changed();
-}
-
-void FaultWorld::crash_server() {
-  if (!server_) return;
-  switch (rng_.below(3)) {
-    case 0:
-      return store_.crash_at_next(CrashPoint::before_commit);
-    case 1:
-      return store_.crash_at_next(CrashPoint::after_commit);
-    default:
-      return stop_server();
-  }
-}
-
-void FaultWorld::fill_disk() {
-  store_.set_full(true);
-  queue_.after(up_to(20s), [this] { store_.set_full(false); });
-}
-
-void FaultWorld::cut_link(Machine& machine) {
-  ++report_.breaks;
-  machine.link->cut(true);
-  const bool breaks = rng_.chance(0.5);
-  queue_.after(up_to(20s), [&machine, breaks] {
-    machine.link->cut(false);
-    if (breaks) machine.link->break_connection();
-  });
-}
+// ---- the end ----
 
 void FaultWorld::heal() {
   calm_ = true;

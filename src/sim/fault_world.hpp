@@ -44,12 +44,12 @@ struct FaultOptions {
 struct FaultReport {
   std::vector<std::string> faults;
   std::uint64_t digest = 0;
-  std::uint64_t events = 0;
-  std::uint64_t entries = 0;
+  std::map<std::string, std::uint64_t> happened;  // how often
   std::size_t jobs = 0;
-  int server_crashes = 0, agent_crashes = 0, reboots = 0, breaks = 0;
   Duration took{};
 };
+
+inline constexpr Duration kClockErrorMax = std::chrono::minutes{1};
 
 class FaultWorld {
  public:
@@ -67,6 +67,13 @@ class FaultWorld {
     std::uint64_t life = 0;  // of the agent; what was put for an earlier one is void
     bool step_put = false;
     std::optional<Time> timer;
+  };
+  // What the server takes for the time: wrong by as much as it was set wrong.
+  struct ServerClock final : Clock {
+    explicit ServerClock(EventQueue& queue) : time(queue) {}
+    Time now() override { return time.now() + ahead; }
+    EventQueue& time;
+    Duration ahead{};
   };
   struct Server {
     EngineUnderTest parts;
@@ -86,22 +93,29 @@ class FaultWorld {
   void step_agent(std::size_t i);
   void set_agent_timer(std::size_t i);
   void reconnect(std::size_t i);
-  // ---- what goes wrong ----
+  // ---- what goes wrong (misfortunes.cpp) ----
   void befall();
-  void crash_server();
-  void fill_disk();
-  void cut_link(Machine& machine);
+  void crash_server(std::size_t);
+  void crash_agent(std::size_t i);
+  void restart_machine(std::size_t i);
+  void kill_supervisor(std::size_t i);
+  void break_connection(std::size_t i);
+  void cut_link(std::size_t i);
+  void fill_disk(std::size_t);
+  void set_clock(std::size_t);
+  void change_devices(std::size_t i);
+  // ---- the end ----
   void heal();
   [[nodiscard]] bool at_rest() const;
   void check_rest();
   Duration up_to(Duration most);
-  Machine& any_machine();
 
   FaultOptions options_;
   EventQueue queue_;
   Rng rng_;
   Ledger ledger_;
   FaultyStore store_;
+  ServerClock server_clock_{queue_};
   MakeEngine make_engine_;
   PolicyRegistry policies_;
   std::uint64_t sessions_ = 0;
@@ -111,6 +125,7 @@ class FaultWorld {
   bool server_step_put_ = false;
   std::optional<Time> server_timer_;
   std::optional<People> people_;
+  Duration misfortune_every_{};
   bool calm_ = false;
   FaultReport report_;
 };

@@ -25,7 +25,12 @@ void Ledger::wrong(Time now, std::string what) {
 void Ledger::started(Time now, const std::string& machine, const WorkerKey& worker,
                      const std::vector<std::uint32_t>& slots) {
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
+  note("start");
   if (!ever_.insert(worker).second) wrong(now, text(worker) + " is started a second time");
+  const auto current = current_.find(worker.job);
+  if (current == current_.end() || current->second != worker.generation) {
+    wrong(now, text(worker) + " is started, and the state does not want it");
+  }
   for (const auto& [other, process] : alive_) {
     if (other.job == worker.job && other.generation != worker.generation) {
       wrong(now, text(worker) + " is started while " + text(other) + " is alive");
@@ -66,11 +71,20 @@ void Ledger::check_job(Time now, const Job& job) {
                            to_string(job.state)));
   }
   if (is_over(job.state)) over_[job.id] = job.state;
+  if (job.state == JobState::paused)
+    paused_.try_emplace(job.id, now);
+  else
+    paused_.erase(job.id);
+  if (job.current)
+    current_[job.id] = job.current->generation;
+  else
+    current_.erase(job.id);
 }
 
 void Ledger::recovered(Time now, const State& state) {
   if (state.seq() < seq_)
     wrong(now, fmt::format("the state ends at entry {} of {}", state.seq(), seq_));
+  if (state.seq() > seq_ + 1) note("commit that nobody was told of");
   seq_ = state.seq();
   digest_.add(seq_);
   for (const Job& job : state.jobs()) check_job(now, job);
@@ -84,18 +98,32 @@ void Ledger::recovered(Time now, const State& state) {
 
 void Ledger::check_whole(Time now, const State& state) {
   for (const auto& what : check_state(state)) wrong(now, what);
-  for (const auto& [worker, process] : alive_) {
-    const Job* job = state.find_job(worker.job);
-    if (!job || !job->current || job->current->generation != worker.generation) {
-      wrong(now, text(worker) + " is alive, and the state has given it up");
-    }
+  for (const auto& [worker, process] : alive_)
+    check_process(now, worker, state.find_job(worker.job));
+}
+
+void Ledger::check_process(Time now, const WorkerKey& worker, const Job* job) {
+  if (!job || !job->current || job->current->generation != worker.generation) {
+    return wrong(now, text(worker) + " is alive, and the state has given it up");
   }
+  const auto& stop = job->current->stop;
+  if (stop && now > stop->at + stop->grace + kPatience)
+    wrong(now, text(worker) + " outlives its stop");
+}
+
+void Ledger::worked(Time now, const WorkerKey& worker) {
+  const auto paused = paused_.find(worker.job);
+  if (paused != paused_.end() && now > paused->second + kPatience)
+    wrong(now, text(worker) + " works while it is paused");
 }
 
 void Ledger::at_rest(Time now, const State& state) {
   recovered(now, state);
   std::set<std::string> names;
   for (const Job& job : state.jobs()) {
+    note(std::string(to_string(job.state)));
+    note("resize", static_cast<std::uint64_t>(job.resizes));
+    note("retry", static_cast<std::uint64_t>(job.retries_used));
     if (!is_over(job.state))
       wrong(now, fmt::format("job {} is still {}", job.id.value, to_string(job.state)));
     if (!names.insert(job.spec->name).second) wrong(now, job.spec->name + " was submitted twice");

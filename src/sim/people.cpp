@@ -97,7 +97,7 @@ JobSpec People::draw_spec() {
   JobSpec spec;
   spec.user = "ann";
   spec.uid = 1000;
-  spec.slots_per_worker = rng_.chance(0.2) ? std::min(2, habits_.slots_on_largest_node) : 1;
+  spec.slots_per_worker = rng_.chance(0.2) ? 2 : 1;
   spec.workers = draw_range(spec.slots_per_worker);
   spec.priority = static_cast<std::int32_t>(rng_.between(45, 55));
   spec.retries = static_cast<std::int32_t>(rng_.below(3));

@@ -17,8 +17,7 @@ class People {
   struct Habits {
     int jobs = 30;                                  // they submit in all
     Duration pause_max = std::chrono::seconds{20};  // between two deeds
-    std::int32_t slots_on_largest_node = 4;
-    std::int32_t slots = 8;
+    std::int32_t slots = 8;                         // of all machines; each has two at least
   };
 
   People(EventQueue& queue, Ledger& ledger, Rng rng, const Habits& habits);

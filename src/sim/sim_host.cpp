@@ -39,7 +39,7 @@ Habits draw_habits(Rng& rng, bool calm) {
     habits.end = Cause::launch_failed;
   const auto notice = rng.below(10);
   if (notice < 2)
-    habits.on_notice = Habits::OnNotice::ignores;
+    habits.on_notice = Habits::OnNotice::hangs;
   else if (notice < 3)
     habits.on_notice = Habits::OnNotice::fails;
   else if (notice < 4)
@@ -104,6 +104,7 @@ void SimHost::on(const agent::Start& start) {
 }
 
 void SimHost::on(const agent::GiveNotice& notice) {
+  ledger_.note("notice");
   Worker* worker = find_alive(notice.key);
   if (!worker) return;
   worker->claim.noticed = true;
@@ -111,6 +112,7 @@ void SimHost::on(const agent::GiveNotice& notice) {
 }
 
 void SimHost::on(const agent::Kill& kill) {
+  ledger_.note("kill");
   const auto found = workers_.find(kill.key);
   if (found == workers_.end())
     return tell(WorkerGone{kill.key, Cause::node_lost, {}, 0, "it is unknown here", queue_.now()});
@@ -121,6 +123,7 @@ void SimHost::on(const agent::Kill& kill) {
 }
 
 void SimHost::on(const agent::Freeze& freeze) {
+  ledger_.note("freeze");
   Worker* worker = find_alive(freeze.key);
   if (!worker || std::exchange(worker->frozen, true) || !worker->runs() || worker->killed) return;
   worker->left -= queue_.now() - worker->since;
@@ -162,6 +165,7 @@ void SimHost::go_on(Worker& worker) {
 
 void SimHost::work(Worker& worker) {
   worker.left -= queue_.now() - worker.since;
+  ledger_.worked(queue_.now(), worker.claim.key);
   if (worker.left <= Duration::zero()) return finish(worker);
   report(worker);
   if (rng_.chance(0.3)) save(worker);
@@ -177,8 +181,8 @@ void SimHost::finish(Worker& worker) {
 }
 
 void SimHost::take_notice(Worker& worker) {
-  if (worker.habits.on_notice == Habits::OnNotice::ignores) return;
-  ++worker.version;
+  ++worker.version;  // whatever it does now, it does not go on working
+  if (worker.habits.on_notice == Habits::OnNotice::hangs) return;
   later(worker.claim.key, worker.habits.leaving, &SimHost::leave);
 }
 
@@ -225,6 +229,7 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
 // ---- what befalls it ----
 
 void SimHost::reboot() {
+  ledger_.note("machine restarted");
   agent_died();
   ++boots_;
   for (auto& [key, worker] : workers_) {
@@ -239,6 +244,7 @@ void SimHost::supervisor_died() {
   }
   if (alive.empty()) return;
   const WorkerKey key = alive[rng_.below(alive.size())];
+  ledger_.note("supervisor died");
   workers_.at(key).orphaned = true;
   if (!tell_) return;
   ++workers_.at(key).version;
@@ -246,6 +252,7 @@ void SimHost::supervisor_died() {
 }
 
 void SimHost::change_devices() {
+  ledger_.note("devices changed");
   SlotSpec& slot = node_.slots[rng_.below(node_.slots.size())];
   slot.usable = !slot.usable;
   slot.note = slot.usable ? "" : "a foreign process uses it";

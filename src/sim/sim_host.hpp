@@ -16,7 +16,7 @@ namespace paceline::sim {
 
 // What a worker does, drawn when it is started.
 struct Habits {
-  enum class OnNotice { saves, leaves, fails, ignores };
+  enum class OnNotice { saves, leaves, fails, hangs };
 
   Duration setup{};           // before it runs
   bool never_runs = false;    // hangs in its setup
