@@ -19,8 +19,8 @@ struct Pace {
 };
 constexpr std::array kPaces = {Pace{30, 20s}, Pace{50, 8s}, Pace{80, 2s}};
 
-constexpr LinkHabits kBadLink{0.1, 0.1, 300ms, 3s};
-constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms};
+constexpr LinkHabits kBadLink{0.1, 0.1, 300ms, 3s, false};
+constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms, false};
 
 }  // namespace
 
@@ -37,6 +37,8 @@ void FaultWorld::build_machines() {
   const Pace pace = kPaces[rng_.below(kPaces.size())];
   misfortune_every_ = pace.every;
   People::Habits habits{pace.jobs, pace.every, 0};
+  LinkHabits bad = kBadLink;
+  bad.as_text = rng_.chance(0.2);
   const auto count = 1 + rng_.below(4);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto slots = static_cast<std::int32_t>(rng_.between(2, 6));
@@ -48,7 +50,7 @@ void FaultWorld::build_machines() {
     Machine machine;
     machine.host = std::make_unique<SimHost>(queue_, ledger_, Rng(rng_.next()), std::move(node));
     machine.link = std::make_unique<SimLink>(queue_, Rng(rng_.next()), sessions_);
-    machine.link->set_habits(kBadLink);
+    machine.link->set_habits(bad);
     machines_.push_back(std::move(machine));
   }
   people_.emplace(queue_, ledger_, Rng(rng_.next()), habits);

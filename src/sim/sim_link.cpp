@@ -58,16 +58,24 @@ void SimLink::carry(Deliver deliver) {
   for (int i = 0; i < copies; ++i) queue_.after(up_to(habits_.delay_max), deliver);
 }
 
+AgentFrame SimLink::travelled(const AgentFrame& frame) const {
+  return habits_.as_text ? decode_agent_frame(encode(frame)).value() : frame;
+}
+
+ServerFrame SimLink::travelled(const ServerFrame& frame) const {
+  return habits_.as_text ? decode_server_frame(encode(frame)).value() : frame;
+}
+
 void SimLink::send(const AgentFrame& frame) {
   carry([this, frame, life = server_life_] {
-    if (server_ && life == server_life_) server_->receive(frame);
+    if (server_ && life == server_life_) server_->receive(travelled(frame));
   });
 }
 
 void SimLink::send(const ServerFrame& frame) {
   if (!mine_.contains(frame.session)) return;
   carry([this, frame, life = agent_life_] {
-    if (agent_ && life == agent_life_) agent_->receive(frame);
+    if (agent_ && life == agent_life_) agent_->receive(travelled(frame));
   });
 }
 

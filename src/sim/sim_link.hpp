@@ -16,6 +16,7 @@ struct LinkHabits {
   double doubling = 0;
   Duration delay_max = std::chrono::milliseconds{1};
   Duration break_told_max{};  // how late an end learns that a connection broke
+  bool as_text = false;       // frames travel as JSON, not as values
 };
 
 class SimLink {
@@ -42,6 +43,8 @@ class SimLink {
  private:
   template <class Deliver>
   void carry(Deliver deliver);
+  [[nodiscard]] AgentFrame travelled(const AgentFrame& frame) const;
+  [[nodiscard]] ServerFrame travelled(const ServerFrame& frame) const;
   void tell_server(Session session);
   void tell_agent(Session session);
   [[nodiscard]] Duration up_to(Duration most);

@@ -450,6 +450,24 @@ TEST_F(AgentsEngineTest, ANewerSessionOfANodeReplacesTheOlder) {
   EXPECT_EQ(engine->connected_nodes(), 1U);
 }
 
+TEST_F(AgentsEngineTest, AGreetingThatALaterSessionOvertookIsNotHeard) {
+  connect();
+  disconnect();
+  const Session late{++sessions};
+  engine->connected(late);
+  connect();
+  const JobId job = run("1");
+  const AgentFrame greeting{late, 1, 0, 0, Hello{host().node, "boot-1", {}}};
+  engine->receive(greeting);
+  settle();
+  EXPECT_EQ(state(job), JobState::running);
+  disconnect();
+  engine->receive(greeting);
+  settle();
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(engine->connected_nodes(), 0U);
+}
+
 TEST_F(AgentsEngineTest, NothingIsAcknowledgedBeforeItIsDurable) {
   connect();
   const JobId job = run("1");

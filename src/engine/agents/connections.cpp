@@ -166,6 +166,8 @@ void AgentsEngine::count_lost(NodeView& node) {
 
 void AgentsEngine::greet(Session session, const Hello& hello) {
   NodeView& node = node_named(hello.node.name);
+  if (session <= node.last_session) return;  // overtaken by a later one: what it says is old
+  node.last_session = session;
   if (node.session) {
     spdlog::warn("Another agent for node {} has connected: the one before is not heard any more.",
                  hello.node.name);

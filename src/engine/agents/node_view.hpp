@@ -32,6 +32,7 @@ struct NodeView {
   NodeSpec spec;                   // as told last
   bool up = false;                 // as told last
   std::optional<Session> session;  // set once its agent said Hello
+  Session last_session;            // that ever did
   Outbox<ServerMessage> outbox;
   Inbox<AgentMessage> inbox;
   std::uint64_t observed = 0;  // messages that observe() has told
