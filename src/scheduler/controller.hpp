@@ -42,7 +42,7 @@ class Controller {
   struct Options {
     std::string build;                                         // version, recorded with every plan
     std::string policy = "elastic-fifo";                       // of a new directory
-    Duration coalesce = std::chrono::milliseconds{20};         // bursts become one round; a first event on an idle server is not delayed
+    Duration coalesce = std::chrono::milliseconds{5};  // bursts become one round; a first event on an idle server is not delayed
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
     bool temper = true;
