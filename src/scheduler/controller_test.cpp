@@ -163,7 +163,7 @@ class ControllerTest : public ::testing::Test {
   PickyStore store;
   ManualClock clock{time_from_us(1'000'000'000)};
   PolicyRegistry policies;
-  Controller::Options options{"test", "fifo"};
+  Controller::Options options{.build = "test", .policy = "fifo", .coalesce = span("20ms")};
   std::unique_ptr<HandEngine> engine;
   std::unique_ptr<Controller> controller;
   Result<void> recovered;
