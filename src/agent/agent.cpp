@@ -96,7 +96,8 @@ void Agent::tell_ends_again() {
 }
 
 void Agent::on(DevicesChanged) {
-  if (auto node = host_.describe(); node != node_) outbox_.push(NodeChanged{node_ = std::move(node)});
+  if (auto node = host_.describe(); node != node_)
+    outbox_.push(NodeChanged{node_ = std::move(node)});
 }
 
 void Agent::on(const ServerFrame& frame) {

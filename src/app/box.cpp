@@ -12,8 +12,6 @@
 #include <filesystem>
 #include <map>
 
-
-
 #include "agent/agent.hpp"
 #include "agent/linux/host.hpp"
 #include "api/api.hpp"
@@ -31,15 +29,19 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds{2000};
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
-std::string count(std::size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+std::string count(std::size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
 
 std::string describe_slots(const NodeSpec& node) {
   std::map<std::string, std::size_t> models;
-  for (const SlotSpec& slot : node.slots) ++models[slot.kind == SlotKind::cpu ? "CPU slot" : slot.model];
+  for (const SlotSpec& slot : node.slots)
+    ++models[slot.kind == SlotKind::cpu ? "CPU slot" : slot.model];
   std::string text;
-  for (const auto& [model, n] : models) text += fmt::format("{}{}", text.empty() ? "" : ", ", count(n, model));
-  return fmt::format("{} ({:g} cores, {} GiB of memory)", text.empty() ? "no slots" : text, node.cpus,
-                     node.memory_bytes >> 30);
+  for (const auto& [model, n] : models)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", count(n, model));
+  return fmt::format("{} ({:g} cores, {} GiB of memory)", text.empty() ? "no slots" : text,
+                     node.cpus, node.memory_bytes >> 30);
 }
 
 std::vector<JobId> with_processes(const State& state) {
@@ -59,7 +61,8 @@ std::string listed(const std::vector<JobId>& jobs) {
 }  // namespace
 
 struct Box::Impl {
-  Impl(const UpOptions& o, std::string v) : options(o), version(std::move(v)), signals(io, SIGINT, SIGTERM, SIGHUP) {}
+  Impl(const UpOptions& o, std::string v)
+      : options(o), version(std::move(v)), signals(io, SIGINT, SIGTERM, SIGHUP) {}
 
   Result<void> open() {
     auto locked = DirLock::take(options.directory);
@@ -86,7 +89,8 @@ struct Box::Impl {
   }
 
   Result<void> open_controller() {
-    engine.emplace(clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
+    engine.emplace(
+        clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
     Controller::Options controller_options;
     controller_options.build = version;
     if (options.policy) controller_options.policy = *options.policy;
@@ -99,18 +103,32 @@ struct Box::Impl {
   Result<void> follow_policy_option() {
     if (!options.policy || controller->state().policy()->name == *options.policy) return {};
     Result<void> outcome;
-    controller->set_policy(*options.policy, {}, [&](Result<void> done) { outcome = std::move(done); });
+    controller->set_policy(*options.policy, {},
+                           [&](Result<void> done) { outcome = std::move(done); });
     if (!outcome) return outcome;
     return controller->step();
   }
 
-  // Joins both ends and waits until the agent has told what it has: from then on submissions can be judged.
+  // Joins both ends and waits until the agent has told what it has: from then on submissions can be
+  // judged.
   void join() {
     link.emplace(*engine, *agent);
-    pump.add([this](Time now) { agent->step(now); return agent->next_due(); });
-    pump.add([this](Time) { link->pump(); return std::optional<Time>(); });
-    pump.add([this](Time) { engine->step(); return engine->next_due(); });
-    pump.add([this](Time) { (void)controller->step(); return controller->next_due(); });
+    pump.add([this](Time now) {
+      agent->step(now);
+      return agent->next_due();
+    });
+    pump.add([this](Time) {
+      link->pump();
+      return std::optional<Time>();
+    });
+    pump.add([this](Time) {
+      engine->step();
+      return engine->next_due();
+    });
+    pump.add([this](Time) {
+      (void)controller->step();
+      return controller->next_due();
+    });
     const auto wake = [this] { pump.wake(); };
     agent->on_wake(wake);
     link->on_wake(wake);
@@ -152,10 +170,12 @@ struct Box::Impl {
       if (!error) leave();
     });
     io.run();
-    if (auto saved = controller->checkpoint(); !saved) spdlog::error("{} {}", saved.error().message, saved.error().hint);
+    if (auto saved = controller->checkpoint(); !saved)
+      spdlog::error("{} {}", saved.error().message, saved.error().hint);
   }
 
-  // Lets running requests be answered, then ends the loop. A second signal ends the process at once.
+  // Lets running requests be answered, then ends the loop. A second signal ends the process at
+  // once.
   void leave() {
     signals.cancel();
     signals.clear();
@@ -195,14 +215,17 @@ void Box::run() { impl_->run(); }
 std::string Box::greeting() const {
   const State& state = impl_->controller->state();
   const Node& node = state.nodes().front();
-  std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->version, node.spec.name, describe_slots(node.spec));
+  std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->version, node.spec.name,
+                                 describe_slots(node.spec));
   for (const SlotSpec& slot : node.spec.slots) {
-    if (!slot.usable) text += fmt::format("  not leased: {} {}: {}\n", slot.model, slot.uuid, slot.note);
+    if (!slot.usable)
+      text += fmt::format("  not leased: {} {}: {}\n", slot.model, slot.uuid, slot.note);
   }
-  for (const auto& what : impl_->host->not_enforced()) text += fmt::format("  not enforced: {}\n", what);
+  for (const auto& what : impl_->host->not_enforced())
+    text += fmt::format("  not enforced: {}\n", what);
   const auto adopted = with_processes(state);
-  text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory, state.policy()->name,
-                      count(state.jobs().size(), "job"),
+  text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory,
+                      state.policy()->name, count(state.jobs().size(), "job"),
                       adopted.empty() ? "" : fmt::format("; jobs {} go on", listed(adopted)));
   text += "  next: paceline run -- python3 train.py      (in another terminal)\n";
   return text;
@@ -211,9 +234,9 @@ std::string Box::greeting() const {
 std::string Box::farewell() const {
   const auto left = with_processes(impl_->controller->state());
   if (left.empty()) return "paceline: nothing runs; goodbye.\n";
-  return fmt::format(
-      "paceline: {} {} on under {} supervisors. 'paceline up' takes {} up again.\n", count(left.size(), "training"),
-      left.size() == 1 ? "goes" : "go", left.size() == 1 ? "its" : "their", left.size() == 1 ? "it" : "them");
+  return fmt::format("paceline: {} {} on under {} supervisors. 'paceline up' takes {} up again.\n",
+                     count(left.size(), "training"), left.size() == 1 ? "goes" : "go",
+                     left.size() == 1 ? "its" : "their", left.size() == 1 ? "it" : "them");
 }
 
 }  // namespace paceline

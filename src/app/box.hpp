@@ -1,4 +1,5 @@
-// The all-in-one: one process that is the server and this machine's agent, joined by the same protocol that joins two machines.
+// The all-in-one: one process that is the server and this machine's agent, joined by the same
+// protocol that joins two machines.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace paceline {
 
 class Box {
  public:
-  // Opens the directory, recovers the state, finds the machine's slots, adopts what still trains, and listens.
-  // Errors: conflict (another server has the directory), storage, data, invalid.
+  // Opens the directory, recovers the state, finds the machine's slots, adopts what still trains,
+  // and listens. Errors: conflict (another server has the directory), storage, data, invalid.
   static Result<std::unique_ptr<Box>> open(const UpOptions& options, const std::string& version);
   ~Box();
 

@@ -11,7 +11,8 @@ namespace {
 
 std::string version() {
 #ifdef __clang__
-  const std::string compiler = "clang " PACELINE_TEXT(__clang_major__) "." PACELINE_TEXT(__clang_minor__);
+  const std::string compiler =
+      "clang " PACELINE_TEXT(__clang_major__) "." PACELINE_TEXT(__clang_minor__);
 #else
   const std::string compiler = "gcc " PACELINE_TEXT(__GNUC__) "." PACELINE_TEXT(__GNUC_MINOR__);
 #endif
@@ -25,6 +26,8 @@ int main(int argc, char** argv) {
   paceline::Hooks hooks;
   hooks.version = built;
   hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, built); };
-  hooks.supervise = [](int count, char** arguments) { return paceline::agent::supervise_main(count, arguments); };
+  hooks.supervise = [](int count, char** arguments) {
+    return paceline::agent::supervise_main(count, arguments);
+  };
   return paceline::cli_main(argc, argv, hooks);
 }

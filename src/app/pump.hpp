@@ -1,5 +1,5 @@
-// Turns wake-ups into steps: however often it is woken, its parts step once each on the next turn of the loop, and again when
-// the first of them is due.
+// Turns wake-ups into steps: however often it is woken, its parts step once each on the next turn
+// of the loop, and again when the first of them is due.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

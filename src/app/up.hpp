@@ -7,7 +7,8 @@
 
 namespace paceline {
 
-// Serves until SIGINT, SIGTERM or `paceline down`; trainings go on under their supervisors. Returns the exit code (docs/api.md).
+// Serves until SIGINT, SIGTERM or `paceline down`; trainings go on under their supervisors. Returns
+// the exit code (docs/api.md).
 int up(const UpOptions& options, const std::string& version);
 
 }  // namespace paceline

@@ -15,7 +15,8 @@
 namespace paceline {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPolicies = {"fifo", "elastic-fifo", "round-robin", "las"};
+constexpr std::array<std::string_view, 4> kPolicies = {"fifo", "elastic-fifo", "round-robin",
+                                                       "las"};
 
 TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest("fif", kPolicies), "fifo");
@@ -76,7 +77,9 @@ TEST(Digest, IsFnv1a) {
 }
 
 TEST(Digest, TellsBorderAndOrderApart) {
-  const auto of = [](std::string_view a, std::string_view b) { return Digest().add(a).add(b).value(); };
+  const auto of = [](std::string_view a, std::string_view b) {
+    return Digest().add(a).add(b).value();
+  };
   EXPECT_EQ(of("ab", "c"), of("ab", "c"));
   EXPECT_NE(of("ab", "c"), of("a", "bc"));
   EXPECT_NE(of("a", "b"), of("b", "a"));

@@ -1,5 +1,5 @@
-// A running 64-bit digest (FNV-1a) of everything fed to it in order: two runs of one seed are equal if and only if their
-// digests are compared equal. Not for security.
+// A running 64-bit digest (FNV-1a) of everything fed to it in order: two runs of one seed are equal
+// if and only if their digests are compared equal. Not for security.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Strong integer ids: two ids of different nouns never mix, equal ids compare and hash by value, and every order that a
-// decision depends on breaks its ties by id.
+// Strong integer ids: two ids of different nouns never mix, equal ids compare and hash by value,
+// and every order that a decision depends on breaks its ties by id.
 #pragma once
 
 #include <compare>

@@ -1,9 +1,10 @@
-// Result<T>: what the outside world can refuse. An Error names what is wrong in one sentence, what to do next in another, and
-// whether trying again can help.
+// Result<T>: what the outside world can refuse. An Error names what is wrong in one sentence, what
+// to do next in another, and whether trying again can help.
 //
 //   Result<JobSpec> spec = parse_job(text);
 //   if (!spec) return fail(spec.error());
-//   return fail(ErrorCode::not_found, "There is no job 7.", "List jobs with 'paceline queue --all'.");
+//   return fail(ErrorCode::not_found, "There is no job 7.", "List jobs with 'paceline queue
+//   --all'.");
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace paceline {
 
-// Stable names: they are the `code` of an error body (docs/api.md) and decide its status and the exit
-// code.
+// Stable names: they are the `code` of an error body (docs/api.md) and decide its status and the
+// exit code.
 enum class ErrorCode {
   invalid,      // the request itself is wrong
   not_found,    // names something that is not there

@@ -1,5 +1,5 @@
-// One seeded generator per run (xoshiro256**, seeded by splitmix64): the same seed gives the same numbers with every compiler
-// and library, which std distributions do not promise.
+// One seeded generator per run (xoshiro256**, seeded by splitmix64): the same seed gives the same
+// numbers with every compiler and library, which std distributions do not promise.
 //
 //   Rng rng(42);
 //   auto die = rng.below(6) + 1;

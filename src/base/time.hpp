@@ -1,5 +1,5 @@
-// The time line. Time is data: a point on it is handed in (an event's time, a snapshot's `now`), never read from here.
-// Points are microseconds since 1970-01-01 UTC; a replay may start anywhere.
+// The time line. Time is data: a point on it is handed in (an event's time, a snapshot's `now`),
+// never read from here. Points are microseconds since 1970-01-01 UTC; a replay may start anywhere.
 #pragma once
 
 #include <chrono>

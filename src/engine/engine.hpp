@@ -1,12 +1,13 @@
-// What makes the world like the state and tells what happened in it. Acting is level-triggered: the engine compares what the
-// state wants of a job's workers with what it knows of them, so that the same call after a crash, or twice, does no harm.
+// What makes the world like the state and tells what happened in it. Acting is level-triggered: the
+// engine compares what the state wants of a job's workers with what it knows of them, so that the
+// same call after a crash, or twice, does no harm.
 //
 // What the state wants, per job:
-//   current gang, every seat leased, no stop   → each `assigned` worker is started (once per generation and rank, ever)
-//   current gang with a stop                   → notice, then after stop->grace kill; workers of gangs that are gone: kill
-//   PAUSED                                     → frozen, else thawed
-//   worker `ended` in the state                → its claim may be discarded
-//   should_stop()                              → the script is told
+//   current gang, every seat leased, no stop   → each `assigned` worker is started (once per
+//   generation and rank, ever) current gang with a stop                   → notice, then after
+//   stop->grace kill; workers of gangs that are gone: kill PAUSED → frozen, else thawed worker
+//   `ended` in the state                → its claim may be discarded should_stop() → the script is
+//   told
 #pragma once
 
 #include <functional>
@@ -20,7 +21,8 @@
 namespace paceline {
 
 struct Observed {
-  std::vector<Event> events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed
+  std::vector<Event>
+      events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed
   std::vector<MetricPoint> points;
   [[nodiscard]] bool empty() const { return events.empty() && points.empty(); }
 };
@@ -29,15 +31,17 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // What was observed since the last call, in order. Whoever takes it keeps it until it is durable; the engine does not tell it
-  // again, except after a crash: what committed() had not confirmed is told anew.
+  // What was observed since the last call, in order. Whoever takes it keeps it until it is durable;
+  // the engine does not tell it again, except after a crash: what committed() had not confirmed is
+  // told anew.
   virtual Observed observe() = 0;
 
   // Everything that observe() has told so far is durable.
   virtual void committed() = 0;
 
-  // Brings the workers of `jobs` to what the state wants. The first call is the recovery: it names every job that is not over,
-  // perhaps none, and teaches the engine the nodes; nothing is observed before it.
+  // Brings the workers of `jobs` to what the state wants. The first call is the recovery: it names
+  // every job that is not over, perhaps none, and teaches the engine the nodes; nothing is observed
+  // before it.
   virtual void act(const State& state, std::span<const JobId> jobs) = 0;
 
   // Called whenever observe() has something new.

@@ -1,4 +1,5 @@
-// How long a job still has to run at its present size: from its progress, else from what its owner declared, else unknown.
+// How long a job still has to run at its present size: from its progress, else from what its owner
+// declared, else unknown.
 #pragma once
 
 #include <optional>

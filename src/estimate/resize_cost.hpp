@@ -1,5 +1,6 @@
-// What it costs to give a running job another generation by restart, in slot-seconds: the work since its last acknowledged
-// checkpoint, which is done again, and the pause, measured at its earlier resizes.
+// What it costs to give a running job another generation by restart, in slot-seconds: the work
+// since its last acknowledged checkpoint, which is done again, and the pause, measured at its
+// earlier resizes.
 #pragma once
 
 #include "base/time.hpp"

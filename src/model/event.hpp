@@ -1,5 +1,6 @@
-// What happened: every event, in order, is the truth; the state is its fold (plan/apply.hpp). Events hold facts, never decisions:
-// those are plans. Nothing private to a job's owner (command, environment, directory) is in an event.
+// What happened: every event, in order, is the truth; the state is its fold (plan/apply.hpp).
+// Events hold facts, never decisions: those are plans. Nothing private to a job's owner (command,
+// environment, directory) is in an event.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +75,8 @@ struct TimeLimitReached {
   friend bool operator==(const TimeLimitReached&, const TimeLimitReached&) = default;
 };
 
-using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
-                           WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached>;
+using Event =
+    std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
+                 WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached>;
 
 }  // namespace paceline

@@ -34,7 +34,8 @@ void FreeSlots::change(SlotId slot, bool free) {
 }
 
 bool FreeSlots::is_free(SlotId slot) const {
-  check(slot.node.value < nodes_.size() && slot.index < nodes_[slot.node.value].free.size(), "the slot exists");
+  check(slot.node.value < nodes_.size() && slot.index < nodes_[slot.node.value].free.size(),
+        "the slot exists");
   return nodes_[slot.node.value].free[slot.index];
 }
 

@@ -1,7 +1,8 @@
-// Which slots are free, kept incrementally, with what-ifs: inside mark()…rewind() every change is remembered and taken back.
+// Which slots are free, kept incrementally, with what-ifs: inside mark()…rewind() every change is
+// remembered and taken back.
 //
-//   free.best_fit(4)        → the node with the fewest free slots that still has 4 (lowest id of equals)
-//   auto m = free.mark(); free.take({node, 3}); …; free.rewind(m);
+//   free.best_fit(4)        → the node with the fewest free slots that still has 4 (lowest id of
+//   equals) auto m = free.mark(); free.take({node, 3}); …; free.rewind(m);
 //
 // Cost: O(log nodes) a change, O(distinct free counts · log nodes) a query.
 #pragma once
@@ -19,7 +20,8 @@ namespace paceline {
 
 class FreeSlots {
  public:
-  // A node's slots start as not free. Nodes are added in id order, 0, 1, …; adding one again grows it.
+  // A node's slots start as not free. Nodes are added in id order, 0, 1, …; adding one again grows
+  // it.
   void add_node(NodeId node, std::uint32_t slots);
 
   // REQUIRES: the slot exists. Setting what is already so changes nothing.

@@ -62,7 +62,8 @@ struct Naive {
     std::optional<NodeId> found;
     for (std::size_t n = from; n < nodes.size(); ++n) {
       if (count(n) < least) continue;
-      if (!found || better(count(n), count(found->value))) found = NodeId{static_cast<std::uint32_t>(n)};
+      if (!found || better(count(n), count(found->value)))
+        found = NodeId{static_cast<std::uint32_t>(n)};
     }
     return found;
   }
@@ -73,9 +74,11 @@ void expect_same(const FreeSlots& free, const Naive& naive) {
   for (std::uint32_t n = 0; n < naive.nodes.size(); ++n) {
     total += naive.count(n);
     RC_ASSERT(free.free_on(NodeId{n}) == naive.count(n));
-    for (std::uint32_t i = 0; i < naive.nodes[n].size(); ++i) RC_ASSERT(free.is_free({NodeId{n}, i}) == naive.nodes[n][i]);
+    for (std::uint32_t i = 0; i < naive.nodes[n].size(); ++i)
+      RC_ASSERT(free.is_free({NodeId{n}, i}) == naive.nodes[n][i]);
     for (std::uint32_t least = 1; least <= 5; ++least) {
-      RC_ASSERT(free.next_from(NodeId{n}, least) == naive.best(least, n, [](auto, auto) { return false; }));
+      RC_ASSERT(free.next_from(NodeId{n}, least) ==
+                naive.best(least, n, [](auto, auto) { return false; }));
     }
   }
   RC_ASSERT(free.total() == total);
@@ -88,8 +91,10 @@ void expect_same(const FreeSlots& free, const Naive& naive) {
 void do_some(FreeSlots& free, Naive& naive) {
   const auto count = *rc::gen::inRange(0, 20);
   for (int i = 0; i < count; ++i) {
-    const auto node = *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(naive.nodes.size()));
-    const auto slot = *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(naive.nodes[node].size()));
+    const auto node =
+        *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(naive.nodes.size()));
+    const auto slot =
+        *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(naive.nodes[node].size()));
     const bool value = *rc::gen::arbitrary<bool>();
     free.set_free({NodeId{node}, slot}, value);
     naive.nodes[node][slot] = value;
@@ -114,7 +119,8 @@ RC_GTEST_PROP(FreeSlots, AnswersAsIfItLookedAtEverySlotInsideAndAfterWhatIfs, ()
     expect_same(free, naive);
   }
   while (!marks.empty()) {
-    const auto back = static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(marks.size())));
+    const auto back =
+        static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(marks.size())));
     free.rewind(marks[back].first);
     naive = marks[back].second;
     expect_same(free, naive);

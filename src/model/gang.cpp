@@ -16,7 +16,8 @@ bool Gang::all_ended() const {
 }
 
 bool Gang::any_ended() const {
-  return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return w.state == WorkerState::ended; });
+  return std::any_of(workers.begin(), workers.end(),
+                     [](const Worker& w) { return w.state == WorkerState::ended; });
 }
 
 const Ending* Gang::first_failure() const {

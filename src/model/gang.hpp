@@ -50,12 +50,14 @@ struct Worker {
   friend bool operator==(const Worker&, const Worker&) = default;
 };
 
-// Our decision to end a gang. The first one stands, except that an owner's cancel replaces a milder one.
+// Our decision to end a gang. The first one stands, except that an owner's cancel replaces a milder
+// one.
 struct Stop {
-  Cause cause = Cause::preempted;  // preempted resized cancelled timed_out gang_failed requeue_asked
+  Cause cause =
+      Cause::preempted;  // preempted resized cancelled timed_out gang_failed requeue_asked
   Time at;
-  Duration grace{};                       // between notice and kill
-  std::optional<JobId> beneficiary;       // whose start needs the slots
+  Duration grace{};                  // between notice and kill
+  std::optional<JobId> beneficiary;  // whose start needs the slots
   friend bool operator==(const Stop&, const Stop&) = default;
 };
 
@@ -72,7 +74,8 @@ struct Gang {
   [[nodiscard]] bool all_started() const;
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] bool any_ended() const;
-  // The first ending in time (ties by rank) that was not clean, those by our kill last; nullptr if there is none.
+  // The first ending in time (ties by rank) that was not clean, those by our kill last; nullptr if
+  // there is none.
   [[nodiscard]] const Ending* first_failure() const;
 
   friend bool operator==(const Gang&, const Gang&) = default;

@@ -11,7 +11,8 @@ Ending exited(std::int32_t code, std::int64_t at_us) {
 
 Gang of_endings(const std::vector<std::optional<Ending>>& endings) {
   Gang gang;
-  for (const auto& e : endings) gang.workers.push_back({{}, e ? WorkerState::ended : WorkerState::running, 1, e});
+  for (const auto& e : endings)
+    gang.workers.push_back({{}, e ? WorkerState::ended : WorkerState::running, 1, e});
   return gang;
 }
 

@@ -1,5 +1,5 @@
-// The names of things. Job ids are the small integers that users type; a generation numbers a gang's membership and is never
-// reused within its job.
+// The names of things. Job ids are the small integers that users type; a generation numbers a
+// gang's membership and is never reused within its job.
 #pragma once
 
 #include <cstdint>

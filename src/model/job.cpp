@@ -16,9 +16,9 @@ bool operator==(const Job& a, const Job& b) {
     return std::tie(j.id, *j.spec, j.range, j.pinned, j.state, j.held, j.current, j.forming,
                     j.last_generation, j.attempt, j.retries_used, j.quick_failures, j.resizes,
                     j.preemptions, j.submitted_at, j.eligible_at, j.started_at, j.ended_at,
-                    j.last_resized_at, j.paused_at, j.changed_at, j.waited, j.ran, j.paused, j.leased,
-                    j.slot_seconds, j.bill, j.progress, j.checkpoint, j.target, j.ending, j.last_change,
-                    j.last_changed_at);
+                    j.last_resized_at, j.paused_at, j.changed_at, j.waited, j.ran, j.paused,
+                    j.leased, j.slot_seconds, j.bill, j.progress, j.checkpoint, j.target, j.ending,
+                    j.last_change, j.last_changed_at);
   };
   return key(a) == key(b);
 }
@@ -26,9 +26,12 @@ bool operator==(const Job& a, const Job& b) {
 bool Job::resizable() const {
   if (should_stop() || (current && current->any_ended())) return false;
   switch (spec->elastic) {
-    case Elastic::no: return false;
-    case Elastic::restart: return true;
-    case Elastic::automatic: return checkpoint.has_value();
+    case Elastic::no:
+      return false;
+    case Elastic::restart:
+      return true;
+    case Elastic::automatic:
+      return checkpoint.has_value();
   }
   return false;
 }

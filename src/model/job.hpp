@@ -54,9 +54,9 @@ struct Job {
   std::optional<Time> ended_at;
   std::optional<Time> last_resized_at;
   std::optional<Time> paused_at;
-  Time changed_at;        // up to here the sums below are right
-  Duration waited{};      // PENDING and STARTING
-  Duration ran{};         // RUNNING, RESIZING, STOPPING
+  Time changed_at;    // up to here the sums below are right
+  Duration waited{};  // PENDING and STARTING
+  Duration ran{};     // RUNNING, RESIZING, STOPPING
   Duration paused{};
   std::int32_t leased = 0;  // slots leased to it now
   double slot_seconds = 0;  // leased so far
@@ -73,8 +73,8 @@ struct Job {
   // Workers it holds now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;
   [[nodiscard]] std::int32_t slots(std::int32_t n) const { return n * spec->slots_per_worker; }
-  // May its size be changed now? With what it declared and has acknowledged; not when its target is reached or some of its
-  // workers are done: it leaves.
+  // May its size be changed now? With what it declared and has acknowledged; not when its target is
+  // reached or some of its workers are done: it leaves.
   [[nodiscard]] bool resizable() const;
   [[nodiscard]] bool should_stop() const { return target.reached_at.has_value(); }
   // The workers it is to have: of the forming gang, else of the current one, else 0.

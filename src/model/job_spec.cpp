@@ -15,8 +15,9 @@ std::optional<std::int32_t> parse_count(std::string_view text) {
 }
 
 tl::unexpected<Error> bad_range(std::string_view text, std::string_view why) {
-  return fail(ErrorCode::invalid, fmt::format("'{}' is not a range: {}.", text, why),
-              "Write a number (4), a range (2..8) or a range with a wish (2..8@4), all at least 1.");
+  return fail(
+      ErrorCode::invalid, fmt::format("'{}' is not a range: {}.", text, why),
+      "Write a number (4), a range (2..8) or a range with a wish (2..8@4), all at least 1.");
 }
 
 tl::unexpected<Error> invalid(std::string message, std::string hint) {
@@ -34,22 +35,28 @@ Result<void> validate_resources(const JobSpec& spec) {
                    fmt::format("Give 1 to {}.", kSlotsPerWorkerMax));
   }
   if (!(spec.cpus >= 0 && spec.cpus <= 1e6)) {
-    return invalid("The number of CPU cores is impossible.", "Give a positive number, such as 0.5 or 4.");
+    return invalid("The number of CPU cores is impossible.",
+                   "Give a positive number, such as 0.5 or 4.");
   }
   return {};
 }
 
 Result<void> validate_times(const JobSpec& spec) {
-  const auto positive = [](const std::optional<Duration>& d) { return !d || *d > Duration::zero(); };
-  if (!positive(spec.max_duration)) return invalid("max_duration must be positive.", "Write it as 90s, 10m, 2h or 1d.");
-  if (!positive(spec.expected_duration)) return invalid("expect must be positive.", "Write it as 2h or '60000 samples'.");
+  const auto positive = [](const std::optional<Duration>& d) {
+    return !d || *d > Duration::zero();
+  };
+  if (!positive(spec.max_duration))
+    return invalid("max_duration must be positive.", "Write it as 90s, 10m, 2h or 1d.");
+  if (!positive(spec.expected_duration))
+    return invalid("expect must be positive.", "Write it as 2h or '60000 samples'.");
   if (spec.expected_samples && *spec.expected_samples == 0) {
     return invalid("expect must be positive.", "Write it as 2h or '60000 samples'.");
   }
   if (spec.notice.grace < Duration::zero() || spec.notice.grace > std::chrono::hours{24}) {
     return invalid("The grace period is impossible.", "Give between 0s and 24h.");
   }
-  if (spec.notice.signal < 1 || spec.notice.signal > 64 || spec.notice.signal == 9 || spec.notice.signal == 19) {
+  if (spec.notice.signal < 1 || spec.notice.signal > 64 || spec.notice.signal == 9 ||
+      spec.notice.signal == 19) {
     return invalid(fmt::format("Signal {} can't be a notice.", spec.notice.signal),
                    "Choose one that a script can handle, such as TERM, USR1 or USR2.");
   }
@@ -68,7 +75,8 @@ Result<WorkerRange> parse_range(std::string_view text) {
   if (!min || !max || !want) return bad_range(text, "it is no number or range of numbers");
   if (*min < 1) return bad_range(text, "less than 1 is impossible");
   if (*min > *max) return bad_range(text, "its minimum is larger than its maximum");
-  if (*max > kWorkersMax * kSlotsPerWorkerMax) return bad_range(text, "it is larger than any cluster");
+  if (*max > kWorkersMax * kSlotsPerWorkerMax)
+    return bad_range(text, "it is larger than any cluster");
   if (*want < *min || *want > *max) return bad_range(text, "the wish lies outside");
   return WorkerRange{*min, *max, *want};
 }
@@ -81,9 +89,12 @@ std::string to_string(const WorkerRange& range) {
 
 std::string_view to_string(Elastic elastic) {
   switch (elastic) {
-    case Elastic::automatic: return "auto";
-    case Elastic::restart: return "restart";
-    case Elastic::no: return "no";
+    case Elastic::automatic:
+      return "auto";
+    case Elastic::restart:
+      return "restart";
+    case Elastic::no:
+      return "no";
   }
   return "auto";
 }
@@ -97,7 +108,8 @@ Result<Elastic> parse_elastic(std::string_view text) {
 
 Result<void> validate(const JobSpec& spec) {
   if (spec.name.empty() || spec.name.size() > kNameLengthMax) {
-    return invalid(fmt::format("A job's name has 1 to {} bytes.", kNameLengthMax), "Give another --name.");
+    return invalid(fmt::format("A job's name has 1 to {} bytes.", kNameLengthMax),
+                   "Give another --name.");
   }
   for (const char c : spec.name) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
@@ -110,10 +122,12 @@ Result<void> validate(const JobSpec& spec) {
     return invalid(fmt::format("Priority {} is out of range.", spec.priority), "Give 0 to 100.");
   }
   if (spec.retries < 0 || spec.retries > kRetriesMax) {
-    return invalid(fmt::format("{} retries is out of range.", spec.retries), fmt::format("Give 0 to {}.", kRetriesMax));
+    return invalid(fmt::format("{} retries is out of range.", spec.retries),
+                   fmt::format("Give 0 to {}.", kRetriesMax));
   }
   if (spec.after.size() > kAfterMax) {
-    return fail(ErrorCode::too_large, fmt::format("A job waits for at most {} others.", kAfterMax), "Chain them instead.");
+    return fail(ErrorCode::too_large, fmt::format("A job waits for at most {} others.", kAfterMax),
+                "Chain them instead.");
   }
   return {};
 }

@@ -1,5 +1,6 @@
-// What a person asks for: a training script with a worker range, limits, a target. What starts it (command, environment,
-// directory) is private to its owner and lives in LaunchSpec (model/launch.hpp), outside journal, events and other people's API.
+// What a person asks for: a training script with a worker range, limits, a target. What starts it
+// (command, environment, directory) is private to its owner and lives in LaunchSpec
+// (model/launch.hpp), outside journal, events and other people's API.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,14 @@ struct WorkerRange {
   std::int32_t max = 1;
   std::int32_t want = 1;
 
-  [[nodiscard]] bool contains(std::int32_t workers) const { return workers >= min && workers <= max; }
+  [[nodiscard]] bool contains(std::int32_t workers) const {
+    return workers >= min && workers <= max;
+  }
   friend bool operator==(const WorkerRange&, const WorkerRange&) = default;
 };
 
-// Reads "4", "2..8" or "2..8@4"; want is min if omitted. Errors: invalid (not a range, zero, min > max, want outside).
+// Reads "4", "2..8" or "2..8@4"; want is min if omitted. Errors: invalid (not a range, zero, min >
+// max, want outside).
 Result<WorkerRange> parse_range(std::string_view text);
 std::string to_string(const WorkerRange& range);  // the same forms
 
@@ -47,13 +51,13 @@ struct Notice {
 
 struct JobSpec {
   std::string name;
-  std::string user;        // the submitter's login name
+  std::string user;  // the submitter's login name
   std::uint32_t uid = 0;
   WorkerRange workers;
   std::int32_t slots_per_worker = 1;
-  double cpus = 0;                 // CPU cores each worker may use; 0: unlimited
-  std::uint64_t memory_bytes = 0;  // memory each worker may use; 0: unlimited
-  std::int32_t priority = 50;      // 0..100, larger first
+  double cpus = 0;                       // CPU cores each worker may use; 0: unlimited
+  std::uint64_t memory_bytes = 0;        // memory each worker may use; 0: unlimited
+  std::int32_t priority = 50;            // 0..100, larger first
   std::optional<Duration> max_duration;  // of running; pauses don't count
   std::optional<Duration> expected_duration;
   std::optional<std::uint64_t> expected_samples;

@@ -22,7 +22,8 @@ TEST(ParseRange, SaysWhatIsWrongAndHowToWriteIt) {
   EXPECT_EQ(message("8..2"), "'8..2' is not a range: its minimum is larger than its maximum.");
   EXPECT_EQ(message("2..8@9"), "'2..8@9' is not a range: the wish lies outside.");
   EXPECT_EQ(message("999999999"), "'999999999' is not a range: it is larger than any cluster.");
-  for (const auto* text : {"", "four", "2..", "..2", "2...8", "2..8@", "@2", "1.5", "+4", " 4", "4 ", "99999999999"}) {
+  for (const auto* text :
+       {"", "four", "2..", "..2", "2...8", "2..8@", "@2", "1.5", "+4", " 4", "4 ", "99999999999"}) {
     const auto range = parse_range(text);
     ASSERT_FALSE(range) << text;
     EXPECT_EQ(range.error().code, ErrorCode::invalid);
@@ -68,13 +69,23 @@ TEST(ValidateSpec, RefusesWhatIsImpossibleInOneSentence) {
       {[](JobSpec& s) { s.name = ""; }, "A job's name has 1 to 128 bytes."},
       {[](JobSpec& s) { s.name = std::string(129, 'n'); }, "A job's name has 1 to 128 bytes."},
       {[](JobSpec& s) { s.name = "a\nb"; }, "A job's name holds no control characters."},
-      {[](JobSpec& s) { s.workers = {0, 1, 1}; }, "The worker range 0..1@1 is impossible."},
-      {[](JobSpec& s) { s.workers = {3, 2, 3}; }, "The worker range 3..2@3 is impossible."},
-      {[](JobSpec& s) { s.workers = {1, 2, 3}; }, "The worker range 1..2@3 is impossible."},
+      {[](JobSpec& s) {
+         s.workers = {0, 1, 1};
+       },
+       "The worker range 0..1@1 is impossible."},
+      {[](JobSpec& s) {
+         s.workers = {3, 2, 3};
+       },
+       "The worker range 3..2@3 is impossible."},
+      {[](JobSpec& s) {
+         s.workers = {1, 2, 3};
+       },
+       "The worker range 1..2@3 is impossible."},
       {[](JobSpec& s) { s.slots_per_worker = 0; }, "0 slots per worker is impossible."},
       {[](JobSpec& s) { s.slots_per_worker = 1025; }, "1025 slots per worker is impossible."},
       {[](JobSpec& s) { s.cpus = -1; }, "The number of CPU cores is impossible."},
-      {[](JobSpec& s) { s.cpus = std::numeric_limits<double>::quiet_NaN(); }, "The number of CPU cores is impossible."},
+      {[](JobSpec& s) { s.cpus = std::numeric_limits<double>::quiet_NaN(); },
+       "The number of CPU cores is impossible."},
       {[](JobSpec& s) { s.priority = 101; }, "Priority 101 is out of range."},
       {[](JobSpec& s) { s.priority = -1; }, "Priority -1 is out of range."},
       {[](JobSpec& s) { s.retries = -1; }, "-1 retries is out of range."},

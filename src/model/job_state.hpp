@@ -1,5 +1,5 @@
-// The states of a job and the table of what may follow what. The table is data: apply() asserts it, tests enumerate it, and
-// docs/api.md shows it.
+// The states of a job and the table of what may follow what. The table is data: apply() asserts it,
+// tests enumerate it, and docs/api.md shows it.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@
 namespace paceline {
 
 enum class JobState {
-  pending,    // waits for slots, for another job, for its owner (hold), or for its back-off
-  starting,   // seats are leased or promised, not every worker runs yet
-  running,    // every worker of the current generation runs
-  resizing,   // a new generation forms
-  paused,     // frozen, keeps its leases
-  stopping,   // notice given; workers are on their way out
+  pending,   // waits for slots, for another job, for its owner (hold), or for its back-off
+  starting,  // seats are leased or promised, not every worker runs yet
+  running,   // every worker of the current generation runs
+  resizing,  // a new generation forms
+  paused,    // frozen, keeps its leases
+  stopping,  // notice given; workers are on their way out
   completed,
   failed,
   cancelled,
@@ -23,8 +23,9 @@ enum class JobState {
 };
 
 inline constexpr std::array kJobStates = {
-    JobState::pending,  JobState::starting,  JobState::running, JobState::resizing,  JobState::paused,
-    JobState::stopping, JobState::completed, JobState::failed,  JobState::cancelled, JobState::timeout};
+    JobState::pending,   JobState::starting, JobState::running,   JobState::resizing,
+    JobState::paused,    JobState::stopping, JobState::completed, JobState::failed,
+    JobState::cancelled, JobState::timeout};
 
 std::string_view to_string(JobState state);  // "PENDING", …
 std::optional<JobState> parse_job_state(std::string_view text);
@@ -42,23 +43,25 @@ bool may_follow(JobState from, JobState to);
 
 // Why a job or a worker ended. The cause decides the ending, not the exit code alone.
 enum class Cause {
-  exited,           // by itself, with a code
-  signalled,        // by a signal that was not ours
-  out_of_memory,    // the cgroup's limit
-  launch_failed,    // the program could not be started
-  setup_failed,     // `setup:` ended non-zero
-  preempted,        // our kill, for another job
-  resized,          // our kill, for the job's own next generation
-  cancelled,        // our kill, asked by its owner
-  timed_out,        // our kill, max_duration is over
-  gang_failed,      // our kill, because another worker of the gang failed
-  node_lost,        // node, supervisor or boot lost
-  requeue_asked,    // exit code 75 or 99
+  exited,         // by itself, with a code
+  signalled,      // by a signal that was not ours
+  out_of_memory,  // the cgroup's limit
+  launch_failed,  // the program could not be started
+  setup_failed,   // `setup:` ended non-zero
+  preempted,      // our kill, for another job
+  resized,        // our kill, for the job's own next generation
+  cancelled,      // our kill, asked by its owner
+  timed_out,      // our kill, max_duration is over
+  gang_failed,    // our kill, because another worker of the gang failed
+  node_lost,      // node, supervisor or boot lost
+  requeue_asked,  // exit code 75 or 99
   dependency_failed,
-  crash_loop,       // retries ended because the job fails again and again without progress
+  crash_loop,  // retries ended because the job fails again and again without progress
 };
 
-constexpr bool is_our_kill(Cause cause) { return cause >= Cause::preempted && cause <= Cause::gang_failed; }
+constexpr bool is_our_kill(Cause cause) {
+  return cause >= Cause::preempted && cause <= Cause::gang_failed;
+}
 
 std::string_view to_string(Cause cause);  // snake_case, as above
 std::optional<Cause> parse_cause(std::string_view text);

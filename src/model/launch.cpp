@@ -34,7 +34,8 @@ Result<void> validate_environment(const LaunchSpec& launch) {
     }
   }
   if (bytes > kEnvironmentBytesMax) {
-    return fail(ErrorCode::too_large, "The environment is larger than 1 MiB.", "Submit with --clean-env.");
+    return fail(ErrorCode::too_large, "The environment is larger than 1 MiB.",
+                "Submit with --clean-env.");
   }
   return {};
 }
@@ -43,7 +44,8 @@ Result<void> validate_environment(const LaunchSpec& launch) {
 
 Result<void> validate(const LaunchSpec& launch) {
   if (launch.command.empty() || launch.command.front().empty()) {
-    return fail(ErrorCode::invalid, "There is no command to run.", "Give it after '--', for example: -- python train.py");
+    return fail(ErrorCode::invalid, "There is no command to run.",
+                "Give it after '--', for example: -- python train.py");
   }
   std::size_t bytes = launch.setup.size();
   bool nul = has_nul(launch.setup);
@@ -53,10 +55,12 @@ Result<void> validate(const LaunchSpec& launch) {
   }
   if (nul) return fail(ErrorCode::invalid, "A command holds no NUL.", "Check the arguments.");
   if (bytes > kCommandBytesMax) {
-    return fail(ErrorCode::too_large, "The command is larger than 1 MiB.", "Put it into a script file.");
+    return fail(ErrorCode::too_large, "The command is larger than 1 MiB.",
+                "Put it into a script file.");
   }
   if (launch.directory.empty() || launch.directory.front() != '/' || has_nul(launch.directory)) {
-    return fail(ErrorCode::invalid, fmt::format("The directory '{}' is not absolute.", launch.directory),
+    return fail(ErrorCode::invalid,
+                fmt::format("The directory '{}' is not absolute.", launch.directory),
                 "Give the full path with --workdir.");
   }
   return validate_environment(launch);

@@ -1,5 +1,5 @@
-// What starts a job's workers: private to the submitter. It is stored mode 0600 beside the journal, handed to agents and shown to
-// the owner alone.
+// What starts a job's workers: private to the submitter. It is stored mode 0600 beside the journal,
+// handed to agents and shown to the owner alone.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@ namespace paceline {
 
 struct LaunchSpec {
   std::vector<std::string> command;  // argv; for `run:` of a job file {"/bin/sh", "-c", text}
-  bool shell = false;                // true: argv is our shell around a `run:` text, so a notice goes to its children
-  std::string setup;                 // shell text run once per gang start on each node before the workers; may be empty
+  bool shell =
+      false;  // true: argv is our shell around a `run:` text, so a notice goes to its children
+  std::string
+      setup;  // shell text run once per gang start on each node before the workers; may be empty
   std::map<std::string, std::string> environment;
   std::string directory;  // absolute
   std::uint32_t umask = 022;

@@ -4,9 +4,12 @@ namespace paceline {
 
 std::string_view to_string(SlotKind kind) {
   switch (kind) {
-    case SlotKind::cpu: return "cpu";
-    case SlotKind::gpu: return "gpu";
-    case SlotKind::mig: return "mig";
+    case SlotKind::cpu:
+      return "cpu";
+    case SlotKind::gpu:
+      return "gpu";
+    case SlotKind::mig:
+      return "mig";
   }
   return "cpu";
 }

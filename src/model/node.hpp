@@ -20,8 +20,8 @@ struct SlotSpec {
   std::string model;               // "cpu", or the device's product name
   std::string uuid;                // empty for CPU slots
   std::uint64_t memory_bytes = 0;  // device memory; 0 for CPU slots
-  bool usable = true;              // false: a foreign process or another server uses it; shown, never leased
-  std::string note;                // why it is not usable; empty otherwise
+  bool usable = true;  // false: a foreign process or another server uses it; shown, never leased
+  std::string note;    // why it is not usable; empty otherwise
 
   friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
 };

@@ -35,8 +35,10 @@ void merge(Progress& into, const Progress& report) {
   take(into.learning_rate, report.learning_rate);
   for (const auto& [name, value] : report.metrics) {
     const auto known = into.metrics.find(name);
-    if (known != into.metrics.end()) known->second = value;
-    else if (into.metrics.size() < kMetricsMax) into.metrics.emplace(name, value);
+    if (known != into.metrics.end())
+      known->second = value;
+    else if (into.metrics.size() < kMetricsMax)
+      into.metrics.emplace(name, value);
   }
   into.reported_at = std::max(into.reported_at, report.reported_at);
 }

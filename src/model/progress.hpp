@@ -1,4 +1,5 @@
-// How far a training is. Progress counts samples; steps are shown too. Every field is what the script reported last.
+// How far a training is. Progress counts samples; steps are shown too. Every field is what the
+// script reported last.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct Progress {
   std::map<std::string, double> metrics;  // the newest value of each
   Time reported_at;
 
-  // Done part in 0..1, from samples, steps or epochs, whichever is known with its total; `expected_samples` may be nullopt.
+  // Done part in 0..1, from samples, steps or epochs, whichever is known with its total;
+  // `expected_samples` may be nullopt.
   [[nodiscard]] std::optional<double> ratio(std::optional<std::uint64_t> expected_samples) const;
 
   friend bool operator==(const Progress&, const Progress&) = default;
@@ -41,7 +43,8 @@ struct MetricPoint {
   JobId job;
   Generation generation;
   std::int32_t rank = 0;
-  std::uint64_t report = 0;  // grows with each report of the worker; a repeated one is the same point
+  std::uint64_t report =
+      0;  // grows with each report of the worker; a repeated one is the same point
   Time at;
   std::optional<std::uint64_t> step, samples;
   std::map<std::string, double> values;

@@ -5,7 +5,9 @@
 namespace paceline {
 namespace {
 
-std::int64_t number(const Reason& r, std::size_t i) { return i < r.numbers.size() ? r.numbers[i] : 0; }
+std::int64_t number(const Reason& r, std::size_t i) {
+  return i < r.numbers.size() ? r.numbers[i] : 0;
+}
 
 std::string slots(std::int64_t n) { return fmt::format("{} slot{}", n, n == 1 ? "" : "s"); }
 std::string workers(std::int64_t n) { return fmt::format("{} worker{}", n, n == 1 ? "" : "s"); }
@@ -13,44 +15,63 @@ std::string workers(std::int64_t n) { return fmt::format("{} worker{}", n, n == 
 std::string wait_sentence(const Reason& r) {
   const auto a = number(r, 0), b = number(r, 1), c = number(r, 2);
   switch (r.code) {
-    case ReasonCode::held: return "held by its owner: 'resume' lets it go";
+    case ReasonCode::held:
+      return "held by its owner: 'resume' lets it go";
     case ReasonCode::waits_for_jobs:
-      return fmt::format("waits for {} to complete, job {} first", a == 1 ? "a job" : fmt::format("{} jobs", a), b);
+      return fmt::format("waits for {} to complete, job {} first",
+                         a == 1 ? "a job" : fmt::format("{} jobs", a), b);
     case ReasonCode::backs_off:
       if (a == 0) return "was lost with its node: tried again soon";
-      return fmt::format("backs off after {} failed start{}: tried again soon", a, a == 1 ? "" : "s");
-    case ReasonCode::waits_for_slots: return fmt::format("needs {}, {} free now", slots(a), b);
+      return fmt::format("backs off after {} failed start{}: tried again soon", a,
+                         a == 1 ? "" : "s");
+    case ReasonCode::waits_for_slots:
+      return fmt::format("needs {}, {} free now", slots(a), b);
     case ReasonCode::waits_behind:
-      return fmt::format("waits behind job {}, which is ahead and needs {} ({} free now)", a, slots(b), c);
+      return fmt::format("waits behind job {}, which is ahead and needs {} ({} free now)", a,
+                         slots(b), c);
     case ReasonCode::waits_for_donor:
-      return fmt::format("needs {}, {} free now: job {} gives some up once it has run a while", slots(a), b, c);
+      return fmt::format("needs {}, {} free now: job {} gives some up once it has run a while",
+                         slots(a), b, c);
     case ReasonCode::waits_for_fit:
       return fmt::format("needs {}; {} are free, but not where its workers would fit", slots(a), b);
     case ReasonCode::waits_for_empty:
-      return fmt::format("starts as soon as {} promised to it {} empty", slots(a), a == 1 ? "is" : "are");
+      return fmt::format("starts as soon as {} promised to it {} empty", slots(a),
+                         a == 1 ? "is" : "are");
     case ReasonCode::waits_for_checkpoint:
       return fmt::format("is to have {}: resized once it acknowledges a checkpoint", workers(a));
     case ReasonCode::waits_for_window:
       return fmt::format("is to have {}, but started or was resized a moment ago", workers(a));
     case ReasonCode::too_costly:
-      return fmt::format("would lose {} slot-seconds by a change that gains {}: it stays as it is", b, a);
-    case ReasonCode::waits_for_turn: return fmt::format("could use {}, but the policy gives the slots to others", workers(a));
-    case ReasonCode::no_node: return "no node is up";
-    default: return {};
+      return fmt::format("would lose {} slot-seconds by a change that gains {}: it stays as it is",
+                         b, a);
+    case ReasonCode::waits_for_turn:
+      return fmt::format("could use {}, but the policy gives the slots to others", workers(a));
+    case ReasonCode::no_node:
+      return "no node is up";
+    default:
+      return {};
   }
 }
 
 std::string act_sentence(const Reason& r) {
   const auto a = number(r, 0), b = number(r, 1), c = number(r, 2);
   switch (r.code) {
-    case ReasonCode::starts: return fmt::format("starts with {}", workers(a));
-    case ReasonCode::starts_at_min: return fmt::format("starts with {} of the {} it would like", workers(a), b);
-    case ReasonCode::grows: return fmt::format("grows from {} to {}: slots are free", a, workers(b));
-    case ReasonCode::shrinks_for: return fmt::format("shrinks from {} to {} so that job {} can start", a, workers(b), c);
-    case ReasonCode::shrinks_to_share: return fmt::format("shrinks from {} to {}, its even share", a, workers(b));
-    case ReasonCode::stops_for: return fmt::format("stops so that job {} can start", a);
-    case ReasonCode::owner_resized: return fmt::format("resized by its owner from {} to {}", a, workers(b));
-    default: return {};
+    case ReasonCode::starts:
+      return fmt::format("starts with {}", workers(a));
+    case ReasonCode::starts_at_min:
+      return fmt::format("starts with {} of the {} it would like", workers(a), b);
+    case ReasonCode::grows:
+      return fmt::format("grows from {} to {}: slots are free", a, workers(b));
+    case ReasonCode::shrinks_for:
+      return fmt::format("shrinks from {} to {} so that job {} can start", a, workers(b), c);
+    case ReasonCode::shrinks_to_share:
+      return fmt::format("shrinks from {} to {}, its even share", a, workers(b));
+    case ReasonCode::stops_for:
+      return fmt::format("stops so that job {} can start", a);
+    case ReasonCode::owner_resized:
+      return fmt::format("resized by its owner from {} to {}", a, workers(b));
+    default:
+      return {};
   }
 }
 
@@ -60,12 +81,18 @@ std::string run_sentence(const Reason& r) {
     case ReasonCode::runs:
       return a >= b ? fmt::format("runs with {}, as many as it may have", workers(a))
                     : fmt::format("runs with {} of at most {}", workers(a), b);
-    case ReasonCode::target_reached: return "has reached its target: its script is told to stop";
-    case ReasonCode::starting: return fmt::format("{} of {} run", a, workers(b));
-    case ReasonCode::resizing: return fmt::format("goes from {} to {}", a, workers(b));
-    case ReasonCode::paused: return "paused by its owner: it keeps its slots, 'resume' lets it go on";
-    case ReasonCode::stopping: return fmt::format("is stopping: {}", r.text);
-    default: return r.text;
+    case ReasonCode::target_reached:
+      return "has reached its target: its script is told to stop";
+    case ReasonCode::starting:
+      return fmt::format("{} of {} run", a, workers(b));
+    case ReasonCode::resizing:
+      return fmt::format("goes from {} to {}", a, workers(b));
+    case ReasonCode::paused:
+      return "paused by its owner: it keeps its slots, 'resume' lets it go on";
+    case ReasonCode::stopping:
+      return fmt::format("is stopping: {}", r.text);
+    default:
+      return r.text;
   }
 }
 
@@ -73,35 +100,64 @@ std::string run_sentence(const Reason& r) {
 
 std::string_view name(ReasonCode code) {
   switch (code) {
-    case ReasonCode::none: return "None";
-    case ReasonCode::held: return "Held";
-    case ReasonCode::waits_for_jobs: return "WaitsForJobs";
-    case ReasonCode::backs_off: return "BacksOff";
-    case ReasonCode::waits_for_slots: return "WaitsForSlots";
-    case ReasonCode::waits_behind: return "WaitsBehind";
-    case ReasonCode::waits_for_donor: return "WaitsForDonor";
-    case ReasonCode::waits_for_fit: return "WaitsForFit";
-    case ReasonCode::waits_for_empty: return "WaitsForEmpty";
-    case ReasonCode::waits_for_checkpoint: return "WaitsForCheckpoint";
-    case ReasonCode::waits_for_window: return "WaitsForWindow";
-    case ReasonCode::too_costly: return "TooCostly";
-    case ReasonCode::waits_for_turn: return "WaitsForTurn";
-    case ReasonCode::no_node: return "NoNode";
-    case ReasonCode::starts: return "Starts";
-    case ReasonCode::starts_at_min: return "StartsAtMin";
-    case ReasonCode::grows: return "Grows";
-    case ReasonCode::shrinks_for: return "ShrinksFor";
-    case ReasonCode::shrinks_to_share: return "ShrinksToShare";
-    case ReasonCode::stops_for: return "StopsFor";
-    case ReasonCode::owner_resized: return "OwnerResized";
-    case ReasonCode::runs: return "Running";
-    case ReasonCode::target_reached: return "TargetReached";
-    case ReasonCode::starting: return "Starting";
-    case ReasonCode::resizing: return "Resizing";
-    case ReasonCode::paused: return "Paused";
-    case ReasonCode::stopping: return "Stopping";
-    case ReasonCode::ended: return "Ended";
-    case ReasonCode::script: return "Script";
+    case ReasonCode::none:
+      return "None";
+    case ReasonCode::held:
+      return "Held";
+    case ReasonCode::waits_for_jobs:
+      return "WaitsForJobs";
+    case ReasonCode::backs_off:
+      return "BacksOff";
+    case ReasonCode::waits_for_slots:
+      return "WaitsForSlots";
+    case ReasonCode::waits_behind:
+      return "WaitsBehind";
+    case ReasonCode::waits_for_donor:
+      return "WaitsForDonor";
+    case ReasonCode::waits_for_fit:
+      return "WaitsForFit";
+    case ReasonCode::waits_for_empty:
+      return "WaitsForEmpty";
+    case ReasonCode::waits_for_checkpoint:
+      return "WaitsForCheckpoint";
+    case ReasonCode::waits_for_window:
+      return "WaitsForWindow";
+    case ReasonCode::too_costly:
+      return "TooCostly";
+    case ReasonCode::waits_for_turn:
+      return "WaitsForTurn";
+    case ReasonCode::no_node:
+      return "NoNode";
+    case ReasonCode::starts:
+      return "Starts";
+    case ReasonCode::starts_at_min:
+      return "StartsAtMin";
+    case ReasonCode::grows:
+      return "Grows";
+    case ReasonCode::shrinks_for:
+      return "ShrinksFor";
+    case ReasonCode::shrinks_to_share:
+      return "ShrinksToShare";
+    case ReasonCode::stops_for:
+      return "StopsFor";
+    case ReasonCode::owner_resized:
+      return "OwnerResized";
+    case ReasonCode::runs:
+      return "Running";
+    case ReasonCode::target_reached:
+      return "TargetReached";
+    case ReasonCode::starting:
+      return "Starting";
+    case ReasonCode::resizing:
+      return "Resizing";
+    case ReasonCode::paused:
+      return "Paused";
+    case ReasonCode::stopping:
+      return "Stopping";
+    case ReasonCode::ended:
+      return "Ended";
+    case ReasonCode::script:
+      return "Script";
   }
   return "None";
 }

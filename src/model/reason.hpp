@@ -1,5 +1,5 @@
-// Why a job is as it is: a small value, rendered to a sentence only when somebody reads it. The sentence lets the owner predict
-// what would change it.
+// Why a job is as it is: a small value, rendered to a sentence only when somebody reads it. The
+// sentence lets the owner predict what would change it.
 //
 //   Reason r{ReasonCode::waits_for_slots, {4, 1}};
 //   name(r.code) == "WaitsForSlots"; sentence(r) == "waits for 4 free slots; 1 is free now"
@@ -16,36 +16,37 @@ namespace paceline {
 enum class ReasonCode {
   none,
   // waits
-  held,                  // by its owner
-  waits_for_jobs,        // count, first of them
-  backs_off,             // failures, eligible at (us)
-  waits_for_slots,       // needed slots, free slots
-  waits_behind,          // head job, needed slots of the head, free slots
-  waits_for_donor,       // needed slots, free slots, a job that would give some up but changed a moment ago
-  waits_for_fit,         // needed slots, free slots: enough are free but not where its workers would fit
-  waits_for_empty,       // slots promised to it that are still being emptied
+  held,             // by its owner
+  waits_for_jobs,   // count, first of them
+  backs_off,        // failures, eligible at (us)
+  waits_for_slots,  // needed slots, free slots
+  waits_behind,     // head job, needed slots of the head, free slots
+  waits_for_donor,  // needed slots, free slots, a job that would give some up but changed a moment
+                    // ago
+  waits_for_fit,    // needed slots, free slots: enough are free but not where its workers would fit
+  waits_for_empty,  // slots promised to it that are still being emptied
   waits_for_checkpoint,  // wanted workers: it can't be resized before it acknowledges one
   waits_for_window,      // wanted workers, until (us): it was resized a moment ago
   too_costly,            // gain, cost in slot-seconds: the change was dropped
   waits_for_turn,        // wanted workers: the active policy gave the slots to others
   no_node,               // no node is up
   // acts
-  starts,                // workers
-  starts_at_min,         // workers, wanted workers
-  grows,                 // from, to
-  shrinks_for,           // from, to, job that starts
-  shrinks_to_share,      // from, to
-  stops_for,             // job that starts
-  owner_resized,         // from, to
+  starts,            // workers
+  starts_at_min,     // workers, wanted workers
+  grows,             // from, to
+  shrinks_for,       // from, to, job that starts
+  shrinks_to_share,  // from, to
+  stops_for,         // job that starts
+  owner_resized,     // from, to
   // runs
-  runs,                  // workers, max
-  target_reached,        // workers: its script is told to stop
-  starting,              // workers running, of
-  resizing,              // from, to
+  runs,            // workers, max
+  target_reached,  // workers: its script is told to stop
+  starting,        // workers running, of
+  resizing,        // from, to
   paused,
-  stopping,              // text: cause
-  ended,                 // text: the ending's sentence
-  script,                // text: a user policy's own words
+  stopping,  // text: cause
+  ended,     // text: the ending's sentence
+  script,    // text: a user policy's own words
 };
 
 struct Reason {

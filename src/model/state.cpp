@@ -14,7 +14,8 @@ const Node* State::find_node(NodeId id) const {
 
 const Node* State::find_node(std::string_view name) const {
   const auto& nodes = parts_.nodes;
-  const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.spec.name == name; });
+  const auto it =
+      std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.spec.name == name; });
   return it == nodes.end() ? nullptr : &*it;
 }
 
@@ -28,7 +29,9 @@ const Job& State::job(JobId id) const {
   return *found;
 }
 
-JobId State::next_job_id() const { return JobId{static_cast<std::uint32_t>(parts_.jobs.size() + 1)}; }
+JobId State::next_job_id() const {
+  return JobId{static_cast<std::uint32_t>(parts_.jobs.size() + 1)};
+}
 
 std::vector<JobId> State::dependants(JobId id) const {
   const auto it = dependants_.find(id);

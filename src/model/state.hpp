@@ -1,5 +1,6 @@
-// The state of everything: the fold of the journal (plan/apply.hpp is the only code that changes it). Reading is O(1); its
-// orders and the free slots are kept as it changes, so a round copies nothing.
+// The state of everything: the fold of the journal (plan/apply.hpp is the only code that changes
+// it). Reading is O(1); its orders and the free slots are kept as it changes, so a round copies
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ struct PolicyPeriod {
   friend bool operator==(const PolicyPeriod&, const PolicyPeriod&) = default;
 };
 
-// Jobs in arrival order: larger priority first, then who came first, then the smaller id. A requeued job keeps its place.
+// Jobs in arrival order: larger priority first, then who came first, then the smaller id. A
+// requeued job keeps its place.
 struct QueueKey {
   std::int32_t negative_priority = 0;
   Time submitted_at;
@@ -60,12 +62,12 @@ QueueKey queue_key(const Job& job);
 
 // Everything the indexes are built from: what a checkpoint stores.
 struct StateParts {
-  std::uint64_t seq = 0;    // of the last entry folded
-  std::uint64_t round = 0;  // of the last plan folded
-  Time at;                  // of the last entry folded
-  std::vector<Node> nodes;  // by id
-  std::deque<Job> jobs;     // job n at n-1
-  std::vector<PolicyPeriod> periods;  // the last one is active; bounded (kPeriodsMax)
+  std::uint64_t seq = 0;                    // of the last entry folded
+  std::uint64_t round = 0;                  // of the last plan folded
+  Time at;                                  // of the last entry folded
+  std::vector<Node> nodes;                  // by id
+  std::deque<Job> jobs;                     // job n at n-1
+  std::vector<PolicyPeriod> periods;        // the last one is active; bounded (kPeriodsMax)
   std::map<std::string, std::string> memo;  // of the active policy
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
@@ -101,7 +103,8 @@ class State {
   [[nodiscard]] const std::set<QueueKey>& queue() const { return queue_; }
   // Those of them that hold or await seats (any gang).
   [[nodiscard]] const std::set<QueueKey>& active() const { return active_; }
-  // Those that wait and may start now or at their eligible time (PENDING, not held, dependencies met).
+  // Those that wait and may start now or at their eligible time (PENDING, not held, dependencies
+  // met).
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
   // Jobs that wait for this one (`after`).
   [[nodiscard]] std::vector<JobId> dependants(JobId id) const;
@@ -118,16 +121,22 @@ class State {
   [[nodiscard]] std::int64_t slots_leased() const { return slots_leased_; }
   // Usable slots of every node ever seen: what the cluster could have at most.
   [[nodiscard]] std::int64_t slots_ever() const { return slots_ever_; }
-  // Workers of so many slots each that all nodes ever seen could hold together; a worker stays on one node. REQUIRES: >= 1.
+  // Workers of so many slots each that all nodes ever seen could hold together; a worker stays on
+  // one node. REQUIRES: >= 1.
   [[nodiscard]] std::int64_t workers_ever(std::int32_t slots_per_worker) const;
   // Usable slots of the largest node ever seen, and of the largest that is up.
-  [[nodiscard]] std::int64_t largest_node_ever() const { return sizes_ever_.empty() ? 0 : sizes_ever_.rbegin()->first; }
-  [[nodiscard]] std::int64_t largest_node_up() const { return sizes_up_.empty() ? 0 : sizes_up_.rbegin()->first; }
+  [[nodiscard]] std::int64_t largest_node_ever() const {
+    return sizes_ever_.empty() ? 0 : sizes_ever_.rbegin()->first;
+  }
+  [[nodiscard]] std::int64_t largest_node_up() const {
+    return sizes_up_.empty() ? 0 : sizes_up_.rbegin()->first;
+  }
 
   // Scratch for what-ifs on the free slots; whoever marks must rewind (Draft does).
   [[nodiscard]] FreeSlots& free_slots() const { return free_; }
 
-  // Sums up to `now` without changing anything: a period's use with the time since the last entry added.
+  // Sums up to `now` without changing anything: a period's use with the time since the last entry
+  // added.
   [[nodiscard]] PolicyPeriod active_period(Time now) const;
 
  private:
@@ -141,7 +150,8 @@ class State {
   std::int64_t slots_available_ = 0;
   std::int64_t slots_leased_ = 0;
   std::int64_t slots_ever_ = 0;
-  std::map<std::int64_t, std::int64_t> sizes_ever_, sizes_up_;  // how many nodes have so many usable slots
+  std::map<std::int64_t, std::int64_t> sizes_ever_,
+      sizes_up_;  // how many nodes have so many usable slots
 };
 
 // What a policy sees: the state and the time of the round. O(1).

@@ -57,15 +57,17 @@ Result<Target> parse_target(std::string_view deliver, std::string_view final) {
   const auto second = parse_target(final);
   if (!second) return second;
   if (first->metric != second->metric || first->direction != second->direction) {
-    return fail(ErrorCode::invalid,
-                fmt::format("The target tiers '{}' and '{}' must name one metric and direction.",
-                            deliver, final),
-                "Give both tiers on the same metric, for example accuracy>=0.90 and accuracy>=0.95.");
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("The target tiers '{}' and '{}' must name one metric and direction.", deliver,
+                    final),
+        "Give both tiers on the same metric, for example accuracy>=0.90 and accuracy>=0.95.");
   }
   if (!meets(*first, first->deliver, second->final)) {
-    return fail(ErrorCode::invalid,
-                fmt::format("The final tier '{}' is easier than the deliver tier '{}'.", final, deliver),
-                "Make the final tier at least as strict.");
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("The final tier '{}' is easier than the deliver tier '{}'.", final, deliver),
+        "Make the final tier at least as strict.");
   }
   first->final = second->final;
   return first;

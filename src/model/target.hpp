@@ -1,5 +1,5 @@
-// A target: metric, direction, value, in two tiers. `deliver` is good enough to hand out, `final` is done; a target given as one
-// expression has both tiers at the same value.
+// A target: metric, direction, value, in two tiers. `deliver` is good enough to hand out, `final`
+// is done; a target given as one expression has both tiers at the same value.
 //
 //   parse_target("accuracy>=0.95")          → accuracy, at_least, 0.95, 0.95
 #pragma once
@@ -30,7 +30,8 @@ bool meets(const Target& target, double threshold, double value);
 // Errors: invalid, with the form expected.
 Result<Target> parse_target(std::string_view expression);
 
-// Two expressions, the deliver tier and the stricter final one; both must name one metric and direction.
+// Two expressions, the deliver tier and the stricter final one; both must name one metric and
+// direction.
 Result<Target> parse_target(std::string_view deliver, std::string_view final);
 
 std::string to_string(const Target& target);

@@ -16,8 +16,9 @@ TEST(ParseTarget, ReadsMetricDirectionAndValue) {
 }
 
 TEST(ParseTarget, RefusesEverythingElse) {
-  for (const auto* text : {"", "accuracy", "accuracy>0.9", "accuracy=0.9", ">=0.9", "accuracy>=", "accuracy>=high",
-                           "accuracy>=nan", "loss<=inf", "a>=1b", "a>=0.9>=0.8", "accuracy=>0.9"}) {
+  for (const auto* text :
+       {"", "accuracy", "accuracy>0.9", "accuracy=0.9", ">=0.9", "accuracy>=", "accuracy>=high",
+        "accuracy>=nan", "loss<=inf", "a>=1b", "a>=0.9>=0.8", "accuracy=>0.9"}) {
     const auto target = parse_target(text);
     ASSERT_FALSE(target) << text;
     EXPECT_EQ(target.error().message, "'" + std::string(text) + "' is not a target.");
@@ -26,7 +27,8 @@ TEST(ParseTarget, RefusesEverythingElse) {
 }
 
 TEST(ParseTarget, TakesTwoTiersOfOneMetric) {
-  EXPECT_EQ(parse_target("accuracy>=0.90", "accuracy>=0.95"), (Target{"accuracy", Direction::at_least, 0.90, 0.95}));
+  EXPECT_EQ(parse_target("accuracy>=0.90", "accuracy>=0.95"),
+            (Target{"accuracy", Direction::at_least, 0.90, 0.95}));
   EXPECT_EQ(parse_target("loss<=0.5", "loss<=0.1"), (Target{"loss", Direction::at_most, 0.5, 0.1}));
   EXPECT_FALSE(parse_target("accuracy>=0.90", "loss<=0.1"));
   EXPECT_FALSE(parse_target("loss>=0.90", "loss<=0.1"));
@@ -47,7 +49,8 @@ TEST(Target, IsMetAtItsValueAndNeverByNan) {
 }
 
 TEST(Target, IsWrittenAsItIsRead) {
-  for (const auto* text : {"accuracy>=0.95", "loss<=0.1"}) EXPECT_EQ(to_string(*parse_target(text)), text);
+  for (const auto* text : {"accuracy>=0.95", "loss<=0.1"})
+    EXPECT_EQ(to_string(*parse_target(text)), text);
   EXPECT_EQ(to_string(*parse_target("accuracy>=0.9", "accuracy>=0.95")), "accuracy>=0.9/0.95");
 }
 

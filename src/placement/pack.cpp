@@ -6,11 +6,14 @@
 namespace paceline {
 namespace {
 
-// Takes seats from the draft's free slots in a what-if, so that seats found one after the other never overlap.
+// Takes seats from the draft's free slots in a what-if, so that seats found one after the other
+// never overlap.
 class Packing {
  public:
   Packing(FreeSlots& free, std::int32_t slots_per_worker)
-      : free_(free), per_worker_(static_cast<std::uint32_t>(slots_per_worker)), mark_(free.mark()) {}
+      : free_(free),
+        per_worker_(static_cast<std::uint32_t>(slots_per_worker)),
+        mark_(free.mark()) {}
   ~Packing() { free_.rewind(mark_); }
   Packing(const Packing&) = delete;
   Packing& operator=(const Packing&) = delete;
@@ -27,7 +30,9 @@ class Packing {
     }
   }
 
-  std::int32_t room_on(NodeId node) const { return static_cast<std::int32_t>(free_.free_on(node) / per_worker_); }
+  std::int32_t room_on(NodeId node) const {
+    return static_cast<std::int32_t>(free_.free_on(node) / per_worker_);
+  }
 
   bool place(std::int32_t workers, Placement& into) {
     while (workers > 0) {
@@ -47,7 +52,8 @@ class Packing {
   FreeSlots::Mark mark_;
 };
 
-// Nodes with most of the gang's workers first: the last seats are the first to go, the first nodes the first to grow on.
+// Nodes with most of the gang's workers first: the last seats are the first to go, the first nodes
+// the first to grow on.
 std::vector<NodeId> nodes_by_use(const Placement& seats) {
   std::map<NodeId, int> use;
   for (const Seat& seat : seats) ++use[seat.node];
@@ -69,7 +75,8 @@ Placement shrunk(const Placement& seats, std::size_t workers) {
 
 }  // namespace
 
-Placement seats_on(const FreeSlots& free, NodeId node, std::int32_t workers, std::int32_t slots_per_worker) {
+Placement seats_on(const FreeSlots& free, NodeId node, std::int32_t workers,
+                   std::int32_t slots_per_worker) {
   const auto per_worker = static_cast<std::size_t>(slots_per_worker);
   const auto slots = free.first_free(node, static_cast<std::uint32_t>(workers * slots_per_worker));
   Placement seats(static_cast<std::size_t>(workers));
@@ -80,16 +87,18 @@ Placement seats_on(const FreeSlots& free, NodeId node, std::int32_t workers, std
   return seats;
 }
 
-std::optional<Placement> PackPlacer::fit(const Draft& draft, const Job& job, std::int32_t workers) const {
+std::optional<Placement> PackPlacer::fit(const Draft& draft, const Job& job,
+                                         std::int32_t workers) const {
   Packing packing(draft.snapshot().state.free_slots(), job.spec->slots_per_worker);
   Placement seats;
   if (!packing.place(workers, seats)) return std::nullopt;
   return seats;
 }
 
-std::optional<Placement> PackPlacer::refit(const Draft& draft, const Job& job, const Placement& seats,
-                                           std::int32_t workers) const {
-  if (static_cast<std::size_t>(workers) <= seats.size()) return shrunk(seats, static_cast<std::size_t>(workers));
+std::optional<Placement> PackPlacer::refit(const Draft& draft, const Job& job,
+                                           const Placement& seats, std::int32_t workers) const {
+  if (static_cast<std::size_t>(workers) <= seats.size())
+    return shrunk(seats, static_cast<std::size_t>(workers));
   Packing packing(draft.snapshot().state.free_slots(), job.spec->slots_per_worker);
   Placement grown = seats;
   for (const Seat& seat : seats) packing.occupy(seat);

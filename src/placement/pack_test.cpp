@@ -18,7 +18,8 @@ std::string text_of(const State& state, const std::optional<Placement>& placemen
   std::string text;
   for (const Seat& seat : *placement) {
     text += fmt::format("{}{}:", text.empty() ? "" : " ", state.find_node(seat.node)->spec.name);
-    for (std::size_t i = 0; i < seat.slots.size(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", seat.slots[i]);
+    for (std::size_t i = 0; i < seat.slots.size(); ++i)
+      text += fmt::format("{}{}", i > 0 ? "," : "", seat.slots[i]);
   }
   return text;
 }
@@ -29,7 +30,9 @@ class Pack : public ::testing::Test {
   void occupy(std::string_view node, std::uint32_t count) {
     const JobId filler = world.submit("1..8");
     world.round([&](const Snapshot& s, Draft& draft) {
-      draft.start(filler, seats_on(s.state.free_slots(), s.state.find_node(node)->id, static_cast<std::int32_t>(count), 1),
+      draft.start(filler,
+                  seats_on(s.state.free_slots(), s.state.find_node(node)->id,
+                           static_cast<std::int32_t>(count), 1),
                   {ReasonCode::starts, {1}, {}});
     });
   }
@@ -99,7 +102,8 @@ TEST_F(Pack, LeavesAPlaceThatCanBeUsedNoMore) {
   EXPECT_EQ(refit(job, 2), "n-0:0 n-0:2");
 }
 
-void expect_apart(const Placement& seats, const State& state, const std::set<SlotId>& own, std::int32_t per_worker) {
+void expect_apart(const Placement& seats, const State& state, const std::set<SlotId>& own,
+                  std::int32_t per_worker) {
   std::set<SlotId> taken;
   for (const Seat& seat : seats) {
     RC_ASSERT(seat.slots.size() == static_cast<std::size_t>(per_worker));
@@ -123,7 +127,8 @@ std::size_t room(const State& state, std::int32_t per_worker, const std::set<Slo
   return workers;
 }
 
-// Fits whatever there is room for, never twice the same slot; a resize keeps as many seats as it can.
+// Fits whatever there is room for, never twice the same slot; a resize keeps as many seats as it
+// can.
 RC_GTEST_PROP(PackPlacer, FitsWhateverThereIsRoomForAndKeepsWhatItCan, ()) {
   const auto nodes = *rc::gen::inRange(1, 6);
   const auto slots = *rc::gen::inRange(1, 9);
@@ -132,19 +137,22 @@ RC_GTEST_PROP(PackPlacer, FitsWhateverThereIsRoomForAndKeepsWhatItCan, ()) {
     const JobId filler = world.submit("1..8");
     const auto n = *rc::gen::inRange(1, 5);
     world.round([&](const Snapshot&, Draft& draft) {
-      if (auto seats = draft.fit(filler, n)) draft.start(filler, std::move(*seats), {ReasonCode::starts, {n}, {}});
+      if (auto seats = draft.fit(filler, n))
+        draft.start(filler, std::move(*seats), {ReasonCode::starts, {n}, {}});
     });
   }
   const auto per_worker = *rc::gen::inRange(1, 4);
   const auto workers = *rc::gen::inRange(1, 12);
-  const JobId job = world.submit(fmt::format("1..30 slots_per_worker={} elastic=restart", per_worker));
+  const JobId job =
+      world.submit(fmt::format("1..30 slots_per_worker={} elastic=restart", per_worker));
   PackPlacer placer;
   std::optional<Placement> seats;
   {
     const Draft draft(world.snapshot(), placer);
     seats = draft.fit(job, workers);
   }
-  RC_ASSERT(seats.has_value() == (room(world.state(), per_worker, {}) >= static_cast<std::size_t>(workers)));
+  RC_ASSERT(seats.has_value() ==
+            (room(world.state(), per_worker, {}) >= static_cast<std::size_t>(workers)));
   if (!seats) return;
   expect_apart(*seats, world.state(), {}, per_worker);
   world.start(job, workers);
@@ -160,7 +168,8 @@ RC_GTEST_PROP(PackPlacer, FitsWhateverThereIsRoomForAndKeepsWhatItCan, ()) {
   if (!refitted) return;
   expect_apart(*refitted, world.state(), own, per_worker);
   std::size_t kept = 0;
-  for (const Seat& seat : *refitted) kept += std::count(seats->begin(), seats->end(), seat) > 0 ? 1U : 0U;
+  for (const Seat& seat : *refitted)
+    kept += std::count(seats->begin(), seats->end(), seat) > 0 ? 1U : 0U;
   RC_ASSERT(kept == static_cast<std::size_t>(std::min(next, workers)));
 }
 

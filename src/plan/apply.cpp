@@ -14,7 +14,9 @@ std::vector<JobId> apply(State& state, const Entry& entry) {
   return {fold.touched().begin(), fold.touched().end()};
 }
 
-State::State(StateParts parts) : parts_(std::move(parts)) { Fold(*this, parts_.at).build_indexes(); }
+State::State(StateParts parts) : parts_(std::move(parts)) {
+  Fold(*this, parts_.at).build_indexes();
+}
 
 void Fold::pass_time() {
   if (at_ < parts_.at) at_ = parts_.at;

@@ -1,5 +1,5 @@
-// The fold: apply(state, entry) is the only thing that changes state. Recovery, replay, audit and what-if runs are this same
-// function, so the same entries give the same state.
+// The fold: apply(state, entry) is the only thing that changes state. Recovery, replay, audit and
+// what-if runs are this same function, so the same entries give the same state.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,19 @@
 
 namespace paceline {
 
-// Folds one entry in. Returns the jobs it touched, in id order without repeats: the engine acts on them again and clients that
-// watch them are told. REQUIRES: entry.seq == state.seq() + 1; a plan without violations.
-// Facts that no longer matter (a worker of an over generation, a job that is over) change nothing.
+// Folds one entry in. Returns the jobs it touched, in id order without repeats: the engine acts on
+// them again and clients that watch them are told. REQUIRES: entry.seq == state.seq() + 1; a plan
+// without violations. Facts that no longer matter (a worker of an over generation, a job that is
+// over) change nothing.
 std::vector<JobId> apply(State& state, const Entry& entry);
 
 // ---- the lifecycle's numbers ----
-inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};     // doubles with every retry
+inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};  // doubles with every retry
 inline constexpr Duration kBackoffMax = std::chrono::minutes{5};
-inline constexpr Duration kQuickFailure = std::chrono::seconds{30};    // a run shorter than this, without progress, is quick
-inline constexpr int kQuickFailuresMax = 5;                            // in a row: a crash loop
-inline constexpr Duration kGangFailureGrace = std::chrono::seconds{5};  // for the survivors of a failed gang
+inline constexpr Duration kQuickFailure =
+    std::chrono::seconds{30};                // a run shorter than this, without progress, is quick
+inline constexpr int kQuickFailuresMax = 5;  // in a row: a crash loop
+inline constexpr Duration kGangFailureGrace =
+    std::chrono::seconds{5};  // for the survivors of a failed gang
 
 }  // namespace paceline

@@ -29,7 +29,8 @@ class PlanCheck {
     const Job* job = snapshot_.state.find_job(change.job);
     if (!job) return wrong("job {} does not exist", change.job.value);
     if (!changed_.insert(change.job).second) wrong("job {} is changed twice", change.job.value);
-    if (change.reason.code == ReasonCode::none) wrong("the change of job {} has no reason", change.job.value);
+    if (change.reason.code == ReasonCode::none)
+      wrong("the change of job {} has no reason", change.job.value);
     check_state_of(*job, change);
     if (change.kind == ChangeKind::stop) {
       if (job->current) free_seats(*job);
@@ -41,9 +42,11 @@ class PlanCheck {
   }
 
   void check_state_of(const Job& job, const Change& change) {
-    const bool waits = snapshot_.state.waiting().contains(queue_key(job)) && job.eligible_at <= snapshot_.now;
+    const bool waits =
+        snapshot_.state.waiting().contains(queue_key(job)) && job.eligible_at <= snapshot_.now;
     const bool stops = change.kind == ChangeKind::stop;
-    if (change.kind == ChangeKind::start && !waits) wrong("job {} is started but does not wait", job.id.value);
+    if (change.kind == ChangeKind::start && !waits)
+      wrong("job {} is started but does not wait", job.id.value);
     if (change.kind == ChangeKind::start || job.state == JobState::running) return;
     const bool may_stop = stops && job.current && !job.forming && job.state == JobState::starting;
     if (!may_stop) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));
@@ -52,14 +55,17 @@ class PlanCheck {
   void check_size(const Job& job, const Change& change) {
     const auto n = static_cast<std::int32_t>(change.placement.size());
     if (!job.range.contains(n)) {
-      wrong("job {} gets {} workers, outside {}..{}", job.id.value, n, job.range.min, job.range.max);
+      wrong("job {} gets {} workers, outside {}..{}", job.id.value, n, job.range.min,
+            job.range.max);
     }
-    if (change.generation <= job.last_generation) wrong("generation {} of job {} was used", change.generation.value, job.id.value);
+    if (change.generation <= job.last_generation)
+      wrong("generation {} of job {} was used", change.generation.value, job.id.value);
   }
 
   void check_seat(const Job& job, const Seat& seat) {
     if (static_cast<std::int32_t>(seat.slots.size()) != job.spec->slots_per_worker) {
-      wrong("a worker of job {} gets {} slots instead of {}", job.id.value, seat.slots.size(), job.spec->slots_per_worker);
+      wrong("a worker of job {} gets {} slots instead of {}", job.id.value, seat.slots.size(),
+            job.spec->slots_per_worker);
     }
     const Node* node = snapshot_.state.find_node(seat.node);
     if (!node || !node->up) return wrong("job {} is placed on a node that is not up", job.id.value);
@@ -69,7 +75,8 @@ class PlanCheck {
   void check_slot(const Job& job, const Node& node, std::uint32_t index) {
     const SlotId id{node.id, index};
     if (index >= node.spec.slots.size() || !node.spec.slots[index].usable) {
-      return wrong("job {} gets slot {}/{}, which can't be used", job.id.value, node.spec.name, index);
+      return wrong("job {} gets slot {}/{}, which can't be used", job.id.value, node.spec.name,
+                   index);
     }
     if (!taken_.insert(id).second) wrong("slot {}/{} is given twice", node.spec.name, index);
     const Slot& slot = node.slots[index];
@@ -90,10 +97,13 @@ class PlanCheck {
       if (change.kind == ChangeKind::stop) wrong("job {} is stopped for nobody", change.job.value);
       return;
     }
-    const bool served = std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& c) {
-      return c.job == *change.beneficiary && c.kind != ChangeKind::stop;
-    });
-    if (!served) wrong("job {} makes room for job {}, which gets nothing", change.job.value, change.beneficiary->value);
+    const bool served =
+        std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& c) {
+          return c.job == *change.beneficiary && c.kind != ChangeKind::stop;
+        });
+    if (!served)
+      wrong("job {} makes room for job {}, which gets nothing", change.job.value,
+            change.beneficiary->value);
   }
 
   const Snapshot& snapshot_;
@@ -110,30 +120,41 @@ class StateCheck {
   std::vector<std::string> run() {
     for (const Job& job : state_.jobs()) check_job(job);
     for (const Node& node : state_.nodes()) check_node(node);
-    if (leased_ != state_.slots_leased()) found_.push_back(fmt::format("{} slots are leased, counted {}", leased_, state_.slots_leased()));
+    if (leased_ != state_.slots_leased())
+      found_.push_back(
+          fmt::format("{} slots are leased, counted {}", leased_, state_.slots_leased()));
     return std::move(found_);
   }
 
  private:
   void expect(bool holds, const Job& job, std::string_view what) {
-    if (!holds) found_.push_back(fmt::format("job {} ({}): {}", job.id.value, to_string(job.state), what));
+    if (!holds)
+      found_.push_back(fmt::format("job {} ({}): {}", job.id.value, to_string(job.state), what));
   }
 
   void check_job(const Job& job) {
     const bool over = is_over(job.state);
-    expect(!over || (!job.current && !job.forming && job.leased == 0), job, "is over and holds something");
+    expect(!over || (!job.current && !job.forming && job.leased == 0), job,
+           "is over and holds something");
     expect(!over || job.ended_at.has_value(), job, "is over without an end");
-    expect(job.state != JobState::pending || (!job.current && !job.forming), job, "waits and holds a gang");
-    expect(job.state != JobState::starting || job.current || job.forming, job, "starts without a gang");
-    expect(job.state != JobState::running || (job.current && !job.current->stop), job, "runs without a gang or with a stop");
-    expect(job.state != JobState::stopping || (job.current && job.current->stop), job, "stops without a stop");
-    expect(job.state != JobState::resizing || job.forming || job.current, job, "resizes without a gang");
+    expect(job.state != JobState::pending || (!job.current && !job.forming), job,
+           "waits and holds a gang");
+    expect(job.state != JobState::starting || job.current || job.forming, job,
+           "starts without a gang");
+    expect(job.state != JobState::running || (job.current && !job.current->stop), job,
+           "runs without a gang or with a stop");
+    expect(job.state != JobState::stopping || (job.current && job.current->stop), job,
+           "stops without a stop");
+    expect(job.state != JobState::resizing || job.forming || job.current, job,
+           "resizes without a gang");
     expect(state_.queue().contains(queue_key(job)) == !over, job, "is in the wrong index");
-    if (job.forming) expect(job.forming->generation == job.last_generation, job, "forms an old generation");
+    if (job.forming)
+      expect(job.forming->generation == job.last_generation, job, "forms an old generation");
     std::int32_t leased = 0;
     if (job.current) leased += check_seats(job, *job.current, "lacks the lease of");
     if (job.forming) leased += check_seats(job, *job.forming, "is neither leased nor promised");
-    if (leased != job.leased) expect(false, job, fmt::format("counts {} leases, has {}", job.leased, leased));
+    if (leased != job.leased)
+      expect(false, job, fmt::format("counts {} leases, has {}", job.leased, leased));
   }
 
   // How many slots are leased to the gang.
@@ -148,7 +169,8 @@ class StateCheck {
         const bool has_lease = slot.lease && slot.lease->worker == key;
         const bool may_wait = job.forming && &gang == &*job.forming && slot.promise == key;
         leased += has_lease ? 1 : 0;
-        if (!has_lease && !may_wait) expect(false, job, fmt::format("worker {} {} slot {}", rank, lacks, index));
+        if (!has_lease && !may_wait)
+          expect(false, job, fmt::format("worker {} {} slot {}", rank, lacks, index));
       }
     }
     return leased;
@@ -164,10 +186,14 @@ class StateCheck {
       found_.push_back(fmt::format("slot {}/{}: {}", node.spec.name, index, what));
     };
     if (slot.lease) ++leased_;
-    if (slot.lease && !holds(slot.lease->worker, node.id, index)) complain("is leased to a worker that has no seat there");
-    if (slot.promise && !holds(*slot.promise, node.id, index)) complain("is promised to a worker that has no seat there");
-    if (slot.promise && !(slot.lease && slot.lease->ending)) complain("is promised without an ending lease");
-    if (state_.free_slots().is_free({node.id, index}) && (slot.lease || slot.promise || !node.up)) complain("counts as free");
+    if (slot.lease && !holds(slot.lease->worker, node.id, index))
+      complain("is leased to a worker that has no seat there");
+    if (slot.promise && !holds(*slot.promise, node.id, index))
+      complain("is promised to a worker that has no seat there");
+    if (slot.promise && !(slot.lease && slot.lease->ending))
+      complain("is promised without an ending lease");
+    if (state_.free_slots().is_free({node.id, index}) && (slot.lease || slot.promise || !node.up))
+      complain("counts as free");
   }
 
   bool holds(const WorkerKey& key, NodeId node, std::uint32_t index) const {
@@ -176,7 +202,8 @@ class StateCheck {
     for (const auto* gang : {&job->current, &job->forming}) {
       if (!*gang || (*gang)->generation != key.generation) continue;
       const auto& seat = (*gang)->workers.at(static_cast<std::size_t>(key.rank)).seat;
-      return seat.node == node && std::find(seat.slots.begin(), seat.slots.end(), index) != seat.slots.end();
+      return seat.node == node &&
+             std::find(seat.slots.begin(), seat.slots.end(), index) != seat.slots.end();
     }
     return false;
   }

@@ -1,5 +1,5 @@
-// violations(state, plan) is empty, or the plan is refused. The live check costs O(changes); check_state() is the full one that
-// tests run after every entry.
+// violations(state, plan) is empty, or the plan is refused. The live check costs O(changes);
+// check_state() is the full one that tests run after every entry.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace paceline {
 
-// What the plan would break, one sentence each: a slot leased or promised twice, an incomplete gang, workers outside
-// min..max, a used generation, a job changed twice, a job that may not be changed now, a stop or shrink whose beneficiary gets
-// nothing, a change without a reason.
+// What the plan would break, one sentence each: a slot leased or promised twice, an incomplete
+// gang, workers outside min..max, a used generation, a job changed twice, a job that may not be
+// changed now, a stop or shrink whose beneficiary gets nothing, a change without a reason.
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan);
 
-// What is wrong in a state: leases and gangs that disagree, two holders of one slot, a promise on a slot whose lease isn't
-// ending, counters that don't add up, indexes that miss a job.
+// What is wrong in a state: leases and gangs that disagree, two holders of one slot, a promise on a
+// slot whose lease isn't ending, counters that don't add up, indexes that miss a job.
 std::vector<std::string> check_state(const State& state);
 
 }  // namespace paceline

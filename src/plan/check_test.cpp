@@ -78,7 +78,13 @@ TEST_F(Violations, ASlotThatIsPromised) {
 
 TEST_F(Violations, ASlotThatEndsForNobodyIsNotFreeYet) {
   world.cancel(running);
-  valid.changes = {{ChangeKind::start, waiting, Generation{1}, {{NodeId{0}, {0}}, {NodeId{0}, {1}}}, kBecause, 1, {}}};
+  valid.changes = {{ChangeKind::start,
+                    waiting,
+                    Generation{1},
+                    {{NodeId{0}, {0}}, {NodeId{0}, {1}}},
+                    kBecause,
+                    1,
+                    {}}};
   EXPECT_THAT(found(), ElementsAre("slot cpu-0/0 is leased", "slot cpu-0/1 is leased"));
 }
 
@@ -119,7 +125,8 @@ TEST_F(Violations, AGenerationUsedBefore) {
 TEST_F(Violations, AJobThatMayNotBeChangedNow) {
   world.pause(running);
   world.pause(waiting);
-  EXPECT_THAT(found(), ElementsAre("job 1 is PAUSED and can't be changed", "job 2 is started but does not wait"));
+  EXPECT_THAT(found(), ElementsAre("job 1 is PAUSED and can't be changed",
+                                   "job 2 is started but does not wait"));
 }
 
 TEST_F(Violations, AJobStartedBeforeItsTime) {
@@ -154,11 +161,13 @@ TEST(CheckState, IsQuietThroughALifeAndFindsLeasesThatDisagree) {
   const JobId a = world.run("2..2", 2);
   StateParts parts = world.state().parts();
   parts.nodes[0].slots[0].lease->worker.rank = 1;
-  EXPECT_THAT(check_state(State(parts)), Contains("slot cpu-0/0: is leased to a worker that has no seat there"));
+  EXPECT_THAT(check_state(State(parts)),
+              Contains("slot cpu-0/0: is leased to a worker that has no seat there"));
   parts = world.state().parts();
   parts.nodes[0].slots[3].promise = WorkerKey{a, Generation{1}, 0};
-  EXPECT_THAT(check_state(State(parts)), ElementsAre("slot cpu-0/3: is promised to a worker that has no seat there",
-                                                     "slot cpu-0/3: is promised without an ending lease"));
+  EXPECT_THAT(check_state(State(parts)),
+              ElementsAre("slot cpu-0/3: is promised to a worker that has no seat there",
+                          "slot cpu-0/3: is promised without an ending lease"));
 }
 
 TEST(CheckState, FindsJobsThatHoldWhatTheirStateDoesNotAllow) {
@@ -175,7 +184,8 @@ TEST(CheckState, FindsJobsThatHoldWhatTheirStateDoesNotAllow) {
   for (const auto state : {JobState::pending, JobState::stopping, JobState::completed}) {
     EXPECT_GT(found_in(state, JobState::pending), 0U) << to_string(state);
   }
-  for (const auto state : {JobState::starting, JobState::running, JobState::resizing, JobState::stopping, JobState::failed}) {
+  for (const auto state : {JobState::starting, JobState::running, JobState::resizing,
+                           JobState::stopping, JobState::failed}) {
     EXPECT_GT(found_in(JobState::running, state), 0U) << to_string(state);
   }
 }
@@ -185,7 +195,8 @@ TEST(CheckState, FindsASlotWithoutTheLeaseOfARunningWorker) {
   world.run("2..2", 2);
   StateParts parts = world.state().parts();
   parts.nodes[0].slots[1].lease.reset();
-  EXPECT_THAT(check_state(State(parts)), Contains("job 1 (RUNNING): worker 1 lacks the lease of slot 1"));
+  EXPECT_THAT(check_state(State(parts)),
+              Contains("job 1 (RUNNING): worker 1 lacks the lease of slot 1"));
   parts = world.state().parts();
   parts.jobs[0].leased = 3;
   EXPECT_THAT(check_state(State(parts)), ElementsAre("job 1 (RUNNING): counts 3 leases, has 2"));

@@ -17,7 +17,8 @@ bool usable(const State& state, const Seat& seat) {
 Placement seats_of(const State& state, const Job& job) {
   Placement seats;
   for (const auto& worker : job.current->workers) {
-    if (worker.state != WorkerState::ended && usable(state, worker.seat)) seats.push_back(worker.seat);
+    if (worker.state != WorkerState::ended && usable(state, worker.seat))
+      seats.push_back(worker.seat);
   }
   return seats;
 }
@@ -25,7 +26,10 @@ Placement seats_of(const State& state, const Job& job) {
 }  // namespace
 
 Draft::Draft(const Snapshot& snapshot, const Placer& placer, Judge judge)
-    : snapshot_(snapshot), placer_(placer), judge_(std::move(judge)), free_(snapshot.state.free_slots()) {
+    : snapshot_(snapshot),
+      placer_(placer),
+      judge_(std::move(judge)),
+      free_(snapshot.state.free_slots()) {
   check(!free_.what_if(), "one draft at a time");
   free_.mark();
 }
@@ -101,7 +105,13 @@ void Draft::resize(JobId id, Placement seats, Reason reason, std::optional<JobId
   const bool moves = static_cast<std::int32_t>(seats.size()) == job.current->size();
   release(id);
   take(seats);
-  record({moves ? ChangeKind::move : ChangeKind::resize, id, {}, std::move(seats), std::move(reason), 0, beneficiary});
+  record({moves ? ChangeKind::move : ChangeKind::resize,
+          id,
+          {},
+          std::move(seats),
+          std::move(reason),
+          0,
+          beneficiary});
 }
 
 void Draft::stop(JobId id, Reason reason, JobId beneficiary) {
@@ -135,7 +145,8 @@ void Draft::drop_trade() {
 
 bool Draft::end_trade(Owed owed) {
   check(open_, "a trade is open");
-  const std::span<const Change> changes(changes_.data() + trade_first_, changes_.size() - trade_first_);
+  const std::span<const Change> changes(changes_.data() + trade_first_,
+                                        changes_.size() - trade_first_);
   const Verdict verdict = judge_ && !changes.empty() ? judge_(snapshot_, changes, owed) : Verdict{};
   if (verdict.kept) {
     open_ = false;

@@ -1,11 +1,12 @@
-// A draft is the only way to build a plan: a what-if copy of the cluster that costs nothing to make. Changes are recorded in
-// trades; a trade is kept or dropped whole.
+// A draft is the only way to build a plan: a what-if copy of the cluster that costs nothing to
+// make. Changes are recorded in trades; a trade is kept or dropped whole.
 //
 //   Draft draft(snapshot, placer, judge);
 //   draft.begin_trade();
-//   draft.resize(donor, *draft.fit_resized(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}}, JobId{9});
-//   if (auto seats = draft.fit(JobId{9}, 2)) draft.start(JobId{9}, *seats, {ReasonCode::starts, {2}});
-//   draft.end_trade(Owed::yes);      // false: it was dropped, as if it had never been begun
+//   draft.resize(donor, *draft.fit_resized(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}},
+//   JobId{9}); if (auto seats = draft.fit(JobId{9}, 2)) draft.start(JobId{9}, *seats,
+//   {ReasonCode::starts, {2}}); draft.end_trade(Owed::yes);      // false: it was dropped, as if it
+//   had never been begun
 #pragma once
 
 #include <cstddef>
@@ -27,18 +28,22 @@ namespace paceline {
 
 class Draft;
 
-// Where: turns "this job, that many workers" into seats on the draft's free slots. Implementations are in placement/.
+// Where: turns "this job, that many workers" into seats on the draft's free slots. Implementations
+// are in placement/.
 class Placer {
  public:
   virtual ~Placer() = default;
   // Seats for `workers` workers of a job that holds none; nothing if they don't fit.
-  virtual std::optional<Placement> fit(const Draft& draft, const Job& job, std::int32_t workers) const = 0;
-  // Seats for the next generation of a job that holds `seats` (free in the draft for itself): as few moves as possible.
+  virtual std::optional<Placement> fit(const Draft& draft, const Job& job,
+                                       std::int32_t workers) const = 0;
+  // Seats for the next generation of a job that holds `seats` (free in the draft for itself): as
+  // few moves as possible.
   virtual std::optional<Placement> refit(const Draft& draft, const Job& job, const Placement& seats,
                                          std::int32_t workers) const = 0;
 };
 
-// `yes`: the policy's rule owes the change to somebody (priority, entitlement, quantum), so gain and cost are not compared.
+// `yes`: the policy's rule owes the change to somebody (priority, entitlement, quantum), so gain
+// and cost are not compared.
 enum class Owed { no, yes };
 
 // What a judge says of a trade: kept, or dropped for this reason.
@@ -48,7 +53,8 @@ struct Verdict {
   std::optional<Time> again;  // when a dropped trade may be judged anew
 };
 
-// Tempering: judges the changes of one trade. Implemented in scheduler/; a draft without a judge keeps everything.
+// Tempering: judges the changes of one trade. Implemented in scheduler/; a draft without a judge
+// keeps everything.
 using Judge = std::function<Verdict(const Snapshot&, std::span<const Change>, Owed)>;
 
 class Draft {
@@ -66,7 +72,8 @@ class Draft {
   [[nodiscard]] std::int32_t workers(JobId job) const;
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
-  // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round when it may.
+  // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round
+  // when it may.
   [[nodiscard]] bool may_change(JobId job, std::int32_t workers, Owed owed);
   // Seats for a job that has none / for another size of a job that has some. Changes nothing.
   [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
@@ -94,7 +101,8 @@ class Draft {
   void revisit(Time at);  // asks for a round then
 
   // ---- the outcome ----
-  // Collects the reasons of waiting jobs and of what the judge refused; decides nothing else. Called before decide().
+  // Collects the reasons of waiting jobs and of what the judge refused; decides nothing else.
+  // Called before decide().
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }

@@ -22,7 +22,9 @@ class DraftTest : public ::testing::Test {
     draft.start(job, draft.fit(job, workers).value(), kBecause);
   }
   // What one draft decides now.
-  Plan plan(const World::Decide& decide, const Judge& judge = {}) { return world.plan(decide, judge); }
+  Plan plan(const World::Decide& decide, const Judge& judge = {}) {
+    return world.plan(decide, judge);
+  }
 
   World world{"2x4 cpu"};
   PackPlacer placer;
@@ -68,7 +70,10 @@ TEST_F(DraftTest, NumbersTheNextGenerationAndNamesAStopsOwn) {
   EXPECT_EQ(made.changes[1].generation, Generation{1});
   EXPECT_EQ(made.changes[2].generation, Generation{1});
   EXPECT_EQ(made.changes[1].beneficiary, c);
-  EXPECT_EQ(std::set<std::uint32_t>({made.changes[0].trade, made.changes[1].trade, made.changes[2].trade}).size(), 3U);
+  EXPECT_EQ(
+      std::set<std::uint32_t>({made.changes[0].trade, made.changes[1].trade, made.changes[2].trade})
+          .size(),
+      3U);
 }
 
 TEST_F(DraftTest, KeepsATradeWholeUnderOneNumber) {
@@ -130,7 +135,9 @@ TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
 
 TEST_F(DraftTest, JudgesNothingOutsideTradesAndNoEmptyOne) {
   const JobId a = world.submit("1..1");
-  const Judge never = [](const Snapshot&, std::span<const Change>, Owed) { return Verdict{false, {}, {}}; };
+  const Judge never = [](const Snapshot&, std::span<const Change>, Owed) {
+    return Verdict{false, {}, {}};
+  };
   const Plan made = plan(
       [&](const Snapshot&, Draft& draft) {
         draft.begin_trade();
@@ -254,9 +261,12 @@ RC_GTEST_PROP(Draft, RewindsExactly, ()) {
       for (std::size_t i = 0; i < jobs.size(); ++i) {
         if (!keep[i] && !with_dropped) continue;
         draft.begin_trade();
-        if (auto seats = draft.fit(jobs[i], sizes[i])) draft.start(jobs[i], std::move(*seats), kBecause);
-        if (keep[i]) draft.end_trade(Owed::no);
-        else draft.drop_trade();
+        if (auto seats = draft.fit(jobs[i], sizes[i]))
+          draft.start(jobs[i], std::move(*seats), kBecause);
+        if (keep[i])
+          draft.end_trade(Owed::no);
+        else
+          draft.drop_trade();
       }
     });
   };

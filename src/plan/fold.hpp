@@ -16,7 +16,7 @@ class Fold {
   void finish(std::uint64_t seq);  // the entry is folded
   void on(const Event& event);
   void on(const Plan& plan);
-  void build_indexes();            // from parts alone
+  void build_indexes();  // from parts alone
   [[nodiscard]] const std::set<JobId>& touched() const { return touched_; }
 
  private:
@@ -50,11 +50,11 @@ class Fold {
   void enter(Job& job, JobState state);
   void stop_gang(Job& job, Stop stop);
   void gang_over(Job& job);
-  void go_on(Job& job);               // the forming gang takes over, or the job waits again
+  void go_on(Job& job);  // the forming gang takes over, or the job waits again
   void fail_or_retry(Job& job, const Ending& first);
   void requeue(Job& job, Duration backoff);
   void end(Job& job, JobState state, Ending ending);
-  void waits_no_more(const Job& job);  // for jobs before it
+  void waits_no_more(const Job& job);       // for jobs before it
   void end_as_told(Job& job, Cause cause);  // by its owner (cancelled) or the clock (timed_out)
   void release_dependants(const Job& job);
   void bill_lost_work(Job& job);

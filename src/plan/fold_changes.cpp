@@ -6,18 +6,26 @@ namespace paceline {
 void Fold::on(const Plan& plan) {
   parts_.round = plan.round;
   for (const auto& [key, value] : plan.memo) {
-    if (value.empty()) parts_.memo.erase(key);
-    else parts_.memo[key] = value;
+    if (value.empty())
+      parts_.memo.erase(key);
+    else
+      parts_.memo[key] = value;
   }
   for (const Change& change : plan.changes) {
     Job& job = touch(change.job);
     job.last_change = change.reason;
     job.last_changed_at = at_;
     switch (change.kind) {
-      case ChangeKind::start: start(job, change); break;
+      case ChangeKind::start:
+        start(job, change);
+        break;
       case ChangeKind::resize:
-      case ChangeKind::move: resize(job, change); break;
-      case ChangeKind::stop: preempt(job, change); break;
+      case ChangeKind::move:
+        resize(job, change);
+        break;
+      case ChangeKind::stop:
+        preempt(job, change);
+        break;
     }
   }
 }

@@ -15,7 +15,8 @@ using testing::World;
 
 std::vector<std::uint32_t> slots_of(const Gang& gang) {
   std::vector<std::uint32_t> slots;
-  for (const auto& worker : gang.workers) slots.insert(slots.end(), worker.seat.slots.begin(), worker.seat.slots.end());
+  for (const auto& worker : gang.workers)
+    slots.insert(slots.end(), worker.seat.slots.begin(), worker.seat.slots.end());
   return slots;
 }
 
@@ -28,7 +29,8 @@ TEST(Resize, FormsTheNextGenerationAndSwitchesOnceTheOldOneIsGone) {
   EXPECT_EQ(job.current->generation, Generation{1});
   EXPECT_EQ(job.current->stop->cause, Cause::resized);
   EXPECT_EQ(job.forming->generation, Generation{2});
-  EXPECT_EQ(world.state().slots_leased(), 4);  // two still run, two are leased to the next generation
+  EXPECT_EQ(world.state().slots_leased(),
+            4);  // two still run, two are leased to the next generation
   world.ended(a, 0, ending("signal 15"));
   EXPECT_TRUE(job.forming.has_value());
   world.ended(a, 1, ending("signal 15"));
@@ -103,7 +105,8 @@ TEST(Promise, BecomesALeaseWhenTheSlotIsEmpty) {
   EXPECT_FALSE(world.job(b).current);
   world.ended(a, 1, ending("signal 15"));
   EXPECT_THAT(world.touched(), ElementsAre(a, b));
-  ASSERT_TRUE(world.job(b).current.has_value());  // all its seats are leased: it may start while the rest of a leaves
+  ASSERT_TRUE(world.job(b).current.has_value());  // all its seats are leased: it may start while
+                                                  // the rest of a leaves
   world.killed(a);
   world.started(b);
   EXPECT_EQ(world.job(b).state, JobState::running);
@@ -116,7 +119,8 @@ TEST(Promise, IsNotGivenToAnotherJobInALaterRound) {
   const JobId b = world.submit("2..2");
   world.preempt(a, b, 2);
   const JobId c = world.submit("1..1 priority=100");
-  EXPECT_TRUE(world.round().changes.empty());  // two slots end for nobody yet, two for b: none is free
+  EXPECT_TRUE(
+      world.round().changes.empty());  // two slots end for nobody yet, two for b: none is free
   world.ended(a, 2, ending("signal 15"));
   EXPECT_EQ(world.round().changes.size(), 1U);
   EXPECT_THAT(slots_of(*world.job(c).current), ElementsAre(2));
@@ -162,7 +166,8 @@ TEST(Move, IsAResizeToTheSameSizeOnOtherSeats) {
   World world("2x2 cpu");
   const JobId a = world.run("2..2 elastic=restart", 2);
   const Plan plan = world.round([&](const Snapshot& snapshot, Draft& draft) {
-    draft.resize(a, seats_on(snapshot.state.free_slots(), NodeId{1}, 2, 1), {ReasonCode::script, {}, "moves"});
+    draft.resize(a, seats_on(snapshot.state.free_slots(), NodeId{1}, 2, 1),
+                 {ReasonCode::script, {}, "moves"});
   });
   EXPECT_EQ(plan.changes[0].kind, ChangeKind::move);
   world.killed(a);
@@ -195,35 +200,35 @@ TEST(Plan, ChangesTheMemoByItsDifference) {
 TEST(Sums, AreExact) {
   World world("1x4 cpu");
   const JobId a = world.submit("1..4 elastic=restart retry=1");
-  world.advance(span("5s"));        // a waits 5
+  world.advance(span("5s"));  // a waits 5
   world.start(a, 2);
-  world.advance(span("2s"));        // a starts 2, 2 slots: 4
+  world.advance(span("2s"));  // a starts 2, 2 slots: 4
   world.started(a);
-  world.advance(span("10s"));       // a runs 10, 2 slots: 20
+  world.advance(span("10s"));  // a runs 10, 2 slots: 20
   world.checkpoint(a);
-  world.advance(span("3s"));        // a runs 3, 2 slots: 6; not saved
-  world.change_size(a, 4);          // bill: (3 s not saved) × 2 slots = 6 once it is over
-  world.advance(span("4s"));        // a resizes 4, 4 slots: 16; bill 16
+  world.advance(span("3s"));  // a runs 3, 2 slots: 6; not saved
+  world.change_size(a, 4);    // bill: (3 s not saved) × 2 slots = 6 once it is over
+  world.advance(span("4s"));  // a resizes 4, 4 slots: 16; bill 16
   world.killed(a);
   world.started(a);
   EXPECT_DOUBLE_EQ(world.job(a).bill.resize, 6 + 16);
-  world.advance(span("20s"));       // a runs 20, 4 slots: 80
+  world.advance(span("20s"));  // a runs 20, 4 slots: 80
   const JobId b = world.submit("4..4");
-  world.preempt(a, b, 4);           // bill: 20 s since generation 2 started × 4 = 80
-  world.advance(span("6s"));        // a stops 6, 4 slots: 24; bill 24. b starts 6
+  world.preempt(a, b, 4);     // bill: 20 s since generation 2 started × 4 = 80
+  world.advance(span("6s"));  // a stops 6, 4 slots: 24; bill 24. b starts 6
   world.killed(a);
   EXPECT_DOUBLE_EQ(world.job(a).bill.preemption, 80 + 24);
   world.started(b);
-  world.advance(span("7s"));        // a waits 7; b runs 7, 4 slots: 28
+  world.advance(span("7s"));  // a waits 7; b runs 7, 4 slots: 28
   world.ended(b);
   world.start(a, 1);
   world.started(a);
-  world.advance(span("50s"));       // a runs 50, 1 slot: 50
-  world.ended(a, ending("1"));      // bill: 50 × 1
+  world.advance(span("50s"));   // a runs 50, 1 slot: 50
+  world.ended(a, ending("1"));  // bill: 50 × 1
   const Job& job = world.job(a);
-  EXPECT_EQ(job.waited, span("14s"));            // 5 + 2 + 7
-  EXPECT_EQ(job.ran, span("93s"));               // 10 + 3 + 4 + 20 + 6 + 50
-  EXPECT_DOUBLE_EQ(job.slot_seconds, 200);       // 4 + 20 + 6 + 16 + 80 + 24 + 50
+  EXPECT_EQ(job.waited, span("14s"));       // 5 + 2 + 7
+  EXPECT_EQ(job.ran, span("93s"));          // 10 + 3 + 4 + 20 + 6 + 50
+  EXPECT_DOUBLE_EQ(job.slot_seconds, 200);  // 4 + 20 + 6 + 16 + 80 + 24 + 50
   EXPECT_DOUBLE_EQ(job.bill.resize, 22);
   EXPECT_DOUBLE_EQ(job.bill.preemption, 104);
   EXPECT_DOUBLE_EQ(job.bill.failure, 50);
@@ -235,8 +240,8 @@ TEST(Sums, OfAFailedGangHoldWhatItLostAndWhatItTookToLeave) {
   World world("1x4 cpu");
   const JobId a = world.run("2..2 retry=1", 2);
   world.advance(span("40s"));
-  world.ended(a, 0, ending("1"));   // 40 s × 2 slots lost
-  world.advance(span("3s"));        // the other leaves: 3 s × 1 slot
+  world.ended(a, 0, ending("1"));  // 40 s × 2 slots lost
+  world.advance(span("3s"));       // the other leaves: 3 s × 1 slot
   world.killed(a);
   EXPECT_DOUBLE_EQ(world.job(a).bill.failure, 80 + 3);
 }

@@ -56,9 +56,12 @@ void Fold::on(const JobRequested& e) {
   Job& job = touch(e.job);
   if (is_over(job.state)) return;
   switch (e.request) {
-    case Request::cancel: return cancel(job);
-    case Request::pause: return pause(job);
-    case Request::resume: return resume(job);
+    case Request::cancel:
+      return cancel(job);
+    case Request::pause:
+      return pause(job);
+    case Request::resume:
+      return resume(job);
   }
 }
 
@@ -158,7 +161,8 @@ void Fold::on(const Progressed& e) {
   const auto metric = e.report.metrics.find(target.metric);
   if (metric == e.report.metrics.end()) return;
   auto& status = job.target;
-  if (!status.delivered_at && meets(target, target.deliver, metric->second)) status.delivered_at = at_;
+  if (!status.delivered_at && meets(target, target.deliver, metric->second))
+    status.delivered_at = at_;
   if (!status.reached_at && meets(target, target.final, metric->second)) status.reached_at = at_;
 }
 

@@ -9,8 +9,8 @@ namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using testing::ending;
+using ::testing::IsEmpty;
 using testing::span;
 using testing::World;
 
@@ -268,7 +268,8 @@ TEST(LateFacts, OfRanksThatNeverWereChangeNothing) {
   World world("1x4 cpu");
   const JobId a = world.run("1..1", 1);
   const Job before = world.job(a);
-  for (const std::int32_t rank : {-1, 1, 1000}) world.tell(WorkerEnded{{a, Generation{1}, rank}, ending("1")});
+  for (const std::int32_t rank : {-1, 1, 1000})
+    world.tell(WorkerEnded{{a, Generation{1}, rank}, ending("1")});
   EXPECT_EQ(world.job(a), before);
 }
 
@@ -312,11 +313,11 @@ TEST(Nodes, MayComeBackWithFewerSlotsThanAreLeased) {
 
 TEST(Policies, AreTimedInPeriods) {
   World world("1x4 cpu", "fifo");
-  world.advance(span("10s"));                // 10 s × 4 slots, none leased
+  world.advance(span("10s"));  // 10 s × 4 slots, none leased
   const JobId a = world.run("3..3", 3);
-  world.advance(span("20s"));                // 20 s × 4 slots, 3 leased
+  world.advance(span("20s"));  // 20 s × 4 slots, 3 leased
   world.set_policy("elastic-fifo");
-  world.advance(span("5s"));                 // 5 s × 4 slots, 3 leased
+  world.advance(span("5s"));  // 5 s × 4 slots, 3 leased
   world.ended(a);
   ASSERT_EQ(world.state().periods().size(), 2U);
   const auto& fifo = world.state().periods()[0];

@@ -9,14 +9,19 @@
 namespace paceline {
 namespace {
 
-// How much an owner's or the clock's word weighs against another reason to stop: the heavier one stands.
+// How much an owner's or the clock's word weighs against another reason to stop: the heavier one
+// stands.
 int weight(Cause cause) {
   switch (cause) {
-    case Cause::cancelled: return 3;
-    case Cause::timed_out: return 2;
+    case Cause::cancelled:
+      return 3;
+    case Cause::timed_out:
+      return 2;
     case Cause::gang_failed:
-    case Cause::requeue_asked: return 1;
-    default: return 0;
+    case Cause::requeue_asked:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -26,7 +31,8 @@ Duration backoff(std::int32_t times) {
 }
 
 bool fatal(const Ending& e) {
-  return e.cause == Cause::out_of_memory || e.cause == Cause::launch_failed || e.cause == Cause::setup_failed;
+  return e.cause == Cause::out_of_memory || e.cause == Cause::launch_failed ||
+         e.cause == Cause::setup_failed;
 }
 
 bool lost(const Ending& e) { return e.cause == Cause::node_lost; }
@@ -38,7 +44,8 @@ const Ending* find_ending(const Gang& gang, bool (*matches)(const Ending&)) {
   return nullptr;
 }
 
-// A worker that was told to stop because another had failed, and leaves with 75 as it would at any notice, asks for nothing.
+// A worker that was told to stop because another had failed, and leaves with 75 as it would at any
+// notice, asks for nothing.
 bool asks_requeue(const Gang& gang) {
   const bool failed = gang.stop && gang.stop->cause == Cause::gang_failed;
   return std::any_of(gang.workers.begin(), gang.workers.end(), [&](const Worker& w) {
@@ -64,9 +71,15 @@ void Fold::settle(Job& job) {
   job.slot_seconds += slot_seconds;
   switch (job.state) {
     case JobState::pending:
-    case JobState::starting: job.waited += passed; break;
-    case JobState::paused: job.paused += passed; break;
-    default: job.ran += passed; break;
+    case JobState::starting:
+      job.waited += passed;
+      break;
+    case JobState::paused:
+      job.paused += passed;
+      break;
+    default:
+      job.ran += passed;
+      break;
   }
   if (job.state == JobState::resizing) job.bill.resize += slot_seconds;
   if (job.state != JobState::stopping) return;
@@ -76,7 +89,8 @@ void Fold::settle(Job& job) {
 
 void Fold::enter(Job& job, JobState state) {
   if (job.state == state) return;
-  check(may_follow(job.state, state), fmt::format("{} may not follow {}", to_string(state), to_string(job.state)));
+  check(may_follow(job.state, state),
+        fmt::format("{} may not follow {}", to_string(state), to_string(job.state)));
   job.state = state;
 }
 
@@ -90,14 +104,20 @@ void Fold::stop_gang(Job& job, Stop stop) {
 void Fold::bill_lost_work(Job& job) {
   const Gang& gang = *job.current;
   if (!gang.started_at) return;
-  const Time durable =
-      job.checkpoint ? std::max(*gang.started_at, job.checkpoint->acknowledged_at) : *gang.started_at;
+  const Time durable = job.checkpoint ? std::max(*gang.started_at, job.checkpoint->acknowledged_at)
+                                      : *gang.started_at;
   const Time until = gang.stop ? gang.stop->at : at_;
   const double lost = std::max(0.0, to_seconds(until - durable)) * job.slots(gang.size());
   switch (gang.stop ? gang.stop->cause : Cause::exited) {
-    case Cause::resized: job.bill.resize += lost; break;
-    case Cause::preempted: job.bill.preemption += lost; break;
-    default: job.bill.failure += lost; break;
+    case Cause::resized:
+      job.bill.resize += lost;
+      break;
+    case Cause::preempted:
+      job.bill.preemption += lost;
+      break;
+    default:
+      job.bill.failure += lost;
+      break;
   }
 }
 
@@ -109,7 +129,8 @@ void Fold::gang_over(Job& job) {
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
   if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e));
   const bool made_room = stop == Cause::preempted || stop == Cause::resized;
-  const bool saved = job.checkpoint && made_room && job.checkpoint->acknowledged_at >= gang.stop->at;
+  const bool saved =
+      job.checkpoint && made_room && job.checkpoint->acknowledged_at >= gang.stop->at;
   if (!first && (!saved || job.should_stop())) {
     return end(job, JobState::completed, Ending(*gang.workers.front().ending));
   }
@@ -124,7 +145,9 @@ void Fold::gang_over(Job& job) {
     if (job.quick_failures >= kQuickFailuresMax) {
       return end(job, JobState::failed,
                  {Cause::crash_loop, decisive.exit_code, 0,
-                  fmt::format("asked to be requeued {} times in a row without progress", job.quick_failures), at_});
+                  fmt::format("asked to be requeued {} times in a row without progress",
+                              job.quick_failures),
+                  at_});
     }
     return requeue(job, job.quick_failures > 0 ? backoff(job.quick_failures) : Duration::zero());
   }
@@ -190,7 +213,8 @@ void Fold::waits_no_more(const Job& job) {
 }
 
 void Fold::end_as_told(Job& job, Cause cause) {
-  if (cause == Cause::cancelled) return end(job, JobState::cancelled, {cause, {}, 0, "cancelled by its owner", at_});
+  if (cause == Cause::cancelled)
+    return end(job, JobState::cancelled, {cause, {}, 0, "cancelled by its owner", at_});
   end(job, JobState::timeout, {cause, {}, 0, "over max_duration", at_});
 }
 
@@ -203,7 +227,11 @@ void Fold::release_dependants(const Job& job) {
     Job& dependant = touch(id);
     if (job.state == JobState::completed || is_over(dependant.state)) continue;
     end(dependant, JobState::cancelled,
-        {Cause::dependency_failed, {}, 0, fmt::format("job {} did not complete", job.id.value), at_});
+        {Cause::dependency_failed,
+         {},
+         0,
+         fmt::format("job {} did not complete", job.id.value),
+         at_});
   }
 }
 

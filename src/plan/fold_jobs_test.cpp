@@ -74,7 +74,8 @@ TEST(Ending, With75Or99RequeuesWithoutSpendingARetry) {
   }
 }
 
-// Scripts that ask for a requeue at any notice do so too when a peer has failed: that is no wish of theirs.
+// Scripts that ask for a requeue at any notice do so too when a peer has failed: that is no wish of
+// theirs.
 TEST(Ending, With75AfterAPeerFailedIsStillTheFailure) {
   World world("1x4 cpu");
   const JobId a = world.run("2..2", 2);
@@ -161,7 +162,8 @@ TEST(Ending, ByALostNodeRequeuesWithoutSpendingARetryEvenIfPeersFailedFirst) {
   World world("2x2 cpu");
   const JobId b = world.run("4..4", 4);
   world.advance(span("1m"));
-  world.ended(b, 0, ending("1"));  // its peer's socket broke before anybody knew that the node is gone
+  world.ended(b, 0,
+              ending("1"));  // its peer's socket broke before anybody knew that the node is gone
   world.node_lost("cpu-1");
   world.killed(b);
   EXPECT_EQ(world.job(b).state, JobState::pending);

@@ -88,7 +88,8 @@ void Fold::drop_forming(Job& job) {
 void Fold::mark_ending(const Job& job, const Gang& gang) {
   for_each_slot(job, gang, [&](const WorkerKey& key, const Worker& worker, SlotId id) {
     Slot& s = slot(id);
-    if (worker.state != WorkerState::ended && s.lease && s.lease->worker == key) s.lease->ending = true;
+    if (worker.state != WorkerState::ended && s.lease && s.lease->worker == key)
+      s.lease->ending = true;
   });
 }
 
@@ -109,7 +110,8 @@ void Fold::try_switch(Job& job) {
 
 void Fold::count_node(const Node& node, int sign) {
   const auto& slots = node.spec.slots;
-  const std::int64_t size = std::count_if(slots.begin(), slots.end(), [](const SlotSpec& s) { return s.usable; });
+  const std::int64_t size =
+      std::count_if(slots.begin(), slots.end(), [](const SlotSpec& s) { return s.usable; });
   if (size == 0) return;
   const auto count = [&](std::int64_t& total, std::map<std::int64_t, std::int64_t>& sizes) {
     total += sign * size;
@@ -137,16 +139,20 @@ void Fold::unindex(const Job& job) {
 void Fold::reindex(const Job& job) {
   const auto key = queue_key(job);
   const auto put = [&](std::set<QueueKey>& set, bool in) {
-    if (in) set.insert(key);
-    else set.erase(key);
+    if (in)
+      set.insert(key);
+    else
+      set.erase(key);
   };
   const bool over = is_over(job.state);
   put(state_.queue_, !over);
   put(state_.active_, !over && (job.current || job.forming));
   put(state_.waiting_, job.state == JobState::pending && !job.held && dependencies_met(job));
   const bool settled = job.current && !job.forming && !job.current->stop;
-  if (!over && settled && !job.range.contains(job.current->size())) state_.out_of_range_.insert(job.id);
-  else state_.out_of_range_.erase(job.id);
+  if (!over && settled && !job.range.contains(job.current->size()))
+    state_.out_of_range_.insert(job.id);
+  else
+    state_.out_of_range_.erase(job.id);
 }
 
 void Fold::build_indexes() {
@@ -161,7 +167,8 @@ void Fold::build_indexes() {
   for (const Job& job : parts_.jobs) {
     for (const JobId before : job.spec->after) {
       const Job* other = state_.find_job(before);
-      if (!is_over(job.state) && other && !is_over(other->state)) state_.dependants_[before].insert(job.id);
+      if (!is_over(job.state) && other && !is_over(other->state))
+        state_.dependants_[before].insert(job.id);
     }
     reindex(job);
   }

@@ -6,8 +6,9 @@
 namespace paceline {
 namespace {
 
-constexpr std::array kNames = {std::pair{ChangeKind::start, "start"}, std::pair{ChangeKind::resize, "resize"},
-                               std::pair{ChangeKind::move, "move"}, std::pair{ChangeKind::stop, "stop"}};
+constexpr std::array kNames = {
+    std::pair{ChangeKind::start, "start"}, std::pair{ChangeKind::resize, "resize"},
+    std::pair{ChangeKind::move, "move"}, std::pair{ChangeKind::stop, "stop"}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// A plan: the changes of one round, each with a reason. Plans are built through Draft (plan/draft.hpp), refused if they violate
-// anything (plan/check.hpp), and journalled before they are acted on.
+// A plan: the changes of one round, each with a reason. Plans are built through Draft
+// (plan/draft.hpp), refused if they violate anything (plan/check.hpp), and journalled before they
+// are acted on.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ std::optional<ChangeKind> parse_change_kind(std::string_view text);
 struct Change {
   ChangeKind kind = ChangeKind::start;
   JobId job;
-  Generation generation;   // the new one; for a stop the one that ends
-  Placement placement;     // empty for a stop
+  Generation generation;  // the new one; for a stop the one that ends
+  Placement placement;    // empty for a stop
   Reason reason;
   std::uint32_t trade = 0;           // changes of one trade are kept or dropped whole
   std::optional<JobId> beneficiary;  // who gets what this change frees
@@ -44,7 +45,8 @@ struct Plan {
   std::string policy;
   std::string build;  // version of the program that decided
   std::vector<Change> changes;
-  std::map<std::string, std::string> memo;  // what the policy remembers anew; an empty value forgets
+  std::map<std::string, std::string>
+      memo;  // what the policy remembers anew; an empty value forgets
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -61,7 +61,8 @@ class Sharing {
     std::vector<Share*> growing;
     for (Share& s : shares_) growing.push_back(&s);
     const auto before = [](const Share* a, const Share* b) { return a->key < b->key; };
-    std::inplace_merge(growing.begin(), growing.begin() + static_cast<std::ptrdiff_t>(running_), growing.end(), before);
+    std::inplace_merge(growing.begin(), growing.begin() + static_cast<std::ptrdiff_t>(running_),
+                       growing.end(), before);
     while (!growing.empty() && left_ > 0) {
       std::erase_if(growing, [&](Share* s) {
         const std::int32_t one = s->job->spec->slots_per_worker;
@@ -87,12 +88,14 @@ class Sharing {
     for (const auto& key : snapshot_.state.waiting()) {
       if (draft_.free().total() == 0) return;
       const Job& job = snapshot_.state.job(key.job);
-      if (!draft_.changed(job.id) && startable(job, snapshot_, draft_)) start_from_free(job, job.range.min);
+      if (!draft_.changed(job.id) && startable(job, snapshot_, draft_))
+        start_from_free(job, job.range.min);
     }
   }
 
   std::int32_t room_for(const Job& job) const {
-    const auto room = draft_.free().total() / static_cast<std::uint64_t>(job.spec->slots_per_worker);
+    const auto room =
+        draft_.free().total() / static_cast<std::uint64_t>(job.spec->slots_per_worker);
     return static_cast<std::int32_t>(std::min<std::uint64_t>(room, kWorkersMax));
   }
 
@@ -114,17 +117,20 @@ class Sharing {
   }
 
   bool start_with_donors(const Share& s) {
-    const auto [hopeless, first] = hopeless_.try_emplace(s.job->spec->slots_per_worker, kWorkersMax + 1);
+    const auto [hopeless, first] =
+        hopeless_.try_emplace(s.job->spec->slots_per_worker, kWorkersMax + 1);
     if (s.job->range.min >= hopeless->second) return false;
     draft_.begin_trade();
     std::optional<Placement> seats;
     for (std::size_t i = first_donor(); i < donors().size() && !seats; ++i) {
       const Share& donor = *donors()[i];
       if (draft_.changed(donor.job->id)) continue;
-      shrink(donor, {ReasonCode::shrinks_for, {donor.now, donor.target, s.job->id.value}, {}}, s.job->id);
+      shrink(donor, {ReasonCode::shrinks_for, {donor.now, donor.target, s.job->id.value}, {}},
+             s.job->id);
       seats = draft_.fit(s.job->id, s.target);
     }
-    for (std::int32_t n = s.target - 1; !seats && n >= s.job->range.min; --n) seats = draft_.fit(s.job->id, n);
+    for (std::int32_t n = s.target - 1; !seats && n >= s.job->range.min; --n)
+      seats = draft_.fit(s.job->id, n);
     if (!seats) {
       draft_.drop_trade();
       hopeless->second = s.job->range.min;
@@ -146,17 +152,21 @@ class Sharing {
     for (std::size_t i = 0; i < running_; ++i) {
       const Share& s = shares_[i];
       if (s.now <= s.target || draft_.changed(s.job->id)) continue;
-      if (draft_.may_change(s.job->id, s.target, Owed::yes)) found.emplace_back(work_at_risk(*s.job, snapshot_.now), &s);
-      else if (!refused_) refused_ = s.job->id;
+      if (draft_.may_change(s.job->id, s.target, Owed::yes))
+        found.emplace_back(work_at_risk(*s.job, snapshot_.now), &s);
+      else if (!refused_)
+        refused_ = s.job->id;
     }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     donors_.emplace();
     for (const auto& [risk, donor] : found) donors_->push_back(donor);
     return *donors_;
   }
 
   std::size_t first_donor() {
-    while (first_donor_ < donors().size() && draft_.changed(donors()[first_donor_]->job->id)) ++first_donor_;
+    while (first_donor_ < donors().size() && draft_.changed(donors()[first_donor_]->job->id))
+      ++first_donor_;
     return first_donor_;
   }
 
@@ -165,7 +175,9 @@ class Sharing {
     for (std::size_t i = 0; i < running_; ++i) {
       const Share& s = shares_[i];
       const std::int32_t most = std::min(s.target, s.now + room_for(*s.job));
-      if (most <= s.now || draft_.changed(s.job->id) || !draft_.may_change(s.job->id, most, Owed::no)) continue;
+      if (most <= s.now || draft_.changed(s.job->id) ||
+          !draft_.may_change(s.job->id, most, Owed::no))
+        continue;
       grow_one(s, most);
     }
   }
@@ -192,14 +204,19 @@ class Sharing {
     bool grew = false;
     for (std::size_t i = 0; i < running_; ++i) {
       const Share& s = shares_[i];
-      if (s.target <= s.now || s.target > s.now + room_for(*s.job) || draft_.changed(s.job->id)) continue;
-      auto more = draft_.may_change(s.job->id, s.target, Owed::yes) ? draft_.refit(s.job->id, s.target) : std::nullopt;
+      if (s.target <= s.now || s.target > s.now + room_for(*s.job) || draft_.changed(s.job->id))
+        continue;
+      auto more = draft_.may_change(s.job->id, s.target, Owed::yes)
+                      ? draft_.refit(s.job->id, s.target)
+                      : std::nullopt;
       if (!more) continue;
       draft_.resize(s.job->id, std::move(*more), {ReasonCode::grows, {s.now, s.target}, {}});
       grew = true;
     }
-    if (grew) draft_.end_trade(Owed::no);
-    else draft_.drop_trade();
+    if (grew)
+      draft_.end_trade(Owed::no);
+    else
+      draft_.drop_trade();
   }
 
   // ---- explaining ----
@@ -218,18 +235,22 @@ class Sharing {
 
   const Snapshot& snapshot_;
   Draft& draft_;
-  std::vector<Share> shares_;  // running ones first, then waiting ones whose minimum fits, each part in arrival order
+  std::vector<Share> shares_;  // running ones first, then waiting ones whose minimum fits, each
+                               // part in arrival order
   std::size_t running_ = 0;
   std::int64_t left_ = 0;  // slots that no share has yet
   std::optional<std::vector<const Share*>> donors_;
   std::size_t first_donor_ = 0;
-  std::optional<JobId> refused_;                  // the first who has too much but may not change now
-  std::set<JobId> unserved_;                      // their minimum fits, but they could not start
-  std::map<std::int32_t, std::int32_t> hopeless_;  // per slots of a worker: so many workers don't fit even with every donor
+  std::optional<JobId> refused_;  // the first who has too much but may not change now
+  std::set<JobId> unserved_;      // their minimum fits, but they could not start
+  std::map<std::int32_t, std::int32_t>
+      hopeless_;  // per slots of a worker: so many workers don't fit even with every donor
 };
 
 }  // namespace
 
-void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const { Sharing(snapshot, draft).decide(); }
+void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const {
+  Sharing(snapshot, draft).decide();
+}
 
 }  // namespace paceline

@@ -1,5 +1,6 @@
-// A policy decides who runs with how many workers: equal snapshots give equal plans. It has no clock (`now` is in the
-// snapshot), no chance and no memory but the journalled memo, and builds its plan through Draft alone.
+// A policy decides who runs with how many workers: equal snapshots give equal plans. It has no
+// clock (`now` is in the snapshot), no chance and no memory but the journalled memo, and builds its
+// plan through Draft alone.
 #pragma once
 
 #include <map>
@@ -28,7 +29,8 @@ struct PolicyInfo {
   std::string_view text;     // the head of its header (pages.hpp): what `policy show` prints
   bool elastic = false;      // changes sizes of running jobs by itself
   Parameters defaults;       // every parameter it takes
-  Result<std::unique_ptr<Policy>> (*make)(const Parameters& parameters) = nullptr;  // all defaults filled in
+  Result<std::unique_ptr<Policy>> (*make)(const Parameters& parameters) =
+      nullptr;  // all defaults filled in
 };
 
 }  // namespace paceline

@@ -20,9 +20,24 @@ Result<std::unique_ptr<Policy>> make_plain(const Parameters&) {
 
 PolicyRegistry::PolicyRegistry()
     : policies_{
-          {"fifo", "Arrival order at the wanted size; the head of the line blocks.", policy_page("fifo"), false, {}, make_plain<Fifo>},
-          {"elastic-fifo", "Minimum sizes in arrival order, then the rest spread one worker at a time.", policy_page("elastic-fifo"), true, {}, make_plain<ElasticFifo>},
-          {"round-robin", "Nodes take turns; full ones are skipped.", policy_page("round-robin"), false, {}, make_plain<RoundRobin>},
+          {"fifo",
+           "Arrival order at the wanted size; the head of the line blocks.",
+           policy_page("fifo"),
+           false,
+           {},
+           make_plain<Fifo>},
+          {"elastic-fifo",
+           "Minimum sizes in arrival order, then the rest spread one worker at a time.",
+           policy_page("elastic-fifo"),
+           true,
+           {},
+           make_plain<ElasticFifo>},
+          {"round-robin",
+           "Nodes take turns; full ones are skipped.",
+           policy_page("round-robin"),
+           false,
+           {},
+           make_plain<RoundRobin>},
       } {}
 
 Result<const PolicyInfo*> PolicyRegistry::find(std::string_view name) const {
@@ -37,13 +52,15 @@ Result<const PolicyInfo*> PolicyRegistry::find(std::string_view name) const {
                    : "'paceline policy list' shows all.");
 }
 
-Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view name, const Parameters& parameters) const {
+Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view name,
+                                                     const Parameters& parameters) const {
   auto info = find(name);
   if (!info) return fail(info.error());
   Parameters filled = (*info)->defaults;
   for (const auto& [key, value] : parameters) {
     if (!filled.contains(key)) {
-      return fail(ErrorCode::invalid, fmt::format("The policy {} has no parameter '{}'.", name, key),
+      return fail(ErrorCode::invalid,
+                  fmt::format("The policy {} has no parameter '{}'.", name, key),
                   fmt::format("'paceline policy show {}' names its parameters.", name));
     }
     filled[key] = value;

@@ -17,7 +17,8 @@ NodeId turn(const Draft& draft) {
   return NodeId{value};
 }
 
-std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const Job& job, std::int32_t workers) {
+std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const Job& job,
+                                       std::int32_t workers) {
   const auto slots = static_cast<std::uint32_t>(job.slots(workers));
   const NodeId from = turn(draft);
   auto node = draft.free().next_from(from, slots);

@@ -5,12 +5,15 @@ namespace paceline {
 bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
   if (job.eligible_at <= snapshot.now) return true;
   draft.revisit(job.eligible_at);
-  draft.hold(job.id, {ReasonCode::backs_off, {std::max(job.retries_used, job.quick_failures), to_us(job.eligible_at)}, {}});
+  draft.hold(job.id, {ReasonCode::backs_off,
+                      {std::max(job.retries_used, job.quick_failures), to_us(job.eligible_at)},
+                      {}});
   return false;
 }
 
 std::int32_t wanted(const State& state, const Job& job) {
-  const auto most = std::min<std::int64_t>(state.workers_ever(job.spec->slots_per_worker), job.range.want);
+  const auto most =
+      std::min<std::int64_t>(state.workers_ever(job.spec->slots_per_worker), job.range.want);
   return std::max(job.range.min, static_cast<std::int32_t>(most));
 }
 
@@ -20,7 +23,8 @@ Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
   return {need > free ? ReasonCode::waits_for_slots : ReasonCode::waits_for_fit, {need, free}, {}};
 }
 
-void start_in_order(const Snapshot& snapshot, Draft& draft, const std::function<bool(const Job&)>& start) {
+void start_in_order(const Snapshot& snapshot, Draft& draft,
+                    const std::function<bool(const Job&)>& start) {
   std::optional<Reason> behind;
   for (const auto& key : snapshot.state.waiting()) {
     const Job& job = snapshot.state.job(key.job);
@@ -33,7 +37,8 @@ void start_in_order(const Snapshot& snapshot, Draft& draft, const std::function<
     if (!draft.explaining()) return;
     const Reason lacks = lacks_slots(draft, job, wanted(snapshot.state, job));
     draft.hold(job.id, lacks);
-    behind = Reason{ReasonCode::waits_behind, {job.id.value, lacks.numbers[0], lacks.numbers[1]}, {}};
+    behind =
+        Reason{ReasonCode::waits_behind, {job.id.value, lacks.numbers[0], lacks.numbers[1]}, {}};
   }
 }
 

@@ -9,7 +9,8 @@
 
 namespace paceline {
 
-// Whether a waiting job may start now. One that backs off is told so, and looked at again when its time has come.
+// Whether a waiting job may start now. One that backs off is told so, and looked at again when its
+// time has come.
 bool startable(const Job& job, const Snapshot& snapshot, Draft& draft);
 
 // The workers a rigid policy gives the job: what it wants, or as many as the nodes could ever hold.
@@ -18,8 +19,9 @@ std::int32_t wanted(const State& state, const Job& job);
 // "needs 4 slots, 1 free now", or that they are free in the wrong places.
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers);
 
-// Walks the startable jobs in arrival order with a rule that starts one or says false; the first that can't start blocks all
-// behind it, and the walk ends there.
-void start_in_order(const Snapshot& snapshot, Draft& draft, const std::function<bool(const Job&)>& start);
+// Walks the startable jobs in arrival order with a rule that starts one or says false; the first
+// that can't start blocks all behind it, and the walk ends there.
+void start_in_order(const Snapshot& snapshot, Draft& draft,
+                    const std::function<bool(const Job&)>& start);
 
 }  // namespace paceline

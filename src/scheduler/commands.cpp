@@ -5,27 +5,33 @@
 namespace paceline {
 namespace {
 
-Result<void> fits_some_day(const State& state, std::int32_t workers, std::int32_t slots_per_worker) {
+Result<void> fits_some_day(const State& state, std::int32_t workers,
+                           std::int32_t slots_per_worker) {
   if (state.nodes().empty()) {
-    return fail(ErrorCode::unavailable, "No node has joined yet.", "Try again in a moment.", Retry::may_help);
+    return fail(ErrorCode::unavailable, "No node has joined yet.", "Try again in a moment.",
+                Retry::may_help);
   }
   const std::int64_t need = std::int64_t{workers} * slots_per_worker;
   if (need > state.slots_ever()) {
     return fail(ErrorCode::invalid,
-                fmt::format("It asks for at least {} slots, and the whole cluster has {}.", need, state.slots_ever()),
-                "Ask for fewer --slots, or a range that begins lower (1..8). 'paceline nodes' shows what there is.");
+                fmt::format("It asks for at least {} slots, and the whole cluster has {}.", need,
+                            state.slots_ever()),
+                "Ask for fewer --slots, or a range that begins lower (1..8). 'paceline nodes' "
+                "shows what there is.");
   }
   if (slots_per_worker > state.largest_node_ever()) {
     return fail(ErrorCode::invalid,
-                fmt::format("One worker asks for {} slots, and the largest node has {}.", slots_per_worker,
-                            state.largest_node_ever()),
+                fmt::format("One worker asks for {} slots, and the largest node has {}.",
+                            slots_per_worker, state.largest_node_ever()),
                 "A worker stays on one node: ask for fewer --slots-per-worker.");
   }
   if (workers > state.workers_ever(slots_per_worker)) {
-    return fail(ErrorCode::invalid,
-                fmt::format("It asks for at least {} workers of {} slots, and the nodes together have room for {}.", workers,
-                            slots_per_worker, state.workers_ever(slots_per_worker)),
-                "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker.");
+    return fail(
+        ErrorCode::invalid,
+        fmt::format(
+            "It asks for at least {} workers of {} slots, and the nodes together have room for {}.",
+            workers, slots_per_worker, state.workers_ever(slots_per_worker)),
+        "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker.");
   }
   return {};
 }
@@ -33,7 +39,8 @@ Result<void> fits_some_day(const State& state, std::int32_t workers, std::int32_
 Result<void> admit_after(const State& state, const std::vector<JobId>& after, JobId next) {
   for (const JobId id : after) {
     if (id == next) {
-      return fail(ErrorCode::invalid, "A job can't wait for itself.", "Name earlier jobs in --after.");
+      return fail(ErrorCode::invalid, "A job can't wait for itself.",
+                  "Name earlier jobs in --after.");
     }
     if (id.value < 1 || id > next) {
       return fail(ErrorCode::not_found, fmt::format("There is no job {} to wait for.", id.value),
@@ -42,15 +49,18 @@ Result<void> admit_after(const State& state, const std::vector<JobId>& after, Jo
     const Job* before = state.find_job(id);
     if (before && is_over(before->state) && before->state != JobState::completed) {
       return fail(ErrorCode::conflict,
-                  fmt::format("Job {} is {}: a job that waits for it would never start.", id.value, to_string(before->state)),
+                  fmt::format("Job {} is {}: a job that waits for it would never start.", id.value,
+                              to_string(before->state)),
                   "Submit without --after, or name another job.");
     }
   }
   return {};
 }
 
-tl::unexpected<Error> conflict(const Job& job, std::string_view what, std::string hint, Retry retry = Retry::useless) {
-  return fail(ErrorCode::conflict, fmt::format("Job {} is {}: {}.", job.id.value, to_string(job.state), what),
+tl::unexpected<Error> conflict(const Job& job, std::string_view what, std::string hint,
+                               Retry retry = Retry::useless) {
+  return fail(ErrorCode::conflict,
+              fmt::format("Job {} is {}: {}.", job.id.value, to_string(job.state), what),
               std::move(hint), retry);
 }
 
@@ -58,24 +68,29 @@ Result<void> admit_pause(const Job& job) {
   if (job.state == JobState::pending && !job.held) return {};
   if (job.state == JobState::running) return {};
   if (job.held || job.state == JobState::paused) {
-    return conflict(job, "it is paused already", fmt::format("'paceline resume {}' lets it go on.", job.id.value));
+    return conflict(job, "it is paused already",
+                    fmt::format("'paceline resume {}' lets it go on.", job.id.value));
   }
-  return conflict(job, "only a waiting or running job can be paused", "Try again in a moment.", Retry::may_help);
+  return conflict(job, "only a waiting or running job can be paused", "Try again in a moment.",
+                  Retry::may_help);
 }
 
 }  // namespace
 
 Result<const Job*> find_job(const State& state, JobId id) {
   if (const Job* job = state.find_job(id)) return job;
-  return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id.value), "List jobs with 'paceline queue --all'.");
+  return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id.value),
+              "List jobs with 'paceline queue --all'.");
 }
 
-Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next, Time now) {
+Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next,
+                   Time now) {
   if (auto ok = validate(spec); !ok) return ok;
   if (auto ok = validate(launch); !ok) return ok;
   if (auto ok = fits_some_day(state, spec.workers.min, spec.slots_per_worker); !ok) return ok;
   if (spec.deadline && *spec.deadline <= now) {
-    return fail(ErrorCode::invalid, "The deadline has passed already.", "Give a later --deadline, for example +2h.");
+    return fail(ErrorCode::invalid, "The deadline has passed already.",
+                "Give a later --deadline, for example +2h.");
   }
   return admit_after(state, spec.after, next);
 }
@@ -86,12 +101,16 @@ Result<void> admit(const State& state, JobId id, Request request) {
   const Job& job = **found;
   if (is_over(job.state)) return conflict(job, "it is over", "");
   switch (request) {
-    case Request::cancel: return {};
-    case Request::pause: return admit_pause(job);
-    case Request::resume: break;
+    case Request::cancel:
+      return {};
+    case Request::pause:
+      return admit_pause(job);
+    case Request::resume:
+      break;
   }
   if (job.held || job.state == JobState::paused) return {};
-  return conflict(job, "it is not paused or held", fmt::format("'paceline why {}' says what it waits for.", id.value));
+  return conflict(job, "it is not paused or held",
+                  fmt::format("'paceline why {}' says what it waits for.", id.value));
 }
 
 Result<void> admit(const State& state, JobId id, const WorkerRange& range) {
@@ -100,7 +119,8 @@ Result<void> admit(const State& state, JobId id, const WorkerRange& range) {
   const Job& job = **found;
   if (is_over(job.state)) return conflict(job, "it is over", "");
   if (job.spec->elastic == Elastic::no && job.state != JobState::pending) {
-    return conflict(job, "it was submitted with --elastic no", "Its size can be changed only while it is PENDING.");
+    return conflict(job, "it was submitted with --elastic no",
+                    "Its size can be changed only while it is PENDING.");
   }
   return fits_some_day(state, range.min, job.spec->slots_per_worker);
 }

@@ -1,4 +1,5 @@
-// What a command is allowed to do in the present state, as the event it becomes or the sentence that refuses it. Pure.
+// What a command is allowed to do in the present state, as the event it becomes or the sentence
+// that refuses it. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,8 +10,10 @@
 
 namespace paceline {
 
-// `next`: the id the job would get. Errors: invalid, not_found (a job named by `after`), too_large, unavailable (no node yet).
-Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next, Time now);
+// `next`: the id the job would get. Errors: invalid, not_found (a job named by `after`), too_large,
+// unavailable (no node yet).
+Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next,
+                   Time now);
 
 // Errors: not_found, conflict.
 Result<void> admit(const State& state, JobId job, Request request);

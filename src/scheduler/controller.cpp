@@ -68,8 +68,8 @@ struct Controller::Impl {
     return checkpoint_if_due(now);
   }
 
-  // What is told is kept until it is durable, and nothing more is taken until then. Reports go first: what a worker said
-  // before it ended counts.
+  // What is told is kept until it is durable, and nothing more is taken until then. Reports go
+  // first: what a worker said before it ended counts.
   void observe(Pending& pending, Time now) {
     if (observed.empty()) observed = engine.observe();
     for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
@@ -100,8 +100,8 @@ struct Controller::Impl {
   }
 
   void take_submission(Pending& pending, SubmitCommand& command,
-                       std::map<std::pair<std::uint32_t, std::string>, JobId>& keys, std::uint32_t& submitted,
-                       Time now) {
+                       std::map<std::pair<std::uint32_t, std::string>, JobId>& keys,
+                       std::uint32_t& submitted, Time now) {
     auto& [submission, done] = command;
     const JobId id{state.next_job_id().value + submitted};
     if (!submission.key.empty()) {
@@ -109,7 +109,8 @@ struct Controller::Impl {
       auto known = store.find_submission(key.first, key.second, now);
       if (!known) return done(fail(known.error()));
       if (*known) return done(**known);
-      if (const auto it = keys.find(key); it != keys.end()) return tell_when_durable(pending, it->second, std::move(done));
+      if (const auto it = keys.find(key); it != keys.end())
+        return tell_when_durable(pending, it->second, std::move(done));
       keys.emplace(key, id);
     }
     if (auto ok = admit(state, submission.spec, submission.launch, id, now); !ok) {
@@ -118,15 +119,18 @@ struct Controller::Impl {
     }
     ++submitted;
     pending.batch.launches.emplace_back(id, std::move(submission.launch));
-    if (!submission.key.empty()) pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
+    if (!submission.key.empty())
+      pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
     add(pending, JobSubmitted{id, std::move(submission.spec)}, now);
     tell_when_durable(pending, id, std::move(done));
   }
 
   static void tell_when_durable(Pending& pending, JobId id, Done<JobId> done) {
     pending.tell.push_back([done = std::move(done), id](const Result<void>& r) {
-      if (r) done(id);
-      else done(fail(r.error()));
+      if (r)
+        done(id);
+      else
+        done(fail(r.error()));
     });
   }
 
@@ -161,7 +165,8 @@ struct Controller::Impl {
     std::set<JobId> now_touched;
     for (const Entry& entry : entries) {
       for (const JobId id : apply(state, entry)) now_touched.insert(id);
-      if (std::holds_alternative<Event>(entry.body) && std::holds_alternative<PolicySet>(std::get<Event>(entry.body))) {
+      if (std::holds_alternative<Event>(entry.body) &&
+          std::holds_alternative<PolicySet>(std::get<Event>(entry.body))) {
         load_policy();
       }
     }
@@ -206,7 +211,8 @@ struct Controller::Impl {
     plan.build = options.build;
     const auto wrong = violations(snapshot, plan);
     if (wrong.empty()) return plan;
-    for (const auto& sentence : wrong) spdlog::error("the plan of {} is refused: {}", plan.policy, sentence);
+    for (const auto& sentence : wrong)
+      spdlog::error("the plan of {} is refused: {}", plan.policy, sentence);
     return {};
   }
 
@@ -267,7 +273,8 @@ struct Controller::Impl {
         load_policy();
         return {};
       }
-      spdlog::warn("The policy {} is not known to this build: {} takes its place.", active->name, options.policy);
+      spdlog::warn("The policy {} is not known to this build: {} takes its place.", active->name,
+                   options.policy);
     }
     if (auto known = registry.make(options.policy, {}); !known) return fail(known.error());
     Pending pending;
@@ -276,7 +283,8 @@ struct Controller::Impl {
   }
 
   Explanation& explain() {
-    const auto second = std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
+    const auto second =
+        std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
     const std::pair key{state.seq(), second};
     if (!explanation || explained != key) {
       explanation.emplace(Snapshot{state, clock.now()}, policy.get(), placer, judge);
@@ -297,7 +305,7 @@ struct Controller::Impl {
   TimeLimits limits;
 
   std::vector<Command> commands;
-  Observed observed;  // told by the engine, not durable yet
+  Observed observed;        // told by the engine, not durable yet
   std::set<JobId> touched;  // to act on
   std::set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
@@ -311,7 +319,8 @@ struct Controller::Impl {
   std::pair<std::uint64_t, std::int64_t> explained;
 };
 
-Controller::Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies, Options options)
+Controller::Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies,
+                       Options options)
     : impl_(std::make_unique<Impl>(store, engine, clock, policies, std::move(options))) {}
 
 Controller::~Controller() = default;
@@ -335,9 +344,11 @@ void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
   if (impl_->wake) impl_->wake();
 }
 
-void Controller::set_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done) {
+void Controller::set_policy(std::string name, std::map<std::string, std::string> parameters,
+                            Done<void> done) {
   if (auto made = impl_->registry.make(name, parameters); !made) return done(fail(made.error()));
-  impl_->commands.push_back(EventCommand{PolicySet{std::move(name), std::move(parameters)}, std::move(done)});
+  impl_->commands.push_back(
+      EventCommand{PolicySet{std::move(name), std::move(parameters)}, std::move(done)});
   if (impl_->wake) impl_->wake();
 }
 
@@ -366,7 +377,8 @@ std::optional<Time> Controller::next_due() const {
     if (at && (!due || *at < *due)) due = at;
   };
   sooner(impl_->revisit_at);
-  if (impl_->dirty) sooner(impl_->last_round ? *impl_->last_round + impl_->options.coalesce : impl_->clock.now());
+  if (impl_->dirty)
+    sooner(impl_->last_round ? *impl_->last_round + impl_->options.coalesce : impl_->clock.now());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;
   return due;
@@ -377,7 +389,8 @@ void Controller::on_wake(std::function<void()> wake) {
   impl_->engine.on_news(std::move(wake));
 }
 
-void Controller::on_commit(std::function<void(std::span<const Entry>, std::span<const JobId>)> listener) {
+void Controller::on_commit(
+    std::function<void(std::span<const Entry>, std::span<const JobId>)> listener) {
   impl_->listener = std::move(listener);
 }
 

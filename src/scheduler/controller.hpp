@@ -1,5 +1,6 @@
-// The control plane: observe → decide → temper → check → commit → act, one round at a time, on one thread. Whoever drives it
-// calls step() when it asks to be woken; commands are completed once what they did is durable.
+// The control plane: observe → decide → temper → check → commit → act, one round at a time, on one
+// thread. Whoever drives it calls step() when it asks to be woken; commands are completed once what
+// they did is durable.
 //
 //   Controller controller(store, engine, clock, options);
 //   if (auto ok = controller.recover(); !ok) …
@@ -40,21 +41,25 @@ using Done = std::function<void(Result<T>)>;
 class Controller {
  public:
   struct Options {
-    std::string build;                                         // version, recorded with every plan
-    std::string policy = "elastic-fifo";                       // of a new directory
-    Duration coalesce = std::chrono::milliseconds{5};  // bursts become one round; a first event on an idle server is not delayed
+    std::string build;                    // version, recorded with every plan
+    std::string policy = "elastic-fifo";  // of a new directory
+    Duration coalesce = std::chrono::milliseconds{
+        5};  // bursts become one round; a first event on an idle server is not delayed
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
     bool temper = true;
   };
 
-  Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies, Options options);
+  Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies,
+             Options options);
   ~Controller();
 
-  // Loads the state and asks the engine to act on every live job. Called once, before anything else.
+  // Loads the state and asks the engine to act on every live job. Called once, before anything
+  // else.
   Result<void> recover();
 
-  // ---- commands; each `done` is called from a later step(), after the durable batch, or at once with an error ----
+  // ---- commands; each `done` is called from a later step(), after the durable batch, or at once
+  // with an error ----
   void submit(Submission submission, Done<JobId> done);
   void request(JobId job, Request request, std::uint32_t uid, Done<void> done);
   void set_range(JobId job, WorkerRange range, Done<void> done);
@@ -71,14 +76,16 @@ class Controller {
   [[nodiscard]] std::vector<std::string> why(JobId job) const;
 
   // ---- driving ----
-  // Does everything that is due. Errors: storage: the batch was not kept, commands got the error, and it is tried again later.
+  // Does everything that is due. Errors: storage: the batch was not kept, commands got the error,
+  // and it is tried again later.
   Result<void> step();
   // When step() is due next without news; nothing: only news will do.
   [[nodiscard]] std::optional<Time> next_due() const;
   // `wake` is called when something arrives that step() must see.
   void on_wake(std::function<void()> wake);
   // Called after every durable batch with its entries, in order, once their effects are in state().
-  void on_commit(std::function<void(std::span<const Entry>, std::span<const JobId> touched)> listener);
+  void on_commit(
+      std::function<void(std::span<const Entry>, std::span<const JobId> touched)> listener);
   // Makes a checkpoint of the fold now (on a clean exit).
   Result<void> checkpoint();
 

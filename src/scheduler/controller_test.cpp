@@ -13,11 +13,11 @@ namespace paceline {
 namespace {
 
 using ::testing::Contains;
+using testing::differences;
 using ::testing::ElementsAre;
+using testing::ending;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::differences;
-using testing::ending;
 using testing::span;
 
 // Workers that do what the state wants when the test says so.
@@ -28,7 +28,9 @@ class HandEngine : public Engine {
     return std::exchange(news, {});
   }
   void committed() override {}
-  void act(const State&, std::span<const JobId> jobs) override { acted.assign(jobs.begin(), jobs.end()); }
+  void act(const State&, std::span<const JobId> jobs) override {
+    acted.assign(jobs.begin(), jobs.end());
+  }
   void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
 
   void tell(Event event) {
@@ -36,7 +38,8 @@ class HandEngine : public Engine {
     if (wake_) wake_();
   }
 
-  // Starts every worker that is assigned in a gang whose seats are its own; ends every one told to stop.
+  // Starts every worker that is assigned in a gang whose seats are its own; ends every one told to
+  // stop.
   void obey(const State& state) {
     for (const auto& key : state.active()) {
       const Job& job = state.job(key.job);
@@ -53,7 +56,8 @@ class HandEngine : public Engine {
   void obey(const Job& job, std::int32_t rank) {
     const WorkerKey worker{job.id, job.current->generation, rank};
     const WorkerState is = job.current->workers[static_cast<std::size_t>(rank)].state;
-    if (job.current->stop && is != WorkerState::ended) tell(WorkerEnded{worker, ending("signal 15")});
+    if (job.current->stop && is != WorkerState::ended)
+      tell(WorkerEnded{worker, ending("signal 15")});
     if (!job.current->stop && is == WorkerState::assigned) tell(WorkerStarted{worker, 4711});
   }
 
@@ -67,19 +71,24 @@ class PickyStore : public Store {
   Result<void> append(const Batch& batch) override {
     ++appends;
     const bool plan = !batch.entries.empty() && std::holds_alternative<Plan>(batch.entries[0].body);
-    if (refuse_plans && plan) return fail(ErrorCode::storage, "The disk is full.", "Make room.", Retry::may_help);
+    if (refuse_plans && plan)
+      return fail(ErrorCode::storage, "The disk is full.", "Make room.", Retry::may_help);
     return inner.append(batch);
   }
   Result<void> checkpoint(const State& state, std::span<const JobId> jobs) override {
     ++checkpoints;
     return inner.checkpoint(state, jobs);
   }
-  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override { return inner.entries(seq, limit); }
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
+    return inner.entries(seq, limit);
+  }
   Result<LaunchSpec> launch(JobId job) override { return inner.launch(job); }
-  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from, std::size_t limit) override {
+  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
+                           std::size_t limit) override {
     return inner.points(job, name, from, limit);
   }
-  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key, Time now) override {
+  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
+                                               Time now) override {
     return inner.find_submission(uid, key, now);
   }
 
@@ -123,13 +132,15 @@ class ControllerTest : public ::testing::Test {
   }
 
   // What `done` was called with; nothing if it was not yet.
-  std::shared_ptr<std::optional<Result<JobId>>> ask(std::string_view literal, std::string key = {}, std::uint32_t uid = 1000) {
+  std::shared_ptr<std::optional<Result<JobId>>> ask(std::string_view literal, std::string key = {},
+                                                    std::uint32_t uid = 1000) {
     auto told = std::make_shared<std::optional<Result<JobId>>>();
     Submission submission{testing::job(literal), {}, std::move(key)};
     submission.spec.uid = uid;
     submission.launch.command = {"train"};
     submission.launch.directory = "/";
-    controller->submit(std::move(submission), [told](Result<JobId> r) { told->emplace(std::move(r)); });
+    controller->submit(std::move(submission),
+                       [told](Result<JobId> r) { told->emplace(std::move(r)); });
     return told;
   }
 
@@ -195,7 +206,8 @@ TEST_F(ControllerTest, TellsTheSubmitterWhatIsImpossible) {
 
 TEST_F(ControllerTest, RefusesARequestAtOnce) {
   std::optional<Result<void>> told;
-  controller->request(JobId{7}, Request::cancel, 1000, [&](Result<void> r) { told = std::move(r); });
+  controller->request(JobId{7}, Request::cancel, 1000,
+                      [&](Result<void> r) { told = std::move(r); });
   ASSERT_TRUE(told);
   EXPECT_EQ(told->error().message, "There is no job 7.");
   controller->set_policy("fif", {}, [&](Result<void> r) { told = std::move(r); });
@@ -422,7 +434,8 @@ TEST_F(ControllerTest, ChecksPointsOfItsFoldInTimeAndAfterManyEntries) {
   step();
   EXPECT_EQ(store.checkpoints, before + 1);
   EXPECT_EQ(controller->next_due(), std::nullopt);
-  for (std::uint64_t i = 0; i < options.checkpoint_entries; ++i) engine->tell(NodeUp{NodeId{0}, state().nodes()[0].spec});
+  for (std::uint64_t i = 0; i < options.checkpoint_entries; ++i)
+    engine->tell(NodeUp{NodeId{0}, state().nodes()[0].spec});
   step();
   EXPECT_EQ(store.checkpoints, before + 2);
 }

@@ -13,7 +13,9 @@ void honour_range(const Job& job, Draft& draft) {
   auto seats = draft.refit(job.id, wanted);
   if (!seats) {
     const auto more = static_cast<std::int64_t>(job.slots(wanted - now));
-    return draft.hold(job.id, {ReasonCode::waits_for_slots, {more, static_cast<std::int64_t>(draft.free().total())}, {}});
+    return draft.hold(
+        job.id,
+        {ReasonCode::waits_for_slots, {more, static_cast<std::int64_t>(draft.free().total())}, {}});
   }
   draft.resize(job.id, std::move(*seats), {ReasonCode::owner_resized, {now, wanted}, {}});
 }

@@ -1,4 +1,5 @@
-// One decision, pure: owners' resizes first, then the active policy. The live round, `why` and shadow runs call this.
+// One decision, pure: owners' resizes first, then the active policy. The live round, `why` and
+// shadow runs call this.
 #pragma once
 
 #include "plan/draft.hpp"
@@ -6,7 +7,8 @@
 
 namespace paceline {
 
-// Brings running jobs into the range their owner gave; a job that can't be resized yet is told why it waits.
+// Brings running jobs into the range their owner gave; a job that can't be resized yet is told why
+// it waits.
 void honour_ranges(const Snapshot& snapshot, Draft& draft);
 
 void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft);

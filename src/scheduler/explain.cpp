@@ -15,7 +15,8 @@ std::string ending_sentence(const Job& job) {
   const Ending& e = *job.ending;
   if (!e.message.empty()) return e.message;
   if (e.cause == Cause::signalled) return fmt::format("ended by signal {}", e.signal);
-  if (e.cause == Cause::out_of_memory) return "killed for using more memory than its limit: submit with more --memory";
+  if (e.cause == Cause::out_of_memory)
+    return "killed for using more memory than its limit: submit with more --memory";
   if (e.exit_code) return fmt::format("exited with code {}", *e.exit_code);
   return std::string(to_string(e.cause));
 }
@@ -23,18 +24,25 @@ std::string ending_sentence(const Job& job) {
 std::string stop_sentence(const Stop& stop) {
   switch (stop.cause) {
     case Cause::preempted:
-      return stop.beneficiary ? fmt::format("job {} takes its slots", stop.beneficiary->value) : "its slots are needed";
-    case Cause::resized: return "its next generation forms";
-    case Cause::cancelled: return "its owner cancelled it";
-    case Cause::timed_out: return "max_duration is over";
-    case Cause::requeue_asked: return "it asked to be requeued";
-    default: return "one of its workers failed";
+      return stop.beneficiary ? fmt::format("job {} takes its slots", stop.beneficiary->value)
+                              : "its slots are needed";
+    case Cause::resized:
+      return "its next generation forms";
+    case Cause::cancelled:
+      return "its owner cancelled it";
+    case Cause::timed_out:
+      return "max_duration is over";
+    case Cause::requeue_asked:
+      return "it asked to be requeued";
+    default:
+      return "one of its workers failed";
   }
 }
 
 }  // namespace
 
-Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer, const Judge& judge)
+Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
+                         const Judge& judge)
     : snapshot_(snapshot) {
   if (!policy) return;
   Draft draft(snapshot, placer, judge);
@@ -46,17 +54,23 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
 
 Reason Explanation::reason(const Job& job) const {
   switch (job.state) {
-    case JobState::pending: return waiting(job);
-    case JobState::starting: return starting(job);
-    case JobState::running: return running(job);
+    case JobState::pending:
+      return waiting(job);
+    case JobState::starting:
+      return starting(job);
+    case JobState::running:
+      return running(job);
     case JobState::resizing: {
       const auto from = job.current && job.forming ? job.current->size() : 0;
       if (from == 0) return starting(job);
       return {ReasonCode::resizing, {from, job.planned_workers()}, {}};
     }
-    case JobState::paused: return {ReasonCode::paused, {}, {}};
-    case JobState::stopping: return {ReasonCode::stopping, {}, stop_sentence(*job.current->stop)};
-    default: return {ReasonCode::ended, {}, ending_sentence(job)};
+    case JobState::paused:
+      return {ReasonCode::paused, {}, {}};
+    case JobState::stopping:
+      return {ReasonCode::stopping, {}, stop_sentence(*job.current->stop)};
+    default:
+      return {ReasonCode::ended, {}, ending_sentence(job)};
   }
 }
 
@@ -102,16 +116,21 @@ Reason Explanation::running(const Job& job) const {
 }
 
 std::vector<std::string> Explanation::lines(const Job& job) const {
-  std::vector<std::string> lines{fmt::format("Job {} ({}) {}.", job.id.value, to_string(job.state), sentence(reason(job)))};
+  std::vector<std::string> lines{
+      fmt::format("Job {} ({}) {}.", job.id.value, to_string(job.state), sentence(reason(job)))};
   if (job.last_change.code != ReasonCode::none) {
     const auto ago = to_seconds(snapshot_.now - job.last_changed_at);
-    lines.push_back(fmt::format("Last decision, {:.0f} s ago: it {}.", std::max(0.0, ago), sentence(job.last_change)));
+    lines.push_back(fmt::format("Last decision, {:.0f} s ago: it {}.", std::max(0.0, ago),
+                                sentence(job.last_change)));
   }
   if (const auto d = dropped_.find(job.id); d != dropped_.end() && job.state == JobState::running) {
     lines.push_back(fmt::format("Considered now: it {}.", sentence(d->second)));
   }
-  if (job.state == JobState::running && !job.checkpoint && job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {
-    lines.push_back("Its size stays until it acknowledges a checkpoint: then it can be resized without losing work.");
+  if (job.state == JobState::running && !job.checkpoint &&
+      job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {
+    lines.push_back(
+        "Its size stays until it acknowledges a checkpoint: then it can be resized without losing "
+        "work.");
   }
   if (job.state == JobState::pending && !job.held) {
     add_queue(job, lines);
@@ -126,8 +145,8 @@ void Explanation::add_queue(const Job& job, std::vector<std::string>& lines) con
     if (key.job == job.id) break;
     if (++ahead > kListedMax) continue;
     const Job& other = snapshot_.state.job(key.job);
-    lines.push_back(fmt::format("Ahead: job {} '{}' (priority {}) {}.", other.id.value, other.spec->name, other.spec->priority,
-                                sentence(waiting(other))));
+    lines.push_back(fmt::format("Ahead: job {} '{}' (priority {}) {}.", other.id.value,
+                                other.spec->name, other.spec->priority, sentence(waiting(other))));
   }
   if (ahead > kListedMax) lines.push_back(fmt::format("… and {} more ahead.", ahead - kListedMax));
 }
@@ -138,8 +157,9 @@ void Explanation::add_holders(std::vector<std::string>& lines) const {
   for (const auto& key : state.active()) {
     if (++listed > kListedMax) break;
     const Job& other = state.job(key.job);
-    lines.push_back(fmt::format("Job {} '{}' holds {} of {} slots and {}.", other.id.value, other.spec->name, other.leased,
-                                state.slots_available(), sentence(reason(other))));
+    lines.push_back(fmt::format("Job {} '{}' holds {} of {} slots and {}.", other.id.value,
+                                other.spec->name, other.leased, state.slots_available(),
+                                sentence(reason(other))));
   }
 }
 

@@ -1,5 +1,5 @@
-// Why a job is as it is: from its state, and for what a policy decides from the very code that decides, run on a draft that
-// is thrown away.
+// Why a job is as it is: from its state, and for what a policy decides from the very code that
+// decides, run on a draft that is thrown away.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@ namespace paceline {
 // What a round would say of every job now.
 class Explanation {
  public:
-  Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer, const Judge& judge);
+  Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
+              const Judge& judge);
 
   [[nodiscard]] Reason reason(const Job& job) const;
   // The reason as a sentence, then what it depends on.

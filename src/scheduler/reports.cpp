@@ -34,7 +34,8 @@ std::vector<Progressed> merge_reports(const State& state, std::span<const Event>
     if (!report) continue;
     const auto [it, fresh] = merged.try_emplace({report->job, report->generation}, Merged{*report});
     if (!fresh) merge(it->second.last.report, report->report);
-    if (meets_first(state.find_job(report->job), report->report, it->second)) told.push_back(*report);
+    if (meets_first(state.find_job(report->job), report->report, it->second))
+      told.push_back(*report);
   }
   for (auto& [key, one] : merged) told.push_back(std::move(one.last));
   return told;

@@ -1,4 +1,5 @@
-// Many reports of a round as few: decisions and the journal need the last word of each job, not every step on the way.
+// Many reports of a round as few: decisions and the journal need the last word of each job, not
+// every step on the way.
 #pragma once
 
 #include <span>
@@ -9,8 +10,9 @@
 
 namespace paceline {
 
-// The reports among `events`: those of one job and generation merged into one, by job. A report that meets a tier of the job's
-// target for the first time is told before it by itself, lest a later value in the same batch hide it.
+// The reports among `events`: those of one job and generation merged into one, by job. A report
+// that meets a tier of the job's target for the first time is told before it by itself, lest a
+// later value in the same batch hide it.
 std::vector<Progressed> merge_reports(const State& state, std::span<const Event> events);
 
 }  // namespace paceline

@@ -22,7 +22,8 @@ TEST(MergeReports, KeepsTheLastWordOfEachJobAndGeneration) {
   World world("1x4 cpu");
   const JobId a = world.run("1..1", 1);
   const JobId b = world.run("1..1", 1);
-  const std::vector<Event> events = {said(b, 1, 0.1), said(a, 1, 0.2), NodeDown{NodeId{0}}, said(b, 2, 0.3), said(b, 9, 0.4, 2)};
+  const std::vector<Event> events = {said(b, 1, 0.1), said(a, 1, 0.2), NodeDown{NodeId{0}},
+                                     said(b, 2, 0.3), said(b, 9, 0.4, 2)};
   const auto merged = merge_reports(world.state(), events);
   ASSERT_EQ(merged.size(), 3U);
   EXPECT_EQ(merged[0], said(a, 1, 0.2));
@@ -34,7 +35,8 @@ TEST(MergeReports, KeepsTheLastWordOfEachJobAndGeneration) {
 TEST(MergeReports, TellsAReachedTargetEvenIfALaterValueMissesIt) {
   World world("1x4 cpu");
   const JobId a = world.run("1..1 target=accuracy>=0.9", 1);
-  const std::vector<Event> events = {said(a, 1, 0.8), said(a, 2, 0.95), said(a, 3, 0.96), said(a, 4, 0.7)};
+  const std::vector<Event> events = {said(a, 1, 0.8), said(a, 2, 0.95), said(a, 3, 0.96),
+                                     said(a, 4, 0.7)};
   for (const auto& report : merge_reports(world.state(), events)) world.tell(report);
   EXPECT_TRUE(world.job(a).should_stop());
   EXPECT_EQ(world.job(a).progress->metrics.at("accuracy"), 0.7);

@@ -10,7 +10,8 @@ namespace {
 
 class Trial {
  public:
-  Trial(const TemperOptions& options, const Snapshot& snapshot) : options_(options), snapshot_(snapshot) {}
+  Trial(const TemperOptions& options, const Snapshot& snapshot)
+      : options_(options), snapshot_(snapshot) {}
 
   Verdict judge(std::span<const Change> changes, Owed owed) {
     for (const Change& change : changes) {
@@ -22,7 +23,9 @@ class Trial {
     }
     if (owed == Owed::yes || gain_ > cost_) return {};
     return {false,
-            {ReasonCode::too_costly, {static_cast<std::int64_t>(gain_), static_cast<std::int64_t>(cost_)}, {}},
+            {ReasonCode::too_costly,
+             {static_cast<std::int64_t>(gain_), static_cast<std::int64_t>(cost_)},
+             {}},
             {}};
   }
 

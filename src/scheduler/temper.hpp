@@ -1,11 +1,13 @@
-// Tempering: no change that costs more than it gains, none too soon after the last. It judges a policy's trades, never an
-// owner's command. Gain and cost are slot-seconds.
+// Tempering: no change that costs more than it gains, none too soon after the last. It judges a
+// policy's trades, never an owner's command. Gain and cost are slot-seconds.
 //
 // A trade is dropped when
-//   - a job in it would be resized or stopped before it ran for `minimum_run`, or again within `window` of its last resize;
+//   - a job in it would be resized or stopped before it ran for `minimum_run`, or again within
+//   `window` of its last resize;
 //   - it is not owed, and its gain over the horizon is not larger than its cost.
-// Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`). Cost: for every job that
-// has to restart, the work since its last acknowledged checkpoint and its measured pause (estimate/resize_cost.hpp).
+// Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
+// Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its
+// measured pause (estimate/resize_cost.hpp).
 #pragma once
 
 #include "plan/draft.hpp"

@@ -38,7 +38,8 @@ class Temper : public ::testing::Test {
 
 TEST_F(Temper, KeepsAGrowthThatGainsMoreThanItCosts) {
   const JobId job = running_for("100s");
-  // Gain: 2 more slots × 600 s = 1200. Cost: 2 slots × 100 s unsaved + 5 s prior pause × 2 slots = 210.
+  // Gain: 2 more slots × 600 s = 1200. Cost: 2 slots × 100 s unsaved + 5 s prior pause × 2 slots =
+  // 210.
   EXPECT_DOUBLE_EQ(resize_cost(world.job(job), world.now()), 210);
   EXPECT_TRUE(judge({to(job, 4)}).kept);
 }

@@ -1,5 +1,5 @@
-// When jobs reach their time limit. A job is watched anew whenever it changed, so that pauses and requeues need no bookkeeping;
-// it is in here at most once.
+// When jobs reach their time limit. A job is watched anew whenever it changed, so that pauses and
+// requeues need no bookkeeping; it is in here at most once.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,9 @@
-// Runs tests/scenario/**/*.txt. A scenario is lines of the language of scenario/script.hpp under a first line that says in one
-// sentence what it shows; indented lines are what the line above them must answer.
+// Runs tests/scenario/**/*.txt. A scenario is lines of the language of scenario/script.hpp under a
+// first line that says in one sentence what it shows; indented lines are what the line above them
+// must answer.
 //
-// PACELINE_WRITE_SCENARIOS=1 writes the answers into the files instead: read what `git diff` shows before you believe it.
+// PACELINE_WRITE_SCENARIOS=1 writes the answers into the files instead: read what `git diff` shows
+// before you believe it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -58,8 +60,10 @@ TEST_P(Scenario, GoesAsWritten) {
   ASSERT_TRUE(text.starts_with("# ")) << "the first line says what the scenario shows";
   SCOPED_TRACE(title_of(GetParam()));
   const auto now = played(text);
-  if (std::getenv("PACELINE_WRITE_SCENARIOS")) std::ofstream(GetParam()) << now;
-  else EXPECT_EQ(now, text) << "in " << GetParam();
+  if (std::getenv("PACELINE_WRITE_SCENARIOS"))
+    std::ofstream(GetParam()) << now;
+  else
+    EXPECT_EQ(now, text) << "in " << GetParam();
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::filesystem::path>& info) {

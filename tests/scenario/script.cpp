@@ -41,9 +41,12 @@ Progress progress_of(const std::vector<std::string>& words) {
     const auto name = words[i].substr(0, equals);
     double value = 0;
     const auto* last = words[i].data() + words[i].size();
-    if (std::from_chars(words[i].data() + equals + 1, last, value).ptr != last) unreadable(words[i]);
-    if (name == "samples") report.samples = static_cast<std::uint64_t>(value);
-    else report.metrics[name] = value;
+    if (std::from_chars(words[i].data() + equals + 1, last, value).ptr != last)
+      unreadable(words[i]);
+    if (name == "samples")
+      report.samples = static_cast<std::uint64_t>(value);
+    else
+      report.metrics[name] = value;
   }
   return report;
 }
@@ -71,11 +74,15 @@ std::vector<std::string> Script::run(std::string_view line) {
   if (verb == "obey") return obey(), Words{};
   if (verb == "show" || verb == "why" || verb == "jobs") return shown(words);
   if (verb == "down" || verb == "up" || verb == "lost") return nodes(words);
-  if (verb == "started" || verb == "ended" || verb == "checkpoint" || verb == "report" || verb == "expire") return workers(words);
+  if (verb == "started" || verb == "ended" || verb == "checkpoint" || verb == "report" ||
+      verb == "expire")
+    return workers(words);
   return people(words, rest);
 }
 
-JobId Script::job_named(const std::string& word) const { return JobId{static_cast<std::uint32_t>(number(word))}; }
+JobId Script::job_named(const std::string& word) const {
+  return JobId{static_cast<std::uint32_t>(number(word))};
+}
 
 void Script::set_policy(const Words& words) {
   auto made = PolicyRegistry().make(words.at(1), {});
@@ -97,7 +104,9 @@ std::vector<std::string> Script::people(const Words& words, std::string_view res
   }
   const bool known = words[0] == "cancel" || words[0] == "pause" || words[0] == "resume";
   if (!known) unreadable(words[0]);
-  const Request request = words[0] == "cancel" ? Request::cancel : words[0] == "pause" ? Request::pause : Request::resume;
+  const Request request = words[0] == "cancel"  ? Request::cancel
+                          : words[0] == "pause" ? Request::pause
+                                                : Request::resume;
   const auto verdict = admit(world().state(), id, request);
   if (verdict) world().tell(JobRequested{id, request, 1000});
   return told(verdict);
@@ -107,8 +116,8 @@ std::vector<std::string> Script::submit(std::string_view literal) {
   LaunchSpec launch;
   launch.command = {"train"};
   launch.directory = "/";
-  const auto verdict =
-      admit(world().state(), testing::job(literal), launch, world().state().next_job_id(), world().now());
+  const auto verdict = admit(world().state(), testing::job(literal), launch,
+                             world().state().next_job_id(), world().now());
   if (verdict) world().submit(literal);
   return told(verdict);
 }
@@ -139,15 +148,16 @@ std::vector<std::string> Script::shown(const Words& words) {
   std::vector<std::string> lines;
   for (const Job& job : world().state().jobs()) {
     if (words[0] == "show" && job.id != job_named(words.at(1))) continue;
-    lines.push_back(fmt::format("{} {} workers {} \"{}\"", job.id.value, to_string(job.state), job.workers(),
-                                sentence(explanation.reason(job))));
+    lines.push_back(fmt::format("{} {} workers {} \"{}\"", job.id.value, to_string(job.state),
+                                job.workers(), sentence(explanation.reason(job))));
   }
   return lines;
 }
 
 std::vector<std::string> Script::round() {
   if (!policy_) throw std::invalid_argument("a scenario names its policy before its first round");
-  const Plan plan = world().round([&](const Snapshot& s, Draft& d) { decide(s, *policy_, d); }, judge_);
+  const Plan plan =
+      world().round([&](const Snapshot& s, Draft& d) { decide(s, *policy_, d); }, judge_);
   return plan_lines(plan);
 }
 
@@ -175,7 +185,8 @@ std::string Script::where(const Placement& placement) const {
   std::map<NodeId, int> use;
   for (const Seat& seat : placement) ++use[seat.node];
   std::string text = " on";
-  for (const auto& [node, count] : use) text += fmt::format(" {}*{}", world_->state().find_node(node)->spec.name, count);
+  for (const auto& [node, count] : use)
+    text += fmt::format(" {}*{}", world_->state().find_node(node)->spec.name, count);
   return text;
 }
 
@@ -197,7 +208,9 @@ bool Script::obey() {
   std::vector<JobId> active;
   for (const auto& key : world().state().active()) active.push_back(key.job);
   for (const JobId id : active) {
-    for (std::int32_t rank = 0; world().job(id).current && rank < world().job(id).current->size(); ++rank) obey(id, rank);
+    for (std::int32_t rank = 0; world().job(id).current && rank < world().job(id).current->size();
+         ++rank)
+      obey(id, rank);
   }
   return world().state().seq() != before;
 }
@@ -205,9 +218,12 @@ bool Script::obey() {
 bool Script::obey(JobId id, std::int32_t rank) {
   const Gang& gang = *world().job(id).current;
   const WorkerState is = gang.workers[static_cast<std::size_t>(rank)].state;
-  if (gang.stop && is != WorkerState::ended) world().killed(id, rank);
-  else if (!gang.stop && is == WorkerState::assigned) world().started(id, rank);
-  else return false;
+  if (gang.stop && is != WorkerState::ended)
+    world().killed(id, rank);
+  else if (!gang.stop && is == WorkerState::assigned)
+    world().started(id, rank);
+  else
+    return false;
   return true;
 }
 

@@ -1,4 +1,5 @@
-// A world driven by lines of text: the language of tests/scenario/*.txt and of the worlds that chance makes up.
+// A world driven by lines of text: the language of tests/scenario/*.txt and of the worlds that
+// chance makes up.
 //
 //   cluster 4x8 h100; 1x4 cpu          nodes h100-0 … h100-3, cpu-0
 //   policy elastic-fifo [untempered]
@@ -6,16 +7,15 @@
 //   cancel JOB    pause JOB    resume JOB    resize JOB RANGE
 //   advance SPAN                       10s, 5m
 //   round                              one round of the active policy
-//   obey                               workers start where their gang's seats are leased, and end where it was told to stop
-//   settle                             round and obey in turns until nothing changes
-//   started JOB [RANK]    ended JOB [RANK] [HOW]    an exit code, `signal 9`, or a cause; 0 if left out
-//   checkpoint JOB    report JOB metric=VALUE …    expire JOB
-//   down NODE    up NODE    lost NODE
-//   show JOB    why JOB    jobs
+//   obey                               workers start where their gang's seats are leased, and end
+//   where it was told to stop settle                             round and obey in turns until
+//   nothing changes started JOB [RANK]    ended JOB [RANK] [HOW]    an exit code, `signal 9`, or a
+//   cause; 0 if left out checkpoint JOB    report JOB metric=VALUE …    expire JOB down NODE    up
+//   NODE    lost NODE show JOB    why JOB    jobs
 //
-// A line says what it brought about in lines of its own: the changes of a plan with their reasons, then why each job that still
-// waits does so; what is refused, and why; a job's state. Everything goes through the scheduler's own admission, decision,
-// tempering, check and explanation.
+// A line says what it brought about in lines of its own: the changes of a plan with their reasons,
+// then why each job that still waits does so; what is refused, and why; a job's state. Everything
+// goes through the scheduler's own admission, decision, tempering, check and explanation.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ namespace paceline::testing {
 
 class Script {
  public:
-  // The answer to one line. Throws std::invalid_argument for a line that can't be read, std::logic_error where the world broke
-  // a rule that always holds.
+  // The answer to one line. Throws std::invalid_argument for a line that can't be read,
+  // std::logic_error where the world broke a rule that always holds.
   std::vector<std::string> run(std::string_view line);
 
   // REQUIRES: the line `cluster` was run.

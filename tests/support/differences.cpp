@@ -57,10 +57,12 @@ class Comparison {
 
   void slots() {
     for (const Node& node : a_.nodes()) {
-      expect(a_.free_slots().free_on(node.id) == b_.free_slots().free_on(node.id), "free_on({})", node.id.value);
+      expect(a_.free_slots().free_on(node.id) == b_.free_slots().free_on(node.id), "free_on({})",
+             node.id.value);
       for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
         const SlotId id{node.id, i};
-        expect(a_.free_slots().is_free(id) == b_.free_slots().is_free(id), "is_free({}/{})", node.id.value, i);
+        expect(a_.free_slots().is_free(id) == b_.free_slots().is_free(id), "is_free({}/{})",
+               node.id.value, i);
       }
     }
   }
@@ -72,6 +74,8 @@ class Comparison {
 
 }  // namespace
 
-std::vector<std::string> differences(const State& a, const State& b) { return Comparison(a, b).run(); }
+std::vector<std::string> differences(const State& a, const State& b) {
+  return Comparison(a, b).run();
+}
 
 }  // namespace paceline::testing

@@ -38,20 +38,33 @@ NodeSpec node(const std::string& model, std::int64_t index, std::int64_t slots) 
 
 void set(JobSpec& spec, const std::string& key, const std::string& value) {
   const auto small = [&] { return static_cast<std::int32_t>(number(value)); };
-  if (key == "priority") spec.priority = small();
-  else if (key == "elastic") spec.elastic = must(parse_elastic(value));
-  else if (key == "slots_per_worker") spec.slots_per_worker = small();
-  else if (key == "retry") spec.retries = small();
-  else if (key == "max_duration") spec.max_duration = span(value);
-  else if (key == "expect") spec.expected_duration = span(value);
-  else if (key == "samples") spec.expected_samples = static_cast<std::uint64_t>(number(value));
-  else if (key == "target") spec.target = must(parse_target(value));
-  else if (key == "grace") spec.notice.grace = span(value);
-  else if (key == "name") spec.name = value;
-  else if (key == "hold") spec.hold = true;
+  if (key == "priority")
+    spec.priority = small();
+  else if (key == "elastic")
+    spec.elastic = must(parse_elastic(value));
+  else if (key == "slots_per_worker")
+    spec.slots_per_worker = small();
+  else if (key == "retry")
+    spec.retries = small();
+  else if (key == "max_duration")
+    spec.max_duration = span(value);
+  else if (key == "expect")
+    spec.expected_duration = span(value);
+  else if (key == "samples")
+    spec.expected_samples = static_cast<std::uint64_t>(number(value));
+  else if (key == "target")
+    spec.target = must(parse_target(value));
+  else if (key == "grace")
+    spec.notice.grace = span(value);
+  else if (key == "name")
+    spec.name = value;
+  else if (key == "hold")
+    spec.hold = true;
   else if (key == "after") {
-    for (const auto& id : split(value, ',')) spec.after.emplace_back(static_cast<std::uint32_t>(number(id)));
-  } else unreadable("a key of a job", key);
+    for (const auto& id : split(value, ','))
+      spec.after.emplace_back(static_cast<std::uint32_t>(number(id)));
+  } else
+    unreadable("a key of a job", key);
 }
 
 }  // namespace
@@ -108,8 +121,10 @@ JobSpec job(std::string_view text) {
   spec.workers = must(parse_range(words.front()));
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto [key, value] = halves(words[i], '=');
-    if (key == "target") set(spec, key, words[i].substr(key.size() + 1));
-    else set(spec, key, value);
+    if (key == "target")
+      set(spec, key, words[i].substr(key.size() + 1));
+    else
+      set(spec, key, value);
   }
   return spec;
 }

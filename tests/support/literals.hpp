@@ -1,9 +1,11 @@
-// Worlds as literals: what a test needs of nodes, jobs, spans and endings, in the words people type.
+// Worlds as literals: what a test needs of nodes, jobs, spans and endings, in the words people
+// type.
 //
 //   cluster("4x8 h100; 2x4 a100; 1x4 cpu")   → seven nodes: h100-0 … h100-3, a100-0, a100-1, cpu-0
 //   job("2..8@4 priority=60 elastic=restart retry=2 grace=10s")
 //
-// A literal that can't be read throws std::invalid_argument, which fails the test with the word it stumbled over.
+// A literal that can't be read throws std::invalid_argument, which fails the test with the word it
+// stumbled over.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +20,13 @@
 
 namespace paceline::testing {
 
-// Groups of "NODESxSLOTS MODEL", separated by ';'. The model `cpu` makes CPU slots, every other one GPUs.
+// Groups of "NODESxSLOTS MODEL", separated by ';'. The model `cpu` makes CPU slots, every other one
+// GPUs.
 std::vector<NodeSpec> cluster(std::string_view text);
 
-// A worker range, then any of: priority=N elastic=auto|restart|no slots_per_worker=N retry=N max_duration=SPAN expect=SPAN
-// samples=N after=ID,… target=METRIC>=VALUE grace=SPAN name=WORD hold.
+// A worker range, then any of: priority=N elastic=auto|restart|no slots_per_worker=N retry=N
+// max_duration=SPAN expect=SPAN samples=N after=ID,… target=METRIC>=VALUE grace=SPAN name=WORD
+// hold.
 JobSpec job(std::string_view text);
 
 // "500ms", "10s", "5m", "2h".

@@ -74,7 +74,8 @@ void World::started(JobId id, std::int32_t rank) {
 std::vector<std::int32_t> World::alive(JobId id) const {
   std::vector<std::int32_t> ranks;
   for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) {
-    if (gang(id).workers[static_cast<std::size_t>(rank)].state != WorkerState::ended) ranks.push_back(rank);
+    if (gang(id).workers[static_cast<std::size_t>(rank)].state != WorkerState::ended)
+      ranks.push_back(rank);
   }
   return ranks;
 }
@@ -94,7 +95,8 @@ void World::killed(JobId id) {
 }
 
 void World::killed(JobId id, std::int32_t rank) {
-  if (!gang(id).stop) throw std::invalid_argument(fmt::format("job {} was not told to stop", id.value));
+  if (!gang(id).stop)
+    throw std::invalid_argument(fmt::format("job {} was not told to stop", id.value));
   Ending e = testing::ending("signal 9");
   e.cause = gang(id).stop->cause;
   ended(id, rank, e);
@@ -125,7 +127,8 @@ void World::node_lost(std::string_view name) {
   for (const auto& slot : state_.find_node(id)->slots) {
     if (slot.lease) lost.push_back(slot.lease->worker);
   }
-  for (const auto& key : lost) tell(WorkerEnded{key, {Cause::node_lost, {}, 0, "its node is lost", now_}});
+  for (const auto& key : lost)
+    tell(WorkerEnded{key, {Cause::node_lost, {}, 0, "its node is lost", now_}});
 }
 
 Plan World::plan(const Decide& decide, const Judge& judge) const {
@@ -157,7 +160,8 @@ Plan World::start(JobId id, std::int32_t workers) {
 
 Plan World::change_size(JobId id, std::int32_t workers) {
   return round([&](const Snapshot&, Draft& draft) {
-    draft.resize(id, seats(draft.refit(id, workers)), {ReasonCode::grows, {job(id).workers(), workers}, {}});
+    draft.resize(id, seats(draft.refit(id, workers)),
+                 {ReasonCode::grows, {job(id).workers(), workers}, {}});
   });
 }
 
@@ -165,7 +169,8 @@ Plan World::preempt(JobId victim, JobId beneficiary, std::int32_t workers) {
   return round([&](const Snapshot&, Draft& draft) {
     draft.begin_trade();
     draft.stop(victim, {ReasonCode::stops_for, {beneficiary.value}, {}}, beneficiary);
-    draft.start(beneficiary, seats(draft.fit(beneficiary, workers)), {ReasonCode::starts, {workers}, {}});
+    draft.start(beneficiary, seats(draft.fit(beneficiary, workers)),
+                {ReasonCode::starts, {workers}, {}});
     draft.end_trade(Owed::yes);
   });
 }

@@ -1,5 +1,6 @@
-// A world in the hand: a state, a time that moves when told, and the facts and rounds that change it. Links the core only.
-// Every entry is folded by apply() and followed by the full check of the state: what it finds throws std::logic_error.
+// A world in the hand: a state, a time that moves when told, and the facts and rounds that change
+// it. Links the core only. Every entry is folded by apply() and followed by the full check of the
+// state: what it finds throws std::logic_error.
 //
 //   World world("1x6 cpu", "elastic-fifo");
 //   const JobId a = world.submit("2..4");
@@ -89,7 +90,8 @@ class World {
 
  private:
   [[nodiscard]] const Gang& gang(JobId job) const;
-  [[nodiscard]] std::vector<std::int32_t> alive(JobId job) const;  // ranks of the current gang that have not ended
+  [[nodiscard]] std::vector<std::int32_t> alive(
+      JobId job) const;  // ranks of the current gang that have not ended
 
   Time now_ = time_from_us(1'000'000'000);
   State state_;
@@ -98,7 +100,8 @@ class World {
   PackPlacer placer_;
 };
 
-// What differs between two states, accessor by accessor, one sentence each: empty for a state and one rebuilt from its parts.
+// What differs between two states, accessor by accessor, one sentence each: empty for a state and
+// one rebuilt from its parts.
 std::vector<std::string> differences(const State& a, const State& b);
 
 }  // namespace paceline::testing
