@@ -5,7 +5,8 @@
 //   Agent agent(host);
 //   agent.on_wake([&] { post([&] { agent.step(clock.now()); }); });
 //   agent.start();                        // adopts what earlier agents left
-//   LocalLink link(engine, agent); link.open();
+//   LocalLink link(engine, agent);
+//   link.open();
 //
 // What it does by itself: a stop's notice, the wait for its grace, and the kill; kills are repeated
 // until nothing is left. Without a connection it goes on with what it was asked and keeps what
@@ -13,15 +14,14 @@
 //
 // Why a worker (job, generation, rank) is started at most once, ever:
 //   1. A host starts no worker that has a claim, and a claim is durable before the worker is
-//   (host.hpp).
+//      (host.hpp).
 //   2. A claim is forgotten only after DiscardWorker, which the server sends only once the journal
-//   says that the worker ended or
-//      its generation is over. Both are for ever: ended stays ended, generations are never reused.
+//      says that the worker ended or its generation is over. Both are for ever: ended stays ended,
+//      generations are never reused.
 //   3. A server sends StartWorker only while its state says `assigned`, hence never after 2; and
-//   one that an earlier server, or the
-//      same one earlier, had sent can't arrive late: a session delivers in order and once, another
-//      session's frames are dropped, and whatever an earlier session started is among the claims of
-//      Hello, which the server compares first.
+//      one that an earlier server, or the same one earlier, had sent can't arrive late: a session
+//      delivers in order and once, another session's frames are dropped, and whatever an earlier
+//      session started is among the claims of Hello, which the server compares first.
 #pragma once
 
 #include <deque>

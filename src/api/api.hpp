@@ -2,8 +2,8 @@
 // commands and decides nothing.
 //
 //   HttpApi api(io, controller, {.directory = dir, .uid = ::getuid(), …});
-//   HttpServer server(io, api.router(), {.socket = dir / "paceline.sock", .admit =
-//   api.admission()});
+//   HttpServer server(io, api.router(),
+//                     {.socket = dir / "paceline.sock", .admit = api.admission()});
 //
 // Everything happens on the thread that runs `io` and calls controller.step().
 #pragma once

@@ -3,8 +3,8 @@
 //
 //   Result<JobSpec> spec = parse_job(text);
 //   if (!spec) return fail(spec.error());
-//   return fail(ErrorCode::not_found, "There is no job 7.", "List jobs with 'paceline queue
-//   --all'.");
+//   return fail(ErrorCode::not_found, "There is no job 7.",
+//               "List jobs with 'paceline queue --all'.");
 #pragma once
 
 #include <string>

@@ -3,11 +3,13 @@
 // same call after a crash, or twice, does no harm.
 //
 // What the state wants, per job:
-//   current gang, every seat leased, no stop   → each `assigned` worker is started (once per
-//   generation and rank, ever) current gang with a stop                   → notice, then after
-//   stop->grace kill; workers of gangs that are gone: kill PAUSED → frozen, else thawed worker
-//   `ended` in the state                → its claim may be discarded should_stop() → the script is
-//   told
+//   current gang, every seat leased, no stop   → each `assigned` worker is started
+//                                                (once per generation and rank, ever)
+//   current gang with a stop                   → notice, then after stop->grace kill;
+//                                                workers of gangs that are gone: kill
+//   PAUSED                                     → frozen, else thawed
+//   worker `ended` in the state                → its claim may be discarded
+//   should_stop()                              → the script is told
 #pragma once
 
 #include <functional>

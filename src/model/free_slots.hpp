@@ -1,8 +1,8 @@
 // Which slots are free, kept incrementally, with what-ifs: inside mark()…rewind() every change is
 // remembered and taken back.
 //
-//   free.best_fit(4)        → the node with the fewest free slots that still has 4 (lowest id of
-//   equals) auto m = free.mark(); free.take({node, 3}); …; free.rewind(m);
+//   free.best_fit(4)        → the node with the fewest free slots that still has 4; lowest id of equals
+//   auto m = free.mark(); free.take({node, 3}); …; free.rewind(m);
 //
 // Cost: O(log nodes) a change, O(distinct free counts · log nodes) a query.
 #pragma once

@@ -3,10 +3,9 @@
 //
 //   Draft draft(snapshot, placer, judge);
 //   draft.begin_trade();
-//   draft.resize(donor, *draft.fit_resized(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}},
-//   JobId{9}); if (auto seats = draft.fit(JobId{9}, 2)) draft.start(JobId{9}, *seats,
-//   {ReasonCode::starts, {2}}); draft.end_trade(Owed::yes);      // false: it was dropped, as if it
-//   had never been begun
+//   draft.resize(donor, *draft.refit(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}}, taker);
+//   if (auto seats = draft.fit(taker, 2)) draft.start(taker, *seats, {ReasonCode::starts, {2}});
+//   draft.end_trade(Owed::yes);      // false: it was dropped, as if it had never been begun
 #pragma once
 
 #include <cstddef>
@@ -100,9 +99,8 @@ class Draft {
   void remember(std::string key, std::string value);
   void revisit(Time at);  // asks for a round then
 
-  // ---- the outcome ----
-  // Collects the reasons of waiting jobs and of what the judge refused; decides nothing else.
-  // Called before decide().
+  // ---- the outcome ---- Collects the reasons of waiting jobs and of what the judge refused;
+  // decides nothing else. Called before decide().
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }

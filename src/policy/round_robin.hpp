@@ -1,9 +1,8 @@
 // round-robin
 // Objective:   spread jobs over the nodes, each job near itself.
 // Rule:        nodes take turns; a job goes whole to the next node with room for it, full ones are
-// skipped; a job larger than any
-//              node is spread over as few as possible. Arrival order, the head of the line blocks.
-//              Sizes never change.
+//              skipped; a job larger than any node is spread over as few as possible. Arrival
+//              order, the head of the line blocks. Sizes never change.
 // Assumptions: none.
 // Cost:        O(started jobs · log nodes) a round.
 // Source:      Schedulearn (2023), with one generalisation: jobs larger than a node.

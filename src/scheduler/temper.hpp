@@ -3,7 +3,7 @@
 //
 // A trade is dropped when
 //   - a job in it would be resized or stopped before it ran for `minimum_run`, or again within
-//   `window` of its last resize;
+//     `window` of its last resize;
 //   - it is not owed, and its gain over the horizon is not larger than its cost.
 // Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
 // Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its

@@ -7,11 +7,14 @@
 //   cancel JOB    pause JOB    resume JOB    resize JOB RANGE
 //   advance SPAN                       10s, 5m
 //   round                              one round of the active policy
-//   obey                               workers start where their gang's seats are leased, and end
-//   where it was told to stop settle                             round and obey in turns until
-//   nothing changes started JOB [RANK]    ended JOB [RANK] [HOW]    an exit code, `signal 9`, or a
-//   cause; 0 if left out checkpoint JOB    report JOB metric=VALUE …    expire JOB down NODE    up
-//   NODE    lost NODE show JOB    why JOB    jobs
+//   obey                               workers start where their gang's seats are leased, and
+//                                      end where it was told to stop
+//   settle                             round and obey in turns until nothing changes
+//   started JOB [RANK]
+//   ended JOB [RANK] [HOW]             an exit code, `signal 9`, or a cause; 0 if left out
+//   checkpoint JOB    report JOB metric=VALUE …    expire JOB
+//   down NODE    up NODE    lost NODE
+//   show JOB    why JOB    jobs
 //
 // A line says what it brought about in lines of its own: the changes of a plan with their reasons,
 // then why each job that still waits does so; what is refused, and why; a job's state. Everything

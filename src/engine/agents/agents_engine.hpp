@@ -5,18 +5,20 @@
 //
 //   AgentsEngine engine(clock, [&](JobId job) { return store.launch(job); }, {});
 //   Controller controller(store, engine, clock, policies, options);
-//   controller.recover();               // the engine learns the state; before that it keeps frames
-//   waiting LocalLink link(engine, agent); link.open();
+//   controller.recover();   // the engine learns the state; before that it keeps frames waiting
+//   LocalLink link(engine, agent);
+//   link.open();
 //
 // Cost: act() is O(workers of the given jobs), a frame O(log), Hello O(claims and seats of the
 // node).
 //
 // What it does when, for a worker that the state seats on a node whose agent is connected:
 //   not among the claims, `assigned`, no stop  → started, once nothing is left in its slots
-//   (agent.hpp proves: at most once, ever) not among the claims, `assigned`, a stop   → WorkerEnded
-//   with the stop's cause: it never started not among the claims, `running`            →
-//   WorkerEnded{node_lost} among the claims, running                  → frozen or thawed, told to
-//   stop, as the state wants among the claims, gone                     → WorkerEnded
+//                                                (at most once, ever: agent.hpp proves it)
+//   not among the claims, `assigned`, a stop   → WorkerEnded with the stop's cause: it never started
+//   not among the claims, `running`            → WorkerEnded{node_lost}
+//   among the claims, running                  → frozen, thawed or told to stop, as the state wants
+//   among the claims, gone                     → WorkerEnded
 // and for a claim that the state does not want: killed, then discarded.
 #pragma once
 

@@ -2,8 +2,7 @@
 // it when the process ends, however it ends.
 //
 //   auto lock = DirLock::take(dir);
-//   if (!lock) return fail(lock.error());   // "Paceline already runs on /var/lib/paceline (pid
-//   4711)."
+//   if (!lock) return fail(lock.error());   // "Paceline already runs on …/paceline (pid 4711)."
 //
 // REQUIRES: children of the process exec() something: the lock is closed then, but a bare fork()
 // would keep it.
