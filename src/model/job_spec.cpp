@@ -24,6 +24,29 @@ tl::unexpected<Error> invalid(std::string message, std::string hint) {
   return fail(ErrorCode::invalid, std::move(message), std::move(hint));
 }
 
+Result<void> validate_mesh(const JobSpec& spec) {
+  const auto [tensor, pipeline] = spec.mesh;
+  if (tensor < 1 || pipeline < 1 || tensor > kMeshMax || pipeline > kMeshMax) {
+    return invalid(fmt::format("The mesh tensor={}, pipeline={} is impossible.", tensor, pipeline),
+                   fmt::format("Give 1 to {} for each.", kMeshMax));
+  }
+  return fits_mesh(spec.workers, spec.mesh);
+}
+
+Result<void> validate_places(const JobSpec& spec) {
+  if (spec.devices.size() > kDevicesMax || spec.affinity.size() > kAffinityMax) {
+    return fail(ErrorCode::too_large,
+                fmt::format("A job names at most {} device models and {} affinities.", kDevicesMax,
+                            kAffinityMax),
+                "Give fewer; label nodes by what they have in common.");
+  }
+  for (const auto& device : spec.devices) {
+    if (device.empty() || device.size() > kNameLengthMax)
+      return invalid("A device model is empty or too long.", "Write it as h100 or a100.");
+  }
+  return {};
+}
+
 Result<void> validate_resources(const JobSpec& spec) {
   const auto& w = spec.workers;
   if (w.min < 1 || w.min > w.max || !w.contains(w.want) || w.max > kWorkersMax) {
@@ -34,6 +57,7 @@ Result<void> validate_resources(const JobSpec& spec) {
     return invalid(fmt::format("{} slots per worker is impossible.", spec.slots_per_worker),
                    fmt::format("Give 1 to {}.", kSlotsPerWorkerMax));
   }
+  if (auto ok = validate_mesh(spec); !ok) return ok;
   if (!(spec.cpus >= 0 && spec.cpus <= 1e6)) {
     return invalid("The number of CPU cores is impossible.",
                    "Give a positive number, such as 0.5 or 4.");
@@ -47,6 +71,8 @@ Result<void> validate_times(const JobSpec& spec) {
   };
   if (!positive(spec.max_duration))
     return invalid("max_duration must be positive.", "Write it as 90s, 10m, 2h or 1d.");
+  if (spec.minimum_run && *spec.minimum_run < Duration::zero())
+    return invalid("min_run can't be negative.", "Write it as 90s, 10m or 2h.");
   if (!positive(spec.expected_duration))
     return invalid("expect must be positive.", "Write it as 2h or '60000 samples'.");
   if (spec.expected_samples && *spec.expected_samples == 0) {
@@ -79,6 +105,14 @@ Result<WorkerRange> parse_range(std::string_view text) {
     return bad_range(text, "it is larger than any cluster");
   if (*want < *min || *want > *max) return bad_range(text, "the wish lies outside");
   return WorkerRange{*min, *max, *want};
+}
+
+Result<void> fits_mesh(const WorkerRange& range, const Mesh& mesh) {
+  const std::int32_t step = mesh.step();
+  if (range.min % step == 0 && range.max % step == 0 && range.want % step == 0) return {};
+  return invalid(fmt::format("The sizes {} don't fit a mesh of tensor={}, pipeline={}.",
+                             to_string(range), mesh.tensor, mesh.pipeline),
+                 fmt::format("Give multiples of {} workers.", step));
 }
 
 std::string to_string(const WorkerRange& range) {
@@ -117,6 +151,7 @@ Result<void> validate(const JobSpec& spec) {
     }
   }
   if (auto ok = validate_resources(spec); !ok) return ok;
+  if (auto ok = validate_places(spec); !ok) return ok;
   if (auto ok = validate_times(spec); !ok) return ok;
   if (spec.priority < 0 || spec.priority > 100) {
     return invalid(fmt::format("Priority {} is out of range.", spec.priority), "Give 0 to 100.");

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "model/affinity.hpp"
 #include "model/ids.hpp"
 #include "model/target.hpp"
 
@@ -42,6 +43,20 @@ enum class Elastic {
 std::string_view to_string(Elastic elastic);  // "auto", "restart", "no"
 Result<Elastic> parse_elastic(std::string_view text);
 
+// How ranks belong together: each group of `tensor` workers exchanges so much that it stays on one
+// node, in one link island if it can; `pipeline` of them make one copy of the model. The job grows
+// in copies: its sizes are multiples of step().
+struct Mesh {
+  std::int32_t tensor = 1;
+  std::int32_t pipeline = 1;
+
+  [[nodiscard]] std::int32_t step() const { return tensor * pipeline; }
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+};
+
+// Are the range's sizes whole copies of the model? Errors: invalid.
+Result<void> fits_mesh(const WorkerRange& range, const Mesh& mesh);
+
 // How a stop is announced: the signal, then this long to checkpoint and leave, then SIGKILL.
 struct Notice {
   std::int32_t signal = 15;  // SIGTERM
@@ -55,10 +70,16 @@ struct JobSpec {
   std::uint32_t uid = 0;
   WorkerRange workers;
   std::int32_t slots_per_worker = 1;
+  Mesh mesh;
+  std::vector<std::string> devices;      // any of these device models serves; empty: any at all
+  std::vector<Affinity> affinity;        // all of them count
+  bool exclusive = false;                // shares its nodes with no other job
   double cpus = 0;                       // CPU cores each worker may use; 0: unlimited
   std::uint64_t memory_bytes = 0;        // memory each worker may use; 0: unlimited
+  bool preemptible = true;               // may be stopped for another job
   std::int32_t priority = 50;            // 0..100, larger first
   std::optional<Duration> max_duration;  // of running; pauses don't count
+  std::optional<Duration> minimum_run;   // not resized or stopped earlier; else the scheduler's
   std::optional<Duration> expected_duration;
   std::optional<std::uint64_t> expected_samples;
   std::optional<Time> deadline;
@@ -77,6 +98,9 @@ struct JobSpec {
 inline constexpr std::int32_t kWorkersMax = 100'000;
 inline constexpr std::int32_t kSlotsPerWorkerMax = 1'024;
 inline constexpr std::size_t kNameLengthMax = 128;
+inline constexpr std::int32_t kMeshMax = 1'024;  // of tensor and of pipeline
+inline constexpr std::size_t kDevicesMax = 32;
+inline constexpr std::size_t kAffinityMax = 32;
 inline constexpr std::size_t kAfterMax = 1'000;
 inline constexpr std::int32_t kRetriesMax = 1'000;
 

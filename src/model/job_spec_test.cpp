@@ -53,6 +53,18 @@ JobSpec valid_spec() {
   return spec;
 }
 
+TEST(ValidateSpec, WantsSizesThatAreWholeCopiesOfTheModel) {
+  auto spec = valid_spec();
+  spec.mesh = {2, 1};
+  EXPECT_TRUE(validate(spec));
+  spec.mesh = {2, 2};
+  EXPECT_EQ(validate(spec).error().message,
+            "The sizes 2..8@4 don't fit a mesh of tensor=2, pipeline=2.");
+  EXPECT_EQ(validate(spec).error().hint, "Give multiples of 4 workers.");
+  spec.mesh = {0, 2};
+  EXPECT_EQ(validate(spec).error().message, "The mesh tensor=0, pipeline=2 is impossible.");
+}
+
 TEST(ValidateSpec, TakesWhatIsPossible) {
   EXPECT_TRUE(validate(valid_spec()));
   auto spec = valid_spec();

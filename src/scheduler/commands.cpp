@@ -122,6 +122,7 @@ Result<void> admit(const State& state, JobId id, const WorkerRange& range) {
     return conflict(job, "it was submitted with --elastic no",
                     "Its size can be changed only while it is PENDING.");
   }
+  if (auto ok = fits_mesh(range, job.spec->mesh); !ok) return ok;
   return fits_some_day(state, range.min, job.spec->slots_per_worker);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -36,6 +37,22 @@ NodeSpec node(const std::string& model, std::int64_t index, std::int64_t slots) 
   return spec;
 }
 
+void describe(NodeSpec& spec, const std::string& word) {
+  const auto [key, value] = halves(word, '=');
+  if (value.empty()) unreadable("a property like rack=a", word);
+  if (key == "rack")
+    spec.rack = value;
+  else if (key == "switch")
+    spec.network_switch = value;
+  else if (key == "islands") {
+    for (std::size_t i = 0; i < spec.slots.size(); ++i) {
+      const auto island = i * static_cast<std::size_t>(number(value)) / spec.slots.size();
+      spec.slots[i].island = static_cast<std::int32_t>(island);
+    }
+  } else
+    spec.labels[key] = value;
+}
+
 void set(JobSpec& spec, const std::string& key, const std::string& value) {
   const auto small = [&] { return static_cast<std::int32_t>(number(value)); };
   if (key == "priority")
@@ -58,6 +75,23 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.notice.grace = span(value);
   else if (key == "name")
     spec.name = value;
+  else if (key == "user")
+    spec.user = value;
+  else if (key == "mesh")
+    spec.mesh = {static_cast<std::int32_t>(number(halves(value, 'x').first)),
+                 static_cast<std::int32_t>(number(halves(value, 'x').second))};
+  else if (key == "devices")
+    spec.devices = split(value, ',');
+  else if (key == "affinity" || key == "anti")
+    spec.affinity.push_back(must(parse_affinity(value, key == "anti")));
+  else if (key == "exclusive")
+    spec.exclusive = true;
+  else if (key == "unpreemptible")
+    spec.preemptible = false;
+  else if (key == "min_run")
+    spec.minimum_run = span(value);
+  else if (key == "deadline")
+    spec.deadline = time_from_us(1'000'000'000) + span(value);
   else if (key == "hold")
     spec.hold = true;
   else if (key == "after") {
@@ -102,11 +136,16 @@ Duration span(std::string_view text) {
 
 std::vector<NodeSpec> cluster(std::string_view text) {
   std::vector<NodeSpec> nodes;
+  std::map<std::string, std::int64_t> known;  // nodes of a model so far
   for (const auto& group : split(text, ';')) {
-    const auto [size, model] = halves(group, ' ');
-    const auto [count, slots] = halves(size, 'x');
-    if (model.empty() || slots.empty()) unreadable("a group of nodes like 4x8 h100", group);
-    for (std::int64_t i = 0; i < number(count); ++i) nodes.push_back(node(model, i, number(slots)));
+    const auto words = split(group, ' ');
+    if (words.size() < 2) unreadable("a group of nodes like 4x8 h100", group);
+    const auto [count, slots] = halves(words[0], 'x');
+    if (slots.empty()) unreadable("a group of nodes like 4x8 h100", group);
+    for (std::int64_t i = 0; i < number(count); ++i) {
+      nodes.push_back(node(words[1], known[words[1]]++, number(slots)));
+      for (std::size_t w = 2; w < words.size(); ++w) describe(nodes.back(), words[w]);
+    }
   }
   return nodes;
 }
@@ -120,11 +159,8 @@ JobSpec job(std::string_view text) {
   if (words.empty()) unreadable("a job", text);
   spec.workers = must(parse_range(words.front()));
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const auto [key, value] = halves(words[i], '=');
-    if (key == "target")
-      set(spec, key, words[i].substr(key.size() + 1));
-    else
-      set(spec, key, value);
+    const auto key = halves(words[i], '=').first;
+    set(spec, key, words[i].substr(std::min(key.size() + 1, words[i].size())));
   }
   return spec;
 }
