@@ -80,6 +80,18 @@ bool read_workers(std::string_view text, Affinity& into) {
 
 }  // namespace
 
+std::string_view to_string(AffinityTo to) {
+  switch (to) {
+    case AffinityTo::label:
+      return "label";
+    case AffinityTo::job:
+      return "job";
+    case AffinityTo::self:
+      return "self";
+  }
+  return "label";
+}
+
 std::string_view to_string(Reach reach) {
   switch (reach) {
     case Reach::node:

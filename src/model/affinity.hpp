@@ -19,6 +19,8 @@ namespace paceline {
 
 enum class AffinityTo { label, job, self };
 
+std::string_view to_string(AffinityTo to);  // as above
+
 // How near two workers are: on one node, in one rack, behind one switch.
 enum class Reach { node, rack, network_switch };
 

@@ -21,23 +21,23 @@ struct SlotSpec {
   std::string model;               // "cpu", or the device's product name
   std::string uuid;                // empty for CPU slots
   std::uint64_t memory_bytes = 0;  // device memory; 0 for CPU slots
-  std::int32_t island = 0;         // slots of one island reach each other over fast links (NVLink)
-  std::int32_t numa = 0;           // NUMA domain of the node
   bool usable = true;  // false: a foreign process or another server uses it; shown, never leased
   std::string note;    // why it is not usable; empty otherwise
+  std::int32_t island = 0;  // slots of one island reach each other over fast links (NVLink)
+  std::int32_t numa = 0;    // NUMA domain of the node
 
   friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
 };
 
 struct NodeSpec {
-  std::string name;            // host name; unique in a cluster
-  std::string address;         // where other nodes reach its workers
-  std::string rack;            // empty: unknown
-  std::string network_switch;  // the one above the rack; empty: unknown
-  std::map<std::string, std::string> labels;
+  std::string name;     // host name; unique in a cluster
+  std::string address;  // where other nodes reach its workers
+  std::string rack;     // empty: unknown
   double cpus = 0;
   std::uint64_t memory_bytes = 0;
   std::vector<SlotSpec> slots;
+  std::string network_switch{};  // the one above the rack; empty: unknown
+  std::map<std::string, std::string> labels{};
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

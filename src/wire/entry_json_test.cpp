@@ -31,8 +31,8 @@ TEST(EntryJson, OfASubmission) {
   EXPECT_EQ(
       entry_text(entry(JobSubmitted{JobId{7}, spec})),
       R"({"seq":12,"at":1763636100.0,"kind":"job_submitted","job":7,"spec":{"name":"digits","user":"ann",)"
-      R"("uid":1000,"workers":{"min":2,"max":8,"want":4},"slots_per_worker":1,"cpus":0.0,"memory_bytes":0,)"
-      R"("priority":50,"retry":0,"elastic":"auto","target":{"metric":"accuracy","direction":">=",)"
+      R"("uid":1000,"workers":{"min":2,"max":8,"want":4},"slots_per_worker":1,"mesh":{"tensor":1,"pipeline":1},)"
+      R"("cpus":0.0,"memory_bytes":0,"preemptible":true,"priority":50,"retry":0,"elastic":"auto","target":{"metric":"accuracy","direction":">=",)"
       R"("deliver":0.95,"final":0.97},"notice":{"signal":15,"grace_seconds":120.0}}})");
 }
 

@@ -22,16 +22,17 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerKey>& worker) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, SlotSpec>& slot) {
-  auto& [kind, model, uuid, memory_bytes, usable, note] = slot;
+  auto& [kind, model, uuid, memory_bytes, usable, note, island, numa] = slot;
   fields("kind", kind)("model", model)("uuid", uuid)("memory_bytes", memory_bytes);
-  fields("usable", usable)("note", note);
+  fields("usable", usable)("note", note)("island", island)("numa", numa);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
-  auto& [name, address, rack, cpus, memory_bytes, slots] = node;
+  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
-  fields("memory_bytes", memory_bytes)("slots", slots);
+  fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
+  fields("labels", labels);
 }
 
 template <class Fields>
@@ -53,13 +54,29 @@ void describe(Fields& fields, FieldsOf<Fields, Notice>& notice) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Mesh>& mesh) {
+  auto& [tensor, pipeline] = mesh;
+  fields("tensor", tensor)("pipeline", pipeline);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Affinity>& affinity) {
+  auto& [anti, to, name, value, reach, give_up_after] = affinity;
+  fields("anti", anti)("to", to)("name", name)("value", value)("reach", reach);
+  fields("give_up_after_seconds", give_up_after);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
-  auto& [name, user, uid, workers, slots_per_worker, cpus, memory_bytes, priority, max_duration,
-         expected_duration, expected_samples, deadline, retries, elastic, checkpoint_glob, target,
-         after, hold, pty, notice] = spec;
+  auto& [name, user, uid, workers, slots_per_worker, mesh, devices, affinity, exclusive, cpus,
+         memory_bytes, preemptible, priority, max_duration, minimum_run, expected_duration,
+         expected_samples, deadline, retries, elastic, checkpoint_glob, target, after, hold, pty,
+         notice] = spec;
   fields("name", name)("user", user)("uid", uid)("workers", workers);
-  fields("slots_per_worker", slots_per_worker)("cpus", cpus)("memory_bytes", memory_bytes);
-  fields("priority", priority)("max_duration_seconds", max_duration);
+  fields("slots_per_worker", slots_per_worker)("mesh", mesh)("devices", devices);
+  fields("affinity", affinity)("exclusive", exclusive)("cpus", cpus)("memory_bytes", memory_bytes);
+  fields("preemptible", preemptible)("priority", priority)("max_duration_seconds", max_duration);
+  fields("min_run_seconds", minimum_run);
   fields("expect_seconds", expected_duration)("expect_samples", expected_samples);
   fields("deadline_at", deadline)("retry", retries)("elastic", elastic);
   fields("checkpoint", checkpoint_glob)("target", target)("after", after);

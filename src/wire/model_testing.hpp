@@ -116,12 +116,12 @@ inline void randomize(Rng& rng, WorkerKey& value) {
   randomize_all(rng, job, generation, rank);
 }
 inline void randomize(Rng& rng, SlotSpec& value) {
-  auto& [kind, model, uuid, memory_bytes, usable, note] = value;
-  randomize_all(rng, kind, model, uuid, memory_bytes, usable, note);
+  auto& [kind, model, uuid, memory_bytes, usable, note, island, numa] = value;
+  randomize_all(rng, kind, model, uuid, memory_bytes, island, numa, usable, note);
 }
 inline void randomize(Rng& rng, NodeSpec& value) {
-  auto& [name, address, rack, cpus, memory_bytes, slots] = value;
-  randomize_all(rng, name, address, rack, cpus, memory_bytes, slots);
+  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels] = value;
+  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;
@@ -135,9 +135,18 @@ inline void randomize(Rng& rng, Notice& value) {
   auto& [signal, grace] = value;
   randomize_all(rng, signal, grace);
 }
+inline void randomize(Rng& rng, Mesh& value) {
+  auto& [tensor, pipeline] = value;
+  randomize_all(rng, tensor, pipeline);
+}
+inline void randomize(Rng& rng, Affinity& value) {
+  auto& [anti, to, name, label, reach, give_up_after] = value;
+  randomize_all(rng, anti, to, name, label, reach, give_up_after);
+}
 inline void randomize(Rng& rng, JobSpec& value) {
-  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value;
-  randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t);
+  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = value;
+  randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z);
 }
 inline void randomize(Rng& rng, Seat& value) {
   auto& [node, slots] = value;

@@ -32,6 +32,10 @@ inline constexpr auto kLast<WorkerState> = WorkerState::ended;
 template <>
 inline constexpr auto kLast<Elastic> = Elastic::no;
 template <>
+inline constexpr auto kLast<AffinityTo> = AffinityTo::self;
+template <>
+inline constexpr auto kLast<Reach> = Reach::network_switch;
+template <>
 inline constexpr auto kLast<JobState> = JobState::timeout;
 template <>
 inline constexpr auto kLast<Cause> = Cause::crash_loop;
