@@ -42,8 +42,10 @@ NodeSpec node() {
           "r1",
           64,
           1ULL << 38,
-          {{SlotKind::gpu, "H100", "GPU-1", 80ULL << 30, true, ""},
-           {SlotKind::mig, "H100", "MIG-2", 0, false, "in use"}}};
+          {{SlotKind::gpu, "H100", "GPU-1", 80ULL << 30, true, "", 1, 1},
+           {SlotKind::mig, "H100", "MIG-2", 0, false, "in use"}},
+          "s1",
+          {{"disk", "nvme"}}};
 }
 
 WorkerReport report() {

@@ -31,9 +31,51 @@ TEST(EntryJson, OfASubmission) {
   EXPECT_EQ(
       entry_text(entry(JobSubmitted{JobId{7}, spec})),
       R"({"seq":12,"at":1763636100.0,"kind":"job_submitted","job":7,"spec":{"name":"digits","user":"ann",)"
-      R"("uid":1000,"workers":{"min":2,"max":8,"want":4},"slots_per_worker":1,"mesh":{"tensor":1,"pipeline":1},)"
-      R"("cpus":0.0,"memory_bytes":0,"preemptible":true,"priority":50,"retry":0,"elastic":"auto","target":{"metric":"accuracy","direction":">=",)"
+      R"("uid":1000,"workers":{"min":2,"max":8,"want":4},"slots_per_worker":1,"cpus":0.0,"memory_bytes":0,)"
+      R"("priority":50,"retry":0,"elastic":"auto","target":{"metric":"accuracy","direction":">=",)"
       R"("deliver":0.95,"final":0.97},"notice":{"signal":15,"grace_seconds":120.0}}})");
+}
+
+Event read_event(std::string_view text) { return std::get<Event>(read_entry(text).value().body); }
+
+TEST(EntryJson, ReadsAJournalThatKnowsNothingOfPlaces) {
+  JobSpec spec;
+  spec.name = "old";
+  EXPECT_EQ(
+      read_event(
+          R"({"seq":1,"at":2.0,"kind":"job_submitted","job":7,"spec":{"name":"old","uid":0,)"
+          R"("workers":{"min":1,"max":1,"want":1},"slots_per_worker":1,"cpus":0.0,"memory_bytes":0,)"
+          R"("priority":50,"retry":0,"elastic":"auto","notice":{"signal":15,"grace_seconds":120.0}}})"),
+      Event(JobSubmitted{JobId{7}, spec}));
+  NodeSpec node;
+  node.name = "box";
+  node.rack = "r1";
+  node.slots.resize(1);
+  EXPECT_EQ(
+      read_event(
+          R"({"seq":1,"at":2.0,"kind":"node_up","node":0,"spec":{"name":"box","rack":"r1","cpus":0.0,)"
+          R"("memory_bytes":0,"slots":[{"kind":"cpu","memory_bytes":0,"usable":true}]}})"),
+      Event(NodeUp{NodeId{0}, node}));
+}
+
+TEST(EntryJson, OfASubmissionThatIsParticularAboutItsPlace) {
+  JobSpec spec;
+  spec.name = "big";
+  spec.mesh = {2, 4};
+  spec.devices = {"h100"};
+  spec.affinity = {*parse_affinity("label:disk=nvme~10m", false),
+                   *parse_affinity("job:prep:rack", true)};
+  spec.exclusive = true;
+  spec.preemptible = false;
+  spec.minimum_run = std::chrono::minutes{10};
+  const auto text = entry_text(entry(JobSubmitted{JobId{7}, spec}));
+  for (const auto* part :
+       {R"("mesh":{"tensor":2,"pipeline":4},"devices":["h100"],"affinity":[{"to":"label",)",
+        R"("name":"disk","value":"nvme","reach":"node","give_up_after_seconds":600.0},)",
+        R"({"anti":true,"to":"job","name":"prep","reach":"rack"}],"exclusive":true,)",
+        R"("preemptible":false,)", R"("min_run_seconds":600.0,)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
 }
 
 Plan one_change() {

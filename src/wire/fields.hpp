@@ -8,7 +8,8 @@
 //   }
 //
 // The convention: keys stand in the order of the description. What is false or empty (no value, "",
-// [], {}) is left out; numbers and words never are. Points in time and durations are seconds, exact
+// [], {}) is left out; numbers and words never are, but unless() leaves out whatever is as usual:
+// also how a struct gains a member that older journals don't know. Points in time and durations are seconds, exact
 // to the microsecond. Doubles are exact to the bit; those that JSON has no number for are the
 // strings "nan", "inf" and "-inf". An enumerator is its word, an id its number.
 //
@@ -65,6 +66,14 @@ class FieldWriter {
     Form<T>::write(json_, value);
     return *this;
   }
+  // Left out if it is `usual`.
+  template <class T>
+  FieldWriter& unless(const std::type_identity_t<T>& usual, std::string_view key, const T& value) {
+    if (value == usual) return *this;
+    json_.key(key);
+    Form<T>::write(json_, value);
+    return *this;
+  }
 
  private:
   JsonWriter& json_;
@@ -82,6 +91,17 @@ class FieldReader {
       Form<T>::read(in_, value);
     } else if (value = T{}; !Form<T>::left_out(value)) {
       in_.fail("the key '" + std::string(key) + "' is missing");
+    }
+    return *this;
+  }
+  // `usual` where it was left out.
+  template <class T>
+  FieldReader& unless(const std::type_identity_t<T>& usual, std::string_view key, T& value) {
+    if (in_.accept_key(key, first_)) {
+      first_ = First::no;
+      Form<T>::read(in_, value);
+    } else {
+      value = usual;
     }
     return *this;
   }

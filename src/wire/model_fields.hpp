@@ -24,7 +24,8 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, SlotSpec>& slot) {
   auto& [kind, model, uuid, memory_bytes, usable, note, island, numa] = slot;
   fields("kind", kind)("model", model)("uuid", uuid)("memory_bytes", memory_bytes);
-  fields("usable", usable)("note", note)("island", island)("numa", numa);
+  fields("usable", usable)("note", note);
+  fields.unless(0, "island", island).unless(0, "numa", numa);
 }
 
 template <class Fields>
@@ -73,9 +74,10 @@ void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
          expected_samples, deadline, retries, elastic, checkpoint_glob, target, after, hold, pty,
          notice] = spec;
   fields("name", name)("user", user)("uid", uid)("workers", workers);
-  fields("slots_per_worker", slots_per_worker)("mesh", mesh)("devices", devices);
-  fields("affinity", affinity)("exclusive", exclusive)("cpus", cpus)("memory_bytes", memory_bytes);
-  fields("preemptible", preemptible)("priority", priority)("max_duration_seconds", max_duration);
+  fields("slots_per_worker", slots_per_worker).unless(Mesh{}, "mesh", mesh);
+  fields("devices", devices)("affinity", affinity)("exclusive", exclusive)("cpus", cpus);
+  fields("memory_bytes", memory_bytes).unless(true, "preemptible", preemptible);
+  fields("priority", priority)("max_duration_seconds", max_duration);
   fields("min_run_seconds", minimum_run);
   fields("expect_seconds", expected_duration)("expect_samples", expected_samples);
   fields("deadline_at", deadline)("retry", retries)("elastic", elastic);
