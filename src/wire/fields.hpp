@@ -9,9 +9,9 @@
 //
 // The convention: keys stand in the order of the description. What is false or empty (no value, "",
 // [], {}) is left out; numbers and words never are, but unless() leaves out whatever is as usual:
-// also how a struct gains a member that older journals don't know. Points in time and durations are seconds, exact
-// to the microsecond. Doubles are exact to the bit; those that JSON has no number for are the
-// strings "nan", "inf" and "-inf". An enumerator is its word, an id its number.
+// also how a struct gains a member that older journals don't know. Points in time and durations are
+// seconds, exact to the microsecond. Doubles are exact to the bit; those that JSON has no number
+// for are the strings "nan", "inf" and "-inf". An enumerator is its word, an id its number.
 //
 // For the .cpp files of wire/ alone.
 #pragma once
