@@ -75,7 +75,7 @@ bool read_workers(std::string_view text, Affinity& into) {
     text = text.substr(0, last);
   }
   into.name = text;
-  return true;
+  return text.find(':') == std::string_view::npos;
 }
 
 }  // namespace

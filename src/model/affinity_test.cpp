@@ -29,7 +29,7 @@ TEST(Affinity, KnowsItsParts) {
 TEST(Affinity, RefusesWhatItCannotReadAndNamesTheForms) {
   for (const auto* text :
        {"", "disk=nvme", "label:", "label:=x", "label:disk=", "job:", "job::rack", "job:a:pod",
-        "self:pod", "selfish", "label:a~x", "label:a~-1m", "label:a~1y"}) {
+        "self:pod", "selfish", "job:a:rack:node", "label:a~x", "label:a~-1m", "label:a~1y"}) {
     const auto affinity = parse_affinity(text, false);
     ASSERT_FALSE(affinity.has_value()) << text;
     EXPECT_EQ(affinity.error().code, ErrorCode::invalid);

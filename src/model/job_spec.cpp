@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "model/label.hpp"
+
 namespace paceline {
 namespace {
 
@@ -33,6 +35,15 @@ Result<void> validate_mesh(const JobSpec& spec) {
   return fits_mesh(spec.workers, spec.mesh);
 }
 
+Result<void> validate_affinity(const Affinity& affinity) {
+  const bool label = affinity.to == AffinityTo::label;
+  const auto name_max = label ? kLabelKeyMax : kNameLengthMax;
+  if (affinity.name.size() <= name_max && affinity.value.size() <= kLabelValueMax) return {};
+  return invalid(fmt::format("An affinity names {} that is too long.", label ? "a label" : "jobs"),
+                 fmt::format("A label's key has at most {} bytes, its value {}, a job's name {}.",
+                             kLabelKeyMax, kLabelValueMax, kNameLengthMax));
+}
+
 Result<void> validate_places(const JobSpec& spec) {
   if (spec.devices.size() > kDevicesMax || spec.affinity.size() > kAffinityMax) {
     return fail(ErrorCode::too_large,
@@ -43,6 +54,9 @@ Result<void> validate_places(const JobSpec& spec) {
   for (const auto& device : spec.devices) {
     if (device.empty() || device.size() > kNameLengthMax)
       return invalid("A device model is empty or too long.", "Write it as h100 or a100.");
+  }
+  for (const auto& affinity : spec.affinity) {
+    if (auto ok = validate_affinity(affinity); !ok) return ok;
   }
   return {};
 }

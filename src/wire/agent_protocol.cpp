@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "model/label.hpp"
 #include "wire/model_fields.hpp"
 
 namespace paceline {
@@ -165,6 +166,20 @@ void read_message(JsonScanner& in, std::optional<Message>& message) {
   }
 }
 
+Result<void> validate(const NodeSpec& node) {
+  if (auto ok = validate_labels(node.labels); !ok) return ok;
+  if (auto ok = validate_place("rack", node.rack); !ok) return ok;
+  return validate_place("switch", node.network_switch);
+}
+
+// What a person gave the agent and everybody gets to see.
+Result<void> validate(const std::optional<AgentMessage>& message) {
+  if (!message) return {};
+  if (const auto* hello = std::get_if<Hello>(&*message)) return validate(hello->node);
+  if (const auto* changed = std::get_if<NodeChanged>(&*message)) return validate(changed->node);
+  return {};
+}
+
 template <class Message>
 Result<Frame<Message>> decode_frame(std::string_view text) {
   if (text.size() > kFrameBytesMax)
@@ -190,7 +205,10 @@ std::string encode(const AgentFrame& frame) { return encode_frame(frame); }
 std::string encode(const ServerFrame& frame) { return encode_frame(frame); }
 
 Result<AgentFrame> decode_agent_frame(std::string_view text) {
-  return decode_frame<AgentMessage>(text);
+  auto frame = decode_frame<AgentMessage>(text);
+  if (!frame) return frame;
+  if (auto valid = validate(frame->message); !valid) return fail(valid.error());
+  return frame;
 }
 Result<ServerFrame> decode_server_frame(std::string_view text) {
   return decode_frame<ServerMessage>(text);

@@ -108,7 +108,7 @@ inline constexpr std::size_t kFrameBytesMax = 16 << 20;
 std::string encode(const AgentFrame& frame);
 std::string encode(const ServerFrame& frame);
 
-// Errors: data (what is wrong), too_large.
+// Errors: data (what is wrong), too_large, invalid (of what describes a node: model/label.hpp).
 Result<AgentFrame> decode_agent_frame(std::string_view text);
 Result<ServerFrame> decode_server_frame(std::string_view text);
 

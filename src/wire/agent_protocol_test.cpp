@@ -131,6 +131,21 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"({"session":1,"number":1,"received":0,"durable":0,"start_worker":{}})", "'}'"},
         Refused{R"({"session":-1})", "whole number"}));
 
+TEST(AgentProtocol, RefusesANodeThatIsDescribedWithoutBounds) {
+  const auto problem = [](NodeSpec described) {
+    const auto read = decode_agent_frame(encode({Session{5}, 9, 4, 0, NodeChanged{described}}));
+    return read ? "none" : read.error().message;
+  };
+  NodeSpec labelled = node();
+  for (int i = 0; i < 64; ++i) labelled.labels["k" + std::to_string(i)] = "v";
+  EXPECT_EQ(problem(labelled), "A node has at most 64 labels, not 65.");
+  NodeSpec racked = node();
+  racked.rack = std::string(64, 'r');
+  EXPECT_EQ(problem(racked), "The name of a rack must have at most 63 printable bytes.");
+  const auto hello = decode_agent_frame(encode({Session{5}, 1, 0, 0, Hello{labelled, "b", {}}}));
+  EXPECT_FALSE(hello);
+}
+
 TEST(AgentProtocol, RefusesTwoMessagesInAFrame) {
   const auto read = decode_server_frame(
       R"({"session":1,"number":1,"received":0,"durable":0,"fence_job":{"job":1,"generation":1},"thaw_worker":{}})");

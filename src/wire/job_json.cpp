@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "wire/spec_json.hpp"
+
 namespace paceline {
 namespace {
 
@@ -54,12 +56,14 @@ void write_size(JsonWriter& json, const Job& job) {
   json.field("workers", job.workers()).field("min", job.range.min).field("max", job.range.max);
   json.field("want", job.range.want).field("pinned", job.pinned);
   json.field("slots_per_worker", job.spec->slots_per_worker);
+  write_places(json, *job.spec);
   json.field("cpus", unless_zero(job.spec->cpus));
   json.field("memory_bytes", unless_zero(job.spec->memory_bytes));
 }
 
 void write_wishes(JsonWriter& json, const Job& job) {
-  json.field("priority", job.spec->priority).field("elastic", to_string(job.spec->elastic));
+  json.field("preemptible", job.spec->preemptible).field("priority", job.spec->priority);
+  json.field("elastic", to_string(job.spec->elastic));
   json.field("retry", job.spec->retries).field("retries_used", job.retries_used);
   json.field("hold", job.held).key("after").begin_array();
   for (const auto id : job.spec->after) json.value(id.value);
@@ -163,6 +167,7 @@ void write_times(JsonWriter& json, const JobView& view) {
   const auto sums = sums_at(job, view.now);
   json.field("submitted_at", job.submitted_at).field("started_at", job.started_at);
   json.field("ended_at", job.ended_at).field("max_duration_seconds", job.spec->max_duration);
+  json.field("min_run_seconds", job.spec->minimum_run);
   json.field("expect_seconds", job.spec->expected_duration);
   json.field("expect_samples", job.spec->expected_samples).field("deadline_at", job.spec->deadline);
   json.field("waited_seconds", sums.waited).field("ran_seconds", sums.ran);

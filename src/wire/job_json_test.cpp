@@ -111,8 +111,9 @@ TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
   EXPECT_EQ(job["gang"], Json::array());
   EXPECT_EQ(job["metrics"], Json::object());
   EXPECT_EQ(job["waited_seconds"], 20.0);
-  for (const auto* key : {"progress", "target", "checkpoint", "started_at", "ended_at", "exit_code",
-                          "cause", "ending", "cpus", "memory_bytes", "deadline_at"}) {
+  for (const auto* key :
+       {"progress", "target", "checkpoint", "started_at", "ended_at", "exit_code", "cause",
+        "ending", "cpus", "memory_bytes", "deadline_at", "min_run_seconds"}) {
     EXPECT_TRUE(job[key].is_null()) << key;
   }
 }
@@ -134,6 +135,27 @@ TEST(JobJson, ShowsARunningJob) {
   EXPECT_EQ(job["checkpoint"]["samples"], 6400);
   EXPECT_EQ(job["after"], Json({3}));
   EXPECT_EQ(job["reason_code"], "Running");
+}
+
+TEST(JobJson, SaysWhereItMayStand) {
+  auto job = waiting();
+  auto spec = std::make_shared<JobSpec>(*job.spec);
+  spec->mesh = {2, 4};
+  spec->devices = {"h100"};
+  spec->affinity = {*parse_affinity("label:disk=nvme~10m", false),
+                    *parse_affinity("job:prep:rack", true)};
+  spec->exclusive = true;
+  spec->preemptible = false;
+  spec->minimum_run = 90s;
+  job.spec = spec;
+  const auto read = shown(job);
+  EXPECT_EQ(read["mesh"], (Json{{"tensor", 2}, {"pipeline", 4}}));
+  EXPECT_EQ(read["devices"], Json({"h100"}));
+  EXPECT_EQ(read["affinity"], Json({"label:disk=nvme~10m"}));
+  EXPECT_EQ(read["anti_affinity"], Json({"job:prep:rack"}));
+  EXPECT_EQ(read["exclusive"], true);
+  EXPECT_EQ(read["preemptible"], false);
+  EXPECT_EQ(read["min_run_seconds"], 90.0);
 }
 
 TEST(JobJson, RunsSumsUpToNow) {
@@ -159,6 +181,24 @@ TEST(JobJson, KeepsWhatIsPrivateToItsOwner) {
   EXPECT_EQ(job["progress"]["step"], 120);
 }
 
+TEST(NodeJson, SaysWhereItStands) {
+  auto node = one_node().nodes()[0];
+  node.spec.rack = "r1";
+  node.spec.network_switch = "s1";
+  node.spec.labels = {{"disk", "nvme"}};
+  node.spec.slots[5].island = 1;
+  node.spec.slots[5].numa = 2;
+  JsonWriter json;
+  write_node_status(json, node);
+  const auto shown = *parse_json(json.text());
+  EXPECT_EQ(shown["rack"], "r1");
+  EXPECT_EQ(shown["switch"], "s1");
+  EXPECT_EQ(shown["labels"], (Json{{"disk", "nvme"}}));
+  EXPECT_EQ(shown["slots"][0]["island"], 0);
+  EXPECT_EQ(shown["slots"][5]["island"], 1);
+  EXPECT_EQ(shown["slots"][5]["numa"], 2);
+}
+
 TEST(NodeJson, SaysTheStateOfEverySlot) {
   const auto state = one_node();
   auto node = state.nodes()[0];
@@ -178,6 +218,8 @@ TEST(NodeJson, SaysTheStateOfEverySlot) {
   EXPECT_EQ(shown["slots"][3]["job"], 8);
   EXPECT_EQ(shown["slots"][3]["rank"], 1);
   EXPECT_EQ(shown["slots"][5]["note"], "used by a process of another user");
+  EXPECT_TRUE(shown["rack"].is_null() && shown["switch"].is_null());
+  EXPECT_EQ(shown["labels"], Json::object());
   EXPECT_EQ(slot_state(one_node(false).nodes()[0], 0), "down");
 }
 

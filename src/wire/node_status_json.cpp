@@ -14,6 +14,7 @@ void write_slot(JsonWriter& json, const Node& node, std::size_t index) {
   json.begin_object().field("index", index).field("kind", to_string(spec.kind));
   json.field("model", spec.model).field("uuid", unless_empty(spec.uuid));
   json.field("memory_bytes", unless_zero(spec.memory_bytes));
+  json.field("island", spec.island).field("numa", spec.numa);
   json.field("state", slot_state(node, index)).field("note", unless_empty(spec.note));
   const auto* worker = index < node.slots.size() ? worker_of(node.slots[index]) : nullptr;
   if (worker == nullptr) {
@@ -38,7 +39,10 @@ std::string_view slot_state(const Node& node, std::size_t index) {
 void write_node_status(JsonWriter& json, const Node& node) {
   json.begin_object().field("id", node.id.value).field("name", node.spec.name);
   json.field("state", node.up ? "up" : "down").field("address", node.spec.address);
-  json.field("rack", unless_empty(node.spec.rack)).field("cpus", node.spec.cpus);
+  json.field("rack", unless_empty(node.spec.rack));
+  json.field("switch", unless_empty(node.spec.network_switch)).key("labels").begin_object();
+  for (const auto& [key, value] : node.spec.labels) json.field(key, value);
+  json.end_object().field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
   for (std::size_t i = 0; i < node.spec.slots.size(); ++i) write_slot(json, node, i);
   json.end_array().end_object();

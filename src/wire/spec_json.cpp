@@ -62,16 +62,50 @@ void read_target(ObjectReader& reader, JobSpec& spec) {
   spec.target = std::move(*target);
 }
 
+void read_mesh(ObjectReader& reader, JobSpec& spec) {
+  const auto* value = reader.find("mesh");
+  if (value == nullptr) return;
+  ObjectReader mesh(*value, "'mesh' in spec");
+  mesh.whole("tensor", spec.mesh.tensor, 1, kMeshMax);
+  mesh.whole("pipeline", spec.mesh.pipeline, 1, kMeshMax);
+  if (auto read = mesh.finish(); !read) reader.refuse(std::move(read.error()));
+}
+
+// Terms to be near or, where `anti`, away from; they add to the spec's.
+void read_affinity(ObjectReader& reader, std::string_view key, bool anti, JobSpec& spec) {
+  std::vector<std::string> terms;
+  reader.texts(key, terms, kAffinityMax);
+  for (const auto& term : terms) {
+    auto affinity = parse_affinity(term, anti);
+    if (!affinity) {
+      affinity.error().message = fmt::format("'{}' in spec: {}", key, affinity.error().message);
+      reader.refuse(std::move(affinity.error()));
+      return;
+    }
+    spec.affinity.push_back(std::move(*affinity));
+  }
+}
+
+void read_places(ObjectReader& reader, JobSpec& spec) {
+  read_mesh(reader, spec);
+  reader.texts("devices", spec.devices, kDevicesMax);
+  read_affinity(reader, "affinity", false, spec);
+  read_affinity(reader, "anti_affinity", true, spec);
+  reader.flag("exclusive", spec.exclusive);
+}
+
 void read_resources(ObjectReader& reader, JobSpec& spec) {
   read_workers(reader, spec);
   reader.whole("slots_per_worker", spec.slots_per_worker, 1, kSlotsPerWorkerMax)
       .real("cpus", spec.cpus, 0, kCpusMax)
       .whole("memory_bytes", spec.memory_bytes, 0, kMemoryMax)
+      .flag("preemptible", spec.preemptible)
       .whole("priority", spec.priority, 0, kPriorityMax);
 }
 
 void read_times(ObjectReader& reader, JobSpec& spec) {
   reader.seconds("max_duration_seconds", spec.max_duration)
+      .seconds("min_run_seconds", spec.minimum_run)
       .seconds("expect_seconds", spec.expected_duration)
       .whole("expect_samples", spec.expected_samples, 1, kSamplesMax)
       .time("deadline_at", spec.deadline);
@@ -100,6 +134,14 @@ void write_target(JsonWriter& json, const std::optional<Target>& target) {
   json.field("target_final", expression(*target, target->final));
 }
 
+void write_affinity(JsonWriter& json, std::string_view key, bool anti, const JobSpec& spec) {
+  json.key(key).begin_array();
+  for (const auto& affinity : spec.affinity) {
+    if (affinity.anti == anti) json.value(to_string(affinity));
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 Result<JobSpec> read_spec(const Json& json, JobSpec defaults) {
@@ -107,6 +149,7 @@ Result<JobSpec> read_spec(const Json& json, JobSpec defaults) {
   ObjectReader reader(json, "spec");
   reader.text("name", spec.name, kNameLengthMax);
   read_resources(reader, spec);
+  read_places(reader, spec);
   read_times(reader, spec);
   read_course(reader, spec);
   reader.flag("hold", spec.hold)
@@ -118,11 +161,23 @@ Result<JobSpec> read_spec(const Json& json, JobSpec defaults) {
   return spec;
 }
 
+void write_places(JsonWriter& json, const JobSpec& spec) {
+  json.key("mesh").begin_object().field("tensor", spec.mesh.tensor);
+  json.field("pipeline", spec.mesh.pipeline).end_object().key("devices").begin_array();
+  for (const auto& device : spec.devices) json.value(device);
+  json.end_array();
+  write_affinity(json, "affinity", false, spec);
+  write_affinity(json, "anti_affinity", true, spec);
+  json.field("exclusive", spec.exclusive);
+}
+
 void write_spec(JsonWriter& json, const JobSpec& spec) {
   json.begin_object().field("name", spec.name).field("workers", to_string(spec.workers));
-  json.field("slots_per_worker", spec.slots_per_worker).field("cpus", unless_zero(spec.cpus));
-  json.field("memory_bytes", unless_zero(spec.memory_bytes)).field("priority", spec.priority);
-  json.field("max_duration_seconds", spec.max_duration);
+  json.field("slots_per_worker", spec.slots_per_worker);
+  write_places(json, spec);
+  json.field("cpus", unless_zero(spec.cpus)).field("memory_bytes", unless_zero(spec.memory_bytes));
+  json.field("preemptible", spec.preemptible).field("priority", spec.priority);
+  json.field("max_duration_seconds", spec.max_duration).field("min_run_seconds", spec.minimum_run);
   json.field("expect_seconds", spec.expected_duration);
   json.field("expect_samples", spec.expected_samples).field("deadline_at", spec.deadline);
   json.field("retry", spec.retries).field("elastic", to_string(spec.elastic));

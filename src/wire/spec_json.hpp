@@ -14,7 +14,11 @@ namespace paceline {
 Result<JobSpec> read_spec(const Json& json, JobSpec defaults = {});
 
 // Every key, in the order of docs/api.md; null or empty where nothing was asked for.
-// read_spec(write_spec(spec)) equals `spec` but for `user` and `uid`.
+// read_spec(write_spec(spec)) equals `spec` but for `user` and `uid`, and that its affinities come
+// before its anti-affinities.
 void write_spec(JsonWriter& json, const JobSpec& spec);
+
+// Of these the keys that say where workers may stand, `mesh` to `exclusive`, into an open object.
+void write_places(JsonWriter& json, const JobSpec& spec);
 
 }  // namespace paceline

@@ -35,7 +35,9 @@ TEST(SpecJson, ReadsEveryKey) {
     "expect_seconds": 7200.5, "expect_samples": 60000, "deadline_at": 1763636112.123456, "retry": 3,
     "elastic": "restart", "checkpoint": "ckpt/*.pt", "target": "accuracy>=0.9",
     "target_final": "accuracy>=0.95", "after": [3, 4], "hold": true, "pty": true, "signal": 10,
-    "grace_seconds": 30})");
+    "grace_seconds": 30, "mesh": {"tensor": 2}, "devices": ["h100", "a100"],
+    "affinity": ["label:disk=nvme", "self:rack~10m"], "anti_affinity": ["job:prep*"],
+    "exclusive": true, "preemptible": false, "min_run_seconds": 600})");
   ASSERT_TRUE(spec.has_value()) << spec.error().message;
   EXPECT_EQ(spec->name, "digits");
   EXPECT_EQ(spec->workers, (WorkerRange{2, 8, 4}));
@@ -54,6 +56,13 @@ TEST(SpecJson, ReadsEveryKey) {
   EXPECT_THAT(spec->after, ElementsAre(JobId{3}, JobId{4}));
   EXPECT_TRUE(spec->hold && spec->pty);
   EXPECT_EQ(spec->notice, (Notice{10, std::chrono::seconds{30}}));
+  EXPECT_EQ(spec->mesh, (Mesh{2, 1}));
+  EXPECT_THAT(spec->devices, ElementsAre("h100", "a100"));
+  EXPECT_THAT(spec->affinity, ElementsAre(*parse_affinity("label:disk=nvme", false),
+                                          *parse_affinity("self:rack~10m", false),
+                                          *parse_affinity("job:prep*", true)));
+  EXPECT_TRUE(spec->exclusive && !spec->preemptible);
+  EXPECT_EQ(spec->minimum_run, std::chrono::minutes{10});
 }
 
 TEST(SpecJson, KeepsTheDefaultsOfWhatIsLeftOut) {
@@ -71,7 +80,21 @@ TEST(SpecJson, SaysWhatIsWrong) {
             "'priority' in spec must be a whole number from 0 to 100, not 101.");
   EXPECT_THAT(refusal(R"({"workers": [4]})"), HasSubstr("'workers' in spec must be a range"));
   EXPECT_THAT(refusal(R"({"workers": true})"), HasSubstr("'workers' in spec must be a range"));
+  EXPECT_EQ(refusal(R"({"mesh": {"tensr": 2}})"),
+            "'mesh' in spec has an unknown key \"tensr\"; did you mean 'tensor'?");
+  EXPECT_EQ(refusal(R"({"mesh": 4})"), "'mesh' in spec must be a JSON object, not 4.");
+  EXPECT_EQ(refusal(R"({"workers": 6, "mesh": {"tensor": 2, "pipeline": 2}})"),
+            "The sizes 6 don't fit a mesh of tensor=2, pipeline=2.");
+  EXPECT_EQ(refusal(R"({"anti_affinity": ["disk"]})"),
+            "'anti_affinity' in spec: 'disk' is no affinity.");
+  EXPECT_THAT(refusal(R"({"devices": "h100"})"), HasSubstr("'devices' in spec must be a list"));
   for (const auto* bad : {R"({"workers": "8..2"})",
+                          R"({"mesh": {"tensor": 0}})",
+                          R"({"devices": [""]})",
+                          R"({"affinity": ["job:a:rack:node"]})",
+                          R"({"affinity": ["label:disk~soon"]})",
+                          R"({"exclusive": "yes"})",
+                          R"({"min_run_seconds": -1})",
                           R"({"workers": "0"})",
                           R"({"workers": "many"})",
                           R"({"workers": -1})",
@@ -125,16 +148,34 @@ std::optional<Target> any_target() {
                 up ? deliver + further : deliver - further};
 }
 
+Affinity any_affinity(bool anti) {
+  const auto term = *rc::gen::element("label:disk=nvme", "label:a.b/c", "job:prep*", "job:x:rack",
+                                      "self", "self:switch~90m", "label:k=v=w~", "job:y~1d");
+  return *parse_affinity(term, anti);
+}
+
+void choose_places(JobSpec& spec) {
+  spec.mesh = {*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5)};
+  const int step = spec.mesh.step(), min = *rc::gen::inRange(1, 50);
+  const int want = min + *rc::gen::inRange(0, 50);
+  spec.workers = {min * step, (want + *rc::gen::inRange(0, 50)) * step, want * step};
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) spec.devices.push_back("d" + any_text(20));
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) spec.affinity.push_back(any_affinity(false));
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) spec.affinity.push_back(any_affinity(true));
+  spec.exclusive = *rc::gen::arbitrary<bool>();
+}
+
 JobSpec any_spec() {
   JobSpec spec;
   spec.name = "n" + any_text(kNameLengthMax - 1);
-  const int min = *rc::gen::inRange(1, 50), want = min + *rc::gen::inRange(0, 50);
-  spec.workers = {min, want + *rc::gen::inRange(0, 50), want};
+  choose_places(spec);
   spec.slots_per_worker = *rc::gen::inRange(1, kSlotsPerWorkerMax);
   spec.cpus = *rc::gen::inRange(0, 1000) / 8.0;
   spec.memory_bytes = *rc::gen::inRange<std::uint64_t>(0, 1ULL << 50);
   spec.priority = *rc::gen::inRange(0, 100);
+  spec.preemptible = *rc::gen::arbitrary<bool>();
   spec.max_duration = maybe(any_span());
+  spec.minimum_run = maybe(any_span());
   spec.expected_duration = maybe(any_span());
   spec.expected_samples = maybe(*rc::gen::inRange<std::uint64_t>(1, 1ULL << 40));
   spec.deadline = maybe(time_from_us(*rc::gen::inRange<std::int64_t>(1, 4'000'000'000'000'000)));
