@@ -15,7 +15,8 @@ find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 find_package(benchmark REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4)
+# The build of Lua whose errors are C++ exceptions: they unwind our frames.
+pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4-c++)
 
 # Asio and Beast are compiled once, here, instead of in every file that includes them.
 # Boost 1.74 forgets to include <utility>, and does not know that clang 14 has coroutines.

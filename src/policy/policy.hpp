@@ -20,6 +20,12 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual void decide(const Snapshot& snapshot, Draft& draft) const = 0;
+  // For policies that can fail, as people's own can: decides, or leaves the draft as it was and
+  // says why. Whoever can let another policy decide the round calls this.
+  [[nodiscard]] virtual Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const {
+    decide(snapshot, draft);
+    return {};
+  }
 };
 
 // One line of the registry.

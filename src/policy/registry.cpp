@@ -16,10 +16,19 @@ Result<std::unique_ptr<Policy>> make_plain(const Parameters&) {
   return std::make_unique<P>();
 }
 
+constexpr std::size_t kScriptNameMax = 64;
+
+bool names_script(std::string_view name) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  return !name.empty() && name.size() <= kScriptNameMax &&
+         name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
 }  // namespace
 
-PolicyRegistry::PolicyRegistry()
-    : policies_{
+PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts)
+    : scripts_(scripts),
+      policies_{
           {"fifo",
            "Arrival order at the wanted size; the head of the line blocks.",
            policy_page("fifo"),
@@ -66,6 +75,27 @@ Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view name,
     filled[key] = value;
   }
   return (*info)->make(filled);
+}
+
+Result<std::unique_ptr<ScriptPolicy>> PolicyRegistry::load(std::string_view name,
+                                                           std::string_view text,
+                                                           const Parameters& parameters) const {
+  if (!names_script(name)) {
+    return fail(ErrorCode::invalid, fmt::format("'{}' can't be the name of a policy.", name),
+                "The file's name without its ending is the policy's: use 1 to 64 of a-z, 0-9 "
+                "and '-'.");
+  }
+  if (find(name)) {
+    return fail(ErrorCode::conflict, fmt::format("The policy {} is built in.", name),
+                "Give your file another name.");
+  }
+  if (text.size() > kScriptBytesMax) {
+    return fail(ErrorCode::too_large,
+                fmt::format("The policy {} has {} bytes; {} KiB are the most.", name, text.size(),
+                            kScriptBytesMax >> 10));
+  }
+  if (!scripts_) return fail(ErrorCode::unavailable, "Nothing here runs policies of your own.");
+  return scripts_->load(name, text, parameters);
 }
 
 }  // namespace paceline

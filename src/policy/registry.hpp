@@ -1,4 +1,5 @@
-// Every policy there is, by name. Adding one is a pair of files and one line in registry.cpp.
+// Every built-in policy, by name, and the way to those that people bring. Adding a policy is a pair
+// of files and one line in registry.cpp.
 #pragma once
 
 #include <memory>
@@ -6,13 +7,15 @@
 #include <string_view>
 
 #include "policy/policy.hpp"
+#include "policy/script.hpp"
 
 namespace paceline {
 
 class PolicyRegistry {
  public:
-  // The built-in policies.
-  PolicyRegistry();
+  // `scripts` makes policies of people's texts and outlives the registry; nullptr: there is no such
+  // engine, and load() refuses.
+  explicit PolicyRegistry(const ScriptEngine* scripts = nullptr);
 
   [[nodiscard]] std::span<const PolicyInfo> all() const { return policies_; }
   // Errors: not_found, naming the nearest known policy.
@@ -20,8 +23,14 @@ class PolicyRegistry {
   // Errors: not_found; invalid (unknown parameter or value out of range).
   [[nodiscard]] Result<std::unique_ptr<Policy>> make(std::string_view name,
                                                      const Parameters& parameters) const;
+  // A policy from a text. Its name is 1 to 64 of a-z, 0-9 and '-', and no built-in one's. Errors:
+  // conflict (the name is taken), too_large, invalid; unavailable without an engine.
+  [[nodiscard]] Result<std::unique_ptr<ScriptPolicy>> load(std::string_view name,
+                                                           std::string_view text,
+                                                           const Parameters& parameters) const;
 
  private:
+  const ScriptEngine* scripts_;
   std::vector<PolicyInfo> policies_;
 };
 

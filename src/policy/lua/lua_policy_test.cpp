@@ -1,0 +1,331 @@
+#include "policy/lua/lua_policy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::World;
+
+std::unique_ptr<LuaPolicy> policy(std::string_view text, const Parameters& parameters = {}) {
+  auto made = LuaPolicy::make("mine", text, parameters, {});
+  if (!made) throw std::invalid_argument(made.error().message);
+  return std::move(*made);
+}
+
+// The sentence with which a script's decision fails in a world; empty if it doesn't.
+std::string failure(std::string_view text, World& world, const SandboxLimits& limits = {}) {
+  auto made = LuaPolicy::make("mine", text, {}, limits);
+  if (!made) return made.error().message;
+  std::string sentence;
+  (void)world.plan([&](const Snapshot& snapshot, Draft& draft) {
+    const auto ok = (*made)->try_decide(snapshot, draft);
+    if (!ok) sentence = ok.error().message;
+  });
+  return sentence;
+}
+
+std::string failure(std::string_view text) {
+  World world("1x4 cpu");
+  world.run("1..2", 2);
+  world.submit("2..4");
+  return failure(text, world);
+}
+
+std::string failing(std::string_view body) {
+  return failure("function decide(cluster)\n" + std::string(body) + "\nend");
+}
+
+// What a script says of a world with a job that runs, 1..2 with 2 workers, and one that waits, 2..4.
+std::string says(std::string_view expression) {
+  const std::string text = failing("error(tostring(" + std::string(expression) + "), 0)");
+  const std::string head = "The policy mine fails: ";
+  if (!text.starts_with(head)) return "? " + text;
+  return text.substr(head.size(), text.size() - head.size() - 1);
+}
+
+Plan decided(World& world, std::string_view text) {
+  const auto made = policy(text);
+  return world.round([&](const Snapshot& s, Draft& d) {
+    if (auto ok = made->try_decide(s, d); !ok) throw std::logic_error(ok.error().message);
+  });
+}
+
+TEST(LuaPolicy, StartsWhatTheScriptNames) {
+  World world("1x4 cpu");
+  world.submit("1..2");
+  world.submit("2..4");
+  const Plan plan = decided(world, R"(
+    function decide(cluster)
+      return {{job = cluster.waiting[2], workers = 3, reason = "it is my favourite"}}
+    end)");
+  ASSERT_EQ(plan.changes.size(), 1U);
+  EXPECT_EQ(plan.changes[0].job, JobId{2});
+  EXPECT_EQ(plan.changes[0].placement.size(), 3U);
+  EXPECT_THAT(sentence(plan.changes[0].reason), HasSubstr("it is my favourite"));
+}
+
+TEST(LuaPolicy, ShowsJobsAsTheyAre) {
+  EXPECT_EQ(says("cluster.slots"), "4");
+  EXPECT_EQ(says("cluster.free"), "2");
+  EXPECT_EQ(says("#cluster.jobs"), "2");
+  EXPECT_EQ(says("cluster.running[1].workers"), "2");
+  EXPECT_EQ(says("cluster.waiting[1].min .. '..' .. cluster.waiting[1].max"), "2..4");
+  EXPECT_EQ(says("cluster.waiting[1].state"), "PENDING");
+  EXPECT_EQ(says("cluster.waiting[1].remaining"), "nil");
+  EXPECT_EQ(says("cluster.jobs[2] == cluster.waiting[1]"), "true");
+  EXPECT_EQ(says("cluster.nodes[1].name .. cluster.nodes[1].free"), "cpu-02");
+  EXPECT_EQ(says("fit(cluster.waiting[1], 2)"), "true");
+  EXPECT_EQ(says("fit(cluster.waiting[1], 3)"), "false");
+  EXPECT_EQ(says("fit(cluster.running[1], 4)"), "true");
+  EXPECT_EQ(says("by('-workers')[1].id"), "1");
+}
+
+TEST(LuaPolicy, NamesTheFieldThatWasMeant) {
+  EXPECT_THAT(failing("return {cluster.jobs[1].worker}"), HasSubstr("did you mean 'workers'?"));
+  EXPECT_THAT(failing("return cluster.job"), HasSubstr("the cluster has no field 'job'"));
+}
+
+TEST(LuaPolicy, NamesTheLine) {
+  EXPECT_THAT(failing("local x = 1\nreturn x.y.z"), HasSubstr("in line 3: attempt to index"));
+  EXPECT_THAT(failure("function decide(cluster)\n  local = 5\nend"),
+              HasSubstr("in line 2: <name> expected near"));
+  EXPECT_THAT(failure("x = 1"), HasSubstr("it has no function decide(cluster)"));
+}
+
+struct Nonsense {
+  const char* answer;
+  const char* sentence;
+};
+
+class NonsenseAnswers : public ::testing::TestWithParam<Nonsense> {};
+
+TEST_P(NonsenseAnswers, AreRefusedWithASentence) {
+  EXPECT_THAT(failing(GetParam().answer), HasSubstr(GetParam().sentence));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, NonsenseAnswers,
+    ::testing::Values(
+        Nonsense{"return {{job = 2, workers = -1}}",
+                 "entry 1 of its answer asks for -1 workers of job 2: it takes 0 or 2 to 4"},
+        Nonsense{"return {{job = 2, workers = 2.5}}", "has 2.5 for 'workers' of job 2"},
+        Nonsense{"return {{job = 2, workers = 0/0}}", "nan for 'workers'"},
+        Nonsense{"return {{job = 2, workers = 1e300}}", "1e+300 for 'workers'"},
+        Nonsense{"return {{job = 2, workers = math.maxinteger}}", "asks for 9223372036854775807"},
+        Nonsense{"return {{job = 2, workers = '2'}}", "has a text for 'workers'"},
+        Nonsense{"return {{job = 2}}", "has nothing for 'workers'"},
+        Nonsense{"return {{job = 2, workers = 1}}", "it takes 0 or 2 to 4"},
+        Nonsense{"return {{job = 2, workers = 5}}", "it takes 0 or 2 to 4"},
+        Nonsense{"return {{job = 7, workers = 1}}", "has 7 for 'job'"},
+        Nonsense{"return {{job = 'two', workers = 2}}", "has a text for 'job'"},
+        Nonsense{"return {{workers = 2}}", "has nothing for 'job'"},
+        Nonsense{"return {{job = 2, workers = 2}, {job = 2, workers = 3}}", "names job 2 again"},
+        Nonsense{"return {{job = 2, workers = 4}}", "needs 6 slots"},
+        Nonsense{"return {{job = 2, workers = 2, share = 0.5}}", "has 'share'"},
+        Nonsense{"return {{job = 2, workers = 2, reason = {}}}", "has a table for 'reason'"},
+        Nonsense{"return {job = 2, workers = 2}", "its table has other keys"},
+        Nonsense{"return {7}", "entry 1 of its answer is 7"},
+        Nonsense{"return 'all of them'", "it returned a text"},
+        Nonsense{"return", "it returned nothing"},
+        Nonsense{"error({})", "it raised an error that is a table, no text"},
+        Nonsense{"error()", "it raised an error that is a nil, no text"},
+        Nonsense{"error(setmetatable({}, {__tostring = function() error('no') end}))",
+                 "an error that is a table"}));
+
+TEST(LuaPolicy, KeepsStepsOfAMesh) {
+  World world("2x8 h100");
+  world.submit("4..12 mesh=2x2");
+  EXPECT_THAT(failure("function decide(c) return {{job = 1, workers = 6}} end", world),
+              HasSubstr("it takes 0 or 4 to 12 in steps of 4"));
+}
+
+class Misbehaviour : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Misbehaviour, EndsWithinTheLimits) {
+  const std::string sentence = failing(GetParam());
+  EXPECT_THAT(sentence, ::testing::AnyOf(HasSubstr("does not come to an end"),
+                                         HasSubstr("MiB of memory"), HasSubstr("bytes"),
+                                         HasSubstr("stack overflow"), HasSubstr("overflow")))
+      << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, Misbehaviour,
+    ::testing::Values(
+        "while true do end", "while true do pcall(function() while true do end end) end",
+        "local function f() pcall(f) f() end f()",
+        "pcall(pcall, pcall, function() while true do end end) while true do end",
+        "setmetatable(_G, {__index = function() while true do end end}) return nothing_there",
+        "local t = setmetatable({}, {__lt = function() while true do end end}) return t < t",
+        "local t = setmetatable({}, {__close = function() while true do end end})\n"
+        "do local x <close> = t end",
+        "local t = setmetatable({}, {__close = function() while true do end end})\n"
+        "pcall(function() local x <close> = t while true do end end) while true do end",
+        "string.rep('x', 1 << 40)", "string.rep('', 1 << 62) while true do end",
+        "string.rep('x', 1 << 20, 'y')",
+        "local t = {} for i = 1, 1000 do t[i] = i end\n"
+        "table.sort(t, function(a, b) while true do end end)",
+        "local t = {} for i = 1, 300000 do t[i] = i end while true do table.sort(t) end",
+        "local t = {} for i = 1, 300000 do t[i] = i end while true do table.insert(t, 1, 0) end",
+        "local t = {} for i = 1, 300000 do t[i] = i end while true do table.concat({}, '') end",
+        "local t = {} for i = 1, 300000 do t[i] = i end while true do next(t) end",
+        "local t = {} while true do t[#t + 1] = {} end",
+        "local t = {} while true do pcall(function() t[#t + 1] = {1, 2, 3} end) end",
+        "local s = 'x' while true do s = s .. s end",
+        "local s = 'x' while true do pcall(function() s = s .. s end) end",
+        "local function f() return 1 + f() end return f()",
+        "local t = {} for i = 1, 1e9 do t = {t} end",
+        "local t = setmetatable({}, {}) getmetatable(t).__index = t for i = 1, 1e9 do t = "
+        "setmetatable({}, {__index = t}) end return t.x",
+        "while true do by('id') end", "while true do fit(cluster.jobs[1], 100000) end"));
+
+TEST(LuaPolicy, HasNoWayOut) {
+  for (const char* name : {"io",
+                           "os",
+                           "debug",
+                           "require",
+                           "package",
+                           "load",
+                           "loadstring",
+                           "loadfile",
+                           "dofile",
+                           "collectgarbage",
+                           "coroutine",
+                           "xpcall",
+                           "print",
+                           "warn",
+                           "utf8",
+                           "string.dump",
+                           "string.gsub",
+                           "string.match",
+                           "string.gmatch",
+                           "string.pack",
+                           "table.move",
+                           "math.randomseed",
+                           "('x').gsub"}) {
+    EXPECT_EQ(says(name), "nil") << name;
+  }
+  EXPECT_THAT(failure("\x1bLua"), HasSubstr("attempt to load a binary chunk"));
+  EXPECT_THAT(failing("setmetatable({}, {__gc = function() end})"), HasSubstr("has no __gc"));
+  EXPECT_THAT(failing("string.format('%p', {})"), HasSubstr("has no '%p'"));
+  EXPECT_THAT(failing("getmetatable(cluster).__index = 7"),
+              HasSubstr("attempt to index a boolean"));
+  EXPECT_THAT(failing("setmetatable(cluster.jobs[1], {})"), HasSubstr("keeps its metatable"));
+}
+
+TEST(LuaPolicy, ShowsNoAddress) {
+  EXPECT_EQ(says("tostring({})"), "table");
+  EXPECT_EQ(says("tostring(function() end)"), "function");
+  EXPECT_THAT(says("string.format('%s', {})"), HasSubstr("not a table"));
+}
+
+TEST(LuaPolicy, GoesThroughTablesInTheOrderOfTheirKeys) {
+  EXPECT_EQ(says("(function() local s = '' for k in pairs({b = 1, a = 1, [3] = 1, [1] = 1, z = 1, "
+                 "[2.5] = 1, [true] = 1}) do s = s .. tostring(k) .. ' ' end return s end)()"),
+            "1 2.5 3 a b z true ");
+  EXPECT_EQ(says("next({b = 1, a = 1})"), "a");
+  EXPECT_EQ(says("next({b = 1, a = 1}, 'a')"), "b");
+  EXPECT_EQ(says("next({})"), "nil");
+  EXPECT_THAT(says("pairs({[{}] = 1})"), HasSubstr("use its id"));
+  EXPECT_EQ(says("(function() local n = 0 for k, v in pairs(cluster.jobs[1]) do n = n + 1 end "
+                 "return n > 20 end)()"),
+            "true");
+}
+
+TEST(LuaPolicy, MatchesNames) {
+  EXPECT_EQ(says("glob('eval-resnet-7', 'eval-*-?')"), "true");
+  EXPECT_EQ(says("glob('train', 'eval-*')"), "false");
+  EXPECT_EQ(says("('abc'):find('c')"), "3");
+  EXPECT_EQ(says("('abc'):find('.')"), "nil");
+}
+
+TEST(LuaPolicy, RemembersThroughTheJournalAlone) {
+  constexpr const char* kText = R"(
+    local rounds = 0
+    function decide(cluster)
+      rounds = rounds + 1
+      assert(rounds == 1, "a global outlived its round")
+      remember("turn", (recall("turn") or 0) + 1)
+      revisit(30)
+      return {}
+    end)";
+  World world("1x4 cpu");
+  EXPECT_THAT(decided(world, kText).memo, ElementsAre(std::pair("mine.turn", "1")));
+  EXPECT_THAT(decided(world, kText).memo, ElementsAre(std::pair("mine.turn", "2")));
+}
+
+TEST(LuaPolicy, LeavesTheDraftAloneWhenItFails) {
+  World world("1x4 cpu");
+  world.submit("1");
+  const auto made = policy(R"(function decide(c) remember("a", 1) revisit(9) error("no") end)");
+  (void)world.plan([&](const Snapshot& snapshot, Draft& draft) {
+    EXPECT_FALSE(made->try_decide(snapshot, draft));
+    EXPECT_TRUE(draft.plan().changes.empty());
+    EXPECT_TRUE(draft.plan().memo.empty());
+    EXPECT_FALSE(draft.revisit_at());
+  });
+}
+
+TEST(LuaPolicy, TakesParameters) {
+  constexpr const char* kText =
+      "-- mine: something\n--\n-- More.\nlocal n = parameter('n', 3)\n"
+      "local eager = parameter('eager', true)\n"
+      "function decide(c) error(n + 1 .. tostring(eager), 0) end";
+  World world("1x4 cpu");
+  EXPECT_EQ(policy(kText)->page().summary, "mine: something");
+  EXPECT_EQ(policy(kText)->page().text, "mine: something\n\nMore.\n");
+  EXPECT_EQ(policy(kText)->page().defaults, (Parameters{{"eager", "true"}, {"n", "3"}}));
+  const auto given = policy(kText, {{"n", "7"}, {"eager", "false"}});
+  (void)world.plan([&](const Snapshot& s, Draft& d) {
+    EXPECT_THAT(given->try_decide(s, d).error().message, HasSubstr("8false"));
+  });
+  EXPECT_THAT(LuaPolicy::make("mine", kText, {{"m", "7"}}, {}).error().message,
+              HasSubstr("has no parameter 'm'"));
+  EXPECT_THAT(LuaPolicy::make("mine", kText, {{"n", "many"}}, {}).error().message,
+              HasSubstr("the parameter n is a number, not 'many'"));
+}
+
+TEST(LuaPolicy, AnswersTheSameToTheSame) {
+  World world("4x8 h100");
+  for (int i = 0; i < 20; ++i) world.submit("1..8");
+  constexpr const char* kText = R"(
+    function decide(cluster)
+      local names, list = {}, {}
+      for _, job in ipairs(cluster.jobs) do names[job.name .. job.id] = job end
+      for _, job in pairs(names) do
+        if math.random() < 0.5 then list[#list + 1] = {job = job, workers = job.min} end
+      end
+      return list
+    end)";
+  const auto one = policy(kText);
+  const auto plan = [&] {
+    return world.plan([&](const Snapshot& s, Draft& d) { one->decide(s, d); });
+  };
+  const Plan first = plan();
+  EXPECT_FALSE(first.changes.empty());
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(plan().changes, first.changes);
+}
+
+TEST(PolicyRegistry, LoadsTextsUnderNamesOfTheirOwn) {
+  const LuaEngine engine;
+  const PolicyRegistry registry(&engine);
+  constexpr const char* kText = "function decide(cluster) return {} end";
+  EXPECT_TRUE(registry.load("mine", kText, {}));
+  EXPECT_EQ(registry.load("fifo", kText, {}).error().code, ErrorCode::conflict);
+  EXPECT_EQ(registry.load("Mine", kText, {}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(registry.load("", kText, {}).error().code, ErrorCode::invalid);
+  EXPECT_EQ(registry.load("mine", std::string(kScriptBytesMax + 1, ' '), {}).error().code,
+            ErrorCode::too_large);
+  EXPECT_EQ(PolicyRegistry().load("mine", kText, {}).error().code, ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace paceline
