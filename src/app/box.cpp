@@ -19,6 +19,7 @@
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
+#include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/sqlite/dir_lock.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -188,7 +189,8 @@ struct Box::Impl {
   boost::asio::signal_set signals;
   boost::asio::steady_timer devices_timer{io};
   SystemClock clock;
-  PolicyRegistry policies;
+  LuaEngine scripts;
+  PolicyRegistry policies{&scripts};
   std::optional<DirLock> lock;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<agent::LinuxHost> host;

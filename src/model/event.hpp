@@ -48,6 +48,16 @@ struct PolicySet {
   std::map<std::string, std::string> parameters;
   friend bool operator==(const PolicySet&, const PolicySet&) = default;
 };
+struct PolicyLoaded {  // a script is known from now on, or replaced; an empty text forgets it
+  std::string name;
+  std::string text;
+  friend bool operator==(const PolicyLoaded&, const PolicyLoaded&) = default;
+};
+struct PolicyFailed {  // a script was set aside for a round: another policy decided it
+  std::string name;
+  std::string why;  // one sentence
+  friend bool operator==(const PolicyFailed&, const PolicyFailed&) = default;
+};
 struct WorkerStarted {
   WorkerKey worker;
   std::int64_t pid = 0;
@@ -75,8 +85,8 @@ struct TimeLimitReached {
   friend bool operator==(const TimeLimitReached&, const TimeLimitReached&) = default;
 };
 
-using Event =
-    std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
-                 WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached>;
+using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet,
+                           WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
+                           TimeLimitReached, PolicyLoaded, PolicyFailed>;
 
 }  // namespace paceline

@@ -49,6 +49,18 @@ struct PolicyPeriod {
   friend bool operator==(const PolicyPeriod&, const PolicyPeriod&) = default;
 };
 
+// A policy that somebody brought as a text.
+struct PolicyScript {
+  std::string text;
+  Time loaded_at;
+  std::string failure;  // why it was set aside last; empty: never since it was loaded
+  std::optional<Time> failed_at;
+  friend bool operator==(const PolicyScript&, const PolicyScript&) = default;
+};
+
+inline constexpr std::size_t kScriptsMax = 64;
+inline constexpr std::size_t kScriptsBytesMax = 4U << 20;  // of all of them together
+
 // Jobs in arrival order: larger priority first, then who came first, then the smaller id. A
 // requeued job keeps its place.
 struct QueueKey {
@@ -69,6 +81,7 @@ struct StateParts {
   std::deque<Job> jobs;                     // job n at n-1
   std::vector<PolicyPeriod> periods;        // the last one is active; bounded (kPeriodsMax)
   std::map<std::string, std::string> memo;  // of the active policy
+  std::map<std::string, PolicyScript> scripts;
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -114,6 +127,11 @@ class State {
   [[nodiscard]] const PolicyPeriod* policy() const;  // nullptr before the first PolicySet
   [[nodiscard]] const std::vector<PolicyPeriod>& periods() const { return parts_.periods; }
   [[nodiscard]] const std::map<std::string, std::string>& memo() const { return parts_.memo; }
+
+  // People's own policies, by name; bounded (kScriptsMax, kScriptsBytesMax).
+  [[nodiscard]] const std::map<std::string, PolicyScript>& scripts() const {
+    return parts_.scripts;
+  }
 
   [[nodiscard]] const Slot& slot(SlotId id) const;
   // Slots of nodes that are up and usable, and how many of them are leased.

@@ -27,6 +27,8 @@ class Fold {
   void on(const JobRequested& e);
   void on(const RangeSet& e);
   void on(const PolicySet& e);
+  void on(const PolicyLoaded& e);
+  void on(const PolicyFailed& e);
   void on(const WorkerStarted& e);
   void on(const WorkerEnded& e);
   void on(const CheckpointAcknowledged& e);

@@ -99,6 +99,20 @@ void Fold::on(const PolicySet& e) {
   parts_.memo.clear();
 }
 
+void Fold::on(const PolicyLoaded& e) {
+  if (e.text.empty())
+    parts_.scripts.erase(e.name);
+  else
+    parts_.scripts.insert_or_assign(e.name, PolicyScript{e.text, at_, {}, {}});
+}
+
+void Fold::on(const PolicyFailed& e) {
+  const auto script = parts_.scripts.find(e.name);
+  if (script == parts_.scripts.end()) return;
+  script->second.failure = e.why;
+  script->second.failed_at = at_;
+}
+
 Worker* Fold::find_worker(Job& job, const WorkerKey& key) {
   if (!job.current || job.current->generation != key.generation) return nullptr;
   auto& workers = job.current->workers;

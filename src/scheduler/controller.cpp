@@ -15,6 +15,7 @@
 #include "scheduler/commands.hpp"
 #include "scheduler/decide.hpp"
 #include "scheduler/explain.hpp"
+#include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
 #include "scheduler/timers.hpp"
@@ -23,6 +24,7 @@ namespace paceline {
 namespace {
 
 constexpr Duration kStorageRetry = std::chrono::seconds{1};
+constexpr int kFailuresMax = 3;  // of a script in a row: then the policy before it takes its place
 
 struct SubmitCommand {
   Submission submission;
@@ -165,10 +167,7 @@ struct Controller::Impl {
     std::set<JobId> now_touched;
     for (const Entry& entry : entries) {
       for (const JobId id : apply(state, entry)) now_touched.insert(id);
-      if (std::holds_alternative<Event>(entry.body) &&
-          std::holds_alternative<PolicySet>(std::get<Event>(entry.body))) {
-        load_policy();
-      }
+      if (const auto* event = std::get_if<Event>(&entry.body)) follow_policies(*event);
     }
     for (const JobId id : now_touched) limits.watch(state.job(id));
     const std::vector<JobId> list(now_touched.begin(), now_touched.end());
@@ -181,33 +180,59 @@ struct Controller::Impl {
   // ---- the round ----
   bool round_due(Time now) {
     if (revisit_at && *revisit_at <= now) dirty = true;
-    return dirty && policy && (!last_round || now - *last_round >= options.coalesce);
+    return dirty && lineup && (!last_round || now - *last_round >= options.coalesce);
   }
 
   Result<void> round(Time now) {
     last_round = now;
     revisit_at.reset();
-    Plan plan = decide_plan(now);
+    const int failures_before = failures;
+    const Batch batch = decide_batch(now);
     dirty = false;
-    if (plan.changes.empty() && plan.memo.empty()) return {};
-    Batch batch;
-    batch.entries.push_back({state.seq() + 1, now, std::move(plan)});
+    if (batch.entries.empty()) return {};
     if (auto ok = store.append(batch); !ok) {
       spdlog::error("{} {}", ok.error().message, ok.error().hint);
       dirty = true;
+      failures = failures_before;
       return ok;
     }
     fold(batch.entries);
     return {};
   }
 
-  Plan decide_plan(Time now) {
+  // The round's plan; before it the failures of scripts that could not make one, and after it who
+  // takes the place of one that failed too often.
+  Batch decide_batch(Time now) {
     const Snapshot snapshot{state, now};
     Draft draft(snapshot, placer, judge);
-    decide(snapshot, *policy, draft);
+    honour_ranges(snapshot, draft);
+    const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
-    Plan plan = draft.plan();
-    plan.policy = state.policy()->name;
+    Batch batch;
+    const auto add = [&](std::variant<Event, Plan> body) {
+      batch.entries.push_back({state.seq() + batch.entries.size() + 1, now, std::move(body)});
+    };
+    for (const auto& [name, error] : decision.failures) {
+      spdlog::warn("{} {} decides this round.", error.message, decision.by->name);
+      add(PolicyFailed{name, error.message});
+    }
+    Plan plan = checked(snapshot, draft.plan(), decision.by->name);
+    if (!plan.changes.empty() || !plan.memo.empty()) add(std::move(plan));
+    if (gives_way(decision)) add(PolicySet{decision.by->name, decision.by->parameters});
+    return batch;
+  }
+
+  // Counts the active policy's failures in a row.
+  bool gives_way(const Lineup::Decision& decision) {
+    failures = decision.failures.empty() ? 0 : failures + 1;
+    if (failures < kFailuresMax) return false;
+    spdlog::error("The policy {} failed {} rounds in a row: {} takes its place.",
+                  state.policy()->name, failures, decision.by->name);
+    return true;
+  }
+
+  Plan checked(const Snapshot& snapshot, Plan plan, const std::string& by) const {
+    plan.policy = by;
     plan.build = options.build;
     const auto wrong = violations(snapshot, plan);
     if (wrong.empty()) return plan;
@@ -242,17 +267,64 @@ struct Controller::Impl {
     return {};
   }
 
-  void load_policy() {
-    auto made = registry.make(state.policy()->name, state.policy()->parameters);
-    check(made.has_value(), "a journalled policy was validated");
-    policy = std::move(*made);
+  // ---- policies ----
+  void follow_policies(const Event& event) {
+    const auto* loaded = std::get_if<PolicyLoaded>(&event);
+    if (loaded) turn_to_page(loaded->name);
+    if (loaded || std::holds_alternative<PolicySet>(event)) line_up();
+  }
+
+  void line_up() {
+    if (!state.policy()) return;
+    lineup.emplace(state, registry, options.policy);
+    failures = 0;
     dirty = true;
+  }
+
+  void turn_to_page(const std::string& name) {
+    pages.erase(name);
+    const auto script = state.scripts().find(name);
+    if (script == state.scripts().end()) return;
+    if (const auto loaded = registry.load(name, script->second.text, {}))
+      pages.insert_or_assign(name, (*loaded)->page());
+    else
+      spdlog::warn("{} {}", loaded.error().message, loaded.error().hint);
+  }
+
+  // Would a script of this text do, in its place among the others?
+  Result<void> admit_script(const std::string& name, const std::string& text) {
+    const auto& scripts = state.scripts();
+    std::size_t bytes = text.size();
+    for (const auto& [other, script] : scripts) bytes += other == name ? 0 : script.text.size();
+    const bool many = !scripts.contains(name) && scripts.size() >= kScriptsMax;
+    if (many || bytes > kScriptsBytesMax) {
+      return fail(ErrorCode::too_large,
+                  fmt::format("{} policies of {} KiB are loaded: that is the most.", scripts.size(),
+                              bytes >> 10),
+                  "Make room with 'paceline policy forget NAME'.");
+    }
+    const bool active = state.policy() && state.policy()->name == name;
+    auto script = registry.load(name, text, active ? state.policy()->parameters : Parameters{});
+    if (!script) return fail(script.error());
+    return rehearse(**script);
+  }
+
+  // What the script would do now, checked and forgotten.
+  Result<void> rehearse(const Policy& script) {
+    const Snapshot snapshot{state, clock.now()};
+    Draft draft(snapshot, placer, judge);
+    honour_ranges(snapshot, draft);
+    if (auto ok = script.try_decide(snapshot, draft); !ok) return ok;
+    const auto wrong = violations(snapshot, draft.plan());
+    if (wrong.empty()) return {};
+    return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", wrong.front()));
   }
 
   Result<void> recover() {
     auto loaded = store.load();
     if (!loaded) return fail(loaded.error());
     state = std::move(*loaded);
+    for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
     if (auto ok = ensure_policy(); !ok) return ok;
     for (const auto& key : state.queue()) {
@@ -269,8 +341,8 @@ struct Controller::Impl {
   // A new store gets the default policy; a policy that this build doesn't know gives way to it.
   Result<void> ensure_policy() {
     if (const auto* active = state.policy()) {
-      if (registry.make(active->name, active->parameters)) {
-        load_policy();
+      if (make_policy(state, registry, active->name, active->parameters)) {
+        line_up();
         return {};
       }
       spdlog::warn("The policy {} is not known to this build: {} takes its place.", active->name,
@@ -287,7 +359,7 @@ struct Controller::Impl {
         std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
     const std::pair key{state.seq(), second};
     if (!explanation || explained != key) {
-      explanation.emplace(Snapshot{state, clock.now()}, policy.get(), placer, judge);
+      explanation.emplace(Snapshot{state, clock.now()}, lineup ? &*lineup : nullptr, placer, judge);
       explained = key;
     }
     return *explanation;
@@ -301,7 +373,9 @@ struct Controller::Impl {
   PackPlacer placer;
   Judge judge;
   State state;
-  std::unique_ptr<Policy> policy;
+  std::optional<Lineup> lineup;
+  std::map<std::string, ScriptPage> pages;
+  int failures = 0;  // of the active policy, in a row
   TimeLimits limits;
 
   std::vector<Command> commands;
@@ -346,9 +420,31 @@ void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
 
 void Controller::set_policy(std::string name, std::map<std::string, std::string> parameters,
                             Done<void> done) {
-  if (auto made = impl_->registry.make(name, parameters); !made) return done(fail(made.error()));
+  if (auto made = make_policy(impl_->state, impl_->registry, name, parameters); !made)
+    return done(fail(made.error()));
   impl_->commands.push_back(
       EventCommand{PolicySet{std::move(name), std::move(parameters)}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::load_policy(std::string name, std::string text, Done<void> done) {
+  if (auto ok = impl_->admit_script(name, text); !ok) return done(ok);
+  impl_->commands.push_back(
+      EventCommand{PolicyLoaded{std::move(name), std::move(text)}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::forget_policy(std::string name, Done<void> done) {
+  const State& known = impl_->state;
+  if (!known.scripts().contains(name)) {
+    return done(fail(ErrorCode::not_found, fmt::format("No policy '{}' was loaded.", name),
+                     "'paceline policy list' shows all."));
+  }
+  if (known.policy()->name == name) {
+    return done(fail(ErrorCode::conflict, fmt::format("The policy {} is active.", name),
+                     "Set another one first: 'paceline policy set NAME'."));
+  }
+  impl_->commands.push_back(EventCommand{PolicyLoaded{std::move(name), {}}, std::move(done)});
   if (impl_->wake) impl_->wake();
 }
 
@@ -356,6 +452,8 @@ const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }
 Store& Controller::store() const { return impl_->store; }
 const PolicyRegistry& Controller::policies() const { return impl_->registry; }
+
+const std::map<std::string, ScriptPage>& Controller::script_pages() const { return impl_->pages; }
 
 // What is over depends on no policy: nothing is decided to tell it.
 Reason Controller::reason(JobId id) const {

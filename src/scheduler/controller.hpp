@@ -64,12 +64,20 @@ class Controller {
   void request(JobId job, Request request, std::uint32_t uid, Done<void> done);
   void set_range(JobId job, WorkerRange range, Done<void> done);
   void set_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done);
+  // Makes a policy of a script's text known, or replaces it, also while it is active: the next round
+  // is the new text's. It is tried on the present state first. Errors: invalid, with the line;
+  // conflict, too_large, unavailable.
+  void load_policy(std::string name, std::string text, Done<void> done);
+  // Errors: not_found; conflict: it is active.
+  void forget_policy(std::string name, Done<void> done);
 
   // ---- reading ----
   [[nodiscard]] const State& state() const;
   [[nodiscard]] Time now() const;
   [[nodiscard]] Store& store() const;
   [[nodiscard]] const PolicyRegistry& policies() const;
+  // What the scripts in state().scripts() say of themselves; one that can't be loaded is missing.
+  [[nodiscard]] const std::map<std::string, ScriptPage>& script_pages() const;
   // Why the job is as it is and what would change it: the same code that decides says it.
   [[nodiscard]] Reason reason(JobId job) const;
   // The reason, then what it depends on: who is ahead, what it was given and why, in sentences.

@@ -47,6 +47,18 @@ void describe(Fields& fields, FieldsOf<Fields, PolicySet>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PolicyLoaded>& event) {
+  auto& [name, text] = event;
+  fields("name", name)("text", text);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PolicyFailed>& event) {
+  auto& [name, why] = event;
+  fields("name", name)("why", why);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
   auto& [worker, pid] = event;
   describe(fields, worker);
@@ -98,9 +110,11 @@ using Body = decltype(Entry::body);
 
 // Of the events, in the order of the variant.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds = {
-    "node_up",           "node_down",      "job_submitted", "job_requested",           "range_set",
-    "policy_set",        "worker_started", "worker_ended",  "checkpoint_acknowledged", "progress",
-    "time_limit_reached"};
+    "node_up",        "node_down",          "job_submitted",
+    "job_requested",  "range_set",          "policy_set",
+    "worker_started", "worker_ended",       "checkpoint_acknowledged",
+    "progress",       "time_limit_reached", "policy_loaded",
+    "policy_failed"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {
@@ -129,6 +143,11 @@ void write_shown(JsonWriter& json, const Plan& plan) {
   json.key("changes").begin_array();
   for (const auto& change : plan.changes) write_change(json, change);
   json.end_array();
+}
+
+// A script as people get it: who wants its text asks for the policy.
+void write_shown(JsonWriter& json, const PolicyLoaded& event) {
+  json.field("name", event.name).field("bytes", event.text.size());
 }
 
 template <std::size_t i>
@@ -185,9 +204,14 @@ Result<Entry> read_entry(std::string_view text) {
 
 void write_event(JsonWriter& json, const Entry& entry) {
   const auto* plan = std::get_if<Plan>(&entry.body);
-  if (plan == nullptr) return write_entry(json, entry);
+  const auto* event = std::get_if<Event>(&entry.body);
+  const auto* loaded = event ? std::get_if<PolicyLoaded>(event) : nullptr;
+  if (plan == nullptr && loaded == nullptr) return write_entry(json, entry);
   begin_entry(json, entry);
-  write_shown(json, *plan);
+  if (plan)
+    write_shown(json, *plan);
+  else
+    write_shown(json, *loaded);
   json.end_object();
 }
 

@@ -192,6 +192,10 @@ inline void randomize(Rng& rng, PolicyPeriod& value) {
   auto& [name, parameters, from, leased, available] = value;
   randomize_all(rng, name, parameters, from, leased, available);
 }
+inline void randomize(Rng& rng, PolicyScript& value) {
+  auto& [text, loaded_at, failure, failed_at] = value;
+  randomize_all(rng, text, loaded_at, failure, failed_at);
+}
 inline void randomize(Rng& rng, Worker& value) {
   auto& [seat, state, pid, ending] = value;
   randomize_all(rng, seat, state, pid, ending);
@@ -219,8 +223,8 @@ inline void randomize(Rng& rng, Job& value) {
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
 }
 inline void randomize(Rng& rng, StateParts& value) {
-  auto& [seq, round, at, nodes, jobs, periods, memo] = value;
-  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo);
+  auto& [seq, round, at, nodes, jobs, periods, memo, scripts] = value;
+  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts);
 }
 
 template <std::size_t i = 0>
@@ -237,6 +241,14 @@ inline void randomize(Rng& rng, JobRequested& value) {
   randomize_all(rng, value.job, value.request, value.uid);
 }
 inline void randomize(Rng& rng, RangeSet& value) { randomize_all(rng, value.job, value.range); }
+inline void randomize(Rng& rng, PolicyLoaded& value) {
+  auto& [name, text] = value;
+  randomize_all(rng, name, text);
+}
+inline void randomize(Rng& rng, PolicyFailed& value) {
+  auto& [name, why] = value;
+  randomize_all(rng, name, why);
+}
 inline void randomize(Rng& rng, PolicySet& value) {
   randomize_all(rng, value.name, value.parameters);
 }

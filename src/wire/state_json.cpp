@@ -32,6 +32,12 @@ void describe(Fields& fields, FieldsOf<Fields, PolicyPeriod>& period) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PolicyScript>& script) {
+  auto& [text, loaded_at, failure, failed_at] = script;
+  fields("text", text)("loaded_at", loaded_at)("failure", failure)("failed_at", failed_at);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Worker>& worker) {
   auto& [seat, state, pid, ending] = worker;
   fields("seat", seat)("state", state)("pid", pid)("ending", ending);
@@ -84,8 +90,9 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
 // Everything but nodes and jobs, which are stored on their own.
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
-  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo] = parts;
+  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
+  fields("scripts", scripts);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }

@@ -30,6 +30,7 @@ class Comparison {
     expect(a.nodes == b.nodes, "a node");
     expect(a.periods == b.periods, "a period");
     expect(a.memo == b.memo, "the memo");
+    expect(a.scripts == b.scripts, "a script");
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 

@@ -52,7 +52,7 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   folded_.insert(changed.begin(), changed.end());
   for (const auto job : std::exchange(folded_, {})) jobs[job.value - 1] = state.job(job);
   checkpoint_ = {parts.seq,       parts.round,   parts.at,  parts.nodes,
-                 std::move(jobs), parts.periods, parts.memo};
+                 std::move(jobs), parts.periods, parts.memo, parts.scripts};
   return {};
 }
 
