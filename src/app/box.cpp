@@ -82,6 +82,9 @@ struct Box::Impl {
     agent::HostOptions host_options;
     host_options.directory = options.directory;
     if (options.slots) host_options.cpu_slots = static_cast<std::uint32_t>(*options.slots);
+    host_options.rack = options.rack;
+    host_options.network_switch = options.network_switch;
+    host_options.labels = options.labels;
     auto opened = agent::LinuxHost::open(io, clock, std::move(host_options));
     if (!opened) return fail(opened.error());
     host = std::move(*opened);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,8 @@ struct UpOptions {
   std::optional<int> slots;           // CPU slots to offer; nothing: what the machine has
   std::optional<std::string> policy;  // nothing: as the directory remembers, else the default
   std::string log_level = "info";     // trace, debug, info, warning, error
+  std::string rack, network_switch;   // where this machine stands; empty: unknown
+  std::map<std::string, std::string> labels;  // of this machine, for jobs to name
 };
 
 // What the command line does not do itself.

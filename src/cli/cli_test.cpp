@@ -104,6 +104,16 @@ TEST_F(Up, HandsItsOptionsOn) {
   EXPECT_EQ(asked->log_level, "debug");
 }
 
+TEST_F(Up, DescribesItsMachine) {
+  EXPECT_EQ(up({"--dir", "/p", "--rack", "r1", "--switch", "s1", "--label", "disk=nvme", "--label",
+                "team=vision"}),
+            5);
+  EXPECT_EQ(asked->rack, "r1");
+  EXPECT_EQ(asked->network_switch, "s1");
+  EXPECT_EQ(asked->labels,
+            (std::map<std::string, std::string>{{"disk", "nvme"}, {"team", "vision"}}));
+}
+
 TEST_F(Up, FindsItsDirectory) {
   EXPECT_EQ(up({}, {{"PACELINE_DIR", "/a"}, {"HOME", "/h"}}), 5);
   EXPECT_EQ(asked->directory, "/a");
@@ -118,6 +128,9 @@ TEST_F(Up, RefusesWhatMakesNoSense) {
   EXPECT_EQ(up({"--dir", "/a", "--slots", "0"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--slots", "many"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--log-level", "loud"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--label", "nvme"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--label", "disk=nvme", "--label", "disk=ssd"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--rack", std::string(64, 'r')}), 64);
   EXPECT_FALSE(asked);
 }
 

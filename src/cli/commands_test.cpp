@@ -219,6 +219,31 @@ TEST(Nodes, ShowSlotsWithTheirJobs) {
   EXPECT_EQ(run_words(server, {"nodes", "-o", "name"}).out, "box\n");
 }
 
+TEST(Nodes, ShowWhereTheyStand) {
+  const FakeServer server(always(
+      R"({"nodes":[{"name":"box","rack":"r1","switch":null,"labels":{"disk":"nvme","team":"a"},
+        "slots":[{"index":1,"kind":"gpu","model":"H100","state":"free","island":1,"numa":2}]}]})"));
+  EXPECT_EQ(run_words(server, {"nodes", "-o", "wide"}).out,
+            "NODE  RACK  SWITCH  SLOT  KIND  MODEL  MEMORY  ISLAND  NUMA  STATE  JOB  RANK  UUID  "
+            "LABELS            NOTE\n"
+            "box   r1    -          1  gpu   H100        -       1     2  free     -     -  -     "
+            "disk=nvme,team=a\n");
+}
+
+TEST(Show, SaysWhereAJobMayStand) {
+  const FakeServer server(always(R"({"id": 7, "name": "x", "state": "PENDING",
+    "mesh": {"tensor": 2, "pipeline": 2}, "devices": ["h100", "a100"], "exclusive": true,
+    "affinity": ["label:disk=nvme"], "anti_affinity": ["job:prep*~10m"], "preemptible": false,
+    "min_run_seconds": 600})"));
+  const auto page = run_words(server, {"show", "7"}).out;
+  EXPECT_THAT(page, HasSubstr("  Mesh        tensor 2, pipeline 2\n"));
+  EXPECT_THAT(page, HasSubstr("  Devices     h100, a100\n"));
+  EXPECT_THAT(page, HasSubstr("  Affinity    near label:disk=nvme, away from job:prep*~10m\n"));
+  EXPECT_THAT(page, HasSubstr("  Sharing     shares its nodes with no other job, is never stopped "
+                              "for another job\n"));
+  EXPECT_THAT(page, HasSubstr("  Limits      at least 10m00s\n"));
+}
+
 TEST(Events, ArePrintedFromWhereAsked) {
   const FakeServer server([](const FakeRequest& request) {
     if (request.target.find("from=12&") == std::string::npos)

@@ -37,12 +37,14 @@ class Reader {
  private:
   Result<void> top(const YamlEntry& entry) {
     const auto& key = entry.key.text;
-    if (key == "resources") return section(entry, "resources");
+    if (key == "resources" || key == "mesh") return section(entry, key);
     if (key == "target" && entry.value.kind == Kind::map) return section(entry, "target");
     if (key == "target") return word(find("metric", "target"), entry);
     if (key == "run") return run(entry.value);
     if (key == "env") return env(entry.value);
-    if (key == "after") return after(entry.value);
+    for (const auto& each : job_lists()) {
+      if (each.key == key) return list(each, entry.value);
+    }
     const auto* known = find(key, "");
     return known != nullptr ? word(known, entry) : unknown(entry.key, "");
   }
@@ -104,19 +106,20 @@ class Reader {
     return {};
   }
 
-  Result<void> after(const YamlNode& value) {
-    if (value.kind == Kind::word) return ids(value);
-    if (value.kind != Kind::list) return refuse(value, "after: must be a list of job ids.", "");
+  Result<void> list(const JobList& known, const YamlNode& value) {
+    if (value.kind != Kind::list) return part(known, value);
     for (const auto& item : value.items) {
-      if (auto read = ids(item); !read) return read;
+      if (auto read = part(known, item); !read) return read;
     }
     return {};
   }
 
-  Result<void> ids(const YamlNode& value) {
-    auto added = add_ids(value.text, words_.after);
+  Result<void> part(const JobList& known, const YamlNode& value) {
+    if (value.kind != Kind::word)
+      return refuse(value, fmt::format("{}: must be a list of words.", known.key), "");
+    auto added = known.add(value.text, words_.*known.field);
     if (added) return {};
-    added.error().message = "after: " + added.error().message;
+    added.error().message = fmt::format("{}: {}", known.key, added.error().message);
     return fail_at(name_, value, added.error());
   }
 
@@ -125,7 +128,10 @@ class Reader {
     for (const auto& word : job_words()) {
       if (word.section == section) known.push_back(word.key);
     }
-    if (section.empty()) known.insert(known.end(), {"run", "env", "resources", "target", "after"});
+    if (section.empty()) {
+      known.insert(known.end(), {"run", "env", "resources", "mesh", "target"});
+      for (const auto& each : job_lists()) known.push_back(each.key);
+    }
     const auto near = nearest(key.text, known);
     return refuse(key,
                   fmt::format("There is no key '{}'{}{}", printable(key.text),

@@ -26,7 +26,7 @@ setup: make data
 run: python3 train.py --lr 0.1
 env: {SEED: 1, MODE: fast, EMPTY: }
 resources:
-  slots: 2..8@4
+  slots: 4..16@8
   slots_per_worker: 2
   cpus: 1.5
   memory: 8G
@@ -41,6 +41,15 @@ checkpoint: 'ckpt/*.pt'
 elastic: restart
 target: {metric: accuracy>=0.9, final: accuracy>=0.95}
 after: [3, 5]
+mesh: {tensor: 2, pipeline: 1}
+devices: [h100, a100]
+affinity:
+  - label:disk=nvme
+  - self:rack~10m
+anti_affinity: [job:prep*]
+exclusive: true
+preemptible: false
+min_run: 10m
 )",
                                     "job.yaml");
   ASSERT_TRUE(words) << words.error().message;
@@ -53,7 +62,7 @@ after: [3, 5]
   const auto spec = to_spec(*words, time_from_us(0));
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->name, "digits");
-  EXPECT_EQ(spec->workers, (WorkerRange{1, 4, 2}));
+  EXPECT_EQ(spec->workers, (WorkerRange{2, 8, 4}));
   EXPECT_EQ(spec->slots_per_worker, 2);
   EXPECT_EQ(spec->cpus, 1.5);
   EXPECT_EQ(spec->memory_bytes, 8ULL << 30);
@@ -67,6 +76,14 @@ after: [3, 5]
   EXPECT_EQ(spec->elastic, Elastic::restart);
   EXPECT_EQ(spec->target, (Target{"accuracy", Direction::at_least, 0.9, 0.95}));
   EXPECT_EQ(spec->after, (std::vector<JobId>{JobId{3}, JobId{5}}));
+  EXPECT_EQ(spec->mesh, (Mesh{2, 1}));
+  EXPECT_EQ(spec->devices, (std::vector<std::string>{"h100", "a100"}));
+  EXPECT_EQ(spec->affinity, (std::vector<Affinity>{*parse_affinity("label:disk=nvme", false),
+                                                   *parse_affinity("self:rack~10m", false),
+                                                   *parse_affinity("job:prep*", true)}));
+  EXPECT_TRUE(spec->exclusive);
+  EXPECT_FALSE(spec->preemptible);
+  EXPECT_EQ(spec->minimum_run, Duration(std::chrono::minutes{10}));
 }
 
 TEST(JobFile, TakesShortForms) {
@@ -84,6 +101,11 @@ TEST(JobFile, NamesTheNearestKeyAndTheLine) {
             ":2:1: There is no key 'prioriy'; did you mean 'priority'?");
   EXPECT_EQ(refusal("run: x\nresources:\n  slot: 3\n"),
             ":3:3: There is no key 'slot' in 'resources'; did you mean 'slots'?");
+  EXPECT_EQ(refusal("afinity: [self]\n"),
+            ":1:1: There is no key 'afinity'; did you mean 'affinity'?");
+  EXPECT_EQ(refusal("mesh: {tensr: 2}\n"),
+            ":1:8: There is no key 'tensr' in 'mesh'; did you mean 'tensor'?");
+  EXPECT_EQ(parse_job_file("tensor: 3\n", "f").error().hint, "'tensor' belongs into 'mesh'.");
   EXPECT_EQ(parse_job_file("slots: 3\n", "f").error().hint, "'slots' belongs into 'resources'.");
   EXPECT_EQ(parse_job_file("resources: {priority: 3}\n", "f").error().hint,
             "'priority' stands at the top of the file.");
@@ -101,6 +123,12 @@ TEST(JobFile, RefusesBadValuesWithTheirLine) {
   EXPECT_EQ(refusal("env: [A]\n"), ":1:6: env: must be a map of variables.");
   EXPECT_EQ(refusal("env: {A: [1]}\n"), ":1:10: env: the value of 'A' is a list.");
   EXPECT_EQ(refusal("after: [x]\n"), ":1:9: after: 'x' is not the id of a job.");
+  EXPECT_EQ(refusal("mesh: 4\n"), ":1:7: 'mesh' must be a map of keys, not a word.");
+  EXPECT_EQ(refusal("mesh: {tensor: 0}\n"),
+            ":1:16: tensor: '0' is not a whole number from 1 to 1024.");
+  EXPECT_EQ(refusal("affinity: [disk]\n"), ":1:12: affinity: 'disk' is no affinity.");
+  EXPECT_EQ(refusal("devices: {a: b}\n"), ":1:10: devices: must be a list of words.");
+  EXPECT_EQ(refusal("exclusive: 3\n"), ":1:12: exclusive: '3' is neither true nor false.");
   EXPECT_EQ(refusal("target: accuracy\n"), ":1:9: target: 'accuracy' is not a target.");
 }
 

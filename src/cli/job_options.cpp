@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <utility>
 
 #include "base/check.hpp"
 #include "cli/job_file.hpp"
@@ -19,6 +20,17 @@ Error about(std::string_view option, Error error) {
   return error;
 }
 
+// What was typed of each list, judged and in its parts.
+Result<void> read_lists(JobWords& words) {
+  for (const auto& list : job_lists()) {
+    for (const auto& text : std::exchange(words.*list.field, {})) {
+      if (auto added = list.add(text, words.*list.field); !added)
+        return fail(about(list.option, added.error()));
+    }
+  }
+  return {};
+}
+
 // The words of the command line, judged.
 Result<JobWords> typed_words(const JobOptions& job) {
   JobWords words = job.words;
@@ -32,10 +44,13 @@ Result<JobWords> typed_words(const JobOptions& job) {
     if (!variable) return fail(about("--env", variable.error()));
     words.env.insert_or_assign(variable->first, variable->second);
   }
-  for (const auto& text : job.after) {
-    if (auto added = add_ids(text, words.after); !added)
-      return fail(about("--after", added.error()));
+  if (job.mesh) {
+    if (auto added = add_mesh(*job.mesh, words); !added)
+      return fail(about("--mesh", added.error()));
   }
+  if (job.exclusive) words.exclusive = "true";
+  if (job.no_preempt) words.preemptible = "false";
+  if (auto read = read_lists(words); !read) return fail(std::move(read.error()));
   return words;
 }
 
@@ -65,7 +80,12 @@ void declare_job_options(Options& options, JobOptions& job) {
   }
   options.values("--env", "NAME=VALUE", job.env, "sets a variable of the job; may be repeated");
   options.flag("--clean-env", job.clean_env, "hand over only HOME, PATH, LANG and their like");
-  options.values("--after", "ID[,ID]", job.after, "start once these jobs are COMPLETED");
+  options.value("--mesh", "tensor=N,pipeline=N", job.mesh, "workers that belong together (1 each)");
+  for (const auto& list : job_lists()) {
+    options.values(std::string(list.option), list.value_name, job.words.*list.field, list.help);
+  }
+  options.flag("--exclusive", job.exclusive, "share no node with other jobs");
+  options.flag("--no-preempt", job.no_preempt, "never stop it for another job");
   options.flag("--hold", job.words.hold, "wait for 'paceline resume'");
   options.command_line(job.words.command);
 }

@@ -16,8 +16,9 @@ namespace paceline {
 struct JobOptions {
   std::optional<std::string> file;
   JobWords words;
-  std::vector<std::string> env, after;
-  bool clean_env = false;
+  std::optional<std::string> mesh;
+  std::vector<std::string> env;
+  bool exclusive = false, no_preempt = false, clean_env = false;
 };
 
 void declare_job_options(Options& options, JobOptions& job);

@@ -54,10 +54,37 @@ std::string workers_line(const Document& job) {
        slots > 1 ? fmt::format("{} slots each", slots) : ""});
 }
 
+std::string mesh_line(const Document& job) {
+  const auto& mesh = member(job, "mesh");
+  const auto tensor = whole_of(mesh, "tensor"), pipeline = whole_of(mesh, "pipeline");
+  if (tensor * pipeline <= 1) return "";
+  return fmt::format("tensor {}, pipeline {}", tensor, pipeline);
+}
+
+// The words of a list: "label:disk=nvme, self:rack".
+std::string words_of(const Document& job, std::string_view key) {
+  std::vector<std::string> words;
+  for (const auto& word : list_of(job, key)) {
+    if (word.is_string()) words.push_back(word.get<std::string>());
+  }
+  return joined(words);
+}
+
+std::string affinity_line(const Document& job) {
+  return joined({labelled("near", words_of(job, "affinity")),
+                 labelled("away from", words_of(job, "anti_affinity"))});
+}
+
+std::string sharing_line(const Document& job) {
+  return joined({flag_of(job, "exclusive") ? "shares its nodes with no other job" : "",
+                 member(job, "preemptible") == false ? "is never stopped for another job" : ""});
+}
+
 std::string limits_line(const Document& job) {
   const auto cpus = number_of(job, "cpus"), memory = number_of(job, "memory_bytes");
   return joined({cpus ? fmt::format("{:g} cores a worker", *cpus) : "",
                  memory ? human_bytes(static_cast<std::uint64_t>(*memory)) + " a worker" : "",
+                 spent("at least", job, "min_run_seconds"),
                  spent("at most", job, "max_duration_seconds")});
 }
 
@@ -181,6 +208,10 @@ std::string job_page(const Document& job, const Console& console, double now) {
   page.line("Command", text_of(job, "command"));
   page.line("Directory", text_of(job, "directory"));
   page.line("Workers", workers_line(job));
+  page.line("Mesh", mesh_line(job));
+  page.line("Devices", words_of(job, "devices"));
+  page.line("Affinity", affinity_line(job));
+  page.line("Sharing", sharing_line(job));
   page.line("Limits", limits_line(job));
   page.line("Priority", std::to_string(whole_of(job, "priority")));
   page.line("Elastic", text_of(job, "elastic"));

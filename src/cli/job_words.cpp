@@ -5,12 +5,14 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "base/nearest.hpp"
 #include "cli/units.hpp"
 
 namespace paceline {
 namespace {
 
 constexpr Bounds kSlotsPerWorker{1, kSlotsPerWorkerMax};
+constexpr Bounds kMesh{1, kMeshMax};
 constexpr Bounds kPriority{0, 100};
 constexpr Bounds kRetries{0, kRetriesMax};
 
@@ -40,6 +42,11 @@ Result<void> parses(const std::string& text) {
   return verdict(parse(text));
 }
 
+Result<void> true_or_false(const std::string& text) {
+  if (text == "true" || text == "false") return {};
+  return fail(ErrorCode::invalid, fmt::format("'{}' is neither true nor false.", text));
+}
+
 Result<void> target(const std::string& text) { return verdict(parse_target(text)); }
 
 // The past is judged when the job is made.
@@ -64,6 +71,12 @@ constexpr std::array kWords = {
             &JobWords::memory, parses<parse_bytes>},
     JobWord{"priority", "", "--priority", "0..100", "larger goes first (50)", &JobWords::priority,
             whole_within<kPriority>},
+    JobWord{"tensor", "mesh", "", "", "", &JobWords::tensor, whole_within<kMesh>},
+    JobWord{"pipeline", "mesh", "", "", "", &JobWords::pipeline, whole_within<kMesh>},
+    JobWord{"exclusive", "", "", "", "", &JobWords::exclusive, true_or_false},
+    JobWord{"preemptible", "", "", "", "", &JobWords::preemptible, true_or_false},
+    JobWord{"min_run", "", "--min-run", "TIME", "not resized or stopped for others earlier: 10m",
+            &JobWords::min_run, parses<parse_duration>},
     JobWord{"max_duration", "", "--max-duration", "TIME", "stop it after running this long: 2h",
             &JobWords::max_duration, parses<parse_duration>},
     JobWord{"expect", "", "--expect", "LENGTH", "how long it will be: 2h or '60000 samples'",
@@ -85,6 +98,55 @@ constexpr std::array kWords = {
     JobWord{"final", "target", "", "", "", &JobWords::target_final, target},
 };
 
+// Hands on the parts of a text between its commas until one is refused.
+template <class Add>
+Result<void> each_part(const std::string& text, Add add) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const auto comma = std::min(text.find(',', at), text.size());
+    if (auto added = add(text.substr(at, comma - at)); !added) return added;
+    at = comma + 1;
+  }
+  return {};
+}
+
+Result<void> add_ids(const std::string& text, std::vector<std::string>& ids) {
+  return each_part(text, [&](const std::string& part) -> Result<void> {
+    const auto id = parse_id(part);
+    if (!id) return fail(id.error());
+    ids.push_back(std::to_string(*id));
+    return {};
+  });
+}
+
+Result<void> add_devices(const std::string& text, std::vector<std::string>& models) {
+  return each_part(text, [&](const std::string& part) -> Result<void> {
+    if (part.empty() || part.size() > kNameLengthMax) {
+      return fail(ErrorCode::invalid, "A device model is empty or too long.",
+                  "Write h100, or h100,a100 for either.");
+    }
+    models.push_back(part);
+    return {};
+  });
+}
+
+Result<void> add_affinity(const std::string& text, std::vector<std::string>& terms) {
+  const auto affinity = parse_affinity(text, false);
+  if (!affinity) return fail(affinity.error());
+  terms.push_back(text);
+  return {};
+}
+
+constexpr std::array kLists = {
+    JobList{"after", "--after", "ID[,ID]", "start once these jobs are COMPLETED", &JobWords::after,
+            add_ids},
+    JobList{"devices", "--devices", "MODEL[,MODEL]", "run on any of these models: h100,a100",
+            &JobWords::devices, add_devices},
+    JobList{"affinity", "--affinity", "TERM", "run where: label:disk=nvme, job:prep:rack, self~10m",
+            &JobWords::affinity, add_affinity},
+    JobList{"anti_affinity", "--anti-affinity", "TERM", "run away from there",
+            &JobWords::anti_affinity, add_affinity},
+};
+
 // REQUIRES: the word passed its judge.
 template <class T>
 T sound(const Result<T>& result) {
@@ -92,43 +154,71 @@ T sound(const Result<T>& result) {
   return *result;
 }
 
-// `slots` counts slots, a spec counts workers.
-Result<WorkerRange> workers_of(const JobWords& words) {
-  const auto each = static_cast<std::int32_t>(
-      sound(parse_whole(words.slots_per_worker.value_or("1"), kSlotsPerWorker)));
-  if (!words.slots) return WorkerRange{};
+Error nothing_of_a_mesh(const std::string& key) {
+  constexpr std::array<std::string_view, 2> kKnown = {"tensor", "pipeline"};
+  const auto near = nearest(key, kKnown);
+  return {ErrorCode::invalid,
+          fmt::format("'{}' is nothing of a mesh{}", key,
+                      near ? fmt::format("; did you mean '{}'?", *near) : "."),
+          "Write tensor=2,pipeline=2.", Retry::useless};
+}
+
+std::int32_t small(const std::optional<std::string>& word, Bounds bounds, std::int32_t otherwise) {
+  return word ? static_cast<std::int32_t>(sound(parse_whole(*word, bounds))) : otherwise;
+}
+
+bool divides(std::int32_t unit, const WorkerRange& range) {
+  return range.min % unit == 0 && range.max % unit == 0 && range.want % unit == 0;
+}
+
+// `slots` counts slots, a spec counts workers. Without it: one copy of the model.
+Result<WorkerRange> workers_of(const JobWords& words, const Mesh& mesh) {
+  const auto each = small(words.slots_per_worker, kSlotsPerWorker, 1);
+  if (!words.slots) return WorkerRange{mesh.step(), mesh.step(), mesh.step()};
   const auto slots = sound(parse_range(*words.slots));
-  if (slots.min % each != 0 || slots.max % each != 0 || slots.want % each != 0) {
+  if (!divides(each, slots)) {
     return fail(
         ErrorCode::invalid,
         fmt::format("{} slots can't be divided into workers of {} slots each.", *words.slots, each),
         fmt::format("Give multiples of {}.", each));
   }
-  return WorkerRange{slots.min / each, slots.max / each, slots.want / each};
+  const WorkerRange workers{slots.min / each, slots.max / each, slots.want / each};
+  if (divides(mesh.step(), workers)) return workers;
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("{} slots can't be divided into meshes of tensor={} by pipeline={} workers"
+                  " of {} slot{} each.",
+                  *words.slots, mesh.tensor, mesh.pipeline, each, each == 1 ? "" : "s"),
+      fmt::format("Give multiples of {}.", std::int64_t{mesh.step()} * each));
+}
+
+void read_places(const JobWords& words, JobSpec& spec) {
+  spec.mesh = {small(words.tensor, kMesh, 1), small(words.pipeline, kMesh, 1)};
+  spec.devices = words.devices;
+  for (const auto& term : words.affinity)
+    spec.affinity.push_back(sound(parse_affinity(term, false)));
+  for (const auto& term : words.anti_affinity)
+    spec.affinity.push_back(sound(parse_affinity(term, true)));
+  spec.exclusive = words.exclusive == "true";
+  spec.preemptible = words.preemptible != "false";
 }
 
 void read_resources(const JobWords& words, JobSpec& spec) {
-  if (words.slots_per_worker) {
-    spec.slots_per_worker =
-        static_cast<std::int32_t>(sound(parse_whole(*words.slots_per_worker, kSlotsPerWorker)));
-  }
+  spec.slots_per_worker = small(words.slots_per_worker, kSlotsPerWorker, 1);
   if (words.cpus) spec.cpus = sound(parse_cores(*words.cpus));
   if (words.memory) spec.memory_bytes = sound(parse_bytes(*words.memory));
-  if (words.priority) {
-    spec.priority = static_cast<std::int32_t>(sound(parse_whole(*words.priority, kPriority)));
-  }
+  spec.priority = small(words.priority, kPriority, spec.priority);
 }
 
 void read_course(const JobWords& words, JobSpec& spec) {
   if (words.max_duration) spec.max_duration = sound(parse_duration(*words.max_duration));
+  if (words.min_run) spec.minimum_run = sound(parse_duration(*words.min_run));
   if (words.expect) {
     const auto expectation = sound(parse_expect(*words.expect));
     spec.expected_duration = expectation.duration;
     spec.expected_samples = expectation.samples;
   }
-  if (words.retry) {
-    spec.retries = static_cast<std::int32_t>(sound(parse_whole(*words.retry, kRetries)));
-  }
+  spec.retries = small(words.retry, kRetries, 0);
   if (words.signal) spec.notice.signal = sound(parse_signal(*words.signal));
   if (words.grace) spec.notice.grace = sound(parse_duration(*words.grace));
   if (words.elastic) spec.elastic = sound(parse_elastic(*words.elastic));
@@ -151,17 +241,24 @@ Result<void> read_target(const JobWords& words, JobSpec& spec) {
 }  // namespace
 
 std::span<const JobWord> job_words() { return kWords; }
+std::span<const JobList> job_lists() { return kLists; }
 
 JobWords overlaid(JobWords under, const JobWords& over) {
   if (over.target || over.target_final) {
     under.target.reset();
     under.target_final.reset();
   }
+  if (over.tensor || over.pipeline) {
+    under.tensor.reset();
+    under.pipeline.reset();
+  }
   for (const auto& word : kWords) {
     if (over.*word.field) under.*word.field = over.*word.field;
   }
   for (const auto& [name, value] : over.env) under.env[name] = value;
-  if (!over.after.empty()) under.after = over.after;
+  for (const auto& list : kLists) {
+    if (!(over.*list.field).empty()) under.*list.field = over.*list.field;
+  }
   if (!over.command.empty()) {
     under.command = over.command;
     under.shell = over.shell;
@@ -174,8 +271,9 @@ Result<JobSpec> to_spec(const JobWords& words, Time now) {
   JobSpec spec;
   spec.name = words.name.value_or("");
   read_resources(words, spec);
+  read_places(words, spec);
   read_course(words, spec);
-  const auto workers = workers_of(words);
+  const auto workers = workers_of(words, spec.mesh);
   if (!workers) return fail(workers.error());
   spec.workers = *workers;
   if (auto read = read_target(words, spec); !read) return fail(std::move(read.error()));
@@ -196,15 +294,15 @@ Result<std::pair<std::string, std::string>> parse_variable(const std::string& te
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-Result<void> add_ids(const std::string& text, std::vector<std::string>& ids) {
-  for (std::size_t at = 0; at <= text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    const auto id = parse_id(std::string_view(text).substr(at, comma - at));
-    if (!id) return fail(id.error());
-    ids.push_back(std::to_string(*id));
-    at = comma + 1;
-  }
-  return {};
+Result<void> add_mesh(const std::string& text, JobWords& words) {
+  return each_part(text, [&](const std::string& part) -> Result<void> {
+    const auto equals = std::min(part.find('='), part.size());
+    const auto key = part.substr(0, equals), count = part.substr(std::min(equals + 1, part.size()));
+    if (key != "tensor" && key != "pipeline") return fail(nothing_of_a_mesh(key));
+    if (auto ok = whole_within<kMesh>(count); !ok) return ok;
+    (key == "tensor" ? words.tensor : words.pipeline) = count;
+    return {};
+  });
 }
 
 }  // namespace paceline

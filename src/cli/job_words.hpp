@@ -19,10 +19,13 @@ namespace paceline {
 struct JobWords {
   std::optional<std::string> name, workdir, setup;
   std::optional<std::string> slots, slots_per_worker, cpus, memory, priority;
-  std::optional<std::string> max_duration, expect, deadline, retry, signal, grace;
+  std::optional<std::string> tensor, pipeline, exclusive, preemptible;
+  std::optional<std::string> max_duration, min_run, expect, deadline, retry, signal, grace;
   std::optional<std::string> checkpoint, elastic, target, target_final;
   std::map<std::string, std::string> env;
   std::vector<std::string> after;    // ids
+  std::vector<std::string> devices;  // models
+  std::vector<std::string> affinity, anti_affinity;
   std::vector<std::string> command;  // argv; of a `run:` text {"/bin/sh", "-c", text}
   bool shell = false;                // true: command is our shell around a `run:` text
   bool hold = false;
@@ -30,7 +33,7 @@ struct JobWords {
 
 struct JobWord {
   std::string_view key;         // in the job file: "memory"
-  std::string_view section;     // "resources", "target" or ""
+  std::string_view section;     // "resources", "mesh", "target" or ""
   std::string_view option;      // "--memory"; "" if there is none
   std::string_view value_name;  // "SIZE"
   std::string_view help;
@@ -40,7 +43,20 @@ struct JobWord {
 
 std::span<const JobWord> job_words();
 
-// `over` where it says something, else `under`; `env` by name. A target replaces both tiers.
+// What may be said several times: a list in the job file, an option that may be repeated.
+struct JobList {
+  std::string_view key;     // "after"
+  std::string_view option;  // "--after"
+  std::string_view value_name;
+  std::string_view help;
+  std::vector<std::string> JobWords::*field;
+  Result<void> (*add)(const std::string& text, std::vector<std::string>& to);  // as a judge
+};
+
+std::span<const JobList> job_lists();
+
+// `over` where it says something, else `under`; `env` by name. A target replaces both tiers, a mesh
+// both numbers.
 JobWords overlaid(JobWords under, const JobWords& over);
 
 // Errors: invalid, of what several words say together (slots that no number of workers makes).
@@ -50,7 +66,7 @@ Result<JobSpec> to_spec(const JobWords& words, Time now);
 // "K=V" of --env. Errors: invalid.
 Result<std::pair<std::string, std::string>> parse_variable(const std::string& text);
 
-// "3" or "3,5" of --after into `ids`. Errors: invalid.
-Result<void> add_ids(const std::string& text, std::vector<std::string>& ids);
+// "tensor=2,pipeline=2" of --mesh into `words`. Errors: invalid.
+Result<void> add_mesh(const std::string& text, JobWords& words);
 
 }  // namespace paceline

@@ -68,30 +68,52 @@ std::string nodes_table(const Document& answer, const Look& look) {
   return table.render(look);
 }
 
+// "disk=nvme,team=vision"
+std::string labels_of(const Document& node) {
+  std::string text;
+  const auto& labels = member(node, "labels");
+  if (!labels.is_object()) return text;
+  for (const auto& [key, value] : labels.items()) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, text_of(labels, key));
+  }
+  return text;
+}
+
 // One row per slot.
 std::string slots_table(const Document& answer, const Look& look) {
   Table table({{"NODE"},
+               {"RACK"},
+               {"SWITCH"},
                {"SLOT", Align::right},
                {"KIND"},
                {"MODEL"},
                {"MEMORY", Align::right},
+               {"ISLAND", Align::right},
+               {"NUMA", Align::right},
                {"STATE"},
                {"JOB", Align::right},
                {"RANK", Align::right},
                {"UUID"},
+               {"LABELS"},
                {"NOTE"}});
+  const auto known = [](const std::string& text) { return text.empty() ? "-" : text; };
   for (const auto& node : list_of(answer, "nodes")) {
     for (const auto& slot : list_of(node, "slots")) {
       const auto job = whole_of(slot, "job");
       table.add({{text_of(node, "name")},
+                 {known(text_of(node, "rack"))},
+                 {known(text_of(node, "switch"))},
                  {std::to_string(whole_of(slot, "index"))},
                  {text_of(slot, "kind")},
                  {text_of(slot, "model")},
                  {memory_of(slot)},
+                 {std::to_string(whole_of(slot, "island"))},
+                 {std::to_string(whole_of(slot, "numa"))},
                  {text_of(slot, "state")},
                  {job > 0 ? std::to_string(job) : "-"},
                  {job > 0 ? std::to_string(whole_of(slot, "rank")) : "-"},
-                 {text_of(slot, "uuid")},
+                 {known(text_of(slot, "uuid"))},
+                 {known(labels_of(node))},
                  {text_of(slot, "note")}});
     }
   }

@@ -107,6 +107,22 @@ TEST_F(Submissions, CountSlotsAsWorkers) {
             "4..6 slots can't be divided into workers of 4 slots each.");
 }
 
+TEST_F(Submissions, CountWholeMeshes) {
+  auto words = words_of({"sh"});
+  words.tensor = words.pipeline = "2";
+  EXPECT_EQ(make(words)->spec.workers, (WorkerRange{4, 4, 4}));
+  words.slots = "8";
+  EXPECT_EQ(make(words)->spec.workers, (WorkerRange{8, 8, 8}));
+  EXPECT_EQ(make(words)->spec.mesh, (Mesh{2, 2}));
+  words.slots_per_worker = "2";
+  EXPECT_EQ(make(words)->spec.workers, (WorkerRange{4, 4, 4}));
+  words.slots = "8..12";
+  EXPECT_EQ(make(words).error().message,
+            "8..12 slots can't be divided into meshes of tensor=2 by pipeline=2 workers of 2 slots "
+            "each.");
+  EXPECT_EQ(make(words).error().hint, "Give multiples of 8.");
+}
+
 TEST(NameOf, IsTheScriptsBaseName) {
   EXPECT_EQ(name_of({"python3", "-u", "src/train.py", "--lr", "1"}), "train");
   EXPECT_EQ(name_of({"torchrun", "--nproc-per-node", "4", "t.py"}), "t");
@@ -141,6 +157,12 @@ TEST_F(Overlaid, PrefersTheCommandLine) {
   EXPECT_EQ(both.env, (Environment{{"A", "1"}, {"B", "2"}}));
   EXPECT_EQ(both.after, std::vector<std::string>{"3"});
   EXPECT_TRUE(both.shell);
+  file.tensor = file.pipeline = "2";
+  file.devices = {"h100"};
+  typed.tensor = "4";
+  EXPECT_EQ(overlaid(file, typed).tensor, "4");
+  EXPECT_FALSE(overlaid(file, typed).pipeline);
+  EXPECT_EQ(overlaid(file, typed).devices, std::vector<std::string>{"h100"});
   typed.command = {"true"};
   typed.after = {"4"};
   EXPECT_EQ(overlaid(file, typed).command, std::vector<std::string>{"true"});

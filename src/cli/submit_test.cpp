@@ -104,6 +104,36 @@ TEST(Submit, SendsEveryOption) {
   EXPECT_EQ(body.launch.command, (std::vector<std::string>{"sh", "-c", "true", "--name", "x"}));
 }
 
+TEST(Submit, SaysWhereItsWorkersMayStand) {
+  const auto spec =
+      submitted({"--slots", "8", "--mesh", "tensor=2,pipeline=2", "--devices", "h100,a100",
+                 "--affinity", "label:disk=nvme", "--affinity", "self:rack~10m", "--anti-affinity",
+                 "job:prep*", "--exclusive", "--no-preempt", "--min-run", "10m", "sh"})
+          .spec;
+  EXPECT_EQ(spec.workers, (WorkerRange{8, 8, 8}));
+  EXPECT_EQ(spec.mesh, (Mesh{2, 2}));
+  EXPECT_EQ(spec.devices, (std::vector<std::string>{"h100", "a100"}));
+  EXPECT_EQ(spec.affinity, (std::vector<Affinity>{*parse_affinity("label:disk=nvme", false),
+                                                  *parse_affinity("self:rack~10m", false),
+                                                  *parse_affinity("job:prep*", true)}));
+  EXPECT_TRUE(spec.exclusive);
+  EXPECT_FALSE(spec.preemptible);
+  EXPECT_EQ(spec.minimum_run, Duration(std::chrono::minutes{10}));
+}
+
+TEST(Submit, RefusesAMeshThatIsNone) {
+  const FakeServer server([](const FakeRequest&) { return FakeAnswer{}; });
+  const auto complaint = [&](const std::string& mesh) {
+    return run_words(server, {"submit", "--mesh", mesh, "sh"}).err;
+  };
+  EXPECT_THAT(complaint("tensr=2"), HasSubstr("--mesh: 'tensr' is nothing of a mesh; did you mean "
+                                              "'tensor'?"));
+  EXPECT_THAT(complaint("tensor=0"),
+              HasSubstr("--mesh: '0' is not a whole number from 1 to 1024."));
+  EXPECT_THAT(complaint("tensor"), HasSubstr("--mesh: '' is not a whole number"));
+  EXPECT_TRUE(server.log().empty());
+}
+
 TEST(Submit, TakesACommandWithoutDashes) {
   EXPECT_EQ(submitted({"--slots", "2", "sh", "--slots", "3", "--", "x"}).launch.command,
             (std::vector<std::string>{"sh", "--slots", "3", "--", "x"}));

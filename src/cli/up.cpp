@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/units.hpp"
+#include "model/label.hpp"
 
 namespace paceline {
 namespace {
@@ -14,8 +15,33 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
                                                         "error"};
 
 struct Up {
-  std::optional<std::string> directory, slots, policy, log_level;
+  std::optional<std::string> directory, slots, policy, log_level, rack, network_switch;
+  std::vector<std::string> labels;
 };
+
+tl::unexpected<Error> refused(std::string_view option, Error error) {
+  error.message = fmt::format("{}: {}", option, error.message);
+  return fail(std::move(error));
+}
+
+// Where this machine stands and what it is called by.
+Result<void> read_place(const Up& typed, UpOptions& options) {
+  options.rack = typed.rack.value_or("");
+  options.network_switch = typed.network_switch.value_or("");
+  if (auto ok = validate_place("rack", options.rack); !ok) return refused("--rack", ok.error());
+  if (auto ok = validate_place("switch", options.network_switch); !ok)
+    return refused("--switch", ok.error());
+  for (const auto& text : typed.labels) {
+    auto label = parse_label(text);
+    if (!label) return refused("--label", label.error());
+    if (!options.labels.insert(*label).second) {
+      return fail(ErrorCode::invalid, fmt::format("--label: '{}' is given twice.", label->first),
+                  "A node has one value of each label.");
+    }
+  }
+  if (auto ok = validate_labels(options.labels); !ok) return refused("--label", ok.error());
+  return {};
+}
 
 Result<std::string> directory_of(const Up& typed, const Environment& environment) {
   auto directory =
@@ -41,6 +67,7 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
     if (!slots) return fail(ErrorCode::invalid, "--slots: " + slots.error().message);
     options.slots = static_cast<int>(*slots);
   }
+  if (auto ok = read_place(typed, options); !ok) return fail(std::move(ok.error()));
   options.policy = typed.policy;
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
@@ -66,6 +93,10 @@ Command up_command() {
             options.value("--slots", "N", typed->slots,
                           "CPU slots to offer where there are no GPUs (one per core)");
             options.value("--policy", "NAME", typed->policy, "policy to begin with");
+            options.value("--rack", "NAME", typed->rack, "rack that this machine stands in");
+            options.value("--switch", "NAME", typed->network_switch, "switch above its rack");
+            options.values("--label", "KEY=VALUE", typed->labels,
+                           "what jobs may ask for with --affinity; may be repeated");
             options.value("--log-level", "LEVEL", typed->log_level,
                           "trace, debug, info, warning or error (info)");
             return [typed](Context& context) -> Result<int> {

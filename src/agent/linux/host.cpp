@@ -394,6 +394,9 @@ NodeSpec LinuxHost::describe() {
   ::gethostname(name, sizeof name - 1);
   node.name = impl_->options.node_name.empty() ? name : impl_->options.node_name;
   node.address = impl_->options.address;
+  node.rack = impl_->options.rack;
+  node.network_switch = impl_->options.network_switch;
+  node.labels = impl_->options.labels;
   node.cpus = usable_cores();
   node.memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ struct HostOptions {
   // Where devices are locked against other servers of the machine.
   std::vector<std::string> lock_directories = {"/run/lock/paceline", "/tmp/paceline-locks"};
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
+  std::string rack, network_switch;   // where it stands; empty: unknown
+  std::map<std::string, std::string> labels;
 };
 
 class LinuxHost final : public Host {
