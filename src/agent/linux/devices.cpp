@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
 
 #include "agent/linux/files.hpp"
 
@@ -47,6 +49,16 @@ bool is_worker_of(pid_t pid, const std::string& directory) {
   return entry.substr(0, entry.find('\0')).find("@" + directory + "/") != std::string_view::npos;
 }
 
+// 0 where nothing is known: most machines have one domain. NVML writes a domain of eight digits in
+// front of the bus, the kernel one of four.
+std::int32_t numa_of(const std::string& pci_directory, const std::string& bus_id) {
+  constexpr std::size_t kKernelLength = 12;  // of 0000:17:00.0
+  std::string name = bus_id.substr(bus_id.size() - std::min(bus_id.size(), kKernelLength));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto text = read_file(fmt::format("{}/{}/numa_node", pci_directory, name), 64);
+  return text ? std::max(0, std::atoi(text->c_str())) : 0;
+}
+
 SlotSpec cpu_slot() {
   SlotSpec slot;
   slot.model = "cpu";
@@ -62,10 +74,13 @@ std::uint32_t usable_cores() {
 }
 
 Devices::Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots,
-                 DeviceLocks locks)
+                 DeviceLocks locks, std::string pci_directory)
     : workers_directory_(std::move(workers_directory)), locks_(std::move(locks)) {
   if (!cpu_slots) nvml_ = Nvml::load();
   if (nvml_) devices_ = nvml_->devices();
+  if (!devices_.empty()) islands_ = nvml_->islands(devices_);
+  for (const GpuDevice& device : devices_)
+    numa_.push_back(numa_of(pci_directory, device.pci_bus_id));
   if (devices_.empty()) cpu_slots_ = cpu_slots.value_or(usable_cores());
 }
 
@@ -82,11 +97,13 @@ std::string Devices::foreign_note(const GpuDevice& device) const {
   return {};
 }
 
-SlotSpec Devices::describe(const GpuDevice& device, bool leased) const {
-  SlotSpec slot{device.kind, device.model, device.uuid, device.memory_bytes, true, {}};
-  if (!leased) slot.note = foreign_note(device);
-  slot.usable = slot.note.empty();
-  return slot;
+SlotSpec Devices::describe(std::uint32_t slot, const GpuDevice& now, bool leased) const {
+  SlotSpec spec{now.kind, now.model, now.uuid, now.memory_bytes, true, {}};
+  spec.island = islands_[slot];
+  spec.numa = numa_[slot];
+  if (!leased) spec.note = foreign_note(now);
+  spec.usable = spec.note.empty();
+  return spec;
 }
 
 std::vector<SlotSpec> Devices::look(const std::set<std::uint32_t>& leased) {
@@ -98,7 +115,7 @@ std::vector<SlotSpec> Devices::look(const std::set<std::uint32_t>& leased) {
       return device.uuid == devices_[i].uuid;
     });
     const bool answers = same != now.end();
-    slots.push_back(describe(answers ? *same : devices_[i], leased.contains(i)));
+    slots.push_back(describe(i, answers ? *same : devices_[i], leased.contains(i)));
     if (answers) continue;
     slots.back().usable = false;
     slots.back().note = "the driver no longer answers for it";

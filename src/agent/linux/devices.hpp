@@ -27,8 +27,10 @@ struct TakenDevices {
 class Devices {
  public:
   // `workers_directory` is where this server's claims lie: processes whose marker names it are
-  // ours. `cpu_slots`: so many CPU slots and no devices.
-  Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots, DeviceLocks locks);
+  // ours. `cpu_slots`: so many CPU slots and no devices. `pci_directory` says of each device which
+  // NUMA domain it is in.
+  Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots, DeviceLocks locks,
+          std::string pci_directory = "/sys/bus/pci/devices");
 
   // Asks anew. Slots in `leased` are our own workers' and stay usable. The number and order of
   // slots never change.
@@ -41,13 +43,14 @@ class Devices {
   [[nodiscard]] bool machine_has_gpus() const;
 
  private:
-  [[nodiscard]] SlotSpec describe(const GpuDevice& device, bool leased) const;
+  [[nodiscard]] SlotSpec describe(std::uint32_t slot, const GpuDevice& now, bool leased) const;
   [[nodiscard]] std::string foreign_note(const GpuDevice& device) const;
 
   std::string workers_directory_;
   DeviceLocks locks_;
   std::unique_ptr<Nvml> nvml_;
-  std::vector<GpuDevice> devices_;  // as found at the start: a slot is an index into it
+  std::vector<GpuDevice> devices_;            // as found at the start: a slot is an index into it
+  std::vector<std::int32_t> islands_, numa_;  // of each of them
   std::uint32_t cpu_slots_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/testing.hpp"
@@ -20,7 +21,9 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // A management library that reads its GPUs from the file $FAKE_GPUS: per line a bus id, "gpu" or
-// "mig" (a slice of the GPU before it), a UUID, and the pids that compute on it.
+// "mig" (a slice of the GPU before it), a UUID, and the pids that compute on it. The file
+// $FAKE_LINKS says which are joined: per line "nvlink" or "switch" and two UUIDs. Compiled with
+// -DOLD it is of a driver that can't tell.
 constexpr const char* kFakeLibrary = R"(
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,17 +64,35 @@ struct process { unsigned pid; unsigned long long used; unsigned g, c; };
 int nvmlDeviceGetComputeRunningProcesses_v3(struct dev* h, unsigned* n, struct process* p) {
   for (unsigned i = 0; i < h->n; ++i) p[i].pid = h->pids[i];
   *n = h->n; return 0; }
+#ifndef OLD
+static int joined(const char* how, struct dev* a, struct dev* b) {
+  FILE* f = fopen(getenv("FAKE_LINKS"), "r"); char by[16], x[64], y[64]; int found = 0;
+  while (f && !found && fscanf(f, "%15s %63s %63s", by, x, y) == 3)
+    found = !strcmp(by, how) && ((!strcmp(x, a->uuid) && !strcmp(y, b->uuid)) ||
+                                 (!strcmp(x, b->uuid) && !strcmp(y, a->uuid)));
+  if (f) fclose(f);
+  return found;
+}
+int nvmlDeviceGetP2PStatus(struct dev* a, struct dev* b, int capability, int* status) {
+  *status = capability == 2 && joined("nvlink", a, b) ? 0 : 5; return 0; }
+int nvmlDeviceGetTopologyCommonAncestor(struct dev* a, struct dev* b, int* level) {
+  *level = joined("switch", a, b) ? 10 : 50; return 0; }
+#endif
 )";
 
 class DevicesTest : public testing::Test {
  protected:
   void SetUp() override {
     write("fake.c", kFakeLibrary);
-    const std::string command =
-        "cc -shared -fPIC -w -o " + library() + " " + (directory_ / "fake.c") + " 2>/dev/null";
-    if (std::system(command.c_str()) != 0) GTEST_SKIP() << "no C compiler to make the library with";
+    if (!compile("")) GTEST_SKIP() << "no C compiler to make the library with";
     ::setenv("PACELINE_NVML", library().c_str(), 1);
     ::setenv("FAKE_GPUS", (directory_ / "gpus").c_str(), 1);
+    ::setenv("FAKE_LINKS", (directory_ / "links").c_str(), 1);
+  }
+  [[nodiscard]] bool compile(const std::string& flags) const {
+    const std::string command = "cc -shared -fPIC -w " + flags + " -o " + library() + " " +
+                                (directory_ / "fake.c") + " 2>/dev/null";
+    return std::system(command.c_str()) == 0;
   }
   void TearDown() override { ::unsetenv("PACELINE_NVML"); }
 
@@ -79,6 +100,18 @@ class DevicesTest : public testing::Test {
     ASSERT_TRUE(replace_file(AT_FDCWD, (directory_ / name).c_str(), text));
   }
   void gpus(const std::string& text) { write("gpus", text); }
+  // Four GPUs, and what joins them.
+  void linked(const std::string& links) {
+    gpus(
+        "0000:10:00.0 gpu GPU-a\n0000:20:00.0 gpu GPU-b\n0000:30:00.0 gpu GPU-c\n0000:40:00.0 gpu "
+        "GPU-d\n");
+    write("links", links);
+  }
+  [[nodiscard]] std::vector<std::int32_t> islands() const {
+    std::vector<std::int32_t> islands;
+    for (const SlotSpec& slot : devices().look({})) islands.push_back(slot.island);
+    return islands;
+  }
   [[nodiscard]] std::string library() const { return directory_ / "libfake.so"; }
   [[nodiscard]] DeviceLocks locks(const std::string& owner) const {
     return DeviceLocks(owner, {directory_ / "locks"});
@@ -115,6 +148,44 @@ TEST_F(DevicesTest, ADividedGpuIsItsSlices) {
   EXPECT_THAT(slots, ElementsAre(Field(&SlotSpec::uuid, "MIG-1"), Field(&SlotSpec::uuid, "MIG-2"),
                                  Field(&SlotSpec::uuid, "GPU-b")));
   EXPECT_EQ(slots[0].kind, SlotKind::mig);
+}
+
+TEST_F(DevicesTest, NvlinkMakesIslandsAlsoThroughOthers) {
+  linked("nvlink GPU-b GPU-d\nnvlink GPU-d GPU-a\nswitch GPU-a GPU-c\n");
+  EXPECT_THAT(islands(), ElementsAre(0, 0, 1, 0));
+  linked("nvlink GPU-a GPU-c\nnvlink GPU-b GPU-d\n");
+  EXPECT_THAT(islands(), ElementsAre(0, 1, 0, 1));
+}
+
+TEST_F(DevicesTest, WithoutNvlinkOnePcieSwitchMakesAnIsland) {
+  linked("switch GPU-a GPU-b\nswitch GPU-c GPU-d\n");
+  EXPECT_THAT(islands(), ElementsAre(0, 0, 1, 1));
+  linked("");
+  EXPECT_THAT(islands(), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(DevicesTest, AnOldDriverTellsOfNoIslands) {
+  linked("nvlink GPU-a GPU-b\n");
+  ASSERT_TRUE(compile("-DOLD"));
+  EXPECT_THAT(islands(), ElementsAre(0, 0, 0, 0));
+}
+
+TEST_F(DevicesTest, SlicesOfOneGpuShareItsIsland) {
+  gpus(
+      "0000:10:00.0 gpu GPU-a\n0000:10:00.0 mig MIG-1\n0000:10:00.0 mig MIG-2\n0000:20:00.0 gpu "
+      "GPU-b\n");
+  EXPECT_THAT(islands(), ElementsAre(0, 0, 1));
+}
+
+TEST_F(DevicesTest, TheKernelSaysWhichNumaDomainTheyAreIn) {
+  gpus("00000000:1A:00.0 gpu GPU-a\n00000000:20:00.0 gpu GPU-b\n00000000:30:00.0 gpu GPU-c\n");
+  for (const auto* bus : {"0000:1a:00.0", "0000:20:00.0"})
+    std::filesystem::create_directories(directory_ / "pci/" + bus);
+  write("pci/0000:1a:00.0/numa_node", "1\n");
+  write("pci/0000:20:00.0/numa_node", "-1\n");
+  Devices devices(directory_ / "agent/workers", {}, locks("/srv/a"), directory_ / "pci");
+  EXPECT_THAT(devices.look({}), ElementsAre(Field(&SlotSpec::numa, 1), Field(&SlotSpec::numa, 0),
+                                            Field(&SlotSpec::numa, 0)));
 }
 
 TEST_F(DevicesTest, AForeignProcessMakesASlotUnusable) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <numeric>
 
 namespace paceline::agent {
 namespace {
@@ -15,6 +16,9 @@ using Device = void*;
 constexpr Status kSuccess = 0;
 constexpr Status kInsufficientSize = 7;
 constexpr unsigned kMigEnabled = 1;
+constexpr int kByNvlink = 2;         // of the capabilities that two GPUs may have with each other
+constexpr int kP2pFine = 0;          // the status of a capability that is there
+constexpr int kOneSwitchAbove = 10;  // an ancestor no higher: a board's own switch, or a single one
 constexpr unsigned kProcessesMax = 4096;
 constexpr std::size_t kTextMax = 96;
 
@@ -50,6 +54,8 @@ struct Nvml::Functions {
   }
   bool find_all();
 
+  bool nvlink_joins(Device a, Device b) const;
+  bool switch_joins(Device a, Device b) const;
   std::vector<pid_t> processes(Device device) const;
   bool describe(Device device, GpuDevice& into) const;
   bool is_divided(Device device) const;
@@ -70,6 +76,8 @@ struct Nvml::Functions {
   Status (*mig_max)(Device, unsigned*) = nullptr;
   Status (*mig_handle)(Device, unsigned, Device*) = nullptr;
   Status (*compute)(Device, unsigned*, ComputeProcess*) = nullptr;
+  Status (*p2p)(Device, Device, int, int*) = nullptr;
+  Status (*ancestor)(Device, Device, int*) = nullptr;
 };
 
 bool Nvml::Functions::find_all() {
@@ -81,11 +89,23 @@ bool Nvml::Functions::find_all() {
   find(minor, "nvmlDeviceGetMinorNumber");
   if (!find(compute, "nvmlDeviceGetComputeRunningProcesses_v3"))
     find(compute, "nvmlDeviceGetComputeRunningProcesses_v2");
+  find(p2p, "nvmlDeviceGetP2PStatus");
+  find(ancestor, "nvmlDeviceGetTopologyCommonAncestor");
   // Drivers from before the first GPU that can be divided lack these.
   if (!find(mig_mode, "nvmlDeviceGetMigMode") || !find(mig_max, "nvmlDeviceGetMaxMigDeviceCount") ||
       !find(mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex"))
     mig_mode = nullptr;
   return all;
+}
+
+bool Nvml::Functions::nvlink_joins(Device a, Device b) const {
+  int status = -1;
+  return p2p != nullptr && p2p(a, b, kByNvlink, &status) == kSuccess && status == kP2pFine;
+}
+
+bool Nvml::Functions::switch_joins(Device a, Device b) const {
+  int level = 0;
+  return ancestor == nullptr || ancestor(a, b, &level) != kSuccess || level <= kOneSwitchAbove;
 }
 
 std::vector<pid_t> Nvml::Functions::processes(Device device) const {
@@ -135,6 +155,21 @@ void Nvml::Functions::append_slices(Device device, const GpuDevice& whole,
   }
 }
 
+// Which of `size` things belong together if these pairs do: for each the first of its group.
+template <class Joins>
+std::vector<std::size_t> joined(std::size_t size, Joins joins) {
+  std::vector<std::size_t> first(size);
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  for (std::size_t a = 0; a < size; ++a) {
+    for (std::size_t b = a + 1; b < size; ++b) {
+      if (first[a] == first[b] || !joins(a, b)) continue;
+      const auto [keep, drop] = std::minmax({first[a], first[b]});
+      std::replace(first.begin(), first.end(), std::size_t{drop}, std::size_t{keep});
+    }
+  }
+  return first;
+}
+
 Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
 
 Nvml::~Nvml() = default;
@@ -163,6 +198,7 @@ std::vector<GpuDevice> Nvml::devices() const {
     if (functions_->handle(i, &device) != kSuccess || !functions_->describe(device, described))
       continue;
     PciInfo where;
+    described.whole = i;
     if (functions_->pci(device, &where) == kSuccess) described.pci_bus_id = where.bus_id;
     unsigned number = 0;
     if (functions_->minor != nullptr && functions_->minor(device, &number) == kSuccess)
@@ -176,6 +212,29 @@ std::vector<GpuDevice> Nvml::devices() const {
     return a.pci_bus_id < b.pci_bus_id;
   });
   return all;
+}
+
+std::vector<std::int32_t> Nvml::islands(const std::vector<GpuDevice>& devices) const {
+  std::vector<Device> handles(devices.size(), nullptr);
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    functions_->handle(devices[i].whole, &handles[i]);
+  const auto same = [&](std::size_t a, std::size_t b) { return handles[a] == handles[b]; };
+  bool nvlink = false;
+  auto first = joined(devices.size(), [&](std::size_t a, std::size_t b) {
+    const bool linked = !same(a, b) && functions_->nvlink_joins(handles[a], handles[b]);
+    nvlink = nvlink || linked;
+    return linked || same(a, b);
+  });
+  if (!nvlink) {
+    first = joined(devices.size(), [&](std::size_t a, std::size_t b) {
+      return same(a, b) || functions_->switch_joins(handles[a], handles[b]);
+    });
+  }
+  std::vector<std::int32_t> islands(devices.size());
+  std::int32_t count = 0;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    islands[i] = first[i] == i ? count++ : islands[first[i]];
+  return islands;
 }
 
 }  // namespace paceline::agent

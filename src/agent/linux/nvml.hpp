@@ -22,6 +22,7 @@ struct GpuDevice {
   std::string pci_bus_id;
   std::uint64_t memory_bytes = 0;
   std::int32_t minor = -1;       // of /dev/nvidiaN; -1: unknown
+  std::uint32_t whole = 0;       // the GPU that it is or is a slice of, by the driver's numbers
   std::vector<pid_t> processes;  // that compute on it
 };
 
@@ -38,6 +39,11 @@ class Nvml {
   // In the order of their PCI bus ids, slices in the driver's order. A device that doesn't answer
   // is left out.
   [[nodiscard]] std::vector<GpuDevice> devices() const;
+
+  // The link islands of devices(), in their order, numbered from 0 as they come: GPUs that NVLink
+  // joins, directly or through others; without any NVLink those under one PCIe switch. Slices of a
+  // GPU share its island. What an old driver can't tell is taken for joined.
+  [[nodiscard]] std::vector<std::int32_t> islands(const std::vector<GpuDevice>& devices) const;
 
  private:
   struct Functions;
