@@ -2,39 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "scheduler/room.hpp"
+
 namespace paceline {
 namespace {
-
-Result<void> fits_some_day(const State& state, std::int32_t workers,
-                           std::int32_t slots_per_worker) {
-  if (state.nodes().empty()) {
-    return fail(ErrorCode::unavailable, "No node has joined yet.", "Try again in a moment.",
-                Retry::may_help);
-  }
-  const std::int64_t need = std::int64_t{workers} * slots_per_worker;
-  if (need > state.slots_ever()) {
-    return fail(ErrorCode::invalid,
-                fmt::format("It asks for at least {} slots, and the whole cluster has {}.", need,
-                            state.slots_ever()),
-                "Ask for fewer --slots, or a range that begins lower (1..8). 'paceline nodes' "
-                "shows what there is.");
-  }
-  if (slots_per_worker > state.largest_node_ever()) {
-    return fail(ErrorCode::invalid,
-                fmt::format("One worker asks for {} slots, and the largest node has {}.",
-                            slots_per_worker, state.largest_node_ever()),
-                "A worker stays on one node: ask for fewer --slots-per-worker.");
-  }
-  if (workers > state.workers_ever(slots_per_worker)) {
-    return fail(
-        ErrorCode::invalid,
-        fmt::format(
-            "It asks for at least {} workers of {} slots, and the nodes together have room for {}.",
-            workers, slots_per_worker, state.workers_ever(slots_per_worker)),
-        "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker.");
-  }
-  return {};
-}
 
 Result<void> admit_after(const State& state, const std::vector<JobId>& after, JobId next) {
   for (const JobId id : after) {
@@ -87,7 +58,7 @@ Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& la
                    Time now) {
   if (auto ok = validate(spec); !ok) return ok;
   if (auto ok = validate(launch); !ok) return ok;
-  if (auto ok = fits_some_day(state, spec.workers.min, spec.slots_per_worker); !ok) return ok;
+  if (auto ok = fits_some_day(state, spec, spec.workers.min); !ok) return ok;
   if (spec.deadline && *spec.deadline <= now) {
     return fail(ErrorCode::invalid, "The deadline has passed already.",
                 "Give a later --deadline, for example +2h.");
@@ -123,7 +94,7 @@ Result<void> admit(const State& state, JobId id, const WorkerRange& range) {
                     "Its size can be changed only while it is PENDING.");
   }
   if (auto ok = fits_mesh(range, job.spec->mesh); !ok) return ok;
-  return fits_some_day(state, range.min, job.spec->slots_per_worker);
+  return fits_some_day(state, *job.spec, range.min);
 }
 
 }  // namespace paceline

@@ -121,6 +121,7 @@ TEST_F(HostTest, StartsAWorkerOnceHoweverOftenItIsAsked) {
   TestHost again(directory_.path());
   again.start(launch);
   EXPECT_EQ(again->claims()[0].pid, pid);
+  EXPECT_TRUE(again.until([&] { return log(1).ends_with("once\n"); }));
   again->perform(Kill{key(1)});
   again.gone(key(1));
   EXPECT_THAT(log(1), EndsWith("---\nonce\n"));

@@ -1,0 +1,186 @@
+#include "scheduler/room.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/device_model.hpp"
+#include "model/label.hpp"
+
+namespace paceline {
+namespace {
+
+// What the job's workers come in: groups that stay on one node.
+struct Need {
+  std::int64_t workers = 1, groups = 1, slots = 1;
+  std::int32_t tensor = 1, slots_per_group = 1;
+};
+
+Need need_of(const JobSpec& spec, std::int32_t workers) {
+  const std::int32_t tensor = spec.mesh.tensor;
+  return {workers, workers / tensor, std::int64_t{workers} * spec.slots_per_worker, tensor,
+          tensor * spec.slots_per_worker};
+}
+
+struct Room {
+  std::int64_t slots = 0, largest = 0,
+               groups = 0;  // in all; on the largest node; of the need's size
+  bool whole = true;        // the whole cluster's, not that of some nodes
+  std::string_view rule;    // that the groups keep among each other
+};
+
+tl::unexpected<Error> never(std::string message, std::string hint) {
+  return fail(ErrorCode::invalid, std::move(message), std::move(hint));
+}
+
+std::string slots_text(std::int64_t slots) {
+  return fmt::format("{} slot{}", slots, slots == 1 ? "" : "s");
+}
+
+bool is_label(const Affinity& term) { return term.required() && term.to == AffinityTo::label; }
+
+bool is_own(const Affinity& term) {
+  return term.required() && term.to == AffinityTo::self && term.reach == Reach::node;
+}
+
+bool suits(const NodeSpec& node, const Affinity& term) {
+  return !is_label(term) || has_label(node.labels, term) != term.anti;
+}
+
+bool suits(const NodeSpec& node, const JobSpec& spec) {
+  return std::ranges::all_of(spec.affinity,
+                             [&](const Affinity& term) { return suits(node, term); });
+}
+
+// Slots that the job may use on a node. Neighbours are mostly alike: each model is judged once.
+std::int64_t slots_for(const JobSpec& spec, const NodeSpec& node) {
+  std::int64_t count = 0;
+  const SlotSpec* judged = nullptr;
+  bool takes = false;
+  for (const SlotSpec& slot : node.slots) {
+    if (judged == nullptr || judged->model != slot.model) takes = takes_device(spec, slot.model);
+    judged = &slot;
+    count += takes && slot.usable ? 1 : 0;
+  }
+  return count;
+}
+
+std::vector<std::string> models_of(const State& state) {
+  std::set<std::string> models;
+  for (const Node& node : state.nodes()) {
+    for (const SlotSpec& slot : node.spec.slots) models.insert(slot.model);
+  }
+  return {models.begin(), models.end()};
+}
+
+Result<void> some_device(const State& state, const JobSpec& spec) {
+  const auto models = models_of(state);
+  if (std::ranges::any_of(models, [&](const auto& model) { return takes_device(spec, model); }))
+    return {};
+  return never(fmt::format("No node has a device {}; there is {}.", fmt::join(spec.devices, " or "),
+                           fmt::join(models, ", ")),
+               "Name one of these in --devices, or leave it out.");
+}
+
+Result<void> some_node_suits(const State& state, const JobSpec& spec) {
+  const auto none = [&](auto fits) {
+    return std::ranges::none_of(state.nodes(), [&](const Node& node) { return fits(node.spec); });
+  };
+  for (const Affinity& term : spec.affinity) {
+    if (!none([&](const NodeSpec& node) { return suits(node, term); })) continue;
+    const auto text = to_string(term);
+    return never(
+        term.anti ? fmt::format("Every node has {}, which it must be away from.", text)
+                  : fmt::format("No node has {}, which it requires.", text),
+        fmt::format("'paceline nodes -o wide' shows labels. {}~10m would be given up after "
+                    "10 minutes.",
+                    text));
+  }
+  if (!none([&](const NodeSpec& node) { return suits(node, spec); })) return {};
+  return never("No node has all the labels that it requires together.",
+               "'paceline nodes -o wide' shows labels; end a term with ~10m to give it up after 10 "
+               "minutes.");
+}
+
+// The room on the nodes that suit a job that is particular about them.
+Room room_for(const State& state, const JobSpec& spec, const Need& need) {
+  Room room;
+  room.whole = false;
+  bool together = false, apart = false;
+  for (const Affinity& term : spec.affinity) {
+    if (is_own(term)) (term.anti ? apart : together) = true;
+  }
+  room.rule = together ? ", all on one node" : apart ? ", each on a node of its own" : "";
+  for (const Node& node : state.nodes()) {
+    if (!suits(node.spec, spec)) continue;
+    const auto slots = slots_for(spec, node.spec);
+    const auto groups = slots / need.slots_per_group;
+    room.slots += slots;
+    room.largest = std::max(room.largest, slots);
+    room.groups = together ? std::max(room.groups, groups)
+                           : room.groups + (apart ? std::min<std::int64_t>(groups, 1) : groups);
+  }
+  return room;
+}
+
+bool is_particular(const JobSpec& spec) {
+  return !spec.devices.empty() || std::ranges::any_of(spec.affinity, [](const Affinity& term) {
+    return is_label(term) || is_own(term);
+  });
+}
+
+tl::unexpected<Error> no_such_node(const Need& need, const Room& room) {
+  const std::string_view largest = room.whole ? "largest node" : "largest node that suits it";
+  if (need.tensor == 1) {
+    return never(fmt::format("One worker asks for {}, and the {} has {}.",
+                             slots_text(need.slots_per_group), largest, room.largest),
+                 "A worker stays on one node: ask for fewer --slots-per-worker.");
+  }
+  return never(fmt::format("A tensor group of {} workers asks for {}, and the {} has {}.",
+                           need.tensor, slots_text(need.slots_per_group), largest, room.largest),
+               "A tensor group stays on one node: give a smaller tensor in --mesh.");
+}
+
+tl::unexpected<Error> too_few_groups(const Need& need, const Room& room) {
+  return never(
+      fmt::format("It asks for at least {} {} of {}, and the nodes {} have room for {}{}.",
+                  need.groups, need.tensor == 1 ? "workers" : "tensor groups",
+                  slots_text(need.slots_per_group), room.whole ? "together" : "that suit it",
+                  room.groups, room.rule),
+      need.tensor == 1
+          ? "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker."
+          : "A tensor group stays on one node: ask for fewer slots or a smaller tensor in --mesh.");
+}
+
+}  // namespace
+
+Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t workers) {
+  if (state.nodes().empty()) {
+    return fail(ErrorCode::unavailable, "No node has joined yet.", "Try again in a moment.",
+                Retry::may_help);
+  }
+  const Need need = need_of(spec, workers);
+  Room room{state.slots_ever(), state.largest_node_ever(), state.workers_ever(need.slots_per_group),
+            true, ""};
+  if (is_particular(spec)) {
+    if (auto ok = some_device(state, spec); !ok) return ok;
+    if (auto ok = some_node_suits(state, spec); !ok) return ok;
+    room = room_for(state, spec, need);
+  }
+  if (need.slots > room.slots) {
+    return never(fmt::format("It asks for at least {}, and {} {}.", slots_text(need.slots),
+                             room.whole ? "the whole cluster has" : "the nodes that suit it have",
+                             room.slots),
+                 "Ask for fewer --slots, or a range that begins lower (1..8). 'paceline nodes' "
+                 "shows what there is.");
+  }
+  if (need.slots_per_group > room.largest) return no_such_node(need, room);
+  if (need.groups > room.groups) return too_few_groups(need, room);
+  return {};
+}
+
+}  // namespace paceline

@@ -1,0 +1,19 @@
+// Could the cluster ever hold a job? Judged by every node ever seen, up or down, as if nothing else
+// ran: what is refused here would wait for ever.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "model/job_spec.hpp"
+#include "model/state.hpp"
+
+namespace paceline {
+
+// With `workers` workers: are there devices of its models, nodes with the labels it requires, and
+// on these enough slots, in large enough pieces for its workers and tensor groups, on one node or
+// each on its own as it requires? Cost: O(1) for a job that takes any slot, else O(slots). Errors:
+// invalid; unavailable (no node yet).
+Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t workers);
+
+}  // namespace paceline
