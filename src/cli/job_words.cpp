@@ -299,7 +299,10 @@ Result<void> add_mesh(const std::string& text, JobWords& words) {
     const auto equals = std::min(part.find('='), part.size());
     const auto key = part.substr(0, equals), count = part.substr(std::min(equals + 1, part.size()));
     if (key != "tensor" && key != "pipeline") return fail(nothing_of_a_mesh(key));
-    if (auto ok = whole_within<kMesh>(count); !ok) return ok;
+    if (auto ok = whole_within<kMesh>(count); !ok) {
+      ok.error().message = fmt::format("{}: {}", key, ok.error().message);
+      return ok;
+    }
     (key == "tensor" ? words.tensor : words.pipeline) = count;
     return {};
   });

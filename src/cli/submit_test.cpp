@@ -129,8 +129,8 @@ TEST(Submit, RefusesAMeshThatIsNone) {
   EXPECT_THAT(complaint("tensr=2"), HasSubstr("--mesh: 'tensr' is nothing of a mesh; did you mean "
                                               "'tensor'?"));
   EXPECT_THAT(complaint("tensor=0"),
-              HasSubstr("--mesh: '0' is not a whole number from 1 to 1024."));
-  EXPECT_THAT(complaint("tensor"), HasSubstr("--mesh: '' is not a whole number"));
+              HasSubstr("--mesh: tensor: '0' is not a whole number from 1 to 1024."));
+  EXPECT_THAT(complaint("tensor"), HasSubstr("--mesh: tensor: '' is not a whole number"));
   EXPECT_TRUE(server.log().empty());
 }
 
