@@ -1,19 +1,90 @@
 #include "estimate/remaining.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "estimate/scaling.hpp"
 
 namespace paceline {
+namespace {
+
+constexpr double kBelievedRatio = 0.05;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::optional<double> believed_ratio(const Job& job) {
+  if (!job.progress) return std::nullopt;
+  const auto ratio = job.progress->ratio(job.spec->expected_samples);
+  const bool enough = ratio && *ratio > 0;
+  if (!enough || (*ratio < kBelievedRatio && job.spec->expected_duration)) return std::nullopt;
+  return ratio;
+}
+
+// Running time that counts, at the wanted size, up to now.
+double length_run(const Job& job, Time now) {
+  double seconds = job.length_run();
+  if (job.state == JobState::running && now > job.changed_at)
+    seconds += to_seconds(now - job.changed_at) * job.current->size() / job.range.want;
+  return seconds;
+}
+
+// How far off a length from this source may be, as parts of what is left.
+struct Margin {
+  double low, high;
+};
+
+Margin margin_of(LengthSource source) {
+  switch (source) {
+    case LengthSource::progress:
+      return {0.1, 0.15};
+    case LengthSource::declared:
+      return {0.3, 0.5};
+    default:
+      return {0.5, 1.0};
+  }
+}
+
+}  // namespace
+
+LengthSource length_source(const Job& job) {
+  if (believed_ratio(job) && !job.ran_at.empty()) return LengthSource::progress;
+  if (job.spec->expected_duration) return LengthSource::declared;
+  return job.usual_length ? LengthSource::name : LengthSource::unknown;
+}
+
+double length_left(const Job& job, Time now) {
+  const double run = length_run(job, now);
+  switch (length_source(job)) {
+    case LengthSource::progress: {
+      const double ratio = *believed_ratio(job);
+      return run * (1 - ratio) / ratio;
+    }
+    case LengthSource::declared:
+      return std::max(0.0, to_seconds(*job.spec->expected_duration) - run);
+    case LengthSource::name:
+      return std::max(0.0, to_seconds(*job.usual_length) - run);
+    case LengthSource::unknown:
+      break;
+  }
+  return kInfinity;
+}
+
+std::optional<Prediction> remaining(const Job& job, Time now, std::int32_t workers) {
+  const double left = length_left(job, now);
+  if (std::isinf(left) || workers <= 0) return std::nullopt;
+  const Scaling scaling(job);
+  const double seconds = left / scaling.speed(workers);
+  const auto [low, high] = margin_of(length_source(job));
+  const double doubt = scaling.uncertainty(workers);
+  return Prediction{from_seconds(seconds), from_seconds(seconds * std::max(0.0, 1 - low - doubt)),
+                    from_seconds(seconds * (1 + high + doubt))};
+}
 
 std::optional<Duration> remaining(const Job& job, Time now) {
-  const Duration ran =
-      job.ran + (job.state == JobState::running ? now - job.changed_at : Duration::zero());
-  if (job.progress) {
-    const auto ratio = job.progress->ratio(job.spec->expected_samples);
-    if (ratio && *ratio > 0) return from_seconds(to_seconds(ran) * (1 - *ratio) / *ratio);
-  }
-  if (job.spec->expected_duration)
-    return std::max(Duration::zero(), *job.spec->expected_duration - ran);
-  return std::nullopt;
+  const auto workers = job.planned_workers();
+  const auto found = remaining(job, now, workers > 0 ? workers : job.range.want);
+  if (!found) return std::nullopt;
+  return found->likely;
 }
 
 }  // namespace paceline

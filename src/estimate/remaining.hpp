@@ -1,7 +1,9 @@
-// How long a job still has to run at its present size: from its progress, else from what its owner
-// declared, else unknown.
+// How long a job still has to run: its length, declared by its owner, else what its progress says,
+// else what jobs of its name took, less what it has run. Lengths are running seconds at the wanted
+// size; at another size they are divided by its speed (scaling.hpp).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "base/time.hpp"
@@ -9,7 +11,26 @@
 
 namespace paceline {
 
-// Running time left. Nothing if neither progress nor a declared length says it.
+// What is most likely, and what lies between the bounds with a chance of about nine in ten.
+struct Prediction {
+  Duration likely{};
+  Duration low{};
+  Duration high{};
+  friend bool operator==(const Prediction&, const Prediction&) = default;
+};
+
+// Where a length is known from. Progress is believed once a job has reported a twentieth.
+enum class LengthSource { unknown, name, declared, progress };
+
+LengthSource length_source(const Job& job);
+
+// Seconds left at the wanted size; infinity if unknown. Exact for a job that waits, whatever `now`.
+double length_left(const Job& job, Time now);
+
+// Running time left with so many workers from now on. Nothing if the length is unknown.
+std::optional<Prediction> remaining(const Job& job, Time now, std::int32_t workers);
+
+// The likeliest time left at its present size, or at the wanted one if it waits.
 std::optional<Duration> remaining(const Job& job, Time now);
 
 }  // namespace paceline

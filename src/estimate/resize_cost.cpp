@@ -12,9 +12,8 @@ double work_at_risk(const Job& job, Time now) {
 }
 
 double resize_cost(const Job& job, Time now) {
-  const double measured = job.resizes > 0 ? job.bill.resize / job.resizes : 0;
-  const double prior = kPausePriorSeconds * job.slots(job.current->size());
-  return work_at_risk(job, now) + (job.resizes > 0 ? measured : prior);
+  const double pause = job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds;
+  return work_at_risk(job, now) + pause * job.slots(job.current->size());
 }
 
 }  // namespace paceline

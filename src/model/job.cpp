@@ -18,9 +18,21 @@ bool operator==(const Job& a, const Job& b) {
                     j.preemptions, j.submitted_at, j.eligible_at, j.started_at, j.ended_at,
                     j.last_resized_at, j.paused_at, j.changed_at, j.waited, j.ran, j.paused,
                     j.leased, j.slot_seconds, j.bill, j.progress, j.checkpoint, j.target, j.ending,
-                    j.last_change, j.last_changed_at);
+                    j.last_change, j.last_changed_at, j.waiting_since, j.last_run, j.ran_at,
+                    j.saved_at, j.usual_length, j.speeds, j.speed_mark, j.resize_pause,
+                    j.resize_pauses, j.dropped);
   };
   return key(a) == key(b);
+}
+
+bool Job::preemptible() const {
+  return spec->preemptible && !should_stop() && !(current && current->any_ended());
+}
+
+double Job::length_run() const {
+  double seconds = 0;
+  for (const RanAt& part : ran_at) seconds += to_seconds(part.span) * part.workers / range.want;
+  return seconds;
 }
 
 bool Job::resizable() const {

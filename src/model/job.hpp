@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/gang.hpp"
 #include "model/ids.hpp"
@@ -21,6 +22,34 @@ struct Bill {
   double resize = 0;
   double failure = 0;
   friend bool operator==(const Bill&, const Bill&) = default;
+};
+
+// Time run at one size.
+struct RanAt {
+  std::int32_t workers = 0;
+  Duration span{};
+  friend bool operator==(const RanAt&, const RanAt&) = default;
+};
+
+// What was measured at one size on one kind of place: the newest rates, weighed exponentially.
+struct SpeedPoint {
+  std::int32_t workers = 0;
+  std::int32_t nodes = 0;     // that the gang stood on
+  std::string device;         // the model of its slots
+  double rate = 0;            // work per second: samples, else steps, else epochs
+  double variance = 0;        // of the rate
+  std::uint32_t reports = 0;  // that went in
+  friend bool operator==(const SpeedPoint&, const SpeedPoint&) = default;
+};
+
+inline constexpr std::size_t kSpeedPointsMax = 64;
+
+// Where the newest report of the current gang stood: two of them make a rate.
+struct SpeedMark {
+  Generation generation;
+  Time at;
+  double work = 0;
+  friend bool operator==(const SpeedMark&, const SpeedMark&) = default;
 };
 
 struct TargetStatus {
@@ -54,13 +83,24 @@ struct Job {
   std::optional<Time> ended_at;
   std::optional<Time> last_resized_at;
   std::optional<Time> paused_at;
-  Time changed_at;    // up to here the sums below are right
-  Duration waited{};  // PENDING and STARTING
-  Duration ran{};     // RUNNING, RESIZING, STOPPING
+  Time waiting_since;   // when it became PENDING; meaningless in other states
+  Duration last_run{};  // how long its last gang ran, once it is over
+  Time changed_at;      // up to here the sums below are right
+  Duration waited{};    // PENDING and STARTING
+  Duration ran{};       // RUNNING, RESIZING, STOPPING
   Duration paused{};
   std::int32_t leased = 0;  // slots leased to it now
   double slot_seconds = 0;  // leased so far
   Bill bill;
+
+  // What counts of its running, by size in rising order: work that was lost is taken out again.
+  std::vector<RanAt> ran_at;
+  std::vector<RanAt> saved_at;           // the same, as of the newest checkpoint
+  std::optional<Duration> usual_length;  // of jobs of its name, at the wanted size
+  std::vector<SpeedPoint> speeds;        // by workers, nodes, device
+  std::optional<SpeedMark> speed_mark;
+  double resize_pause = 0;  // seconds from the notice until every worker ran again, weighed
+  std::int32_t resize_pauses = 0;
 
   std::optional<Progress> progress;
   std::optional<Checkpoint> checkpoint;
@@ -69,6 +109,7 @@ struct Job {
   std::optional<Ending> ending;  // that decided how the job ended
   Reason last_change;            // of the newest change a plan made to it
   Time last_changed_at;          // when; meaningless while last_change is none
+  Reason dropped;                // why tempering dropped the newest change proposed for it; or none
 
   // Workers it holds now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;
@@ -77,6 +118,10 @@ struct Job {
   // reached or some of its workers are done: it leaves.
   [[nodiscard]] bool resizable() const;
   [[nodiscard]] bool should_stop() const { return target.reached_at.has_value(); }
+  // May it be stopped for another job? Not if its owner forbids it, and not once it leaves by itself.
+  [[nodiscard]] bool preemptible() const;
+  // Running time that counts, sizes weighed linearly: seconds at the wanted size.
+  [[nodiscard]] double length_run() const;
   // The workers it is to have: of the forming gang, else of the current one, else 0.
   [[nodiscard]] std::int32_t planned_workers() const;
 

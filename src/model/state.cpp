@@ -39,6 +39,15 @@ std::vector<JobId> State::dependants(JobId id) const {
   return {it->second.begin(), it->second.end()};
 }
 
+const WaitingOrder& State::waiting_by(const Order& order) const {
+  for (const auto& known : orders_) {
+    if (known.order() == order) return known;
+  }
+  auto& made = orders_.emplace_back(order);
+  for (const auto& key : waiting_) made.put(job(key.job));
+  return made;
+}
+
 const PolicyPeriod* State::policy() const {
   return parts_.periods.empty() ? nullptr : &parts_.periods.back();
 }

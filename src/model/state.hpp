@@ -15,6 +15,7 @@
 #include "model/free_slots.hpp"
 #include "model/job.hpp"
 #include "model/node.hpp"
+#include "model/waiting_order.hpp"
 
 namespace paceline {
 
@@ -46,6 +47,7 @@ struct PolicyPeriod {
   Time from;
   double slot_seconds_leased = 0;
   double slot_seconds_available = 0;
+  Bill lost{};  // what jobs lost under it
   friend bool operator==(const PolicyPeriod&, const PolicyPeriod&) = default;
 };
 
@@ -72,6 +74,16 @@ struct QueueKey {
 
 QueueKey queue_key(const Job& job);
 
+// How long jobs of one name took, at their wanted size.
+struct NameHistory {
+  std::uint32_t completed = 0;
+  double seconds = 0;  // mean, the newest weigh more
+  Time last;           // when the newest completed
+  friend bool operator==(const NameHistory&, const NameHistory&) = default;
+};
+
+inline constexpr std::size_t kNamesMax = 4'096;  // the one unused for longest is forgotten
+
 // Everything the indexes are built from: what a checkpoint stores.
 struct StateParts {
   std::uint64_t seq = 0;                    // of the last entry folded
@@ -82,6 +94,7 @@ struct StateParts {
   std::vector<PolicyPeriod> periods;        // the last one is active; bounded (kPeriodsMax)
   std::map<std::string, std::string> memo;  // of the active policy
   std::map<std::string, PolicyScript> scripts;
+  std::map<std::string, NameHistory> names;
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -119,6 +132,8 @@ class State {
   // Those that wait and may start now or at their eligible time (PENDING, not held, dependencies
   // met).
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
+  // The same jobs in another order: built when it is first asked for, kept from then on.
+  [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;
   // Jobs that wait for this one (`after`).
   [[nodiscard]] std::vector<JobId> dependants(JobId id) const;
   // Active jobs whose size lies outside their range (the owner resized them).
@@ -163,8 +178,10 @@ class State {
   StateParts parts_;
   std::set<QueueKey> queue_, active_, waiting_;
   std::set<JobId> out_of_range_;
+  std::map<std::string, std::set<JobId>> without_length_;  // waiting, by name
   std::map<JobId, std::set<JobId>> dependants_;
   mutable FreeSlots free_;
+  mutable std::deque<WaitingOrder> orders_;
   std::int64_t slots_available_ = 0;
   std::int64_t slots_leased_ = 0;
   std::int64_t slots_ever_ = 0;

@@ -40,6 +40,14 @@ class Fold {
   Worker* find_worker(Job& job, const WorkerKey& key);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
+  // ---- measures (fold_measures.cpp) ----
+  static void count_running(Job& job, Duration passed);
+  void measure_speed(Job& job, Generation generation);
+  void measure_pause(Job& job);
+  void learn_length(const Job& job);  // of a job that completed
+  void recall_length(Job& job);       // for a job that begins to wait
+  void bill(Job& job, double Bill::*cause, double slot_seconds);
+
   // ---- changes (fold_changes.cpp) ----
   void start(Job& job, const Change& change);
   void resize(Job& job, const Change& change);
@@ -60,6 +68,7 @@ class Fold {
   void end_as_told(Job& job, Cause cause);  // by its owner (cancelled) or the clock (timed_out)
   void release_dependants(const Job& job);
   void bill_lost_work(Job& job);
+  void forget_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;
 
   // ---- slots and indexes (fold_slots.cpp) ----
@@ -75,7 +84,7 @@ class Fold {
   void count_node(const Node& node, int sign);
   [[nodiscard]] Slot& slot(SlotId id);
   void reindex(const Job& job);
-  void unindex(const Job& job);
+  void reindex_name(const Job& job, bool wants_history);
   [[nodiscard]] bool dependencies_met(const Job& job) const;
 
   State& state_;

@@ -11,10 +11,12 @@ void Fold::on(const Plan& plan) {
     else
       parts_.memo[key] = value;
   }
+  for (const Dropped& dropped : plan.dropped) touch(dropped.job).dropped = dropped.reason;
   for (const Change& change : plan.changes) {
     Job& job = touch(change.job);
     job.last_change = change.reason;
     job.last_changed_at = at_;
+    job.dropped = {};
     switch (change.kind) {
       case ChangeKind::start:
         start(job, change);

@@ -35,7 +35,8 @@ void Fold::on(const JobSubmitted& e) {
   job.spec = std::make_shared<const JobSpec>(e.spec);
   job.range = e.spec.workers;
   job.held = e.spec.hold;
-  job.submitted_at = job.eligible_at = job.changed_at = at_;
+  job.submitted_at = job.eligible_at = job.changed_at = job.waiting_since = at_;
+  recall_length(job);
   parts_.jobs.push_back(std::move(job));
   Job& added = touch(e.job);
   for (const JobId before : e.spec.after) {
@@ -130,6 +131,7 @@ void Fold::on(const WorkerStarted& e) {
   if (!job.current->all_started() || job.current->started_at) return;
   job.current->started_at = at_;
   if (!job.started_at) job.started_at = at_;
+  if (job.state == JobState::resizing) measure_pause(job);
   const bool comes_up = job.state == JobState::starting || job.state == JobState::resizing;
   if (comes_up && !job.current->stop) enter(job, JobState::running);
 }
@@ -162,6 +164,7 @@ void Fold::on(const CheckpointAcknowledged& e) {
   if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
   job.checkpoint = e.checkpoint;
+  job.saved_at = job.ran_at;
   job.quick_failures = 0;
 }
 
@@ -170,6 +173,7 @@ void Fold::on(const Progressed& e) {
   Job& job = touch(e.job);
   if (!job.progress) job.progress.emplace();
   merge(*job.progress, e.report);
+  measure_speed(job, e.generation);
   if (!job.spec->target) return;
   const Target& target = *job.spec->target;
   const auto metric = e.report.metrics.find(target.metric);

@@ -77,14 +77,17 @@ void Fold::settle(Job& job) {
     case JobState::paused:
       job.paused += passed;
       break;
+    case JobState::running:
+      count_running(job, passed);
+      [[fallthrough]];
     default:
       job.ran += passed;
       break;
   }
-  if (job.state == JobState::resizing) job.bill.resize += slot_seconds;
+  if (job.state == JobState::resizing) bill(job, &Bill::resize, slot_seconds);
   if (job.state != JobState::stopping) return;
-  if (job.current->stop->cause == Cause::preempted) job.bill.preemption += slot_seconds;
-  if (job.current->stop->cause == Cause::gang_failed) job.bill.failure += slot_seconds;
+  if (job.current->stop->cause == Cause::preempted) bill(job, &Bill::preemption, slot_seconds);
+  if (job.current->stop->cause == Cause::gang_failed) bill(job, &Bill::failure, slot_seconds);
 }
 
 void Fold::enter(Job& job, JobState state) {
@@ -92,6 +95,9 @@ void Fold::enter(Job& job, JobState state) {
   check(may_follow(job.state, state),
         fmt::format("{} may not follow {}", to_string(state), to_string(job.state)));
   job.state = state;
+  if (state != JobState::pending) return;
+  job.waiting_since = at_;
+  recall_length(job);
 }
 
 void Fold::stop_gang(Job& job, Stop stop) {
@@ -110,20 +116,24 @@ void Fold::bill_lost_work(Job& job) {
   const double lost = std::max(0.0, to_seconds(until - durable)) * job.slots(gang.size());
   switch (gang.stop ? gang.stop->cause : Cause::exited) {
     case Cause::resized:
-      job.bill.resize += lost;
-      break;
+      return bill(job, &Bill::resize, lost);
     case Cause::preempted:
-      job.bill.preemption += lost;
-      break;
+      return bill(job, &Bill::preemption, lost);
     default:
-      job.bill.failure += lost;
-      break;
+      return bill(job, &Bill::failure, lost);
   }
+}
+
+// The next gang goes on from the newest checkpoint.
+void Fold::forget_lost_work(Job& job) {
+  job.ran_at = job.saved_at;
+  job.speed_mark.reset();
 }
 
 // The cause decides the ending, not the exit code alone.
 void Fold::gang_over(Job& job) {
   const Gang& gang = *job.current;
+  if (gang.started_at) job.last_run = at_ - *gang.started_at;
   const Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
   const Ending* first = gang.first_failure();
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
@@ -162,6 +172,7 @@ bool Fold::counts_as_quick(const Job& job) const {
 
 void Fold::go_on(Job& job) {
   bill_lost_work(job);
+  forget_lost_work(job);
   job.current.reset();
   if (job.forming) return try_switch(job);
   enter(job, JobState::pending);
@@ -185,6 +196,7 @@ void Fold::fail_or_retry(Job& job, const Ending& first) {
 
 void Fold::requeue(Job& job, Duration delay) {
   drop_forming(job);
+  forget_lost_work(job);
   job.current.reset();
   job.held = job.held || job.paused_at;
   job.paused_at.reset();
@@ -199,6 +211,7 @@ void Fold::end(Job& job, JobState state, Ending ending) {
   job.paused_at.reset();
   job.ended_at = at_;
   job.ending = std::move(ending);
+  if (state == JobState::completed) learn_length(job);
   waits_no_more(job);
   ended_.push_back(job.id);
 }

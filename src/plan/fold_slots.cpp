@@ -128,14 +128,6 @@ bool Fold::dependencies_met(const Job& job) const {
   });
 }
 
-void Fold::unindex(const Job& job) {
-  const auto key = queue_key(job);
-  state_.queue_.erase(key);
-  state_.active_.erase(key);
-  state_.waiting_.erase(key);
-  state_.out_of_range_.erase(job.id);
-}
-
 void Fold::reindex(const Job& job) {
   const auto key = queue_key(job);
   const auto put = [&](std::set<QueueKey>& set, bool in) {
@@ -147,12 +139,30 @@ void Fold::reindex(const Job& job) {
   const bool over = is_over(job.state);
   put(state_.queue_, !over);
   put(state_.active_, !over && (job.current || job.forming));
-  put(state_.waiting_, job.state == JobState::pending && !job.held && dependencies_met(job));
+  const bool waits = job.state == JobState::pending && !job.held && dependencies_met(job);
+  put(state_.waiting_, waits);
+  for (auto& order : state_.orders_) {
+    if (waits)
+      order.put(job);
+    else
+      order.drop(job.id);
+  }
+  reindex_name(job, waits && !job.spec->expected_duration);
   const bool settled = job.current && !job.forming && !job.current->stop;
   if (!over && settled && !job.range.contains(job.current->size()))
     state_.out_of_range_.insert(job.id);
   else
     state_.out_of_range_.erase(job.id);
+}
+
+void Fold::reindex_name(const Job& job, bool wants_history) {
+  auto& names = state_.without_length_;
+  if (wants_history) {
+    names[job.spec->name].insert(job.id);
+  } else if (const auto known = names.find(job.spec->name); known != names.end()) {
+    known->second.erase(job.id);
+    if (known->second.empty()) names.erase(known);
+  }
 }
 
 void Fold::build_indexes() {

@@ -40,6 +40,13 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
+// A change that tempering would not let pass; recorded when its verdict changes.
+struct Dropped {
+  JobId job;
+  Reason reason;  // none: nothing is held back any more
+  friend bool operator==(const Dropped&, const Dropped&) = default;
+};
+
 struct Plan {
   std::uint64_t round = 0;
   std::string policy;
@@ -47,6 +54,7 @@ struct Plan {
   std::vector<Change> changes;
   std::map<std::string, std::string>
       memo;  // what the policy remembers anew; an empty value forgets
+  std::vector<Dropped> dropped;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

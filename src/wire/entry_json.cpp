@@ -99,9 +99,17 @@ void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Dropped>& dropped) {
+  auto& [job, reason] = dropped;
+  fields("job", job);
+  describe(fields, reason);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
-  auto& [round, policy, build, changes, memo] = plan;
+  auto& [round, policy, build, changes, memo, dropped] = plan;
   fields("round", round)("policy", policy)("build", build)("changes", changes)("memo", memo);
+  fields("dropped", dropped);
 }
 
 namespace {

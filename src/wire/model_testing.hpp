@@ -172,9 +172,13 @@ inline void randomize(Rng& rng, Change& value) {
   auto& [kind, job, generation, placement, reason, trade, beneficiary] = value;
   randomize_all(rng, kind, job, generation, placement, reason, trade, beneficiary);
 }
+inline void randomize(Rng& rng, Dropped& value) {
+  auto& [job, reason] = value;
+  randomize_all(rng, job, reason);
+}
 inline void randomize(Rng& rng, Plan& value) {
-  auto& [round, policy, build, changes, memo] = value;
-  randomize_all(rng, round, policy, build, changes, memo);
+  auto& [round, policy, build, changes, memo, dropped] = value;
+  randomize_all(rng, round, policy, build, changes, memo, dropped);
 }
 inline void randomize(Rng& rng, Lease& value) {
   auto& [worker, ending] = value;
@@ -189,8 +193,8 @@ inline void randomize(Rng& rng, Node& value) {
   randomize_all(rng, id, spec, up, slots);
 }
 inline void randomize(Rng& rng, PolicyPeriod& value) {
-  auto& [name, parameters, from, leased, available] = value;
-  randomize_all(rng, name, parameters, from, leased, available);
+  auto& [name, parameters, from, leased, available, lost] = value;
+  randomize_all(rng, name, parameters, from, leased, available, lost);
 }
 inline void randomize(Rng& rng, PolicyScript& value) {
   auto& [text, loaded_at, failure, failed_at] = value;
@@ -216,15 +220,27 @@ inline void randomize(Rng& rng, TargetStatus& value) {
   auto& [delivered_at, reached_at] = value;
   randomize_all(rng, delivered_at, reached_at);
 }
+inline void randomize(Rng& rng, RanAt& value) { randomize_all(rng, value.workers, value.span); }
+inline void randomize(Rng& rng, SpeedPoint& value) {
+  auto& [workers, nodes, device, rate, variance, reports] = value;
+  randomize_all(rng, workers, nodes, device, rate, variance, reports);
+}
+inline void randomize(Rng& rng, SpeedMark& value) {
+  randomize_all(rng, value.generation, value.at, value.work);
+}
+inline void randomize(Rng& rng, NameHistory& value) {
+  randomize_all(rng, value.completed, value.seconds, value.last);
+}
 inline void randomize(Rng& rng, Job& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
-         ad, ae, af, ag] = value;
+         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
+  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq);
 }
 inline void randomize(Rng& rng, StateParts& value) {
-  auto& [seq, round, at, nodes, jobs, periods, memo, scripts] = value;
-  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts);
+  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names] = value;
+  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names);
 }
 
 template <std::size_t i = 0>

@@ -25,10 +25,11 @@ void describe(Fields& fields, FieldsOf<Fields, Node>& node) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, PolicyPeriod>& period) {
-  auto& [name, parameters, from, slot_seconds_leased, slot_seconds_available] = period;
+  auto& [name, parameters, from, slot_seconds_leased, slot_seconds_available, lost] = period;
   fields("name", name)("parameters", parameters)("from", from);
   fields("slot_seconds_leased", slot_seconds_leased)("slot_seconds_available",
                                                      slot_seconds_available);
+  fields("lost", lost);
 }
 
 template <class Fields>
@@ -63,6 +64,31 @@ void describe(Fields& fields, FieldsOf<Fields, Bill>& bill) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, RanAt>& part) {
+  auto& [workers, span] = part;
+  fields("workers", workers)("seconds", span);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, SpeedPoint>& point) {
+  auto& [workers, nodes, device, rate, variance, reports] = point;
+  fields("workers", workers)("nodes", nodes)("device", device)("rate", rate);
+  fields("variance", variance)("reports", reports);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, SpeedMark>& mark) {
+  auto& [generation, at, work] = mark;
+  fields("generation", generation)("at", at)("work", work);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NameHistory>& history) {
+  auto& [completed, seconds, last] = history;
+  fields("completed", completed)("seconds", seconds)("last", last);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, TargetStatus>& target) {
   auto& [delivered_at, reached_at] = target;
   fields("delivered_at", delivered_at)("reached_at", reached_at);
@@ -72,15 +98,20 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   auto& [id, spec, range, pinned, state, held, current, forming, last_generation, attempt,
          retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
-         ended_at, last_resized_at, paused_at, changed_at, waited, ran, paused, leased,
-         slot_seconds, bill, progress, checkpoint, target, ending, last_change, last_changed_at] =
-      job;
+         ended_at, last_resized_at, paused_at, waiting_since, last_run, changed_at, waited, ran,
+         paused, leased, slot_seconds, bill, ran_at, saved_at, usual_length, speeds, speed_mark,
+         resize_pause, resize_pauses, progress, checkpoint, target, ending, last_change,
+         last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
   fields("attempt", attempt)("retries_used", retries_used)("quick_failures", quick_failures);
   fields("resizes", resizes)("preemptions", preemptions);
   fields("submitted_at", submitted_at)("eligible_at", eligible_at)("started_at", started_at);
   fields("ended_at", ended_at)("last_resized_at", last_resized_at)("paused_at", paused_at);
+  fields("waiting_since", waiting_since)("last_run_seconds", last_run);
+  fields("ran_at", ran_at)("saved_at", saved_at)("usual_length_seconds", usual_length);
+  fields("speeds", speeds)("speed_mark", speed_mark)("resize_pause", resize_pause);
+  fields("resize_pauses", resize_pauses)("dropped", dropped);
   fields("changed_at", changed_at)("waited_seconds", waited)("ran_seconds", ran);
   fields("paused_seconds", paused)("leased", leased)("slot_seconds", slot_seconds);
   fields("bill", bill)("progress", progress)("checkpoint", checkpoint)("target", target);
@@ -90,9 +121,9 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
 // Everything but nodes and jobs, which are stored on their own.
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
-  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts] = parts;
+  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
-  fields("scripts", scripts);
+  fields("scripts", scripts)("names", names);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }

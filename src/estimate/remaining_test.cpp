@@ -1,0 +1,107 @@
+#include "estimate/remaining.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using testing::span;
+using testing::World;
+
+double left(const World& world, JobId job) { return length_left(world.job(job), world.now()); }
+
+TEST(LengthLeft, IsWhatWasDeclaredLessWhatItRan) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..4 expect=100s elastic=restart", 2);
+  EXPECT_DOUBLE_EQ(left(world, a), 100);
+  world.advance(span("30s"));
+  EXPECT_DOUBLE_EQ(left(world, a), 70);
+  world.checkpoint(a);
+  world.change_size(a, 4);
+  world.killed(a);
+  world.started(a);
+  world.advance(span("20s"));  // twice as many workers as it wants count double
+  EXPECT_DOUBLE_EQ(left(world, a), 30);
+}
+
+TEST(LengthLeft, ForgetsWorkThatWasLost) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2 expect=100s", 2);
+  world.advance(span("30s"));
+  world.checkpoint(a);
+  world.advance(span("20s"));
+  const JobId b = world.submit("4");
+  world.preempt(a, b, 4);
+  world.killed(a);
+  EXPECT_DOUBLE_EQ(left(world, a), 70);
+}
+
+TEST(LengthLeft, BelievesProgressOnceThereIsSome) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2 expect=100s samples=1000", 2);
+  world.advance(span("30s"));
+  Progress report;
+  report.samples = 10;
+  world.report(a, report);
+  EXPECT_EQ(length_source(world.job(a)), LengthSource::declared);
+  report.samples = 500;
+  world.report(a, report);
+  EXPECT_EQ(length_source(world.job(a)), LengthSource::progress);
+  EXPECT_DOUBLE_EQ(left(world, a), 30);
+}
+
+TEST(LengthLeft, IsLearnedFromJobsOfItsName) {
+  World world("1x4 cpu");
+  const JobId waits = world.submit("4 name=digits");
+  EXPECT_TRUE(std::isinf(left(world, waits)));
+  const JobId a = world.run("2 name=digits", 2);
+  world.advance(span("60s"));
+  world.ended(a);
+  EXPECT_EQ(length_source(world.job(waits)), LengthSource::name);
+  EXPECT_DOUBLE_EQ(left(world, waits), 60);
+  EXPECT_DOUBLE_EQ(left(world, world.submit("1 name=digits")), 60);
+  EXPECT_TRUE(std::isinf(left(world, world.submit("1 name=other"))));
+}
+
+TEST(Remaining, CarriesAnInterval) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("2..4 expect=100s");
+  const auto two = remaining(world.job(a), world.now(), 2).value();
+  EXPECT_EQ(two.likely, span("100s"));
+  EXPECT_EQ(two.low, span("70s"));
+  EXPECT_EQ(two.high, span("150s"));
+  const auto four = remaining(world.job(a), world.now(), 4).value();
+  EXPECT_LT(four.likely, two.likely);
+  EXPECT_LT(four.low, four.likely);
+  EXPECT_GT(four.high, four.likely);
+  EXPECT_FALSE(remaining(world.job(world.submit("1")), world.now(), 1).has_value());
+}
+
+TEST(Remaining, FollowsTheMeasuredSpeed) {
+  World world("1x8 cpu");
+  const JobId a = world.run("2..8 expect=1000s elastic=restart", 2);
+  Progress report;
+  const auto train = [&](std::uint64_t samples) {
+    world.advance(span("10s"));
+    report.samples = report.samples.value_or(0) + samples;
+    world.report(a, report);
+  };
+  for (int i = 0; i < 4; ++i) train(1000);
+  world.checkpoint(a);
+  world.change_size(a, 4);
+  world.killed(a);
+  world.started(a);
+  for (int i = 0; i < 4; ++i) train(1500);
+  ASSERT_EQ(world.job(a).speeds.size(), 2U);
+  EXPECT_DOUBLE_EQ(world.job(a).speeds[0].rate, 100);
+  EXPECT_DOUBLE_EQ(world.job(a).speeds[1].rate, 150);
+  const double at_want = left(world, a);
+  EXPECT_NEAR(to_seconds(remaining(world.job(a), world.now()).value()), at_want / 1.5, 1e-3);
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,58 @@
+// How fast a job trains with so many workers, relative to the size it wants: fitted to the rates
+// that were measured, and where nothing was measured a prior.
+//
+//   Scaling scaling(job);
+//   scaling.speed(8) / scaling.speed(4)      → 1.7: eight workers train 1.7 times as fast as four
+//
+// Prior: linear up to the wanted size, beyond it Amdahl's law with kSerialPart. Fit: seconds per
+// unit of work = a + b / workers with a, b >= 0, by least squares over the measured sizes, weighed
+// by their reports; needs two sizes. A size that was measured counts as measured.
+//
+// Source: the shape is Amdahl's; Optimus (EuroSys'18) and Voda (2023) fit the same quantity.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/job.hpp"
+
+namespace paceline {
+
+inline constexpr double kSerialPart = 0.05;  // of the work, beyond the wanted size
+
+class Scaling {
+ public:
+  // Over every kind of place the job was measured on, or over one device model alone.
+  explicit Scaling(const Job& job, std::string_view device = {});
+
+  // 1 at the wanted size, 0 without workers.
+  [[nodiscard]] double speed(std::int32_t workers) const;
+  // Work per second, in the unit the script reports. Nothing if it was never measured.
+  [[nodiscard]] std::optional<double> rate(std::int32_t workers) const;
+  // How far the speed may be off, as a part of it: 0.1 is 10 %. Wide where nothing was measured.
+  [[nodiscard]] double uncertainty(std::int32_t workers) const;
+  [[nodiscard]] bool measured() const { return !sizes_.empty(); }
+
+ private:
+  struct Size {
+    std::int32_t workers;
+    double rate;
+    double deviation;  // of the rate
+    double weight;
+  };
+
+  void gather(const Job& job, std::string_view device);
+  void fit();
+  [[nodiscard]] double prior(std::int32_t workers) const;
+  [[nodiscard]] double estimate(std::int32_t workers) const;  // in the unit of rate(), or prior()
+  [[nodiscard]] const Size* find(std::int32_t workers) const;
+
+  std::int32_t want_;
+  std::vector<Size> sizes_;                        // by workers
+  double seconds_fixed_ = 0, seconds_shared_ = 0;  // a and b of the fit
+  double at_want_ = 1;
+};
+
+}  // namespace paceline

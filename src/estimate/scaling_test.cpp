@@ -1,0 +1,84 @@
+#include "estimate/scaling.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <memory>
+
+namespace paceline {
+namespace {
+
+Job sized(std::int32_t min, std::int32_t max, std::int32_t want) {
+  Job job;
+  job.range = {min, max, want};
+  job.spec = std::make_shared<const JobSpec>();
+  return job;
+}
+
+TEST(Scaling, IsLinearUpToTheWishAndAmdahlsBeyond) {
+  const Scaling scaling(sized(1, 16, 4));
+  EXPECT_DOUBLE_EQ(scaling.speed(0), 0);
+  EXPECT_DOUBLE_EQ(scaling.speed(1), 0.25);
+  EXPECT_DOUBLE_EQ(scaling.speed(4), 1);
+  EXPECT_DOUBLE_EQ(scaling.speed(8), (8 / 1.35) / (4 / 1.15));
+  EXPECT_FALSE(scaling.measured());
+  EXPECT_FALSE(scaling.rate(4).has_value());
+}
+
+TEST(Scaling, TakesWhatWasMeasured) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "h100", 100, 0, 9}, {4, 1, "h100", 150, 0, 9}};
+  const Scaling scaling(job);
+  EXPECT_DOUBLE_EQ(scaling.speed(2), 1);
+  EXPECT_DOUBLE_EQ(scaling.speed(4), 1.5);
+  // 1/100 = a + b/2 and 1/150 = a + b/4: a = 1/300, b = 4/300
+  EXPECT_NEAR(scaling.rate(8).value(), 1 / (1.0 / 300 + 4.0 / 300 / 8), 1e-9);
+  EXPECT_NEAR(scaling.rate(1).value(), 60, 1e-9);
+}
+
+TEST(Scaling, KeepsTheShapeOfThePriorWhereOneSizeWasMeasured) {
+  Job job = sized(1, 8, 4);
+  job.speeds = {{4, 1, "h100", 100, 0, 3}};
+  const Scaling scaling(job);
+  EXPECT_DOUBLE_EQ(scaling.rate(2).value(), 50);
+  EXPECT_DOUBLE_EQ(scaling.speed(2), 0.5);
+}
+
+TEST(Scaling, NeverPredictsNegativeSeconds) {
+  Job job = sized(1, 8, 1);
+  job.speeds = {{1, 1, "x", 10, 0, 5}, {2, 1, "x", 30, 0, 5}};  // faster than linear
+  const Scaling scaling(job);
+  EXPECT_GT(scaling.rate(100).value(), 30);
+}
+
+TEST(Scaling, TellsDeviceModelsApart) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "a100", 50, 0, 9}, {2, 1, "h100", 100, 0, 9}};
+  EXPECT_DOUBLE_EQ(Scaling(job, "h100").rate(2).value(), 100);
+  EXPECT_DOUBLE_EQ(Scaling(job, "a100").rate(2).value(), 50);
+  EXPECT_DOUBLE_EQ(Scaling(job).rate(2).value(), 75);
+}
+
+TEST(Scaling, KnowsHowLittleItKnows) {
+  Job job = sized(1, 8, 2);
+  EXPECT_DOUBLE_EQ(Scaling(job).uncertainty(2), 0);
+  EXPECT_DOUBLE_EQ(Scaling(job).uncertainty(4), 0.3);
+  job.speeds = {{2, 1, "h100", 100, 25, 9}, {4, 1, "h100", 150, 0, 9}};
+  EXPECT_DOUBLE_EQ(Scaling(job).uncertainty(2), 0.05);
+  EXPECT_DOUBLE_EQ(Scaling(job).uncertainty(8), 0.1);
+}
+
+RC_GTEST_PROP(Scaling, GrowsWithTheWorkers, ()) {
+  Job job = sized(1, 64, *rc::gen::inRange(1, 64));
+  const auto points = *rc::gen::inRange(0, 4);
+  double rate = 0;
+  for (int i = 0; i < points; ++i) {
+    rate += *rc::gen::inRange(1, 100);
+    job.speeds.push_back({1 << i, 1, "x", rate, 0, 3});
+  }
+  const Scaling scaling(job);
+  for (std::int32_t n = 9; n < 64; ++n) RC_ASSERT(scaling.speed(n) >= scaling.speed(n - 1));
+}
+
+}  // namespace
+}  // namespace paceline

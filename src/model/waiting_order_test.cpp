@@ -1,0 +1,71 @@
+#include "model/waiting_order.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "model/job.hpp"
+
+namespace paceline {
+namespace {
+
+double expected(const Job& job) { return to_seconds(job.spec->expected_duration.value()); }
+std::int64_t wanted(const Job& job) { return job.slots(job.range.want); }
+
+Job waiting(std::uint32_t id, std::int64_t seconds, std::int32_t slots,
+            std::int32_t priority = 50) {
+  JobSpec spec;
+  spec.priority = priority;
+  spec.expected_duration = std::chrono::seconds{seconds};
+  Job job;
+  job.id = JobId{id};
+  job.range = {slots, slots, slots};
+  job.spec = std::make_shared<const JobSpec>(spec);
+  return job;
+}
+
+std::vector<std::uint32_t> walk(const WaitingOrder& order, std::int64_t slots) {
+  std::vector<std::uint32_t> ids;
+  for (auto at = order.first(slots); at; at = order.next(*at, slots)) ids.push_back(at->job.value);
+  return ids;
+}
+
+TEST(WaitingOrder, WalksThoseThatFitInItsOrder) {
+  WaitingOrder order({expected, wanted});
+  for (const Job& job : {waiting(1, 30, 8), waiting(2, 10, 4), waiting(3, 20, 1), waiting(4, 10, 1),
+                         waiting(5, 99, 1, 80)})
+    order.put(job);
+  EXPECT_EQ(walk(order, 8), (std::vector<std::uint32_t>{5, 2, 4, 3, 1}));
+  EXPECT_EQ(walk(order, 3), (std::vector<std::uint32_t>{5, 4, 3}));
+  EXPECT_EQ(walk(order, 0), (std::vector<std::uint32_t>{}));
+  order.put(waiting(3, 5, 2));
+  EXPECT_EQ(walk(order, 3), (std::vector<std::uint32_t>{5, 3, 4}));
+  order.drop(JobId{3});
+  order.drop(JobId{77});
+  EXPECT_EQ(walk(order, 3), (std::vector<std::uint32_t>{5, 4}));
+  EXPECT_EQ(order.size(), 4U);
+}
+
+RC_GTEST_PROP(WaitingOrder, IsASortOfThoseThatFit, ()) {
+  WaitingOrder order({expected, wanted});
+  std::vector<Job> jobs;
+  const auto count = *rc::gen::inRange(0, 40);
+  for (int i = 0; i < count; ++i) {
+    jobs.push_back(waiting(static_cast<std::uint32_t>(i + 1), *rc::gen::inRange(1, 6),
+                           *rc::gen::inRange(1, 6), *rc::gen::inRange(49, 52)));
+    order.put(jobs.back());
+  }
+  const auto slots = *rc::gen::inRange(0, 7);
+  std::erase_if(jobs, [&](const Job& job) { return wanted(job) > slots; });
+  std::sort(jobs.begin(), jobs.end(), [&](const Job& a, const Job& b) {
+    return order_key(order.order(), a) < order_key(order.order(), b);
+  });
+  std::vector<std::uint32_t> ids;
+  for (const Job& job : jobs) ids.push_back(job.id.value);
+  RC_ASSERT(walk(order, slots) == ids);
+}
+
+}  // namespace
+}  // namespace paceline

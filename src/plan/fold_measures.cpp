@@ -1,0 +1,125 @@
+// What is learned from running: time by size, rates, pauses, lengths. Facts only; what follows from
+// them is for estimate/.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "plan/fold.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr double kNewestWeight = 0.3;   // of the newest rate among those of its size
+constexpr double kNewestPause = 0.5;    // of the newest pause
+constexpr double kNewestLength = 0.2;   // of the newest length of a name, at least
+constexpr double kShortestSpan = 0.05;  // seconds between reports that make a rate
+
+// Work done so far in the unit the script reports: samples, else steps, else epochs.
+std::optional<double> work_of(const Progress& progress) {
+  if (progress.samples) return static_cast<double>(*progress.samples);
+  if (progress.step) return static_cast<double>(*progress.step);
+  return progress.epoch;
+}
+
+std::int32_t nodes_of(const Gang& gang) {
+  std::set<NodeId> nodes;
+  for (const Worker& worker : gang.workers) nodes.insert(worker.seat.node);
+  return static_cast<std::int32_t>(nodes.size());
+}
+
+std::string device_of(const State& state, const Gang& gang) {
+  const Seat& seat = gang.workers.front().seat;
+  const auto& slots = state.find_node(seat.node)->spec.slots;
+  return seat.slots.empty() || seat.slots[0] >= slots.size() ? "" : slots[seat.slots[0]].model;
+}
+
+void take_rate(SpeedPoint& point, double rate) {
+  const double weight = std::max(kNewestWeight, 1.0 / (point.reports + 1));
+  const double off = rate - point.rate;
+  point.variance = (1 - weight) * (point.variance + weight * off * off);
+  if (point.reports == 0) point.variance = 0;
+  point.rate += weight * off;
+  ++point.reports;
+}
+
+}  // namespace
+
+void Fold::count_running(Job& job, Duration passed) {
+  if (passed == Duration::zero()) return;
+  const std::int32_t workers = job.current->size();
+  auto& parts = job.ran_at;
+  const auto at =
+      std::lower_bound(parts.begin(), parts.end(), workers,
+                       [](const RanAt& part, std::int32_t n) { return part.workers < n; });
+  if (at != parts.end() && at->workers == workers)
+    at->span += passed;
+  else
+    parts.insert(at, {workers, passed});
+}
+
+// The rate between two reports of one generation counts for its size and place.
+void Fold::measure_speed(Job& job, Generation generation) {
+  const auto work = work_of(*job.progress);
+  if (!work || !std::isfinite(*work)) return;
+  const SpeedMark mark{generation, job.progress->reported_at, *work};
+  const auto before = std::exchange(job.speed_mark, mark);
+  if (!before || before->generation != generation || job.state != JobState::running) return;
+  const double seconds = to_seconds(mark.at - before->at);
+  if (seconds < kShortestSpan || mark.work <= before->work) {
+    if (mark.work == before->work) job.speed_mark = before;
+    return;
+  }
+  const Gang& gang = *job.current;
+  const SpeedPoint here{gang.size(), nodes_of(gang), device_of(state_, gang), 0, 0, 0};
+  const auto key = [](const SpeedPoint& p) { return std::tie(p.workers, p.nodes, p.device); };
+  auto& points = job.speeds;
+  auto at = std::lower_bound(points.begin(), points.end(), here,
+                             [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  if (at == points.end() || key(*at) != key(here)) {
+    if (points.size() >= kSpeedPointsMax) return;
+    at = points.insert(at, here);
+  }
+  take_rate(*at, (mark.work - before->work) / seconds);
+}
+
+void Fold::measure_pause(Job& job) {
+  const double pause = to_seconds(at_ - job.last_resized_at.value_or(at_));
+  const double weight = job.resize_pauses == 0 ? 1 : kNewestPause;
+  job.resize_pause += weight * (pause - job.resize_pause);
+  ++job.resize_pauses;
+}
+
+// Those of its name that wait without a length of their own are told while the mean still moves:
+// after the 1st, 2nd, 4th, 8th, … job.
+void Fold::learn_length(const Job& job) {
+  auto& names = parts_.names;
+  if (!names.contains(job.spec->name) && names.size() >= kNamesMax) {
+    names.erase(std::min_element(names.begin(), names.end(), [](const auto& a, const auto& b) {
+      return a.second.last < b.second.last;
+    }));
+  }
+  NameHistory& history = names[job.spec->name];
+  ++history.completed;
+  const double weight = std::max(kNewestLength, 1.0 / history.completed);
+  history.seconds += weight * (job.length_run() - history.seconds);
+  history.last = at_;
+  if (!std::has_single_bit(history.completed)) return;
+  const auto waiting = state_.without_length_.find(job.spec->name);
+  if (waiting == state_.without_length_.end()) return;
+  for (const JobId id : waiting->second) recall_length(touch(id));
+}
+
+void Fold::recall_length(Job& job) {
+  const auto known = parts_.names.find(job.spec->name);
+  if (known == parts_.names.end()) return;
+  job.usual_length = from_seconds(known->second.seconds);
+}
+
+void Fold::bill(Job& job, double Bill::*cause, double slot_seconds) {
+  job.bill.*cause += slot_seconds;
+  if (!parts_.periods.empty()) parts_.periods.back().lost.*cause += slot_seconds;
+}
+
+}  // namespace paceline
