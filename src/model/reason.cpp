@@ -12,6 +12,11 @@ std::int64_t number(const Reason& r, std::size_t i) {
 std::string slots(std::int64_t n) { return fmt::format("{} slot{}", n, n == 1 ? "" : "s"); }
 std::string workers(std::int64_t n) { return fmt::format("{} worker{}", n, n == 1 ? "" : "s"); }
 
+// "3", or "3, which has less left,"
+std::string beneficiary(std::int64_t job, const Reason& r) {
+  return r.text.empty() ? fmt::format("{}", job) : fmt::format("{}, which {},", job, r.text);
+}
+
 std::string wait_sentence(const Reason& r) {
   const auto a = number(r, 0), b = number(r, 1), c = number(r, 2);
   switch (r.code) {
@@ -44,6 +49,8 @@ std::string wait_sentence(const Reason& r) {
     case ReasonCode::too_costly:
       return fmt::format("would lose {} slot-seconds by a change that gains {}: it stays as it is",
                          b, a);
+    case ReasonCode::waits_for_others:
+      return fmt::format("needs {}, {} free now: {} go first", slots(a), b, r.text);
     case ReasonCode::waits_for_turn:
       return fmt::format("could use {}, but the policy gives the slots to others", workers(a));
     case ReasonCode::no_node:
@@ -63,11 +70,12 @@ std::string act_sentence(const Reason& r) {
     case ReasonCode::grows:
       return fmt::format("grows from {} to {}: slots are free", a, workers(b));
     case ReasonCode::shrinks_for:
-      return fmt::format("shrinks from {} to {} so that job {} can start", a, workers(b), c);
+      return fmt::format("shrinks from {} to {} so that job {} can start", a, workers(b),
+                         beneficiary(c, r));
     case ReasonCode::shrinks_to_share:
       return fmt::format("shrinks from {} to {}, its even share", a, workers(b));
     case ReasonCode::stops_for:
-      return fmt::format("stops so that job {} can start", a);
+      return fmt::format("stops so that job {} can start", beneficiary(a, r));
     case ReasonCode::owner_resized:
       return fmt::format("resized by its owner from {} to {}", a, workers(b));
     default:
@@ -124,6 +132,8 @@ std::string_view name(ReasonCode code) {
       return "WaitsForWindow";
     case ReasonCode::too_costly:
       return "TooCostly";
+    case ReasonCode::waits_for_others:
+      return "WaitsForOthers";
     case ReasonCode::waits_for_turn:
       return "WaitsForTurn";
     case ReasonCode::no_node:

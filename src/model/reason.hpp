@@ -28,15 +28,16 @@ enum class ReasonCode {
   waits_for_checkpoint,  // wanted workers: it can't be resized before it acknowledges one
   waits_for_window,      // wanted workers, until (us): it was resized a moment ago
   too_costly,            // gain, cost in slot-seconds: the change was dropped
+  waits_for_others,      // needed slots, free slots; text: who goes first
   waits_for_turn,        // wanted workers: the active policy gave the slots to others
   no_node,               // no node is up
   // acts
   starts,            // workers
   starts_at_min,     // workers, wanted workers
   grows,             // from, to
-  shrinks_for,       // from, to, job that starts
+  shrinks_for,       // from, to, job that starts; text: what puts that one first, or nothing
   shrinks_to_share,  // from, to
-  stops_for,         // job that starts
+  stops_for,         // job that starts; text: what puts it first, or nothing
   owner_resized,     // from, to
   // runs
   runs,            // workers, max

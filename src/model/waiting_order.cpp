@@ -5,7 +5,8 @@
 namespace paceline {
 
 OrderKey order_key(const Order& order, const Job& job) {
-  return {-job.spec->priority, order.measure(job), job.submitted_at, job.id};
+  return {-job.spec->priority, order.measure(job, order.parameters),
+          order.then ? order.then(job) : 0, job.submitted_at, job.id};
 }
 
 void WaitingOrder::put(const Job& job) {

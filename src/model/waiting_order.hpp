@@ -1,12 +1,13 @@
 // Waiting jobs in one order, asked for the first that needs at most so many slots: a rule that
 // starts whatever fits looks at nobody who can't.
 //
-//   const auto& order = state.waiting_by({shortest, wanted_slots});
+//   const auto& order = state.waiting_by({length, least_slots});
 //   for (auto at = order.first(free); at; at = order.next(*at, free)) …     // free may shrink
 //
 // Cost: O(log jobs) a change; O(distinct needs · log jobs) a question.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,19 +22,23 @@ namespace paceline {
 
 struct Job;
 
-// Larger priority first, then the smaller measure, then who came first, then the smaller id.
+// Larger priority first, then the smaller measures, then who came first, then the smaller id.
 struct OrderKey {
   std::int32_t negative_priority = 0;
   double measure = 0;  // never NaN; infinity comes last
+  double then = 0;
   Time submitted_at;
   JobId job;
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
 };
 
-// What an order goes by. Both answer from the job alone and don't change while it waits untouched.
+// What an order goes by. All answer from the job alone and don't change while it waits untouched.
 struct Order {
-  double (*measure)(const Job& job) = nullptr;
+  using Parameters = std::array<double, 2>;
+  double (*measure)(const Job& job, const Parameters& parameters) = nullptr;
   std::int64_t (*need)(const Job& job) = nullptr;  // slots
+  double (*then)(const Job& job) = nullptr;        // none: 0
+  Parameters parameters{};
   friend bool operator==(const Order&, const Order&) = default;
 };
 

@@ -11,7 +11,9 @@
 namespace paceline {
 namespace {
 
-double expected(const Job& job) { return to_seconds(job.spec->expected_duration.value()); }
+double expected(const Job& job, const Order::Parameters&) {
+  return to_seconds(job.spec->expected_duration.value());
+}
 std::int64_t wanted(const Job& job) { return job.slots(job.range.want); }
 
 Job waiting(std::uint32_t id, std::int64_t seconds, std::int32_t slots,

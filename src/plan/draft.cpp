@@ -69,13 +69,30 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
   return found;
 }
 
-void Draft::release(JobId id) {
+std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
+                                       std::span<const Giving> givers) const {
+  const auto mark = free_.mark();
+  for (const Giving& giver : givers) {
+    std::optional<Placement> kept;
+    if (giver.workers > 0) {
+      kept = refit(giver.job, giver.workers);
+      if (!kept) continue;
+    }
+    release(giver.job);
+    if (kept) take(*kept);
+  }
+  auto found = fit(id, workers);
+  free_.rewind(mark);
+  return found;
+}
+
+void Draft::release(JobId id) const {
   for (const Seat& seat : seats_of(snapshot_.state, snapshot_.state.job(id))) {
     for (const auto index : seat.slots) free_.set_free({seat.node, index}, true);
   }
 }
 
-void Draft::take(const Placement& seats) {
+void Draft::take(const Placement& seats) const {
   for (const Seat& seat : seats) {
     for (const auto index : seat.slots) {
       check(free_.is_free({seat.node, index}), "a draft takes only free slots");
@@ -159,7 +176,6 @@ bool Draft::end_trade(Owed owed) {
 
 void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
   if (verdict.again) revisit(*verdict.again);
-  if (!explaining_) return;
   for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
 }
 

@@ -27,6 +27,12 @@ namespace paceline {
 
 class Draft;
 
+// A job that would go on with so many workers; 0: that would stop.
+struct Giving {
+  JobId job;
+  std::int32_t workers = 0;
+};
+
 // Where: turns "this job, that many workers" into seats on the draft's free slots. Implementations
 // are in placement/.
 class Placer {
@@ -78,6 +84,10 @@ class Draft {
   [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> refit(JobId job, std::int32_t workers) const;
 
+  // Seats for a job that has none if these gave up what they have above that. Changes nothing.
+  [[nodiscard]] std::optional<Placement> fit_if(JobId job, std::int32_t workers,
+                                                std::span<const Giving> givers) const;
+
   // ---- changing; each job at most once a draft ----
   void start(JobId job, Placement seats, Reason reason);
   // The next generation on `seats`; the kind is move if the number stays.
@@ -99,8 +109,8 @@ class Draft {
   void remember(std::string key, std::string value);
   void revisit(Time at);  // asks for a round then
 
-  // ---- the outcome ---- Collects the reasons of waiting jobs and of what the judge refused;
-  // decides nothing else. Called before decide().
+  // ---- the outcome ----
+  // Collects the reasons of waiting jobs; decides nothing else. Called before decide().
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
@@ -111,8 +121,8 @@ class Draft {
 
  private:
   void record(Change change);
-  void release(JobId job);
-  void take(const Placement& seats);
+  void release(JobId job) const;
+  void take(const Placement& seats) const;
   void refused(std::span<const Change> changes, const Verdict& verdict);
 
   Snapshot snapshot_;

@@ -14,7 +14,7 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
 std::int32_t wanted(const State& state, const Job& job) {
   const auto most =
       std::min<std::int64_t>(state.workers_ever(job.spec->slots_per_worker), job.range.want);
-  return std::max(job.range.min, static_cast<std::int32_t>(most));
+  return std::max(job.range.min, static_cast<std::int32_t>(most - most % job.spec->mesh.step()));
 }
 
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {

@@ -61,7 +61,7 @@ TEST_F(Temper, DropsAChangeThatGainsNoMoreThanItCosts) {
 }
 
 TEST_F(Temper, CountsNoLongerThanTheJobWillRun) {
-  const JobId job = world.run("1..8 elastic=restart expect=1h", 2);
+  const JobId job = world.run("1..8@2 elastic=restart expect=1h", 2);
   world.advance(span("3590s"));
   world.checkpoint(job);
   // Gain: 6 more slots × 10 s left = 60. Cost: 5 × 2 = 10. With the horizon it would be 3600.

@@ -100,8 +100,12 @@ class History {
     change.generation = Generation{job.last_generation.value + 1};
     change.placement = {{NodeId{0}, state_.free_slots().first_free(NodeId{0}, 1)}};
     change.reason = {ReasonCode::starts, {1}, ""};
-    return Plan{
-        state_.round() + 1, "fifo", "0.1.0", {change}, {{"turn", std::to_string(job.id.value)}}};
+    return Plan{state_.round() + 1,
+                "fifo",
+                "0.1.0",
+                {change},
+                {{"turn", std::to_string(job.id.value)}},
+                {}};
   }
 
   std::optional<Event> of_a_worker() {

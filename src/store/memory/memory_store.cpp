@@ -51,8 +51,8 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   jobs.resize(parts.jobs.size());
   folded_.insert(changed.begin(), changed.end());
   for (const auto job : std::exchange(folded_, {})) jobs[job.value - 1] = state.job(job);
-  checkpoint_ = {parts.seq,       parts.round,   parts.at,  parts.nodes,
-                 std::move(jobs), parts.periods, parts.memo, parts.scripts};
+  checkpoint_ = {parts.seq,     parts.round, parts.at,      parts.nodes, std::move(jobs),
+                 parts.periods, parts.memo,  parts.scripts, parts.names};
   return {};
 }
 

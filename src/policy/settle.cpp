@@ -1,0 +1,268 @@
+#include "policy/settle.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "estimate/resize_cost.hpp"
+#include "policy/waiting.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kPrunedMax = 64;  // givers that are tried without, one by one
+
+struct Giver {
+  const Wish* wish;
+  std::int64_t slots;  // it gives up
+};
+
+class Settlement {
+ public:
+  Settlement(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms)
+      : snapshot_(snapshot), draft_(draft), wishes_(std::move(wishes)), terms_(terms) {}
+
+  void run() {
+    for (const Wish& wish : wishes_) {
+      if (wish.now > 0 || wish.workers == 0) continue;
+      if (!start_from_free(wish) && !start_with_givers(wish)) unserved_.push_back(&wish);
+    }
+    for (const Wish& wish : wishes_) grow(wish);
+    even_out();
+    if (draft_.explaining()) say_who_waits();
+  }
+
+ private:
+  // ---- starting ----
+  [[nodiscard]] std::int32_t room_for(const Job& job) const {
+    const auto slots = static_cast<std::int64_t>(draft_.free().total());
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(slots / job.spec->slots_per_worker, kWorkersMax));
+  }
+
+  bool start_from_free(const Wish& wish) {
+    const std::int32_t step = wish.job->spec->mesh.step();
+    const std::int32_t most = std::min(wish.workers, room_for(*wish.job));
+    for (std::int32_t n = most - most % step; n >= wish.at_least && n > 0; n -= step) {
+      if (auto seats = draft_.fit(wish.job->id, n)) {
+        start(wish, std::move(*seats));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void start(const Wish& wish, Placement seats) {
+    const auto n = static_cast<std::int32_t>(seats.size());
+    Reason reason{ReasonCode::starts, {n}, {}};
+    if (n < wish.most) reason = {ReasonCode::starts_at_min, {n, wish.most}, {}};
+    draft_.start(wish.job->id, std::move(seats), std::move(reason));
+  }
+
+  bool start_with_givers(const Wish& wish) {
+    auto& hopeless =
+        hopeless_.try_emplace(wish.job->spec->slots_per_worker, kWorkersMax + 1).first->second;
+    const std::int32_t step = wish.job->spec->mesh.step();
+    for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
+      if (n >= hopeless) continue;
+      const auto chosen = enough_givers(wish, n);
+      if (!chosen.empty()) return trade(wish, n, chosen);
+    }
+    if (wish.job->spec->affinity.empty() && wish.job->spec->devices.empty())
+      hopeless = std::min(hopeless, wish.at_least);
+    return false;
+  }
+
+  // The first givers that together make room for n workers; empty if all of them can't.
+  std::vector<Giver*> enough_givers(const Wish& wish, std::int32_t n) {
+    std::vector<Giver*> able;
+    std::int64_t slots = static_cast<std::int64_t>(draft_.free().total());
+    std::size_t least = 0;  // so many are needed by count alone
+    const std::int64_t need = wish.job->slots(n);
+    for (Giver& giver : givers()) {
+      if (draft_.changed(giver.wish->job->id)) continue;
+      if (slots < need) least = able.size() + 1;
+      slots += giver.slots;
+      able.push_back(&giver);
+    }
+    if (slots < need || able.empty()) return {};
+    std::size_t low = std::max<std::size_t>(least, 1), high = low;
+    while (!fits(wish, n, able, high)) {
+      if (high == able.size()) return {};
+      low = high + 1;
+      high = std::min(able.size(), high * 2);
+    }
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (fits(wish, n, able, middle))
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    able.resize(high);
+    return prune(wish, n, std::move(able));
+  }
+
+  bool fits(const Wish& wish, std::int32_t n, const std::vector<Giver*>& able, std::size_t count) {
+    std::vector<Giving> giving;
+    for (std::size_t i = 0; i < count; ++i)
+      giving.push_back({able[i]->wish->job->id, able[i]->wish->workers});
+    return draft_.fit_if(wish.job->id, n, giving).has_value();
+  }
+
+  // Nobody gives who need not: the last of the order are let off first.
+  std::vector<Giver*> prune(const Wish& wish, std::int32_t n, std::vector<Giver*> chosen) {
+    if (chosen.size() > kPrunedMax) return chosen;
+    for (std::size_t i = chosen.size(); i-- > 0 && chosen.size() > 1;) {
+      std::vector<Giver*> fewer = chosen;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (fits(wish, n, fewer, fewer.size())) chosen = std::move(fewer);
+    }
+    return chosen;
+  }
+
+  bool trade(const Wish& wish, std::int32_t n, const std::vector<Giver*>& chosen) {
+    draft_.begin_trade();
+    for (const Giver* giver : chosen) give_up(*giver->wish, wish.job->id);
+    auto seats = draft_.fit(wish.job->id, n);
+    if (!seats) {
+      draft_.drop_trade();
+      return false;
+    }
+    start(wish, std::move(*seats));
+    return draft_.end_trade(terms_.owed);
+  }
+
+  void give_up(const Wish& giver, JobId beneficiary) {
+    const std::int64_t who = beneficiary.value;
+    if (giver.workers == 0) {
+      return draft_.stop(giver.job->id, {ReasonCode::stops_for, {who}, terms_.precedence},
+                         beneficiary);
+    }
+    auto fewer = draft_.refit(giver.job->id, giver.workers);
+    if (!fewer) return;
+    draft_.resize(giver.job->id, std::move(*fewer),
+                  {ReasonCode::shrinks_for, {giver.now, giver.workers, who}, terms_.precedence},
+                  beneficiary);
+  }
+
+  // ---- givers ----
+  // Who has more than it should and may change now, least harm first.
+  std::vector<Giver>& givers() {
+    if (givers_) return *givers_;
+    std::vector<std::tuple<bool, bool, double, std::size_t, const Wish*>> found;
+    for (std::size_t i = 0; i < wishes_.size(); ++i) {
+      const Wish& wish = wishes_[i];
+      if (wish.now <= wish.workers || draft_.changed(wish.job->id)) continue;
+      if (wish.workers == 0 ? !may_stop(*wish.job) : !may_shrink(*wish.job)) continue;
+      if (!draft_.may_change(wish.job->id, wish.workers, Owed::yes)) {
+        if (!refused_) refused_ = wish.job->id;
+        continue;
+      }
+      const bool from_zero = !wish.job->checkpoint && wish.job->spec->elastic != Elastic::restart;
+      found.emplace_back(wish.workers == 0, from_zero, work_at_risk(*wish.job, snapshot_.now),
+                         wishes_.size() - i, &wish);
+    }
+    std::sort(found.begin(), found.end());
+    givers_.emplace();
+    for (const auto& entry : found) {
+      const Wish* wish = std::get<const Wish*>(entry);
+      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers)});
+    }
+    return *givers_;
+  }
+
+  // ---- growing ----
+  void grow(const Wish& wish) {
+    if (wish.now == 0 || wish.workers <= wish.now || draft_.changed(wish.job->id)) return;
+    const std::int32_t step = wish.job->spec->mesh.step();
+    const std::int32_t room = room_for(*wish.job);
+    const std::int32_t most = std::min(wish.workers, wish.now + room - room % step);
+    if (most <= wish.now || !may_shrink(*wish.job)) return;
+    if (!draft_.may_change(wish.job->id, most, Owed::no)) return;
+    for (std::int32_t n = most; n > wish.now; n -= step) {
+      auto more = draft_.refit(wish.job->id, n);
+      if (!more) continue;
+      draft_.begin_trade();
+      draft_.resize(wish.job->id, std::move(*more), {ReasonCode::grows, {wish.now, n}, {}});
+      draft_.end_trade(Owed::no);
+      return;
+    }
+  }
+
+  // Shares that are uneven among running jobs alone: one trade, kept only if it gains.
+  void even_out() {
+    const bool wanted = std::any_of(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
+      return wish.now > 0 && wish.workers > wish.now && !draft_.changed(wish.job->id);
+    });
+    if (!wanted || givers().empty()) return;
+    draft_.begin_trade();
+    for (const Giver& giver : givers()) {
+      const Wish& wish = *giver.wish;
+      if (wish.workers == 0 || draft_.changed(wish.job->id)) continue;
+      auto fewer = draft_.refit(wish.job->id, wish.workers);
+      if (!fewer) continue;
+      draft_.resize(wish.job->id, std::move(*fewer),
+                    {ReasonCode::shrinks_to_share, {wish.now, wish.workers}, {}});
+    }
+    if (grow_into_shares())
+      draft_.end_trade(Owed::no);
+    else
+      draft_.drop_trade();
+  }
+
+  bool grow_into_shares() {
+    bool grew = false;
+    for (const Wish& wish : wishes_) {
+      if (wish.now == 0 || wish.workers <= wish.now || draft_.changed(wish.job->id)) continue;
+      if (wish.workers > wish.now + room_for(*wish.job) || !may_shrink(*wish.job)) continue;
+      auto more = draft_.may_change(wish.job->id, wish.workers, Owed::yes)
+                      ? draft_.refit(wish.job->id, wish.workers)
+                      : std::nullopt;
+      if (!more) continue;
+      draft_.resize(wish.job->id, std::move(*more),
+                    {ReasonCode::grows, {wish.now, wish.workers}, {}});
+      grew = true;
+    }
+    return grew;
+  }
+
+  // ---- explaining ----
+  void say_who_waits() {
+    for (const Wish* wish : unserved_) {
+      if (draft_.changed(wish->job->id)) continue;
+      Reason reason = lacks_slots(draft_, *wish->job, wish->at_least);
+      if (refused_) {
+        reason.code = ReasonCode::waits_for_donor;
+        reason.numbers.push_back(refused_->value);
+      }
+      draft_.hold(wish->job->id, std::move(reason));
+    }
+  }
+
+  const Snapshot& snapshot_;
+  Draft& draft_;
+  std::vector<Wish> wishes_;
+  const Terms& terms_;
+  std::optional<std::vector<Giver>> givers_;
+  std::optional<JobId> refused_;       // the first that has too much but may not change now
+  std::vector<const Wish*> unserved_;  // should start, could not
+  std::map<std::int32_t, std::int32_t>
+      hopeless_;  // per slots of a worker: so many workers don't fit even with every giver
+};
+
+}  // namespace
+
+bool may_shrink(const Job& job) { return job.state == JobState::running && job.resizable(); }
+
+bool may_stop(const Job& job) { return job.state == JobState::running && job.preemptible(); }
+
+void settle(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms) {
+  Settlement(snapshot, draft, std::move(wishes), terms).run();
+}
+
+}  // namespace paceline

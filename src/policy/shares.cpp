@@ -1,0 +1,222 @@
+#include "policy/shares.hpp"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "estimate/remaining.hpp"
+#include "policy/waiting.hpp"
+
+namespace paceline {
+namespace {
+
+double same(const Job&, const Order::Parameters&) { return 0; }
+double length(const Job& job, const Order::Parameters&) { return length_left(job, Time{}); }
+
+std::int32_t whole_steps(const Job& job, std::int32_t workers) {
+  return workers - workers % job.spec->mesh.step();
+}
+
+}  // namespace
+
+const Order kArrival{same, least_slots};
+const Order kShortest{length, least_slots};
+
+std::int64_t least_slots(const Job& job) { return job.slots(job.range.min); }
+
+Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes)
+    : snapshot_(snapshot),
+      draft_(draft),
+      order_(order),
+      sizes_(sizes),
+      left_(static_cast<std::int64_t>(draft.free().total())) {}
+
+Claim Shares::claim_of_running(const Job& job) const {
+  const std::int32_t now = job.current->size();
+  Claim claim{&job, order_key(order_, job), now, 0, now, now};
+  if (sizes_ == Sizes::wanted || !job.resizable()) return claim;
+  claim.most = job.range.max;
+  claim.least = job.range.min;
+  return claim;
+}
+
+Claim Shares::claim_of_waiting(const Job& job) const {
+  Claim claim{&job, order_key(order_, job), 0, 0, 0, 0};
+  if (sizes_ == Sizes::wanted) {
+    claim.least = claim.most = wanted(snapshot_.state, job);
+  } else {
+    claim.least = job.range.min;
+    claim.most = job.range.max;
+  }
+  return claim;
+}
+
+void Shares::take(Claim& claim, std::int32_t workers) {
+  left_ -= claim.job->slots(workers - claim.workers);
+  claim.workers = workers;
+}
+
+// What running jobs hold is counted as left: they take it, or somebody else does.
+void Shares::take_running(bool stoppable, const Rekey& rekey) {
+  for (const auto& key : snapshot_.state.active()) {
+    const Job& job = snapshot_.state.job(key.job);
+    if (job.state != JobState::running || draft_.changed(job.id)) continue;
+    if (!job.range.contains(job.current->size())) continue;
+    if (stoppable ? !may_stop(job) : !may_shrink(job)) continue;
+    claims_.push_back(claim_of_running(job));
+    if (rekey) claims_.back().key = rekey(job);
+    left_ += job.slots(job.current->size());
+  }
+}
+
+void Shares::admit_waiting() {
+  const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
+  for (auto at = waiting.first(left_); at; at = waiting.next(*at, left_)) {
+    const Job& job = snapshot_.state.job(at->job);
+    if (!startable(job, snapshot_, draft_)) continue;
+    Claim claim = claim_of_waiting(job);
+    if (job.slots(claim.least) > left_) continue;
+    take(claim, claim.least);
+    claims_.push_back(claim);
+  }
+}
+
+void Shares::running_first() {
+  take_running(false, {});
+  for (Claim& claim : claims_) take(claim, claim.least);
+  admit_waiting();
+  std::sort(claims_.begin(), claims_.end(),
+            [](const Claim& a, const Claim& b) { return a.key < b.key; });
+}
+
+void Shares::all_in_order() {
+  all_in_order([this](const Job& job) { return order_key(order_, job); }, {});
+}
+
+// A merge of who runs and who waits; of the latter only those are looked at that still fit.
+void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apart) {
+  take_running(true, rekey);
+  for (const Job* job : apart) {
+    claims_.push_back(claim_of_waiting(*job));
+    claims_.back().key = rekey(*job);
+  }
+  std::sort(claims_.begin(), claims_.end(),
+            [](const Claim& a, const Claim& b) { return a.key < b.key; });
+  const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
+  std::vector<Claim> merged;
+  auto at = waiting.first(left_);
+  const auto is_apart = [&](JobId id) {
+    return std::any_of(apart.begin(), apart.end(), [&](const Job* job) { return job->id == id; });
+  };
+  const auto admit_before = [&](const OrderKey* key) {
+    for (; at && (!key || *at < *key); at = waiting.next(*at, left_)) {
+      const Job& job = snapshot_.state.job(at->job);
+      if (is_apart(job.id) || !startable(job, snapshot_, draft_)) continue;
+      Claim claim = claim_of_waiting(job);
+      if (job.slots(claim.least) > left_) continue;
+      take(claim, claim.least);
+      merged.push_back(claim);
+    }
+  };
+  for (Claim& claim : claims_) {
+    admit_before(&claim.key);
+    const bool may = claim.now > 0 || startable(*claim.job, snapshot_, draft_);
+    if (may && claim.job->slots(claim.least) <= left_) take(claim, claim.least);
+    merged.push_back(claim);
+  }
+  admit_before(nullptr);
+  claims_ = std::move(merged);
+}
+
+bool Shares::growable(const Claim& claim) const {
+  return claim.workers > 0 && claim.workers + claim.step() <= claim.most &&
+         claim.job->slots(claim.step()) <= left_;
+}
+
+void Shares::spread_in_turn() {
+  std::vector<Claim*> growing;
+  for (Claim& claim : claims_) growing.push_back(&claim);
+  while (!growing.empty() && left_ > 0) {
+    std::erase_if(growing, [&](Claim* claim) {
+      if (!growable(*claim)) return true;
+      take(*claim, claim->workers + claim->step());
+      return false;
+    });
+  }
+}
+
+void Shares::spread_to_largest(const std::function<double(const Claim&)>& gain) {
+  struct Candidate {
+    double gain;
+    std::size_t index;
+    bool operator<(const Candidate& o) const {
+      return gain != o.gain ? gain < o.gain : index > o.index;
+    }
+  };
+  std::priority_queue<Candidate> heap;
+  for (std::size_t i = 0; i < claims_.size(); ++i) {
+    if (growable(claims_[i])) heap.push({gain(claims_[i]), i});
+  }
+  while (!heap.empty() && left_ > 0) {
+    const Candidate top = heap.top();
+    heap.pop();
+    Claim& claim = claims_[top.index];
+    if (top.gain <= 0) return;
+    if (!growable(claim)) continue;
+    take(claim, claim.workers + claim.step());
+    if (growable(claim)) heap.push({gain(claim), top.index});
+  }
+}
+
+std::vector<Wish> Shares::wishes() const {
+  std::vector<Wish> wishes;
+  wishes.reserve(claims_.size());
+  for (const Claim& claim : claims_) {
+    if (claim.now == claim.workers) continue;
+    wishes.push_back({claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers),
+                      claim.most});
+  }
+  return wishes;
+}
+
+void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes) {
+  std::map<std::int32_t, std::int32_t> hopeless;  // per slots of a worker: so many don't fit
+  const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
+  if (free() == 0) return;
+  const WaitingOrder& waiting = snapshot.state.waiting_by(order);
+  for (auto at = waiting.first(free()); at; at = waiting.next(*at, free())) {
+    const Job& job = snapshot.state.job(at->job);
+    if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
+    const std::int32_t n =
+        sizes == Sizes::wanted ? wanted(snapshot.state, job) : whole_steps(job, job.range.min);
+    auto& limit = hopeless.try_emplace(job.spec->slots_per_worker, kWorkersMax + 1).first->second;
+    if (job.slots(n) > free() || n >= limit) continue;
+    auto seats = draft.fit(job.id, n);
+    if (seats) {
+      const bool partly = sizes == Sizes::smallest && n < job.range.max;
+      draft.start(job.id, std::move(*seats),
+                  partly ? Reason{ReasonCode::starts_at_min, {n, job.range.max}, {}}
+                         : Reason{ReasonCode::starts, {n}, {}});
+    } else if (job.spec->devices.empty() && job.spec->affinity.empty() && !job.spec->exclusive) {
+      limit = std::min(limit, n);
+    }
+  }
+}
+
+void say_who_waits(const Snapshot& snapshot, Draft& draft, Sizes sizes, const std::string& others) {
+  if (!draft.explaining()) return;
+  for (const auto& key : snapshot.state.waiting()) {
+    const Job& job = snapshot.state.job(key.job);
+    if (draft.changed(job.id) || draft.holds().contains(job.id)) continue;
+    if (!startable(job, snapshot, draft)) continue;
+    const auto n = sizes == Sizes::wanted ? wanted(snapshot.state, job) : job.range.min;
+    Reason reason = lacks_slots(draft, job, n);
+    if (!others.empty() && reason.code == ReasonCode::waits_for_slots) {
+      reason.code = ReasonCode::waits_for_others;
+      reason.text = others;
+    }
+    draft.hold(job.id, std::move(reason));
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,88 @@
+// The counting half of most rules: who would have how many workers if only the number of slots
+// counted. settle() is the other half: where, at what price, and with whose slots.
+//
+//   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
+//   shares.running_first();     // who runs keeps its minimum, who waits gets one from the rest
+//   shares.spread_in_turn();    // the rest, one step at a time
+//   settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});
+//
+// Cost: O(running · log running + admitted · log waiting), and O(slots) for spreading.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/waiting_order.hpp"
+#include "plan/draft.hpp"
+#include "policy/settle.hpp"
+
+namespace paceline {
+
+// What a job is given first: the size it wants, or its smallest.
+enum class Sizes { wanted, smallest };
+
+// Slots of the smallest size: what no start can do without.
+std::int64_t least_slots(const Job& job);
+
+extern const Order kArrival;   // who came first
+extern const Order kShortest;  // who has least left at its wanted size (estimate/remaining.hpp)
+
+struct Claim {
+  const Job* job = nullptr;
+  OrderKey key;
+  std::int32_t now = 0;      // workers it has
+  std::int32_t workers = 0;  // workers it would have
+  std::int32_t most = 0;     // it could have
+  std::int32_t least = 0;    // it must have, if any
+
+  [[nodiscard]] std::int32_t step() const { return job->spec->mesh.step(); }
+};
+
+class Shares {
+ public:
+  // Jobs in order, each at first with its size in `sizes`. A running job that can't be resized has
+  // its size alone; one that can't be changed at all is left out.
+  Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
+
+  // Who runs keeps a smallest size, whoever waits gets one where it still fits, in order.
+  void running_first();
+  // Running and waiting alike, in order: whoever still fits gets a size, the others nothing.
+  void all_in_order();
+  // The same with the order's keys of running jobs replaced, and further waiting jobs put in.
+  using Rekey = std::function<OrderKey(const Job&)>;
+  void all_in_order(const Rekey& rekey, const std::vector<const Job*>& apart);
+
+  // What is left, one step at a time in turn, in order, among those that have a size.
+  void spread_in_turn();
+  // What is left, one step at a time to whoever gains most; gain(claim) at or below 0: none.
+  void spread_to_largest(const std::function<double(const Claim&)>& gain);
+
+  [[nodiscard]] std::vector<Claim>& claims() { return claims_; }
+  [[nodiscard]] std::int64_t left() const { return left_; }  // slots that nobody has
+  void take(Claim& claim, std::int32_t workers);             // sets its size, counts the slots
+  [[nodiscard]] std::vector<Wish> wishes() const;
+
+ private:
+  Claim claim_of_running(const Job& job) const;
+  Claim claim_of_waiting(const Job& job) const;
+  void take_running(bool stoppable, const Rekey& rekey);
+  void admit_waiting();
+  bool growable(const Claim& claim) const;
+
+  const Snapshot& snapshot_;
+  Draft& draft_;
+  Order order_;
+  Sizes sizes_;
+  std::vector<Claim> claims_;
+  std::int64_t left_ = 0;
+};
+
+// Starts whatever fits on what is free, in order, each with its size.
+void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
+
+// Why everybody waits who does: for slots, or for others ("jobs with less left") who go first.
+void say_who_waits(const Snapshot& snapshot, Draft& draft, Sizes sizes, const std::string& others);
+
+}  // namespace paceline
