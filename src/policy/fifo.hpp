@@ -1,11 +1,18 @@
 // fifo
 // Objective:   start jobs in arrival order; the head of the line blocks those behind it.
 // Rule:        larger priority first, then who came first; each starts with the workers it wants
-//              (`--slots 2..8@4`: 4).
-// Assumptions: none. Sizes never change.
-// Cost:        O(started jobs · log nodes) a round; the walk ends at the head that has to wait.
-// Source:      the FIFO of Schedulearn (2023), as meant: with a queue, and with slots leased.
-// Needs:       nothing.
+//              (`--slots 2..8@4`: 4). Sizes never change, nobody is stopped.
+// Parameters:  backfill=none    who can't start blocks all behind it;
+//              backfill=greedy  whoever fits starts, in order: large jobs may wait for ever;
+//              backfill=easy    the first that can't start has a reservation at the earliest time
+//                               that predicted ends make room for it; others start if they end
+//                               before, or need no more than is left over then.
+// Assumptions: none; `easy` trusts predicted lengths, and a job of unknown length is taken to run
+//              for ever.
+// Cost:        O(started jobs · log nodes) a round; `easy` O(running · log running) besides.
+// Source:      the FIFO of Schedulearn (2023), as meant: with a queue, and with slots leased; EASY
+//              backfill of Lifka (1995).
+// Needs:       nothing; `easy` lengths (--expect, progress, or history of the name).
 #pragma once
 
 #include "policy/policy.hpp"
@@ -14,7 +21,14 @@ namespace paceline {
 
 class Fifo : public Policy {
  public:
+  enum class Backfill { none, greedy, easy };
+  explicit Fifo(Backfill backfill) : backfill_(backfill) {}
+  static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
+
+ private:
+  Backfill backfill_;
 };
 
 }  // namespace paceline

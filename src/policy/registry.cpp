@@ -4,9 +4,12 @@
 
 #include "base/nearest.hpp"
 #include "policy/elastic_fifo.hpp"
+#include "policy/elastic_srtf.hpp"
 #include "policy/fifo.hpp"
 #include "policy/pages.hpp"
 #include "policy/round_robin.hpp"
+#include "policy/sjf.hpp"
+#include "policy/srtf.hpp"
 
 namespace paceline {
 namespace {
@@ -33,8 +36,8 @@ PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts)
            "Arrival order at the wanted size; the head of the line blocks.",
            policy_page("fifo"),
            false,
-           {},
-           make_plain<Fifo>},
+           {{"backfill", "none"}},
+           Fifo::make},
           {"elastic-fifo",
            "Minimum sizes in arrival order, then the rest spread one worker at a time.",
            policy_page("elastic-fifo"),
@@ -47,6 +50,24 @@ PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts)
            false,
            {},
            make_plain<RoundRobin>},
+          {"sjf",
+           "The shortest first, whoever fits; nobody is stopped.",
+           policy_page("sjf"),
+           false,
+           {},
+           make_plain<Sjf>},
+          {"srtf",
+           "Who has the least left first; others are stopped for it.",
+           policy_page("srtf"),
+           false,
+           {},
+           make_plain<Srtf>},
+          {"elastic-srtf",
+           "Smallest sizes to who has the least left, then the rest spread.",
+           policy_page("elastic-srtf"),
+           true,
+           {},
+           make_plain<ElasticSrtf>},
       } {}
 
 Result<const PolicyInfo*> PolicyRegistry::find(std::string_view name) const {

@@ -22,6 +22,12 @@ std::int32_t whole_steps(const Job& job, std::int32_t workers) {
 const Order kArrival{same, least_slots};
 const Order kShortest{length, least_slots};
 
+OrderKey key_of_left(const Job& job, Time now) {
+  OrderKey key = order_key(kShortest, job);
+  key.measure = length_left(job, now);
+  return key;
+}
+
 std::int64_t least_slots(const Job& job) { return job.slots(job.range.min); }
 
 Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes)
@@ -56,16 +62,19 @@ void Shares::take(Claim& claim, std::int32_t workers) {
   claim.workers = workers;
 }
 
-// What running jobs hold is counted as left: they take it, or somebody else does.
+// What running jobs hold is counted as left: they take it, or somebody else does. Who may not be
+// stopped takes its smallest size before anybody else.
 void Shares::take_running(bool stoppable, const Rekey& rekey) {
   for (const auto& key : snapshot_.state.active()) {
     const Job& job = snapshot_.state.job(key.job);
     if (job.state != JobState::running || draft_.changed(job.id)) continue;
     if (!job.range.contains(job.current->size())) continue;
-    if (stoppable ? !may_stop(job) : !may_shrink(job)) continue;
-    claims_.push_back(claim_of_running(job));
-    if (rekey) claims_.back().key = rekey(job);
-    left_ += job.slots(job.current->size());
+    if (!may_shrink(job) && !(stoppable && may_stop(job))) continue;
+    Claim claim = claim_of_running(job);
+    if (rekey) claim.key = rekey(job);
+    left_ += job.slots(claim.now);
+    if (!stoppable || !may_stop(job)) take(claim, claim.least);
+    claims_.push_back(claim);
   }
 }
 
@@ -83,7 +92,6 @@ void Shares::admit_waiting() {
 
 void Shares::running_first() {
   take_running(false, {});
-  for (Claim& claim : claims_) take(claim, claim.least);
   admit_waiting();
   std::sort(claims_.begin(), claims_.end(),
             [](const Claim& a, const Claim& b) { return a.key < b.key; });
@@ -121,7 +129,8 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
   for (Claim& claim : claims_) {
     admit_before(&claim.key);
     const bool may = claim.now > 0 || startable(*claim.job, snapshot_, draft_);
-    if (may && claim.job->slots(claim.least) <= left_) take(claim, claim.least);
+    if (may && claim.workers == 0 && claim.job->slots(claim.least) <= left_)
+      take(claim, claim.least);
     merged.push_back(claim);
   }
   admit_before(nullptr);
@@ -173,8 +182,8 @@ std::vector<Wish> Shares::wishes() const {
   wishes.reserve(claims_.size());
   for (const Claim& claim : claims_) {
     if (claim.now == claim.workers) continue;
-    wishes.push_back({claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers),
-                      claim.most});
+    wishes.push_back(
+        {claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers), claim.most});
   }
   return wishes;
 }

@@ -29,6 +29,9 @@ std::int64_t least_slots(const Job& job);
 extern const Order kArrival;   // who came first
 extern const Order kShortest;  // who has least left at its wanted size (estimate/remaining.hpp)
 
+// The key in kShortest of a job that runs: what it has left by now, at the wanted size.
+OrderKey key_of_left(const Job& job, Time now);
+
 struct Claim {
   const Job* job = nullptr;
   OrderKey key;

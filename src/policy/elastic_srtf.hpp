@@ -1,0 +1,22 @@
+// elastic-srtf
+// Objective:   the least mean completion time, with every slot used.
+// Rule:        smallest sizes to who has the least left to run, down the line as long as they fit;
+//              then the rest one step at a time in that order, never over a maximum. Who no longer
+//              has a place shrinks, or is stopped for those who do.
+// Assumptions: as srtf; a resize keeps progress: a job that can't be resized keeps its size.
+// Cost:        O(running · log running + admitted · log waiting + slots) a round.
+// Source:      Elastic-SRJF of Voda (2023), without its defect (a job over its maximum).
+//              Generalisations: preemptive; several slots a worker; steps of whole model copies.
+// Needs:       lengths; a job without one comes last, by arrival.
+#pragma once
+
+#include "policy/policy.hpp"
+
+namespace paceline {
+
+class ElasticSrtf : public Policy {
+ public:
+  void decide(const Snapshot& snapshot, Draft& draft) const override;
+};
+
+}  // namespace paceline

@@ -1,0 +1,12 @@
+#include "policy/sjf.hpp"
+
+#include "policy/shares.hpp"
+
+namespace paceline {
+
+void Sjf::decide(const Snapshot& snapshot, Draft& draft) const {
+  fill(snapshot, draft, kShortest, Sizes::wanted);
+  say_who_waits(snapshot, draft, Sizes::wanted, "shorter jobs");
+}
+
+}  // namespace paceline
