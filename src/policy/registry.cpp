@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include "base/nearest.hpp"
+#include "policy/afs.hpp"
+#include "policy/deadline.hpp"
 #include "policy/elastic_fifo.hpp"
+#include "policy/elastic_las.hpp"
 #include "policy/elastic_srtf.hpp"
+#include "policy/fair.hpp"
+#include "policy/ffdl.hpp"
 #include "policy/fifo.hpp"
+#include "policy/las.hpp"
 #include "policy/pages.hpp"
 #include "policy/round_robin.hpp"
 #include "policy/sjf.hpp"
@@ -68,6 +74,42 @@ PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts)
            true,
            {},
            make_plain<ElasticSrtf>},
+          {"las",
+           "Least attained service first, in queues; others are stopped for it.",
+           policy_page("las"),
+           false,
+           {{"queues", "2"}, {"threshold", "3600"}, {"promote", "8"}},
+           Las::make},
+          {"elastic-las",
+           "Least attained service, compacted under load, the rest to the largest gain.",
+           policy_page("elastic-las"),
+           true,
+           {{"queues", "2"}, {"threshold", "3600"}, {"promote", "8"}, {"pending", "10"}},
+           ElasticLas::make},
+          {"afs",
+           "Each slot to the job whose next worker shortens the mean completion most.",
+           policy_page("afs"),
+           true,
+           {},
+           make_plain<Afs>},
+          {"ffdl",
+           "The sizes with the largest sum of speed-ups.",
+           policy_page("ffdl"),
+           true,
+           {{"limit", "1000000"}},
+           Ffdl::make},
+          {"deadline",
+           "What jobs need to meet their deadlines, nearest first; then the rest.",
+           policy_page("deadline"),
+           true,
+           {},
+           make_plain<Deadline>},
+          {"fair",
+           "Weighted max-min over tenants, with lending and reclaim.",
+           policy_page("fair"),
+           true,
+           {{"weights", ""}},
+           Fair::make},
       } {}
 
 Result<const PolicyInfo*> PolicyRegistry::find(std::string_view name) const {

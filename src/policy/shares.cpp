@@ -1,10 +1,12 @@
 #include "policy/shares.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <queue>
 
 #include "estimate/remaining.hpp"
+#include "estimate/scaling.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -78,21 +80,47 @@ void Shares::take_running(bool stoppable, const Rekey& rekey) {
   }
 }
 
-void Shares::admit_waiting() {
+void Shares::admit_more(Sizes sizes) {
+  sizes_ = sizes;
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
   for (auto at = waiting.first(left_); at; at = waiting.next(*at, left_)) {
     const Job& job = snapshot_.state.job(at->job);
-    if (!startable(job, snapshot_, draft_)) continue;
+    if (waiting_.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
     Claim claim = claim_of_waiting(job);
     if (job.slots(claim.least) > left_) continue;
     take(claim, claim.least);
     claims_.push_back(claim);
+    waiting_.insert(job.id);
   }
+}
+
+void Shares::everybody() {
+  take_running(true, {});
+  claim_waiting(std::numeric_limits<std::int64_t>::max());
+}
+
+void Shares::all_who_could(const Rekey& rekey) {
+  take_running(true, rekey);
+  claim_waiting(left_);
+}
+
+// In order, until their smallest sizes fill the room.
+void Shares::claim_waiting(std::int64_t room) {
+  const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
+  for (auto at = waiting.first(left_); at && room > 0; at = waiting.next(*at, left_)) {
+    const Job& job = snapshot_.state.job(at->job);
+    if (!startable(job, snapshot_, draft_)) continue;
+    claims_.push_back(claim_of_waiting(job));
+    waiting_.insert(job.id);
+    room -= job.slots(claims_.back().least);
+  }
+  std::sort(claims_.begin(), claims_.end(),
+            [](const Claim& a, const Claim& b) { return a.key < b.key; });
 }
 
 void Shares::running_first() {
   take_running(false, {});
-  admit_waiting();
+  admit_more(sizes_);
   std::sort(claims_.begin(), claims_.end(),
             [](const Claim& a, const Claim& b) { return a.key < b.key; });
 }
@@ -107,23 +135,22 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
   for (const Job* job : apart) {
     claims_.push_back(claim_of_waiting(*job));
     claims_.back().key = rekey(*job);
+    waiting_.insert(job->id);
   }
   std::sort(claims_.begin(), claims_.end(),
             [](const Claim& a, const Claim& b) { return a.key < b.key; });
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
   std::vector<Claim> merged;
   auto at = waiting.first(left_);
-  const auto is_apart = [&](JobId id) {
-    return std::any_of(apart.begin(), apart.end(), [&](const Job* job) { return job->id == id; });
-  };
   const auto admit_before = [&](const OrderKey* key) {
     for (; at && (!key || *at < *key); at = waiting.next(*at, left_)) {
       const Job& job = snapshot_.state.job(at->job);
-      if (is_apart(job.id) || !startable(job, snapshot_, draft_)) continue;
+      if (waiting_.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
       Claim claim = claim_of_waiting(job);
       if (job.slots(claim.least) > left_) continue;
       take(claim, claim.least);
       merged.push_back(claim);
+      waiting_.insert(job.id);
     }
   };
   for (Claim& claim : claims_) {
@@ -186,6 +213,12 @@ std::vector<Wish> Shares::wishes() const {
         {claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers), claim.most});
   }
   return wishes;
+}
+
+double gain_per_slot(const Claim& claim) {
+  const Scaling scaling(*claim.job);
+  const double gain = scaling.speed(claim.workers + claim.step()) - scaling.speed(claim.workers);
+  return gain / scaling.speed(1) / static_cast<double>(claim.job->slots(claim.step()));
 }
 
 void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "model/waiting_order.hpp"
@@ -57,6 +58,16 @@ class Shares {
   using Rekey = std::function<OrderKey(const Job&)>;
   void all_in_order(const Rekey& rekey, const std::vector<const Job*>& apart);
 
+  // Waiting jobs that have no size yet get one of `sizes` where it still fits, in order.
+  void admit_more(Sizes sizes);
+
+  // Running jobs that may be asked for their slots and all waiting ones that could start alone;
+  // nobody has a size yet but who can't be stopped.
+  void everybody();
+  // Running jobs that may be asked for their slots and the first waiting ones, as many as could
+  // have their smallest size if they had all slots; nobody has a size yet but who can't be stopped.
+  void all_who_could(const Rekey& rekey);
+
   // What is left, one step at a time in turn, in order, among those that have a size.
   void spread_in_turn();
   // What is left, one step at a time to whoever gains most; gain(claim) at or below 0: none.
@@ -70,8 +81,8 @@ class Shares {
  private:
   Claim claim_of_running(const Job& job) const;
   Claim claim_of_waiting(const Job& job) const;
+  void claim_waiting(std::int64_t room);
   void take_running(bool stoppable, const Rekey& rekey);
-  void admit_waiting();
   bool growable(const Claim& claim) const;
 
   const Snapshot& snapshot_;
@@ -79,8 +90,13 @@ class Shares {
   Order order_;
   Sizes sizes_;
   std::vector<Claim> claims_;
+  std::unordered_set<JobId> waiting_;  // that have a claim
   std::int64_t left_ = 0;
 };
+
+// What the next step adds to the job's speed, for each slot of it. The unit is the job's speed with
+// one worker, so that jobs compare.
+double gain_per_slot(const Claim& claim);
 
 // Starts whatever fits on what is free, in order, each with its size.
 void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);

@@ -1,0 +1,146 @@
+#include "policy/afs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "estimate/scaling.hpp"
+#include "policy/shares.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr double kNone = -1;
+
+// What one job's next step is worth, as the shorter and as the longer of two.
+struct Worth {
+  double as_shorter = kNone;
+  double as_longer = kNone;
+};
+
+// "The first after i whose worth as the longer is above x" in logarithmic time.
+class LongerTree {
+ public:
+  explicit LongerTree(std::size_t size) {
+    while (width_ < size) width_ *= 2;
+    most_.assign(2 * width_, kNone);
+  }
+
+  void set(std::size_t i, double value) {
+    most_[i += width_] = value;
+    while (i /= 2) most_[i] = std::max(most_[2 * i], most_[2 * i + 1]);
+  }
+
+  [[nodiscard]] std::optional<std::size_t> first_above(std::size_t from, double x) const {
+    return search({1, 0, width_}, from, x);
+  }
+
+ private:
+  struct Range {
+    std::size_t node, first, last;
+  };
+
+  [[nodiscard]] std::optional<std::size_t> search(Range at, std::size_t from, double x) const {
+    if (at.last <= from || !(most_[at.node] > x)) return std::nullopt;
+    if (at.last - at.first == 1) return at.first;
+    const std::size_t middle = (at.first + at.last) / 2;
+    if (const auto found = search({2 * at.node, at.first, middle}, from, x)) return found;
+    return search({2 * at.node + 1, middle, at.last}, from, x);
+  }
+
+  std::size_t width_ = 1;
+  std::vector<double> most_;
+};
+
+class ShareOut {
+ public:
+  explicit ShareOut(Shares& shares)
+      : shares_(shares), claims_(shares.claims()), tree_(claims_.size()), worth_(claims_.size()) {
+    scalings_.reserve(claims_.size());
+    for (const Claim& claim : claims_) scalings_.emplace_back(*claim.job);
+  }
+
+  // Larger priorities first, each with what those before left.
+  void run() {
+    for (std::size_t first = 0; first < claims_.size();) {
+      std::size_t last = first;
+      while (last < claims_.size() &&
+             claims_[last].key.negative_priority == claims_[first].key.negative_priority)
+        ++last;
+      share_among(first, last);
+      first = last;
+    }
+  }
+
+ private:
+  void share_among(std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) weigh(i);
+    while (shares_.left() > 0) {
+      const auto best = leader(first, last);
+      if (!best) break;
+      const std::int32_t more = next(claims_[*best]);
+      if (claims_[*best].job->slots(more) > shares_.left()) {
+        forget(*best);
+        continue;
+      }
+      shares_.take(claims_[*best], claims_[*best].workers + more);
+      weigh(*best);
+    }
+    for (std::size_t i = first; i < last; ++i) forget(i);
+  }
+
+  static std::int32_t next(const Claim& claim) {
+    return claim.workers == 0 ? claim.least : claim.step();
+  }
+
+  void weigh(std::size_t i) {
+    const Claim& claim = claims_[i];
+    const std::int32_t more = next(claim);
+    if (claim.workers + more > claim.most) return forget(i);
+    const double now = scalings_[i].speed(claim.workers);
+    const double then = scalings_[i].speed(claim.workers + more);
+    const double gain = (then - now) / static_cast<double>(claim.job->slots(more));
+    if (gain <= 0) return forget(i);
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const auto slots = static_cast<double>(claim.job->spec->slots_per_worker);
+    worth_[i] = {now > 0 ? gain * slots / now : kInfinity, gain * slots / then};
+    tree_.set(i, worth_[i].as_longer);
+  }
+
+  void forget(std::size_t i) {
+    worth_[i] = {};
+    tree_.set(i, kNone);
+  }
+
+  // From the shortest on, whoever beats the leader so far leads; of two without anything the
+  // shorter keeps the lead, since nothing exceeds its infinite worth.
+  std::optional<std::size_t> leader(std::size_t first, std::size_t last) const {
+    auto best = tree_.first_above(first, kNone);
+    if (!best || *best >= last) return std::nullopt;
+    while (true) {
+      const auto better = tree_.first_above(*best + 1, worth_[*best].as_shorter);
+      if (!better || *better >= last) return best;
+      best = better;
+    }
+  }
+
+  Shares& shares_;
+  std::vector<Claim>& claims_;
+  std::vector<Scaling> scalings_;
+  LongerTree tree_;
+  std::vector<Worth> worth_;
+};
+
+}  // namespace
+
+void Afs::decide(const Snapshot& snapshot, Draft& draft) const {
+  Shares shares(snapshot, draft, kShortest, Sizes::smallest);
+  shares.all_who_could([&](const Job& job) { return key_of_left(job, snapshot.now); });
+  ShareOut(shares).run();
+  settle(snapshot, draft, shares.wishes(), {Owed::no, "shortens the mean completion more"});
+  fill(snapshot, draft, kShortest, Sizes::smallest);
+  say_who_waits(snapshot, draft, Sizes::smallest, "jobs that shorten the mean completion more");
+}
+
+}  // namespace paceline

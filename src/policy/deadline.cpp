@@ -1,0 +1,122 @@
+#include "policy/deadline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "estimate/remaining.hpp"
+#include "estimate/scaling.hpp"
+#include "policy/shares.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kLookedAtMax = 4'000;
+
+// Slots that are granted already, as a step function of the time from now on.
+class Calendar {
+ public:
+  explicit Calendar(std::int64_t slots) { free_[0] = slots; }
+
+  // The smallest multiple of `unit`, from `least` to `most` slots, that does `work` before `end`:
+  // progress(slots) is the work per second. Where less is free the job makes do with that.
+  template <class Progress>
+  std::optional<std::int64_t> smallest(std::int64_t least, std::int64_t most, std::int64_t unit,
+                                       double work, double end, Progress progress) const {
+    for (std::int64_t level = least; level <= most; level += unit) {
+      double done = 0;
+      for (auto at = free_.begin(); at != free_.end() && at->first < end && done < work; ++at) {
+        const double until = std::min(end, next_change(at));
+        const std::int64_t here = std::min(level, at->second - at->second % unit);
+        if (here >= least) done += (until - at->first) * progress(here);
+      }
+      if (done >= work) return level;
+    }
+    return std::nullopt;
+  }
+
+  void grant(std::int64_t level, std::int64_t least, std::int64_t unit, double until) {
+    split(until);
+    for (auto& [from, free] : free_) {
+      if (from >= until) return;
+      const std::int64_t here = std::min(level, free - free % unit);
+      if (here >= least) free -= here;
+    }
+  }
+
+  // Of `level` slots, what is there right now.
+  [[nodiscard]] std::int64_t now(std::int64_t level, std::int64_t unit) const {
+    const std::int64_t free = free_.begin()->second;
+    return std::min(level, free - free % unit);
+  }
+
+ private:
+  [[nodiscard]] double next_change(std::map<double, std::int64_t>::const_iterator at) const {
+    const auto next = std::next(at);
+    return next == free_.end() ? std::numeric_limits<double>::infinity() : next->first;
+  }
+
+  void split(double at) { free_.emplace(at, std::prev(free_.upper_bound(at))->second); }
+
+  std::map<double, std::int64_t> free_;  // from this second on
+};
+
+struct Due {
+  Claim* claim;
+  double in;    // seconds until its deadline
+  double work;  // seconds left at the wanted size
+};
+
+std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Claim>& claims) {
+  std::vector<Due> due;
+  for (Claim& claim : claims) {
+    const auto& deadline = claim.job->spec->deadline;
+    if (!deadline || *deadline <= snapshot.now) continue;
+    const double left = length_left(*claim.job, snapshot.now);
+    if (std::isinf(left)) continue;
+    due.push_back({&claim, to_seconds(*deadline - snapshot.now), left});
+  }
+  std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) { return a.in < b.in; });
+  if (due.size() > kLookedAtMax) due.resize(kLookedAtMax);
+  return due;
+}
+
+// Grants the minimum satisfactory shares. Who gets none fails the admission test.
+void grant_shares(const Snapshot& snapshot, Shares& shares) {
+  Calendar calendar(shares.left());
+  for (const Due& job : due_jobs(snapshot, shares.claims())) {
+    Claim& claim = *job.claim;
+    if (claim.workers > 0) continue;
+    const Scaling scaling(*claim.job);
+    const std::int64_t unit = claim.job->slots(claim.step());
+    const std::int64_t least = claim.job->slots(claim.least);
+    const auto one = claim.job->spec->slots_per_worker;
+    const auto share = calendar.smallest(
+        least, claim.job->slots(claim.most), unit, job.work, job.in,
+        [&](std::int64_t slots) { return scaling.speed(static_cast<std::int32_t>(slots / one)); });
+    if (!share) continue;
+    const std::int64_t now = calendar.now(*share, unit);
+    calendar.grant(*share, least, unit, job.in);
+    if (now >= least) shares.take(claim, static_cast<std::int32_t>(now / one));
+  }
+}
+
+}  // namespace
+
+void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
+  Shares shares(snapshot, draft, kArrival, Sizes::smallest);
+  shares.everybody();
+  grant_shares(snapshot, shares);
+  for (Claim& claim : shares.claims()) {
+    if (claim.workers == 0 && claim.job->slots(claim.least) <= shares.left())
+      shares.take(claim, claim.least);
+  }
+  shares.spread_to_largest(gain_per_slot);
+  settle(snapshot, draft, shares.wishes(), {Owed::yes, "has a deadline to meet or came first"});
+  fill(snapshot, draft, kArrival, Sizes::smallest);
+  say_who_waits(snapshot, draft, Sizes::smallest, "jobs with deadlines and older ones");
+}
+
+}  // namespace paceline

@@ -1,0 +1,35 @@
+// fair
+// Objective:   weighted max-min over tenants: nobody's share can grow without shrinking that of a
+//              tenant who has less for its weight.
+// Rule:        again and again the tenant with the fewest slots for its weight gets the smallest
+//              size of its next job, in its own order (priority, then arrival), until nothing more
+//              fits; then one step at a time for its jobs by the same rule. What a tenant doesn't
+//              use is lent to the others, and reclaimed for it when it comes: by shrinking, then by
+//              stopping the newest of who has more than its share.
+// Parameters:  weights=ann:2,bob:0.5 (others 1).
+// Assumptions: a tenant is a user. A stopped job goes on from its checkpoint.
+// Cost:        O(jobs · log jobs + slots · log tenants) a round.
+// Source:      max-min fairness by progressive filling; lending and reclaim as in Peloton's pools
+//              (2018), which takes them between pools alone.
+// Needs:       nothing.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "policy/policy.hpp"
+
+namespace paceline {
+
+class Fair : public Policy {
+ public:
+  explicit Fair(std::map<std::string, double> weights) : weights_(std::move(weights)) {}
+  static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
+
+  void decide(const Snapshot& snapshot, Draft& draft) const override;
+
+ private:
+  std::map<std::string, double> weights_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,43 @@
+// las
+// Objective:   short mean completion times when nobody knows lengths.
+// Rule:        jobs fall through queues by the slot-seconds they had: queue i + 1 begins at
+//              threshold · 10^i. Higher queues go first; within a queue who started first, then who
+//              came first. Down the line whoever fits has its slots, whoever doesn't is stopped for
+//              those who do. Who has waited `promote` times as long as it last ran goes back to the
+//              first queue, its service counted anew. Sizes never change.
+// Parameters:  queues=2 (1 to 16), threshold=3600 (slot-seconds), promote=8 (0: never).
+// Assumptions: a stopped job goes on from its checkpoint. Demotion and promotion happen at the
+//              exact instants: it asks for a round then.
+// Cost:        O(running · log running + started · log waiting) a round.
+// Source:      Tiresias-L (NSDI'19), with the numbers of Voda (2023). Generalisations: priorities
+//              come before queues; queues by powers of ten beyond two.
+// Needs:       nothing. Remembers from which service a promoted job counts (memo `las.base.JOB`).
+#pragma once
+
+#include <cstdint>
+
+#include "policy/policy.hpp"
+
+namespace paceline {
+
+struct LasParameters {
+  std::int64_t queues = 2;
+  double threshold = 3600;
+  double promote = 8;
+};
+
+// Errors: invalid.
+Result<LasParameters> read_las(const Parameters& parameters);
+
+class Las : public Policy {
+ public:
+  explicit Las(const LasParameters& parameters) : parameters_(parameters) {}
+  static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
+
+  void decide(const Snapshot& snapshot, Draft& draft) const override;
+
+ private:
+  LasParameters parameters_;
+};
+
+}  // namespace paceline
