@@ -114,9 +114,9 @@ void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
       shares.take(claim, claim.least);
   }
   shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft, shares.wishes(), {Owed::yes, "has a deadline to meet or came first"});
+  settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});
   fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "jobs with deadlines and older ones");
+  say_who_waits(snapshot, draft, Sizes::smallest, "jobs with deadlines and older jobs");
 }
 
 }  // namespace paceline

@@ -105,9 +105,9 @@ void Ffdl::decide(const Snapshot& snapshot, Draft& draft) const {
     optimise(shares);
   else
     shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft, shares.wishes(), {Owed::no, "came first"});
+  settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
   fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "jobs that came first");
+  say_who_waits(snapshot, draft, Sizes::smallest, "older jobs");
 }
 
 }  // namespace paceline

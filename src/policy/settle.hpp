@@ -30,7 +30,7 @@ struct Wish {
 
 struct Terms {
   Owed owed = Owed::yes;   // starts with what others give up
-  std::string precedence;  // why who gets goes first: "has less left", "came first"
+  std::string precedence;  // why who gets goes first: "has less left"; or nothing
 };
 
 // REQUIRES: each job at most once; sizes are multiples of its step; `now` is what it has, and it is

@@ -216,8 +216,11 @@ struct Controller::Impl {
       spdlog::warn("{} {} decides this round.", error.message, decision.by->name);
       add(PolicyFailed{name, error.message});
     }
-    Plan plan = checked(snapshot, draft.plan(), decision.by->name);
-    if (!plan.changes.empty() || !plan.memo.empty()) add(std::move(plan));
+    Plan plan = draft.plan();
+    record_dropped(snapshot, draft, plan);
+    plan = checked(snapshot, std::move(plan), decision.by->name);
+    const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty();
+    if (says) add(std::move(plan));
     if (gives_way(decision)) add(PolicySet{decision.by->name, decision.by->parameters});
     return batch;
   }

@@ -13,4 +13,7 @@ void honour_ranges(const Snapshot& snapshot, Draft& draft);
 
 void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft);
 
+// What tempering dropped goes into the plan where its verdict is another one than last time.
+void record_dropped(const Snapshot& snapshot, const Draft& draft, Plan& plan);
+
 }  // namespace paceline

@@ -10,18 +10,19 @@ namespace {
 
 class Trial {
  public:
-  Trial(const TemperOptions& options, const Snapshot& snapshot)
-      : options_(options), snapshot_(snapshot) {}
+  Trial(const TemperOptions& options, const Snapshot& snapshot, std::span<const Change> changes)
+      : options_(options), snapshot_(snapshot), changes_(changes) {}
 
-  Verdict judge(std::span<const Change> changes, Owed owed) {
-    for (const Change& change : changes) {
+  Verdict judge(Owed owed) {
+    for (const Change& change : changes_) {
       if (const auto until = too_soon(change)) {
         const auto workers = static_cast<std::int64_t>(change.placement.size());
         return {false, {ReasonCode::waits_for_window, {workers, to_us(*until)}, {}}, until};
       }
-      weigh(change);
     }
-    if (owed == Owed::yes || gain_ > cost_) return {};
+    if (owed == Owed::yes) return {};
+    for (const Change& change : changes_) weigh(change);
+    if (gain_ > cost_) return {};
     return {false,
             {ReasonCode::too_costly,
              {static_cast<std::int64_t>(gain_), static_cast<std::int64_t>(cost_)},
@@ -33,7 +34,8 @@ class Trial {
   std::optional<Time> too_soon(const Change& change) const {
     if (change.kind == ChangeKind::start) return std::nullopt;
     const Job& job = snapshot_.state.job(change.job);
-    Time until = job.current->started_at.value_or(snapshot_.now) + options_.minimum_run;
+    const Duration least = job.spec->minimum_run.value_or(options_.minimum_run);
+    Time until = job.current->started_at.value_or(snapshot_.now) + least;
     if (job.last_resized_at) until = std::max(until, *job.last_resized_at + options_.window);
     if (until <= snapshot_.now) return std::nullopt;
     return until;
@@ -41,15 +43,57 @@ class Trial {
 
   void weigh(const Change& change) {
     const Job& job = snapshot_.state.job(change.job);
-    const auto after = static_cast<std::int32_t>(change.placement.size());
-    const double slots = job.slots(after - job.planned_workers());
-    const Duration left = remaining(job, snapshot_.now).value_or(options_.horizon);
-    gain_ += slots * to_seconds(std::min(left, options_.horizon));
     if (change.kind != ChangeKind::start) cost_ += resize_cost(job, snapshot_.now);
+    switch (change.kind) {
+      case ChangeKind::start:
+        gain_ += slots_of(change) * start_serves(change);
+        break;
+      case ChangeKind::stop:
+        gain_ -= job.slots(job.planned_workers()) * longest_start();
+        break;
+      default:
+        gain_ += (slots_of(change) - job.slots(job.planned_workers())) * seconds_left(job);
+        break;
+    }
+  }
+
+  [[nodiscard]] double slots_of(const Change& change) const {
+    const auto workers = static_cast<std::int32_t>(change.placement.size());
+    return snapshot_.state.job(change.job).slots(workers);
+  }
+
+  // Seconds that the change serves the job, at most the horizon.
+  [[nodiscard]] double seconds_left(const Job& job) const {
+    const Duration left = remaining(job, snapshot_.now).value_or(options_.horizon);
+    return to_seconds(std::min(left, options_.horizon));
+  }
+
+  // What a start is worth: the time its slots work, or where somebody is stopped for it, the wait it
+  // is spared: without the stop it would start when the last of them is done.
+  [[nodiscard]] double start_serves(const Change& start) const {
+    double spared = 0;
+    bool stops = false;
+    for (const Change& change : changes_) {
+      if (change.kind != ChangeKind::stop) continue;
+      stops = true;
+      spared = std::max(spared, seconds_left(snapshot_.state.job(change.job)));
+    }
+    return stops ? spared : seconds_left(snapshot_.state.job(start.job));
+  }
+
+  // How long who is stopped waits: until those who start are done.
+  [[nodiscard]] double longest_start() const {
+    double longest = 0;
+    for (const Change& change : changes_) {
+      if (change.kind == ChangeKind::start)
+        longest = std::max(longest, seconds_left(snapshot_.state.job(change.job)));
+    }
+    return longest;
   }
 
   const TemperOptions& options_;
   const Snapshot& snapshot_;
+  std::span<const Change> changes_;
   double gain_ = 0;
   double cost_ = 0;
 };
@@ -58,7 +102,7 @@ class Trial {
 
 Judge make_temper(const TemperOptions& options) {
   return [options](const Snapshot& snapshot, std::span<const Change> changes, Owed owed) {
-    return Trial(options, snapshot).judge(changes, owed);
+    return Trial(options, snapshot, changes).judge(owed);
   };
 }
 

@@ -2,10 +2,12 @@
 // policy's trades, never an owner's command. Gain and cost are slot-seconds.
 //
 // A trade is dropped when
-//   - a job in it would be resized or stopped before it ran for `minimum_run`, or again within
+//   - a job in it would be resized or stopped before it ran for its own minimum or `minimum_run`, or again within
 //     `window` of its last resize;
 //   - it is not owed, and its gain over the horizon is not larger than its cost.
 // Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
+// Where somebody is stopped: slots of who starts × the wait it is spared (what who is stopped has
+// left), less slots of who is stopped × the wait it gets (what who starts has left).
 // Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its
 // measured pause (estimate/resize_cost.hpp).
 #pragma once

@@ -83,6 +83,32 @@ TEST_F(Temper, WeighsATradeAsAWhole) {
   EXPECT_TRUE(judge({to(giver, 1), to(taker, 6)}).kept);
 }
 
+TEST_F(Temper, StopsALongJobForAShortOne) {
+  const JobId victim = world.run("2 expect=500s", 2);
+  world.advance(span("100s"));
+  world.checkpoint(victim);
+  const JobId quick = world.submit("2 expect=100s");
+  const JobId slow = world.submit("2 expect=390s");
+  const auto swap = [&](JobId starts) {
+    return judge({to(victim, 0, ChangeKind::stop), to(starts, 2, ChangeKind::start)});
+  };
+  // Gain: 2 × the 400 s that the victim has left, less 2 × 100. Cost: 5 s prior pause × 2.
+  EXPECT_TRUE(swap(quick).kept);
+  // Gain: 2 × 400 − 2 × 390 = 20. Cost: 10.
+  EXPECT_TRUE(swap(slow).kept);
+  world.advance(span("10s"));
+  // Gain: 2 × 390 − 2 × 390 = 0. Cost: 10, and 2 × 10 s unsaved.
+  EXPECT_EQ(swap(slow).reason, (Reason{ReasonCode::too_costly, {0, 30}, {}}));
+}
+
+TEST_F(Temper, KeepsAJobsOwnMinimumRun) {
+  const JobId job = world.run("2 min_run=1m expect=500s", 2);
+  world.advance(span("59s"));
+  EXPECT_FALSE(judge({to(job, 0, ChangeKind::stop)}, Owed::yes).kept);
+  world.advance(span("1s"));
+  EXPECT_TRUE(judge({to(job, 0, ChangeKind::stop)}, Owed::yes).kept);
+}
+
 TEST_F(Temper, SkipsTheComparisonForWhatIsOwed) {
   const JobId giver = running_for("1h");
   const JobId starts = world.submit("1..1");
