@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "model/accrual.hpp"
 #include "plan/apply.hpp"
 #include "plan/fold.hpp"
 
@@ -64,30 +65,13 @@ Job& Fold::touch(JobId id) {
 }
 
 void Fold::settle(Job& job) {
-  const Duration passed = std::max(Duration::zero(), at_ - job.changed_at);
-  const double slot_seconds = to_seconds(passed) * job.leased;
+  const Accrual accrual = accrued(job, at_);
   job.changed_at = std::max(job.changed_at, at_);
-  if (is_over(job.state)) return;
-  job.slot_seconds += slot_seconds;
-  switch (job.state) {
-    case JobState::pending:
-    case JobState::starting:
-      job.waited += passed;
-      break;
-    case JobState::paused:
-      job.paused += passed;
-      break;
-    case JobState::running:
-      count_running(job, passed);
-      [[fallthrough]];
-    default:
-      job.ran += passed;
-      break;
-  }
-  if (job.state == JobState::resizing) bill(job, &Bill::resize, slot_seconds);
-  if (job.state != JobState::stopping) return;
-  if (job.current->stop->cause == Cause::preempted) bill(job, &Bill::preemption, slot_seconds);
-  if (job.current->stop->cause == Cause::gang_failed) bill(job, &Bill::failure, slot_seconds);
+  if (accrual.spent == nullptr) return;
+  job.slot_seconds += accrual.slot_seconds;
+  job.*accrual.spent += accrual.passed;
+  if (job.state == JobState::running) count_running(job, accrual.passed);
+  if (accrual.lost != nullptr) bill(job, accrual.lost, accrual.slot_seconds);
 }
 
 void Fold::enter(Job& job, JobState state) {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/accrual.hpp"
+
 #include "wire/spec_json.hpp"
 
 namespace paceline {
@@ -21,35 +23,6 @@ const Gang* shown_gang(const Job& job) {
 std::string_view node_name(const State& state, NodeId id) {
   const Node* node = state.find_node(id);
   return node == nullptr ? std::string_view() : std::string_view(node->spec.name);
-}
-
-// The sums of a job as of `now`; the fold brings them up to date only when something happens.
-struct Sums {
-  Duration waited, ran, paused;
-  double slot_seconds;
-  Bill bill;
-};
-
-Sums sums_at(const Job& job, Time now) {
-  Sums sums{job.waited, job.ran, job.paused, job.slot_seconds, job.bill};
-  if (is_over(job.state)) return sums;
-  const Duration passed = std::max(Duration::zero(), now - job.changed_at);
-  const double slot_seconds = to_seconds(passed) * job.leased;
-  sums.slot_seconds += slot_seconds;
-  switch (job.state) {
-    case JobState::pending:
-    case JobState::starting:
-      sums.waited += passed;
-      break;
-    case JobState::paused:
-      sums.paused += passed;
-      break;
-    default:
-      sums.ran += passed;
-      break;
-  }
-  if (job.state == JobState::resizing) sums.bill.resize += slot_seconds;
-  return sums;
 }
 
 void write_size(JsonWriter& json, const Job& job) {
@@ -164,16 +137,28 @@ void write_gang(JsonWriter& json, const JobView& view) {
 
 void write_times(JsonWriter& json, const JobView& view) {
   const auto& job = view.job;
-  const auto sums = sums_at(job, view.now);
   json.field("submitted_at", job.submitted_at).field("started_at", job.started_at);
   json.field("ended_at", job.ended_at).field("max_duration_seconds", job.spec->max_duration);
   json.field("min_run_seconds", job.spec->minimum_run);
   json.field("expect_seconds", job.spec->expected_duration);
   json.field("expect_samples", job.spec->expected_samples).field("deadline_at", job.spec->deadline);
-  json.field("waited_seconds", sums.waited).field("ran_seconds", sums.ran);
-  json.field("paused_seconds", sums.paused).field("slot_seconds", sums.slot_seconds);
-  json.key("lost_slot_seconds").begin_object().field("preemption", sums.bill.preemption);
-  json.field("resize", sums.bill.resize).field("failure", sums.bill.failure).end_object();
+}
+
+// As of now.
+void write_sums(JsonWriter& json, const JobView& view) {
+  const auto& job = view.job;
+  const auto accrual = accrued(job, view.now);
+  const auto spent = [&](Duration Job::*sum) {
+    return job.*sum + (sum == accrual.spent ? accrual.passed : Duration::zero());
+  };
+  const auto lost = [&](double Bill::*cause) {
+    return job.bill.*cause + (cause == accrual.lost ? accrual.slot_seconds : 0);
+  };
+  json.field("waited_seconds", spent(&Job::waited)).field("ran_seconds", spent(&Job::ran));
+  json.field("paused_seconds", spent(&Job::paused));
+  json.field("slot_seconds", job.slot_seconds + accrual.slot_seconds);
+  json.key("lost_slot_seconds").begin_object().field("preemption", lost(&Bill::preemption));
+  json.field("resize", lost(&Bill::resize)).field("failure", lost(&Bill::failure)).end_object();
 }
 
 void write_ending(JsonWriter& json, const JobView& view) {
@@ -203,6 +188,7 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_checkpoint(json, view);
   write_gang(json, view);
   write_times(json, view);
+  write_sums(json, view);
   write_ending(json, view);
   json.field("command", owner ? unless_empty(view.command) : std::nullopt);
   json.field("directory", owner ? unless_empty(view.directory) : std::nullopt).end_object();

@@ -1,0 +1,41 @@
+#include "model/accrual.hpp"
+
+#include <algorithm>
+
+namespace paceline {
+namespace {
+
+Duration Job::*spent_in(JobState state) {
+  switch (state) {
+    case JobState::pending:
+    case JobState::starting:
+      return &Job::waited;
+    case JobState::paused:
+      return &Job::paused;
+    default:
+      return &Job::ran;
+  }
+}
+
+double Bill::*lost_by(const Job& job) {
+  if (job.state == JobState::resizing) return &Bill::resize;
+  if (job.state != JobState::stopping) return nullptr;
+  switch (job.current->stop->cause) {
+    case Cause::preempted:
+      return &Bill::preemption;
+    case Cause::gang_failed:
+      return &Bill::failure;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Accrual accrued(const Job& job, Time at) {
+  if (is_over(job.state)) return {};
+  const Duration passed = std::max(Duration::zero(), at - job.changed_at);
+  return {passed, to_seconds(passed) * job.leased, spent_in(job.state), lost_by(job)};
+}
+
+}  // namespace paceline
