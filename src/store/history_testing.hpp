@@ -18,6 +18,7 @@
 #include "model/state.hpp"
 #include "plan/apply.hpp"
 #include "plan/plan.hpp"
+#include "store/store.hpp"
 
 namespace paceline {
 
@@ -49,6 +50,29 @@ inline JobSpec some_spec(std::uint32_t job) {
   spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.97};
   if (job > 1 && job % 7 == 0) spec.after = {JobId{job - 1}};
   return spec;
+}
+
+// The first entries of a journal: `count` jobs.
+inline std::vector<Entry> submissions(std::uint32_t count) {
+  std::vector<Entry> entries;
+  for (std::uint32_t job = 1; job <= count; ++job)
+    entries.push_back({job, time_from_us(job), JobSubmitted{JobId{job}, {}}});
+  return entries;
+}
+
+inline Entry cancelling(const State& state, JobId job) {
+  return {state.seq() + 1, state.parts().at, JobRequested{job, Request::cancel, 0}};
+}
+
+// Cancels `jobs`, which wait, and makes a checkpoint.
+inline Result<void> end_jobs(Store& store, State& state, const std::vector<JobId>& jobs) {
+  Batch batch;
+  for (const JobId job : jobs) {
+    batch.entries.push_back(cancelling(state, job));
+    apply(state, batch.entries.back());
+  }
+  if (auto kept = store.append(batch); !kept) return kept;
+  return store.checkpoint(state, jobs);
 }
 
 class History {

@@ -34,7 +34,6 @@ struct SubmissionKey {
 struct Batch {
   std::vector<Entry> entries;  // consecutive, the first one follows the journal's last
   std::vector<std::pair<JobId, LaunchSpec>> launches;
-  std::vector<JobId> forget_launches;  // of jobs that are over
   std::vector<MetricPoint> points;  // a point with known (job, generation, rank, report) is dropped
   std::vector<SubmissionKey> keys;
 };
@@ -68,14 +67,16 @@ class Store {
   virtual Result<void> append(const Batch& batch) = 0;
 
   // Stores the state as of state.seq(). `changed`: at least the jobs touched since the last
-  // checkpoint or load(); those that load() folded in, the store knows. REQUIRES: state.seq() is
-  // the last appended entry's. Errors: storage; then the last checkpoint stands.
+  // checkpoint or load(); those that load() folded in, the store knows. What would start a job that
+  // is over is forgotten, but for what people read of it: the command and the directory.
+  // REQUIRES: state.seq() is the last appended entry's. Errors: storage; then the last checkpoint
+  // stands.
   virtual Result<void> checkpoint(const State& state, std::span<const JobId> changed) = 0;
 
   // Entries from `seq` on, at most `limit`, in order.
   virtual Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) = 0;
 
-  // Errors: not_found.
+  // Without environment and setup once the job is over. Errors: not_found.
   virtual Result<LaunchSpec> launch(JobId job) = 0;
 
   // Points of a job from number `from` on (0: from the first), at most `limit`. `name` empty: every

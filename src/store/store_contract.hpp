@@ -34,7 +34,7 @@ class StoreContract : public testing::Test {
   Harness harness_;
 };
 
-inline Batch batch_of(std::vector<Entry> entries) { return {std::move(entries), {}, {}, {}, {}}; }
+inline Batch batch_of(std::vector<Entry> entries) { return {std::move(entries), {}, {}, {}}; }
 
 inline MetricPoint some_point(std::uint32_t job, std::uint64_t report) {
   return {JobId{job},      Generation{1}, 0,  report,
@@ -106,19 +106,34 @@ TYPED_TEST_P(StoreContract, LoadsTheFoldOfWhatWasAppended) {
   }));
 }
 
-TYPED_TEST_P(StoreContract, KeepsHowAJobIsStartedUntilItIsForgotten) {
+TYPED_TEST_P(StoreContract, KeepsWhatStartsAJobUntilItIsOver) {
   const auto launch = some_launch(1, 1);
   LaunchSpec odd{{"a", "", "b c"}, true, "", {{"EMPTY", ""}, {"LINES", "1\n2=3"}}, "/", 077};
-  this->append({{}, {{JobId{1}, launch}, {JobId{2}, launch}, {JobId{3}, odd}}, {}, {}, {}});
+  this->append({submissions(3), {{JobId{1}, launch}, {JobId{2}, launch}, {JobId{3}, odd}}, {}, {}});
   this->reopen();
   EXPECT_EQ(this->store().launch(JobId{1}).value(), launch);
   EXPECT_EQ(this->store().launch(JobId{3}).value(), odd);
-  this->append({{}, {}, {JobId{1}, JobId{3}, JobId{9}}, {}, {}});
-  const auto gone = this->store().launch(JobId{1});
-  ASSERT_FALSE(gone);
-  EXPECT_EQ(gone.error().code, ErrorCode::not_found);
-  EXPECT_FALSE(this->store().launch(JobId{3}));
+  State state = this->store().load().value();
+  ASSERT_TRUE(end_jobs(this->store(), state, {JobId{1}, JobId{3}}));
+  ASSERT_TRUE(end_jobs(this->store(), state, {JobId{3}}));  // once more changes nothing
+  this->reopen();
+  LaunchSpec left = launch;
+  left.environment.clear();
+  left.setup.clear();
+  EXPECT_EQ(this->store().launch(JobId{1}).value(), left);
   EXPECT_EQ(this->store().launch(JobId{2}).value(), launch);
+  EXPECT_TRUE(this->store().launch(JobId{3})->environment.empty());
+  EXPECT_EQ(this->store().launch(JobId{9}).error().code, ErrorCode::not_found);
+}
+
+TYPED_TEST_P(StoreContract, ForgetsWhatStartedAJobThatWasOverBeforeACrash) {
+  this->append({submissions(1), {{JobId{1}, some_launch(1, 1)}}, {}, {}});
+  State state = this->store().load().value();
+  this->append(batch_of({cancelling(state, JobId{1})}));
+  this->reopen();
+  state = this->store().load().value();
+  ASSERT_TRUE(this->store().checkpoint(state, {}));
+  EXPECT_TRUE(this->store().launch(JobId{1})->environment.empty());
 }
 
 TYPED_TEST_P(StoreContract, NumbersTheNewPointsOfEachJob) {
@@ -167,7 +182,6 @@ TYPED_TEST_P(StoreContract, RemembersASubmissionForADay) {
   this->append({{},
                 {},
                 {},
-                {},
                 {{1000, "a", JobId{7}, at}, {1000, "b", JobId{8}, at}, {1001, "a", JobId{9}, at}}});
   this->reopen();
   EXPECT_EQ(find(1000, "a", at), JobId{7});
@@ -179,13 +193,14 @@ TYPED_TEST_P(StoreContract, RemembersASubmissionForADay) {
 
 TYPED_TEST_P(StoreContract, TakesAForgottenSubmissionAnew) {
   const Time day[] = {time_from_us(0), time_from_us(0) + std::chrono::hours{25}};
-  this->append({{}, {}, {}, {}, {{1000, "a", JobId{1}, day[0]}}});
-  this->append({{}, {}, {}, {}, {{1000, "a", JobId{2}, day[1]}}});
+  this->append({{}, {}, {}, {{1000, "a", JobId{1}, day[0]}}});
+  this->append({{}, {}, {}, {{1000, "a", JobId{2}, day[1]}}});
   EXPECT_EQ(this->store().find_submission(1000, "a", day[1]).value(), JobId{2});
 }
 
 REGISTER_TYPED_TEST_SUITE_P(StoreContract, StartsEmpty, GivesBackEveryEntryInPages,
-                            LoadsTheFoldOfWhatWasAppended, KeepsHowAJobIsStartedUntilItIsForgotten,
+                            LoadsTheFoldOfWhatWasAppended, KeepsWhatStartsAJobUntilItIsOver,
+                            ForgetsWhatStartedAJobThatWasOverBeforeACrash,
                             NumbersTheNewPointsOfEachJob, GivesPointsInPages,
                             FindsThePointsOfOneMetric, RemembersASubmissionForADay,
                             TakesAForgottenSubmissionAnew);

@@ -37,7 +37,6 @@ Result<void> MemoryStore::append(const Batch& batch) {
     journal_.push_back(entry);
   }
   for (const auto& [job, launch] : batch.launches) launches_[job] = launch;
-  for (const auto job : batch.forget_launches) launches_.erase(job);
   for (const auto& point : batch.points) store_point(point);
   for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
   return {};
@@ -50,7 +49,10 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   auto jobs = std::move(checkpoint_.jobs);
   jobs.resize(parts.jobs.size());
   folded_.insert(changed.begin(), changed.end());
-  for (const auto job : std::exchange(folded_, {})) jobs[job.value - 1] = state.job(job);
+  for (const auto job : std::exchange(folded_, {})) {
+    jobs[job.value - 1] = state.job(job);
+    if (is_over(state.job(job).state)) forget_secrets(job);
+  }
   checkpoint_ = {parts.seq,     parts.round, parts.at,      parts.nodes, std::move(jobs),
                  parts.periods, parts.memo,  parts.scripts, parts.names};
   return {};
@@ -94,6 +96,13 @@ Result<std::optional<JobId>> MemoryStore::find_submission(std::uint32_t uid, std
     return std::nullopt;
   }
   return found->second.job;
+}
+
+void MemoryStore::forget_secrets(JobId job) {
+  const auto found = launches_.find(job);
+  if (found == launches_.end()) return;
+  found->second.environment.clear();
+  found->second.setup.clear();
 }
 
 void MemoryStore::store_point(const MetricPoint& point) {

@@ -39,6 +39,7 @@ class MemoryStore final : public Store {
   };
 
   void store_point(const MetricPoint& point);
+  void forget_secrets(JobId job);
 
   std::vector<Entry> journal_;  // entry n at n-1
   StateParts checkpoint_;

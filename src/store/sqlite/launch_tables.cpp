@@ -57,7 +57,7 @@ LaunchTables::LaunchTables(SQLite::Database& db)
             "SELECT command, shell, setup, directory, umask, body FROM launches "
             "JOIN environments ON environments.id = launches.environment WHERE job = ?"),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
-      drop_(db, "DELETE FROM launches WHERE job = ?") {}
+      blank_(db, "UPDATE launches SET setup = x'', environment = ? WHERE job = ?") {}
 
 void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = environment_id(joined(launch.environment));
@@ -73,11 +73,12 @@ std::int64_t LaunchTables::environment_id(const std::string& body) {
   return *last_id_.integer();
 }
 
-void LaunchTables::forget(JobId job) {
+void LaunchTables::forget_secrets(JobId job) {
   const auto environment = environment_of_.integer(job.value);
   if (!environment) return;
-  drop_.run(job.value);
-  drop_environment_.run(*environment);
+  const auto none = environment_id({});
+  blank_.run(none, job.value);
+  if (*environment != none) drop_environment_.run(*environment);
 }
 
 std::optional<LaunchSpec> LaunchTables::find(JobId job) {

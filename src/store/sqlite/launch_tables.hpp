@@ -16,14 +16,15 @@ class LaunchTables {
   explicit LaunchTables(SQLite::Database& db);
 
   void put(JobId job, const LaunchSpec& launch);
-  void forget(JobId job);
+  // Its environment and setup; an environment goes with the last job that has it.
+  void forget_secrets(JobId job);
   std::optional<LaunchSpec> find(JobId job);
 
  private:
   std::int64_t environment_id(const std::string& body);
 
   Query find_environment_, insert_environment_, last_id_, drop_environment_;
-  Query put_, find_, environment_of_, drop_;
+  Query put_, find_, environment_of_, blank_;
 };
 
 }  // namespace paceline

@@ -98,7 +98,6 @@ Result<void> SqliteStore::append(const Batch& batch) {
   auto done = impl_->commit([&] {
     impl_->journal.append(batch.entries);
     for (const auto& [job, launch] : batch.launches) impl_->launches.put(job, launch);
-    for (const auto job : batch.forget_launches) impl_->launches.forget(job);
     for (const auto& point : batch.points) impl_->points.put(point);
     impl_->submissions.put(batch.keys);
   });
@@ -110,7 +109,11 @@ Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> 
   check(state.seq() == impl_->last_seq, "a checkpoint is of the journal's last entry");
   impl_->folded.insert(changed.begin(), changed.end());
   const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
-  auto done = impl_->commit([&] { impl_->checkpoint.write(state, jobs); });
+  auto done = impl_->commit([&] {
+    impl_->checkpoint.write(state, jobs);
+    for (const auto job : jobs)
+      if (is_over(state.job(job).state)) impl_->launches.forget_secrets(job);
+  });
   if (!done) return done;
   impl_->checkpoint.committed();
   impl_->folded.clear();
