@@ -1,5 +1,6 @@
 // The journal: pages of it, and following it while it grows.
 #include <limits>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -42,10 +43,32 @@ std::optional<JobId> private_to(const Entry& entry) {
   return {};
 }
 
-bool may_see(const ApiContext& context, const Peer& peer, const Entry& entry) {
+// Marks the report that met a tier of its job's target. Several reports of one batch share the time
+// by which it is known: the first of them is the one.
+class TierMarks {
+ public:
+  TiersMet of(const Entry& entry, const Job& job) {
+    if (std::exchange(at_, entry.at) != entry.at) marked_.clear();
+    auto met = tiers_met(entry, job);
+    auto& before = marked_[job.id];
+    if (met.deliver && std::exchange(before.deliver, true)) met.deliver = false;
+    if (met.final && std::exchange(before.final, true)) met.final = false;
+    return met;
+  }
+
+ private:
+  Time at_;
+  std::map<JobId, TiersMet> marked_;
+};
+
+// Writes what this peer may see; false: nothing.
+bool write_seen(JsonWriter& json, const ApiContext& context, const Peer& peer, const Entry& entry,
+                TierMarks& marks) {
   const auto job = private_to(entry);
   const auto* owned = job ? context.state().find_job(*job) : nullptr;
-  return owned == nullptr || context.owns(peer, *owned);
+  if (owned != nullptr && !context.owns(peer, *owned)) return false;
+  write_event(json, entry, owned == nullptr ? TiersMet{} : marks.of(entry, *owned));
+  return true;
 }
 
 Result<std::string> list_events(ApiContext& context, const Peer& peer, const EventQuery& wanted) {
@@ -53,10 +76,11 @@ Result<std::string> list_events(ApiContext& context, const Peer& peer, const Eve
   const auto entries = context.controller.store().entries(next, wanted.limit);
   if (!entries) return fail(entries.error());
   JsonWriter json;
+  TierMarks marks;
   json.begin_object().key("events").begin_array();
   for (const auto& entry : *entries) {
     if (json.text().size() > kPageBytesMax) break;
-    if (may_see(context, peer, entry)) write_event(json, entry);
+    write_seen(json, context, peer, entry, marks);
     next = entry.seq + 1;
   }
   json.end_array().field("next", next).end_object();
@@ -103,9 +127,8 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
 
   void send(const Entry& entry) {
     next_ = entry.seq + 1;
-    if (!may_see(*context_, peer_, entry)) return;
     JsonWriter json;
-    write_event(json, entry);
+    if (!write_seen(json, *context_, peer_, entry, marks_)) return;
     stream_->send({{}, std::to_string(entry.seq), json.take()});
   }
 
@@ -120,6 +143,7 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
   SharedContext context_;
   Peer peer_;
   std::uint64_t next_;
+  TierMarks marks_;
   std::shared_ptr<ApiStream> stream_;
   ListenToken commits_;
 };

@@ -49,7 +49,7 @@ TEST(Queue, IsATable) {
   EXPECT_EQ(
       result.out,
       "ID  NAME    USER  STATE    WORKERS  PROGRESS  METRIC               TIME  REASON\n"
-      " 7  digits  ann   RUNNING  2/1..4         3%  accuracy 0.91→0.95  1m20s  runs on 2 of at "
+      " 7  digits  ann   RUNNING  2/1..4         3%  0.91→0.95 accuracy  1m20s  runs on 2 of at "
       "most 4 slots: the other 2 are leased to job 5\n"
       "12  vae     bo    PENDING  0/4             -  -                      5s  waits for 4 free "
       "slots; 1 is free now\n");
@@ -253,10 +253,33 @@ TEST(Events, ArePrintedFromWhereAsked) {
       "next":14})"};
   });
   const auto lines = run_words(server, {"events", "--from", "12"}).out;
-  EXPECT_THAT(lines, HasSubstr("job_submitted  job 7\n"));
-  EXPECT_THAT(lines, HasSubstr("plan           fifo: start job 7 with 2 workers (free)\n"));
+  EXPECT_THAT(lines, HasSubstr("job_submitted   job 7\n"));
+  EXPECT_THAT(lines, HasSubstr("plan            fifo: start job 7 with 2 workers (free)\n"));
   EXPECT_THAT(server.log(), ElementsAre("GET /v1/events?from=12&limit=1000",
                                         "GET /v1/events?from=14&limit=1000"));
+}
+
+TEST(Events, TellAMetTierOfATargetOnALineOfItsOwn) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.target.find("from=0&") == std::string::npos)
+      return FakeAnswer{R"({"events":[],"next":2})"};
+    return FakeAnswer{R"({"events":[{"seq":1,"at":0,"kind":"progress","job":7,"generation":2,
+      "progress":{"metrics":{"accuracy":0.96}},"target_reached":true}],"next":2})"};
+  });
+  const auto lines = run_words(server, {"events"}).out;
+  EXPECT_THAT(lines, HasSubstr("progress        job 7, generation 2, accuracy 0.96\n"));
+  EXPECT_THAT(lines, HasSubstr("target_reached  job 7\n"));
+}
+
+TEST(Events, GoOnPastPagesThatHoldNothingForTheReader) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.target.find("from=0&") != std::string::npos)
+      return FakeAnswer{R"({"events":[],"next":1001})"};
+    if (request.target.find("from=1001&") != std::string::npos)
+      return FakeAnswer{R"({"events":[{"seq":1001,"at":0,"kind":"node_down"}],"next":1002})"};
+    return FakeAnswer{R"({"events":[],"next":1002})"};
+  });
+  EXPECT_THAT(run_words(server, {"events"}).out, HasSubstr("  1001  "));
 }
 
 TEST(Events, GoOnAfterALostStreamWithoutRepeating) {

@@ -27,7 +27,10 @@ std::string plan_text(const Document& plan) {
   return text;
 }
 
-bool is_frame(const std::string& key) { return key == "seq" || key == "at" || key == "kind"; }
+// Keys that a line has its own place for.
+bool is_frame(const std::string& key) {
+  return key == "seq" || key == "at" || key == "kind" || key.starts_with("target_");
+}
 
 std::string value_text(const Document& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -38,7 +41,7 @@ std::string value_text(const Document& value) {
 // Adds "job 7", "rank 0" and so on; objects in it give their own keys, points in time are left out.
 void add_keys(const Document& object, std::vector<std::string>& parts) {
   for (const auto& [key, value] : object.items()) {
-    if (value.is_null() || key.ends_with("_at")) continue;
+    if (value.is_null() || key == "at" || key.ends_with("_at")) continue;
     if (value.is_object()) {
       add_keys(value, parts);
     } else {
@@ -60,12 +63,18 @@ std::string keys_text(const Document& event) {
 
 }  // namespace
 
-std::string event_line(const Document& event, double now) {
+std::string event_lines(const Document& event, double now) {
+  const auto at = human_time(number_of(event, "at").value_or(0), now);
+  const auto line = [&](std::string_view kind, const std::string& text) {
+    return printable(fmt::format("{:>6}  {}  {:<14}  {}", whole_of(event, "seq"), at, kind, text));
+  };
   const auto kind = text_of(event, "kind");
-  const auto at = number_of(event, "at").value_or(0);
-  const auto text = kind == "plan" ? plan_text(event) : keys_text(event);
-  return printable(fmt::format("{:>6}  {}  {:<13}  {}", whole_of(event, "seq"), human_time(at, now),
-                               kind, text));
+  std::string lines = line(kind, kind == "plan" ? plan_text(event) : keys_text(event));
+  for (const auto* met : {"target_delivered", "target_reached"}) {
+    if (event.contains(met))
+      lines += "\n" + line(met, fmt::format("job {}", whole_of(event, "job")));
+  }
+  return lines;
 }
 
 }  // namespace paceline

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/command.hpp"
 #include "cli/event_view.hpp"
 #include "cli/interrupt.hpp"
@@ -24,7 +26,7 @@ std::string drawn(const Document& event, Format format) {
     return event.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n";
   }
   if (format == Format::name) return fmt::format("{}\n", whole_of(event, "seq"));
-  return event_line(event, to_seconds(Context::now())) + "\n";
+  return event_lines(event, to_seconds(Context::now())) + "\n";
 }
 
 void print(Context& context, const Document& event, Format format, Cursor& cursor) {
@@ -39,9 +41,11 @@ Result<int> print_all(Context& context, Api& api, Format format, Cursor cursor) 
   while (!context.console.broken()) {
     const auto page = api.get(fmt::format("/v1/events?from={}&limit={}", cursor.from, kPage));
     if (!page) return fail(page.error());
-    const auto& events = list_of(*page, "events");
-    if (events.empty()) break;
-    for (const auto& event : events) print(context, event, format, cursor);
+    for (const auto& event : list_of(*page, "events")) print(context, event, format, cursor);
+    // Other people's reports are left out: a page without events isn't the end.
+    const auto next = whole_of(*page, "next");
+    if (next <= cursor.from && list_of(*page, "events").empty()) break;
+    cursor.from = std::max(cursor.from, next);
   }
   return 0;
 }

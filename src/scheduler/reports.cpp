@@ -10,6 +10,7 @@ struct Merged {
   Progressed last;
   bool delivered = false;  // told already in this batch
   bool reached = false;
+  bool all_told = false;  // nothing came after what was told already
 };
 
 bool meets_first(const Job* job, const Progress& report, Merged& merged) {
@@ -33,11 +34,14 @@ std::vector<Progressed> merge_reports(const State& state, std::span<const Event>
     const auto* report = std::get_if<Progressed>(&event);
     if (!report) continue;
     const auto [it, fresh] = merged.try_emplace({report->job, report->generation}, Merged{*report});
-    if (!fresh) merge(it->second.last.report, report->report);
-    if (meets_first(state.find_job(report->job), report->report, it->second))
-      told.push_back(*report);
+    auto& one = it->second;
+    if (!fresh) merge(one.last.report, report->report);
+    one.all_told = meets_first(state.find_job(report->job), report->report, one);
+    if (one.all_told) told.push_back(one.last);
   }
-  for (auto& [key, one] : merged) told.push_back(std::move(one.last));
+  for (auto& [key, one] : merged) {
+    if (!one.all_told) told.push_back(std::move(one.last));
+  }
   return told;
 }
 

@@ -10,9 +10,9 @@
 
 namespace paceline {
 
-// The reports among `events`: those of one job and generation merged into one, by job. A report
-// that meets a tier of the job's target for the first time is told before it by itself, lest a
-// later value in the same batch hide it.
+// The reports among `events`: those of one job and generation merged into one, by job. What had
+// come up to a report that meets a tier of the job's target for the first time is told before, lest
+// a later value in the same batch hide it.
 std::vector<Progressed> merge_reports(const State& state, std::span<const Event> events);
 
 }  // namespace paceline

@@ -43,6 +43,13 @@ TEST(MergeReports, TellsAReachedTargetEvenIfALaterValueMissesIt) {
   EXPECT_EQ(merge_reports(world.state(), events).size(), 1U);  // known by now
 }
 
+TEST(MergeReports, TellsOnceWhatNothingFollows) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1 target=accuracy>=0.9", 1);
+  const std::vector<Event> events = {said(a, 1, 0.8), said(a, 2, 0.95)};
+  EXPECT_EQ(merge_reports(world.state(), events), std::vector{said(a, 2, 0.95)});
+}
+
 TEST(MergeReports, ToldByThemselvesAreBounded) {
   World world("1x4 cpu");
   const JobId a = world.run("1..1 target=accuracy>=0.9", 1);

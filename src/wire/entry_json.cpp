@@ -210,16 +210,30 @@ Result<Entry> read_entry(std::string_view text) {
   return entry;
 }
 
-void write_event(JsonWriter& json, const Entry& entry) {
-  const auto* plan = std::get_if<Plan>(&entry.body);
+// The fold wrote down when each tier was met: at the time of the entry that met it.
+TiersMet tiers_met(const Entry& entry, const Job& job) {
   const auto* event = std::get_if<Event>(&entry.body);
-  const auto* loaded = event ? std::get_if<PolicyLoaded>(event) : nullptr;
-  if (plan == nullptr && loaded == nullptr) return write_entry(json, entry);
+  if (event == nullptr || !std::holds_alternative<Progressed>(*event)) return {};
+  const auto& report = std::get<Progressed>(*event).report;
+  const auto& target = job.spec->target;
+  const auto metric = target ? report.metrics.find(target->metric) : report.metrics.end();
+  if (metric == report.metrics.end()) return {};
+  return {job.target.delivered_at == entry.at && meets(*target, target->deliver, metric->second),
+          job.target.reached_at == entry.at && meets(*target, target->final, metric->second)};
+}
+
+void write_event(JsonWriter& json, const Entry& entry, TiersMet met) {
   begin_entry(json, entry);
-  if (plan)
-    write_shown(json, *plan);
-  else
+  const auto* event = std::get_if<Event>(&entry.body);
+  if (event == nullptr) {
+    write_shown(json, std::get<Plan>(entry.body));
+  } else if (const auto* loaded = std::get_if<PolicyLoaded>(event)) {
     write_shown(json, *loaded);
+  } else {
+    write_members(json, *event);
+  }
+  if (met.deliver) json.field("target_delivered", true);
+  if (met.final) json.field("target_reached", true);
   json.end_object();
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "model/job.hpp"
 #include "plan/plan.hpp"
 #include "wire/json_writer.hpp"
 
@@ -28,8 +29,15 @@ std::string entry_text(const Entry& entry);
 // refused.
 Result<Entry> read_entry(std::string_view text);
 
-// As people get it: the same, and every change of a plan has its number of `workers` and its
-// `reason` as a sentence besides.
-void write_event(JsonWriter& json, const Entry& entry);
+// The tiers of its job's target that a report met at the time at which each was first met.
+struct TiersMet {
+  bool deliver = false;
+  bool final = false;
+};
+TiersMet tiers_met(const Entry& entry, const Job& job);
+
+// As people get it: the same, and besides every change of a plan has its number of `workers` and
+// its `reason` as a sentence, and a report the tiers it met.
+void write_event(JsonWriter& json, const Entry& entry, TiersMet met = {});
 
 }  // namespace paceline

@@ -1,5 +1,6 @@
 #include "wire/entry_json.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -7,6 +8,10 @@
 
 namespace paceline {
 namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
 
 Entry entry(Event event) { return {12, time_from_us(1'763'636'100'000'000), std::move(event)}; }
 
@@ -114,6 +119,26 @@ TEST(EntryJson, ShowsPeopleAnEventAsItIsKept) {
   JsonWriter json;
   write_event(json, event);
   EXPECT_EQ(json.text(), entry_text(event));
+}
+
+TEST(EntryJson, MarksTheReportsThatMetATierOfTheTarget) {
+  JobSpec spec;
+  spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.97};
+  Job job;
+  job.spec = std::make_shared<const JobSpec>(spec);
+  job.target = {time_from_us(1), time_from_us(2)};
+  const auto shown = [&](std::int64_t at, double accuracy) {
+    Progress progress;
+    progress.metrics = {{"accuracy", accuracy}};
+    const Entry report{1, time_from_us(at), Progressed{JobId{1}, Generation{1}, progress}};
+    JsonWriter json;
+    write_event(json, report, tiers_met(report, job));
+    return json.take();
+  };
+  EXPECT_THAT(shown(1, 0.96), EndsWith(R"(,"target_delivered":true})"));
+  EXPECT_THAT(shown(1, 0.94), Not(HasSubstr("target")));
+  EXPECT_THAT(shown(2, 0.98), EndsWith(R"(,"target_reached":true})"));
+  EXPECT_THAT(shown(3, 0.99), Not(HasSubstr("target")));
 }
 
 RC_GTEST_PROP(EntryJson, ReadsBackExactlyWhatItWrote, (std::uint64_t seed)) {
