@@ -92,8 +92,8 @@ std::string metric_text(const Document& job) {
   if (name.empty()) return "-";
   const auto shown = value ? human_number(*value) : "-";
   const auto final = number_of(member(job, "target"), "final");
-  if (!final) return fmt::format("{} {}", name, shown);
-  return fmt::format("{} {}→{}", name, shown, human_number(*final));
+  if (!final) return fmt::format("{} {}", shown, name);
+  return fmt::format("{}→{} {}", shown, human_number(*final), name);
 }
 
 std::string time_text(const Document& job) {

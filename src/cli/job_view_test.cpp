@@ -14,7 +14,7 @@ TEST(ProgressLine, SaysHowFarTheJobIs) {
   EXPECT_EQ(progress_line(job(R"("ran_seconds": 60, "metrics": {"accuracy": 0.912345},
       "target": {"metric": "accuracy", "final": 0.95},
       "progress": {"step": 100, "total_steps": 400, "ratio": 0.25, "step_seconds": 0.5})")),
-            "job 7  RUNNING  2/1..4 workers  25%  step 100/400  accuracy 0.9123→0.95  2m30s left");
+            "job 7  RUNNING  2/1..4 workers  25%  step 100/400  0.9123→0.95 accuracy  2m30s left");
   EXPECT_EQ(progress_line(job("")), "job 7  RUNNING  2/1..4 workers");
 }
 

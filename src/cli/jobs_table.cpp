@@ -8,12 +8,12 @@ namespace {
 
 std::vector<Column> columns(bool wide) {
   std::vector<Column> columns = {{"ID", Align::right},
-                                 {"NAME"},
-                                 {"USER"},
+                                 {"NAME", Align::left, 8},
+                                 {"USER", Align::left, 4},
                                  {"STATE"},
                                  {"WORKERS"},
                                  {"PROGRESS", Align::right},
-                                 {"METRIC"},
+                                 {"METRIC", Align::left, 9},
                                  {"TIME", Align::right}};
   if (wide) {
     columns.insert(columns.end(), {{"PRIORITY", Align::right},
@@ -22,7 +22,7 @@ std::vector<Column> columns(bool wide) {
                                    {"NODES"},
                                    {"COMMAND"}});
   }
-  columns.push_back({"REASON", Align::left, true});
+  columns.push_back({"REASON", Align::left, 12});
   return columns;
 }
 
@@ -43,26 +43,20 @@ std::vector<Cell> wide_cells(const Document& job) {
           {command.empty() ? "-" : command}};
 }
 
-// Whole, unless one long word would push the others off a terminal.
-std::string fitted(std::string text, const Look& look) {
-  constexpr std::size_t kWordMax = 32;
-  return look.width ? cut_to_width(printable(text), kWordMax) : std::move(text);
-}
-
-Cell metric_cell(const Document& job, const Look& look) {
+Cell metric_cell(const Document& job) {
   const bool reached = flag_of(member(job, "target"), "reached");
-  return {fitted(metric_text(job), look), reached ? Style::green : Style::plain};
+  return {metric_text(job), reached ? Style::green : Style::plain};
 }
 
-std::vector<Cell> row(const Document& job, bool wide, const Look& look) {
+std::vector<Cell> row(const Document& job, bool wide) {
   const auto state = text_of(job, "state");
   std::vector<Cell> cells = {{std::to_string(whole_of(job, "id"))},
-                             {fitted(text_of(job, "name"), look)},
+                             {text_of(job, "name")},
                              {text_of(job, "user")},
                              {state, style_of_state(state)},
                              {workers_text(job)},
                              {progress_text(job)},
-                             metric_cell(job, look),
+                             metric_cell(job),
                              {time_text(job)}};
   if (wide) {
     auto more = wide_cells(job);
@@ -80,7 +74,7 @@ std::string jobs_table(const Document::array_t& jobs, const Output& output,
   auto look = console.look(output.header);
   if (wide) look.width.reset();
   Table table(columns(wide));
-  for (const auto& job : jobs) table.add(row(job, wide, look));
+  for (const auto& job : jobs) table.add(row(job, wide));
   return table.render(look);
 }
 

@@ -53,7 +53,7 @@ std::string nodes_table(const Document& answer, const Look& look) {
                {"SLOTS"},
                {"CPUS", Align::right},
                {"MEMORY", Align::right},
-               {"USE", Align::left, true}});
+               {"USE", Align::left, 12}});
   for (const auto& node : list_of(answer, "nodes")) {
     const auto& slots = list_of(node, "slots");
     const auto model = slots.empty() ? "" : text_of(slots.front(), "model");

@@ -58,6 +58,7 @@ Result<int> watch(Console& console, const Output& output,
     if (text) shown = *text;
     if (!Interrupt::sleep(output.interval)) break;
   }
+  if (console.output_terminal()) console.print("\n");  // below the ^C
   return 0;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 std::string table_of(const Document& answer, const Output& output, const Console& console) {
   const auto active = text_of(member(answer, "active"), "name");
-  Table table({{"POLICY"}, {"ACTIVE"}, {"ELASTIC"}, {"SUMMARY", Align::left, true}});
+  Table table({{"POLICY"}, {"ACTIVE"}, {"ELASTIC"}, {"SUMMARY", Align::left, 12}});
   for (const auto& policy : list_of(answer, "policies")) {
     const auto name = text_of(policy, "name");
     table.add({{name, name == active ? Style::green : Style::plain},

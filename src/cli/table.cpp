@@ -12,7 +12,6 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 12;  // of the column that gives way
 
 std::string_view escape_of(Style style) {
   switch (style) {
@@ -81,14 +80,22 @@ std::vector<std::size_t> Table::widths(const Look& look) const {
     for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
     widths.push_back(width);
   }
-  const auto last = std::ranges::find_if(columns_, &Column::gives_way);
-  if (!look.width || last == columns_.end()) return widths;
-  auto& flexible = widths[static_cast<std::size_t>(last - columns_.begin())];
-  const auto all = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
-  const auto others = all - flexible;
-  const auto left = *look.width > others ? *look.width - others : 0;
-  flexible = std::min(flexible, std::max(left, kNarrowest));
+  if (look.width) fit(widths, *look.width);
   return widths;
+}
+
+// The widest column that gives way loses one place at a time: long words are cut before short ones.
+void Table::fit(std::vector<std::size_t>& widths, std::size_t terminal) const {
+  auto all = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+  for (; all > terminal; --all) {
+    std::size_t widest = columns_.size();
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const bool gives_way = columns_[c].narrowest > 0 && widths[c] > columns_[c].narrowest;
+      if (gives_way && (widest == columns_.size() || widths[c] > widths[widest])) widest = c;
+    }
+    if (widest == columns_.size()) return;
+    --widths[widest];
+  }
 }
 
 std::string Table::render(const Look& look) const {

@@ -1,7 +1,7 @@
-// A compact aligned table: two spaces between columns, a title row, and at most one column that
-// gives way to the terminal's width.
+// A compact aligned table: two spaces between columns, a title row, and columns that give way to
+// the terminal's width.
 //
-//   Table table({{"ID", Align::right}, {"NAME"}, {"REASON", Align::left, true}});
+//   Table table({{"ID", Align::right}, {"NAME"}, {"REASON", Align::left, 12}});
 //   table.add({{"7"}, {"digits"}, {"waits for 4 free slots"}});
 //   std::string text = table.render({.header = true, .color = false, .width = {}});
 #pragma once
@@ -24,7 +24,7 @@ enum class Align { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
-  bool gives_way = false;  // is cut to what the others leave of the terminal
+  std::size_t narrowest = 0;  // to which it gives way to a narrow terminal; 0: it doesn't
 };
 
 struct Cell {
@@ -50,6 +50,7 @@ class Table {
 
  private:
   [[nodiscard]] std::vector<std::size_t> widths(const Look& look) const;
+  void fit(std::vector<std::size_t>& widths, std::size_t terminal) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;

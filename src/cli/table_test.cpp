@@ -6,7 +6,7 @@ namespace paceline {
 namespace {
 
 Table sample() {
-  Table table({{"ID", Align::right}, {"NAME"}, {"REASON", Align::left, true}});
+  Table table({{"ID", Align::right}, {"NAME", Align::left, 4}, {"REASON", Align::left, 12}});
   table.add({{"7"}, {"digits"}, {"waits for 4 free slots; 1 is free now"}});
   table.add({{"12", Style::green}, {"a\tb"}, {""}});
   return table;
@@ -19,12 +19,12 @@ TEST(Table, AlignsItsColumns) {
             "12  a b\n");
 }
 
-TEST(Table, CutsOneColumnToTheTerminal) {
+TEST(Table, CutsItsWidestColumnsToTheTerminal) {
   EXPECT_EQ(sample().render({.header = false, .color = false, .width = 30}),
             " 7  digits  waits for 4 free…\n"
             "12  a b\n");
   EXPECT_EQ(sample().render({.header = false, .color = false, .width = 5}),
-            " 7  digits  waits for 4…\n"
+            " 7  dig…  waits for 4…\n"
             "12  a b\n");
 }
 
