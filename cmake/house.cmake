@@ -126,6 +126,13 @@ function(paceline_parse_layer out line)
   set(${out}_extra ${extra} PARENT_SCOPE)
 endfunction()
 
+# The commit that was configured, as git names it; empty outside a checkout.
+function(paceline_commit out)
+  execute_process(COMMAND git describe --always --match v* WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(${out} "${commit}" PARENT_SCOPE)
+endfunction()
+
 function(paceline_build_house table)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(STRINGS ${table} lines REGEX "^[a-z]")
@@ -156,7 +163,8 @@ function(paceline_build_house table)
   set_property(GLOBAL PROPERTY PACELINE_LIBRARIES ${all})
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/app/main.cpp)
     add_executable(paceline app/main.cpp)
-    target_compile_definitions(paceline PRIVATE PACELINE_VERSION="${PROJECT_VERSION}")
+    paceline_commit(commit)
+    target_compile_definitions(paceline PRIVATE PACELINE_VERSION="${PROJECT_VERSION}" PACELINE_COMMIT="${commit}")
     target_link_libraries(paceline PRIVATE ${all})
     set_target_properties(paceline PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   endif()

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "agent/agent.hpp"
 #include "agent/linux/host.hpp"
@@ -62,20 +63,35 @@ std::string listed(const std::vector<JobId>& jobs) {
 }  // namespace
 
 struct Box::Impl {
-  Impl(const UpOptions& o, std::string v)
-      : options(o), version(std::move(v)), signals(io, SIGINT, SIGTERM, SIGHUP) {}
+  Impl(const UpOptions& o, Build b)
+      : options(o), build(std::move(b)), signals(io, SIGINT, SIGTERM, SIGHUP) {}
 
+  // Nothing is made or changed before what was asked for is known to be possible.
   Result<void> open() {
+    if (options.policy) {
+      if (auto known = policies.make(*options.policy, {}); !known) return fail(known.error());
+    }
     auto locked = DirLock::take(options.directory);
     if (!locked) return fail(locked.error());
     lock.emplace(std::move(*locked));
     auto opened = SqliteStore::open(options.directory);
     if (!opened) return fail(opened.error());
     store = std::move(*opened);
-    if (auto ok = open_host(); !ok) return ok;
     if (auto ok = open_controller(); !ok) return ok;
+    if (auto ok = open_host(); !ok) return ok;
+    if (auto ok = follow_policy_option(); !ok) return ok;
     join();
     return listen();
+  }
+
+  Result<void> open_controller() {
+    engine.emplace(
+        clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
+    Controller::Options controller_options;
+    controller_options.build = build.text;
+    if (options.policy) controller_options.policy = *options.policy;
+    controller.emplace(*store, *engine, clock, policies, controller_options);
+    return controller->recover();
   }
 
   Result<void> open_host() {
@@ -90,17 +106,6 @@ struct Box::Impl {
     host = std::move(*opened);
     agent.emplace(*host);
     return {};
-  }
-
-  Result<void> open_controller() {
-    engine.emplace(
-        clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
-    Controller::Options controller_options;
-    controller_options.build = version;
-    if (options.policy) controller_options.policy = *options.policy;
-    controller.emplace(*store, *engine, clock, policies, controller_options);
-    if (auto ok = controller->recover(); !ok) return ok;
-    return follow_policy_option();
   }
 
   // `--policy` names the policy of this directory from now on, also if it had another one.
@@ -156,7 +161,8 @@ struct Box::Impl {
     const auto uid = static_cast<std::uint32_t>(::getuid());
     ApiOptions api_options;
     api_options.directory = options.directory;
-    api_options.version = version;
+    api_options.version = build.version;
+    api_options.build = build.text;
     api_options.uid = uid;
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
@@ -170,24 +176,29 @@ struct Box::Impl {
   }
 
   void run() {
-    signals.async_wait([this](const boost::system::error_code& error, int) {
-      if (!error) leave();
-    });
+    leave_on_signal();
     io.run();
     if (auto saved = controller->checkpoint(); !saved)
       spdlog::error("{} {}", saved.error().message, saved.error().hint);
   }
 
-  // Lets running requests be answered, then ends the loop. A second signal ends the process at
-  // once.
+  // The first signal lets running requests be answered; the second one waits for nothing.
+  void leave_on_signal() {
+    signals.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      if (leaving) return io.stop();
+      leave();
+      leave_on_signal();
+    });
+  }
+
   void leave() {
-    signals.cancel();
-    signals.clear();
+    if (std::exchange(leaving, true)) return;
     server->stop(kPatience, [this] { io.stop(); });
   }
 
   UpOptions options;
-  std::string version;
+  Build build;
   boost::asio::io_context io{1};
   boost::asio::signal_set signals;
   boost::asio::steady_timer devices_timer{io};
@@ -204,13 +215,14 @@ struct Box::Impl {
   Pump pump{io, clock};
   std::optional<HttpApi> api;
   std::optional<HttpServer> server;
+  bool leaving = false;
 };
 
 Box::Box(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Box::~Box() = default;
 
-Result<std::unique_ptr<Box>> Box::open(const UpOptions& options, const std::string& version) {
-  auto impl = std::make_unique<Impl>(options, version);
+Result<std::unique_ptr<Box>> Box::open(const UpOptions& options, const Build& build) {
+  auto impl = std::make_unique<Impl>(options, build);
   if (auto ok = impl->open(); !ok) return fail(ok.error());
   return std::unique_ptr<Box>(new Box(std::move(impl)));
 }
@@ -220,7 +232,7 @@ void Box::run() { impl_->run(); }
 std::string Box::greeting() const {
   const State& state = impl_->controller->state();
   const Node& node = state.nodes().front();
-  std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->version, node.spec.name,
+  std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->build.version, node.spec.name,
                                  describe_slots(node.spec));
   for (const SlotSpec& slot : node.spec.slots) {
     if (!slot.usable)

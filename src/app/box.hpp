@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "app/build.hpp"
 #include "base/result.hpp"
 #include "cli/cli.hpp"
 
@@ -14,7 +15,7 @@ class Box {
  public:
   // Opens the directory, recovers the state, finds the machine's slots, adopts what still trains,
   // and listens. Errors: conflict (another server has the directory), storage, data, invalid.
-  static Result<std::unique_ptr<Box>> open(const UpOptions& options, const std::string& version);
+  static Result<std::unique_ptr<Box>> open(const UpOptions& options, const Build& build);
   ~Box();
 
   // What it found and the next command to type.

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "agent/linux/supervisor.hpp"
+#include "app/build.hpp"
 #include "app/up.hpp"
 #include "cli/cli.hpp"
 
@@ -9,23 +10,25 @@ namespace {
 #define PACELINE_TEXT_OF(x) #x
 #define PACELINE_TEXT(x) PACELINE_TEXT_OF(x)
 
-std::string version() {
+paceline::Build this_build() {
 #ifdef __clang__
   const std::string compiler =
       "clang " PACELINE_TEXT(__clang_major__) "." PACELINE_TEXT(__clang_minor__);
 #else
   const std::string compiler = "gcc " PACELINE_TEXT(__GNUC__) "." PACELINE_TEXT(__GNUC_MINOR__);
 #endif
-  return std::string(PACELINE_VERSION) + " (" + compiler + ")";
+  const std::string commit = PACELINE_COMMIT;
+  const std::string version = PACELINE_VERSION;
+  return {version, version + " (" + commit + (commit.empty() ? "" : ", ") + compiler + ")"};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string built = version();
+  const paceline::Build build = this_build();
   paceline::Hooks hooks;
-  hooks.version = built;
-  hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, built); };
+  hooks.version = build.text;
+  hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, build); };
   hooks.supervise = [](int count, char** arguments) {
     return paceline::agent::supervise_main(count, arguments);
   };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -30,9 +31,9 @@ void log_to_stderr(const std::string& level) {
 
 }  // namespace
 
-int up(const UpOptions& options, const std::string& version) {
+int up(const UpOptions& options, const Build& build) {
   log_to_stderr(options.log_level);
-  auto box = Box::open(options, version);
+  auto box = Box::open(options, build);
   if (!box) {
     fmt::print(stderr, "paceline: {}\n", box.error().message);
     if (!box.error().hint.empty()) fmt::print(stderr, "          {}\n", box.error().hint);
@@ -41,6 +42,7 @@ int up(const UpOptions& options, const std::string& version) {
   fmt::print("{}", (*box)->greeting());
   std::fflush(stdout);
   (*box)->run();
+  if (::isatty(STDOUT_FILENO) == 1) fmt::print("\n");  // below the ^C
   fmt::print("{}", (*box)->farewell());
   return 0;
 }

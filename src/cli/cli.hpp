@@ -21,7 +21,7 @@ struct UpOptions {
 
 // What the command line does not do itself.
 struct Hooks {
-  std::string version;                                  // "0.1.0 (gcc 12.2)"
+  std::string version;                                  // "0.1.0 (803c4c0, gcc 12.2)"
   std::function<int(const UpOptions&)> up;              // returns the exit code
   std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
 };

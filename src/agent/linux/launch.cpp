@@ -112,7 +112,7 @@ std::string program_sentence(const std::string& program, int error_number) {
         "interpreter.",
         program);
   if (error_number == E2BIG)
-    return "ControlCommand and environment together are longer than this machine allows; shorten "
+    return "Command and environment together are longer than this machine allows; shorten "
            "them.";
   return fmt::format("'{}' can't be started: {}.", program, std::strerror(error_number));
 }

@@ -45,8 +45,7 @@ constexpr std::array<std::string_view, 16> kNetworkFuse = {
 Error cannot_use(const std::filesystem::path& dir, int reason) {
   return {ErrorCode::storage,
           fmt::format("The directory {} can't be used: {}.", dir.string(), std::strerror(reason)),
-          "Give it to the user that runs Paceline, or choose another one with --dir.",
-          Retry::useless};
+          std::string(remedy(reason)), Retry::useless};
 }
 
 // The type of the mount with this device, from /proc/self/mountinfo: "36 35 98:0 / /mnt rw - ext4
@@ -75,6 +74,13 @@ Result<FileSystem> file_system_of(const std::filesystem::path& dir) {
   return FileSystem{magic, magic == kFuse ? mount_type(file.st_dev) : std::string()};
 }
 
+// The directory itself, else the nearest one above it that is there.
+std::filesystem::path existing(std::filesystem::path dir) {
+  std::error_code error;
+  while (dir.has_relative_path() && !std::filesystem::exists(dir, error)) dir = dir.parent_path();
+  return dir.empty() ? "." : dir;
+}
+
 Result<void> make(const std::filesystem::path& given) {
   const auto dir = given.has_filename() ? given : given.parent_path();  // without a trailing slash
   std::error_code error;
@@ -86,6 +92,23 @@ Result<void> make(const std::filesystem::path& given) {
 }
 
 }  // namespace
+
+std::string_view remedy(int reason) {
+  switch (reason) {
+    case ENOSPC:
+    case EDQUOT:
+      return "Make room on that disk, or choose a directory on another one with --dir.";
+    case EROFS:
+      return "Mount that disk writable, or choose a directory on another one with --dir.";
+    case ENOTDIR:
+    case ENOENT:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return "Choose another directory with --dir.";
+    default:
+      return "Give it to the user that runs Paceline, or choose another directory with --dir.";
+  }
+}
 
 std::optional<std::string_view> network_file_system(const FileSystem& system) {
   if (system.magic == kFuse) {
@@ -101,8 +124,7 @@ std::optional<std::string_view> network_file_system(const FileSystem& system) {
 }
 
 Result<void> prepare_dir(const std::filesystem::path& dir) {
-  if (auto made = make(dir); !made) return made;
-  const auto system = file_system_of(dir);
+  const auto system = file_system_of(existing(dir));
   if (!system) return fail(system.error());
   if (const auto name = network_file_system(*system)) {
     return fail(
@@ -112,6 +134,7 @@ Result<void> prepare_dir(const std::filesystem::path& dir) {
             dir.string(), *name),
         "Choose a directory on a disk of this machine with --dir.");
   }
+  if (auto made = make(dir); !made) return made;
   if (::faccessat(AT_FDCWD, dir.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
     return fail(cannot_use(dir, errno));
   return {};

@@ -13,8 +13,12 @@
 
 namespace paceline {
 
+// What to do about a directory, or a file in it, that the system refuses for `reason`, an errno.
+std::string_view remedy(int reason);
+
 // Makes `dir` (mode 0700) and its parents where they are missing. Changes nothing if it is there.
-// Errors: storage: not a directory, no right to write, read-only, a network file system.
+// Errors: storage: not a directory, no right to write, full, read-only, on a network file system; then
+// nothing was made.
 Result<void> prepare_dir(const std::filesystem::path& dir);
 
 // What statfs() and /proc/self/mountinfo say of a file system.

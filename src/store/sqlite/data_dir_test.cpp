@@ -1,6 +1,10 @@
 #include "store/sqlite/data_dir.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cerrno>
+#include <fstream>
 
 #include "store/sqlite/scratch_testing.hpp"
 
@@ -20,6 +24,21 @@ TEST(DataDir, MayHaveATrailingSlash) {
   EXPECT_TRUE(prepare_dir(scratch.dir() / "a/b/"));
   EXPECT_EQ(std::filesystem::status(scratch.dir() / "a" / "b").permissions(),
             std::filesystem::perms::owner_all);
+}
+
+TEST(DataDir, IsNotMadeInAFile) {
+  Scratch scratch;
+  std::ofstream(scratch.dir() / "file") << "x";
+  const auto under = prepare_dir(scratch.dir() / "file" / "dir");
+  ASSERT_FALSE(under);
+  EXPECT_EQ(under.error().code, ErrorCode::storage);
+  EXPECT_EQ(under.error().hint, "Choose another directory with --dir.");
+}
+
+TEST(DataDir, SaysWhatToDoAboutEachRefusal) {
+  EXPECT_THAT(remedy(ENOSPC), testing::StartsWith("Make room on that disk"));
+  EXPECT_THAT(remedy(EROFS), testing::StartsWith("Mount that disk writable"));
+  EXPECT_THAT(remedy(EACCES), testing::StartsWith("Give it to the user"));
 }
 
 TEST(DataDir, KnowsNetworkFileSystems) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "store/sqlite/data_dir.hpp"
 #include "store/sqlite/schema.hpp"
 
 namespace paceline {
@@ -21,8 +22,7 @@ using Path = std::filesystem::path;
 Error cannot_open(const Path& file, int reason) {
   return {ErrorCode::storage,
           fmt::format("{} can't be opened: {}.", file.string(), std::strerror(reason)),
-          "Give it to the user that runs Paceline, or choose another directory with --dir.",
-          Retry::useless};
+          std::string(remedy(reason)), Retry::useless};
 }
 
 Error corrupt(const Path& file, std::string_view how) {

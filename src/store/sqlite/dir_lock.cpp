@@ -17,10 +17,10 @@ namespace paceline {
 namespace {
 
 Error cannot_lock(const std::filesystem::path& file) {
+  const int reason = errno;
   return {ErrorCode::storage,
-          fmt::format("{} can't be locked: {}.", file.string(), std::strerror(errno)),
-          "Give the directory to the user that runs Paceline, or choose another one with --dir.",
-          Retry::useless};
+          fmt::format("{} can't be locked: {}.", file.string(), std::strerror(reason)),
+          std::string(remedy(reason)), Retry::useless};
 }
 
 // " (pid 4711)"; empty while the holder has not written it yet.

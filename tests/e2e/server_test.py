@@ -1,0 +1,73 @@
+"""The server as a whole: what it says of itself, how it leaves, and what it keeps of a job that is over."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "script"))
+from box import Box
+
+BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
+
+REPORTS = """for accuracy in 0.5 0.8 0.9 0.97; do
+  echo '{"paceline": {"accuracy": '$accuracy'}}'
+done"""
+
+
+def get(box, path):
+    connection = http.client.HTTPConnection("paceline")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(box.directory / "paceline.sock"))
+    try:
+        connection.request("GET", path)
+        return json.load(connection.getresponse())
+    finally:
+        connection.close()
+
+
+class ServerTest(unittest.TestCase):
+    def test_it_and_its_plans_say_what_it_was_built_from(self):
+        with Box(BINARY, slots=1) as box:
+            box.wait_state(box.submit("--", "true"), "COMPLETED")
+            server = get(box, "/v1/server")
+            self.assertRegex(server["build"], rf"^{server['version']} \((\w|[.-])*(, )?(gcc|clang) [\d.]+\)$")
+            self.assertEqual(box.call("version").stdout, f"paceline {server['build']}\n")
+            plans = [event for event in get(box, "/v1/events")["events"] if event["kind"] == "plan"]
+            self.assertEqual({plan["build"] for plan in plans}, {server["build"]})
+
+    def test_signals_in_a_row_end_it_cleanly(self):
+        with Box(BINARY, slots=1) as box:
+            for _ in range(5):
+                box.server.send_signal(signal.SIGINT)
+            self.assertEqual(box.server.wait(timeout=30), 0)
+            self.assertIn("nothing runs", box.log.read_text())
+
+    def test_a_reached_target_is_a_line_of_the_events(self):
+        with Box(BINARY, slots=1) as box:
+            box.wait_state(box.submit("--target", "accuracy>=0.95", "--", "sh", "-c", REPORTS), "COMPLETED")
+            marked = [event for event in get(box, "/v1/events")["events"] if "target_reached" in event]
+            self.assertEqual([event["progress"]["metrics"]["accuracy"] for event in marked], [0.97])
+            lines = [line.split()[2:] for line in box.call("events").stdout.splitlines()]
+            self.assertEqual(lines.count(["target_reached", "job", "1"]), 1)
+            self.assertLess(lines.index(["target_delivered", "job", "1"]), lines.index(["target_reached", "job", "1"]))
+
+    def test_the_environment_of_a_job_that_is_over_is_forgotten(self):
+        with Box(BINARY, slots=1) as box:
+            job = box.submit("--env", "TOKEN=a-secret-of-ann", "--", "true")
+            box.wait_state(job, "COMPLETED")
+            box.call("down")
+            box.server.wait(timeout=30)
+            for file in box.directory.glob("paceline.db*"):
+                self.assertNotIn(b"a-secret-of-ann", file.read_bytes())
+            box.up()
+            self.assertEqual(box.job(job)["command"], "true")
+
+
+if __name__ == "__main__":
+    unittest.main()
