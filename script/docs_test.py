@@ -37,6 +37,15 @@ class Documents(unittest.TestCase):
                 identifier = name.split("::")[-1]
                 self.assertRegex(text, rf"\b{identifier}\b", f"{word}: {name} is not in {files}")
 
+    def test_every_word_of_the_design_is_in_the_table(self):
+        words = (ROOT / "docs/design.md").read_text().partition("## 2. Words")[2].partition("\n## ")[0]
+        table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Where each word lives")[2].partition("\n## ")[0]
+        listed = {word.strip() for line in table.splitlines() if line.startswith("|")
+                  for word in line.split("|")[1].split(",")}
+        for word in re.findall(r"\*\*(\w+)\*\*", words):
+            with self.subTest(word=word):
+                self.assertTrue({word, word.removesuffix("s")} & listed)
+
     def test_every_decision_is_listed(self):
         pages = {page.name for page in (ROOT / "docs/decisions").glob("0*.md")}
         listed = set(re.findall(r"\((0[^)]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text()))
