@@ -153,7 +153,7 @@ int run_cli(Context& context, std::vector<std::string> words) {
 
 int cli_main(int argc, char** argv, const Hooks& hooks) {
   if (argc > 1 && std::string_view(argv[1]) == "supervise" && hooks.supervise) {
-    return hooks.supervise(argc - 1, argv + 1);
+    return hooks.supervise(argc, argv);
   }
   std::signal(SIGPIPE, SIG_IGN);
   Console console = Console::of_process(process_environment());

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -40,6 +41,14 @@ class ServerTest(unittest.TestCase):
             self.assertEqual(box.call("version").stdout, f"paceline {server['build']}\n")
             plans = [event for event in get(box, "/v1/events")["events"] if event["kind"] == "plan"]
             self.assertEqual({plan["build"] for plan in plans}, {server["build"]})
+
+    def test_workers_get_the_limit_of_open_files_that_it_was_started_with(self):
+        """It raises its own; programs that use select() break with many."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (777, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with Box(BINARY, slots=1) as box:
+            self.assertEqual(box.call("run", "--", "sh", "-c", "ulimit -n").stdout.splitlines()[-1], "777")
 
     def test_signals_in_a_row_end_it_cleanly(self):
         with Box(BINARY, slots=1) as box:

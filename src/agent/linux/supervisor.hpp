@@ -23,7 +23,7 @@ struct Inheritance {
 int supervise(Inheritance inheritance);
 
 // The hidden sub-command `paceline supervise`: the nursery (nursery.hpp), which forks the
-// supervisors of one agent and ends with it.
+// supervisors of one agent and ends with it. Takes the whole command line.
 int supervise_main(int argc, char** argv);
 
 }  // namespace paceline::agent
