@@ -71,6 +71,9 @@ struct Box::Impl {
     if (options.policy) {
       if (auto known = policies.make(*options.policy, {}); !known) return fail(known.error());
     }
+    if (options.placement) {
+      if (auto known = make_placer(*options.placement); !known) return fail(known.error());
+    }
     auto locked = DirLock::take(options.directory);
     if (!locked) return fail(locked.error());
     lock.emplace(std::move(*locked));
@@ -90,6 +93,7 @@ struct Box::Impl {
     Controller::Options controller_options;
     controller_options.build = build.text;
     if (options.policy) controller_options.policy = *options.policy;
+    if (options.placement) controller_options.placement = *options.placement;
     controller.emplace(*store, *engine, clock, policies, controller_options);
     return controller->recover();
   }

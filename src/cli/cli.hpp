@@ -11,11 +11,12 @@ namespace paceline {
 
 // What `paceline up` was asked for.
 struct UpOptions {
-  std::string directory;              // absolute; from --dir, $PACELINE_DIR or the data folder
-  std::optional<int> slots;           // CPU slots to offer; nothing: what the machine has
-  std::optional<std::string> policy;  // nothing: as the directory remembers, else the default
-  std::string log_level = "info";     // trace, debug, info, warning, error
-  std::string rack, network_switch;   // where this machine stands; empty: unknown
+  std::string directory;                 // absolute; from --dir, $PACELINE_DIR or the data folder
+  std::optional<int> slots;              // CPU slots to offer; nothing: what the machine has
+  std::optional<std::string> policy;     // nothing: as the directory remembers, else the default
+  std::optional<std::string> placement;  // nothing: the default
+  std::string log_level = "info";        // trace, debug, info, warning, error
+  std::string rack, network_switch;      // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
 };
 

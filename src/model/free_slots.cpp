@@ -1,17 +1,71 @@
 #include "model/free_slots.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
 
 namespace paceline {
 
-void FreeSlots::add_node(NodeId node, std::uint32_t slots) {
+std::set<NodeId>& Shelf::with(std::uint32_t count) {
+  if (count >= by_count_.size()) by_count_.resize(count + 1);
+  return by_count_[count];
+}
+
+void Shelf::add(NodeId node, std::uint32_t count) {
+  with(count).insert(node);
+  total_ += count;
+}
+
+void Shelf::remove(NodeId node, std::uint32_t count) {
+  with(count).erase(node);
+  total_ -= count;
+}
+
+// Nothing is allocated once a node had that many.
+void Shelf::move(NodeId node, std::uint32_t from, std::uint32_t to) {
+  with(std::max(from, to));
+  by_count_[to].insert(by_count_[from].extract(node));
+  total_ = total_ + to - from;
+}
+
+std::uint32_t FreeSlots::make_shelf(Area area, std::uint32_t number, std::uint32_t kind) {
+  const auto next = static_cast<std::uint32_t>(shelves_.size());
+  const auto [at, added] = shelf_of_.try_emplace(ShelfKey{area, number, kind}, next);
+  if (!added) return at->second;
+  shelves_.emplace_back();
+  if (area == Area::cluster) kinds_.push_back(next);
+  return next;
+}
+
+const Shelf* FreeSlots::find(const ShelfKey& key) const {
+  const auto at = shelf_of_.find(key);
+  return at == shelf_of_.end() ? nullptr : &shelves_[at->second];
+}
+
+const Shelf* FreeSlots::shelf(std::uint32_t kind) const { return find({Area::cluster, 0, kind}); }
+
+const Shelf* FreeSlots::rack_shelf(std::uint32_t rack, std::uint32_t kind) const {
+  return find({Area::rack, rack, kind});
+}
+
+const Shelf* FreeSlots::network_shelf(std::uint32_t network, std::uint32_t kind) const {
+  return find({Area::network, network, kind});
+}
+
+void FreeSlots::add_node(NodeId id, std::uint32_t slots, const NodeSite& site) {
   check(!logging_, "nodes are not added inside a what-if");
-  check(node.value <= nodes_.size(), "nodes are added in id order");
-  if (node.value == nodes_.size()) nodes_.emplace_back();
-  auto& known = nodes_[node.value].free;
-  if (slots > known.size()) known.resize(slots, false);
+  check(id.value <= nodes_.size(), "nodes are added in id order");
+  if (id.value == nodes_.size()) nodes_.emplace_back();
+  NodeSlots& node = nodes_[id.value];
+  if (slots > node.free.size()) node.free.resize(slots, false);
+  if (!node.shelves.empty() && node.site == site) return;
+  for (const auto shelf : node.shelves) shelves_[shelf].remove(id, node.count);
+  node.site = site;
+  node.shelves = {make_shelf(Area::cluster, 0, site.kind)};
+  if (site.rack) node.shelves.push_back(make_shelf(Area::rack, *site.rack, site.kind));
+  if (site.network) node.shelves.push_back(make_shelf(Area::network, *site.network, site.kind));
+  for (const auto shelf : node.shelves) shelves_[shelf].add(id, node.count);
 }
 
 void FreeSlots::set_free(SlotId slot, bool free) {
@@ -22,15 +76,11 @@ void FreeSlots::set_free(SlotId slot, bool free) {
 
 void FreeSlots::change(SlotId slot, bool free) {
   auto& node = nodes_[slot.node.value];
+  const auto before = node.count;
   node.free[slot.index] = free;
-  if (node.count > 0) {
-    const auto bucket = by_count_.find(node.count);
-    bucket->second.erase(slot.node);
-    if (bucket->second.empty()) by_count_.erase(bucket);
-  }
-  node.count = free ? node.count + 1 : node.count - 1;
+  node.count = free ? before + 1 : before - 1;
   total_ = free ? total_ + 1 : total_ - 1;
-  if (node.count > 0) by_count_[node.count].insert(slot.node);
+  for (const auto shelf : node.shelves) shelves_[shelf].move(slot.node, before, node.count);
 }
 
 bool FreeSlots::is_free(SlotId slot) const {
@@ -55,21 +105,40 @@ std::vector<std::uint32_t> FreeSlots::first_free(NodeId node, std::uint32_t coun
 }
 
 std::optional<NodeId> FreeSlots::best_fit(std::uint32_t count) const {
-  const auto bucket = by_count_.lower_bound(count);
-  if (bucket == by_count_.end()) return std::nullopt;
-  return *bucket->second.begin();
+  std::optional<NodeId> best;
+  for (const auto shelf : kinds_) {
+    const auto& by_count = shelves_[shelf].by_count();
+    std::uint32_t n = count;
+    while (n < by_count.size() && by_count[n].empty()) ++n;
+    if (n >= by_count.size()) continue;
+    const NodeId first = *by_count[n].begin();
+    if (!best || std::pair{n, first} < std::pair{free_on(*best), *best}) best = first;
+  }
+  return best;
 }
 
 std::optional<NodeId> FreeSlots::emptiest(std::uint32_t count) const {
-  if (by_count_.empty() || by_count_.rbegin()->first < count) return std::nullopt;
-  return *by_count_.rbegin()->second.begin();
+  std::optional<NodeId> best;
+  for (const auto shelf : kinds_) {
+    const auto& by_count = shelves_[shelf].by_count();
+    auto n = by_count.size();
+    while (n > count && by_count[n - 1].empty()) --n;
+    if (n <= count) continue;
+    const NodeId first = *by_count[n - 1].begin();
+    const bool more = !best || free_on(first) > free_on(*best);
+    if (more || (free_on(first) == free_on(*best) && first < *best)) best = first;
+  }
+  return best;
 }
 
 std::optional<NodeId> FreeSlots::next_from(NodeId from, std::uint32_t count) const {
   std::optional<NodeId> first;
-  for (auto bucket = by_count_.lower_bound(count); bucket != by_count_.end(); ++bucket) {
-    const auto node = bucket->second.lower_bound(from);
-    if (node != bucket->second.end() && (!first || *node < *first)) first = *node;
+  for (const auto shelf : kinds_) {
+    const auto& by_count = shelves_[shelf].by_count();
+    for (std::size_t n = count; n < by_count.size(); ++n) {
+      const auto node = by_count[n].lower_bound(from);
+      if (node != by_count[n].end() && (!first || *node < *first)) first = *node;
+    }
   }
   return first;
 }

@@ -2,9 +2,12 @@
 // remembered and taken back.
 //
 //   free.best_fit(4)        → the node with the fewest free slots that still has 4; lowest id of equals
-//   auto m = free.mark(); free.take({node, 3}); …; free.rewind(m);
+//   auto m = free.mark(); free.set_free({node, 3}, false); …; free.rewind(m);
 //
-// Cost: O(log nodes) a change, O(distinct free counts · log nodes) a query.
+// Nodes lie on shelves, one for each kind of node, and of that kind for each rack and each switch:
+// a search looks only at nodes that can serve.
+//
+// Cost: O(log nodes) a change, O(kinds · slots of a node + log nodes) a query.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +15,36 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "model/ids.hpp"
+#include "model/topology.hpp"
 
 namespace paceline {
+
+// Nodes by how many slots they have free: those with n at n.
+class Shelf {
+ public:
+  [[nodiscard]] const std::vector<std::set<NodeId>>& by_count() const { return by_count_; }
+  [[nodiscard]] std::uint64_t total() const { return total_; }  // free slots
+
+  void add(NodeId node, std::uint32_t count);
+  void remove(NodeId node, std::uint32_t count);
+  void move(NodeId node, std::uint32_t from, std::uint32_t to);
+
+ private:
+  std::set<NodeId>& with(std::uint32_t count);
+
+  std::vector<std::set<NodeId>> by_count_;
+  std::uint64_t total_ = 0;
+};
 
 class FreeSlots {
  public:
   // A node's slots start as not free. Nodes are added in id order, 0, 1, …; adding one again grows
-  // it.
-  void add_node(NodeId node, std::uint32_t slots);
+  // it, and takes it to the shelves of its new site.
+  void add_node(NodeId node, std::uint32_t slots, const NodeSite& site = {});
 
   // REQUIRES: the slot exists. Setting what is already so changes nothing.
   void set_free(SlotId slot, bool free);
@@ -41,6 +63,11 @@ class FreeSlots {
   // The first node with at least `count` (>= 1) free slots at or after `from`, in id order.
   [[nodiscard]] std::optional<NodeId> next_from(NodeId from, std::uint32_t count) const;
 
+  // The nodes of one kind: all of them, or those of one rack or switch; nullptr if there are none.
+  [[nodiscard]] const Shelf* shelf(std::uint32_t kind) const;
+  [[nodiscard]] const Shelf* rack_shelf(std::uint32_t rack, std::uint32_t kind) const;
+  [[nodiscard]] const Shelf* network_shelf(std::uint32_t network, std::uint32_t kind) const;
+
   using Mark = std::size_t;
   // Starts (or nests) a what-if. Every mark must be rewound before the slots change for good.
   Mark mark();
@@ -50,15 +77,23 @@ class FreeSlots {
   void end_what_if();
 
  private:
+  enum class Area { cluster, rack, network };
+  using ShelfKey = std::tuple<Area, std::uint32_t, std::uint32_t>;  // area, its number, kind
   struct NodeSlots {
     std::vector<bool> free;
     std::uint32_t count = 0;
+    NodeSite site;
+    std::vector<std::uint32_t> shelves;
   };
 
   void change(SlotId slot, bool free);
+  std::uint32_t make_shelf(Area area, std::uint32_t number, std::uint32_t kind);
+  [[nodiscard]] const Shelf* find(const ShelfKey& key) const;
 
   std::vector<NodeSlots> nodes_;
-  std::map<std::uint32_t, std::set<NodeId>> by_count_;  // nodes with at least one free slot
+  std::vector<Shelf> shelves_;
+  std::map<ShelfKey, std::uint32_t> shelf_of_;
+  std::vector<std::uint32_t> kinds_;  // shelves that together hold every node
   std::uint64_t total_ = 0;
   bool logging_ = false;
   std::vector<SlotId> log_;  // toggled slots

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "model/label.hpp"
@@ -119,6 +120,13 @@ Result<WorkerRange> parse_range(std::string_view text) {
     return bad_range(text, "it is larger than any cluster");
   if (*want < *min || *want > *max) return bad_range(text, "the wish lies outside");
   return WorkerRange{*min, *max, *want};
+}
+
+bool keeps_others_off(const JobSpec& spec) {
+  return spec.exclusive ||
+         std::any_of(spec.affinity.begin(), spec.affinity.end(), [](const Affinity& a) {
+           return a.anti && a.required() && a.to == AffinityTo::job;
+         });
 }
 
 Result<void> fits_mesh(const WorkerRange& range, const Mesh& mesh) {

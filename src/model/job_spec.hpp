@@ -104,6 +104,9 @@ inline constexpr std::size_t kAffinityMax = 32;
 inline constexpr std::size_t kAfterMax = 1'000;
 inline constexpr std::int32_t kRetriesMax = 1'000;
 
+// Does the job keep others off its nodes: exclusive, or required to be away from jobs?
+bool keeps_others_off(const JobSpec& spec);
+
 // Everything about a spec that can be judged without knowing the cluster. Errors: invalid.
 Result<void> validate(const JobSpec& spec);
 

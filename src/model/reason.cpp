@@ -38,7 +38,11 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("needs {}, {} free now: job {} gives some up once it has run a while",
                          slots(a), b, c);
     case ReasonCode::waits_for_fit:
-      return fmt::format("needs {}; {} are free, but not where its workers would fit", slots(a), b);
+      return fmt::format("needs {}; {} are free, but not {}{}", slots(a), b,
+                         r.text.empty() ? "where its workers would fit" : "as it asks: it ",
+                         r.text);
+    case ReasonCode::waits_for_place:
+      return fmt::format("{}; {} {} free elsewhere", r.text, slots(b), b == 1 ? "is" : "are");
     case ReasonCode::waits_for_empty:
       return fmt::format("starts as soon as {} promised to it {} empty", slots(a),
                          a == 1 ? "is" : "are");
@@ -60,13 +64,15 @@ std::string wait_sentence(const Reason& r) {
   }
 }
 
+std::string note(const Reason& r) { return r.text.empty() ? "" : "; " + r.text; }
+
 std::string act_sentence(const Reason& r) {
   const auto a = number(r, 0), b = number(r, 1), c = number(r, 2);
   switch (r.code) {
     case ReasonCode::starts:
-      return fmt::format("starts with {}", workers(a));
+      return fmt::format("starts with {}{}", workers(a), note(r));
     case ReasonCode::starts_at_min:
-      return fmt::format("starts with {} of the {} it would like", workers(a), b);
+      return fmt::format("starts with {} of the {} it would like{}", workers(a), b, note(r));
     case ReasonCode::grows:
       return fmt::format("grows from {} to {}: slots are free", a, workers(b));
     case ReasonCode::shrinks_for:
@@ -76,6 +82,8 @@ std::string act_sentence(const Reason& r) {
       return fmt::format("shrinks from {} to {}, its even share", a, workers(b));
     case ReasonCode::stops_for:
       return fmt::format("stops so that job {} can start", beneficiary(a, r));
+    case ReasonCode::moves_for:
+      return fmt::format("moves so that job {} finds seats together", a);
     case ReasonCode::owner_resized:
       return fmt::format("resized by its owner from {} to {}", a, workers(b));
     default:
@@ -124,6 +132,8 @@ std::string_view name(ReasonCode code) {
       return "WaitsForDonor";
     case ReasonCode::waits_for_fit:
       return "WaitsForFit";
+    case ReasonCode::waits_for_place:
+      return "WaitsForPlace";
     case ReasonCode::waits_for_empty:
       return "WaitsForEmpty";
     case ReasonCode::waits_for_checkpoint:
@@ -150,6 +160,8 @@ std::string_view name(ReasonCode code) {
       return "ShrinksToShare";
     case ReasonCode::stops_for:
       return "StopsFor";
+    case ReasonCode::moves_for:
+      return "MovesFor";
     case ReasonCode::owner_resized:
       return "OwnerResized";
     case ReasonCode::runs:

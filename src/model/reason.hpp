@@ -23,8 +23,10 @@ enum class ReasonCode {
   waits_behind,     // head job, needed slots of the head, free slots
   waits_for_donor,  // needed slots, free slots, a job that would give some up but changed a moment
                     // ago
-  waits_for_fit,    // needed slots, free slots: enough are free but not where its workers would fit
-  waits_for_empty,  // slots promised to it that are still being emptied
+  waits_for_fit,  // needed slots, free slots: enough are free but not where its workers would fit;
+                  // text: what it asks of its nodes together
+  waits_for_place,       // needed slots, slots free elsewhere; text: what it asks of a place
+  waits_for_empty,       // slots promised to it that are still being emptied
   waits_for_checkpoint,  // wanted workers: it can't be resized before it acknowledges one
   waits_for_window,      // wanted workers, until (us): it was resized a moment ago
   too_costly,            // gain, cost in slot-seconds: the change was dropped
@@ -32,12 +34,13 @@ enum class ReasonCode {
   waits_for_turn,        // wanted workers: the active policy gave the slots to others
   no_node,               // no node is up
   // acts
-  starts,            // workers
-  starts_at_min,     // workers, wanted workers
+  starts,            // workers; text: what is to be said about the place, or nothing
+  starts_at_min,     // workers, wanted workers; text: the same
   grows,             // from, to
   shrinks_for,       // from, to, job that starts; text: what puts that one first, or nothing
   shrinks_to_share,  // from, to
   stops_for,         // job that starts; text: what puts it first, or nothing
+  moves_for,         // job that starts
   owner_resized,     // from, to
   // runs
   runs,            // workers, max

@@ -33,6 +33,17 @@ JobId State::next_job_id() const {
   return JobId{static_cast<std::uint32_t>(parts_.jobs.size() + 1)};
 }
 
+std::vector<JobId> State::active_named(std::string_view pattern) const {
+  std::vector<JobId> found;
+  const auto beginning = pattern.substr(0, pattern.size() - (pattern.ends_with('*') ? 1 : 0));
+  auto at = active_by_name_.lower_bound(beginning);
+  for (; at != active_by_name_.end() && at->first.starts_with(beginning); ++at) {
+    if (name_matches(pattern, at->first))
+      found.insert(found.end(), at->second.begin(), at->second.end());
+  }
+  return found;
+}
+
 std::vector<JobId> State::dependants(JobId id) const {
   const auto it = dependants_.find(id);
   if (it == dependants_.end()) return {};

@@ -9,12 +9,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/event.hpp"
 #include "model/free_slots.hpp"
+#include "model/interference.hpp"
 #include "model/job.hpp"
 #include "model/node.hpp"
+#include "model/topology.hpp"
 #include "model/waiting_order.hpp"
 
 namespace paceline {
@@ -95,6 +98,7 @@ struct StateParts {
   std::map<std::string, std::string> memo;  // of the active policy
   std::map<std::string, PolicyScript> scripts;
   std::map<std::string, NameHistory> names;
+  Interference interference;
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -134,6 +138,11 @@ class State {
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
   // The same jobs in another order: built when it is first asked for, kept from then on.
   [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;
+  // Active jobs whose name the pattern matches ("prep", "prep*"), by name and id.
+  [[nodiscard]] std::vector<JobId> active_named(std::string_view pattern) const;
+  // Active jobs that keep others off their nodes: exclusive ones, and those with a required
+  // anti-affinity to jobs.
+  [[nodiscard]] const std::set<JobId>& aloof() const { return aloof_; }
   // Jobs that wait for this one (`after`).
   [[nodiscard]] std::vector<JobId> dependants(JobId id) const;
   // Active jobs whose size lies outside their range (the owner resized them).
@@ -147,6 +156,8 @@ class State {
   [[nodiscard]] const std::map<std::string, PolicyScript>& scripts() const {
     return parts_.scripts;
   }
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const Interference& interference() const { return parts_.interference; }
 
   [[nodiscard]] const Slot& slot(SlotId id) const;
   // Slots of nodes that are up and usable, and how many of them are leased.
@@ -177,7 +188,9 @@ class State {
 
   StateParts parts_;
   std::set<QueueKey> queue_, active_, waiting_;
-  std::set<JobId> out_of_range_;
+  std::set<JobId> out_of_range_, aloof_;
+  std::map<std::string, std::set<JobId>, std::less<>> active_by_name_;
+  Topology topology_;
   std::map<std::string, std::set<JobId>> without_length_;  // waiting, by name
   std::map<JobId, std::set<JobId>> dependants_;
   mutable FreeSlots free_;

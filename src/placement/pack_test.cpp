@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "placement/any.hpp"
 #include "support/world.hpp"
 
 namespace paceline {

@@ -6,16 +6,22 @@
 #include <map>
 #include <set>
 
+#include "plan/constraints.hpp"
+
 namespace paceline {
 namespace {
 
 class PlanCheck {
  public:
-  PlanCheck(const Snapshot& snapshot, const Plan& plan) : snapshot_(snapshot), plan_(plan) {}
+  PlanCheck(const Snapshot& snapshot, const Plan& plan)
+      : snapshot_(snapshot), plan_(plan), standing_(snapshot.state) {}
 
   std::vector<std::string> run() {
     for (const Change& change : plan_.changes) check_change(change);
     for (const Change& change : plan_.changes) check_beneficiary(change);
+    if (!found_.empty()) return std::move(found_);
+    for (const Change& change : plan_.changes) standing_.add(change);
+    for (const Change& change : plan_.changes) check_place(change);
     return std::move(found_);
   }
 
@@ -58,6 +64,9 @@ class PlanCheck {
       wrong("job {} gets {} workers, outside {}..{}", job.id.value, n, job.range.min,
             job.range.max);
     }
+    if (n % job.spec->mesh.step() != 0) {
+      wrong("job {} gets {} workers, no multiple of {}", job.id.value, n, job.spec->mesh.step());
+    }
     if (change.generation <= job.last_generation)
       wrong("generation {} of job {} was used", change.generation.value, job.id.value);
   }
@@ -91,6 +100,69 @@ class PlanCheck {
     }
   }
 
+  // ---- where; REQUIRES: the seats exist ----
+  void check_place(const Change& change) {
+    if (change.placement.empty()) return;
+    const Job& job = snapshot_.state.job(change.job);
+    check_mesh(job, change.placement);
+    const Constraints constraints(standing_, job, snapshot_.now, kAllPreferred);
+    if (constraints.none()) return;
+    check_nodes(job, change.placement, constraints);
+    check_devices(job, change.placement, constraints);
+    check_nearness(job, change.placement, constraints);
+  }
+
+  void check_mesh(const Job& job, const Placement& seats) {
+    const auto tensor = static_cast<std::size_t>(job.spec->mesh.tensor);
+    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+      if (seats[rank].node == seats[rank - rank % tensor].node) continue;
+      return wrong("a tensor group of job {} is spread over nodes", job.id.value);
+    }
+  }
+
+  void check_nodes(const Job& job, const Placement& seats, const Constraints& constraints) {
+    std::map<NodeId, std::int32_t> workers;
+    for (const Seat& seat : seats) ++workers[seat.node];
+    for (const auto& [id, count] : workers) {
+      const auto& name = snapshot_.state.find_node(id)->spec.name;
+      if (const auto broken = constraints.broken_on(id))
+        wrong("job {} is placed on {}, but it {}", job.id.value, name, *broken);
+      else if (count > constraints.most_on(id))
+        wrong("{} workers of job {} are more than {} has cores and memory for", count, job.id.value,
+              name);
+    }
+  }
+
+  // A job that names devices gets one model of them.
+  void check_devices(const Job& job, const Placement& seats, const Constraints& constraints) {
+    if (job.spec->devices.empty()) return;
+    std::set<std::string> models;
+    for (const Seat& seat : seats) {
+      for (const auto index : seat.slots)
+        models.insert(snapshot_.state.find_node(seat.node)->spec.slots[index].model);
+    }
+    for (const auto& model : models) {
+      if (!constraints.serves(model))
+        wrong("job {} gets a {}, which it did not name", job.id.value, model);
+    }
+    if (models.size() > 1) wrong("job {} gets devices of several models", job.id.value);
+  }
+
+  void check_nearness(const Job& job, const Placement& seats, const Constraints& constraints) {
+    const auto domains = [&](Reach reach) {
+      std::set<std::uint32_t> found;
+      for (std::size_t rank = 0; rank < seats.size();
+           rank += static_cast<std::size_t>(job.spec->mesh.tensor))
+        found.insert(snapshot_.state.topology().domain(seats[rank].node, reach));
+      return found.size();
+    };
+    const auto groups = seats.size() / static_cast<std::size_t>(job.spec->mesh.tensor);
+    if (const auto reach = constraints.together(); reach && domains(*reach) > 1)
+      wrong("the workers of job {} have to be on one {}", job.id.value, to_string(*reach));
+    if (const auto reach = constraints.apart(); reach && domains(*reach) < groups)
+      wrong("the workers of job {} have to be on different {}s", job.id.value, to_string(*reach));
+  }
+
   // Nobody makes room for a job that doesn't get it.
   void check_beneficiary(const Change& change) {
     if (!change.beneficiary) {
@@ -108,6 +180,7 @@ class PlanCheck {
 
   const Snapshot& snapshot_;
   const Plan& plan_;
+  Standing standing_;
   std::vector<std::string> found_;
   std::set<JobId> changed_;
   std::set<SlotId> freed_, taken_;

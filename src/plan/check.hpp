@@ -11,8 +11,10 @@
 namespace paceline {
 
 // What the plan would break, one sentence each: a slot leased or promised twice, an incomplete
-// gang, workers outside min..max, a used generation, a job changed twice, a job that may not be
-// changed now, a stop or shrink whose beneficiary gets nothing, a change without a reason.
+// gang, workers outside min..max or no multiple of the mesh, a used generation, a job changed twice,
+// a job that may not be changed now, a stop or shrink whose beneficiary gets nothing, a change
+// without a reason; and if nothing of that, a required constraint (plan/constraints.hpp) or a tensor
+// group on several nodes.
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan);
 
 // What is wrong in a state: leases and gangs that disagree, two holders of one slot, a promise on a

@@ -1,8 +1,11 @@
 #include "plan/draft.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "plan/constraints.hpp"
 
 namespace paceline {
 namespace {
@@ -29,7 +32,8 @@ Draft::Draft(const Snapshot& snapshot, const Placer& placer, Judge judge)
     : snapshot_(snapshot),
       placer_(placer),
       judge_(std::move(judge)),
-      free_(snapshot.state.free_slots()) {
+      free_(snapshot.state.free_slots()),
+      standing_(snapshot.state) {
   check(!free_.what_if(), "one draft at a time");
   free_.mark();
 }
@@ -40,6 +44,16 @@ Draft::~Draft() {
 }
 
 const FreeSlots& Draft::free() const { return free_; }
+
+const Standing& Draft::standing() const {
+  while (standing_.changes() < changes_.size()) standing_.add(changes_[standing_.changes()]);
+  return standing_;
+}
+
+Placement Draft::seats(JobId id) const {
+  const Job& job = snapshot_.state.job(id);
+  return job.current ? seats_of(snapshot_.state, job) : Placement{};
+}
 
 bool Draft::changed(JobId job) const { return changed_.contains(job); }
 
@@ -53,7 +67,14 @@ std::optional<Placement> Draft::fit(JobId id, std::int32_t workers) const {
   const Job& job = snapshot_.state.job(id);
   const auto need = static_cast<std::uint64_t>(job.slots(workers));
   if (need > free_.total()) return std::nullopt;
-  return placer_.fit(*this, job, workers);
+  auto seats = placer_.fit(*this, job, workers);
+  if (!seats && !job.spec->affinity.empty()) ask_again(job);
+  return seats;
+}
+
+void Draft::ask_again(const Job& job) const {
+  const auto at = gives_up_next(job, snapshot_.now);
+  if (at && (!revisit_at_ || *at < *revisit_at_)) revisit_at_ = at;
 }
 
 std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
@@ -113,15 +134,41 @@ void Draft::record(Change change) {
 }
 
 void Draft::start(JobId job, Placement seats, Reason reason) {
+  name_neighbour(snapshot_.state.job(job), seats, reason);
   take(seats);
   record({ChangeKind::start, job, {}, std::move(seats), std::move(reason), 0, {}});
 }
 
+void Draft::name_neighbour(const Job& job, const Placement& seats, Reason& reason) const {
+  if (reason.code != ReasonCode::starts && reason.code != ReasonCode::starts_at_min) return;
+  if (!snapshot_.state.interference().knows(job.spec->name) || !reason.text.empty()) return;
+  for (const Seat& seat : seats) {
+    const auto neighbour = worst_neighbour(standing(), job, seat.node);
+    if (!neighbour) continue;
+    reason.text = fmt::format("shares {} with '{}', beside which steps take {:.0f} % longer",
+                              snapshot_.state.find_node(seat.node)->spec.name, neighbour->name,
+                              100 * neighbour->slow_down);
+    return;
+  }
+}
+
 void Draft::resize(JobId id, Placement seats, Reason reason, std::optional<JobId> beneficiary) {
-  const Job& job = snapshot_.state.job(id);
-  const bool moves = static_cast<std::int32_t>(seats.size()) == job.current->size();
   release(id);
   take(seats);
+  record_resize(id, std::move(seats), std::move(reason), beneficiary);
+}
+
+void Draft::resize_together(std::vector<Resized> jobs, const Reason& reason,
+                            std::optional<JobId> beneficiary) {
+  for (const Resized& each : jobs) release(each.job);
+  for (const Resized& each : jobs) take(each.seats);
+  for (Resized& each : jobs) record_resize(each.job, std::move(each.seats), reason, beneficiary);
+}
+
+void Draft::record_resize(JobId id, Placement seats, Reason reason,
+                          std::optional<JobId> beneficiary) {
+  const Job& job = snapshot_.state.job(id);
+  const bool moves = static_cast<std::int32_t>(seats.size()) == job.current->size();
   record({moves ? ChangeKind::move : ChangeKind::resize,
           id,
           {},
@@ -153,6 +200,7 @@ void Draft::drop_trade() {
   check(open_, "a trade is open");
   while (changes_.size() > trade_first_) {
     changed_.erase(changes_.back().job);
+    if (standing_.changes() == changes_.size()) standing_.pop(changes_.back());
     changes_.pop_back();
   }
   free_.rewind(trade_mark_);

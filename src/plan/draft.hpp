@@ -22,6 +22,7 @@
 
 #include "model/state.hpp"
 #include "plan/plan.hpp"
+#include "plan/standing.hpp"
 
 namespace paceline {
 
@@ -73,14 +74,21 @@ class Draft {
   [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
   // Slots free in the draft: free now or freed by this draft, and not taken by it.
   [[nodiscard]] const FreeSlots& free() const;
+  // Who stands where once the draft's changes are done.
+  [[nodiscard]] const Standing& standing() const;
   // Workers the job has in the draft.
   [[nodiscard]] std::int32_t workers(JobId job) const;
+  // The seats that a running job would give back and could take again: of workers that have not
+  // ended, where their node is up and their slots usable.
+  [[nodiscard]] Placement seats(JobId job) const;
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
   // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round
   // when it may.
   [[nodiscard]] bool may_change(JobId job, std::int32_t workers, Owed owed);
-  // Seats for a job that has none / for another size of a job that has some. Changes nothing.
+  // Seats for a job that has none / for another size of a job that has some. Changes nothing but
+  // this: where a term that the job only prefers is in the way, asks for a round when it gives it
+  // up.
   [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> refit(JobId job, std::int32_t workers) const;
 
@@ -88,10 +96,18 @@ class Draft {
   [[nodiscard]] std::optional<Placement> fit_if(JobId job, std::int32_t workers,
                                                 std::span<const Giving> givers) const;
 
-  // ---- changing; each job at most once a draft ----
+  // ---- changing; each job at most once a draft. The reason of a start names a neighbour that is
+  // known to slow the job down ----
   void start(JobId job, Placement seats, Reason reason);
   // The next generation on `seats`; the kind is move if the number stays.
   void resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary = {});
+  // The next generations of several jobs, which may take each other's seats.
+  struct Resized {
+    JobId job;
+    Placement seats;
+  };
+  void resize_together(std::vector<Resized> jobs, const Reason& reason,
+                       std::optional<JobId> beneficiary);
   void stop(JobId job, Reason reason, JobId beneficiary);
   // Why a job waits; kept only for jobs somebody asks about (explain()).
   void hold(JobId job, Reason reason);
@@ -120,7 +136,10 @@ class Draft {
   [[nodiscard]] Plan plan() const;
 
  private:
+  void ask_again(const Job& job) const;
+  void name_neighbour(const Job& job, const Placement& seats, Reason& reason) const;
   void record(Change change);
+  void record_resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary);
   void release(JobId job) const;
   void take(const Placement& seats) const;
   void refused(std::span<const Change> changes, const Verdict& verdict);
@@ -140,7 +159,8 @@ class Draft {
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
   std::map<std::string, std::string> memo_;
-  std::optional<Time> revisit_at_;
+  mutable Standing standing_;  // of the first of changes_; follows when somebody asks
+  mutable std::optional<Time> revisit_at_;
 };
 
 }  // namespace paceline

@@ -37,6 +37,7 @@ class Fold {
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);
+  void learn_interference(const Job& job, double step_seconds);
   Worker* find_worker(Job& job, const WorkerKey& key);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
@@ -83,8 +84,10 @@ class Fold {
   void update_free(SlotId id);
   void count_node(const Node& node, int sign);
   [[nodiscard]] Slot& slot(SlotId id);
+  void add_to_topology(const Node& node);
   void reindex(const Job& job);
   void reindex_name(const Job& job, bool wants_history);
+  void index_active(const Job& job, bool active);
   [[nodiscard]] bool dependencies_met(const Job& job) const;
 
   State& state_;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
@@ -15,7 +17,7 @@ void Fold::on(const NodeUp& e) {
   node.up = true;
   node.slots.resize(std::max(node.slots.size(), e.spec.slots.size()));
   count_node(node, +1);
-  state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()));
+  add_to_topology(node);
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
 }
 
@@ -81,6 +83,7 @@ void Fold::pause(Job& job) {
 }
 
 void Fold::resume(Job& job) {
+  if (job.held) job.eligible_at = std::max(job.eligible_at, at_);
   job.held = false;
   if (job.state != JobState::paused) return;
   enter(job, JobState::running);
@@ -174,6 +177,7 @@ void Fold::on(const Progressed& e) {
   if (!job.progress) job.progress.emplace();
   merge(*job.progress, e.report);
   measure_speed(job, e.generation);
+  if (e.report.step_seconds) learn_interference(job, *e.report.step_seconds);
   if (!job.spec->target) return;
   const Target& target = *job.spec->target;
   const auto metric = e.report.metrics.find(target.metric);
@@ -182,6 +186,26 @@ void Fold::on(const Progressed& e) {
   if (!status.delivered_at && meets(target, target.deliver, metric->second))
     status.delivered_at = at_;
   if (!status.reached_at && meets(target, target.final, metric->second)) status.reached_at = at_;
+}
+
+// Beside jobs of several names nobody can say whose doing it is.
+void Fold::learn_interference(const Job& job, double step_seconds) {
+  if (job.state != JobState::running || !std::isfinite(step_seconds) || step_seconds <= 0) return;
+  std::set<NodeId> nodes;
+  for (const Worker& worker : job.current->workers) nodes.insert(worker.seat.node);
+  std::set<std::string> neighbours;
+  for (const NodeId node : nodes) {
+    for (const Slot& slot : parts_.nodes[node.value].slots) {
+      if (slot.lease && slot.lease->worker.job != job.id)
+        neighbours.insert(state_.job(slot.lease->worker.job).spec->name);
+    }
+  }
+  const Seat& first = job.current->workers.front().seat;
+  const Shape shape{job.spec->name, parts_.nodes[first.node.value].spec.slots[first.slots[0]].model,
+                    job.current->size(), static_cast<std::int32_t>(nodes.size())};
+  if (neighbours.empty()) parts_.interference.ran_alone(shape, step_seconds, parts_.seq);
+  if (neighbours.size() == 1)
+    parts_.interference.ran_beside(shape, *neighbours.begin(), step_seconds, parts_.seq);
 }
 
 void Fold::on(const TimeLimitReached& e) {

@@ -222,7 +222,11 @@ void Fold::release_dependants(const Job& job) {
   state_.dependants_.erase(it);
   for (const JobId id : waiting) {
     Job& dependant = touch(id);
-    if (job.state == JobState::completed || is_over(dependant.state)) continue;
+    if (is_over(dependant.state)) continue;
+    if (job.state == JobState::completed) {
+      dependant.eligible_at = std::max(dependant.eligible_at, at_);
+      continue;
+    }
     end(dependant, JobState::cancelled,
         {Cause::dependency_failed,
          {},

@@ -128,6 +128,29 @@ bool Fold::dependencies_met(const Job& job) const {
   });
 }
 
+void Fold::add_to_topology(const Node& node) {
+  state_.topology_.set(node.id, node.spec);
+  state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()),
+                        state_.topology_.site(node.id));
+}
+
+void Fold::index_active(const Job& job, bool active) {
+  const auto key = queue_key(job);
+  if (state_.active_.contains(key) == active) return;
+  auto& named = state_.active_by_name_;
+  if (!active) {
+    state_.active_.erase(key);
+    state_.aloof_.erase(job.id);
+    const auto of_name = named.find(job.spec->name);
+    of_name->second.erase(job.id);
+    if (of_name->second.empty()) named.erase(of_name);
+    return;
+  }
+  state_.active_.insert(key);
+  named[job.spec->name].insert(job.id);
+  if (keeps_others_off(*job.spec)) state_.aloof_.insert(job.id);
+}
+
 void Fold::reindex(const Job& job) {
   const auto key = queue_key(job);
   const auto put = [&](std::set<QueueKey>& set, bool in) {
@@ -138,7 +161,7 @@ void Fold::reindex(const Job& job) {
   };
   const bool over = is_over(job.state);
   put(state_.queue_, !over);
-  put(state_.active_, !over && (job.current || job.forming));
+  index_active(job, !over && (job.current || job.forming));
   const bool waits = job.state == JobState::pending && !job.held && dependencies_met(job);
   put(state_.waiting_, waits);
   for (auto& order : state_.orders_) {
@@ -167,7 +190,7 @@ void Fold::reindex_name(const Job& job, bool wants_history) {
 
 void Fold::build_indexes() {
   for (const Node& node : parts_.nodes) {
-    state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()));
+    add_to_topology(node);
     count_node(node, +1);
     for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
       if (node.slots[i].lease) ++state_.slots_leased_;

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "placement/pack.hpp"
+#include "placement/gang.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -17,18 +17,27 @@ NodeId turn(const Draft& draft) {
   return NodeId{value};
 }
 
+// Could the job wait for a node that holds it whole?
+bool fits_a_node(const State& state, const Job& job, std::uint32_t slots) {
+  const JobSpec& spec = *job.spec;
+  const bool anywhere =
+      spec.affinity.empty() && spec.devices.empty() && spec.cpus <= 0 && spec.memory_bytes == 0;
+  return anywhere && slots <= state.largest_node_up();
+}
+
 std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const Job& job,
                                        std::int32_t workers) {
   const auto slots = static_cast<std::uint32_t>(job.slots(workers));
-  const NodeId from = turn(draft);
-  auto node = draft.free().next_from(from, slots);
-  if (!node) node = draft.free().next_from(NodeId{0}, slots);
-  if (!node) {
-    if (slots <= state.largest_node_up()) return std::nullopt;
-    return draft.fit(job.id, workers);
+  for (const NodeId first : {turn(draft), NodeId{0}}) {
+    for (auto node = draft.free().next_from(first, slots); node;
+         node = draft.free().next_from(NodeId{node->value + 1}, slots)) {
+      auto seats = fit_on(draft, job, workers, *node);
+      if (!seats) continue;
+      draft.remember(kNext, std::to_string(node->value + 1));
+      return seats;
+    }
   }
-  draft.remember(kNext, std::to_string(node->value + 1));
-  return seats_on(draft.free(), *node, workers, job.spec->slots_per_worker);
+  return fits_a_node(state, job, slots) ? std::nullopt : draft.fit(job.id, workers);
 }
 
 }  // namespace

@@ -17,12 +17,6 @@ std::int32_t wanted(const State& state, const Job& job) {
   return std::max(job.range.min, static_cast<std::int32_t>(most - most % job.spec->mesh.step()));
 }
 
-Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
-  const std::int64_t need = job.slots(workers);
-  const auto free = static_cast<std::int64_t>(draft.free().total());
-  return {need > free ? ReasonCode::waits_for_slots : ReasonCode::waits_for_fit, {need, free}, {}};
-}
-
 void start_in_order(const Snapshot& snapshot, Draft& draft,
                     const std::function<bool(const Job&)>& start) {
   std::optional<Reason> behind;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "placement/obstacle.hpp"
 #include "plan/draft.hpp"
 
 namespace paceline {
@@ -15,9 +16,6 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft);
 
 // The workers a rigid policy gives the job: what it wants, or as many as the nodes could ever hold.
 std::int32_t wanted(const State& state, const Job& job);
-
-// "needs 4 slots, 1 free now", or that they are free in the wrong places.
-Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers);
 
 // Walks the startable jobs in arrival order with a rule that starts one or says false; the first
 // that can't start blocks all behind it, and the walk ends there.

@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "base/check.hpp"
-#include "placement/pack.hpp"
 #include "plan/apply.hpp"
 #include "plan/check.hpp"
 #include "scheduler/commands.hpp"
@@ -51,6 +50,9 @@ struct Controller::Impl {
   Impl(Store& s, Engine& e, Clock& c, const PolicyRegistry& r, Options o)
       : store(s), engine(e), clock(c), registry(r), options(std::move(o)) {
     if (options.temper) judge = make_temper({});
+    auto made = make_placer(options.placement);
+    check(made.has_value(), "the placement is known");
+    placer = std::move(*made);
   }
 
   // ---- one step ----
@@ -204,7 +206,7 @@ struct Controller::Impl {
   // takes the place of one that failed too often.
   Batch decide_batch(Time now) {
     const Snapshot snapshot{state, now};
-    Draft draft(snapshot, placer, judge);
+    Draft draft(snapshot, *placer, judge);
     honour_ranges(snapshot, draft);
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
@@ -315,7 +317,7 @@ struct Controller::Impl {
   // What the script would do now, checked and forgotten.
   Result<void> rehearse(const Policy& script) {
     const Snapshot snapshot{state, clock.now()};
-    Draft draft(snapshot, placer, judge);
+    Draft draft(snapshot, *placer, judge);
     honour_ranges(snapshot, draft);
     if (auto ok = script.try_decide(snapshot, draft); !ok) return ok;
     const auto wrong = violations(snapshot, draft.plan());
@@ -362,7 +364,8 @@ struct Controller::Impl {
         std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
     const std::pair key{state.seq(), second};
     if (!explanation || explained != key) {
-      explanation.emplace(Snapshot{state, clock.now()}, lineup ? &*lineup : nullptr, placer, judge);
+      explanation.emplace(Snapshot{state, clock.now()}, lineup ? &*lineup : nullptr, *placer,
+                          judge);
       explained = key;
     }
     return *explanation;
@@ -373,7 +376,7 @@ struct Controller::Impl {
   Clock& clock;
   const PolicyRegistry& registry;
   Options options;
-  PackPlacer placer;
+  std::unique_ptr<Placer> placer;
   Judge judge;
   State state;
   std::optional<Lineup> lineup;
@@ -463,7 +466,7 @@ Reason Controller::reason(JobId id) const {
   const Job& job = impl_->state.job(id);
   if (!is_over(job.state)) return impl_->explain().reason(job);
   const Snapshot snapshot{impl_->state, impl_->clock.now()};
-  return Explanation(snapshot, nullptr, impl_->placer, impl_->judge).reason(job);
+  return Explanation(snapshot, nullptr, *impl_->placer, impl_->judge).reason(job);
 }
 
 std::vector<std::string> Controller::why(JobId job) const {

@@ -23,6 +23,7 @@
 #include "engine/engine.hpp"
 #include "model/launch.hpp"
 #include "model/state.hpp"
+#include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
 #include "store/store.hpp"
@@ -41,8 +42,9 @@ using Done = std::function<void(Result<T>)>;
 class Controller {
  public:
   struct Options {
-    std::string build;                    // version, recorded with every plan
-    std::string policy = "elastic-fifo";  // of a new directory
+    std::string build;                                    // version, recorded with every plan
+    std::string policy = "elastic-fifo";                  // of a new directory
+    std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
     Duration coalesce = std::chrono::milliseconds{
         5};  // bursts become one round; a first event on an idle server is not delayed
     Duration checkpoint_every = std::chrono::seconds{30};

@@ -238,9 +238,22 @@ inline void randomize(Rng& rng, Job& value) {
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
   randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq);
 }
+inline void randomize(Rng& rng, Mean& value) {
+  auto& [mean, count, seq] = value;
+  randomize_all(rng, mean, count, seq);
+}
+inline void randomize(Rng& rng, Shape& value) {
+  auto& [name, model, workers, nodes] = value;
+  randomize_all(rng, name, model, workers, nodes);
+}
 inline void randomize(Rng& rng, StateParts& value) {
-  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names] = value;
+  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference] = value;
   randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names);
+  for (auto n = rng.below(4); n > 0; --n) {
+    randomize(rng, interference.alone[random_value<Shape>(rng)]);
+    const auto name = random_value<std::string>(rng), beside = random_value<std::string>(rng);
+    randomize(rng, interference.pairs[{name, beside}]);
+  }
 }
 
 template <std::size_t i = 0>

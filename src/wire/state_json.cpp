@@ -118,12 +118,60 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("ending", ending)("last_change", last_change)("last_changed_at", last_changed_at);
 }
 
+// Learned figures, each under what it is a figure of.
+template <class Key>
+struct Figure {
+  Key of;
+  Mean mean;
+};
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Figure<Shape>>& figure) {
+  auto& [name, model, workers, nodes] = figure.of;
+  auto& [value, count, seq] = figure.mean;
+  fields("name", name)("model", model)("workers", workers)("nodes", nodes);
+  fields("value", value)("count", count)("seq", seq);
+}
+
+using NamePair = std::pair<std::string, std::string>;
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Figure<NamePair>>& figure) {
+  auto& [name, beside] = figure.of;
+  auto& [value, count, seq] = figure.mean;
+  fields("name", name)("beside", beside)("value", value)("count", count)("seq", seq);
+}
+
+template <class Key>
+struct Form<std::map<Key, Mean>> {
+  using Map = std::map<Key, Mean>;
+  static bool left_out(const Map& value) { return value.empty(); }
+  static void write(JsonWriter& json, const Map& value) {
+    std::vector<Figure<Key>> figures;
+    for (const auto& [of, mean] : value) figures.push_back({of, mean});
+    write_form(json, figures);
+  }
+  static void read(JsonScanner& in, Map& value) {
+    std::vector<Figure<Key>> figures;
+    Form<std::vector<Figure<Key>>>::read(in, figures);
+    for (const auto& [of, mean] : figures) value.emplace(of, mean);
+  }
+};
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Interference>& interference) {
+  auto& [alone, pairs] = interference;
+  fields("alone", alone)("pairs", pairs);
+}
+
 // Everything but nodes and jobs, which are stored on their own.
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
-  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names] = parts;
+  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names,
+                          interference] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
   fields("scripts", scripts)("names", names);
+  fields.unless(Interference{}, "interference", interference);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }

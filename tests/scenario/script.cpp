@@ -6,6 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "placement/placers.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/commands.hpp"
 #include "scheduler/decide.hpp"
@@ -45,6 +46,8 @@ Progress progress_of(const std::vector<std::string>& words) {
       unreadable(words[i]);
     if (name == "samples")
       report.samples = static_cast<std::uint64_t>(value);
+    else if (name == "step_seconds")
+      report.step_seconds = value;
     else
       report.metrics[name] = value;
   }
@@ -68,6 +71,7 @@ std::vector<std::string> Script::run(std::string_view line) {
     return {};
   }
   if (verb == "policy") return set_policy(words), Words{};
+  if (verb == "placement") return set_placement(words), Words{};
   if (verb == "advance") return world().advance(span(words.at(1))), Words{};
   if (verb == "round") return round();
   if (verb == "settle") return settle();
@@ -90,6 +94,13 @@ void Script::set_policy(const Words& words) {
   policy_ = std::move(*made);
   judge_ = words.size() > 2 && words[2] == "untempered" ? Judge{} : make_temper({});
   world().set_policy(words[1]);
+}
+
+void Script::set_placement(const Words& words) {
+  auto made = make_placer(words.at(1));
+  if (!made) throw std::invalid_argument(made.error().message);
+  placer_ = std::move(*made);
+  world().set_placer(*placer_);
 }
 
 std::vector<std::string> Script::people(const Words& words, std::string_view rest) {
@@ -143,7 +154,7 @@ std::vector<std::string> Script::nodes(const Words& words) {
 }
 
 std::vector<std::string> Script::shown(const Words& words) {
-  const Explanation explanation(world().snapshot(), policy_.get(), placer_, judge_);
+  const Explanation explanation(world().snapshot(), policy_.get(), *placer_, judge_);
   if (words[0] == "why") return explanation.lines(world().job(job_named(words.at(1))));
   std::vector<std::string> lines;
   for (const Job& job : world().state().jobs()) {
@@ -170,7 +181,7 @@ std::vector<std::string> Script::plan_lines(const Plan& plan) {
     }
     lines.push_back(fmt::format("{} \"{}\"", line, sentence(change.reason)));
   }
-  const Explanation explanation(world().snapshot(), policy_.get(), placer_, judge_);
+  const Explanation explanation(world().snapshot(), policy_.get(), *placer_, judge_);
   for (const auto& key : world().state().queue()) {
     const Job& job = world().job(key.job);
     if (job.state != JobState::pending) continue;

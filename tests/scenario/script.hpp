@@ -3,6 +3,7 @@
 //
 //   cluster 4x8 h100; 1x4 cpu          nodes h100-0 … h100-3, cpu-0
 //   policy elastic-fifo [untempered]
+//   placement spread                   pack if nothing is said
 //   submit 2..8@4 priority=60 …        the next job; keys as in support/literals.hpp
 //   cancel JOB    pause JOB    resume JOB    resize JOB RANGE
 //   advance SPAN                       10s, 5m
@@ -48,6 +49,7 @@ class Script {
   std::vector<std::string> nodes(const Words& words);
   std::vector<std::string> shown(const Words& words);
   void set_policy(const Words& words);
+  void set_placement(const Words& words);
   std::vector<std::string> submit(std::string_view literal);
   std::vector<std::string> round();
   std::vector<std::string> settle();
@@ -61,7 +63,7 @@ class Script {
   std::unique_ptr<World> world_;
   std::unique_ptr<Policy> policy_;
   Judge judge_;
-  PackPlacer placer_;
+  std::unique_ptr<Placer> placer_ = std::make_unique<PackPlacer>();
 };
 
 }  // namespace paceline::testing

@@ -44,6 +44,8 @@ void describe(NodeSpec& spec, const std::string& word) {
     spec.rack = value;
   else if (key == "switch")
     spec.network_switch = value;
+  else if (key == "cpus")
+    spec.cpus = static_cast<double>(number(value));
   else if (key == "islands") {
     for (std::size_t i = 0; i < spec.slots.size(); ++i) {
       const auto island = i * static_cast<std::size_t>(number(value)) / spec.slots.size();
@@ -61,6 +63,8 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.elastic = must(parse_elastic(value));
   else if (key == "slots_per_worker")
     spec.slots_per_worker = small();
+  else if (key == "cpus")
+    spec.cpus = static_cast<double>(number(value));
   else if (key == "retry")
     spec.retries = small();
   else if (key == "max_duration")

@@ -132,7 +132,7 @@ void World::node_lost(std::string_view name) {
 }
 
 Plan World::plan(const Decide& decide, const Judge& judge) const {
-  Draft draft(snapshot(), placer_, judge);
+  Draft draft(snapshot(), placer_ ? *placer_ : pack_, judge);
   decide(snapshot(), draft);
   Plan plan = draft.plan();
   plan.policy = state_.policy()->name;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "model/state.hpp"
+#include "placement/any.hpp"
 #include "placement/pack.hpp"
 #include "plan/draft.hpp"
 #include "plan/plan.hpp"
@@ -50,6 +51,8 @@ class World {
   void resume(JobId job) { tell(JobRequested{job, Request::resume, 1000}); }
   void resize(JobId job, std::string_view range);
   void set_policy(std::string_view name) { tell(PolicySet{std::string(name), {}}); }
+  // Pack if none is set; it has to stay.
+  void set_placer(const Placer& placer) { placer_ = &placer; }
 
   // ---- what workers do; all of the current gang unless a rank is named ----
   void started(JobId job);
@@ -97,7 +100,8 @@ class World {
   State state_;
   std::vector<Entry> journal_;
   std::vector<JobId> touched_;
-  PackPlacer placer_;
+  PackPlacer pack_;
+  const Placer* placer_ = nullptr;  // nothing: pack_
 };
 
 // What differs between two states, accessor by accessor, one sentence each: empty for a state and

@@ -54,7 +54,7 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
     if (is_over(state.job(job).state)) forget_secrets(job);
   }
   checkpoint_ = {parts.seq,     parts.round, parts.at,      parts.nodes, std::move(jobs),
-                 parts.periods, parts.memo,  parts.scripts, parts.names};
+                 parts.periods, parts.memo,  parts.scripts, parts.names, parts.interference};
   return {};
 }
 

@@ -1,0 +1,31 @@
+// Free slots as they would be; taken back at the end of the scope. For the .cpp files of placement/
+// alone.
+#pragma once
+
+#include "plan/draft.hpp"
+
+namespace paceline {
+
+class WhatIf {
+ public:
+  explicit WhatIf(const Draft& draft)
+      : free_(draft.snapshot().state.free_slots()), mark_(free_.mark()) {}
+  ~WhatIf() { free_.rewind(mark_); }
+  WhatIf(const WhatIf&) = delete;
+  WhatIf& operator=(const WhatIf&) = delete;
+
+  void take(const Placement& seats) { set(seats, false); }
+  void give(const Placement& seats) { set(seats, true); }
+
+ private:
+  void set(const Placement& seats, bool free) {
+    for (const Seat& seat : seats) {
+      for (const auto index : seat.slots) free_.set_free({seat.node, index}, free);
+    }
+  }
+
+  FreeSlots& free_;
+  FreeSlots::Mark mark_;
+};
+
+}  // namespace paceline

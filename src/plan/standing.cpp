@@ -1,0 +1,67 @@
+#include "plan/standing.hpp"
+
+namespace paceline {
+
+const JobId* Standing::holder_of(const Slot& slot) {
+  if (slot.promise) return &slot.promise->job;
+  return slot.lease && !slot.lease->ending ? &slot.lease->worker.job : nullptr;
+}
+
+void Standing::add(const Change& change) {
+  changed_in_order_.push_back(change.job);
+  auto& nodes = changed_[change.job];
+  for (const Seat& seat : change.placement) {
+    if (nodes.empty() || nodes.back() != seat.node) nodes.push_back(seat.node);
+    newcomers_[seat.node].push_back({change.job, static_cast<std::int32_t>(seat.slots.size())});
+  }
+}
+
+void Standing::pop(const Change& change) {
+  for (const Seat& seat : change.placement) newcomers_[seat.node].pop_back();
+  changed_.erase(change.job);
+  changed_in_order_.pop_back();
+}
+
+std::vector<NodeId> Standing::nodes_of(JobId id) const {
+  if (const auto changed = changed_.find(id); changed != changed_.end()) return changed->second;
+  std::vector<NodeId> nodes;
+  const Job& job = state_.job(id);
+  const auto add_seats = [&](const Gang& gang) {
+    for (const Worker& worker : gang.workers) {
+      if (worker.state != WorkerState::ended) nodes.push_back(worker.seat.node);
+    }
+  };
+  if (job.current && !job.current->stop) add_seats(*job.current);
+  if (job.forming) add_seats(*job.forming);
+  return nodes;
+}
+
+std::vector<JobId> Standing::named(std::string_view pattern) const {
+  std::vector<JobId> jobs = state_.active_named(pattern);
+  for (const JobId id : changed_in_order_) {
+    if (name_matches(pattern, state_.job(id).spec->name)) jobs.push_back(id);
+  }
+  return jobs;
+}
+
+std::vector<JobId> Standing::aloof() const {
+  std::vector<JobId> jobs(state_.aloof().begin(), state_.aloof().end());
+  for (const JobId id : changed_in_order_) {
+    if (keeps_others_off(*state_.job(id).spec)) jobs.push_back(id);
+  }
+  return jobs;
+}
+
+std::optional<Neighbour> worst_neighbour(const Standing& standing, const Job& job, NodeId node) {
+  const Interference& interference = standing.state().interference();
+  std::optional<Neighbour> worst;
+  standing.each_on(node, [&](const Job& other, std::int32_t) {
+    if (other.id == job.id) return;
+    const double slow_down = interference.slow_down(job.spec->name, other.spec->name);
+    if (slow_down > (worst ? worst->slow_down : kSlowDownMax))
+      worst = Neighbour{other.spec->name, slow_down};
+  });
+  return worst;
+}
+
+}  // namespace paceline

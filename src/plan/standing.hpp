@@ -1,0 +1,72 @@
+// Who stands on which node once the changes of a plan are done: whoever is on the way out (a lease
+// that ends) counts no more, whom a slot is promised counts already. What constraints between jobs
+// are judged by, in a draft as in the check of its plan.
+//
+//   Standing standing(state);
+//   for (const Change& change : plan.changes) standing.add(change);
+//   standing.each_on(node, [&](const Job& job, std::int32_t slots) { … });
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+
+namespace paceline {
+
+class Standing {
+ public:
+  explicit Standing(const State& state) : state_(state) {}
+
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] std::size_t changes() const { return changed_in_order_.size(); }
+  void add(const Change& change);
+  // Takes back the change that was added last.
+  void pop(const Change& change);
+
+  // visit(job, slots): a job may be named several times; its slots add up.
+  template <class Visit>
+  void each_on(NodeId node, Visit visit) const {
+    for (const Slot& slot : state_.find_node(node)->slots) {
+      const JobId* holder = holder_of(slot);
+      if (holder && !changed_.contains(*holder)) visit(state_.job(*holder), 1);
+    }
+    const auto newcomers = newcomers_.find(node);
+    if (newcomers == newcomers_.end()) return;
+    for (const auto& [job, slots] : newcomers->second) visit(state_.job(job), slots);
+  }
+
+  // The nodes where the job will stand; several times the same one perhaps.
+  [[nodiscard]] std::vector<NodeId> nodes_of(JobId job) const;
+  // The jobs of that name that will stand somewhere (State::active_named), in no order.
+  [[nodiscard]] std::vector<JobId> named(std::string_view pattern) const;
+  // The jobs that keep others off their nodes (State::aloof), in no order.
+  [[nodiscard]] std::vector<JobId> aloof() const;
+
+ private:
+  struct Newcomer {
+    JobId job;
+    std::int32_t slots = 0;
+  };
+
+  static const JobId* holder_of(const Slot& slot);
+
+  const State& state_;
+  std::vector<JobId> changed_in_order_;
+  std::unordered_map<JobId, std::vector<NodeId>> changed_;  // to the nodes of their new seats
+  std::unordered_map<NodeId, std::vector<Newcomer>> newcomers_;
+};
+
+// The neighbour on a node that would slow the job down most, or be slowed down by it, by more than
+// kSlowDownMax. Nothing: nobody there does, as far as is known.
+struct Neighbour {
+  std::string name;
+  double slow_down = 0;
+};
+std::optional<Neighbour> worst_neighbour(const Standing& standing, const Job& job, NodeId node);
+
+}  // namespace paceline
