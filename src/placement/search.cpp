@@ -103,7 +103,7 @@ class Search {
   // ---- several nodes ----
   std::optional<Loads> packed(const Area& area, std::int32_t units) const {
     const auto shelves = stock_.shelves(area);
-    if (!could_hold(shelves, units)) return std::nullopt;
+    if (!nodes_at_least(shelves, units)) return std::nullopt;
     Collector collector(stock_, units);
     const auto take = [&](NodeId node) {
       const auto room = collector.room(node);
@@ -134,7 +134,7 @@ class Search {
   std::optional<Loads> spread(const Area& area, std::int32_t units) const {
     Collector collector(stock_, units);
     const auto shelves = stock_.shelves(area);
-    if (!could_hold(shelves, units)) return std::nullopt;
+    if (!nodes_at_least(shelves, units)) return std::nullopt;
     std::vector<std::int32_t> rooms;
     visit_down(shelves, stock_.unit_slots(), [&](NodeId node) {
       const auto room = collector.room(node);
@@ -156,21 +156,30 @@ class Search {
     return loads;
   }
 
-  // A quick no: whatever the constraints, there are too few slots.
-  bool could_hold(const std::vector<const Shelf*>& shelves, std::int32_t units) const {
+  // The nodes that a gang needs at least, if nothing but free slots counted; nothing: too few are
+  // free, whatever the constraints.
+  std::optional<std::int64_t> nodes_at_least(const std::vector<const Shelf*>& shelves,
+                                             std::int32_t units) const {
     const auto unit = static_cast<std::size_t>(stock_.unit_slots());
-    std::size_t room = 0;
-    for (const Shelf* shelf : shelves) {
-      for (std::size_t n = unit; n < shelf->by_count().size(); ++n)
-        room += shelf->by_count()[n].size() * (n / unit);
+    std::int64_t nodes = 0, left = units;
+    for (auto n = highest_level(shelves); left > 0 && n-- > unit;) {
+      const auto room = static_cast<std::int64_t>(n / unit);
+      for (const Shelf* shelf : shelves) {
+        if (n >= shelf->by_count().size() || left <= 0) continue;
+        const auto there = static_cast<std::int64_t>(shelf->by_count()[n].size());
+        const auto taken_here = std::min(there, (left + room - 1) / room);
+        nodes += taken_here;
+        left -= taken_here * room;
+      }
     }
-    return room >= static_cast<std::size_t>(units);
+    if (left > 0) return std::nullopt;
+    return nodes;
   }
 
   // ---- near each other ----
   Loads near_if_as_good(const Loads& far, std::int32_t units) const {
     for (const auto level : {Area::Level::rack, Area::Level::network}) {
-      for (const Area& area : areas(level, units)) {
+      for (const Area& area : areas(level, units, cost(far))) {
         auto near = in(area, units);
         if (near && cost(*near) <= cost(far)) return std::move(*near);
       }
@@ -185,23 +194,25 @@ class Search {
     const auto take = [&](std::optional<Loads> loads) {
       if (loads && (!best || cost(*loads) < cost(*best))) best = std::move(loads);
     };
-    for (const Area& area : areas(Area::Level::rack, units)) take(in(area, units));
+    for (const Area& area : areas(Area::Level::rack, units, units)) take(in(area, units));
     if (together == Reach::network_switch) {
-      for (const Area& area : areas(Area::Level::network, units)) take(in(area, units));
+      for (const Area& area : areas(Area::Level::network, units, units)) take(in(area, units));
     }
     if (!best) take(on_one_node(kCluster, units));
     return best;
   }
 
-  // Racks or switches that might hold the gang: the tightest first (pack), or the emptiest (spread).
-  std::vector<Area> areas(Area::Level level, std::int32_t units) const {
+  // Racks or switches that might hold the gang, packed on so many nodes: the tightest first (pack),
+  // or the emptiest (spread).
+  std::vector<Area> areas(Area::Level level, std::int32_t units, std::int64_t nodes) const {
     const Topology& topology = stock_.state().topology();
     const auto& names = level == Area::Level::rack ? topology.racks() : topology.networks();
     std::vector<std::pair<std::uint64_t, Area>> found;
     for (const auto& [name, number] : names) {
       const Area area{level, number};
       const auto shelves = stock_.shelves(area);
-      if (!could_hold(shelves, units)) continue;
+      const auto least = nodes_at_least(shelves, units);
+      if (!least || (style_ == Style::pack && *least > nodes)) continue;
       std::uint64_t total = 0;
       for (const Shelf* shelf : shelves) total += shelf->total();
       found.emplace_back(total, area);

@@ -38,6 +38,57 @@ class Violations : public ::testing::Test {
 
 TEST_F(Violations, AreNoneInAPlanOfADraft) { EXPECT_THAT(found(), IsEmpty()); }
 
+// ---- where: a plan made for a job without constraints, judged as if it had them ----
+
+// What is wrong when the job starts on these slots of these nodes.
+std::vector<std::string> start_on(World& world, std::string_view literal, const Placement& seats) {
+  const JobId id = world.submit(literal);
+  Plan plan;
+  plan.changes.push_back({ChangeKind::start, id, Generation{1}, seats, kBecause, 0, {}});
+  return violations(world.snapshot(), plan);
+}
+
+Seat seat(std::uint32_t node, std::uint32_t slot) { return {NodeId{node}, {slot}}; }
+
+TEST(Place, HasTheLabelsTheDevicesAndTheCores) {
+  World world("1x4 n cpus=8; 1x4 m disk=nvme cpus=8");
+  EXPECT_THAT(start_on(world, "1 affinity=label:disk", {seat(0, 0)}),
+              ElementsAre("job 1 is placed on n-0, but it needs label disk"));
+  EXPECT_THAT(start_on(world, "1 affinity=label:disk~1h", {seat(0, 0)}), IsEmpty());
+  EXPECT_THAT(start_on(world, "1 devices=m", {seat(0, 0)}),
+              ElementsAre("job 3 is placed on n-0, but it needs m",
+                          "job 3 gets a n, which it did not name"));
+  EXPECT_THAT(start_on(world, "2 devices=m,n", {seat(0, 0), seat(1, 0)}),
+              ElementsAre("job 4 gets devices of several models"));
+  EXPECT_THAT(start_on(world, "3 cpus=3", {seat(0, 0), seat(0, 1), seat(0, 2)}),
+              ElementsAre("3 workers of job 5 are more than n-0 has cores and memory for"));
+}
+
+TEST(Place, IsAwayFromOthersAsRequired) {
+  World world("2x4 n");
+  world.run("1 exclusive name=alone", 1);
+  EXPECT_THAT(
+      start_on(world, "1", {seat(0, 1)}),
+      ElementsAre(
+          "job 2 is placed on n-0, but it is kept off by job 1, which has nodes of its own"));
+  EXPECT_THAT(start_on(world, "1 anti=job:alone", {seat(0, 1)}), ::testing::SizeIs(1));
+  EXPECT_THAT(start_on(world, "1 anti=job:alone", {seat(1, 1)}), IsEmpty());
+  EXPECT_THAT(start_on(world, "1 affinity=job:nobody", {seat(1, 1)}),
+              ElementsAre("job 5 is placed on n-1, but it needs the nodes of job 'nobody'"));
+}
+
+TEST(Place, KeepsAGangTogetherOrApart) {
+  World world("2x4 n");
+  EXPECT_THAT(start_on(world, "2 mesh=2x1", {seat(0, 0), seat(1, 0)}),
+              ElementsAre("a tensor group of job 1 is spread over nodes"));
+  EXPECT_THAT(start_on(world, "1..4 mesh=2x1", {seat(0, 0), seat(0, 1), seat(0, 2)}),
+              ElementsAre("job 2 gets 3 workers, no multiple of 2"));
+  EXPECT_THAT(start_on(world, "2 affinity=self", {seat(0, 0), seat(1, 0)}),
+              ElementsAre("the workers of job 3 have to be on one node"));
+  EXPECT_THAT(start_on(world, "2 anti=self", {seat(0, 0), seat(0, 1)}),
+              ElementsAre("the workers of job 4 have to be on different nodes"));
+}
+
 TEST_F(Violations, AJobThatDoesNotExist) {
   start().job = JobId{9};
   EXPECT_THAT(found(), ElementsAre("job 9 does not exist"));
