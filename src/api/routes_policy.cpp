@@ -1,4 +1,5 @@
-// Policies: which there are, which is active and how well each used the slots, and the switch.
+// Policies: which there are, which is active and how well each used the slots, the switch, and those
+// that people bring.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,35 @@ void write_parameters(JsonWriter& json, const Parameters& parameters) {
   json.end_object();
 }
 
+// A policy as people see it, built in or their own.
+struct ShownPolicy {
+  std::string_view name, summary, text;
+  bool elastic = false;
+  Parameters defaults;
+  const PolicyScript* script = nullptr;
+};
+
+ShownPolicy shown(const ApiContext& context, std::string_view name, const PolicyScript& script) {
+  const auto& pages = context.controller.script_pages();
+  const auto page = pages.find(std::string(name));
+  if (page == pages.end()) return {name, "can't be loaded by this server", {}, true, {}, &script};
+  return {name, page->second.summary, page->second.text, true, page->second.defaults, &script};
+}
+
+ShownPolicy shown(const PolicyInfo& info) {
+  return {info.name, info.summary, info.text, info.elastic, info.defaults, nullptr};
+}
+
+// Errors: not_found.
+Result<ShownPolicy> find_policy(const ApiContext& context, std::string_view name) {
+  const auto& scripts = context.state().scripts();
+  const auto script = scripts.find(std::string(name));
+  if (script != scripts.end()) return shown(context, script->first, script->second);
+  const auto known = context.controller.policies().find(name);
+  if (!known) return fail(known.error());
+  return shown(**known);
+}
+
 // With every parameter that the policy takes, given or not.
 void write_active(JsonWriter& json, const ApiContext& context) {
   const auto* active = context.state().policy();
@@ -28,18 +58,27 @@ void write_active(JsonWriter& json, const ApiContext& context) {
     return;
   }
   auto parameters = active->parameters;
-  if (const auto known = context.controller.policies().find(active->name)) {
-    parameters.insert((*known)->defaults.begin(), (*known)->defaults.end());
+  if (const auto known = find_policy(context, active->name)) {
+    parameters.insert(known->defaults.begin(), known->defaults.end());
   }
   json.begin_object().field("name", active->name);
   write_parameters(json, parameters);
   json.field("since", active->from).end_object();
 }
 
-void write_policy(JsonWriter& json, const PolicyInfo& policy) {
+// Of a policy that somebody brought: when it came and why it was set aside last.
+void write_script(JsonWriter& json, const PolicyScript* script) {
+  const bool failed = script && !script->failure.empty();
+  json.field("loaded_at", script ? std::optional(script->loaded_at) : std::nullopt);
+  json.field("failure", failed ? std::optional<std::string_view>(script->failure) : std::nullopt);
+  json.field("failed_at", failed ? script->failed_at : std::nullopt);
+}
+
+void write_policy(JsonWriter& json, const ShownPolicy& policy) {
   json.begin_object().field("name", policy.name).field("summary", policy.summary);
   json.field("elastic", policy.elastic);
   write_parameters(json, policy.defaults);
+  write_script(json, policy.script);
   json.end_object();
 }
 
@@ -71,7 +110,9 @@ Result<std::string> list_policies(const ApiContext& context) {
   json.begin_object().key("active");
   write_active(json, context);
   json.key("policies").begin_array();
-  for (const auto& policy : context.controller.policies().all()) write_policy(json, policy);
+  for (const auto& policy : context.controller.policies().all()) write_policy(json, shown(policy));
+  for (const auto& [name, script] : context.state().scripts())
+    write_policy(json, shown(context, name, script));
   json.end_array();
   write_periods(json, context);
   json.end_object();
@@ -79,13 +120,15 @@ Result<std::string> list_policies(const ApiContext& context) {
 }
 
 Result<std::string> show_policy(const ApiContext& context, const ApiRequest& request) {
-  const auto found = context.controller.policies().find(request.ids.at(0));
-  if (!found) return fail(found.error());
-  const auto& policy = **found;
+  const auto policy = find_policy(context, request.ids.at(0));
+  if (!policy) return fail(policy.error());
   JsonWriter json;
-  json.begin_object().field("name", policy.name).field("summary", policy.summary);
-  json.field("text", policy.text);
-  write_parameters(json, policy.defaults);
+  json.begin_object().field("name", policy->name).field("summary", policy->summary);
+  json.field("text", policy->text);
+  write_parameters(json, policy->defaults);
+  write_script(json, policy->script);
+  json.field("script",
+             policy->script ? std::optional<std::string_view>(policy->script->text) : std::nullopt);
   json.end_object();
   return json.take();
 }
@@ -121,12 +164,49 @@ std::string active_text(const ApiContext& context) {
   return json.take();
 }
 
+// Refuses whoever may not.
+bool administers(const ApiContext& context, Exchange& exchange) {
+  if (context.administers(exchange.request().peer)) return true;
+  exchange.refuse({ErrorCode::forbidden, "Only root chooses the policies of a shared server.",
+                   "Ask its administrator.", Retry::useless});
+  return false;
+}
+
+Result<std::string> read_script(const ApiRequest& request) {
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  std::string text;
+  ObjectReader reader(*json, "body");
+  reader.require({"script"}).text("script", text, kScriptBytesMax);
+  if (auto read = reader.finish(); !read) return fail(read.error());
+  if (text.empty()) return fail(ErrorCode::invalid, "The script is empty.");
+  return text;
+}
+
+void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!administers(*context, *exchange)) return;
+  auto text = read_script(exchange->request());
+  if (!text) return exchange->refuse(text.error());
+  context->controller.load_policy(exchange->request().ids.at(0), std::move(*text),
+                                  [context, exchange](const Result<void>& done) {
+                                    if (!done) return exchange->refuse(done.error());
+                                    auto page = show_policy(*context, exchange->request());
+                                    if (!page) return exchange->refuse(page.error());
+                                    exchange->reply({.body = std::move(*page)});
+                                  });
+}
+
+void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!administers(*context, *exchange)) return;
+  context->controller.forget_policy(exchange->request().ids.at(0),
+                                    [exchange](const Result<void>& done) {
+                                      if (!done) return exchange->refuse(done.error());
+                                      exchange->reply({.body = "{}"});
+                                    });
+}
+
 void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!context->administers(exchange->request().peer)) {
-    return exchange->refuse({ErrorCode::forbidden,
-                             "Only root switches the policy of a shared server.",
-                             "Ask its administrator.", Retry::useless});
-  }
+  if (!administers(*context, *exchange)) return;
   auto choice = read_choice(exchange->request());
   if (!choice) return exchange->refuse(choice.error());
   const auto previous = active_text(*context);
@@ -150,6 +230,10 @@ void add_policy_routes(Router& router, const SharedContext& context) {
              }));
   router.add("PUT", "/v1/policy",
              [context](const auto& exchange) { set_policy(context, exchange); });
+  router.add("PUT", "/v1/policy/{name}",
+             [context](const auto& exchange) { load_policy(context, exchange); });
+  router.add("DELETE", "/v1/policy/{name}",
+             [context](const auto& exchange) { forget_policy(context, exchange); });
 }
 
 }  // namespace paceline

@@ -41,6 +41,26 @@ TEST_F(RoutesTest, SaysThatItIsThereAndReady) {
   EXPECT_EQ(code(client_.get("/readyz")), "unavailable");
 }
 
+TEST_F(RoutesTest, LoadsShowsAndForgetsAPolicy) {
+  const auto body = [](std::string_view script) { return Json{{"script", script}}.dump(); };
+  const auto text = "-- Does nothing.\nfunction decide(cluster) return {} end\n";
+  const auto loaded = client_.call("PUT", "/v1/policy/mine", body(text));
+  ASSERT_EQ(loaded.status, 200) << loaded.body;
+  EXPECT_EQ(parsed(loaded)["summary"], "Does nothing.");
+  EXPECT_EQ(parsed(client_.get("/v1/policy/mine"))["script"], text);
+  EXPECT_EQ(parsed(client_.get("/v1/policy"))["policies"].back()["name"], "mine");
+  EXPECT_EQ(client_.call("PUT", "/v1/policy", R"({"name": "mine"})").status, 200);
+  EXPECT_EQ(client_.call("DELETE", "/v1/policy/mine", "").status, 409);
+  const auto refused = client_.call("PUT", "/v1/policy/mine", body("function decide("));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("in line 1"));
+  EXPECT_EQ(client_.call("PUT", "/v1/policy/fifo", body(text)).status, 409);
+  EXPECT_EQ(client_.call("PUT", "/v1/policy/mine", "{}").status, 400);
+  EXPECT_EQ(client_.call("PUT", "/v1/policy", R"({"name": "fifo"})").status, 200);
+  EXPECT_EQ(client_.call("DELETE", "/v1/policy/mine", "").status, 200);
+  EXPECT_EQ(client_.get("/v1/policy/mine").status, 404);
+}
+
 TEST_F(RoutesTest, ShowsTheServer) {
   submit();
   job_once(1, "RUNNING");

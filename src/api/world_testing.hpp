@@ -15,6 +15,7 @@
 #include "api/api.hpp"
 #include "api/server_testing.hpp"
 #include "clock/manual/manual_clock.hpp"
+#include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/memory/memory_store.hpp"
 #include "wire/json.hpp"
@@ -134,7 +135,8 @@ class World {
   MemoryStore store;
   InstantEngine engine;
   ManualClock clock{time_from_us(1'763'636'100'000'000)};
-  PolicyRegistry policies;
+  LuaEngine scripts;
+  PolicyRegistry policies{&scripts};
   std::optional<Controller> controller;
   std::optional<HttpApi> api;
   std::optional<HttpServer> server;

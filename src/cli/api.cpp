@@ -41,6 +41,13 @@ Result<Document> Api::put(const std::string& target, const std::string& body) {
   return ask(request);
 }
 
+Result<Document> Api::remove(const std::string& target) {
+  HttpRequest request;
+  request.method = "DELETE";
+  request.target = target;
+  return ask(request);
+}
+
 Result<Document> Api::jobs(const std::string& query) {
   constexpr int kPage = 1000;
   Document all{{"jobs", Document::array()}, {"next", nullptr}};

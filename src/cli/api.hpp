@@ -22,6 +22,7 @@ class Api {
   Result<Document> get(const std::string& target);
   Result<Document> post(const std::string& target, const std::string& body = "{}");
   Result<Document> put(const std::string& target, const std::string& body);
+  Result<Document> remove(const std::string& target);
 
   // Every page of GET /v1/jobs with this query ("all=1", may be empty), as one {"jobs": […],
   // "next": null}.

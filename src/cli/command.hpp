@@ -77,6 +77,8 @@ Command events_command();
 Command policy_list_command();
 Command policy_show_command();
 Command policy_set_command();
+Command policy_load_command();
+Command policy_forget_command();
 Command up_command();
 Command down_command();
 Command version_command();

@@ -205,6 +205,24 @@ TEST(Policy, ShowsAPage) {
   EXPECT_THAT(server.log(), ElementsAre("GET /v1/policy/fifo"));
 }
 
+TEST(Policy, ShowsWhyAScriptWasSetAside) {
+  const FakeServer server(always(
+      R"({"name":"mine","summary":"s","text":"mine","parameters":{},"failure":"It fails in line 2.","failed_at":0})"));
+  EXPECT_THAT(run_words(server, {"policy", "show", "mine"}).out,
+              ::testing::AllOf(HasSubstr("Set aside "), HasSubstr(": It fails in line 2.\n")));
+}
+
+TEST(Policy, IsLoadedFromAFileAndForgotten) {
+  const FakeServer server(always(R"({"name":"fifo"})"));
+  const auto result = run_words(server, {"policy", "load", "examples/policies/users-in-turn.lua"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("is loaded"));
+  EXPECT_THAT(server.requests().back().body, HasSubstr("function decide(cluster)"));
+  EXPECT_EQ(run_words(server, {"policy", "load", "/no/such.lua"}).code, 66);
+  EXPECT_EQ(run_words(server, {"policy", "forget", "mine"}).out, "The policy mine is forgotten.\n");
+  EXPECT_THAT(server.log(), ElementsAre("PUT /v1/policy/users-in-turn", "DELETE /v1/policy/mine"));
+}
+
 TEST(Nodes, ShowSlotsWithTheirJobs) {
   const FakeServer server(always(
       R"({"nodes":[{"id":1,"name":"box","state":"up","cpus":4,"memory_bytes":17179869184,"slots":[

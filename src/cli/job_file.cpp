@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "base/nearest.hpp"
 #include "cli/text.hpp"
+#include "cli/text_file.hpp"
 #include "cli/yaml.hpp"
 
 namespace paceline {
@@ -169,27 +166,6 @@ class Reader {
   JobWords words_;
 };
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-tl::unexpected<Error> unreadable(const std::string& path, int reason) {
-  const auto code = reason == ENOENT || reason == ENOTDIR ? ErrorCode::not_found
-                    : reason == EACCES                    ? ErrorCode::forbidden
-                                                          : ErrorCode::storage;
-  return fail(code, fmt::format("The job file {} can't be read: {}.", path, std::strerror(reason)),
-              "Name a job file with -f, or '-' for standard input.");
-}
-
-// At most one byte more than a job file may have.
-Result<std::string> read_text(std::FILE* file, const std::string& name) {
-  std::string text(kYamlBytesMax + 1, '\0');
-  errno = 0;
-  text.resize(std::fread(text.data(), 1, text.size(), file));
-  if (std::ferror(file) != 0) return unreadable(name, errno);
-  return text;
-}
-
 }  // namespace
 
 Result<JobWords> parse_job_file(const std::string& text, const std::string& name) {
@@ -200,11 +176,9 @@ Result<JobWords> parse_job_file(const std::string& text, const std::string& name
 
 Result<JobWords> read_job_file(const std::string& path) {
   const bool standard_input = path == "-";
-  std::unique_ptr<std::FILE, CloseFile> file;
-  if (!standard_input) file.reset(std::fopen(path.c_str(), "re"));
-  if (!standard_input && !file) return unreadable(path, errno);
   const auto name = standard_input ? "standard input" : path;
-  const auto text = read_text(standard_input ? stdin : file.get(), name);
+  const auto text = read_text_file(path, kYamlBytesMax, "job file",
+                                   "Name a job file with -f, or '-' for standard input.");
   if (!text) return fail(text.error());
   auto words = parse_job_file(*text, name);
   if (!words || standard_input) return words;

@@ -6,6 +6,12 @@
 namespace paceline {
 namespace {
 
+// What a policy is, and for one that somebody brought, whether it failed since.
+std::string summary_of(const Document& policy) {
+  const auto failure = text_of(policy, "failure");
+  return (failure.empty() ? "" : "FAILED; ") + text_of(policy, "summary");
+}
+
 std::string table_of(const Document& answer, const Output& output, const Console& console) {
   const auto active = text_of(member(answer, "active"), "name");
   Table table({{"POLICY"}, {"ACTIVE"}, {"ELASTIC"}, {"SUMMARY", Align::left, 12}});
@@ -14,7 +20,7 @@ std::string table_of(const Document& answer, const Output& output, const Console
     table.add({{name, name == active ? Style::green : Style::plain},
                {name == active ? "yes" : ""},
                {flag_of(policy, "elastic") ? "yes" : "no"},
-               {text_of(policy, "summary")}});
+               {summary_of(policy)}});
   }
   return table.render(console.look(output.header));
 }

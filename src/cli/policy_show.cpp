@@ -45,10 +45,20 @@ std::string active_page(const Document& answer, const Console& console, double n
          parameters_of(active) + periods_of(answer, console, now);
 }
 
-std::string policy_page(const Document& policy) {
+// Of a policy that somebody brought: why it was set aside last.
+std::string failure_of(const Document& policy, double now) {
+  const auto failure = text_of(policy, "failure");
+  if (failure.empty()) return {};
+  const auto at = number_of(policy, "failed_at");
+  return fmt::format("\nSet aside{}: {}\n", at ? " " + human_time(*at, now) : "",
+                     printable(failure));
+}
+
+std::string policy_page(const Document& policy, double now) {
   const auto text = text_of(policy, "text");
   return (text.empty() ? text_of(policy, "summary") + "\n" : text) +
-         (text.empty() || text.ends_with('\n') ? "" : "\n") + parameters_of(policy);
+         (text.empty() || text.ends_with('\n') ? "" : "\n") + parameters_of(policy) +
+         failure_of(policy, now);
 }
 
 Result<std::string> draw(Context& context, const std::vector<std::string>& name,
@@ -59,8 +69,8 @@ Result<std::string> draw(Context& context, const std::vector<std::string>& name,
   const auto answer = (*api)->get(target);
   if (!answer) return fail(answer.error());
   if (output.format == Format::json) return json_text(*answer, context.console);
-  if (!name.empty()) return policy_page(*answer);
-  return active_page(*answer, context.console, to_seconds(Context::now()));
+  const double now = to_seconds(Context::now());
+  return name.empty() ? active_page(*answer, context.console, now) : policy_page(*answer, now);
 }
 
 }  // namespace

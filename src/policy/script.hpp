@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/script.hpp"
 #include "policy/policy.hpp"
 
 namespace paceline {
@@ -30,7 +31,5 @@ class ScriptEngine {
   [[nodiscard]] virtual Result<std::unique_ptr<ScriptPolicy>> load(
       std::string_view name, std::string_view text, const Parameters& parameters) const = 0;
 };
-
-inline constexpr std::size_t kScriptBytesMax = 256U << 10;
 
 }  // namespace paceline

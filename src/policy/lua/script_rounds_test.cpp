@@ -1,0 +1,338 @@
+// People's own policies in the control plane: loading, failing, giving way, and swapping them while
+// jobs run.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/rng.hpp"
+#include "clock/manual/manual_clock.hpp"
+#include "plan/check.hpp"
+#include "policy/lua/lua_policy.hpp"
+#include "scheduler/controller.hpp"
+#include "store/memory/memory_store.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::span;
+
+// Workers that start when they are wanted, end when they are told, and end well by themselves after
+// a time that the job's id decides.
+class ShortJobs : public Engine {
+ public:
+  explicit ShortJobs(Clock& clock) : clock_(clock) {}
+
+  Observed observe() override {
+    for (auto due = ends_.begin(); due != ends_.end() && due->first.first <= clock_.now();
+         due = ends_.erase(due))
+      news_.events.emplace_back(WorkerEnded{due->first.second, testing::ending("0")});
+    return std::exchange(news_, {});
+  }
+  void committed() override {}
+  void on_news(std::function<void()>) override {}
+  void act(const State& state, std::span<const JobId> jobs) override {
+    for (const JobId id : jobs) {
+      if (state.job(id).current) act(id, *state.job(id).current);
+    }
+  }
+  void tell(Event event) { news_.events.push_back(std::move(event)); }
+
+  std::map<JobId, int> starts;  // of rank 0
+
+ private:
+  void act(JobId id, const Gang& gang) {
+    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+      const WorkerKey key{id, gang.generation, rank};
+      const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
+      if (worker.state != WorkerState::assigned || gang.stop || !begun_.insert(key).second)
+        continue;
+      starts[id] += rank == 0 ? 1 : 0;
+      tell(WorkerStarted{key, 4711});
+      ends_.emplace(std::pair{clock_.now() + (id.value % 7 + 1) * span("100ms"), key}, 0);
+    }
+  }
+
+  Clock& clock_;
+  Observed news_;
+  std::set<WorkerKey> begun_;
+  std::map<std::pair<Time, WorkerKey>, int> ends_;
+};
+
+constexpr const char* kFirstCome = R"(-- Arrival order.
+function decide(cluster)
+  local plan, free = {}, cluster.free
+  for _, job in ipairs(cluster.waiting) do
+    free = free - job.want * job.slots_per_worker
+    if free < 0 then break end
+    plan[#plan + 1] = {job = job, workers = job.want, reason = "its turn"}
+  end
+  return plan
+end)";
+
+// Is loaded without complaint; fails as soon as anything runs.
+constexpr const char* kFailsLater = R"(-- Fails.
+function decide(cluster)
+  if #cluster.running > 0 then error("out of ideas") end
+  return {}
+end)";
+
+constexpr const char* kStartsThenFails = R"(
+function decide(cluster)
+  if #cluster.running > 0 then while true do pcall(error) end end
+  if not cluster.waiting[1] then return {} end
+  return {{job = cluster.waiting[1], workers = 1, reason = "alone"}}
+end)";
+
+class ScriptRounds : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    spdlog::set_level(spdlog::level::off);
+    restart();
+    engine->tell(NodeUp{NodeId{0}, testing::cluster("1x8 cpu")[0]});
+    step();
+  }
+
+  void restart() {
+    controller.reset();
+    engine = std::make_unique<ShortJobs>(clock);
+    controller = std::make_unique<Controller>(store, *engine, clock, policies, options);
+    ASSERT_TRUE(controller->recover());
+  }
+
+  void step(Duration later = span("50ms")) {
+    ASSERT_TRUE(controller->step());
+    clock.advance(later);
+  }
+
+  JobId submit(std::string_view literal) {
+    std::optional<JobId> given;
+    Submission submission{testing::job(literal), {}, {}};
+    submission.launch.command = {"train"};
+    submission.launch.directory = "/";
+    controller->submit(std::move(submission), [&](Result<JobId> id) { given = id.value(); });
+    step();
+    return given.value_or(JobId{});
+  }
+
+  // The refusal; empty: it is loaded, and durable.
+  std::string load(const std::string& name, const std::string& text) {
+    std::optional<std::string> said;
+    controller->load_policy(
+        name, text, [&](const Result<void>& done) { said = done ? "" : done.error().message; });
+    step();
+    return said.value_or("nothing was said");
+  }
+
+  std::string set(const std::string& name, Parameters parameters = {}) {
+    std::optional<std::string> said;
+    controller->set_policy(name, std::move(parameters), [&](const Result<void>& done) {
+      said = done ? "" : done.error().message;
+    });
+    step();
+    return said.value_or("nothing was said");
+  }
+
+  std::string failure(const std::string& name) const {
+    return controller->state().scripts().at(name).failure;
+  }
+
+  template <class T>
+  std::vector<T> journalled() {
+    std::vector<T> found;
+    const auto entries = store.entries(1, 1'000'000).value();
+    for (const Entry& entry : entries) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      if (const auto* wanted = event ? std::get_if<T>(event) : nullptr) found.push_back(*wanted);
+    }
+    return found;
+  }
+
+  MemoryStore store;
+  ManualClock clock{time_from_us(1'000'000'000)};
+  LuaEngine scripts;
+  PolicyRegistry policies{&scripts};
+  Controller::Options options{.build = "test", .policy = "fifo", .coalesce = span("1ms")};
+  std::unique_ptr<ShortJobs> engine;
+  std::unique_ptr<Controller> controller;
+};
+
+TEST_F(ScriptRounds, LoadSetAndForgetAPolicy) {
+  EXPECT_EQ(load("mine", kFirstCome), "");
+  EXPECT_EQ(controller->script_pages().at("mine").summary, "Arrival order.");
+  EXPECT_EQ(set("mine"), "");
+  EXPECT_EQ(controller->state().policy()->name, "mine");
+  const JobId job = submit("2..2");
+  step();
+  EXPECT_EQ(controller->state().job(job).last_change.text, "its turn");
+  std::string said;
+  const auto keep = [&](const Result<void>& done) { said = done ? "" : done.error().message; };
+  controller->forget_policy("mine", keep);
+  EXPECT_EQ(said, "The policy mine is active.");
+  EXPECT_EQ(set("fifo"), "");
+  controller->forget_policy("mine", keep);
+  step();
+  EXPECT_EQ(said, "");
+  EXPECT_THAT(controller->state().scripts(), IsEmpty());
+  EXPECT_THAT(set("mine"), HasSubstr("There is no policy 'mine'"));
+}
+
+TEST_F(ScriptRounds, RefuseAScriptThatCannotDecideNow) {
+  submit("1..2");
+  EXPECT_THAT(load("mine", "function decide(cluster) retrun end"), HasSubstr("line 1"));
+  EXPECT_THAT(load("mine", "function decide(cluster) return {{job = 1, workers = 9}} end"),
+              HasSubstr("asks for 9 workers of job 1"));
+  EXPECT_THAT(load("fifo", kFirstCome), HasSubstr("The policy fifo is built in."));
+  EXPECT_THAT(load("mine", std::string((256 << 10) + 1, ' ')), HasSubstr("256 KiB"));
+  EXPECT_THAT(journalled<PolicyLoaded>(), IsEmpty());
+}
+
+TEST_F(ScriptRounds, LetThePolicyBeforeDecideWhenAScriptFails) {
+  load("mine", kFailsLater);
+  set("mine");
+  const JobId first = submit("1..1");
+  EXPECT_EQ(controller->state().job(first).state, JobState::pending);
+  set("fifo");
+  step();
+  set("mine");
+  EXPECT_THAT(failure("mine"), HasSubstr("in line 3: out of ideas"));
+  EXPECT_EQ(controller->state().policy()->name, "mine");
+  const JobId second = submit("1..1");
+  step();
+  EXPECT_NE(controller->state().job(second).state, JobState::pending) << "fifo started it";
+  EXPECT_EQ(controller->state().job(second).attempt, 1);
+}
+
+TEST_F(ScriptRounds, GiveWayForGoodAfterThreeFailuresInARow) {
+  load("mine", kStartsThenFails);
+  submit("1..1 hold");
+  const JobId trains = submit("6..6");
+  step();
+  ASSERT_EQ(controller->state().job(trains).state, JobState::running);
+  ASSERT_EQ(set("mine"), "");
+  for (int i = 0; i < 6 && controller->state().policy()->name == "mine"; ++i) submit("1..1 hold");
+  EXPECT_EQ(controller->state().policy()->name, "fifo");
+  EXPECT_EQ(journalled<PolicyFailed>().size(), 3U);
+  EXPECT_THAT(failure("mine"), HasSubstr("does not come to an end"));
+  EXPECT_EQ(engine->starts[trains], 1) << "trainings are untouched";
+  restart();
+  EXPECT_EQ(controller->state().policy()->name, "fifo");
+  EXPECT_THAT(failure("mine"), HasSubstr("does not come to an end"));
+}
+
+TEST_F(ScriptRounds, TakeAnEditedFileAtOnceAlsoWhileItIsActive) {
+  load("mine", "function decide(cluster) return {} end");
+  set("mine");
+  const JobId job = submit("1..1");
+  step();
+  EXPECT_EQ(controller->state().job(job).state, JobState::pending);
+  EXPECT_EQ(load("mine", kFirstCome), "");
+  step();
+  EXPECT_EQ(controller->state().job(job).attempt, 1);
+  EXPECT_THAT(load("mine", "nonsense("), HasSubstr("in line 1"));
+  EXPECT_EQ(controller->state().scripts().at("mine").text, kFirstCome) << "the old one stays";
+}
+
+TEST_F(ScriptRounds, GoOnWithTheSameScriptAfterARestart) {
+  load("mine", kFirstCome);
+  set("mine");
+  ASSERT_TRUE(controller->checkpoint());
+  restart();
+  EXPECT_EQ(controller->state().policy()->name, "mine");
+  EXPECT_EQ(controller->script_pages().at("mine").summary, "Arrival order.");
+  const JobId job = submit("1..1");
+  step();
+  EXPECT_EQ(controller->state().job(job).attempt, 1);
+}
+
+TEST_F(ScriptRounds, GoOnWithoutAnEngineForScripts) {
+  load("mine", kFirstCome);
+  set("mine");
+  const PolicyRegistry bare;
+  controller = std::make_unique<Controller>(store, *engine, clock, bare, options);
+  ASSERT_TRUE(controller->recover());
+  EXPECT_EQ(controller->state().policy()->name, "fifo");
+}
+
+TEST_F(ScriptRounds, ExplainInTheWordsOfTheScript) {
+  EXPECT_THAT(load("mine",
+                   "function decide(c) if c.waiting[1] then return "
+                   "{{job = c.waiting[1], workers = 0, reason = 'waits for the moon'}} end "
+                   "return {} end"),
+              "");
+  set("mine");
+  const JobId job = submit("1..1");
+  EXPECT_THAT(sentence(controller->reason(job)), HasSubstr("waits for the moon"));
+}
+
+// ---- 1,000 swaps while 200 short jobs run ----
+
+class Swaps : public ScriptRounds {
+ protected:
+  void swap(Rng& rng) {
+    static constexpr std::array kNames = {"fifo", "elastic-fifo", "round-robin", "mine", "other"};
+    const auto ignore = [](const Result<void>&) {};
+    if (rng.chance(0.5))
+      return controller->set_policy(kNames[rng.below(kNames.size())], {}, ignore);
+    std::string text = fmt::format("{}\n-- edition {}", kFirstCome, rng.below(1'000));
+    if (rng.chance(0.2)) text = fails_after(clock.now());
+    controller->load_policy(rng.chance(0.5) ? "mine" : "other", text, ignore);
+  }
+
+  static std::string fails_after(Time time) {
+    return fmt::format(
+        "function decide(cluster)\n"
+        "  if cluster.now > {} then error('too late') end\n  return {{}}\nend",
+        to_seconds(time));
+  }
+
+  // A new server on what was stored; the workers live on.
+  void restart_keeping_workers() {
+    controller = std::make_unique<Controller>(store, *engine, clock, policies, options);
+    ASSERT_TRUE(controller->recover());
+  }
+
+  void submit_one(std::uint32_t n) {
+    Submission submission{testing::job(n % 3 == 0 ? "2..2" : "1..1"), {}, {}};
+    submission.launch.command = {"train"};
+    submission.launch.directory = "/";
+    controller->submit(std::move(submission), [](const Result<JobId>& id) { EXPECT_TRUE(id); });
+  }
+};
+
+TEST_F(Swaps, LoseNoJobAndRestartNone) {
+  Rng rng(7);
+  load("mine", kFirstCome);
+  load("other", kFirstCome);
+  for (std::uint32_t n = 0; n < 1'000; ++n) {
+    if (n % 5 == 0) submit_one(n / 5);
+    swap(rng);
+    step();
+    if (n % 100 == 50) restart_keeping_workers();
+  }
+  set("fifo");
+  for (int i = 0; i < 10'000 && !controller->state().queue().empty(); ++i) step();
+  const State& state = controller->state();
+  ASSERT_EQ(state.jobs().size(), 200U);
+  for (const Job& job : state.jobs()) {
+    EXPECT_EQ(job.state, JobState::completed) << job.id.value;
+    EXPECT_EQ(job.last_generation, Generation{1}) << job.id.value;
+    EXPECT_EQ(engine->starts[job.id], 1) << job.id.value;
+  }
+  EXPECT_GT(journalled<PolicySet>().size() + journalled<PolicyLoaded>().size(), 900U);
+  EXPECT_GT(journalled<PolicyFailed>().size(), 10U);
+  EXPECT_THAT(check_state(state), IsEmpty());
+  EXPECT_THAT(testing::differences(state, *store.load()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace paceline
