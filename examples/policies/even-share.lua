@@ -1,9 +1,8 @@
 -- Everybody trains, and the slots are shared evenly.
 --
 -- Objective:   as many jobs as possible, then equal sizes.
--- Rule:        minimum sizes in arrival order as far as they fit, those who run first; then one step
---              at a time to whoever has the fewest slots, up to `max`. Jobs grow and shrink while
---              they run.
+-- Rule:        minimum sizes in arrival order as far as they fit, those who run first; then what is
+--              left in turn, one step each, up to `max`. Jobs grow and shrink while they run.
 -- Needs:       elastic jobs; the others keep the size they started with.
 
 function decide(cluster)
@@ -19,24 +18,22 @@ function decide(cluster)
     if job.min * job.slots_per_worker <= free then add(job, job.min) end
   end
 
-  local function smallest()
-    local best
-    for _, entry in ipairs(plan) do
+  local growing = {}
+  for _, entry in ipairs(plan) do
+    if entry.job.resizable or entry.job.workers == 0 then growing[#growing + 1] = entry end
+  end
+  while #growing > 0 do
+    local still = {}
+    for _, entry in ipairs(growing) do
       local job = entry.job
-      local may_grow = (job.resizable or job.state == "PENDING")
-        and entry.workers + job.step <= job.max and job.step * job.slots_per_worker <= free
-      local slots = entry.workers * job.slots_per_worker
-      if may_grow and (not best or slots < best.workers * best.job.slots_per_worker) then
-        best = entry
+      local need = job.step * job.slots_per_worker
+      if entry.workers + job.step <= job.max and need <= free then
+        entry.workers, entry.reason = entry.workers + job.step, "an even share"
+        free = free - need
+        still[#still + 1] = entry
       end
     end
-    return best
-  end
-
-  for entry in smallest do
-    entry.workers = entry.workers + entry.job.step
-    free = free - entry.job.step * entry.job.slots_per_worker
-    entry.reason = "an even share"
+    growing = still
   end
   return plan
 end

@@ -6,26 +6,30 @@
 -- Needs:       nothing.
 
 function decide(cluster)
-  local held, queue = {}, {}
+  local held, queue, at = {}, {}, {}
   for _, job in ipairs(cluster.running) do
     held[job.user] = (held[job.user] or 0) + job.workers * job.slots_per_worker
   end
   for _, job in ipairs(cluster.waiting) do
-    queue[job.user] = queue[job.user] or {}
-    table.insert(queue[job.user], job)
+    local user = job.user
+    queue[user], at[user] = queue[user] or {}, 1
+    table.insert(queue[user], job)
   end
 
   local function poorest()
     local best
     for user, jobs in pairs(queue) do
-      if #jobs > 0 and (not best or (held[user] or 0) < (held[best] or 0)) then best = user end
+      local waits = at[user] <= #jobs
+      if waits and (not best or (held[user] or 0) < (held[best] or 0)) then best = user end
     end
     return best
   end
 
   local plan, free = {}, cluster.free
   for user in poorest do
-    local job = table.remove(queue[user], 1)
+    if free == 0 then break end
+    local job = queue[user][at[user]]
+    at[user] = at[user] + 1
     local need = job.want * job.slots_per_worker
     if need <= free then
       free = free - need
