@@ -56,11 +56,16 @@ class Settlement {
     return false;
   }
 
+  static Reason in_words(const Wish& wish, Reason reason) {
+    if (wish.words.empty()) return reason;
+    return {ReasonCode::script, {}, std::string(wish.words)};
+  }
+
   void start(const Wish& wish, Placement seats) {
     const auto n = static_cast<std::int32_t>(seats.size());
     Reason reason{ReasonCode::starts, {n}, {}};
     if (n < wish.most) reason = {ReasonCode::starts_at_min, {n, wish.most}, {}};
-    draft_.start(wish.job->id, std::move(seats), std::move(reason));
+    draft_.start(wish.job->id, std::move(seats), in_words(wish, std::move(reason)));
   }
 
   bool start_with_givers(const Wish& wish) {
@@ -188,7 +193,8 @@ class Settlement {
       auto more = draft_.refit(wish.job->id, n);
       if (!more) continue;
       draft_.begin_trade();
-      draft_.resize(wish.job->id, std::move(*more), {ReasonCode::grows, {wish.now, n}, {}});
+      draft_.resize(wish.job->id, std::move(*more),
+                    in_words(wish, {ReasonCode::grows, {wish.now, n}, {}}));
       draft_.end_trade(Owed::no);
       return;
     }
@@ -225,7 +231,7 @@ class Settlement {
                       : std::nullopt;
       if (!more) continue;
       draft_.resize(wish.job->id, std::move(*more),
-                    {ReasonCode::grows, {wish.now, wish.workers}, {}});
+                    in_words(wish, {ReasonCode::grows, {wish.now, wish.workers}, {}}));
       grew = true;
     }
     return grew;

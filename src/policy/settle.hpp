@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/draft.hpp"
@@ -26,6 +27,7 @@ struct Wish {
   std::int32_t workers = 0;   // it should have; 0: it should give way
   std::int32_t at_least = 0;  // the smallest size it may start with
   std::int32_t most = 0;      // what it would like, for the sentence
+  std::string_view words{};   // why, where the policy has words of its own; told instead
 };
 
 struct Terms {

@@ -1,29 +1,35 @@
 #include "policy/lua/realise.hpp"
 
-#include "policy/waiting.hpp"
+#include "policy/settle.hpp"
 
 namespace paceline {
 namespace {
 
-// What the script says, or else why the job can't have what the script gave it.
-Reason why_it_waits(const Choice& choice, const Draft& draft) {
-  if (choice.workers > 0) return lacks_slots(draft, *choice.job, choice.workers);
-  if (choice.reason.empty()) return {ReasonCode::waits_for_turn, {choice.job->range.min}, {}};
-  return {ReasonCode::script, {}, choice.reason};
+bool can_follow(const Job& job, const Draft& draft) {
+  if (draft.changed(job.id)) return false;
+  return job.state == JobState::pending || job.state == JobState::running;
+}
+
+// A script's number is meant as it stands: no fewer.
+std::vector<Wish> wishes_of(const std::vector<Choice>& choices, const Draft& draft) {
+  std::vector<Wish> wishes;
+  for (const auto& [job, workers, reason] : choices) {
+    if (can_follow(*job, draft))
+      wishes.push_back({job, draft.workers(job->id), workers, workers, workers, reason});
+  }
+  return wishes;
 }
 
 }  // namespace
 
-void realise(const std::vector<Choice>& choices, const Snapshot&, Draft& draft) {
-  for (const Choice& choice : choices) {
-    const Job& job = *choice.job;
-    if (job.state != JobState::pending || draft.changed(job.id)) continue;
-    auto seats = choice.workers > 0 ? draft.fit(job.id, choice.workers) : std::nullopt;
-    if (seats)
-      draft.start(job.id, std::move(*seats), {ReasonCode::script, {}, choice.reason});
-    else
-      draft.hold(job.id, why_it_waits(choice, draft));
+void realise(const std::vector<Choice>& choices, const Snapshot& snapshot, Draft& draft) {
+  if (draft.explaining()) {
+    for (const auto& [job, workers, reason] : choices) {
+      const bool waits = workers == 0 && job->state == JobState::pending;
+      if (waits && !reason.empty()) draft.hold(job->id, {ReasonCode::script, {}, reason});
+    }
   }
+  settle(snapshot, draft, wishes_of(choices, draft), {Owed::yes, ""});
 }
 
 }  // namespace paceline
