@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "api/query.hpp"
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/nearest.hpp"
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {

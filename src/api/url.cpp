@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {

@@ -8,8 +8,8 @@
 #include <array>
 #include <filesystem>
 
+#include "base/utf8.hpp"
 #include "cli/program.hpp"
-#include "wire/utf8.hpp"
 
 namespace paceline {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {

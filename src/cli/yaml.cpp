@@ -9,8 +9,8 @@
 #include <optional>
 #include <sstream>
 
+#include "base/utf8.hpp"
 #include "cli/text.hpp"
-#include "wire/utf8.hpp"
 
 namespace paceline {
 namespace {

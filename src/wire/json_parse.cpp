@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "wire/json.hpp"
-#include "wire/utf8.hpp"
 
 namespace paceline {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {

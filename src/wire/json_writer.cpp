@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
 #include "wire/json.hpp"
-#include "wire/utf8.hpp"
 
 namespace paceline {
 namespace {

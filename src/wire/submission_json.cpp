@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
 #include "wire/launch_json.hpp"
 #include "wire/spec_json.hpp"
-#include "wire/utf8.hpp"
 
 namespace paceline {
 namespace {

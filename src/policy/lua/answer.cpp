@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/utf8.hpp"
 #include "policy/lua/sandbox.hpp"
 
 namespace paceline {
@@ -128,7 +129,7 @@ class AnswerReader {
         reason.begin(), reason.end(), [](char c) { return static_cast<unsigned char>(c) < 32; },
         ' ');
     lua_pop(lua_, 1);
-    return reason;
+    return to_utf8(reason);
   }
 
   void refuse_unknown_members() {

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/utf8.hpp"
+#include "estimate/remaining.hpp"
+#include "estimate/scaling.hpp"
 #include "policy/lua/job_fields.hpp"
 #include "policy/lua/library.hpp"
 #include "policy/lua/sandbox.hpp"
@@ -27,6 +30,12 @@ std::string text_argument(lua_State* lua, int index) {
   std::size_t size = 0;
   const char* text = luaL_checklstring(lua, index, &size);
   return {text, size};
+}
+
+std::int32_t workers_argument(lua_State* lua) {
+  const lua_Integer workers = luaL_checkinteger(lua, 2);
+  luaL_argcheck(lua, workers >= 0 && workers <= kWorkersMax, 2, "a number of workers is wanted");
+  return static_cast<std::int32_t>(workers);
 }
 
 // A table that shows what `field` finds and keeps its metatable.
@@ -102,7 +111,8 @@ const Job* ClusterView::find(std::int64_t id) const {
 }
 
 std::int64_t ClusterView::slots() const {
-  return static_cast<std::int64_t>(draft_.free().total()) + held_;
+  const auto given = static_cast<std::int64_t>(draft_.free().total()) + held_;
+  return std::max(snapshot_.state.slots_available(), given);  // some are being emptied
 }
 
 ClusterView& ClusterView::of(lua_State* lua) {
@@ -258,6 +268,8 @@ void ClusterView::open_functions(lua_State* lua) {
   lua_rawsetp(lua, LUA_REGISTRYINDEX, &kJobMeta);
   lua_register(lua, "fit", fit);
   lua_register(lua, "by", by);
+  lua_register(lua, "speed", speed);
+  lua_register(lua, "remaining", remaining_with);
   lua_register(lua, "recall", recall);
   lua_register(lua, "remember", remember);
   lua_register(lua, "revisit", revisit);
@@ -268,10 +280,8 @@ void ClusterView::open_functions(lua_State* lua) {
 int ClusterView::fit(lua_State* lua) {
   ClusterView& view = of(lua);
   const Job& job = view.job_argument(lua, 1);
-  const lua_Integer workers = luaL_checkinteger(lua, 2);
-  luaL_argcheck(lua, workers >= 0 && workers <= kWorkersMax, 2, "a number of workers is wanted");
-  Sandbox::charge(lua, 200 + 10 * workers);
-  const auto n = static_cast<std::int32_t>(workers);
+  const auto n = workers_argument(lua);
+  Sandbox::charge(lua, 200 + 10 * std::int64_t{n});
   bool fits = n == view.draft_.workers(job.id) || n == 0;
   if (!fits && !view.draft_.changed(job.id)) {
     fits = job.current ? view.draft_.refit(job.id, n).has_value()
@@ -279,6 +289,29 @@ int ClusterView::fit(lua_State* lua) {
   }
   lua_pushboolean(lua, fits ? 1 : 0);
   return 1;
+}
+
+// speed(job, workers): how fast it trains with so many, where 1 is its wanted size.
+int ClusterView::speed(lua_State* lua) {
+  const Job& job = of(lua).job_argument(lua, 1);
+  const auto workers = workers_argument(lua);
+  Sandbox::charge(lua, 200);
+  lua_pushnumber(lua, Scaling(job).speed(workers));
+  return 1;
+}
+
+// remaining(job, workers): seconds left with so many from now on, and the bounds between which it
+// lies nine times in ten; nil if the length is unknown.
+int ClusterView::remaining_with(lua_State* lua) {
+  ClusterView& view = of(lua);
+  const Job& job = view.job_argument(lua, 1);
+  const auto workers = workers_argument(lua);
+  Sandbox::charge(lua, 300);
+  const auto left = workers > 0 ? remaining(job, view.snapshot_.now, workers) : std::nullopt;
+  if (!left) return lua_pushnil(lua), 1;
+  for (const Duration span : {left->likely, left->low, left->high})
+    lua_pushnumber(lua, to_seconds(span));
+  return 3;
 }
 
 // by(field [, list]): the jobs of the list, or all, from the smallest value of the field to the
@@ -352,6 +385,8 @@ int ClusterView::remember(lua_State* lua) {
   const auto key = text_argument(lua, 1);
   luaL_argcheck(lua, !key.empty() && key.size() <= kMemoKeyMax, 1, "a key has 1 to 64 letters");
   const auto value = lua_isnoneornil(lua, 2) ? std::string() : text_argument(lua, 2);
+  luaL_argcheck(lua, is_utf8(key), 1, "a key is UTF-8");
+  luaL_argcheck(lua, is_utf8(value), 2, "a value is UTF-8");
   luaL_argcheck(lua, value.size() <= kMemoValueMax, 2, "a value has at most 1024 letters");
   Sandbox::charge(lua, 100);
   view.remembered_.insert_or_assign(view.prefix_ + key, value);

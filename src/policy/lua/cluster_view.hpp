@@ -18,7 +18,7 @@ class ClusterView {
   // for rounds of jobs that back off.
   ClusterView(const Snapshot& snapshot, Draft& draft, std::string prefix);
 
-  // The functions fit, by, recall, remember and revisit. They raise until there is a cluster.
+  // The functions fit, by, speed, remaining, recall, remember and revisit. They raise until there is a cluster.
   static void open_functions(lua_State* lua);
   // Pushes the cluster. REQUIRES: the view outlives the state.
   void push(lua_State* lua);
@@ -29,7 +29,7 @@ class ClusterView {
   [[nodiscard]] const std::vector<const Job*>& jobs() const { return jobs_; }
   [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
   [[nodiscard]] const Draft& draft() const { return draft_; }
-  // Every slot a plan could give: free ones and those that jobs hold.
+  // Every slot there is to give: those of nodes that are up, and those that jobs hold elsewhere.
   [[nodiscard]] std::int64_t slots() const;
 
   // What the script remembered and when it asked for a round: for the draft, if its answer holds.
@@ -50,6 +50,8 @@ class ClusterView {
   static int job_field(lua_State* lua);
   static int job_pairs(lua_State* lua);
   static int fit(lua_State* lua);
+  static int speed(lua_State* lua);
+  static int remaining_with(lua_State* lua);
   static int by(lua_State* lua);
   static int recall(lua_State* lua);
   static int remember(lua_State* lua);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "policy/lua/realise.hpp"
 
 namespace paceline {
@@ -99,6 +99,11 @@ void want_decide(lua_State* lua) {
     luaL_error(lua, "it has no function decide(cluster)");
 }
 
+Error not_text(std::string_view name) {
+  return {ErrorCode::invalid, fmt::format("The policy {} is not a text in UTF-8.", name),
+          "Load the script itself, not compiled Lua.", Retry::useless};
+}
+
 Result<void> furnish(Sandbox& sandbox, ParameterList& parameters, std::string_view text) {
   auto ok = sandbox.protect([&](lua_State* lua) {
     ClusterView::open_functions(lua);
@@ -115,6 +120,7 @@ Result<void> furnish(Sandbox& sandbox, ParameterList& parameters, std::string_vi
 Result<std::unique_ptr<LuaPolicy>> LuaPolicy::make(std::string_view name, std::string_view text,
                                                    const Parameters& parameters,
                                                    const SandboxLimits& limits) {
+  if (!is_utf8(text)) return fail(not_text(name));
   std::unique_ptr<LuaPolicy> policy(new LuaPolicy);
   policy->name_ = name;
   policy->text_ = text;

@@ -86,6 +86,9 @@ TEST(LuaPolicy, ShowsJobsAsTheyAre) {
   EXPECT_EQ(says("fit(cluster.waiting[1], 3)"), "false");
   EXPECT_EQ(says("fit(cluster.running[1], 4)"), "true");
   EXPECT_EQ(says("by('-workers')[1].id"), "1");
+  EXPECT_EQ(says("speed(cluster.waiting[1], 2)"), "1.0");
+  EXPECT_EQ(says("speed(cluster.waiting[1], 1)"), "0.5");
+  EXPECT_EQ(says("remaining(cluster.waiting[1], 2)"), "nil");
 }
 
 TEST(LuaPolicy, NamesTheFieldThatWasMeant) {
@@ -139,6 +142,15 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"error()", "it raised an error that is a nil, no text"},
         Nonsense{"error(setmetatable({}, {__tostring = function() error('no') end}))",
                  "an error that is a table"}));
+
+// The slots of a job that shrinks are still being emptied; they may be asked for.
+TEST(LuaPolicy, CountsSlotsThatAreBeingEmptied) {
+  World world("1x4 cpu");
+  const JobId job = world.run("2..4 elastic=restart", 4);
+  world.change_size(job, 2);
+  world.submit("2");
+  EXPECT_EQ(failure("function decide(c) return {{job = 2, workers = 2}} end", world), "");
+}
 
 TEST(LuaPolicy, KeepsStepsOfAMesh) {
   World world("2x8 h100");
@@ -214,6 +226,9 @@ TEST(LuaPolicy, HasNoWayOut) {
     EXPECT_EQ(says(name), "nil") << name;
   }
   EXPECT_THAT(failure("\x1bLua"), HasSubstr("attempt to load a binary chunk"));
+  EXPECT_THAT(failure("\xff"), HasSubstr("not a text in UTF-8"));
+  EXPECT_THAT(failing("remember('a', '\\xff')"), HasSubstr("a value is UTF-8"));
+  EXPECT_THAT(failing("error('\\xff', 0)"), HasSubstr("\xEF\xBF\xBD"));
   EXPECT_THAT(failing("setmetatable({}, {__gc = function() end})"), HasSubstr("has no __gc"));
   EXPECT_THAT(failing("string.format('%p', {})"), HasSubstr("has no '%p'"));
   EXPECT_THAT(failing("getmetatable(cluster).__index = 7"),

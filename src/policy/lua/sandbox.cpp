@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/utf8.hpp"
 #include "policy/lua/library.hpp"
 
 namespace paceline {
@@ -140,7 +141,7 @@ std::string Sandbox::error_text() {
   if (!readable)
     return fmt::format("it raised an error that is a {}, no text", luaL_typename(lua_, -1));
   const char* text = lua_tolstring(lua_, -1, &size);
-  return std::string(text, std::min(size, kErrorTextMax));
+  return to_utf8({text, std::min(size, kErrorTextMax)});
 }
 
 Error Sandbox::failure(std::string text) const {

@@ -1,4 +1,4 @@
-#include "wire/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 
