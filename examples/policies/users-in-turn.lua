@@ -6,21 +6,23 @@
 -- Needs:       nothing.
 
 function decide(cluster)
-  local held, queue, at = {}, {}, {}
+  local held, queue, users = {}, {}, {}
   for _, job in ipairs(cluster.running) do
     held[job.user] = (held[job.user] or 0) + job.workers * job.slots_per_worker
   end
   for _, job in ipairs(cluster.waiting) do
     local user = job.user
-    queue[user], at[user] = queue[user] or {}, 1
+    queue[user] = queue[user] or {next = 1}
     table.insert(queue[user], job)
   end
+  for user in pairs(queue) do users[#users + 1] = user end
 
   local function poorest()
-    local best
-    for user, jobs in pairs(queue) do
-      local waits = at[user] <= #jobs
-      if waits and (not best or (held[user] or 0) < (held[best] or 0)) then best = user end
+    local best, least
+    for i = 1, #users do
+      local user = users[i]
+      local has, theirs = held[user] or 0, queue[user]
+      if theirs[theirs.next] and (not best or has < least) then best, least = user, has end
     end
     return best
   end
@@ -28,8 +30,9 @@ function decide(cluster)
   local plan, free = {}, cluster.free
   for user in poorest do
     if free == 0 then break end
-    local job = queue[user][at[user]]
-    at[user] = at[user] + 1
+    local theirs = queue[user]
+    local job = theirs[theirs.next]
+    theirs.next = theirs.next + 1
     local need = job.want * job.slots_per_worker
     if need <= free then
       free = free - need

@@ -12,6 +12,7 @@
 #include "base/nearest.hpp"
 #include "estimate/remaining.hpp"
 #include "estimate/resize_cost.hpp"
+#include "model/accrual.hpp"
 
 namespace paceline {
 namespace {
@@ -34,22 +35,13 @@ void push(Lua lua, const std::optional<T>& value) {
     lua_pushnil(lua);
 }
 
-// The sums of a job are right up to its last change.
-Duration since(const Snapshot& s, const Job& job) { return s.now - job.changed_at; }
-
-Duration waited(const Snapshot& s, const Job& job) {
-  const bool waits = job.state == JobState::pending || job.state == JobState::starting;
-  return job.waited + (waits ? since(s, job) : Duration::zero());
-}
-
-Duration ran(const Snapshot& s, const Job& job) {
-  const bool runs = job.state == JobState::running || job.state == JobState::resizing ||
-                    job.state == JobState::stopping;
-  return job.ran + (runs ? since(s, job) : Duration::zero());
+Duration spent(const Snapshot& s, const Job& job, Duration Job::*how) {
+  const Accrual meanwhile = accrued(job, s.now);
+  return job.*how + (meanwhile.spent == how ? meanwhile.passed : Duration::zero());
 }
 
 double attained(const Snapshot& s, const Job& job) {
-  return job.slot_seconds + job.leased * to_seconds(since(s, job));
+  return job.slot_seconds + accrued(job, s.now).slot_seconds;
 }
 
 std::optional<double> progress(const Job& job) {
@@ -108,7 +100,7 @@ constexpr std::array kFields = {
     FIELD("preemptions", job.preemptions),
     FIELD("priority", job.spec->priority),
     FIELD("progress", progress(job)),
-    FIELD("ran", ran(s, job)),
+    FIELD("ran", spent(s, job, &Job::ran)),
     FIELD("remaining", remaining(job, s.now)),
     FIELD("resizable", may_resize(job)),
     FIELD("resize_cost", job.current ? std::optional(resize_cost(job, s.now)) : std::nullopt),
@@ -119,7 +111,7 @@ constexpr std::array kFields = {
     FIELD("submitted", job.submitted_at),
     JobField{"target", [](Lua lua, const Snapshot&, const Job& job) { push_target(lua, job); }},
     FIELD("user", std::string_view(job.spec->user)),
-    FIELD("waited", waited(s, job)),
+    FIELD("waited", spent(s, job, &Job::waited)),
     FIELD("want", job.range.want),
     FIELD("work_at_risk", job.current ? std::optional(work_at_risk(job, s.now)) : std::nullopt),
     FIELD("workers", job.planned_workers()),
