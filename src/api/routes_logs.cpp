@@ -177,7 +177,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
     const auto& job = context_->state().job(job_);
     JsonWriter json;
     json.begin_object().field("state", to_string(job.state));
-    json.field("exit_code", job.ending ? job.ending->exit_code : std::nullopt).end_object();
+    json.field("exit_code", exit_code_of(job.ending)).end_object();
     stream_->send({"end", cursor_.position(), json.take()});
     stream_->end();
     rest();

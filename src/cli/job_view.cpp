@@ -12,7 +12,6 @@ namespace {
 
 constexpr int kExitTimeout = 124;
 constexpr int kExitCancelled = 130;
-constexpr int kSignalBase = 128;
 
 std::optional<JobState> state_of(const Document& job) {
   return parse_job_state(text_of(job, "state"));
@@ -44,7 +43,6 @@ int exit_code_of(const Document& job) {
   if (state == JobState::timeout) return kExitTimeout;
   if (state == JobState::cancelled) return kExitCancelled;
   const auto code = static_cast<int>(whole_of(job, "exit_code"));
-  if (code < 0) return kSignalBase - code;
   if (state == JobState::failed && code == 0) return 1;
   return code;
 }

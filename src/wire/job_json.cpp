@@ -110,7 +110,7 @@ void write_worker(JsonWriter& json, const Worker& worker, const State& state, st
   for (const auto index : worker.seat.slots) json.value(index);
   json.end_array().field("pid", unless_zero(worker.pid));
   json.field("state", kWorkerStates.at(static_cast<std::size_t>(worker.state)));
-  json.field("exit_code", worker.ending ? worker.ending->exit_code : std::nullopt).end_object();
+  json.field("exit_code", exit_code_of(worker.ending)).end_object();
 }
 
 void write_gang(JsonWriter& json, const JobView& view) {
@@ -167,11 +167,17 @@ void write_ending(JsonWriter& json, const JobView& view) {
     json.null_field("exit_code").null_field("cause").null_field("ending");
     return;
   }
-  json.field("exit_code", job.ending->exit_code).field("cause", to_string(job.ending->cause));
+  json.field("exit_code", exit_code_of(job.ending)).field("cause", to_string(job.ending->cause));
   json.field("ending", sentence(view.reason));
 }
 
 }  // namespace
+
+std::optional<std::int32_t> exit_code_of(const std::optional<Ending>& ending) {
+  constexpr std::int32_t kSignalBase = 128;
+  if (!ending) return {};
+  return ending->signal > 0 ? kSignalBase + ending->signal : ending->exit_code;
+}
 
 void write_job(JsonWriter& json, const JobView& view) {
   const auto& job = view.job;

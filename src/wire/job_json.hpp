@@ -1,6 +1,8 @@
 // A job as docs/api.md shows it: every key always, null for what is not known.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/time.hpp"
@@ -25,5 +27,8 @@ struct JobView {
 };
 
 void write_job(JsonWriter& json, const JobView& view);
+
+// As a shell tells it: 128 + n where signal n ended it. Nothing: not over, or ended without a code.
+std::optional<std::int32_t> exit_code_of(const std::optional<Ending>& ending);
 
 }  // namespace paceline

@@ -171,6 +171,8 @@ TEST(JobJson, RunsSumsUpToNow) {
   EXPECT_EQ(shown(over)["exit_code"], 3);
   EXPECT_EQ(shown(over)["cause"], "exited");
   EXPECT_EQ(shown(over)["generation"], 0);
+  over.ending = Ending{Cause::signalled, {}, 9, {}, at(110)};
+  EXPECT_EQ(shown(over)["exit_code"], 137);
 }
 
 TEST(JobJson, KeepsWhatIsPrivateToItsOwner) {

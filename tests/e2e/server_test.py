@@ -50,6 +50,11 @@ class ServerTest(unittest.TestCase):
         with Box(BINARY, slots=1) as box:
             self.assertEqual(box.call("run", "--", "sh", "-c", "ulimit -n").stdout.splitlines()[-1], "777")
 
+    def test_a_job_that_a_signal_ended_exits_as_in_a_shell(self):
+        with Box(BINARY, slots=1) as box:
+            self.assertEqual(box.call("run", "--", "sh", "-c", "kill -KILL $$", check=False).returncode, 128 + signal.SIGKILL)
+            self.assertEqual(box.job(1)["exit_code"], 128 + signal.SIGKILL)
+
     def test_signals_in_a_row_end_it_cleanly(self):
         with Box(BINARY, slots=1) as box:
             for _ in range(5):
