@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "estimate/resize_cost.hpp"
+#include "placement/defragment.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -29,7 +30,8 @@ class Settlement {
   void run() {
     for (const Wish& wish : wishes_) {
       if (wish.now > 0 || wish.workers == 0) continue;
-      if (!start_from_free(wish) && !start_with_givers(wish)) unserved_.push_back(&wish);
+      if (!start_from_free(wish) && !start_with_givers(wish) && !start_by_moving(wish))
+        unserved_.push_back(&wish);
     }
     for (const Wish& wish : wishes_) grow(wish);
     even_out();
@@ -155,6 +157,20 @@ class Settlement {
                   beneficiary);
   }
 
+  // Slots are free in the wrong places: others move together. One search a round: it is dear.
+  bool start_by_moving(const Wish& wish) {
+    const auto free = static_cast<std::int64_t>(draft_.free().total());
+    if (looked_for_room_ || wish.job->slots(wish.at_least) > free) return false;
+    looked_for_room_ = true;
+    auto room = make_room(draft_, *wish.job, wish.at_least);
+    if (!room) return false;
+    draft_.begin_trade();
+    draft_.resize_together(std::move(room->moves),
+                           {ReasonCode::moves_for, {wish.job->id.value}, {}}, wish.job->id);
+    start(wish, std::move(room->seats));
+    return draft_.end_trade(Owed::no);
+  }
+
   // ---- givers ----
   // Who has more than it should and may change now, least harm first.
   std::vector<Giver>& givers() {
@@ -255,6 +271,7 @@ class Settlement {
   std::vector<Wish> wishes_;
   const Terms& terms_;
   std::optional<std::vector<Giver>> givers_;
+  bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
   std::map<std::int32_t, std::int32_t>

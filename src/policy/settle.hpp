@@ -1,7 +1,7 @@
 // From what a policy wishes to trades. A policy says how many workers each job should have, in order
 // of precedence; settling finds the changes: starts from what is free, then with what others give
-// up, least harm first; growth; evening out. Nobody gives up anything unless somebody starts or
-// grows from it, and nobody is stopped unless somebody starts.
+// up, least harm first, then by moving others together; growth; evening out. Nobody gives up
+// anything unless somebody starts or grows from it, and nobody is stopped unless somebody starts.
 //
 //   settle(snapshot, draft, {{&a, 8, 4, 2, 8}, {&b, 0, 4, 2, 4}}, {Owed::yes, "came first"});
 //
