@@ -98,9 +98,12 @@ class ShareOut {
     const Claim& claim = claims_[i];
     const std::int32_t more = next(claim);
     if (claim.workers + more > claim.most) return forget(i);
+    // A first step counts as the smallest size, whether the job waits or can't be resized: else
+    // the two kinds would take turns.
+    const std::int32_t step = claim.workers == 0 ? claim.job->range.min : more;
     const double now = scalings_[i].speed(claim.workers);
-    const double then = scalings_[i].speed(claim.workers + more);
-    const double gain = (then - now) / static_cast<double>(claim.job->slots(more));
+    const double then = scalings_[i].speed(claim.workers + step);
+    const double gain = (then - now) / static_cast<double>(claim.job->slots(step));
     if (gain <= 0) return forget(i);
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const auto slots = static_cast<double>(claim.job->spec->slots_per_worker);

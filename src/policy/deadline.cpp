@@ -15,34 +15,42 @@ namespace {
 
 constexpr std::size_t kLookedAtMax = 4'000;
 
+// What a job with a deadline may be given, in slots.
+struct Ask {
+  std::int64_t least, most, unit;
+  bool stays;  // can't be resized once it runs: makes do with nothing less than its share
+
+  [[nodiscard]] std::int64_t floor(std::int64_t share) const { return stays ? share : least; }
+};
+
 // Slots that are granted already, as a step function of the time from now on.
 class Calendar {
  public:
   explicit Calendar(std::int64_t slots) { free_[0] = slots; }
 
-  // The smallest multiple of `unit`, from `least` to `most` slots, that does `work` before `end`:
-  // progress(slots) is the work per second. Where less is free the job makes do with that.
+  // The smallest size, in slots, that does `work` before `end`: progress(slots) is the work per
+  // second. Where less is free the job makes do with that, if it can.
   template <class Progress>
-  std::optional<std::int64_t> smallest(std::int64_t least, std::int64_t most, std::int64_t unit,
-                                       double work, double end, Progress progress) const {
-    for (std::int64_t level = least; level <= most; level += unit) {
+  std::optional<std::int64_t> smallest(const Ask& ask, double work, double end,
+                                       Progress progress) const {
+    for (std::int64_t level = ask.least; level <= ask.most; level += ask.unit) {
       double done = 0;
       for (auto at = free_.begin(); at != free_.end() && at->first < end && done < work; ++at) {
         const double until = std::min(end, next_change(at));
-        const std::int64_t here = std::min(level, at->second - at->second % unit);
-        if (here >= least) done += (until - at->first) * progress(here);
+        const std::int64_t here = std::min(level, at->second - at->second % ask.unit);
+        if (here >= ask.floor(level)) done += (until - at->first) * progress(here);
       }
       if (done >= work) return level;
     }
     return std::nullopt;
   }
 
-  void grant(std::int64_t level, std::int64_t least, std::int64_t unit, double until) {
+  void grant(std::int64_t level, const Ask& ask, double until) {
     split(until);
     for (auto& [from, free] : free_) {
       if (from >= until) return;
-      const std::int64_t here = std::min(level, free - free % unit);
-      if (here >= least) free -= here;
+      const std::int64_t here = std::min(level, free - free % ask.unit);
+      if (here >= ask.floor(level)) free -= here;
     }
   }
 
@@ -83,6 +91,11 @@ std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Claim>& claims) 
   return due;
 }
 
+Ask ask_of(const Claim& claim) {
+  const Job& job = *claim.job;
+  return {job.slots(claim.least), job.slots(claim.most), job.slots(claim.step()), !job.resizable()};
+}
+
 // Grants the minimum satisfactory shares. Who gets none fails the admission test.
 void grant_shares(const Snapshot& snapshot, Shares& shares) {
   Calendar calendar(shares.left());
@@ -90,16 +103,17 @@ void grant_shares(const Snapshot& snapshot, Shares& shares) {
     Claim& claim = *job.claim;
     if (claim.workers > 0) continue;
     const Scaling scaling(*claim.job);
-    const std::int64_t unit = claim.job->slots(claim.step());
-    const std::int64_t least = claim.job->slots(claim.least);
+    const Ask ask = ask_of(claim);
     const auto one = claim.job->spec->slots_per_worker;
-    const auto share = calendar.smallest(
-        least, claim.job->slots(claim.most), unit, job.work, job.in,
-        [&](std::int64_t slots) { return scaling.speed(static_cast<std::int32_t>(slots / one)); });
+    const auto share = calendar.smallest(ask, job.work, job.in, [&](std::int64_t slots) {
+      return scaling.speed(static_cast<std::int32_t>(slots / one));
+    });
     if (!share) continue;
-    const std::int64_t now = calendar.now(*share, unit);
-    calendar.grant(*share, least, unit, job.in);
-    if (now >= least) shares.take(claim, static_cast<std::int32_t>(now / one));
+    const std::int64_t now = calendar.now(*share, ask.unit);
+    calendar.grant(*share, ask, job.in);
+    if (now < ask.floor(*share)) continue;
+    shares.take(claim, static_cast<std::int32_t>(now / one));
+    claim.least = static_cast<std::int32_t>(ask.floor(now) / one);
   }
 }
 

@@ -79,8 +79,7 @@ class Settlement {
       const auto chosen = enough_givers(wish, n);
       if (!chosen.empty()) return trade(wish, n, chosen);
     }
-    if (wish.job->spec->affinity.empty() && wish.job->spec->devices.empty())
-      hopeless = std::min(hopeless, wish.at_least);
+    if (takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
     return false;
   }
 

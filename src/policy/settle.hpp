@@ -35,8 +35,9 @@ struct Terms {
   std::string precedence;  // why who gets goes first: "has less left"; or nothing
 };
 
-// REQUIRES: each job at most once; sizes are multiples of its step; `now` is what it has, and it is
-// RUNNING or waits. Wishes that a job can't follow now (checkpoint, range, window) are passed over.
+// REQUIRES: each job at most once; sizes are multiples of its step; `now` is what it has or is to
+// have. Wishes that a job can't follow now (not RUNNING yet, checkpoint, range, window) are passed
+// over.
 void settle(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms);
 
 // May a running job be asked for its slots, in part or whole?

@@ -19,6 +19,13 @@ std::int32_t whole_steps(const Job& job, std::int32_t workers) {
   return workers - workers % job.spec->mesh.step();
 }
 
+// A gang that is on its way counts as running already: else shares would change twice with every
+// start, and jobs take turns.
+bool runs_or_will(const Job& job) {
+  return job.state == JobState::running || job.state == JobState::starting ||
+         job.state == JobState::resizing;
+}
+
 }  // namespace
 
 const Order kArrival{same, least_slots};
@@ -40,7 +47,7 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       left_(static_cast<std::int64_t>(draft.free().total())) {}
 
 Claim Shares::claim_of_running(const Job& job) const {
-  const std::int32_t now = job.current->size();
+  const std::int32_t now = job.planned_workers();
   Claim claim{&job, order_key(order_, job), now, 0, now, now};
   if (sizes_ == Sizes::wanted || !job.resizable()) return claim;
   claim.most = job.range.max;
@@ -69,13 +76,13 @@ void Shares::take(Claim& claim, std::int32_t workers) {
 void Shares::take_running(bool stoppable, const Rekey& rekey) {
   for (const auto& key : snapshot_.state.active()) {
     const Job& job = snapshot_.state.job(key.job);
-    if (job.state != JobState::running || draft_.changed(job.id)) continue;
-    if (!job.range.contains(job.current->size())) continue;
-    if (!may_shrink(job) && !(stoppable && may_stop(job))) continue;
+    if (!runs_or_will(job) || draft_.changed(job.id)) continue;
+    if (!job.range.contains(job.planned_workers())) continue;
+    if (!job.resizable() && !(stoppable && job.preemptible())) continue;
     Claim claim = claim_of_running(job);
     if (rekey) claim.key = rekey(job);
     left_ += job.slots(claim.now);
-    if (!stoppable || !may_stop(job)) take(claim, claim.least);
+    if (!stoppable || !job.preemptible()) take(claim, claim.least);
     claims_.push_back(claim);
   }
 }
@@ -239,7 +246,7 @@ void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes size
       draft.start(job.id, std::move(*seats),
                   partly ? Reason{ReasonCode::starts_at_min, {n, job.range.max}, {}}
                          : Reason{ReasonCode::starts, {n}, {}});
-    } else if (job.spec->devices.empty() && job.spec->affinity.empty() && !job.spec->exclusive) {
+    } else if (takes_any_slots(job)) {
       limit = std::min(limit, n);
     }
   }

@@ -46,8 +46,9 @@ struct Claim {
 
 class Shares {
  public:
-  // Jobs in order, each at first with its size in `sizes`. A running job that can't be resized has
-  // its size alone; one that can't be changed at all is left out.
+  // Jobs in order, each at first with its size in `sizes`. A job whose gang is on its way counts as
+  // running. A running job that can't be resized has its size alone; one that can't be changed at
+  // all is left out.
   Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
 
   // Who runs keeps a smallest size, whoever waits gets one where it still fits, in order.

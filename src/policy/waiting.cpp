@@ -12,9 +12,16 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
 }
 
 std::int32_t wanted(const State& state, const Job& job) {
-  const auto most =
-      std::min<std::int64_t>(state.workers_ever(job.spec->slots_per_worker), job.range.want);
+  const std::int32_t group = job.spec->mesh.tensor;  // stays on one node
+  const auto groups = state.workers_ever(group * job.spec->slots_per_worker);
+  const auto most = std::min<std::int64_t>(groups * group, job.range.want);
   return std::max(job.range.min, static_cast<std::int32_t>(most - most % job.spec->mesh.step()));
+}
+
+bool takes_any_slots(const Job& job) {
+  const JobSpec& spec = *job.spec;
+  return spec.devices.empty() && spec.affinity.empty() && !spec.exclusive &&
+         spec.mesh.tensor == 1 && spec.cpus == 0 && spec.memory_bytes == 0;
 }
 
 void start_in_order(const Snapshot& snapshot, Draft& draft,

@@ -17,6 +17,9 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft);
 // The workers a rigid policy gives the job: what it wants, or as many as the nodes could ever hold.
 std::int32_t wanted(const State& state, const Job& job);
 
+// Where such a job doesn't fit, no job with as many workers of as many slots does.
+bool takes_any_slots(const Job& job);
+
 // Walks the startable jobs in arrival order with a rule that starts one or says false; the first
 // that can't start blocks all behind it, and the walk ends there.
 void start_in_order(const Snapshot& snapshot, Draft& draft,

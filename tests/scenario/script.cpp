@@ -89,11 +89,21 @@ JobId Script::job_named(const std::string& word) const {
 }
 
 void Script::set_policy(const Words& words) {
-  auto made = PolicyRegistry().make(words.at(1), {});
+  Parameters parameters;
+  judge_ = make_temper({});
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const auto equals = words[i].find('=');
+    if (equals != std::string::npos)
+      parameters[words[i].substr(0, equals)] = words[i].substr(equals + 1);
+    else if (words[i] == "untempered")
+      judge_ = {};
+    else
+      unreadable(words[i]);
+  }
+  auto made = PolicyRegistry().make(words.at(1), parameters);
   if (!made) throw std::invalid_argument(made.error().message);
   policy_ = std::move(*made);
-  judge_ = words.size() > 2 && words[2] == "untempered" ? Judge{} : make_temper({});
-  world().set_policy(words[1]);
+  world().set_policy(words[1], parameters);
 }
 
 void Script::set_placement(const Words& words) {

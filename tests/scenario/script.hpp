@@ -2,7 +2,7 @@
 // chance makes up.
 //
 //   cluster 4x8 h100; 1x4 cpu          nodes h100-0 … h100-3, cpu-0
-//   policy elastic-fifo [untempered]
+//   policy elastic-fifo [KEY=VALUE …] [untempered]
 //   placement spread                   pack if nothing is said
 //   submit 2..8@4 priority=60 …        the next job; keys as in support/literals.hpp
 //   cancel JOB    pause JOB    resume JOB    resize JOB RANGE
@@ -40,6 +40,11 @@ class Script {
 
   // REQUIRES: the line `cluster` was run.
   [[nodiscard]] World& world();
+  [[nodiscard]] const World& world() const { return *world_; }
+  // REQUIRES: the line `policy` was run.
+  [[nodiscard]] const Policy& policy() const { return *policy_; }
+  [[nodiscard]] const Judge& judge() const { return judge_; }
+  [[nodiscard]] const Placer& placer() const { return *placer_; }
 
  private:
   using Words = std::vector<std::string>;

@@ -50,7 +50,10 @@ class World {
   void pause(JobId job) { tell(JobRequested{job, Request::pause, 1000}); }
   void resume(JobId job) { tell(JobRequested{job, Request::resume, 1000}); }
   void resize(JobId job, std::string_view range);
-  void set_policy(std::string_view name) { tell(PolicySet{std::string(name), {}}); }
+  void set_policy(std::string_view name,
+                  const std::map<std::string, std::string>& parameters = {}) {
+    tell(PolicySet{std::string(name), parameters});
+  }
   // Pack if none is set; it has to stay.
   void set_placer(const Placer& placer) { placer_ = &placer; }
 

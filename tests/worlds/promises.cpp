@@ -1,0 +1,96 @@
+#include "worlds/promises.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policy/waiting.hpp"
+#include "scheduler/decide.hpp"
+
+namespace paceline::testing {
+
+Observed what_to_expect(const PolicyInfo& info, std::string_view policy_line) {
+  const bool stays = info.name == "fifo" || info.name == "elastic-fifo" || info.name == "sjf" ||
+                     info.name == "round-robin";
+  const bool backfills = policy_line.find("greedy") != std::string_view::npos;
+  return {info.elastic, !stays, info.name == "round-robin" || (info.name == "fifo" && !backfills)};
+}
+
+void Promises::expect(bool holds, const std::string& what) {
+  if (!holds) broken_.push_back(what);
+}
+
+Plan Promises::decided(const State& state, bool explain) const {
+  const Snapshot snapshot{state, script_.world().now()};
+  Draft draft(snapshot, script_.placer(), script_.judge());
+  if (explain) draft.explain();
+  decide(snapshot, script_.policy(), draft);
+  return draft.plan();
+}
+
+void Promises::before_round() {
+  const State& state = script_.world().state();
+  plan_ = decided(state, false);
+  expect(decided(state, true) == plan_, "explaining a round changes its plan");
+  expect(decided(State(state.parts()), false) == plan_,
+         "a state rebuilt from its parts gives another plan");
+  workers_.clear();
+  for (const Job& job : state.jobs()) workers_[job.id] = job.planned_workers();
+}
+
+void Promises::after_round(const std::vector<std::string>& lines) {
+  check_plan(plan_);
+  for (const auto& line : lines)
+    expect(!line.ends_with("\"\""), fmt::format("without a reason: {}", line));
+  check_idle();
+}
+
+void Promises::check_plan(const Plan& plan) {
+  for (const Change& change : plan.changes) {
+    expect(!sentence(change.reason).empty(),
+           fmt::format("job {} is changed without a reason", change.job.value));
+    if (change.kind == ChangeKind::stop)
+      check_stop(plan, change);
+    else
+      check_sizes(change);
+  }
+}
+
+void Promises::check_sizes(const Change& change) {
+  const Job& job = script_.world().job(change.job);
+  const auto workers = static_cast<std::int32_t>(change.placement.size());
+  expect(workers % job.spec->mesh.step() == 0,
+         fmt::format("job {} gets {} workers in steps of {}", job.id.value, workers,
+                     job.spec->mesh.step()));
+  if (expected_.elastic || change.reason.code == ReasonCode::owner_resized) return;
+  const bool same = change.kind == ChangeKind::start
+                        ? workers == wanted(script_.world().state(), job)
+                        : workers == workers_.at(job.id);
+  expect(same, fmt::format("a rigid policy gives job {} another size", job.id.value));
+}
+
+void Promises::check_stop(const Plan& plan, const Change& change) {
+  const Job& job = script_.world().job(change.job);
+  expect(expected_.preemptive && job.spec->preemptible,
+         fmt::format("job {} may not be stopped", job.id.value));
+  const bool starts = std::any_of(plan.changes.begin(), plan.changes.end(), [&](const Change& c) {
+    return c.kind == ChangeKind::start && c.job == change.beneficiary;
+  });
+  expect(starts, fmt::format("job {} is stopped for a job that does not start", job.id.value));
+}
+
+// Nobody waits next to free slots that it could start on, but behind the head of the line.
+void Promises::check_idle() {
+  if (expected_.blocks) return;
+  const Snapshot snapshot = script_.world().snapshot();
+  Draft draft(snapshot, script_.placer());
+  for (const auto& key : snapshot.state.waiting()) {
+    const Job& job = snapshot.state.job(key.job);
+    if (job.eligible_at > snapshot.now) continue;
+    const auto workers = expected_.elastic ? job.range.min : wanted(snapshot.state, job);
+    expect(!draft.fit(job.id, workers).has_value(),
+           fmt::format("job {} waits and {} workers of it would fit", job.id.value, workers));
+  }
+}
+
+}  // namespace paceline::testing

@@ -1,0 +1,50 @@
+// What every policy promises of every round, whatever the world: looked for after each line of a
+// random world. What the plan and the state alone can tell (ranges, leases, gangs) World checks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "policy/policy.hpp"
+#include "scenario/script.hpp"
+
+namespace paceline::testing {
+
+struct Observed {
+  bool elastic = false;     // the policy changes sizes
+  bool preemptive = false;  // it stops jobs
+  bool blocks = false;      // its head of line keeps others from slots that are free
+};
+
+Observed what_to_expect(const PolicyInfo& info, std::string_view policy_line);
+
+class Promises {
+ public:
+  Promises(const Script& script, const Observed& expected) : script_(script), expected_(expected) {}
+
+  // Before a round: equal worlds give equal plans, explained or not, from a state that grew and from
+  // one rebuilt from its parts.
+  void before_round();
+  // After it, with the round's lines: what it changed, and what it left.
+  void after_round(const std::vector<std::string>& lines);
+
+  [[nodiscard]] const std::vector<std::string>& broken() const { return broken_; }
+
+ private:
+  [[nodiscard]] Plan decided(const State& state, bool explain) const;
+  void check_plan(const Plan& plan);
+  void check_sizes(const Change& change);
+  void check_stop(const Plan& plan, const Change& change);
+  void check_idle();
+  void expect(bool holds, const std::string& what);
+
+  const Script& script_;
+  Observed expected_;
+  Plan plan_;                              // of the round to come
+  std::map<JobId, std::int32_t> workers_;  // before it
+  std::vector<std::string> broken_;
+};
+
+}  // namespace paceline::testing
