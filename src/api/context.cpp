@@ -161,6 +161,7 @@ Router HttpApi::router() const {
   add_log_routes(router, context_);
   add_node_routes(router, context_);
   add_policy_routes(router, context_);
+  add_shadow_routes(router, context_);
   add_event_routes(router, context_);
   add_attach_route(router, context_);
   return router;

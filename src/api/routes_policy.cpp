@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/context.hpp"
+#include "api/policy_choice.hpp"
 #include "wire/json.hpp"
 
 namespace paceline {
@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::size_t kParametersMax = 100;
-
-void write_parameters(JsonWriter& json, const Parameters& parameters) {
-  json.key("parameters").begin_object();
-  for (const auto& [name, value] : parameters) json.field(name, value);
-  json.end_object();
-}
 
 // A policy as people see it, built in or their own.
 struct ShownPolicy {
@@ -133,16 +127,65 @@ Result<std::string> show_policy(const ApiContext& context, const ApiRequest& req
   return json.take();
 }
 
-struct Choice {
-  std::string name;
-  Parameters parameters;
-};
+std::string active_text(const ApiContext& context) {
+  JsonWriter json;
+  write_active(json, context);
+  return json.take();
+}
 
-// Parameters are text; numbers and truth values are taken as they are written.
-Result<Choice> read_choice(const ApiRequest& request) {
+Result<std::string> read_script(const ApiRequest& request) {
   const auto json = parse_json(request.body);
   if (!json) return fail(json.error());
-  Choice choice;
+  std::string text;
+  ObjectReader reader(*json, "body");
+  reader.require({"script"}).text("script", text, kScriptBytesMax);
+  if (auto read = reader.finish(); !read) return fail(read.error());
+  if (text.empty()) return fail(ErrorCode::invalid, "The script is empty.");
+  return text;
+}
+
+void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  auto text = read_script(exchange->request());
+  if (!text) return exchange->refuse(text.error());
+  context->controller.load_policy(exchange->request().ids.at(0), std::move(*text),
+                                  [context, exchange](const Result<void>& done) {
+                                    if (!done) return exchange->refuse(done.error());
+                                    auto page = show_policy(*context, exchange->request());
+                                    if (!page) return exchange->refuse(page.error());
+                                    exchange->reply({.body = std::move(*page)});
+                                  });
+}
+
+void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  context->controller.forget_policy(exchange->request().ids.at(0),
+                                    [exchange](const Result<void>& done) {
+                                      if (!done) return exchange->refuse(done.error());
+                                      exchange->reply({.body = "{}"});
+                                    });
+}
+
+void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  auto choice = read_policy_choice(exchange->request());
+  if (!choice) return exchange->refuse(choice.error());
+  context->controller.set_policy(std::move(choice->name), std::move(choice->parameters),
+                                 answer_switch(context, exchange));
+}
+
+}  // namespace
+
+void write_parameters(JsonWriter& json, const Parameters& parameters) {
+  json.key("parameters").begin_object();
+  for (const auto& [name, value] : parameters) json.field(name, value);
+  json.end_object();
+}
+
+Result<PolicyChoice> read_policy_choice(const ApiRequest& request) {
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  PolicyChoice choice;
   ObjectReader reader(*json, "body");
   reader.require({"name"}).text("name", choice.name, kNameBytesMax);
   const auto* parameters = reader.find("parameters");
@@ -158,69 +201,22 @@ Result<Choice> read_choice(const ApiRequest& request) {
   return choice;
 }
 
-std::string active_text(const ApiContext& context) {
-  JsonWriter json;
-  write_active(json, context);
-  return json.take();
-}
-
-// Refuses whoever may not.
-bool administers(const ApiContext& context, Exchange& exchange) {
+bool chooses_policies(const ApiContext& context, Exchange& exchange) {
   if (context.administers(exchange.request().peer)) return true;
   exchange.refuse({ErrorCode::forbidden, "Only root chooses the policies of a shared server.",
                    "Ask its administrator.", Retry::useless});
   return false;
 }
 
-Result<std::string> read_script(const ApiRequest& request) {
-  const auto json = parse_json(request.body);
-  if (!json) return fail(json.error());
-  std::string text;
-  ObjectReader reader(*json, "body");
-  reader.require({"script"}).text("script", text, kScriptBytesMax);
-  if (auto read = reader.finish(); !read) return fail(read.error());
-  if (text.empty()) return fail(ErrorCode::invalid, "The script is empty.");
-  return text;
+Done<void> answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  return [context, exchange, previous = active_text(*context)](const Result<void>& done) {
+    if (!done) return exchange->refuse(done.error());
+    JsonWriter json;
+    json.begin_object().raw_field("active", active_text(*context));
+    json.raw_field("previous", previous).end_object();
+    exchange->reply({.body = json.take()});
+  };
 }
-
-void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!administers(*context, *exchange)) return;
-  auto text = read_script(exchange->request());
-  if (!text) return exchange->refuse(text.error());
-  context->controller.load_policy(exchange->request().ids.at(0), std::move(*text),
-                                  [context, exchange](const Result<void>& done) {
-                                    if (!done) return exchange->refuse(done.error());
-                                    auto page = show_policy(*context, exchange->request());
-                                    if (!page) return exchange->refuse(page.error());
-                                    exchange->reply({.body = std::move(*page)});
-                                  });
-}
-
-void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!administers(*context, *exchange)) return;
-  context->controller.forget_policy(exchange->request().ids.at(0),
-                                    [exchange](const Result<void>& done) {
-                                      if (!done) return exchange->refuse(done.error());
-                                      exchange->reply({.body = "{}"});
-                                    });
-}
-
-void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!administers(*context, *exchange)) return;
-  auto choice = read_choice(exchange->request());
-  if (!choice) return exchange->refuse(choice.error());
-  const auto previous = active_text(*context);
-  context->controller.set_policy(std::move(choice->name), std::move(choice->parameters),
-                                 [context, exchange, previous](const Result<void>& done) {
-                                   if (!done) return exchange->refuse(done.error());
-                                   JsonWriter json;
-                                   json.begin_object().raw_field("active", active_text(*context));
-                                   json.raw_field("previous", previous).end_object();
-                                   exchange->reply({.body = json.take()});
-                                 });
-}
-
-}  // namespace
 
 void add_policy_routes(Router& router, const SharedContext& context) {
   router.add("GET", "/v1/policy",

@@ -297,6 +297,41 @@ TEST_F(RoutesTest, SwitchesThePolicy) {
   EXPECT_EQ(after["periods"][1]["utilization"], 0.0);
 }
 
+TEST_F(RoutesTest, TriesAPolicyAndPromotesItAndRollsBack) {
+  EXPECT_EQ(code(client_.get("/v1/shadow")), "not_found");
+  EXPECT_EQ(code(client_.call("DELETE", "/v1/shadow", "")), "not_found");
+  EXPECT_EQ(code(client_.call("POST", "/v1/shadow/promote", "")), "conflict");
+  EXPECT_EQ(code(client_.call("POST", "/v1/policy/rollback", "")), "conflict");
+  EXPECT_EQ(code(client_.call("PUT", "/v1/shadow", R"({"name": "lottery"})")), "not_found");
+  const auto tried = parsed(client_.call("PUT", "/v1/shadow", R"({"name": "fifo"})"));
+  EXPECT_EQ(tried["name"], "fifo");
+  EXPECT_EQ(tried["live"], "elastic-fifo");
+  EXPECT_EQ(tried["rounds"], 0);
+  EXPECT_EQ(tried["forecast"], nullptr);
+  submit(R"({"workers": "1..4", "expect_seconds": 100})");
+  job_once(1, "RUNNING");
+  world_.loop.on([&] {
+    while (world_.controller->shadow().work()) {
+    }
+  });
+  const auto shadow = parsed(client_.get("/v1/shadow"));
+  // elastic-fifo gives the job all 4 slots, fifo the one it wants.
+  EXPECT_GE(shadow["differed"], 1);
+  const auto change = shadow["differences"][0]["changes"][0];
+  EXPECT_EQ(change["job"], 1);
+  EXPECT_EQ(change["live"]["workers"], 4);
+  EXPECT_EQ(change["shadow"]["workers"], 1);
+  EXPECT_EQ(change["shadow"]["kind"], "start");
+  EXPECT_EQ(change["shadow"]["nodes"][0], "box");
+  EXPECT_EQ(shadow["forecast"]["jobs"], 1);
+  const auto promoted = parsed(client_.call("POST", "/v1/shadow/promote", ""));
+  EXPECT_EQ(promoted["active"]["name"], "fifo");
+  EXPECT_EQ(promoted["previous"]["name"], "elastic-fifo");
+  EXPECT_EQ(code(client_.get("/v1/shadow")), "not_found");
+  const auto rolled = parsed(client_.call("POST", "/v1/policy/rollback", ""));
+  EXPECT_EQ(rolled["active"]["name"], "elastic-fifo");
+}
+
 TEST_F(RoutesTest, RefusesPoliciesThatAreNotThere) {
   EXPECT_THAT(parsed(client_.get("/v1/policy/fifo"))["text"].get<std::string>(),
               HasSubstr("bjective"));

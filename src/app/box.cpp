@@ -17,6 +17,7 @@
 #include "agent/linux/host.hpp"
 #include "api/api.hpp"
 #include "api/http_server.hpp"
+#include "app/background.hpp"
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
@@ -95,6 +96,8 @@ struct Box::Impl {
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
     controller.emplace(*store, *engine, clock, policies, controller_options);
+    background.emplace([this] { return controller->shadow().work(); });
+    controller->shadow().on_work([this] { background->wake(); });
     return controller->recover();
   }
 
@@ -220,6 +223,7 @@ struct Box::Impl {
   std::optional<HttpApi> api;
   std::optional<HttpServer> server;
   bool leaving = false;
+  std::optional<Background> background;  // ends before what it works on
 };
 
 Box::Box(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

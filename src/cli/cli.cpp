@@ -59,7 +59,9 @@ Error no_such_command(const Words& words) {
   const bool two = words.front() == "policy" && words.size() > 1;
   const auto typed = two ? words[0] + " " + words[1] : words.front();
   if (typed == "policy") {
-    return {ErrorCode::invalid, "'policy' needs a word: list, show or set.",
+    return {ErrorCode::invalid,
+            "'policy' needs a word: list, show, set, load, forget, try, diff, promote, rollback or "
+            "drop.",
             "See 'paceline policy list'.", Retry::useless};
   }
   const auto near = nearest(typed, known);

@@ -41,7 +41,8 @@ TEST(CommandLine, NamesTheNearestCommand) {
             "paceline: There is no command 'qeue'; did you mean 'queue'?\n          See 'paceline "
             "--help'.\n");
   EXPECT_THAT(run_words({"policy", "sett"}).err, HasSubstr("did you mean 'policy set'?"));
-  EXPECT_THAT(run_words({"policy"}).err, HasSubstr("list, show or set"));
+  EXPECT_THAT(run_words({"policy"}).err,
+              HasSubstr("list, show, set, load, forget, try, diff, promote, rollback or drop"));
 }
 
 TEST(CommandLine, NamesTheNearestOption) {

@@ -11,12 +11,15 @@ namespace paceline {
 
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
-      up_command(),          down_command(),       run_command(),         submit_command(),
-      queue_command(),       show_command(),       why_command(),         logs_command(),
-      attach_command(),      wait_command(),       cancel_command(),      pause_command(),
-      resume_command(),      resize_command(),     nodes_command(),       policy_list_command(),
-      policy_show_command(), policy_set_command(), policy_load_command(), policy_forget_command(),
-      events_command(),      version_command(),
+      up_command(),          down_command(),           run_command(),
+      submit_command(),      queue_command(),          show_command(),
+      why_command(),         logs_command(),           attach_command(),
+      wait_command(),        cancel_command(),         pause_command(),
+      resume_command(),      resize_command(),         nodes_command(),
+      policy_list_command(), policy_show_command(),    policy_set_command(),
+      policy_load_command(), policy_forget_command(),  policy_try_command(),
+      policy_diff_command(), policy_promote_command(), policy_rollback_command(),
+      policy_drop_command(), events_command(),         version_command(),
   };
   return table;
 }

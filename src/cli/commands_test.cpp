@@ -197,6 +197,46 @@ TEST(Policy, IsListedShownAndSet) {
   EXPECT_EQ(run_words(server, {"policy", "set"}).code, 64);
 }
 
+TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
+  const FakeServer server([](const FakeRequest& request) -> FakeAnswer {
+    if (request.method == "POST")
+      return {R"({"active":{"name":"srtf"},"previous":{"name":"fifo"}})"};
+    return {
+        R"({"name":"srtf","live":"fifo","since":0,"rounds":12,"differed":3,"skipped":1,"failed":0,
+      "differences":[{"round":9,"at":0,"changes":[
+        {"job":4,"live":{"kind":"start","workers":2,"nodes":["box"],"reason":"starts with 2 workers"},"shadow":null},
+        {"job":5,"live":null,"shadow":{"kind":"stop","workers":0,"nodes":[],"reason":"makes room for job 6"}}]}],
+      "forecast":{"samples":2,"jobs":2,"guessed":1,"unfinished":0,
+        "live":{"completion_seconds":105,"waiting_seconds":50,"makespan_seconds":110,"lost_slot_seconds":0},
+        "shadow":{"completion_seconds":60,"waiting_seconds":5,"makespan_seconds":110,"lost_slot_seconds":12}}})"};
+  });
+  EXPECT_THAT(run_words(server, {"policy", "try", "srtf", "--window", "5"}).out,
+              StartsWith("srtf decides in the shadow of fifo from now on"));
+  EXPECT_EQ(server.requests().back().body, R"({"name":"srtf","parameters":{"window":"5"}})");
+  const auto diff = run_words(server, {"policy", "diff"}).out;
+  EXPECT_THAT(diff, HasSubstr(": 3 of 12 rounds differed.\n1 more were passed over"));
+  EXPECT_THAT(
+      diff,
+      HasSubstr("JOB  LIVE            REASON                 SHADOW  REASON\n"
+                "  4  start 2 on box  starts with 2 workers  -\n"
+                "  5  -                                      stop    makes room for job 6\n"));
+  EXPECT_THAT(diff, HasSubstr("PREDICTED           LIVE  SHADOW  DIFFERENCE\n"
+                              "mean completion    1m45s   1m00s        -45s\n"
+                              "mean waiting         50s      5s        -45s\n"
+                              "makespan           1m50s   1m50s          0s\n"
+                              "slot-seconds lost      0      12         +12\n"
+                              "Mean of 2 forecasts; the newest of 2 jobs. 1 of unknown length"));
+  EXPECT_THAT(run_words(server, {"policy", "diff", "-o", "json"}).out, HasSubstr("\"samples\":2"));
+  EXPECT_EQ(run_words(server, {"policy", "promote"}).out,
+            "The policy is srtf now; it was fifo. Nothing restarts.\n");
+  EXPECT_EQ(run_words(server, {"policy", "rollback"}).code, 0);
+  EXPECT_EQ(run_words(server, {"policy", "drop"}).out,
+            "srtf is tried no more. 3 of 12 rounds differed.\n");
+  EXPECT_THAT(server.log(), ElementsAre("PUT /v1/shadow", "GET /v1/shadow", "GET /v1/shadow",
+                                        "POST /v1/shadow/promote", "POST /v1/policy/rollback",
+                                        "DELETE /v1/shadow"));
+}
+
 TEST(Policy, ShowsAPage) {
   const FakeServer server(
       always(R"({"name":"fifo","summary":"s","text":"Objective: order.","parameters":{}})"));

@@ -14,6 +14,10 @@ std::vector<JobId> apply(State& state, const Entry& entry) {
   return {fold.touched().begin(), fold.touched().end()};
 }
 
+void swap_memo(State& state, std::map<std::string, std::string>& memo) {
+  Fold(state, state.at()).memo().swap(memo);
+}
+
 State::State(StateParts parts) : parts_(std::move(parts)) {
   Fold(*this, parts_.at).build_indexes();
 }

@@ -2,6 +2,8 @@
 // what-if runs are this same function, so the same entries give the same state.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/time.hpp"
@@ -15,6 +17,10 @@ namespace paceline {
 // without violations. Facts that no longer matter (a worker of an over generation, a job that is
 // over) change nothing.
 std::vector<JobId> apply(State& state, const Entry& entry);
+
+// For a candidate policy that remembers other things than the journal: exchanges what the state
+// remembers for the active policy, and changes nothing else. Who swaps swaps back.
+void swap_memo(State& state, std::map<std::string, std::string>& memo);
 
 // ---- the lifecycle's numbers ----
 inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};  // doubles with every retry

@@ -1,7 +1,9 @@
 // The parts of apply(): one Fold per entry. Private to plan/; everybody else calls apply().
 #pragma once
 
+#include <map>
 #include <set>
+#include <string>
 
 #include "model/state.hpp"
 #include "plan/plan.hpp"
@@ -18,6 +20,7 @@ class Fold {
   void on(const Plan& plan);
   void build_indexes();  // from parts alone
   [[nodiscard]] const std::set<JobId>& touched() const { return touched_; }
+  [[nodiscard]] std::map<std::string, std::string>& memo() { return parts_.memo; }
 
  private:
   // ---- events (fold_events.cpp) ----

@@ -32,6 +32,7 @@ struct SubmitCommand {
 struct EventCommand {
   Event event;
   Done<void> done;
+  std::map<std::string, std::string> memo = {};  // of the policy that it sets
 };
 using Command = std::variant<SubmitCommand, EventCommand>;
 
@@ -48,11 +49,17 @@ bool concerns_policy(const Event& event) { return !std::holds_alternative<Progre
 
 struct Controller::Impl {
   Impl(Store& s, Engine& e, Clock& c, const PolicyRegistry& r, Options o)
-      : store(s), engine(e), clock(c), registry(r), options(std::move(o)) {
-    if (options.temper) judge = make_temper({});
-    auto made = make_placer(options.placement);
+      : store(s),
+        engine(e),
+        clock(c),
+        registry(r),
+        options(std::move(o)),
+        placer(known_placer(options.placement)) {}
+
+  static std::unique_ptr<Placer> known_placer(const std::string& name) {
+    auto made = make_placer(name);
     check(made.has_value(), "the placement is known");
-    placer = std::move(*made);
+    return std::move(*made);
   }
 
   // ---- one step ----
@@ -85,8 +92,11 @@ struct Controller::Impl {
 
   void add(Pending& pending, Event event, Time now) {
     pending.decides = pending.decides || concerns_policy(event);
-    const std::uint64_t seq = state.seq() + pending.batch.entries.size() + 1;
-    pending.batch.entries.push_back({seq, now, std::move(event)});
+    append(pending.batch, std::move(event), now);
+  }
+
+  void append(Batch& batch, std::variant<Event, Plan> body, Time now) const {
+    batch.entries.push_back({state.seq() + batch.entries.size() + 1, now, std::move(body)});
   }
 
   void take_commands(Pending& pending, Time now) {
@@ -97,7 +107,8 @@ struct Controller::Impl {
         take_submission(pending, *submit, keys, submitted, now);
       } else {
         auto& other = std::get<EventCommand>(command);
-        add(pending, std::move(other.event), now);
+        add(pending, other.event, now);
+        if (!other.memo.empty()) append(pending.batch, memo_plan(other), now);
         pending.tell.push_back([done = std::move(other.done)](const Result<void>& r) { done(r); });
       }
     }
@@ -127,6 +138,12 @@ struct Controller::Impl {
       pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
     add(pending, JobSubmitted{id, std::move(submission.spec)}, now);
     tell_when_durable(pending, id, std::move(done));
+  }
+
+  // Changes nothing but what the policy that was just set remembers.
+  [[nodiscard]] Plan memo_plan(const EventCommand& command) const {
+    const auto& name = std::get<PolicySet>(command.event).name;
+    return {state.round() + 1, name, options.build, {}, command.memo, {}};
   }
 
   static void tell_when_durable(Pending& pending, JobId id, Done<JobId> done) {
@@ -176,6 +193,7 @@ struct Controller::Impl {
     touched.insert(list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
+    shadow.take(entries, state);
     if (listener) listener(entries, list);
   }
 
@@ -191,14 +209,25 @@ struct Controller::Impl {
     const int failures_before = failures;
     const Batch batch = decide_batch(now);
     dirty = false;
-    if (batch.entries.empty()) return {};
+    if (batch.entries.empty()) {
+      shadow.round(now, {});
+      return {};
+    }
     if (auto ok = store.append(batch); !ok) {
       spdlog::error("{} {}", ok.error().message, ok.error().hint);
       dirty = true;
       failures = failures_before;
       return ok;
     }
+    shadow.round(now, changes_of(batch));
     fold(batch.entries);
+    return {};
+  }
+
+  static std::span<const Change> changes_of(const Batch& batch) {
+    for (const Entry& entry : batch.entries) {
+      if (const auto* plan = std::get_if<Plan>(&entry.body)) return plan->changes;
+    }
     return {};
   }
 
@@ -211,9 +240,7 @@ struct Controller::Impl {
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
     Batch batch;
-    const auto add = [&](std::variant<Event, Plan> body) {
-      batch.entries.push_back({state.seq() + batch.entries.size() + 1, now, std::move(body)});
-    };
+    const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
     for (const auto& [name, error] : decision.failures) {
       spdlog::warn("{} {} decides this round.", error.message, decision.by->name);
       add(PolicyFailed{name, error.message});
@@ -377,7 +404,8 @@ struct Controller::Impl {
   const PolicyRegistry& registry;
   Options options;
   std::unique_ptr<Placer> placer;
-  Judge judge;
+  Judge judge = options.temper ? make_temper({}) : Judge();
+  Shadow shadow{{registry, *placer, judge, options.policy}};
   State state;
   std::optional<Lineup> lineup;
   std::map<std::string, ScriptPage> pages;
@@ -433,6 +461,47 @@ void Controller::set_policy(std::string name, std::map<std::string, std::string>
   if (impl_->wake) impl_->wake();
 }
 
+Result<void> Controller::try_policy(std::string name,
+                                    std::map<std::string, std::string> parameters) {
+  const State& now = impl_->state;
+  if (auto made = make_policy(now, impl_->registry, name, parameters); !made)
+    return fail(made.error());
+  impl_->shadow.begin(std::move(name), std::move(parameters), now.parts(), impl_->clock.now());
+  return {};
+}
+
+void Controller::promote_policy(Done<void> done) {
+  const auto tried = impl_->shadow.report();
+  if (!tried) {
+    return done(fail(ErrorCode::conflict, "No policy is tried.",
+                     "Try one first: 'paceline policy try NAME'."));
+  }
+  if (auto made = make_policy(impl_->state, impl_->registry, tried->policy, tried->parameters);
+      !made)
+    return done(fail(made.error()));
+  impl_->commands.push_back(EventCommand{PolicySet{tried->policy, tried->parameters},
+                                         [this, done = std::move(done)](const Result<void>& kept) {
+                                           if (kept) impl_->shadow.end();
+                                           done(kept);
+                                         },
+                                         tried->memo});
+  if (impl_->wake) impl_->wake();
+}
+
+void Controller::rollback_policy(Done<void> done) {
+  const auto& periods = impl_->state.periods();
+  const auto same = [&](const PolicyPeriod& period) {
+    return period.name == periods.back().name && period.parameters == periods.back().parameters;
+  };
+  const auto before = std::find_if_not(periods.rbegin(), periods.rend(), same);
+  if (before == periods.rend()) {
+    return done(fail(ErrorCode::conflict,
+                     fmt::format("No other policy was active before {}.", periods.back().name),
+                     "Choose one with 'paceline policy set NAME'."));
+  }
+  set_policy(before->name, before->parameters, std::move(done));
+}
+
 void Controller::load_policy(std::string name, std::string text, Done<void> done) {
   if (auto ok = impl_->admit_script(name, text); !ok) return done(ok);
   impl_->commands.push_back(
@@ -454,6 +523,7 @@ void Controller::forget_policy(std::string name, Done<void> done) {
   if (impl_->wake) impl_->wake();
 }
 
+Shadow& Controller::shadow() { return impl_->shadow; }
 const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }
 Store& Controller::store() const { return impl_->store; }

@@ -26,6 +26,7 @@
 #include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
+#include "scheduler/shadow.hpp"
 #include "store/store.hpp"
 
 namespace paceline {
@@ -73,7 +74,19 @@ class Controller {
   // Errors: not_found; conflict: it is active.
   void forget_policy(std::string name, Done<void> done);
 
+  // A candidate decides every round from now on without effect; it replaces the one that is tried.
+  // Nothing of it is journalled. Errors: as of set_policy.
+  Result<void> try_policy(std::string name, std::map<std::string, std::string> parameters);
+  // The candidate becomes the active policy and keeps what it remembers; the trial is over. Errors:
+  // conflict: none is tried; as of set_policy.
+  void promote_policy(Done<void> done);
+  // Back to the policy and parameters that were active before. Errors: conflict: there were none; as
+  // of set_policy.
+  void rollback_policy(Done<void> done);
+
   // ---- reading ----
+  // The candidate's trial; whoever drives the controller calls its work(), on this thread or another.
+  [[nodiscard]] Shadow& shadow();
   [[nodiscard]] const State& state() const;
   [[nodiscard]] Time now() const;
   [[nodiscard]] Store& store() const;

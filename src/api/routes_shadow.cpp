@@ -1,0 +1,129 @@
+// The trial of a candidate policy: its beginning and end, what it would have done, what that would
+// change, and the switch to it and back.
+#include <map>
+#include <set>
+#include <utility>
+
+#include "api/policy_choice.hpp"
+
+namespace paceline {
+namespace {
+
+void write_change(JsonWriter& json, std::string_view key, const Change* change,
+                  const State& state) {
+  json.key(key);
+  if (!change) {
+    json.null();
+    return;
+  }
+  json.begin_object().field("kind", to_string(change->kind));
+  json.field("workers", change->placement.size()).key("nodes").begin_array();
+  std::set<NodeId> nodes;
+  for (const Seat& seat : change->placement) {
+    if (nodes.insert(seat.node).second) json.value(state.find_node(seat.node)->spec.name);
+  }
+  json.end_array().field("reason_code", name(change->reason.code));
+  json.field("reason", sentence(change->reason)).end_object();
+}
+
+// What both would do, side by side, by job.
+void write_round(JsonWriter& json, const ShadowRound& round, const State& state) {
+  std::map<JobId, std::pair<const Change*, const Change*>> jobs;
+  for (const Change& change : round.live) jobs[change.job].first = &change;
+  for (const Change& change : round.shadow) jobs[change.job].second = &change;
+  json.begin_object().field("round", round.round).field("at", round.at);
+  json.key("changes").begin_array();
+  for (const auto& [job, changes] : jobs) {
+    json.begin_object().field("job", job.value);
+    write_change(json, "live", changes.first, state);
+    write_change(json, "shadow", changes.second, state);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_means(JsonWriter& json, std::string_view key, const ForecastMeans& means) {
+  json.key(key).begin_object().field("completion_seconds", means.completion);
+  json.field("waiting_seconds", means.waiting).field("lost_slot_seconds", means.lost);
+  json.field("makespan_seconds", means.makespan).end_object();
+}
+
+void write_forecast(JsonWriter& json, const ShadowForecast& forecast) {
+  json.key("forecast");
+  if (forecast.samples == 0) {
+    json.null();
+    return;
+  }
+  json.begin_object().field("samples", forecast.samples).field("jobs", forecast.jobs);
+  json.field("guessed", forecast.guessed).field("unfinished", forecast.unfinished);
+  write_means(json, "live", forecast.live);
+  write_means(json, "shadow", forecast.shadow);
+  json.end_object();
+}
+
+std::string report_text(const ApiContext& context, const ShadowReport& report) {
+  JsonWriter json;
+  json.begin_object().field("name", report.policy);
+  write_parameters(json, report.parameters);
+  json.field("since", report.since).field("live", context.state().policy()->name);
+  json.field("rounds", report.rounds).field("differed", report.differed);
+  json.field("skipped", report.skipped).field("failed", report.failed);
+  json.field("failure", unless_empty(report.failure));
+  json.key("differences").begin_array();
+  for (const ShadowRound& round : report.differences) write_round(json, round, context.state());
+  json.end_array();
+  write_forecast(json, report.forecast);
+  json.end_object();
+  return json.take();
+}
+
+// Errors: not_found: no policy is tried.
+Result<std::string> show_shadow(const ApiContext& context) {
+  const auto report = context.controller.shadow().report();
+  if (report) return report_text(context, *report);
+  return fail(ErrorCode::not_found, "No policy is tried.",
+              "Try one first: 'paceline policy try NAME'.");
+}
+
+void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  auto choice = read_policy_choice(exchange->request());
+  if (!choice) return exchange->refuse(choice.error());
+  auto begun =
+      context->controller.try_policy(std::move(choice->name), std::move(choice->parameters));
+  if (!begun) return exchange->refuse(begun.error());
+  exchange->reply({.body = *show_shadow(*context)});
+}
+
+// Answers with what it came to.
+void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  auto last = show_shadow(*context);
+  if (!last) return exchange->refuse(last.error());
+  context->controller.shadow().end();
+  exchange->reply({.body = std::move(*last)});
+}
+
+using Switch = void (Controller::*)(Done<void>);
+
+Handler switching(const SharedContext& context, Switch change) {
+  return [context, change](const std::shared_ptr<Exchange>& exchange) {
+    if (!chooses_policies(*context, *exchange)) return;
+    (context->controller.*change)(answer_switch(context, exchange));
+  };
+}
+
+}  // namespace
+
+void add_shadow_routes(Router& router, const SharedContext& context) {
+  router.add("GET", "/v1/shadow",
+             answering([context](const ApiRequest&) { return show_shadow(*context); }));
+  router.add("PUT", "/v1/shadow",
+             [context](const auto& exchange) { begin_shadow(context, exchange); });
+  router.add("DELETE", "/v1/shadow",
+             [context](const auto& exchange) { end_shadow(context, exchange); });
+  router.add("POST", "/v1/shadow/promote", switching(context, &Controller::promote_policy));
+  router.add("POST", "/v1/policy/rollback", switching(context, &Controller::rollback_policy));
+}
+
+}  // namespace paceline

@@ -1,0 +1,60 @@
+#include "cli/policy_words.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "wire/json_writer.hpp"
+
+namespace paceline {
+namespace {
+
+Result<std::map<std::string, std::string>> read_parameters(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> parameters;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto& word = words[i];
+    if (!word.starts_with("--") || word.size() == 2) {
+      return fail(ErrorCode::invalid, fmt::format("'{}' belongs to no parameter.", word),
+                  "Write parameters as --KEY VALUE.");
+    }
+    const auto equals = word.find('=');
+    const bool has_value = i + 1 < words.size() && !words[i + 1].starts_with("--");
+    const auto key = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+    if (equals != std::string::npos)
+      parameters[key] = word.substr(equals + 1);
+    else
+      parameters[key] = has_value ? words[++i] : "true";
+  }
+  return parameters;
+}
+
+std::string body_of(const std::string& name, const std::map<std::string, std::string>& parameters) {
+  JsonWriter json;
+  json.begin_object().field("name", name).key("parameters").begin_object();
+  for (const auto& [key, value] : parameters) json.field(key, value);
+  json.end_object().end_object();
+  return json.take();
+}
+
+}  // namespace
+
+std::shared_ptr<PolicyWords> declare_policy(Options& options) {
+  auto typed = std::make_shared<PolicyWords>();
+  options.words("NAME", typed->name, Count::one, "a policy of 'paceline policy list'");
+  options.parameters(typed->parameters, "a parameter of the policy; may be repeated");
+  return typed;
+}
+
+Result<std::string> policy_body(const PolicyWords& typed) {
+  const auto parameters = read_parameters(typed.parameters);
+  if (!parameters) return fail(parameters.error());
+  return body_of(typed.name.front(), *parameters);
+}
+
+std::string switch_sentence(const Document& answer) {
+  return fmt::format("The policy is {} now; it was {}. Nothing restarts.\n",
+                     text_of(member(answer, "active"), "name"),
+                     text_of(member(answer, "previous"), "name"));
+}
+
+}  // namespace paceline

@@ -1,0 +1,97 @@
+// Forecasts of literal worlds, with their arithmetic.
+#include "scheduler/forecast.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/registry.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using testing::span;
+using testing::World;
+
+class ForecastTest : public ::testing::Test {
+ protected:
+  ForecastOutcome forecast(std::string_view policy) {
+    const auto made = *PolicyRegistry().make(policy, {});
+    Forecast forecast(world->state().parts(), world->now(), *made, placer, {});
+    while (forecast.step()) {
+    }
+    return forecast.outcome();
+  }
+
+  std::optional<World> world{std::in_place, "1x1 cpu", "fifo"};
+  PackPlacer placer;
+};
+
+TEST_F(ForecastTest, ShortestFirstWaitsLess) {
+  world->submit("1 expect=100s");
+  world->submit("1 expect=10s");
+  // One slot. fifo: ends at 100 and 110, waits 0 and 100.
+  const auto fifo = forecast("fifo");
+  EXPECT_EQ(fifo.jobs, 2U);
+  EXPECT_EQ(fifo.unfinished, 0U);
+  EXPECT_DOUBLE_EQ(fifo.means.completion, 105);
+  EXPECT_DOUBLE_EQ(fifo.means.waiting, 50);
+  EXPECT_DOUBLE_EQ(fifo.means.makespan, 110);
+  // srtf: the second ends at 10, the first at 110; waits 10 and 0.
+  const auto srtf = forecast("srtf");
+  EXPECT_DOUBLE_EQ(srtf.means.completion, 60);
+  EXPECT_DOUBLE_EQ(srtf.means.waiting, 5);
+  EXPECT_DOUBLE_EQ(srtf.means.makespan, 110);
+  EXPECT_DOUBLE_EQ(srtf.means.lost, 0);
+}
+
+TEST_F(ForecastTest, APreemptionCostsWhatWasNotSavedAndAPause) {
+  const JobId long_one = world->run("1 expect=200s elastic=restart", 1);
+  world->advance(span("50s"));
+  world->submit("1 expect=10s");
+  // fifo: the long one ends at 200, the other waits 150 and ends at 210: (200 + 160) / 2.
+  EXPECT_DOUBLE_EQ(forecast("fifo").means.completion, 180);
+  // srtf: 50 s of the long one are lost; it goes on at 60, after the prior pause of 5 s, with all
+  // 200 s to do, and ends at 265: (265 + 10) / 2.
+  const auto srtf = forecast("srtf");
+  EXPECT_DOUBLE_EQ(srtf.means.completion, 137.5);
+  EXPECT_DOUBLE_EQ(srtf.means.lost, 50);
+  // With a checkpoint at 50 nothing is lost but the pause: it ends at 215: (215 + 10) / 2.
+  world->checkpoint(long_one);
+  const auto saved = forecast("srtf");
+  EXPECT_DOUBLE_EQ(saved.means.completion, 112.5);
+  EXPECT_DOUBLE_EQ(saved.means.lost, 0);
+}
+
+TEST_F(ForecastTest, CountsWhatHasRunAndUnknownLengthsAsTheMedian) {
+  const JobId first = world->run("1 expect=100s", 1);
+  world->advance(span("60s"));
+  world->submit("1");
+  world->submit("1 hold");
+  // The first ends in 40 s, 100 s after it came; the second takes 100 s, the median of {100}: it
+  // waits 40 and ends after 140. Who is held isn't counted.
+  const auto outcome = forecast("fifo");
+  EXPECT_EQ(outcome.jobs, 2U);
+  EXPECT_EQ(outcome.guessed, 1U);
+  EXPECT_DOUBLE_EQ(outcome.means.completion, 120);
+  EXPECT_DOUBLE_EQ(outcome.means.waiting, 20);
+  EXPECT_EQ(world->job(first).state, JobState::running);
+}
+
+TEST_F(ForecastTest, SpareSlotsMakeAnElasticJobFaster) {
+  world.emplace("1x2 cpu", "fifo");
+  world->submit("1..2@1 expect=100s");
+  EXPECT_DOUBLE_EQ(forecast("fifo").means.completion, 100);
+  EXPECT_LT(forecast("elastic-fifo").means.completion, 60);
+}
+
+TEST_F(ForecastTest, EndsWhereNothingCanHappenAnyMore) {
+  world->submit("1 expect=10s");
+  world->node_down("cpu-0");
+  world->advance(span("30s"));
+  const auto outcome = forecast("fifo");
+  EXPECT_EQ(outcome.unfinished, 1U);
+  EXPECT_DOUBLE_EQ(outcome.means.completion, 30);
+}
+
+}  // namespace
+}  // namespace paceline
