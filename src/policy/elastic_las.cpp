@@ -20,6 +20,14 @@ void widen(Shares& shares) {
   }
 }
 
+// To shrink is less than to stop.
+void keep_smallest(Shares& shares) {
+  for (Claim& claim : shares.claims()) {
+    const bool fits = claim.job->slots(claim.least) <= shares.left();
+    if (claim.now > 0 && claim.workers == 0 && fits) shares.take(claim, claim.least);
+  }
+}
+
 void compact(Shares& shares, const Service& service) {
   for (Claim& claim : shares.claims()) {
     const bool lower = claim.workers > claim.least && service.queue(*claim.job) > 0;
@@ -43,6 +51,7 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
   shares.all_in_order([&](const Job& job) { return service.key(job); }, service.apart());
   widen(shares);
+  keep_smallest(shares);
   const auto starts = std::count_if(shares.claims().begin(), shares.claims().end(),
                                     [](const Claim& c) { return c.now == 0 && c.workers > 0; });
   if (static_cast<std::int64_t>(snapshot.state.waiting().size()) - starts > pending_) {

@@ -29,8 +29,15 @@ struct Reservation {
   std::int64_t spare = 0;
 };
 
-Reservation reserve(const Snapshot& snapshot, const Draft& draft, std::int64_t need) {
+// `started`: by this round.
+Reservation reserve(const Snapshot& snapshot, const Draft& draft,
+                    const std::vector<const Job*>& started, std::int64_t need) {
   std::vector<std::pair<Time, std::int64_t>> ends;
+  for (const Job* job : started) {
+    const std::int32_t workers = draft.workers(job->id);
+    if (const auto left = remaining(*job, snapshot.now, workers))
+      ends.emplace_back(snapshot.now + left->likely, job->slots(workers));
+  }
   for (const auto& key : snapshot.state.active()) {
     const Job& job = snapshot.state.job(key.job);
     const auto left = remaining(job, snapshot.now);
@@ -46,8 +53,9 @@ Reservation reserve(const Snapshot& snapshot, const Draft& draft, std::int64_t n
 }
 
 // Jobs behind the head, as long as they don't delay it.
-void start_behind(const Snapshot& snapshot, Draft& draft, const Job& head) {
-  auto [at, spare] = reserve(snapshot, draft, head.slots(wanted(snapshot.state, head)));
+void start_behind(const Snapshot& snapshot, Draft& draft, const std::vector<const Job*>& started,
+                  const Job& head) {
+  auto [at, spare] = reserve(snapshot, draft, started, head.slots(wanted(snapshot.state, head)));
   const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
   const WaitingOrder& waiting = snapshot.state.waiting_by(kArrival);
   auto key = waiting.next(order_key(kArrival, head), free());
@@ -77,12 +85,13 @@ void Fifo::decide(const Snapshot& snapshot, Draft& draft) const {
     return say_who_waits(snapshot, draft, Sizes::wanted, "");
   }
   const Job* head = nullptr;  // the first that can't start
+  std::vector<const Job*> started;
   start_in_order(snapshot, draft, [&](const Job& job) {
-    if (start_wanted(snapshot, draft, job)) return true;
-    head = &job;
-    return false;
+    const bool starts = start_wanted(snapshot, draft, job);
+    starts ? started.push_back(&job) : void(head = &job);
+    return starts;
   });
-  if (head && backfill_ == Backfill::easy) start_behind(snapshot, draft, *head);
+  if (head && backfill_ == Backfill::easy) start_behind(snapshot, draft, started, *head);
 }
 
 }  // namespace paceline
