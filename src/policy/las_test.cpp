@@ -1,0 +1,44 @@
+#include "policy/las.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using testing::span;
+using testing::World;
+
+// When the round of now asks for the next.
+std::optional<Time> asks_for(const World& world, const LasParameters& parameters) {
+  const PackPlacer placer;
+  Draft draft(world.snapshot(), placer);
+  Las(parameters).decide(world.snapshot(), draft);
+  return draft.revisit_at();
+}
+
+TEST(Las, AsksForARoundWhenAJobIsDemoted) {
+  World world("1x4 cpu", "las");
+  world.run("2", 2);
+  world.advance(span("10s"));
+  // 2 slots reach 100 slot-seconds 50 s after the start, and 1,000 after 500 s.
+  EXPECT_EQ(asks_for(world, {2, 100, 0}), world.now() + span("40s"));
+  world.advance(span("40s"));
+  EXPECT_EQ(asks_for(world, {2, 100, 0}), std::nullopt) << "there is no third queue";
+  EXPECT_EQ(asks_for(world, {3, 100, 0}), world.now() + span("450s"));
+}
+
+TEST(Las, AsksForARoundWhenAJobIsPromoted) {
+  World world("1x2 cpu", "las");
+  const JobId a = world.run("2", 2);
+  world.advance(span("30s"));
+  world.preempt(a, world.submit("2 unpreemptible"), 2);
+  world.killed(a);
+  world.advance(span("1s"));
+  // It ran for 30 s: promoted after four times as long.
+  EXPECT_EQ(asks_for(world, {1, 100, 4}), world.now() + span("119s"));
+}
+
+}  // namespace
+}  // namespace paceline
