@@ -230,7 +230,8 @@ bool repackable(const Draft& draft, const Job& job) {
   const bool plain = !spec.exclusive && spec.cpus <= 0 && spec.memory_bytes == 0 &&
                      std::all_of(spec.affinity.begin(), spec.affinity.end(),
                                  [](const Affinity& a) { return a.to == AffinityTo::label; });
-  if (!plain || job.state != JobState::running || !job.resizable() || draft.changed(job.id))
+  if (!plain || job.state != JobState::running || !job.resizable() || draft.changed(job.id) ||
+      !job.range.contains(job.current->size()))
     return false;
   const Placement seats = draft.seats(job.id);
   const Topology& topology = draft.snapshot().state.topology();

@@ -17,6 +17,7 @@ class PlanCheck {
       : snapshot_(snapshot), plan_(plan), standing_(snapshot.state) {}
 
   std::vector<std::string> run() {
+    for (const Change& change : plan_.changes) free_seats(change);
     for (const Change& change : plan_.changes) check_change(change);
     for (const Change& change : plan_.changes) check_beneficiary(change);
     if (!found_.empty()) return std::move(found_);
@@ -38,12 +39,8 @@ class PlanCheck {
     if (change.reason.code == ReasonCode::none)
       wrong("the change of job {} has no reason", change.job.value);
     check_state_of(*job, change);
-    if (change.kind == ChangeKind::stop) {
-      if (job->current) free_seats(*job);
-      return;
-    }
+    if (change.kind == ChangeKind::stop) return;
     check_size(*job, change);
-    if (change.kind != ChangeKind::start && job->current) free_seats(*job);
     for (const Seat& seat : change.placement) check_seat(*job, seat);
   }
 
@@ -93,8 +90,11 @@ class PlanCheck {
     if (slot.lease && !freed_.contains(id)) wrong("slot {}/{} is leased", node.spec.name, index);
   }
 
-  void free_seats(const Job& job) {
-    for (const auto& worker : job.current->workers) {
+  // What the plan takes from anybody it may give to anybody, in whatever order.
+  void free_seats(const Change& change) {
+    const Job* job = snapshot_.state.find_job(change.job);
+    if (!job || !job->current || change.kind == ChangeKind::start) return;
+    for (const auto& worker : job->current->workers) {
       if (worker.state == WorkerState::ended) continue;
       for (const auto index : worker.seat.slots) freed_.insert({worker.seat.node, index});
     }

@@ -17,18 +17,18 @@ void Fold::on(const Plan& plan) {
     job.last_change = change.reason;
     job.last_changed_at = at_;
     job.dropped = {};
-    switch (change.kind) {
-      case ChangeKind::start:
-        start(job, change);
-        break;
-      case ChangeKind::resize:
-      case ChangeKind::move:
-        resize(job, change);
-        break;
-      case ChangeKind::stop:
-        preempt(job, change);
-        break;
-    }
+    if (change.kind == ChangeKind::stop)
+      preempt(job, change);
+    else if (change.kind != ChangeKind::start)
+      resize(job, change);
+  }
+  // Jobs may take each other's slots: all of them are ending before any is promised.
+  for (const Change& change : plan.changes) {
+    Job& job = touch(change.job);
+    if (change.kind == ChangeKind::start)
+      start(job, change);
+    else if (change.kind != ChangeKind::stop)
+      form(job, change);
   }
 }
 
@@ -58,7 +58,6 @@ void Fold::resize(Job& job, const Change& change) {
   ++job.resizes;
   job.last_resized_at = at_;
   stop_gang(job, {Cause::resized, at_, job.spec->notice.grace, change.beneficiary});
-  form(job, change);
 }
 
 void Fold::preempt(Job& job, const Change& change) {
