@@ -1,0 +1,149 @@
+// One round of every built-in policy on a full cluster that it has run for a while, with as many
+// jobs waiting as run; then with one that ended and one that came.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "base/rng.hpp"
+#include "placement/pack.hpp"
+#include "plan/apply.hpp"
+#include "policy/registry.hpp"
+#include "scheduler/temper.hpp"
+
+namespace {
+
+using namespace paceline;
+
+constexpr std::int64_t kSlotsPerNode = 8;
+constexpr int kRoundsMax = 8;
+
+class Cluster {
+ public:
+  Cluster(std::int64_t slots, std::int64_t running, std::int64_t waiting) {
+    for (std::int64_t i = 0; i < slots / kSlotsPerNode; ++i) tell(node(i));
+    tell(PolicySet{"sjf", {}});
+    for (std::int64_t i = 0; i < running; ++i) submit(static_cast<std::int32_t>(slots / running));
+    start_all();
+    now_ += std::chrono::minutes{5};
+    for (std::int64_t i = 0; i < waiting; ++i) submit(1 + static_cast<std::int32_t>(rng_.below(4)));
+  }
+
+  [[nodiscard]] Snapshot snapshot() const { return {state_, now_}; }
+
+  // Until the policy has nothing to change: a cluster that it has run for a while.
+  void settle(const Policy& policy, const Judge& judge) {
+    for (int i = 0; i < kRoundsMax && play(policy, judge); ++i) now_ += std::chrono::seconds{30};
+  }
+
+  void one_ends_one_comes() {
+    const JobId job = state_.active().begin()->job;
+    const auto generation = state_.job(job).current->generation;
+    for (std::int32_t rank = 0; state_.job(job).current; ++rank)
+      tell(WorkerEnded{{job, generation, rank}, {Cause::exited, 0, 0, "", now_}});
+    submit(1);
+  }
+
+ private:
+  static NodeUp node(std::int64_t i) {
+    NodeSpec spec;
+    spec.name = fmt::format("node-{}", i);
+    spec.slots.assign(kSlotsPerNode, SlotSpec{SlotKind::gpu, "h100", "", 0, true, "", 0, 0});
+    return {NodeId{static_cast<std::uint32_t>(i)}, spec};
+  }
+
+  void submit(std::int32_t workers) {
+    JobSpec spec;
+    spec.name = "train";
+    spec.user = fmt::format("user-{}", rng_.below(50));
+    spec.workers = {workers, 2 * workers, workers};
+    spec.elastic = Elastic::restart;
+    spec.expected_duration = std::chrono::seconds{rng_.between(60, 100'000)};
+    if (rng_.chance(0.1)) spec.deadline = now_ + std::chrono::seconds{rng_.between(60, 200'000)};
+    tell(JobSubmitted{state_.next_job_id(), spec});
+  }
+
+  void start_all() { play(**PolicyRegistry().make("sjf", {}), {}); }
+
+  // A round, and everybody obeys it. Returns whether anything changed.
+  bool play(const Policy& policy, const Judge& judge) {
+    const PackPlacer placer;
+    Plan plan;
+    {
+      Draft draft(snapshot(), placer, judge);
+      policy.decide(snapshot(), draft);
+      plan = draft.plan();
+    }
+    tell(plan);
+    for (const Change& change : plan.changes) kill_if_told(change.job);
+    for (const Change& change : plan.changes) {
+      const auto& gang = state_.job(change.job).current;
+      for (std::int32_t rank = 0; gang && rank < gang->size(); ++rank)
+        tell(WorkerStarted{{change.job, gang->generation, rank}, 1});
+    }
+    return !plan.changes.empty();
+  }
+
+  void kill_if_told(JobId job) {
+    if (!state_.job(job).current || !state_.job(job).current->stop) return;
+    const auto generation = state_.job(job).current->generation;
+    const auto workers = state_.job(job).current->size();
+    const Cause cause = state_.job(job).current->stop->cause;
+    for (std::int32_t rank = 0; rank < workers; ++rank)
+      tell(WorkerEnded{{job, generation, rank}, {cause, {}, 9, "", now_}});
+  }
+
+  void tell(std::variant<Event, Plan> body) {
+    apply(state_, {state_.seq() + 1, now_, std::move(body)});
+  }
+
+  State state_;
+  Time now_ = time_from_us(1'000'000'000);
+  Rng rng_{1};
+};
+
+// One round that is thrown away; the orders a policy asks for stay with the state.
+void decide_once(const Cluster& cluster, const Policy& policy, const Judge& judge) {
+  const PackPlacer placer;
+  Draft draft(cluster.snapshot(), placer, judge);
+  policy.decide(cluster.snapshot(), draft);
+  benchmark::DoNotOptimize(draft.plan());
+}
+
+void policy_round(benchmark::State& bench, const std::string& name, std::int64_t slots,
+                  std::int64_t jobs, bool changed) {
+  Cluster cluster(slots, jobs, jobs);
+  const auto policy = PolicyRegistry().make(name, {}).value();
+  const Judge judge = make_temper({});
+  cluster.settle(*policy, judge);
+  if (changed) cluster.one_ends_one_comes();
+  decide_once(cluster, *policy, judge);
+  for (auto _ : bench) decide_once(cluster, *policy, judge);
+}
+
+void add(const std::string& name, std::int64_t slots, std::int64_t jobs) {
+  for (const bool changed : {false, true}) {
+    const auto title =
+        fmt::format("policy_{}_{}_slots_{}", name, slots, changed ? "changed" : "steady");
+    benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& bench) {
+      policy_round(bench, name, slots, jobs, changed);
+    })->Unit(benchmark::kMillisecond);
+  }
+}
+
+const bool kAdded = [] {
+  const PolicyRegistry registry;
+  for (const PolicyInfo& info : registry.all()) {
+    const std::string name(info.name);
+    if (name == "ffdl") {
+      add(name, 1'024, 512);
+      continue;
+    }
+    add(name, 10'000, 10'000);
+    add(name, 100'000, 10'000);
+  }
+  return true;
+}();
+
+}  // namespace
