@@ -61,7 +61,7 @@ Placement seats_for(const Stock& stock, const Loads& loads) {
 
 class Fitting {
  public:
-  Fitting(const Draft& draft, const Job& job, Style style, std::int32_t workers)
+  Fitting(const Draft& draft, const Job& job, PlacingStyle style, std::int32_t workers)
       : draft_(draft), job_(job), style_(style), units_(workers / job.spec->mesh.tensor) {}
 
   std::optional<Placement> fit(const Constraints& constraints) const {
@@ -113,14 +113,14 @@ class Fitting {
       most = std::max<std::int64_t>(most, load.units);
       free += draft_.free().free_on(load.node);
     }
-    if (style_ == Style::spread) return {most, {}, -free, loads.front().node};
+    if (style_ == PlacingStyle::spread) return {most, {}, -free, loads.front().node};
     return {static_cast<std::int64_t>(loads.size()), links_of(draft_.snapshot().state, seats), free,
             loads.front().node};
   }
 
   const Draft& draft_;
   const Job& job_;
-  Style style_;
+  PlacingStyle style_;
   std::int32_t units_;
 };
 
@@ -128,7 +128,7 @@ class Fitting {
 
 class Refitting {
  public:
-  Refitting(const Draft& draft, const Job& job, const Constraints& constraints, Style style,
+  Refitting(const Draft& draft, const Job& job, const Constraints& constraints, PlacingStyle style,
             const Placement& seats)
       : stock_(draft, job, constraints, {model_of(draft.snapshot().state, seats), false}),
         mesh_(job.spec->mesh),
@@ -242,7 +242,7 @@ class Refitting {
   }
 
   void grow_on_own_nodes(std::size_t wanted) {
-    if (style_ == Style::spread) return;
+    if (style_ == PlacingStyle::spread) return;
     for (const NodeId node : nodes_by_use(kept_)) {
       const auto here = std::min(missing(wanted), stock_.units_on(node));
       if (here <= 0) continue;
@@ -280,7 +280,7 @@ class Refitting {
 
   Stock stock_;
   Mesh mesh_;
-  Style style_;
+  PlacingStyle style_;
   WhatIf what_if_;
   std::size_t tensor_;
   Placement kept_;

@@ -21,14 +21,14 @@ namespace paceline {
 
 class GangPlacer : public Placer {
  public:
-  explicit GangPlacer(Style style) : style_(style) {}
+  explicit GangPlacer(PlacingStyle style) : style_(style) {}
   std::optional<Placement> fit(const Draft& draft, const Job& job,
                                std::int32_t workers) const override;
   std::optional<Placement> refit(const Draft& draft, const Job& job, const Placement& seats,
                                  std::int32_t workers) const override;
 
  private:
-  Style style_;
+  PlacingStyle style_;
 };
 
 // Seats for `workers` workers of a job that holds none, all on one given node; nothing if they don't

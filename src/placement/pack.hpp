@@ -8,7 +8,7 @@ namespace paceline {
 
 class PackPlacer : public GangPlacer {
  public:
-  PackPlacer() : GangPlacer(Style::pack) {}
+  PackPlacer() : GangPlacer(PlacingStyle::pack) {}
 };
 
 }  // namespace paceline

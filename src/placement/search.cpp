@@ -47,11 +47,11 @@ class Collector {
 
 class Search {
  public:
-  Search(const Stock& stock, Style style) : stock_(stock), style_(style) {}
+  Search(const Stock& stock, PlacingStyle style) : stock_(stock), style_(style) {}
 
   std::optional<Loads> anywhere(std::int32_t units) const {
     const auto together = stock_.constraints().together();
-    if (style_ == Style::pack || units == 1 || together == Reach::node) {
+    if (style_ == PlacingStyle::pack || units == 1 || together == Reach::node) {
       if (auto one = on_one_node(kCluster, units)) return one;
     }
     if (units == 1 || together == Reach::node) return std::nullopt;
@@ -61,14 +61,14 @@ class Search {
   }
 
   std::optional<Loads> in(const Area& area, std::int32_t units) const {
-    return style_ == Style::pack ? packed(area, units) : spread(area, units);
+    return style_ == PlacingStyle::pack ? packed(area, units) : spread(area, units);
   }
 
  private:
   // ---- one node ----
   std::optional<Loads> on_one_node(const Area& area, std::int32_t units) const {
     const auto shelves = stock_.shelves(area);
-    if (style_ == Style::pack) return nearest_links(shelves, units);
+    if (style_ == PlacingStyle::pack) return nearest_links(shelves, units);
     std::optional<Loads> found;
     visit_down(shelves, units * stock_.unit_slots(), [&](NodeId node) {
       if (stock_.units_on(node) >= units) found = Loads{{node, units}};
@@ -212,13 +212,13 @@ class Search {
       const Area area{level, number};
       const auto shelves = stock_.shelves(area);
       const auto least = nodes_at_least(shelves, units);
-      if (!least || (style_ == Style::pack && *least > nodes)) continue;
+      if (!least || (style_ == PlacingStyle::pack && *least > nodes)) continue;
       std::uint64_t total = 0;
       for (const Shelf* shelf : shelves) total += shelf->total();
       found.emplace_back(total, area);
     }
     std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
-      return style_ == Style::pack ? a.first < b.first : a.first > b.first;
+      return style_ == PlacingStyle::pack ? a.first < b.first : a.first > b.first;
     });
     std::vector<Area> sorted;
     for (const auto& [total, area] : found) sorted.push_back(area);
@@ -226,23 +226,23 @@ class Search {
   }
 
   std::int64_t cost(const Loads& loads) const {
-    if (style_ == Style::pack) return static_cast<std::int64_t>(loads.size());
+    if (style_ == PlacingStyle::pack) return static_cast<std::int64_t>(loads.size());
     std::int64_t most = 0;
     for (const Load& load : loads) most = std::max<std::int64_t>(most, load.units);
     return most;
   }
 
   const Stock& stock_;
-  Style style_;
+  PlacingStyle style_;
 };
 
 }  // namespace
 
-std::optional<Loads> find_nodes(const Stock& stock, Style style, std::int32_t units) {
+std::optional<Loads> find_nodes(const Stock& stock, PlacingStyle style, std::int32_t units) {
   return Search(stock, style).anywhere(units);
 }
 
-std::optional<Loads> find_nodes_in(const Stock& stock, Style style, const Area& area,
+std::optional<Loads> find_nodes_in(const Stock& stock, PlacingStyle style, const Area& area,
                                    std::int32_t units) {
   return Search(stock, style).in(area, units);
 }

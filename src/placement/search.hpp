@@ -9,7 +9,7 @@
 
 namespace paceline {
 
-enum class Style {
+enum class PlacingStyle {
   pack,    // as few nodes as possible, the tightest that do
   spread,  // as few workers on each node as possible, the emptiest ones
 };
@@ -23,10 +23,10 @@ using Loads = std::vector<Load>;
 // Nodes for `units` (>= 1) units, in the order their ranks are given; nothing if they don't fit.
 // Nodes of one rack, else behind one switch, are taken where that costs no further node (pack) and
 // no further worker on a node (spread).
-std::optional<Loads> find_nodes(const Stock& stock, Style style, std::int32_t units);
+std::optional<Loads> find_nodes(const Stock& stock, PlacingStyle style, std::int32_t units);
 
 // The same within one part of the cluster, nearness aside.
-std::optional<Loads> find_nodes_in(const Stock& stock, Style style, const Area& area,
+std::optional<Loads> find_nodes_in(const Stock& stock, PlacingStyle style, const Area& area,
                                    std::int32_t units);
 
 }  // namespace paceline

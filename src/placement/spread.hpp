@@ -8,7 +8,7 @@ namespace paceline {
 
 class SpreadPlacer : public GangPlacer {
  public:
-  SpreadPlacer() : GangPlacer(Style::spread) {}
+  SpreadPlacer() : GangPlacer(PlacingStyle::spread) {}
 };
 
 }  // namespace paceline

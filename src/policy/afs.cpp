@@ -58,7 +58,7 @@ class ShareOut {
   explicit ShareOut(Shares& shares)
       : shares_(shares), claims_(shares.claims()), tree_(claims_.size()), worth_(claims_.size()) {
     scalings_.reserve(claims_.size());
-    for (const Claim& claim : claims_) scalings_.emplace_back(*claim.job);
+    for (const Contender& claim : claims_) scalings_.emplace_back(*claim.job);
   }
 
   // Larger priorities first, each with what those before left.
@@ -90,12 +90,12 @@ class ShareOut {
     for (std::size_t i = first; i < last; ++i) forget(i);
   }
 
-  static std::int32_t next(const Claim& claim) {
+  static std::int32_t next(const Contender& claim) {
     return claim.workers == 0 ? claim.least : claim.step();
   }
 
   void weigh(std::size_t i) {
-    const Claim& claim = claims_[i];
+    const Contender& claim = claims_[i];
     const std::int32_t more = next(claim);
     if (claim.workers + more > claim.most) return forget(i);
     // A first step counts as the smallest size, whether the job waits or can't be resized: else
@@ -129,7 +129,7 @@ class ShareOut {
   }
 
   Shares& shares_;
-  std::vector<Claim>& claims_;
+  std::vector<Contender>& claims_;
   std::vector<Scaling> scalings_;
   LongerTree tree_;
   std::vector<Worth> worth_;

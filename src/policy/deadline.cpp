@@ -72,14 +72,14 @@ class Calendar {
 };
 
 struct Due {
-  Claim* claim;
+  Contender* claim;
   double in;    // seconds until its deadline
   double work;  // seconds left at the wanted size
 };
 
-std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Claim>& claims) {
+std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Contender>& claims) {
   std::vector<Due> due;
-  for (Claim& claim : claims) {
+  for (Contender& claim : claims) {
     const auto& deadline = claim.job->spec->deadline;
     if (!deadline || *deadline <= snapshot.now) continue;
     const double left = length_left(*claim.job, snapshot.now);
@@ -91,7 +91,7 @@ std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Claim>& claims) 
   return due;
 }
 
-Ask ask_of(const Claim& claim) {
+Ask ask_of(const Contender& claim) {
   const Job& job = *claim.job;
   return {job.slots(claim.least), job.slots(claim.most), job.slots(claim.step()), !job.resizable()};
 }
@@ -100,7 +100,7 @@ Ask ask_of(const Claim& claim) {
 void grant_shares(const Snapshot& snapshot, Shares& shares) {
   Calendar calendar(shares.left());
   for (const Due& job : due_jobs(snapshot, shares.claims())) {
-    Claim& claim = *job.claim;
+    Contender& claim = *job.claim;
     if (claim.workers > 0) continue;
     const Scaling scaling(*claim.job);
     const Ask ask = ask_of(claim);
@@ -123,7 +123,7 @@ void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
   shares.everybody();
   grant_shares(snapshot, shares);
-  for (Claim& claim : shares.claims()) {
+  for (Contender& claim : shares.claims()) {
     if (claim.workers == 0 && claim.job->slots(claim.least) <= shares.left())
       shares.take(claim, claim.least);
   }

@@ -11,7 +11,7 @@ namespace {
 
 // Everybody who can be resized may have any size of its range.
 void widen(Shares& shares) {
-  for (Claim& claim : shares.claims()) {
+  for (Contender& claim : shares.claims()) {
     if (claim.now > 0 && !may_shrink(*claim.job)) continue;
     claim.least = claim.job->range.min;
     claim.most = claim.job->range.max;
@@ -22,14 +22,14 @@ void widen(Shares& shares) {
 
 // To shrink is less than to stop.
 void keep_smallest(Shares& shares) {
-  for (Claim& claim : shares.claims()) {
+  for (Contender& claim : shares.claims()) {
     const bool fits = claim.job->slots(claim.least) <= shares.left();
     if (claim.now > 0 && claim.workers == 0 && fits) shares.take(claim, claim.least);
   }
 }
 
 void compact(Shares& shares, const Service& service) {
-  for (Claim& claim : shares.claims()) {
+  for (Contender& claim : shares.claims()) {
     const bool lower = claim.workers > claim.least && service.queue(*claim.job) > 0;
     if (lower && claim.least > 0) shares.take(claim, claim.least);
   }
@@ -53,7 +53,7 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
   widen(shares);
   keep_smallest(shares);
   const auto starts = std::count_if(shares.claims().begin(), shares.claims().end(),
-                                    [](const Claim& c) { return c.now == 0 && c.workers > 0; });
+                                    [](const Contender& c) { return c.now == 0 && c.workers > 0; });
   if (static_cast<std::int64_t>(snapshot.state.waiting().size()) - starts > pending_) {
     compact(shares, service);
     shares.admit_more(Sizes::smallest);

@@ -16,9 +16,9 @@ namespace {
 struct Tenant {
   std::string name;
   double weight = 1;
-  double slots = 0;            // it has so far
-  std::vector<Claim*> claims;  // its jobs, in its own order
-  std::size_t next = 0;        // the first that was not looked at
+  double slots = 0;                // it has so far
+  std::vector<Contender*> claims;  // its jobs, in its own order
+  std::size_t next = 0;            // the first that was not looked at
 
   [[nodiscard]] std::tuple<double, std::string_view> rank() const { return {slots / weight, name}; }
 };
@@ -28,7 +28,7 @@ class Filling {
   Filling(const Snapshot& snapshot, Shares& shares, const std::map<std::string, double>& weights)
       : shares_(shares) {
     count_the_unchangeable(snapshot, weights);
-    for (Claim& claim : shares.claims()) {
+    for (Contender& claim : shares.claims()) {
       Tenant& tenant = tenant_of(claim.job->spec->user, weights);
       tenant.slots += static_cast<double>(claim.job->slots(claim.workers));
       tenant.claims.push_back(&claim);
@@ -44,11 +44,11 @@ class Filling {
   // In the order in which they were served: who is furthest below its share comes first.
   [[nodiscard]] std::vector<Wish> wishes() const {
     std::vector<Wish> wishes;
-    const auto add = [&](const Claim& c) {
+    const auto add = [&](const Contender& c) {
       wishes.push_back({c.job, c.now, c.workers, std::min(c.least, c.workers), c.most});
     };
-    for (const Claim* claim : served_) add(*claim);
-    for (const Claim& claim : shares_.claims()) {
+    for (const Contender* claim : served_) add(*claim);
+    for (const Contender& claim : shares_.claims()) {
       if (claim.now > 0 && claim.now != claim.workers) add(claim);
     }
     return wishes;
@@ -69,7 +69,7 @@ class Filling {
   void count_the_unchangeable(const Snapshot& snapshot,
                               const std::map<std::string, double>& weights) {
     std::set<JobId> claimed;
-    for (const Claim& claim : shares_.claims()) claimed.insert(claim.job->id);
+    for (const Contender& claim : shares_.claims()) claimed.insert(claim.job->id);
     for (const auto& key : snapshot.state.active()) {
       const Job& job = snapshot.state.job(key.job);
       if (!claimed.contains(job.id))
@@ -90,7 +90,7 @@ class Filling {
 
   bool give_smallest(Tenant& tenant) {
     for (; tenant.next < tenant.claims.size(); ++tenant.next) {
-      Claim& claim = *tenant.claims[tenant.next];
+      Contender& claim = *tenant.claims[tenant.next];
       if (claim.workers > 0 || claim.job->slots(claim.least) > shares_.left()) continue;
       give(tenant, claim, claim.least);
       if (claim.now == 0) served_.push_back(&claim);
@@ -102,7 +102,7 @@ class Filling {
 
   bool give_step(Tenant& tenant) {
     for (std::size_t tried = 0; tried < tenant.claims.size(); ++tried) {
-      Claim& claim = *tenant.claims[tenant.next++ % tenant.claims.size()];
+      Contender& claim = *tenant.claims[tenant.next++ % tenant.claims.size()];
       if (claim.workers == 0 || claim.workers + claim.step() > claim.most) continue;
       if (claim.job->slots(claim.step()) > shares_.left()) continue;
       give(tenant, claim, claim.workers + claim.step());
@@ -111,14 +111,14 @@ class Filling {
     return false;
   }
 
-  void give(Tenant& tenant, Claim& claim, std::int32_t workers) {
+  void give(Tenant& tenant, Contender& claim, std::int32_t workers) {
     tenant.slots += static_cast<double>(claim.job->slots(workers - claim.workers));
     shares_.take(claim, workers);
   }
 
   Shares& shares_;
   std::map<std::string, Tenant> tenants_;
-  std::vector<const Claim*> served_;
+  std::vector<const Contender*> served_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Steps {
   std::vector<double> gains;  // gains[n]: of n steps over the smallest size
 };
 
-Steps steps_of(const Claim& claim, std::int64_t left) {
+Steps steps_of(const Contender& claim, std::int64_t left) {
   const Scaling scaling(*claim.job);
   Steps steps{claim.job->slots(claim.step()), {0}};
   const double least = speedup(scaling, claim.workers);
@@ -76,9 +76,9 @@ class Programme {
 };
 
 void optimise(Shares& shares) {
-  std::vector<Claim*> growing;
+  std::vector<Contender*> growing;
   std::vector<Steps> steps;
-  for (Claim& claim : shares.claims()) {
+  for (Contender& claim : shares.claims()) {
     if (claim.workers == 0 || claim.workers >= claim.most) continue;
     growing.push_back(&claim);
     steps.push_back(steps_of(claim, shares.left()));

@@ -46,17 +46,17 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       sizes_(sizes),
       left_(static_cast<std::int64_t>(draft.free().total())) {}
 
-Claim Shares::claim_of_running(const Job& job) const {
+Contender Shares::claim_of_running(const Job& job) const {
   const std::int32_t now = job.planned_workers();
-  Claim claim{&job, order_key(order_, job), now, 0, now, now};
+  Contender claim{&job, order_key(order_, job), now, 0, now, now};
   if (sizes_ == Sizes::wanted || !job.resizable()) return claim;
   claim.most = job.range.max;
   claim.least = job.range.min;
   return claim;
 }
 
-Claim Shares::claim_of_waiting(const Job& job) const {
-  Claim claim{&job, order_key(order_, job), 0, 0, 0, 0};
+Contender Shares::claim_of_waiting(const Job& job) const {
+  Contender claim{&job, order_key(order_, job), 0, 0, 0, 0};
   if (sizes_ == Sizes::wanted) {
     claim.least = claim.most = wanted(snapshot_.state, job);
   } else {
@@ -66,7 +66,7 @@ Claim Shares::claim_of_waiting(const Job& job) const {
   return claim;
 }
 
-void Shares::take(Claim& claim, std::int32_t workers) {
+void Shares::take(Contender& claim, std::int32_t workers) {
   left_ -= claim.job->slots(workers - claim.workers);
   claim.workers = workers;
 }
@@ -79,7 +79,7 @@ void Shares::take_running(bool stoppable, const Rekey& rekey) {
     if (!runs_or_will(job) || draft_.changed(job.id)) continue;
     if (!job.range.contains(job.planned_workers())) continue;
     if (!job.resizable() && !(stoppable && job.preemptible())) continue;
-    Claim claim = claim_of_running(job);
+    Contender claim = claim_of_running(job);
     if (rekey) claim.key = rekey(job);
     left_ += job.slots(claim.now);
     if (!stoppable || !job.preemptible()) take(claim, claim.least);
@@ -93,7 +93,7 @@ void Shares::admit_more(Sizes sizes) {
   for (auto at = waiting.first(left_); at; at = waiting.next(*at, left_)) {
     const Job& job = snapshot_.state.job(at->job);
     if (waiting_.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
-    Claim claim = claim_of_waiting(job);
+    Contender claim = claim_of_waiting(job);
     if (job.slots(claim.least) > left_) continue;
     take(claim, claim.least);
     claims_.push_back(claim);
@@ -122,14 +122,14 @@ void Shares::claim_waiting(std::int64_t room) {
     room -= job.slots(claims_.back().least);
   }
   std::sort(claims_.begin(), claims_.end(),
-            [](const Claim& a, const Claim& b) { return a.key < b.key; });
+            [](const Contender& a, const Contender& b) { return a.key < b.key; });
 }
 
 void Shares::running_first() {
   take_running(false, {});
   admit_more(sizes_);
   std::sort(claims_.begin(), claims_.end(),
-            [](const Claim& a, const Claim& b) { return a.key < b.key; });
+            [](const Contender& a, const Contender& b) { return a.key < b.key; });
 }
 
 void Shares::all_in_order() {
@@ -145,22 +145,22 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
     waiting_.insert(job->id);
   }
   std::sort(claims_.begin(), claims_.end(),
-            [](const Claim& a, const Claim& b) { return a.key < b.key; });
+            [](const Contender& a, const Contender& b) { return a.key < b.key; });
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
-  std::vector<Claim> merged;
+  std::vector<Contender> merged;
   auto at = waiting.first(left_);
   const auto admit_before = [&](const OrderKey* key) {
     for (; at && (!key || *at < *key); at = waiting.next(*at, left_)) {
       const Job& job = snapshot_.state.job(at->job);
       if (waiting_.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
-      Claim claim = claim_of_waiting(job);
+      Contender claim = claim_of_waiting(job);
       if (job.slots(claim.least) > left_) continue;
       take(claim, claim.least);
       merged.push_back(claim);
       waiting_.insert(job.id);
     }
   };
-  for (Claim& claim : claims_) {
+  for (Contender& claim : claims_) {
     admit_before(&claim.key);
     const bool may = claim.now > 0 || startable(*claim.job, snapshot_, draft_);
     if (may && claim.workers == 0 && claim.job->slots(claim.least) <= left_)
@@ -171,16 +171,16 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
   claims_ = std::move(merged);
 }
 
-bool Shares::growable(const Claim& claim) const {
+bool Shares::growable(const Contender& claim) const {
   return claim.workers > 0 && claim.workers + claim.step() <= claim.most &&
          claim.job->slots(claim.step()) <= left_;
 }
 
 void Shares::spread_in_turn() {
-  std::vector<Claim*> growing;
-  for (Claim& claim : claims_) growing.push_back(&claim);
+  std::vector<Contender*> growing;
+  for (Contender& claim : claims_) growing.push_back(&claim);
   while (!growing.empty() && left_ > 0) {
-    std::erase_if(growing, [&](Claim* claim) {
+    std::erase_if(growing, [&](Contender* claim) {
       if (!growable(*claim)) return true;
       take(*claim, claim->workers + claim->step());
       return false;
@@ -188,7 +188,7 @@ void Shares::spread_in_turn() {
   }
 }
 
-void Shares::spread_to_largest(const std::function<double(const Claim&)>& gain) {
+void Shares::spread_to_largest(const std::function<double(const Contender&)>& gain) {
   struct Candidate {
     double gain;
     std::size_t index;
@@ -203,7 +203,7 @@ void Shares::spread_to_largest(const std::function<double(const Claim&)>& gain) 
   while (!heap.empty() && left_ > 0) {
     const Candidate top = heap.top();
     heap.pop();
-    Claim& claim = claims_[top.index];
+    Contender& claim = claims_[top.index];
     if (top.gain <= 0) return;
     if (!growable(claim)) continue;
     take(claim, claim.workers + claim.step());
@@ -214,7 +214,7 @@ void Shares::spread_to_largest(const std::function<double(const Claim&)>& gain) 
 std::vector<Wish> Shares::wishes() const {
   std::vector<Wish> wishes;
   wishes.reserve(claims_.size());
-  for (const Claim& claim : claims_) {
+  for (const Contender& claim : claims_) {
     if (claim.now == claim.workers) continue;
     wishes.push_back(
         {claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers), claim.most});
@@ -222,7 +222,7 @@ std::vector<Wish> Shares::wishes() const {
   return wishes;
 }
 
-double gain_per_slot(const Claim& claim) {
+double gain_per_slot(const Contender& claim) {
   const Scaling scaling(*claim.job);
   const double gain = scaling.speed(claim.workers + claim.step()) - scaling.speed(claim.workers);
   return gain / scaling.speed(1) / static_cast<double>(claim.job->slots(claim.step()));

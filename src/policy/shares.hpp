@@ -33,7 +33,7 @@ extern const Order kShortest;  // who has least left at its wanted size (estimat
 // The key in kShortest of a job that runs: what it has left by now, at the wanted size.
 OrderKey key_of_left(const Job& job, Time now);
 
-struct Claim {
+struct Contender {
   const Job* job = nullptr;
   OrderKey key;
   std::int32_t now = 0;      // workers it has
@@ -72,32 +72,32 @@ class Shares {
   // What is left, one step at a time in turn, in order, among those that have a size.
   void spread_in_turn();
   // What is left, one step at a time to whoever gains most; gain(claim) at or below 0: none.
-  void spread_to_largest(const std::function<double(const Claim&)>& gain);
+  void spread_to_largest(const std::function<double(const Contender&)>& gain);
 
-  [[nodiscard]] std::vector<Claim>& claims() { return claims_; }
+  [[nodiscard]] std::vector<Contender>& claims() { return claims_; }
   [[nodiscard]] std::int64_t left() const { return left_; }  // slots that nobody has
-  void take(Claim& claim, std::int32_t workers);             // sets its size, counts the slots
+  void take(Contender& claim, std::int32_t workers);         // sets its size, counts the slots
   [[nodiscard]] std::vector<Wish> wishes() const;
 
  private:
-  Claim claim_of_running(const Job& job) const;
-  Claim claim_of_waiting(const Job& job) const;
+  Contender claim_of_running(const Job& job) const;
+  Contender claim_of_waiting(const Job& job) const;
   void claim_waiting(std::int64_t room);
   void take_running(bool stoppable, const Rekey& rekey);
-  bool growable(const Claim& claim) const;
+  bool growable(const Contender& claim) const;
 
   const Snapshot& snapshot_;
   Draft& draft_;
   Order order_;
   Sizes sizes_;
-  std::vector<Claim> claims_;
+  std::vector<Contender> claims_;
   std::unordered_set<JobId> waiting_;  // that have a claim
   std::int64_t left_ = 0;
 };
 
 // What the next step adds to the job's speed, for each slot of it. The unit is the job's speed with
 // one worker, so that jobs compare.
-double gain_per_slot(const Claim& claim);
+double gain_per_slot(const Contender& claim);
 
 // Starts whatever fits on what is free, in order, each with its size.
 void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
