@@ -1,0 +1,72 @@
+"""Every built-in policy takes its turn, again and again, while jobs that checkpoint run on a real server: each job
+completes, no step of any is lost or done twice, and no process is left."""
+
+import os
+import sys
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "script"))
+from box import Box
+
+BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
+JOBS, STEPS, SLOTS, SWITCHES = 24, 60, 6, 60
+
+# Counts steps of 20 ms on rank 0 while the others wait; saves where it is when it is told to leave.
+SCRIPT = '''
+import glob, json, os, signal, sys, time
+rank = int(os.environ["RANK"])
+leave = []
+signal.signal(signal.SIGTERM, lambda *_: leave.append(1))
+saved = sorted(glob.glob("ckpt-*"))
+step = int(saved[-1].rsplit("-", 1)[1]) if saved else 0
+while step < int(sys.argv[1]) and not leave:
+    time.sleep(0.02)
+    if rank == 0:
+        step += 1
+        with open("steps", "a") as out:
+            out.write(f"{step}\\n")
+    elif os.path.exists("done"):
+        sys.exit(0)
+if rank == 0 and step < int(sys.argv[1]):
+    with open("part", "w") as out:
+        out.write(str(step))
+    os.rename("part", f"ckpt-{step:06d}")
+elif rank == 0:
+    open("done", "w").close()
+'''
+
+
+class PoliciesTest(unittest.TestCase):
+    def submit(self, box, number):
+        size = ["1", "2", "1..3", "2..4@2"][number % 4]
+        return box.submit("--slots", size, "--name", f"job-{number % 5}", "--elastic", "restart", "--min-run", "100ms",
+                          "--expect", f"{1 + number % 3}s", "--workdir", str(self.folder(box, number)),
+                          "--checkpoint", "ckpt-*", "--", sys.executable, "-c", SCRIPT, str(STEPS))
+
+    def folder(self, box, number):
+        folder = box.directory / f"training-{number}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def test_no_switch_loses_or_repeats_a_step(self):
+        with Box(BINARY, slots=SLOTS) as box:
+            jobs = [self.submit(box, number) for number in range(JOBS)]
+            policies = [policy["name"] for policy in box.json("policy", "list")["policies"]]
+            self.assertGreaterEqual(len(policies), 12)
+            for switch in range(SWITCHES):
+                box.call("policy", "set", policies[switch % len(policies)])
+                time.sleep(0.2)
+            ended = {job["id"]: job for job in box.wait_all(seconds=300)}
+            self.assertEqual(sorted(ended), sorted(jobs), "a job was lost or made up")
+            self.assertEqual({job["state"] for job in ended.values()}, {"COMPLETED"})
+            for number, job in enumerate(jobs):
+                steps = [int(line) for line in (self.folder(box, number) / "steps").read_text().split()]
+                self.assertEqual(steps, list(range(1, STEPS + 1)), f"job {job}")
+            self.assertEqual(box.processes(), [], "a process was left behind")
+
+
+if __name__ == "__main__":
+    unittest.main()
