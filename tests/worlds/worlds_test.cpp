@@ -67,7 +67,9 @@ class Life {
     auto left = script_.world().state().queue().size();
     for (std::int64_t ends = 0; left > 0 && promises_.broken().empty() && broken_.empty(); --left) {
       resume_everybody();
-      for (const char* line : {"settle", "advance 10m", "settle"}) run(line);
+      run("settle");
+      resume_everybody();  // also who was on its way out of a gang that was paused
+      for (const char* line : {"advance 10m", "settle"}) run(line);
       run("round");
       if (ends == 0) count_who_is_before();
       check_bound(ends);
