@@ -6,24 +6,13 @@
 
 #include "placement/pack.hpp"
 #include "placement/placers.hpp"
+#include "placement/seats_testing.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
 namespace {
 
 using testing::World;
-
-// "n-0:0 n-0:1": node and slots in rank order.
-std::string text_of(const State& state, const std::optional<Placement>& placement) {
-  if (!placement) return "none";
-  std::string text;
-  for (const Seat& seat : *placement) {
-    text += fmt::format("{}{}:", text.empty() ? "" : " ", state.find_node(seat.node)->spec.name);
-    for (std::size_t i = 0; i < seat.slots.size(); ++i)
-      text += fmt::format("{}{}", i > 0 ? "," : "", seat.slots[i]);
-  }
-  return text;
-}
 
 std::string fit(World& world, std::string_view literal, std::int32_t workers,
                 std::string_view placer_name = "pack") {

@@ -6,24 +6,13 @@
 #include <rapidcheck/gtest.h>
 
 #include "placement/any.hpp"
+#include "placement/seats_testing.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
 namespace {
 
 using testing::World;
-
-// "cpu-0: 0 1 | cpu-1: 0": the seats in rank order.
-std::string text_of(const State& state, const std::optional<Placement>& placement) {
-  if (!placement) return "none";
-  std::string text;
-  for (const Seat& seat : *placement) {
-    text += fmt::format("{}{}:", text.empty() ? "" : " ", state.find_node(seat.node)->spec.name);
-    for (std::size_t i = 0; i < seat.slots.size(); ++i)
-      text += fmt::format("{}{}", i > 0 ? "," : "", seat.slots[i]);
-  }
-  return text;
-}
 
 class Pack : public ::testing::Test {
  protected:

@@ -22,18 +22,6 @@ bool soft(const Affinity& affinity, const Job& job, Time now) {
   return holds_seats(job) || job.eligible_at + *affinity.give_up_after <= now;
 }
 
-std::string_view places(Reach reach) {
-  switch (reach) {
-    case Reach::node:
-      return "node";
-    case Reach::rack:
-      return "rack";
-    case Reach::network_switch:
-      return "switch";
-  }
-  return "node";
-}
-
 void sort_unique(auto& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -59,7 +47,7 @@ bool contains(const auto& sorted, const auto& value) {
 }  // namespace
 
 std::string wish(const Affinity& affinity) {
-  const auto place = places(affinity.reach);
+  const auto place = to_string(affinity.reach);
   switch (affinity.to) {
     case AffinityTo::label:
       return fmt::format("{} label {}{}{}", affinity.anti ? "stays off" : "needs", affinity.name,
