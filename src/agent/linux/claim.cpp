@@ -273,6 +273,8 @@ ClaimFile ClaimFile::open(const std::string& path) {
 
 bool ClaimFile::lock() const { return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
 
+bool ClaimFile::begun() const { return !lock() || processes().supervisor.pid != 0; }
+
 std::string ClaimFile::read_at(std::size_t offset, std::size_t size) const {
   std::string text(size, '\0');
   const ssize_t n = ::pread(fd_.get(), text.data(), size, static_cast<off_t>(offset));

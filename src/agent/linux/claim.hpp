@@ -4,7 +4,8 @@
 // lock knows that nobody supervises. It holds
 //
 //   the order       what to start, written by the agent before anyone can act on it (WorkerOrder)
-//   the processes   supervisor and main process, once the main process runs (WorkerProcesses)
+//   the processes   the supervisor, before it starts anything, and the main process, once that runs
+//                   (WorkerProcesses)
 //   the notice      that one was given
 //   the ending      how it ended, once nothing of its process tree is left (WorkerEnding)
 //   the tail        how far reports were handed on (report_ledger.hpp)
@@ -105,6 +106,9 @@ class ClaimFile {
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
   [[nodiscard]] UniqueFd release() { return std::move(fd_); }
+  // False once it is certain that nothing of it was started or will be: no supervisor has taken it
+  // on, and none can any more. Takes the lock if that is free.
+  [[nodiscard]] bool begun() const;
   // Takes the lock without waiting; false while somebody else holds it.
   [[nodiscard]] bool lock() const;
 

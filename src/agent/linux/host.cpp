@@ -159,8 +159,9 @@ void LinuxHost::Impl::adopt(const std::string& name) {
   const std::string path = below("agent/workers/" + name);
   ClaimFile claim = ClaimFile::open(path);
   auto order = claim ? claim.order() : std::nullopt;
-  // Whoever made it died before anything could be started.
-  if (!order) return static_cast<void>(::unlink(path.c_str()));
+  // Whoever made it died before anything could be started: the server asks for it again.
+  const bool same_boot = order && order->boot_id == context.boot_id;
+  if (!order || (same_boot && !claim.begun())) return static_cast<void>(::unlink(path.c_str()));
   if (order->port != 0) gangs.try_emplace(gang_of(order->key), Ports{order->port, {}});
   auto worker =
       std::make_shared<SupervisedWorker>(context, path, std::move(claim), std::move(*order));

@@ -195,6 +195,23 @@ TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
   EXPECT_EQ(second.gone(key(2)).signal, SIGKILL);
 }
 
+// Between the claim and the supervisor of one rank an agent may die while the other ranks run.
+TEST_F(HostTest, AClaimThatNoSupervisorTookOnIsForgottenAndCanBeMadeAgain) {
+  WorkerOrder order;
+  order.key = key(1);
+  order.command = {"true"};
+  {
+    TestHost first(directory_.path());
+    order.boot_id = first->boot_id();
+  }
+  ASSERT_TRUE(ClaimFile::create(claim_path(key(1)), order));
+
+  TestHost second(directory_.path());
+  EXPECT_TRUE(second->claims().empty());
+  second.start(shell_worker(key(1), "exit 3"));
+  EXPECT_EQ(second.gone(key(1)).exit_code, 3);
+}
+
 TEST_F(HostTest, ForgetsAnEndedWorkerOnly) {
   TestHost host(directory_.path());
   host.start(shell_worker(key(1), "exec sleep 1000"));

@@ -123,6 +123,7 @@ int Supervisor::run() {
 }
 
 void Supervisor::begin() {
+  claim_.write(WorkerProcesses{identify(::getpid()), {}});
   log_.reset(::open(order_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!log_)
     return end_as({Cause::launch_failed,
