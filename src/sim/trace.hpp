@@ -1,0 +1,34 @@
+// A trace: the jobs that somebody's cluster was given, in the order of its file. What a format does
+// not know stays at its default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace paceline::sim {
+
+struct TraceJob {
+  std::string name;         // as in the trace; where it has none, the number of its line
+  Time submitted;           // of dated traces in UTC, of others since 1970-01-01
+  Duration duration{};      // of its run with all its slots
+  std::int32_t slots = 0;   // asked for, of the whole gang
+  std::string user;         // or tenant, virtual cluster, group: whoever the trace bills
+  std::string application;  // what it trains, where the trace says so: the name of a profile
+  std::vector<std::string> models;  // device models it may run on; empty: any
+  std::int64_t batch_size = 0;      // over all slots; 0: unknown
+  std::int64_t line = 0;            // in its file, from 1
+};
+
+// Lines that are no job to run are counted, never silently dropped.
+struct Trace {
+  std::string format;  // the word of --format
+  std::vector<TraceJob> jobs;
+  std::size_t no_slots = 0;     // asked for none
+  std::size_t no_duration = 0;  // ran for no time, or never
+  std::size_t bad_lines = 0;    // skipped because that was asked for
+};
+
+}  // namespace paceline::sim
