@@ -85,7 +85,8 @@ struct NameHistory {
   friend bool operator==(const NameHistory&, const NameHistory&) = default;
 };
 
-inline constexpr std::size_t kNamesMax = 4'096;  // the one unused for longest is forgotten
+inline constexpr std::size_t kNamesMax = 4'096;
+inline constexpr std::size_t kNamesForgotten = 512;  // those unused for longest, when there are more
 
 // Everything the indexes are built from: what a checkpoint stores.
 struct StateParts {

@@ -4,7 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "plan/fold.hpp"
 
@@ -33,6 +36,16 @@ std::string device_of(const State& state, const Gang& gang) {
   const Seat& seat = gang.workers.front().seat;
   const auto& slots = state.find_node(seat.node)->spec.slots;
   return seat.slots.empty() || seat.slots[0] >= slots.size() ? "" : slots[seat.slots[0]].model;
+}
+
+// Many at once, so that a name costs little however many there are.
+void forget_old_names(std::map<std::string, NameHistory>& names) {
+  std::vector<std::pair<Time, std::string_view>> by_age;
+  by_age.reserve(names.size());
+  for (const auto& [name, history] : names) by_age.emplace_back(history.last, name);
+  const auto kept = by_age.begin() + static_cast<std::ptrdiff_t>(kNamesForgotten);
+  std::nth_element(by_age.begin(), kept, by_age.end());
+  for (auto old = by_age.begin(); old != kept; ++old) names.erase(std::string(old->second));
 }
 
 void take_rate(SpeedPoint& point, double rate) {
@@ -95,11 +108,7 @@ void Fold::measure_pause(Job& job) {
 // after the 1st, 2nd, 4th, 8th, … job.
 void Fold::learn_length(const Job& job) {
   auto& names = parts_.names;
-  if (!names.contains(job.spec->name) && names.size() >= kNamesMax) {
-    names.erase(std::min_element(names.begin(), names.end(), [](const auto& a, const auto& b) {
-      return a.second.last < b.second.last;
-    }));
-  }
+  if (!names.contains(job.spec->name) && names.size() >= kNamesMax) forget_old_names(names);
   NameHistory& history = names[job.spec->name];
   ++history.completed;
   const double weight = std::max(kNewestLength, 1.0 / history.completed);

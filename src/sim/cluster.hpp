@@ -1,0 +1,19 @@
+// A cluster in words: "64x8" is 64 nodes of 8 slots, "2x8:A100;4x4:T4" two kinds of nodes.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/node.hpp"
+
+namespace paceline::sim {
+
+inline constexpr std::int64_t kNodesMax = 100'000;
+inline constexpr std::int64_t kSlotsPerNodeMax = 1'024;
+inline constexpr std::int64_t kSlotsMax = 1'000'000;  // of the whole cluster
+
+// Nodes are called node-1, node-2, …, from `first` on. Errors: invalid.
+Result<std::vector<NodeSpec>> parse_cluster(std::string_view text, std::size_t first = 1);
+
+}  // namespace paceline::sim

@@ -1,0 +1,25 @@
+// A store that keeps nothing: a simulation is over when its process is.
+#pragma once
+
+#include "store/store.hpp"
+
+namespace paceline::sim {
+
+class NullStore final : public Store {
+ public:
+  Result<State> load() override { return State(); }
+  Result<void> append(const Batch&) override { return {}; }
+  Result<void> checkpoint(const State&, std::span<const JobId>) override { return {}; }
+  Result<std::vector<Entry>> entries(std::uint64_t, std::size_t) override {
+    return std::vector<Entry>();
+  }
+  Result<LaunchSpec> launch(JobId) override { return LaunchSpec(); }
+  Result<PointPage> points(JobId, std::string_view, std::uint64_t, std::size_t) override {
+    return PointPage();
+  }
+  Result<std::optional<JobId>> find_submission(std::uint32_t, std::string_view, Time) override {
+    return std::nullopt;
+  }
+};
+
+}  // namespace paceline::sim

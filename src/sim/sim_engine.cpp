@@ -1,0 +1,196 @@
+#include "sim/sim_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace paceline::sim {
+namespace {
+
+// What reports count in: steps of a run that has this many.
+constexpr std::uint64_t kStepsOfARun = 1'000'000;
+
+double us(Duration span) { return static_cast<double>(span.count()); }
+Duration whole_us(double us) { return Duration{static_cast<std::int64_t>(std::ceil(us))}; }
+
+}  // namespace
+
+SimEngine::SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
+                     const Failures& failures, std::uint64_t seed)
+    : clock_(clock),
+      truth_of_(std::move(truth_of)),
+      costs_(costs),
+      failures_(failures),
+      rng_(seed) {}
+
+Observed SimEngine::observe() { return std::exchange(news_, {}); }
+
+void SimEngine::act(const State& state, std::span<const JobId> jobs) {
+  for (const JobId id : jobs) follow(state.job(id));
+}
+
+SimEngine::Run& SimEngine::run_of(const Job& job) {
+  if (job.id.value > runs_.size()) runs_.resize(job.id.value);
+  Run& run = runs_[job.id.value - 1];
+  if (!run.truth) {
+    run.truth = truth_of_(job.id);
+    run.left = run.kept = us(run.truth->length);
+  }
+  return run;
+}
+
+void SimEngine::follow(const Job& job) {
+  if (!job.current || is_over(job.state)) return;
+  Run& run = run_of(job);
+  if (job.current->stop)
+    stop(run, job);
+  else if (run.generation != job.current->generation)
+    begin(run, job);
+}
+
+void SimEngine::begin(Run& run, const Job& job) {
+  run.generation = job.current->generation;
+  run.workers = job.current->size();
+  run.slots = job.slots(run.workers);
+  run.phase = Phase::coming_up;
+  run.since = clock_.now();
+  ++run.stamp;
+  if (run.pause == Duration::zero()) return come_up(run, job.id);
+  plan(run.since + run.pause, job.id, Happening::comes_up, run);
+}
+
+void SimEngine::come_up(Run& run, JobId job) {
+  pay_pause(run);
+  run.lost_to = nullptr;
+  run.pause = Duration::zero();
+  run.phase = Phase::running;
+  run.since = clock_.now();
+  run.speed = run.truth->speedup->of(run.workers) / run.truth->speedup->of(run.truth->wanted);
+  for (std::int32_t rank = 0; rank < run.workers; ++rank)
+    news_.events.emplace_back(WorkerStarted{{job, run.generation, rank}, 0});
+  plan_run(run, job);
+}
+
+void SimEngine::plan_run(Run& run, JobId job) {
+  plan(run.since + whole_us(run.left / run.speed), job, Happening::done, run);
+  if (failures_.per_slot_hour > 0) {
+    const double rate = failures_.per_slot_hour * run.slots / 3600e6;  // per microsecond
+    plan(run.since + whole_us(-std::log1p(-rng_.uniform()) / rate), job, Happening::failed, run);
+    plan(run.since + failures_.save_every, job, Happening::saves, run);
+  }
+  plan_report(run, job);
+}
+
+void SimEngine::plan_report(Run& run, JobId job) {
+  if (run.truth->reports <= run.reported) return;
+  const double length = us(run.truth->length);
+  const double left_then = length * (1 - (run.reported + 1.0) / (run.truth->reports + 1.0));
+  plan(run.since + whole_us(std::max(0.0, run.left - left_then) / run.speed), job,
+       Happening::reports, run);
+}
+
+void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
+  due_.push({at, job, what, run.stamp});
+}
+
+void SimEngine::progress(Run& run) {
+  const Time now = clock_.now();
+  if (run.phase == Phase::running)
+    run.left = std::max(0.0, run.left - us(now - run.since) * run.speed);
+  run.since = now;
+}
+
+void SimEngine::pay_pause(const Run& run) {
+  if (run.lost_to != nullptr)
+    losses_.*run.lost_to += to_seconds(clock_.now() - run.since) * run.slots;
+}
+
+// A gang that is stopped while it comes up has the whole pause before it again.
+void SimEngine::stop(Run& run, const Job& job) {
+  const bool known = run.generation == job.current->generation;
+  if (known && run.phase == Phase::none) return;
+  const Cause cause = job.current->stop->cause;
+  run.generation = job.current->generation;
+  run.workers = job.current->size();
+  if (run.phase == Phase::running) {
+    progress(run);
+    run.kept = run.left;
+    save(run, job.id);
+    const bool resized = cause == Cause::resized;
+    run.pause = resized ? costs_.resize : costs_.restart;
+    run.lost_to = resized ? &Losses::resize : &Losses::preemption;
+  } else if (run.phase == Phase::coming_up) {
+    pay_pause(run);
+  }
+  run.phase = Phase::none;
+  ++run.stamp;
+  tell_ends(run, job.id, {cause, {}, 15, {}, clock_.now()});
+}
+
+void SimEngine::save(Run& run, JobId job) {
+  news_.events.emplace_back(
+      CheckpointAcknowledged{job, run.generation, {"simulated", {}, {}, clock_.now()}});
+}
+
+void SimEngine::report(Run& run, JobId job) {
+  ++run.reported;
+  const double done = 1 - run.left / us(run.truth->length);
+  Progress progress;
+  progress.step = static_cast<std::uint64_t>(done * static_cast<double>(kStepsOfARun));
+  progress.total_steps = kStepsOfARun;
+  progress.reported_at = clock_.now();
+  news_.events.emplace_back(Progressed{job, run.generation, std::move(progress)});
+}
+
+void SimEngine::fail(Run& run, JobId job) {
+  losses_.failure += (run.kept - run.left) / run.speed * 1e-6 * run.slots;
+  run.left = run.kept;
+  run.pause = costs_.restart;
+  run.lost_to = &Losses::failure;
+  run.phase = Phase::none;
+  ++run.stamp;
+  tell_ends(run, job, {Cause::node_lost, {}, 0, "failed, as simulated", clock_.now()});
+}
+
+void SimEngine::tell_ends(const Run& run, JobId job, const Ending& ending) {
+  for (std::int32_t rank = 0; rank < run.workers; ++rank)
+    news_.events.emplace_back(WorkerEnded{{job, run.generation, rank}, ending});
+}
+
+void SimEngine::happen(const Due& due) {
+  Run& run = runs_[due.job.value - 1];
+  if (due.what == Happening::comes_up) return come_up(run, due.job);
+  progress(run);
+  switch (due.what) {
+    case Happening::done:
+      run.phase = Phase::none;
+      ++run.stamp;
+      return tell_ends(run, due.job, {Cause::exited, 0, 0, {}, due.at});
+    case Happening::failed:
+      return fail(run, due.job);
+    case Happening::saves:
+      run.kept = run.left;
+      save(run, due.job);
+      return plan(due.at + failures_.save_every, due.job, Happening::saves, run);
+    case Happening::reports:
+      report(run, due.job);
+      return plan_report(run, due.job);
+    case Happening::comes_up:
+      break;
+  }
+}
+
+void SimEngine::advance() {
+  for (auto next = next_due(); next && *next <= clock_.now(); next = next_due()) {
+    const Due due = due_.top();
+    due_.pop();
+    happen(due);
+  }
+}
+
+std::optional<Time> SimEngine::next_due() const {
+  while (!due_.empty() && due_.top().stamp != runs_[due_.top().job.value - 1].stamp) due_.pop();
+  if (due_.empty()) return std::nullopt;
+  return due_.top().at;
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,131 @@
+// The engine of a simulation: workers do at once what the state wants, jobs progress as their true
+// work and speed-up say, and what happens is told as it would be of real ones.
+//
+// A job that is stopped or resized saves at the notice and loses nothing but time: starting again
+// costs the restart pause, another size the resize pause. One that fails goes on from its last
+// save. Cost: O(log running) for each thing that happens.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/rng.hpp"
+#include "clock/clock.hpp"
+#include "engine/engine.hpp"
+#include "sim/speedup.hpp"
+
+namespace paceline::sim {
+
+// Pauses between a job's workers being asked for and their training on.
+struct Costs {
+  Duration restart = std::chrono::seconds{30};
+  Duration resize = std::chrono::seconds{1};
+  friend bool operator==(const Costs&, const Costs&) = default;
+};
+
+struct Failures {
+  double per_slot_hour = 0;                        // of running
+  Duration save_every = std::chrono::minutes{10};  // where anything can fail
+  friend bool operator==(const Failures&, const Failures&) = default;
+};
+
+// Slot-seconds leased that became no progress, by cause.
+struct Losses {
+  double preemption = 0;  // starting again after a stop for another job
+  double resize = 0;      // starting again with another size or on other slots
+  double failure = 0;     // work done twice, and starting again for it
+};
+
+// What a job truly needs.
+struct Truth {
+  Duration length{};                 // of its run at the wanted size
+  std::int32_t wanted = 1;           // workers
+  const Speedup* speedup = nullptr;  // outlives the engine
+  std::int32_t reports = 0;          // it makes over its length, evenly
+};
+
+class SimEngine final : public Engine {
+ public:
+  // `truth_of` is asked once for each job.
+  SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
+            const Failures& failures, std::uint64_t seed);
+
+  Observed observe() override;
+  void committed() override {}
+  void act(const State& state, std::span<const JobId> jobs) override;
+  void on_news(std::function<void()>) override {}
+
+  void join(NodeUp node) { news_.events.emplace_back(std::move(node)); }
+  // Makes what is due by now happen.
+  void advance();
+  // When something happens next; nothing: never.
+  [[nodiscard]] std::optional<Time> next_due() const;
+  [[nodiscard]] bool has_news() const { return !news_.events.empty(); }
+  [[nodiscard]] const Losses& losses() const { return losses_; }
+
+ private:
+  enum class Phase { none, coming_up, running };
+  enum class Happening { done, failed, comes_up, saves, reports };
+
+  // A gang of a job. Work is in microseconds of running at the wanted size: whole numbers, hence
+  // exact, as long as no size but the wanted one is used.
+  struct Run {
+    std::optional<Truth> truth;
+    double left = 0;   // as of `since`
+    double kept = 0;   // left if it failed now
+    double speed = 0;  // relative to the wanted size
+    Time since;
+    Duration pause{};                   // before the next gang trains
+    double Losses::*lost_to = nullptr;  // what the pause counts as; nullptr: nothing
+    Generation generation;
+    std::int32_t workers = 0;
+    std::int32_t slots = 0;
+    std::int32_t reported = 0;
+    std::uint32_t stamp = 0;  // what is planned under an older one does not happen
+    Phase phase = Phase::none;
+  };
+
+  struct Due {
+    Time at;
+    JobId job;
+    Happening what;
+    std::uint32_t stamp;
+    // The earliest, the smallest id and the first kind come first out of a std::priority_queue.
+    friend bool operator<(const Due& a, const Due& b) {
+      return std::tuple(b.at, b.job, b.what) < std::tuple(a.at, a.job, a.what);
+    }
+  };
+
+  Run& run_of(const Job& job);
+  void follow(const Job& job);
+  void begin(Run& run, const Job& job);
+  void stop(Run& run, const Job& job);
+  void come_up(Run& run, JobId job);
+  void plan_run(Run& run, JobId job);
+  void plan_report(Run& run, JobId job);
+  void plan(Time at, JobId job, Happening what, const Run& run);
+  void happen(const Due& due);
+  void save(Run& run, JobId job);
+  void report(Run& run, JobId job);
+  void fail(Run& run, JobId job);
+  void progress(Run& run);
+  void pay_pause(const Run& run);
+  void tell_ends(const Run& run, JobId job, const Ending& ending);
+
+  Clock& clock_;
+  std::function<Truth(JobId)> truth_of_;
+  Costs costs_;
+  Failures failures_;
+  Rng rng_;
+  std::vector<Run> runs_;  // of job n at n-1
+  mutable std::priority_queue<Due> due_;
+  Observed news_;
+  Losses losses_;
+};
+
+}  // namespace paceline::sim

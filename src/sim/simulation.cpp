@@ -1,0 +1,262 @@
+#include "sim/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/digest.hpp"
+#include "scheduler/controller.hpp"
+#include "sim/null_store.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr int kStepsPerInstant = 10'000;  // a policy that changes its mind for ever is cut off
+constexpr std::size_t kWatchEvery = 256;  // jobs
+constexpr std::int32_t kReportsPerJob = 20;
+const std::string kNobody = "somebody";
+
+Controller::Options options_of(const Setup& setup) {
+  Controller::Options options;
+  options.build = "simulated";
+  options.policy = setup.policy.name;
+  options.placement = setup.placement;
+  options.coalesce = Duration::zero();
+  options.checkpoint_every = std::chrono::hours{24 * 366 * 1'000};
+  options.temper = setup.temper;
+  return options;
+}
+
+class VirtualClock final : public Clock {
+ public:
+  explicit VirtualClock(Time start) : now_(start) {}
+  Time now() override { return now_; }
+  void go_to(Time time) { now_ = std::max(now_, time); }
+
+ private:
+  Time now_;
+};
+
+class Simulation {
+ public:
+  Simulation(const Workload& workload, const Setup& setup, const PolicyRegistry& registry,
+             const Watch& watch)
+      : workload_(workload),
+        setup_(setup),
+        watch_(watch),
+        clock_(workload.arrivals.empty() ? Time{} : workload.arrivals.front().at),
+        engine_(
+            clock_, [this](JobId id) { return truth_of(id); }, setup.costs, setup.failures,
+            setup.seed),
+        controller_(store_, engine_, clock_, registry, options_of(setup)) {
+    launch_.command = {"simulated"};
+    launch_.directory = "/";
+  }
+
+  Result<Outcome> run() {
+    if (auto ok = begin(); !ok) return fail(ok.error());
+    for (auto next = next_instant(); next; next = next_instant()) {
+      if (auto ok = pass(*next); !ok) return fail(ok.error());
+    }
+    return finish();
+  }
+
+ private:
+  Result<void> begin() {
+    outcome_.jobs.reserve(workload_.arrivals.size());
+    controller_.on_commit([this](auto entries, auto touched) { take(entries, touched); });
+    if (auto ok = controller_.recover(); !ok) return ok;
+    join_nodes();
+    if (!setup_.policy.parameters.empty()) {
+      controller_.set_policy(setup_.policy.name, setup_.policy.parameters,
+                             [](const Result<void>& set) { check(set.has_value(), "it is set"); });
+    }
+    return settle_instant();
+  }
+
+  void join_nodes() {
+    for (std::size_t i = 0; i < setup_.nodes.size(); ++i) {
+      const NodeSpec& node = setup_.nodes[i];
+      engine_.join({NodeId{static_cast<std::uint32_t>(i)}, node});
+      outcome_.slots += static_cast<std::int64_t>(node.slots.size());
+    }
+  }
+
+  [[nodiscard]] std::optional<Time> next_instant() const {
+    if (submitted_ == workload_.arrivals.size() && over_ == jobs_.size()) return std::nullopt;
+    std::optional<Time> next = engine_.next_due();
+    const auto sooner = [&](std::optional<Time> at) {
+      if (at && (!next || *at < *next)) next = at;
+    };
+    if (submitted_ < workload_.arrivals.size()) sooner(workload_.arrivals[submitted_].at);
+    sooner(controller_.next_due());
+    return next;
+  }
+
+  Result<void> pass(Time instant) {
+    clock_.go_to(instant);
+    engine_.advance();
+    while (submitted_ < workload_.arrivals.size() &&
+           workload_.arrivals[submitted_].at <= clock_.now())
+      submit(submitted_++);
+    return settle_instant();
+  }
+
+  // The round, and what follows from its plan at the same instant.
+  Result<void> settle_instant() {
+    for (int i = 0; i < kStepsPerInstant; ++i) {
+      if (auto ok = controller_.step(); !ok) return ok;
+      if (given_up_) return fail(ErrorCode::unavailable, "The simulation was given up.");
+      const auto due = controller_.next_due();
+      if (!engine_.has_news() && !(due && *due <= clock_.now())) return {};
+    }
+    return fail(ErrorCode::internal,
+                fmt::format("The policy {} changes its mind for ever at one instant.",
+                            setup_.policy.text()));
+  }
+
+  void submit(std::size_t index) {
+    Submission submission{spec_of(workload_.arrivals[index]), launch_, {}};
+    controller_.submit(std::move(submission), [this, index](const Result<JobId>& id) {
+      if (!id) return static_cast<void>(++outcome_.refused);
+      check(id->value == jobs_.size() + 1, "jobs are numbered as they come");
+      jobs_.push_back(static_cast<std::uint32_t>(index));
+    });
+  }
+
+  [[nodiscard]] JobSpec spec_of(const Arrival& arrival) const {
+    const TraceJob& source = workload_.trace->jobs[arrival.job];
+    JobSpec spec;
+    const bool named = setup_.know == Know::estimate && !source.application.empty();
+    spec.name = named ? source.application : source.name;
+    spec.user = source.user.empty() ? kNobody : source.user;
+    spec.workers = arrival.range;
+    spec.devices = source.models;
+    // It goes on wherever it was stopped; what that costs is the engine's to say.
+    spec.elastic = Elastic::restart;
+    if (setup_.know == Know::oracle) spec.expected_duration = arrival.length;
+    return spec;
+  }
+
+  [[nodiscard]] Truth truth_of(JobId id) const {
+    const Arrival& arrival = workload_.arrivals[jobs_[id.value - 1]];
+    return {arrival.length, arrival.range.want, &setup_.speedup,
+            setup_.know == Know::estimate ? kReportsPerJob : 0};
+  }
+
+  // ---- what became of it ----
+  void take(std::span<const Entry> entries, std::span<const JobId> touched) {
+    for (const Entry& entry : entries) {
+      if (const auto* plan = std::get_if<Plan>(&entry.body)) add_to_digest(entry.at, *plan);
+    }
+    for (const JobId id : touched) {
+      const Job& job = controller_.state().job(id);
+      if (is_over(job.state) && !counted(id)) count();
+    }
+  }
+
+  void add_to_digest(Time at, const Plan& plan) {
+    digest_.add(static_cast<std::uint64_t>(to_us(at)));
+    for (const Change& change : plan.changes) {
+      digest_.add(static_cast<std::uint64_t>(change.kind)).add(std::uint64_t{change.job.value});
+      for (const Seat& seat : change.placement) {
+        digest_.add(std::uint64_t{seat.node.value});
+        for (const std::uint32_t slot : seat.slots) digest_.add(std::uint64_t{slot});
+      }
+    }
+  }
+
+  bool counted(JobId id) {
+    if (id.value > is_counted_.size()) is_counted_.resize(id.value);
+    const bool before = is_counted_[id.value - 1];
+    is_counted_[id.value - 1] = true;
+    return before;
+  }
+
+  void count() {
+    ++over_;
+    if (watch_ && over_ % kWatchEvery == 0 && !watch_(over_)) given_up_ = true;
+  }
+
+  [[nodiscard]] JobOutcome outcome_of(const Job& job) const {
+    const Arrival& arrival = workload_.arrivals[jobs_[job.id.value - 1]];
+    JobOutcome outcome;
+    outcome.job = arrival.job;
+    outcome.slots = arrival.range.want;
+    outcome.length = arrival.length;
+    outcome.submitted = job.submitted_at;
+    outcome.started = job.started_at;
+    outcome.ended = job.ended_at;
+    outcome.waited = job.waited;
+    outcome.slot_seconds = job.slot_seconds;
+    outcome.resizes = job.resizes;
+    outcome.preemptions = job.preemptions;
+    outcome.completed = job.state == JobState::completed;
+    return outcome;
+  }
+
+  Outcome finish() {
+    const State& state = controller_.state();
+    for (const Job& job : state.jobs()) {
+      outcome_.jobs.push_back(outcome_of(job));
+      outcome_.leased += job.slot_seconds;
+      outcome_.unfinished += static_cast<std::size_t>(!is_over(job.state));
+    }
+    outcome_.lost = engine_.losses();
+    outcome_.events = state.seq();
+    outcome_.digest = digest_.value();
+    return std::move(outcome_);
+  }
+
+  const Workload& workload_;
+  const Setup& setup_;
+  const Watch& watch_;
+  NullStore store_;
+  VirtualClock clock_;
+  SimEngine engine_;
+  Controller controller_;
+  LaunchSpec launch_;
+  std::size_t submitted_ = 0;        // arrivals so far
+  std::vector<std::uint32_t> jobs_;  // of job n at n-1: its arrival
+  std::vector<bool> is_counted_;     // the same: it is over
+  std::size_t over_ = 0;
+  bool given_up_ = false;
+  Digest digest_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+std::string_view to_string(Know know) {
+  switch (know) {
+    case Know::oracle:
+      return "oracle";
+    case Know::estimate:
+      return "estimate";
+    case Know::none:
+      break;
+  }
+  return "none";
+}
+
+Result<Know> parse_know(std::string_view text) {
+  for (const Know know : {Know::oracle, Know::estimate, Know::none})
+    if (to_string(know) == text) return know;
+  return fail(ErrorCode::invalid, fmt::format("'{}' is nothing a policy could know.", text),
+              "Give oracle, estimate or none.");
+}
+
+std::string PolicyChoice::text() const {
+  std::string text;
+  for (const auto& [key, value] : parameters)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
+  return text.empty() ? name : fmt::format("{}({})", name, text);
+}
+
+Result<Outcome> simulate(const Workload& workload, const Setup& setup,
+                         const PolicyRegistry& registry, const Watch& watch) {
+  return Simulation(workload, setup, registry, watch).run();
+}
+
+}  // namespace paceline::sim

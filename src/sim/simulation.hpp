@@ -1,0 +1,83 @@
+// One simulation: the live controller, policies, placer and tempering on a virtual clock. At each
+// instant everything that ends or is reported is told first, then everything that was submitted,
+// then there is one round; what the plan asks of workers happens at that instant, too.
+//
+//   const Outcome outcome = simulate(workload, setup, registry);
+//   outcome.jobs[0].ended - outcome.jobs[0].submitted
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/node.hpp"
+#include "placement/placers.hpp"
+#include "policy/registry.hpp"
+#include "sim/sim_engine.hpp"
+#include "sim/speedup.hpp"
+#include "sim/workload.hpp"
+
+namespace paceline::sim {
+
+// What a policy knows of lengths: the truth; what jobs report and jobs of their name took; nothing.
+enum class Know { oracle, estimate, none };
+
+std::string_view to_string(Know know);  // "oracle", "estimate", "none"
+Result<Know> parse_know(std::string_view text);
+
+// "las(queues=2,threshold=3600)"
+struct PolicyChoice {
+  std::string name;
+  Parameters parameters;
+  [[nodiscard]] std::string text() const;
+};
+
+struct Setup {
+  std::vector<NodeSpec> nodes;
+  PolicyChoice policy;                                  // REQUIRES: the registry can make it
+  std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
+  bool temper = true;
+  Costs costs;
+  Failures failures;
+  Know know = Know::oracle;
+  Speedup speedup = Speedup::linear();  // of elastic jobs
+  std::uint64_t seed = 0;               // of failures
+};
+
+// What became of one job. Times of a job that never got there are the end of the simulation.
+struct JobOutcome {
+  std::uint32_t job = 0;   // among the trace's
+  std::int32_t slots = 0;  // asked for
+  Duration length{};       // with these
+  Time submitted;
+  std::optional<Time> started, ended;
+  Duration waited{};  // without all of its workers
+  double slot_seconds = 0;
+  std::int32_t resizes = 0;
+  std::int32_t preemptions = 0;
+  bool completed = false;
+};
+
+struct Outcome {
+  std::vector<JobOutcome> jobs;  // in the order of submission
+  std::int64_t slots = 0;        // of the cluster
+  double leased = 0;             // slot-seconds
+  Losses lost;
+  std::uint64_t events = 0;    // entries of the journal
+  std::uint64_t digest = 0;    // of every plan and its time: equal runs have equal ones
+  std::size_t refused = 0;     // by the server's own admission
+  std::size_t unfinished = 0;  // nothing would have happened any more
+};
+
+// Called now and then with the number of jobs that are over; false: give up.
+using Watch = std::function<bool(std::size_t over)>;
+
+// Errors: unavailable: it was given up; internal: the policy changes its mind for ever.
+Result<Outcome> simulate(const Workload& workload, const Setup& setup,
+                         const PolicyRegistry& registry, const Watch& watch = {});
+
+}  // namespace paceline::sim
