@@ -26,6 +26,7 @@ class Fifo : public Policy {
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] bool foresees() const override { return true; }
 
  private:
   Backfill backfill_;

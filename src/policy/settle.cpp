@@ -16,6 +16,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kPrunedMax = 64;  // givers that are tried without, one by one
+constexpr int kDroppedInARow = 8;       // trades, before no more are tried in a round
 
 struct Giver {
   const Wish* wish;
@@ -70,7 +71,10 @@ class Settlement {
     draft_.start(wish.job->id, std::move(seats), in_words(wish, std::move(reason)));
   }
 
+  // Wishes come in order of precedence: where one trade after the other isn't worth it, those
+  // further down are worth less.
   bool start_with_givers(const Wish& wish) {
+    if (terms_.owed == Owed::no && dropped_ >= kDroppedInARow) return false;
     auto& hopeless =
         hopeless_.try_emplace(wish.job->spec->slots_per_worker, kWorkersMax + 1).first->second;
     const std::int32_t step = wish.job->spec->mesh.step();
@@ -86,21 +90,24 @@ class Settlement {
   // The first givers that together make room for n workers; empty if all of them can't.
   std::vector<Giver*> enough_givers(const Wish& wish, std::int32_t n) {
     std::vector<Giver*> able;
-    std::int64_t slots = static_cast<std::int64_t>(draft_.free().total());
-    std::size_t least = 0;  // so many are needed by count alone
+    auto slots = static_cast<std::int64_t>(draft_.free().total());
     const std::int64_t need = wish.job->slots(n);
-    for (Giver& giver : givers()) {
-      if (draft_.changed(giver.wish->job->id)) continue;
-      if (slots < need) least = able.size() + 1;
-      slots += giver.slots;
-      able.push_back(&giver);
-    }
+    auto next = first_giver();
+    const auto gather = [&](const auto& enough) {
+      for (; next != givers().end() && !enough(); ++next) {
+        if (draft_.changed(next->wish->job->id)) continue;
+        slots += next->slots;
+        able.push_back(&*next);
+      }
+    };
+    gather([&] { return slots >= need && !able.empty(); });
     if (slots < need || able.empty()) return {};
-    std::size_t low = std::max<std::size_t>(least, 1), high = low;
+    std::size_t low = able.size(), high = low;
     while (!fits(wish, n, able, high)) {
-      if (high == able.size()) return {};
       low = high + 1;
-      high = std::min(able.size(), high * 2);
+      gather([&] { return able.size() >= 2 * high; });
+      high = able.size();
+      if (high < low) return {};
     }
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
@@ -140,7 +147,9 @@ class Settlement {
       return false;
     }
     start(wish, std::move(*seats));
-    return draft_.end_trade(terms_.owed);
+    const bool kept = draft_.end_trade(terms_.owed);
+    dropped_ = kept ? 0 : dropped_ + 1;
+    return kept;
   }
 
   void give_up(const Wish& giver, JobId beneficiary) {
@@ -194,6 +203,13 @@ class Settlement {
       givers_->push_back({wish, wish->job->slots(wish->now - wish->workers)});
     }
     return *givers_;
+  }
+
+  // The first that has not given yet.
+  std::vector<Giver>::iterator first_giver() {
+    auto& all = givers();
+    while (gave_ < all.size() && draft_.changed(all[gave_].wish->job->id)) ++gave_;
+    return all.begin() + static_cast<std::ptrdiff_t>(gave_);
   }
 
   // ---- growing ----
@@ -270,6 +286,8 @@ class Settlement {
   std::vector<Wish> wishes_;
   const Terms& terms_;
   std::optional<std::vector<Giver>> givers_;
+  std::size_t gave_ = 0;  // the first of them have
+  int dropped_ = 0;       // trades in a row that were not kept
   bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not

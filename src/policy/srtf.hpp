@@ -17,6 +17,7 @@ namespace paceline {
 class Srtf : public Policy {
  public:
   void decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] bool foresees() const override { return true; }
 };
 
 }  // namespace paceline

@@ -45,6 +45,22 @@ struct Pending {
 
 bool concerns_policy(const Event& event) { return !std::holds_alternative<Progressed>(event); }
 
+// Did the plan of that time ask for what the event tells?
+bool is_asked_for(const State& state, const Event& event, Time planned) {
+  if (const auto* started = std::get_if<WorkerStarted>(&event)) {
+    const Job* job = state.find_job(started->worker.job);
+    return job && job->current && job->current->formed_at == planned;
+  }
+  const auto stops = [&](JobId id) {
+    const Job* job = state.find_job(id);
+    return job && job->current && job->current->stop && job->current->stop->at == planned;
+  };
+  if (const auto* ended = std::get_if<WorkerEnded>(&event))
+    return stops(ended->worker.job) && ended->ending.ours();
+  const auto* saved = std::get_if<CheckpointAcknowledged>(&event);
+  return saved != nullptr && stops(saved->job);
+}
+
 }  // namespace
 
 struct Controller::Impl {
@@ -91,8 +107,12 @@ struct Controller::Impl {
   }
 
   void add(Pending& pending, Event event, Time now) {
-    pending.decides = pending.decides || concerns_policy(event);
+    pending.decides = pending.decides || (concerns_policy(event) && !is_foreseen(event));
     append(pending.batch, std::move(event), now);
+  }
+
+  [[nodiscard]] bool is_foreseen(const Event& event) const {
+    return lineup && lineup->foresees() && last_plan && is_asked_for(state, event, *last_plan);
   }
 
   void append(Batch& batch, std::variant<Event, Plan> body, Time now) const {
@@ -169,6 +189,7 @@ struct Controller::Impl {
     fold(pending.batch.entries);
     engine.committed();
     dirty = dirty || pending.decides;
+    if (dirty) last_plan.reset();
     for (const auto& tell : pending.tell) tell({});
     return {};
   }
@@ -204,7 +225,7 @@ struct Controller::Impl {
   }
 
   Result<void> round(Time now) {
-    last_round = now;
+    last_round = last_plan = now;
     revisit_at.reset();
     const int failures_before = failures;
     const Batch batch = decide_batch(now);
@@ -420,6 +441,7 @@ struct Controller::Impl {
   Time last_checkpoint;
   bool dirty = false;  // a round is wanted
   std::optional<Time> last_round, revisit_at, retry_at;
+  std::optional<Time> last_plan;  // the last round's, until something happens that it didn't ask for
   std::function<void()> wake;
   std::function<void(std::span<const Entry>, std::span<const JobId>)> listener;
 

@@ -42,6 +42,7 @@ class Lineup : public Policy {
   // The first that can decides.
   Decision choose(const Snapshot& snapshot, Draft& draft) const;
   void decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] bool foresees() const override { return members_.front().policy->foresees(); }
 
  private:
   bool add(const State& state, const PolicyRegistry& registry, std::string_view name,

@@ -20,7 +20,7 @@ const std::string kNobody = "somebody";
 Controller::Options options_of(const Setup& setup) {
   Controller::Options options;
   options.build = "simulated";
-  options.policy = setup.policy.name;
+  if (setup.policy.script.empty()) options.policy = setup.policy.name;
   options.placement = setup.placement;
   options.coalesce = Duration::zero();
   options.checkpoint_every = std::chrono::hours{24 * 366 * 1'000};
@@ -68,11 +68,25 @@ class Simulation {
     controller_.on_commit([this](auto entries, auto touched) { take(entries, touched); });
     if (auto ok = controller_.recover(); !ok) return ok;
     join_nodes();
-    if (!setup_.policy.parameters.empty()) {
-      controller_.set_policy(setup_.policy.name, setup_.policy.parameters,
-                             [](const Result<void>& set) { check(set.has_value(), "it is set"); });
-    }
+    if (auto ok = choose_policy(); !ok) return ok;
     return settle_instant();
+  }
+
+  Result<void> choose_policy() {
+    const auto& [name, parameters, script] = setup_.policy;
+    Result<void> answer;
+    const auto take_answer = [&](const Result<void>& done) {
+      if (!done) answer = fail(done.error());
+    };
+    if (!script.empty()) {
+      controller_.load_policy(name, script, take_answer);
+      if (auto ok = controller_.step(); !ok) return ok;
+    }
+    if (!script.empty() || !parameters.empty()) {
+      controller_.set_policy(name, parameters, take_answer);
+      if (auto ok = controller_.step(); !ok) return ok;
+    }
+    return answer;
   }
 
   void join_nodes() {
@@ -184,6 +198,7 @@ class Simulation {
     JobOutcome outcome;
     outcome.job = arrival.job;
     outcome.slots = arrival.range.want;
+    outcome.most = arrival.range.max;
     outcome.length = arrival.length;
     outcome.submitted = job.submitted_at;
     outcome.started = job.started_at;

@@ -33,6 +33,7 @@ Result<Know> parse_know(std::string_view text);
 struct PolicyChoice {
   std::string name;
   Parameters parameters;
+  std::string script;  // of a policy in Lua; empty: built in
   [[nodiscard]] std::string text() const;
 };
 
@@ -52,6 +53,7 @@ struct Setup {
 struct JobOutcome {
   std::uint32_t job = 0;   // among the trace's
   std::int32_t slots = 0;  // asked for
+  std::int32_t most = 0;   // that it could use
   Duration length{};       // with these
   Time submitted;
   std::optional<Time> started, ended;

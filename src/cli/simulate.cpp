@@ -1,0 +1,287 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "cli/text.hpp"
+#include "cli/units.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr Bounds kSeeds{1, 10'000};
+constexpr Bounds kThreads{1, 1'024};
+
+struct Simulate {
+  std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
+      speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, threads,
+      jobs_out;
+  bool skip_bad_lines = false;
+  OutputOptions output;
+};
+
+tl::unexpected<Error> refused(std::string_view option, Error error) {
+  error.message = fmt::format("{}: {}", option, error.message);
+  return fail(std::move(error));
+}
+
+Result<void> take_duration(std::string_view option, const std::optional<std::string>& typed,
+                           std::optional<Duration>& value) {
+  if (!typed) return {};
+  const auto read = parse_duration(*typed);
+  if (!read) return refused(option, read.error());
+  value = *read;
+  return {};
+}
+
+Result<void> take_number(std::string_view option, const std::optional<std::string>& typed,
+                         double least, double& value) {
+  if (!typed) return {};
+  const char* end = typed->data() + typed->size();
+  const auto [at, error] = std::from_chars(typed->data(), end, value);
+  const bool read = error == std::errc{} && at == end && std::isfinite(value);
+  if (read && value >= least && value <= 1e6) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("{}: '{}' is no number from {} to 1000000.", option, *typed, least), "");
+}
+
+Result<void> take_count(std::string_view option, const std::optional<std::string>& typed,
+                        const Bounds& bounds, std::int64_t& value) {
+  if (!typed) return {};
+  const auto read = parse_whole(*typed, bounds);
+  if (!read) return refused(option, read.error());
+  value = *read;
+  return {};
+}
+
+// "restart=30s,resize=1s", one of them, or "none".
+Result<void> take_costs(const std::optional<std::string>& typed, SimulateOptions& options) {
+  if (!typed) return {};
+  if (*typed == "none") {
+    options.restart = options.resize = Duration::zero();
+    return {};
+  }
+  std::string_view text = *typed;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, end);
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view name = part.substr(0, equals);
+    if ((name != "restart" && name != "resize") || equals == part.size()) break;
+    const std::string_view span = part.substr(equals + 1);
+    const auto read = span == "0s" ? Result<Duration>(Duration::zero()) : parse_duration(span);
+    if (!read) return refused("--costs", read.error());
+    (name == "restart" ? options.restart : options.resize) = *read;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (text.empty() && !typed->empty()) return {};
+  return fail(ErrorCode::invalid, fmt::format("--costs: '{}' is no pair of pauses.", *typed),
+              "Give restart=30s,resize=1s, or none.");
+}
+
+Result<void> take_temper(const std::optional<std::string>& typed, bool& temper) {
+  if (!typed || *typed == "on" || *typed == "off") {
+    temper = !typed || *typed == "on";
+    return {};
+  }
+  return fail(ErrorCode::invalid, fmt::format("--temper: '{}' is neither on nor off.", *typed), "");
+}
+
+Result<SimulateOptions> read(const Simulate& typed) {
+  if (!typed.trace) {
+    return fail(ErrorCode::invalid, "--trace names no file.",
+                "Say what to simulate: paceline simulate --trace FILE --cluster 64x8");
+  }
+  SimulateOptions options;
+  options.trace = *typed.trace;
+  options.format = typed.format.value_or(options.format);
+  options.cluster = typed.cluster;
+  options.policies = typed.policy.value_or(options.policies);
+  options.elastic = typed.elastic;
+  options.speedup = typed.speedup;
+  options.profiles = typed.profiles;
+  options.placement = typed.placement;
+  options.know = typed.know;
+  options.jobs_out = typed.jobs_out;
+  options.skip_bad_lines = typed.skip_bad_lines;
+  for (const auto& [option, word, value] :
+       {std::tuple{"--from", &typed.from, &options.from},
+        std::tuple{"--until", &typed.until, &options.until},
+        std::tuple{"--warmup", &typed.warmup, &options.warmup},
+        std::tuple{"--cooldown", &typed.cooldown, &options.cooldown}}) {
+    if (auto ok = take_duration(option, *word, *value); !ok) return fail(ok.error());
+  }
+  if (auto ok = take_number("--load", typed.load, 1e-6, options.load); !ok) return fail(ok.error());
+  if (auto ok = take_number("--failures", typed.failures, 0, options.failures); !ok)
+    return fail(ok.error());
+  if (auto ok = take_count("--seeds", typed.seeds, kSeeds, options.seeds); !ok)
+    return fail(ok.error());
+  if (auto ok = take_count("--threads", typed.threads, kThreads, options.threads); !ok)
+    return fail(ok.error());
+  if (auto ok = take_costs(typed.costs, options); !ok) return fail(ok.error());
+  if (auto ok = take_temper(typed.temper, options.temper); !ok) return fail(ok.error());
+  return options;
+}
+
+std::string progress_line(double done) {
+  const int full = static_cast<int>(done * kBarWidth);
+  std::string bar;
+  for (int i = 0; i < kBarWidth; ++i) bar += i < full ? "█" : "░";
+  return fmt::format("simulating {} {:3.0f} %", bar, done * 100);
+}
+
+std::string percent(const Document& run, std::string_view key) {
+  return fmt::format("{:.1f} %", 100 * number_of(run, key).value_or(0));
+}
+
+std::string duration(const Document& run, std::string_view key) {
+  return human_duration(number_of(run, key).value_or(0));
+}
+
+std::string runs_table(const Document& study, const Console& console, bool header) {
+  Table table({{"POLICY"},
+               {"SEED", Align::right},
+               {"JOBS", Align::right},
+               {"JCT", Align::right},
+               {"MEDIAN", Align::right},
+               {"P99", Align::right},
+               {"WAIT", Align::right},
+               {"MAKESPAN", Align::right},
+               {"USED", Align::right},
+               {"STOPS", Align::right},
+               {"RESIZES", Align::right},
+               {"UNFAIR", Align::right}});
+  for (const auto& run : list_of(study, "runs")) {
+    table.add({{text_of(run, "policy"), Style::bold},
+               {std::to_string(whole_of(run, "seed"))},
+               {std::to_string(whole_of(run, "jobs"))},
+               {duration(run, "average_jct_seconds")},
+               {duration(run, "median_jct_seconds")},
+               {duration(run, "p99_jct_seconds")},
+               {duration(run, "average_wait_seconds")},
+               {duration(run, "makespan_seconds")},
+               {percent(run, "utilization")},
+               {std::to_string(whole_of(run, "preemptions"))},
+               {std::to_string(whole_of(run, "resizes"))},
+               {percent(member(run, "unfairness"), "above_one")}});
+  }
+  return table.render(console.look(header));
+}
+
+std::string comparisons_table(const Document& study, const Console& console, bool header) {
+  Table table({{"POLICY"}, {"AGAINST"}, {"MEASURE"}, {"RATIO", Align::right}, {"95 %"}});
+  for (const auto& one : list_of(study, "comparisons")) {
+    const auto low = number_of(one, "low"), high = number_of(one, "high");
+    table.add({{text_of(one, "policy"), Style::bold},
+               {text_of(one, "against")},
+               {text_of(one, "measure")},
+               {fmt::format("{:.3f}", number_of(one, "ratio").value_or(0))},
+               {low && high ? fmt::format("{:.3f} to {:.3f}", *low, *high) : "one seed"}});
+  }
+  return table.empty() ? "" : "\n" + table.render(console.look(header));
+}
+
+// What was left out, and what the numbers rest on.
+std::string grounds_of(const Document& study) {
+  const Document& trace = member(study, "trace");
+  const Document& settings = member(study, "settings");
+  const Document& costs = member(settings, "costs");
+  const auto& runs = list_of(study, "runs");
+  std::string text = fmt::format(
+      "{}: {}, format {}; left out: {} without slots, {} without duration, {} too large, {} bad "
+      "lines.\n",
+      text_of(trace, "file"), plural(static_cast<std::uint64_t>(whole_of(trace, "jobs")), "job"),
+      text_of(trace, "format"), whole_of(trace, "no_slots"), whole_of(trace, "no_duration"),
+      runs.empty() ? 0 : whole_of(runs.front(), "rejected"), whole_of(trace, "bad_lines"));
+  text += fmt::format(
+      "{} slots on {} nodes; policies know: {}; placement {}; tempering {}; a restart costs {}, a "
+      "resize {}; load {}.\n",
+      whole_of(member(study, "cluster"), "slots"), whole_of(member(study, "cluster"), "nodes"),
+      text_of(settings, "know"), text_of(settings, "placement"),
+      flag_of(settings, "temper") ? "on" : "off",
+      human_duration(number_of(costs, "restart_seconds").value_or(0)),
+      human_duration(number_of(costs, "resize_seconds").value_or(0)),
+      number_of(settings, "load").value_or(1));
+  const auto elastic = text_of(settings, "elastic");
+  if (!elastic.empty())
+    text += fmt::format("Sizes: {}; speed-up {}.\n", elastic, text_of(settings, "speedup"));
+  return text + "\n";
+}
+
+std::string page_of(const Document& study, const Console& console, const Output& output) {
+  return (output.header ? grounds_of(study) : "") + runs_table(study, console, output.header) +
+         comparisons_table(study, console, output.header);
+}
+
+void declare_options(Options& options, Simulate& typed) {
+  options.value("--trace", "FILE", typed.trace, "jobs to simulate; .gz and .xz as they are");
+  options.value("--format", "NAME", typed.format,
+                "of the trace: auto (default), itp, philly, helios, alibaba-v2020, alibaba-v2023, "
+                "pollux, tiresias, gavel or sacct");
+  options.flag("--skip-bad-lines", typed.skip_bad_lines, "count lines that can't be read, go on");
+  options.value("--cluster", "NODESxSLOTS", typed.cluster, "64x8, or 2x8:A100;4x4:T4");
+  options.value("--policy", "LIST", typed.policy,
+                "policies to compare: 'fifo,fifo(backfill=greedy),las', or a file of your own "
+                "(elastic-fifo)");
+  options.value("--seeds", "N", typed.seeds,
+                "runs of each policy: the trace as it is, then resampled by days (1)");
+  options.value("--load", "X", typed.load, "divide the times between submissions by this (1)");
+  options.value("--from", "SPAN", typed.from, "leave out what was submitted before: 7d");
+  options.value("--until", "SPAN", typed.until, "leave out what was submitted after: 14d");
+  options.value("--warmup", "SPAN", typed.warmup, "leave the first jobs out of averages");
+  options.value("--cooldown", "SPAN", typed.cooldown, "leave the last jobs out of averages");
+  options.value("--elastic", "RULE", typed.elastic,
+                "sizes jobs may have: 'min=1,max=2x' (as asked for)");
+  options.value("--speedup", "CURVE", typed.speedup,
+                "of elastic jobs: linear, amdahl=0.05 (default) or table=1:1,2:1.9");
+  options.value("--costs", "PAUSES", typed.costs,
+                "restart=30s,resize=1s (default), or none");
+  options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
+  options.value("--temper", "on|off", typed.temper, "weigh gains against costs (on)");
+  options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
+  options.value("--know", "WHAT", typed.know,
+                "what policies know of lengths: oracle (default), estimate or none");
+  options.value("--profiles", "DIR", typed.profiles, "measured step times, for pollux traces");
+  options.value("--threads", "N", typed.threads, "runs side by side (one per core)");
+  options.value("--jobs-out", "FILE", typed.jobs_out, "write what became of each job, as CSV");
+  options.output(typed.output, Watchable::no);
+}
+
+}  // namespace
+
+Command simulate_command() {
+  return {"simulate",
+          "",
+          "Cluster",
+          "Run policies on a trace, with the scheduler that runs live",
+          "paceline simulate --trace jobs.csv --cluster 64x8 --policy 'fifo,srtf,las'\n"
+          "paceline simulate --trace jobs.csv.xz --cluster 64x8 --policy srtf --seeds 5 -o json",
+          [](Options& options) -> Action {
+            const auto typed = std::make_shared<Simulate>();
+            declare_options(options, *typed);
+            return [typed](Context& context) -> Result<int> {
+              const auto output = read_output(typed->output);
+              if (!output) return fail(output.error());
+              const auto wanted = read(*typed);
+              if (!wanted) return fail(wanted.error());
+              Console& console = context.console;
+              const auto study = context.hooks.simulate(*wanted, [&](double done) {
+                console.status(progress_line(done));
+                return true;
+              });
+              console.status("");
+              if (!study) return fail(study.error());
+              const auto document = parse_document(*study);
+              if (!document) return fail(document.error());
+              console.print(output->format == Format::json
+                                ? json_text(*document, console) + "\n"
+                                : page_of(*document, console, *output));
+              return 0;
+            };
+          }};
+}
+
+}  // namespace paceline

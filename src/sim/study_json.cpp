@@ -1,0 +1,125 @@
+#include "sim/study_json.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include "wire/json_writer.hpp"
+
+namespace paceline::sim {
+namespace {
+
+void write_trace(JsonWriter& json, const Trace& trace, const StudyWords& words) {
+  json.key("trace").begin_object();
+  json.field("file", words.trace).field("format", trace.format);
+  json.field("jobs", trace.jobs.size());
+  json.field("no_slots", trace.no_slots).field("no_duration", trace.no_duration);
+  json.field("bad_lines", trace.bad_lines);
+  json.end_object();
+}
+
+void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& words) {
+  const Setup& setup = plan.setup;
+  json.key("settings").begin_object();
+  json.field("know", to_string(setup.know)).field("placement", setup.placement);
+  json.field("temper", setup.temper);
+  json.key("costs").begin_object();
+  json.field("restart_seconds", to_seconds(setup.costs.restart));
+  json.field("resize_seconds", to_seconds(setup.costs.resize));
+  json.end_object();
+  json.field("failures_per_slot_hour", setup.failures.per_slot_hour);
+  json.field("load", plan.workload.load);
+  json.field("elastic", unless_empty(words.elastic)).field("speedup", setup.speedup.text());
+  json.field("warmup_seconds", to_seconds(plan.window.warmup));
+  json.field("cooldown_seconds", to_seconds(plan.window.cooldown));
+  json.end_object();
+}
+
+void write_unfairness(JsonWriter& json, const Unfairness& unfairness) {
+  json.key("unfairness").begin_object();
+  json.field("mean_rho", unfairness.mean_rho).field("p99_rho", unfairness.p99_rho);
+  json.field("worst_rho", unfairness.worst_rho).field("above_one", unfairness.above_one);
+  json.field("jain", unfairness.jain);
+  json.end_object();
+}
+
+void write_run(JsonWriter& json, const StudyRun& run, const StudyPlan& plan) {
+  const Measures& m = run.measures;
+  json.begin_object();
+  json.field("policy", plan.policies[run.policy].text()).field("seed", run.seed);
+  json.field("jobs", m.jobs).field("rejected", run.rejected + run.outcome.refused);
+  json.field("unfinished", run.outcome.unfinished);
+  json.field("average_jct_seconds", m.average_jct).field("median_jct_seconds", m.median_jct);
+  json.field("p99_jct_seconds", m.p99_jct).field("average_wait_seconds", m.average_wait);
+  json.field("makespan_seconds", m.makespan).field("utilization", m.utilization);
+  json.field("useful_utilization", m.useful_utilization);
+  json.field("resizes", m.resizes).field("preemptions", m.preemptions);
+  json.key("gpu_seconds_lost").begin_object();
+  json.field("preemption", m.lost.preemption).field("resize", m.lost.resize);
+  json.field("failure", m.lost.failure);
+  json.end_object();
+  write_unfairness(json, m.unfairness);
+  json.field("digest", fmt::format("{:016x}", run.outcome.digest));
+  json.field("events", run.outcome.events).field("wall_seconds", run.wall_seconds);
+  json.end_object();
+}
+
+void write_comparison(JsonWriter& json, const Comparison& comparison, const StudyPlan& plan) {
+  json.begin_object();
+  json.field("policy", plan.policies[comparison.policy].text());
+  json.field("against", plan.policies.front().text());
+  json.field("measure", comparison.measure).field("ratio", comparison.ratio);
+  json.field("low", comparison.low).field("high", comparison.high);
+  json.end_object();
+}
+
+std::string seconds_or_nothing(const std::optional<Time>& at, Time from) {
+  return at ? fmt::format("{}", to_seconds(*at - from)) : "";
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string to_json(const Study& study, const StudyPlan& plan, const StudyWords& words) {
+  std::int64_t slots = 0;
+  for (const NodeSpec& node : plan.setup.nodes)
+    slots += static_cast<std::int64_t>(node.slots.size());
+  JsonWriter json;
+  json.begin_object();
+  write_trace(json, *plan.trace, words);
+  json.key("cluster").begin_object();
+  json.field("text", words.cluster).field("nodes", plan.setup.nodes.size()).field("slots", slots);
+  json.end_object();
+  write_settings(json, plan, words);
+  json.key("runs").begin_array();
+  for (const StudyRun& run : study.runs) write_run(json, run, plan);
+  json.end_array();
+  json.key("comparisons").begin_array();
+  for (const Comparison& one : study.comparisons) write_comparison(json, one, plan);
+  json.end_array().field("command", words.command).end_object();
+  return json.take();
+}
+
+void write_jobs_csv(std::ostream& out, const Study& study, const StudyPlan& plan) {
+  out << "policy,seed,job,user,slots,length,submitted,started,ended,jct,wait,slot_seconds,resizes,"
+         "preemptions\n";
+  for (const StudyRun& run : study.runs) {
+    for (const JobOutcome& job : run.outcome.jobs) {
+      const TraceJob& source = plan.trace->jobs[job.job];
+      const Time origin = run.outcome.jobs.front().submitted;
+      fmt::print(out, "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                 quoted(plan.policies[run.policy].text()), run.seed, quoted(source.name),
+                 quoted(source.user), job.slots, to_seconds(job.length),
+                 to_seconds(job.submitted - origin), seconds_or_nothing(job.started, origin),
+                 seconds_or_nothing(job.ended, origin), seconds_or_nothing(job.ended, job.submitted),
+                 to_seconds(job.waited), job.slot_seconds, job.resizes, job.preemptions);
+    }
+  }
+}
+
+}  // namespace paceline::sim
