@@ -19,6 +19,7 @@ struct TraceJob {
   std::string application;  // what it trains, where the trace says so: the name of a profile
   std::vector<std::string> models;  // device models it may run on; empty: any
   std::int64_t batch_size = 0;      // over all slots; 0: unknown
+  std::int64_t steps = 0;           // of its whole training; 0: unknown
   std::int64_t line = 0;            // in its file, from 1
 };
 
@@ -26,6 +27,9 @@ struct TraceJob {
 struct Trace {
   std::string format;  // the word of --format
   std::vector<TraceJob> jobs;
+  // If not, every duration is zero and follows from what the job trains: a profile of its
+  // application, its slots, its batch or its steps. Then no_duration counts nothing.
+  bool has_durations = true;
   std::size_t no_slots = 0;     // asked for none
   std::size_t no_duration = 0;  // ran for no time, or never
   std::size_t bad_lines = 0;    // skipped because that was asked for

@@ -1,0 +1,260 @@
+// Each format on a few lines in its own manner.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "sim/traces/read_trace.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Recognised, and the same when its format is named.
+Trace read(const std::string& text) {
+  auto trace = read_trace_bytes(text, "trace", {});
+  if (!trace) {
+    ADD_FAILURE() << trace.error().message;
+    return {};
+  }
+  const auto named = read_trace_bytes(text, "trace", {.format = trace->format});
+  EXPECT_TRUE(named && named->jobs.size() == trace->jobs.size());
+  return std::move(*trace);
+}
+
+std::vector<std::string> names(const Trace& trace) {
+  std::vector<std::string> all;
+  for (const TraceJob& job : trace.jobs) all.push_back(job.name);
+  return all;
+}
+
+TEST(Itp, HasSecondsAndNames) {
+  const Trace trace = read(
+      "job_id,submission_time,duration,num_gpu\n"
+      "0a5c,0,600,1\n"
+      "71fe,12.5,3600.000001,8\n");
+  EXPECT_EQ(trace.format, "itp");
+  EXPECT_TRUE(trace.has_durations);
+  ASSERT_THAT(names(trace), ElementsAre("0a5c", "71fe"));
+  const TraceJob& job = trace.jobs[1];
+  EXPECT_EQ(job.submitted, Time(12'500ms));
+  EXPECT_EQ(job.duration, 3600s + 1us);
+  EXPECT_EQ(job.slots, 8);
+  EXPECT_EQ(job.line, 3);
+  EXPECT_THAT(job.user + job.application, IsEmpty());
+}
+
+TEST(Itp, CountsWhatIsNoJobToRun) {
+  const Trace trace = read(
+      "job_id,submission_time,duration,num_gpu\n"
+      "a,0,600,0\n"
+      "b,0,0,0\n"
+      "c,0,0.0,4\n"
+      "d,0,1,0.5\n");
+  EXPECT_EQ(trace.no_slots, 2U);
+  EXPECT_EQ(trace.no_duration, 1U);
+  ASSERT_THAT(names(trace), ElementsAre("d"));
+  EXPECT_EQ(trace.jobs[0].slots, 1) << "a part of a slot takes one";
+}
+
+TEST(Philly, HasDatesInAnyOrderAndNoNames) {
+  const Trace trace = read(
+      "timestamp,duration,num_gpus,gpu_time,cluster\n"
+      "2017-10-09 07:01:55,66.0,1,66.0,c1\n"
+      "2017-10-09 06:13:03,2951.5,4,11806.0,c2\n"
+      "\n");
+  EXPECT_EQ(trace.format, "philly");
+  ASSERT_THAT(names(trace), ElementsAre("2", "3"));
+  EXPECT_EQ(trace.jobs[0].submitted, Time(1507532515s));
+  EXPECT_EQ(trace.jobs[0].user, "c1");
+  EXPECT_LT(trace.jobs[1].submitted, trace.jobs[0].submitted);
+  EXPECT_EQ(trace.jobs[1].duration, 2951'500ms);
+  EXPECT_EQ(trace.jobs[1].slots, 4);
+}
+
+TEST(Helios, HasUsersAndJobsWithoutGpus) {
+  const Trace trace = read(
+      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+      "queue\n"
+      "11,uA,vcX,8,32,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:42:01,2020-06-09 "
+      "18:52:01,600,60\n"
+      "12,uB,vcX,0,4,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
+      "13,uB,vcY,1,4,1,CANCELLED,2020-06-09 18:41:28,None,2020-06-09 18:41:30,,0\n");
+  EXPECT_EQ(trace.format, "helios");
+  EXPECT_EQ(trace.no_slots, 1U);
+  EXPECT_EQ(trace.no_duration, 1U);
+  ASSERT_THAT(names(trace), ElementsAre("11"));
+  EXPECT_EQ(trace.jobs[0].user, "uA");
+  EXPECT_EQ(trace.jobs[0].duration, 600s);
+  EXPECT_EQ(trace.jobs[0].submitted, Time(1591728061s));
+}
+
+TEST(Alibaba2020, ATaskIsAGangOfWholeSlots) {
+  const std::string lines =
+      "j1,ps,2.0,Terminated,100.0,500.0,600.0,29.3,,\n"
+      "j1,worker,3.0,Terminated,100.0,500.5,600.0,29.3,50.0,T4\n"
+      "j2,tensorflow,2.0,Failed,50.0,60.0,600.0,29.3,150.0,V100\n"
+      "j3,worker,1.0,Running,70.0,,600.0,29.3,100.0,MISC\n"
+      "j4,worker,1.0,Waiting,,,600.0,29.3,100.0,\n";
+  const std::string header =
+      "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_"
+      "type\n";
+  for (const std::string& text : {lines, header + lines}) {
+    const Trace trace = read(text);
+    EXPECT_EQ(trace.format, "alibaba-v2020");
+    EXPECT_EQ(trace.no_slots, 1U);
+    EXPECT_EQ(trace.no_duration, 2U);
+    ASSERT_THAT(names(trace), ElementsAre("j1/worker", "j2/tensorflow"));
+    EXPECT_EQ(trace.jobs[0].slots, 3) << "half a GPU takes a slot, three times";
+    EXPECT_EQ(trace.jobs[0].submitted, Time(100s));
+    EXPECT_EQ(trace.jobs[0].duration, 400'500ms);
+    EXPECT_EQ(trace.jobs[1].slots, 4);
+    EXPECT_THAT(trace.jobs[1].models, IsEmpty()) << "what it got, not what it asked for";
+  }
+}
+
+TEST(Alibaba2023, RunsFromScheduledToDeletion) {
+  const Trace trace = read(
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+      "deletion_time,scheduled_time\n"
+      "p0,12000,16384,1,460,,LS,Running,10,110,30\n"
+      "p1,12000,16384,8,1000,V100M16|V100M32,LS,Succeeded,20,70,20\n"
+      "p2,12000,16384,0,0,,LS,Running,20,70,20\n"
+      "p3,12000,16384,1,1000,nan,BE,Pending,20,70,\n");
+  EXPECT_EQ(trace.format, "alibaba-v2023");
+  EXPECT_EQ(trace.no_slots, 1U);
+  EXPECT_EQ(trace.no_duration, 1U);
+  ASSERT_THAT(names(trace), ElementsAre("p0", "p1"));
+  EXPECT_EQ(trace.jobs[0].slots, 1);
+  EXPECT_EQ(trace.jobs[0].submitted, Time(10s));
+  EXPECT_EQ(trace.jobs[0].duration, 80s);
+  EXPECT_EQ(trace.jobs[1].slots, 8);
+  EXPECT_THAT(trace.jobs[1].models, ElementsAre("V100M16", "V100M32"));
+}
+
+TEST(Pollux, HasNoDurations) {
+  const Trace trace = read(
+      "name,time,application,num_replicas,batch_size\n"
+      "cifar10-0,107,cifar10,6,2048\n");
+  EXPECT_EQ(trace.format, "pollux");
+  EXPECT_FALSE(trace.has_durations);
+  EXPECT_EQ(trace.no_duration, 0U);
+  ASSERT_THAT(names(trace), ElementsAre("cifar10-0"));
+  EXPECT_EQ(trace.jobs[0].submitted, Time(107s));
+  EXPECT_EQ(trace.jobs[0].application, "cifar10");
+  EXPECT_EQ(trace.jobs[0].slots, 6);
+  EXPECT_EQ(trace.jobs[0].batch_size, 2048);
+  EXPECT_EQ(trace.jobs[0].duration, 0s);
+}
+
+TEST(Tiresias, HasModelsAndIterations) {
+  const Trace trace = read(
+      "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+      "0,8,30,133,vgg11,147,23\n");
+  EXPECT_EQ(trace.format, "tiresias");
+  ASSERT_THAT(names(trace), ElementsAre("0"));
+  EXPECT_EQ(trace.jobs[0].application, "vgg11");
+  EXPECT_EQ(trace.jobs[0].steps, 133);
+  EXPECT_EQ(trace.jobs[0].duration, 147s);
+  EXPECT_EQ(trace.jobs[0].submitted, Time(30s));
+}
+
+TEST(Gavel, HasStepsAndThreeLayouts) {
+  const Trace older = read("LM (batch size 5)\trun \"it\", now\t--steps\t1\t95121\t6.500000\t4\n");
+  const Trace newer = read("LM (batch size 5)\trun\tlm\t--steps\t1\t95121\t4\t1\t-1.000000\t6.5\n");
+  const Trace shockwave =
+      read("LM (batch size 5)\trun\tlm\t--steps\t1\t95121\t4\tgns\t1\t-1.000000\t1418\t6.5\n");
+  for (const Trace& trace : {older, newer, shockwave}) {
+    EXPECT_EQ(trace.format, "gavel");
+    EXPECT_EQ(trace.no_duration, 0U);
+    ASSERT_THAT(names(trace), ElementsAre("1"));
+    EXPECT_EQ(trace.jobs[0].application, "LM (batch size 5)");
+    EXPECT_EQ(trace.jobs[0].steps, 95121);
+    EXPECT_EQ(trace.jobs[0].slots, 4);
+    EXPECT_EQ(trace.jobs[0].submitted, Time(6'500ms));
+  }
+  EXPECT_FALSE(older.has_durations);
+  EXPECT_FALSE(newer.has_durations);
+  EXPECT_TRUE(shockwave.has_durations);
+  EXPECT_EQ(shockwave.jobs[0].duration, 1418s);
+}
+
+TEST(Sacct, TakesAJobWithoutItsSteps) {
+  const Trace trace = read(
+      "JobID|User|Account|Partition|JobName|State|Submit|Start|End|Elapsed|ElapsedRaw|ReqTRES|"
+      "AllocTRES\n"
+      "12|anna|lab|gpu|train \"it\"|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:10|"
+      "2024-03-01T11:00:10|01:00:00|3600|cpu=8,gres/gpu:a100=2|cpu=8,gres/gpu:a100=2,gres/gpu=2\n"
+      "12.batch||lab|||COMPLETED|2024-03-01T10:00:10|2024-03-01T10:00:10|2024-03-01T11:00:10|"
+      "01:00:00|3600||cpu=8\n"
+      "13|bert|lab|gpu|eval|CANCELLED by 7|2024-03-01T10:00:00|Unknown|Unknown|00:00:00|0|"
+      "gres/gpu=4|\n"
+      "14_1||lab|gpu|array|RUNNING|2024-03-01T10:00:01|2024-03-01T10:00:10|Unknown|1-00:00:00|"
+      "86400|"
+      "gres/gpu=4|gres/gpu:a100=1,gres/gpu:h100=3\n"
+      "15|anna|lab|cpu|x|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:10|2024-03-01T11:00:10|"
+      "01:00:00|3600|cpu=8,gres/gpumem=5|cpu=8,gres/gpumem=5\n");
+  EXPECT_EQ(trace.format, "sacct");
+  EXPECT_EQ(trace.no_slots, 1U);
+  EXPECT_EQ(trace.no_duration, 1U);
+  ASSERT_THAT(names(trace), ElementsAre("12", "14_1"));
+  EXPECT_EQ(trace.jobs[0].user, "anna");
+  EXPECT_EQ(trace.jobs[0].slots, 2);
+  EXPECT_EQ(trace.jobs[0].duration, 3600s);
+  EXPECT_EQ(trace.jobs[0].submitted, Time(1709287200s));
+  EXPECT_THAT(trace.jobs[0].models, ElementsAre("a100"));
+  EXPECT_EQ(trace.jobs[1].user, "lab");
+  EXPECT_EQ(trace.jobs[1].slots, 4) << "the sum over the types";
+  EXPECT_EQ(trace.jobs[1].duration, 24h);
+  EXPECT_THAT(trace.jobs[1].models, IsEmpty()) << "what it got, not what it asked for";
+}
+
+TEST(Sacct, MakesDoWithFewerColumns) {
+  const Trace elapsed = read(
+      "JobID|Submit|Elapsed|ReqTRES|\n"
+      "1|2024-03-01T10:00:00|2-00:00:01|gres/gpu=1|\n");
+  EXPECT_EQ(elapsed.jobs.at(0).duration, 48h + 1s);
+  const Trace ends = read(
+      "JobID|Submit|Start|End|AllocTRES\n"
+      "1|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T12:00:00|gres/gpu=1\n"
+      "1|2024-03-02T10:00:00|2024-03-02T11:00:00|Unknown|gres/gpu=1\n");
+  EXPECT_EQ(ends.jobs.at(0).duration, 1h);
+  EXPECT_EQ(ends.no_duration, 1U);
+}
+
+TEST(AnyFormat, TakesColumnsInAnyOrderAndPassesOthersOver) {
+  const Trace trace = read(
+      "\xEF\xBB\xBF,\"num_gpu\",note,duration,job_id,submission_time\r\n"
+      "0,2,\"a, b\nc\",60,x,1\r\n");
+  EXPECT_EQ(trace.format, "itp");
+  EXPECT_EQ(trace.jobs.at(0).slots, 2);
+  EXPECT_EQ(trace.jobs.at(0).name, "x");
+}
+
+TEST(AnyFormat, IsNamed) {
+  EXPECT_THAT(trace_formats(),
+              ElementsAre("auto", "itp", "philly", "helios", "alibaba-v2020", "alibaba-v2023",
+                          "pollux", "tiresias", "gavel", "sacct"));
+}
+
+RC_GTEST_PROP(AnyFormat, KeepsTheOrderOfTheFile, ()) {
+  auto seconds = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1'000'000));
+  RC_PRE(!seconds.empty());
+  std::string text = "job_id,submission_time,duration,num_gpu\n";
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    text += std::to_string(i) + ',' + std::to_string(seconds[i]) + ",1,1\n";
+  const auto trace = read_trace_bytes(text, "trace", {});
+  RC_ASSERT(trace.has_value());
+  RC_ASSERT(trace->jobs.size() == seconds.size());
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    RC_ASSERT(trace->jobs[i].name == std::to_string(i));
+    RC_ASSERT(trace->jobs[i].submitted == Time(std::chrono::seconds(seconds[i])));
+  }
+}
+
+}  // namespace
+}  // namespace paceline::sim

@@ -1,0 +1,120 @@
+#include "sim/traces/trace_format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace paceline::sim {
+namespace {
+
+constexpr CsvDialect kCommas{};
+constexpr CsvDialect kTabs{.separator = '\t', .quotes = false};
+constexpr CsvDialect kBars{.separator = '|', .quotes = false};
+
+using Columns = std::vector<std::string>;
+
+// The fields of one line; none if it is no record.
+Columns cut(std::string_view line, CsvDialect dialect) {
+  CsvReader csv([line]() mutable -> Result<std::string_view> { return std::exchange(line, {}); },
+                dialect);
+  const auto next = csv.next();
+  if (!next || *next != CsvNext::record) return {};
+  return {csv.fields().begin(), csv.fields().end()};
+}
+
+// Whether one of "a|b" is there.
+bool has_any(const Columns& columns, std::string_view names) {
+  for (;;) {
+    const std::size_t bar = names.find('|');
+    if (std::find(columns.begin(), columns.end(), names.substr(0, bar)) != columns.end())
+      return true;
+    if (bar == std::string_view::npos) return false;
+    names.remove_prefix(bar + 1);
+  }
+}
+
+std::string named(std::string_view names) {
+  std::string text(names);
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 6)
+    text.replace(at, 1, "' or '");
+  return "'" + text + "'";
+}
+
+}  // namespace
+
+std::span<const TraceFormat> known_trace_formats() {
+  static const std::array kFormats{
+      TraceFormat{.name = "itp",
+                  .dialect = kCommas,
+                  .header = {"job_id", "submission_time", "duration", "num_gpu"},
+                  .unique_names = true,
+                  .read = read_itp},
+      TraceFormat{.name = "philly",
+                  .dialect = kCommas,
+                  .header = {"timestamp", "duration", "num_gpus", "cluster"},
+                  .read = read_philly},
+      TraceFormat{.name = "helios",
+                  .dialect = kCommas,
+                  .header = {"job_id", "user", "gpu_num", "submit_time", "duration"},
+                  .unique_names = true,
+                  .read = read_helios},
+      TraceFormat{
+          .name = "alibaba-v2020",
+          .dialect = kCommas,
+          .header = {"job_name", "task_name", "inst_num", "start_time", "end_time", "plan_gpu"},
+          .columns_of = alibaba_v2020_columns,
+          .read = read_alibaba_v2020},
+      TraceFormat{.name = "alibaba-v2023",
+                  .dialect = kCommas,
+                  .header = {"name", "num_gpu", "gpu_milli", "creation_time", "deletion_time",
+                             "scheduled_time"},
+                  .unique_names = true,
+                  .read = read_alibaba_v2023},
+      TraceFormat{.name = "pollux",
+                  .dialect = kCommas,
+                  .header = {"name", "time", "application", "num_replicas", "batch_size"},
+                  .unique_names = true,
+                  .has_durations = false,
+                  .read = read_pollux},
+      TraceFormat{.name = "tiresias",
+                  .dialect = kCommas,
+                  .header = {"job_id", "num_gpu", "submit_time", "duration", "model_name"},
+                  .unique_names = true,
+                  .read = read_tiresias},
+      TraceFormat{.name = "gavel",
+                  .dialect = kTabs,
+                  .header = {},
+                  .columns_of = gavel_columns,
+                  .has_durations = false,
+                  .read = read_gavel},
+      TraceFormat{.name = "sacct",
+                  .dialect = kBars,
+                  .header = {"JobID", "Submit", "AllocTRES|ReqTRES", "ElapsedRaw|Elapsed|End"},
+                  .read = read_sacct},
+  };
+  return kFormats;
+}
+
+tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
+                                                std::string_view first_line) {
+  Heading heading{cut(first_line, format.dialect)};
+  if (format.columns_of != nullptr) {
+    const std::vector<std::string_view> fields(heading.columns.begin(), heading.columns.end());
+    const auto columns = format.columns_of(fields);
+    if (!columns.empty()) return Heading{{columns.begin(), columns.end()}, false};
+  }
+  if (format.header.empty())
+    return tl::unexpected<std::string>("begins with a line that is none of its jobs");
+  for (const std::string_view wanted : format.header)
+    if (!has_any(heading.columns, wanted))
+      return tl::unexpected(fmt::format("has no column {} in its first line", named(wanted)));
+  auto sorted = heading.columns;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    return tl::unexpected(fmt::format("has the column {} twice", quoted_value(*twice)));
+  return heading;
+}
+
+}  // namespace paceline::sim

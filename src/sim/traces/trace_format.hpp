@@ -1,0 +1,56 @@
+// What a format is: how its lines are cut, how its header is told from others', and how a line
+// becomes a job. The table of them is known_trace_formats(); a new one is a line there and a function.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sim/trace.hpp"
+#include "sim/traces/csv.hpp"
+#include "sim/traces/trace_row.hpp"
+
+namespace paceline::sim {
+
+enum class RowIs { job, part_of_another };
+
+struct TraceFormat {
+  std::string_view name;  // the word of --format
+  CsvDialect dialect;
+  // The columns that its header must have, in any order and among others; "a|b" wants one of both.
+  std::vector<std::string_view> header;
+  // The columns of a file without header whose first line this is; none if it can't be one.
+  std::vector<std::string_view> (*columns_of)(std::span<const std::string_view> first) = nullptr;
+  bool unique_names = false;
+  bool has_durations = true;  // or only with a column `duration`
+  RowIs (*read)(TraceRow& row, TraceJob& job);
+};
+
+std::span<const TraceFormat> known_trace_formats();
+
+// What the first line of a file says.
+struct Heading {
+  std::vector<std::string> columns;
+  bool is_header = true;  // or already the first job
+};
+
+// Or what speaks against it, to be said after the name of the file: "has no column 'duration'".
+tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
+                                                std::string_view first_line);
+
+// ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp, sacct.cpp) ----
+RowIs read_itp(TraceRow& row, TraceJob& job);
+RowIs read_philly(TraceRow& row, TraceJob& job);
+RowIs read_helios(TraceRow& row, TraceJob& job);
+RowIs read_tiresias(TraceRow& row, TraceJob& job);
+RowIs read_pollux(TraceRow& row, TraceJob& job);
+RowIs read_alibaba_v2020(TraceRow& row, TraceJob& job);
+RowIs read_alibaba_v2023(TraceRow& row, TraceJob& job);
+RowIs read_gavel(TraceRow& row, TraceJob& job);
+RowIs read_sacct(TraceRow& row, TraceJob& job);
+std::vector<std::string_view> alibaba_v2020_columns(std::span<const std::string_view> first);
+std::vector<std::string_view> gavel_columns(std::span<const std::string_view> first);
+
+}  // namespace paceline::sim
