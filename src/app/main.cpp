@@ -2,8 +2,10 @@
 
 #include "agent/linux/supervisor.hpp"
 #include "app/build.hpp"
+#include "app/simulate.hpp"
 #include "app/up.hpp"
 #include "cli/cli.hpp"
+#include "model/launch.hpp"
 
 namespace {
 
@@ -29,6 +31,12 @@ int main(int argc, char** argv) {
   paceline::Hooks hooks;
   hooks.version = build.text;
   hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, build); };
+  hooks.simulate = [&](paceline::SimulateOptions options, const paceline::ProgressBar& bar) {
+    paceline::LaunchSpec typed;
+    typed.command.assign(argv, argv + argc);
+    options.command = paceline::command_line(typed);
+    return paceline::simulate(options, bar);
+  };
   hooks.supervise = [](int count, char** arguments) {
     return paceline::agent::supervise_main(count, arguments);
   };

@@ -2,10 +2,14 @@
 // (docs/api.md). docs/cli.md is the user's page.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
 
 namespace paceline {
 
@@ -20,10 +24,35 @@ struct UpOptions {
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
 };
 
+// What `paceline simulate` was asked for. Words that only the simulator knows are as they were typed.
+struct SimulateOptions {
+  std::string trace;
+  std::string format = "auto";
+  bool skip_bad_lines = false;
+  std::optional<std::string> cluster;
+  std::string policies = "elastic-fifo";  // a list
+  std::int64_t seeds = 1;
+  double load = 1;
+  std::optional<Duration> from, until, warmup, cooldown;
+  std::optional<std::string> elastic, speedup, placement, know, profiles;
+  Duration restart = std::chrono::seconds{30};
+  Duration resize = std::chrono::seconds{1};
+  double failures = 0;  // per slot and hour
+  bool temper = true;
+  std::int64_t threads = 0;  // 0: one per core
+  std::optional<std::string> jobs_out;
+  std::string command;  // the whole command line
+};
+
+// Called with the done part now and then; false: give up.
+using ProgressBar = std::function<bool(double done)>;
+
 // What the command line does not do itself.
 struct Hooks {
-  std::string version;                                  // "0.1.0 (803c4c0, gcc 12.2)"
-  std::function<int(const UpOptions&)> up;              // returns the exit code
+  std::string version;                      // "0.1.0 (803c4c0, gcc 12.2)"
+  std::function<int(const UpOptions&)> up;  // returns the exit code
+  // Returns the study as JSON (docs/simulate.md). Errors: as of reading its words and files.
+  std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
   std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
 };
 

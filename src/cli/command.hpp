@@ -84,6 +84,7 @@ Command policy_diff_command();
 Command policy_promote_command();
 Command policy_rollback_command();
 Command policy_drop_command();
+Command simulate_command();
 Command up_command();
 Command down_command();
 Command version_command();

@@ -19,7 +19,8 @@ std::span<const Command> commands() {
       policy_list_command(), policy_show_command(),    policy_set_command(),
       policy_load_command(), policy_forget_command(),  policy_try_command(),
       policy_diff_command(), policy_promote_command(), policy_rollback_command(),
-      policy_drop_command(), events_command(),         version_command(),
+      policy_drop_command(), simulate_command(),       events_command(),
+      version_command(),
   };
   return table;
 }

@@ -237,8 +237,7 @@ void declare_options(Options& options, Simulate& typed) {
                 "sizes jobs may have: 'min=1,max=2x' (as asked for)");
   options.value("--speedup", "CURVE", typed.speedup,
                 "of elastic jobs: linear, amdahl=0.05 (default) or table=1:1,2:1.9");
-  options.value("--costs", "PAUSES", typed.costs,
-                "restart=30s,resize=1s (default), or none");
+  options.value("--costs", "PAUSES", typed.costs, "restart=30s,resize=1s (default), or none");
   options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
   options.value("--temper", "on|off", typed.temper, "weigh gains against costs (on)");
   options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
@@ -276,9 +275,8 @@ Command simulate_command() {
               if (!study) return fail(study.error());
               const auto document = parse_document(*study);
               if (!document) return fail(document.error());
-              console.print(output->format == Format::json
-                                ? json_text(*document, console) + "\n"
-                                : page_of(*document, console, *output));
+              console.print(output->format == Format::json ? json_text(*document, console)
+                                                           : page_of(*document, console, *output));
               return 0;
             };
           }};

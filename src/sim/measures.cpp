@@ -75,8 +75,7 @@ Unfairness unfairness_of(const std::vector<const JobOutcome*>& counted, const Ou
   if (counted.empty()) return unfairness;
   const Crowd crowd(outcome.jobs);
   std::vector<double> rhos;
-  for (const JobOutcome* job : counted)
-    rhos.push_back(rho_of(*job, outcome.slots, speedup, crowd));
+  for (const JobOutcome* job : counted) rhos.push_back(rho_of(*job, outcome.slots, speedup, crowd));
   std::sort(rhos.begin(), rhos.end());
   const auto n = static_cast<double>(rhos.size());
   const double sum = std::accumulate(rhos.begin(), rhos.end(), 0.0);

@@ -26,7 +26,7 @@ struct Unfairness {
 };
 
 struct Measures {
-  std::size_t jobs = 0;  // counted below: completed, and neither warm-up nor cool-down
+  std::size_t jobs = 0;    // counted below: completed, and neither warm-up nor cool-down
   double average_jct = 0;  // seconds, as all times here
   double median_jct = 0;
   double p99_jct = 0;

@@ -116,8 +116,9 @@ void write_jobs_csv(std::ostream& out, const Study& study, const StudyPlan& plan
                  quoted(plan.policies[run.policy].text()), run.seed, quoted(source.name),
                  quoted(source.user), job.slots, to_seconds(job.length),
                  to_seconds(job.submitted - origin), seconds_or_nothing(job.started, origin),
-                 seconds_or_nothing(job.ended, origin), seconds_or_nothing(job.ended, job.submitted),
-                 to_seconds(job.waited), job.slot_seconds, job.resizes, job.preemptions);
+                 seconds_or_nothing(job.ended, origin),
+                 seconds_or_nothing(job.ended, job.submitted), to_seconds(job.waited),
+                 job.slot_seconds, job.resizes, job.preemptions);
     }
   }
 }

@@ -1,0 +1,122 @@
+#include "app/simulate.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "cli/text_file.hpp"
+#include "clock/system/system_clock.hpp"
+#include "placement/placers.hpp"
+#include "policy/lua/lua_policy.hpp"
+#include "sim/cluster.hpp"
+#include "sim/policy_list.hpp"
+#include "sim/study_json.hpp"
+#include "sim/traces/read_trace.hpp"
+
+namespace paceline {
+namespace {
+
+Result<std::string> read_script(const std::string& path) {
+  return read_text_file(path, kScriptsBytesMax, "policy", "Name a file with a policy in Lua.");
+}
+
+Result<void> choose_cluster(const SimulateOptions& options, sim::Setup& setup) {
+  if (!options.cluster) {
+    return fail(ErrorCode::invalid, "--cluster says of no cluster to simulate.",
+                "Give nodes x slots, for example --cluster 64x8.");
+  }
+  auto nodes = sim::parse_cluster(*options.cluster);
+  if (!nodes) return fail(nodes.error());
+  setup.nodes = std::move(*nodes);
+  return {};
+}
+
+Result<void> choose_sizes(const SimulateOptions& options, sim::StudyPlan& plan) {
+  if (options.speedup && !options.elastic) {
+    return fail(ErrorCode::invalid, "--speedup is for jobs whose size may change.",
+                "Say how with --elastic, for example --elastic min=1,max=2x.");
+  }
+  if (!options.elastic) return {};
+  auto rule = sim::parse_elastic_rule(*options.elastic);
+  if (!rule) return fail(rule.error());
+  plan.workload.elastic = *rule;
+  auto speedup = sim::parse_speedup(options.speedup.value_or("amdahl=0.05"));
+  if (!speedup) return fail(speedup.error());
+  plan.setup.speedup = std::move(*speedup);
+  return {};
+}
+
+Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
+  if (auto ok = choose_cluster(options, setup); !ok) return ok;
+  setup.placement = options.placement.value_or(setup.placement);
+  if (auto made = make_placer(setup.placement); !made) return fail(made.error());
+  if (options.know) {
+    const auto know = sim::parse_know(*options.know);
+    if (!know) return fail(know.error());
+    setup.know = *know;
+  }
+  setup.temper = options.temper;
+  setup.costs = {options.restart, options.resize};
+  setup.failures.per_slot_hour = options.failures;
+  return {};
+}
+
+Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegistry& registry) {
+  sim::StudyPlan plan;
+  if (auto ok = choose_setup(options, plan.setup); !ok) return fail(ok.error());
+  if (auto ok = choose_sizes(options, plan); !ok) return fail(ok.error());
+  auto policies = sim::parse_policies(options.policies, registry, read_script);
+  if (!policies) return fail(policies.error());
+  plan.policies = std::move(*policies);
+  for (std::int64_t seed = 0; seed < options.seeds; ++seed)
+    plan.seeds.push_back(static_cast<std::uint64_t>(seed));
+  plan.workload.load = options.load;
+  plan.workload.from = options.from;
+  plan.workload.until = options.until;
+  plan.window = {options.warmup.value_or(Duration::zero()),
+                 options.cooldown.value_or(Duration::zero())};
+  plan.threads = options.threads > 0 ? static_cast<unsigned>(options.threads)
+                                     : std::thread::hardware_concurrency();
+  plan.keep_jobs = options.jobs_out.has_value();
+  auto trace = sim::read_trace(options.trace, {options.format, options.skip_bad_lines});
+  if (!trace) return fail(trace.error());
+  plan.trace = std::make_shared<const sim::Trace>(std::move(*trace));
+  return plan;
+}
+
+tl::unexpected<Error> unwritable(const std::string& path) {
+  return fail(ErrorCode::storage,
+              fmt::format("'{}' can't be written: {}.", path, std::strerror(errno)),
+              "Name a file in a directory that you may write to.");
+}
+
+}  // namespace
+
+Result<std::string> simulate(const SimulateOptions& options, const ProgressBar& bar) {
+  spdlog::set_level(spdlog::level::err);
+  const LuaEngine scripts;
+  const PolicyRegistry registry(&scripts);
+  const auto plan = plan_of(options, registry);
+  if (!plan) return fail(plan.error());
+  std::ofstream jobs;
+  if (options.jobs_out) {
+    jobs.open(*options.jobs_out);
+    if (!jobs) return unwritable(*options.jobs_out);
+  }
+  SystemClock clock;
+  const auto study = sim::run_study(*plan, registry, clock, bar);
+  if (!study) return fail(study.error());
+  if (options.jobs_out) {
+    sim::write_jobs_csv(jobs, *study, *plan);
+    if (!jobs.flush()) return unwritable(*options.jobs_out);
+  }
+  return sim::to_json(
+      *study, *plan,
+      {options.trace, *options.cluster, options.elastic.value_or(""), options.command});
+}
+
+}  // namespace paceline

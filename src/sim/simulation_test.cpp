@@ -1,0 +1,290 @@
+#include "sim/simulation.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/rng.hpp"
+#include "sim/cluster.hpp"
+#include "sim/study.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+std::shared_ptr<const Trace> trace_of(const std::vector<std::array<double, 3>>& rows) {
+  auto trace = std::make_shared<Trace>();
+  for (const auto& [submitted, duration, slots] : rows) {
+    TraceJob job;
+    job.name = "job-" + std::to_string(trace->jobs.size());
+    job.submitted = Time{} + from_seconds(submitted);
+    job.duration = from_seconds(duration);
+    job.slots = static_cast<std::int32_t>(slots);
+    trace->jobs.push_back(job);
+  }
+  return trace;
+}
+
+Setup exact(const std::string& cluster, PolicyChoice policy) {
+  Setup setup;
+  setup.nodes = *parse_cluster(cluster);
+  setup.policy = std::move(policy);
+  setup.placement = "any";
+  setup.temper = false;
+  setup.costs = {Duration::zero(), Duration::zero()};
+  return setup;
+}
+
+std::int64_t slots_of(const Setup& setup) {
+  std::int64_t slots = 0;
+  for (const NodeSpec& node : setup.nodes) slots += static_cast<std::int64_t>(node.slots.size());
+  return slots;
+}
+
+Outcome play(const std::shared_ptr<const Trace>& trace, const Setup& setup,
+             const WorkloadOptions& options = {}) {
+  const PolicyRegistry registry;
+  const Workload workload = make_workload(trace, slots_of(setup), options);
+  auto outcome = simulate(workload, setup, registry);
+  EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
+  return outcome ? std::move(*outcome) : Outcome{};
+}
+
+// ---- the exact semantics, written down once more, without any of the scheduler's code ----
+
+class BruteForce {
+ public:
+  BruteForce(const Trace& trace, std::int64_t slots, std::string policy)
+      : policy_(std::move(policy)), free_(slots) {
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+      const TraceJob& job = trace.jobs[i];
+      if (job.slots > slots) continue;
+      jobs_.push_back({to_us(job.submitted), job.duration.count(), job.slots, i, {}, {}});
+    }
+    std::stable_sort(jobs_.begin(), jobs_.end(),
+                     [](const auto& a, const auto& b) { return a.submitted < b.submitted; });
+    for (auto& job : jobs_) job.left = job.length;
+  }
+
+  // First start and end of each job, by its place in the trace.
+  std::map<std::size_t, std::pair<std::int64_t, std::int64_t>> run() {
+    while (const auto now = next()) {
+      pass_to(*now);
+      for (Job& job : jobs_) {
+        if (job.runs && job.left == 0) finish(job);
+      }
+      round();
+    }
+    std::map<std::size_t, std::pair<std::int64_t, std::int64_t>> times;
+    for (const Job& job : jobs_) times[job.place] = {*job.started, *job.ended};
+    return times;
+  }
+
+ private:
+  struct Job {
+    std::int64_t submitted, length;
+    std::int64_t slots;
+    std::size_t place;
+    std::optional<std::int64_t> started, ended;
+    std::int64_t left = 0;
+    bool runs = false;
+  };
+
+  std::optional<std::int64_t> next() const {
+    std::optional<std::int64_t> next;
+    for (const Job& job : jobs_) {
+      std::optional<std::int64_t> at;
+      if (job.runs) at = now_ + job.left;
+      if (!job.runs && !job.ended && job.submitted > now_) at = job.submitted;
+      if (at && (!next || *at < *next)) next = at;
+    }
+    return next;
+  }
+
+  void pass_to(std::int64_t now) {
+    for (Job& job : jobs_) {
+      if (job.runs) job.left -= now - now_;
+    }
+    now_ = now;
+  }
+
+  void finish(Job& job) {
+    job.runs = false;
+    job.ended = now_;
+    free_ += job.slots;
+  }
+
+  void start(Job& job) {
+    job.runs = true;
+    if (!job.started) job.started = now_;
+    free_ -= job.slots;
+  }
+
+  void round() {
+    std::vector<Job*> line;
+    for (Job& job : jobs_) {
+      const bool running = job.runs && policy_ == "srtf";
+      if ((!job.runs || running) && !job.ended && job.submitted <= now_) line.push_back(&job);
+    }
+    if (policy_ == "sjf" || policy_ == "srtf")
+      std::stable_sort(line.begin(), line.end(),
+                       [](auto* a, auto* b) { return a->left < b->left; });
+    if (policy_ != "srtf") {
+      for (Job* job : line) {
+        if (job->slots <= free_)
+          start(*job);
+        else if (policy_ == "fifo")
+          return;
+      }
+      return;
+    }
+    for (Job* job : line) {
+      if (std::exchange(job->runs, false)) free_ += job->slots;
+    }
+    for (Job* job : line) {
+      if (job->slots <= free_) start(*job);
+    }
+  }
+
+  std::string policy_;
+  std::int64_t free_;
+  std::int64_t now_ = -1;
+  std::vector<Job> jobs_;
+};
+
+std::shared_ptr<const Trace> random_trace(std::uint64_t seed) {
+  constexpr std::array kDurations = {1.0, 2.0, 3.0, 5.0, 7.25, 10.0, 40.0, 0.5, 100.0, 100.000001};
+  Rng rng(seed);
+  std::vector<std::array<double, 3>> rows;
+  const auto jobs = 20 + rng.below(100);
+  for (std::uint64_t i = 0; i < jobs; ++i) {
+    const double submitted = static_cast<double>(rng.below(2 * jobs));
+    const double duration = rng.chance(0.5) ? kDurations[rng.below(kDurations.size())]
+                                            : static_cast<double>(1 + rng.below(300));
+    const auto slots = rng.chance(0.6) ? 1 + rng.below(3) : 1 + rng.below(20);
+    rows.push_back({submitted, duration, static_cast<double>(slots)});
+  }
+  return trace_of(rows);
+}
+
+struct ExactPolicy {
+  std::string rule;  // as the brute force calls it
+  PolicyChoice choice;
+};
+
+class ExactSemantics : public testing::TestWithParam<ExactPolicy> {};
+
+TEST_P(ExactSemantics, AreThoseOfAnIndependentBruteForce) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const auto trace = random_trace(seed);
+    const Outcome outcome = play(trace, exact("4x4", GetParam().choice));
+    const auto expected = BruteForce(*trace, 16, GetParam().rule).run();
+    ASSERT_EQ(outcome.jobs.size(), expected.size()) << "seed " << seed;
+    for (const JobOutcome& job : outcome.jobs) {
+      const auto& [started, ended] = expected.at(job.job);
+      ASSERT_EQ(to_us(*job.started), started) << "seed " << seed << ", job " << job.job;
+      ASSERT_EQ(to_us(*job.ended), ended) << "seed " << seed << ", job " << job.job;
+      ASSERT_EQ(job.waited, *job.ended - job.submitted - job.length) << "seed " << seed;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Policies, ExactSemantics,
+    testing::Values(ExactPolicy{"fifo", {"fifo", {}, {}}},
+                    ExactPolicy{"greedy", {"fifo", {{"backfill", "greedy"}}, {}}},
+                    ExactPolicy{"sjf", {"sjf", {}, {}}}, ExactPolicy{"srtf", {"srtf", {}, {}}}),
+    [](const auto& info) { return info.param.rule; });
+
+// ---- costs, failures, sizes ----
+
+TEST(Simulation, AStoppedJobPaysForStartingAgain) {
+  Setup setup = exact("1x4", {"srtf", {}, {}});
+  setup.costs = {seconds{30}, seconds{1}};
+  const Outcome outcome = play(trace_of({{0, 1000, 4}, {100, 50, 4}}), setup);
+  EXPECT_EQ(*outcome.jobs[1].ended, Time{} + seconds{150});
+  EXPECT_EQ(*outcome.jobs[0].ended, Time{} + seconds{1000 + 50 + 30});
+  EXPECT_EQ(outcome.jobs[0].preemptions, 1);
+  EXPECT_DOUBLE_EQ(outcome.lost.preemption, 4 * 30);
+}
+
+TEST(Simulation, AnElasticJobTakesWhatIsFreeAndPaysForEachResize) {
+  Setup setup = exact("1x4", {"elastic-fifo", {}, {}});
+  setup.costs = {seconds{30}, seconds{1}};
+  WorkloadOptions options;
+  options.elastic = *parse_elastic_rule("min=1,max=2x");
+  // Alone it runs on four slots, twice as fast; when the other comes they share.
+  const Outcome outcome = play(trace_of({{0, 1000, 2}, {100, 1000, 2}}), setup, options);
+  EXPECT_EQ(*outcome.jobs[0].started, Time{});
+  EXPECT_EQ(outcome.jobs[0].resizes, 1);
+  EXPECT_EQ(*outcome.jobs[0].ended, Time{} + seconds{100 + 1 + 800});
+  EXPECT_GT(outcome.lost.resize, 0);
+  EXPECT_EQ(outcome.unfinished, 0U);
+}
+
+TEST(Simulation, FailuresCostWorkAndJobsStillEnd) {
+  Setup setup = exact("4x4", {"fifo", {}, {}});
+  setup.costs = {seconds{30}, seconds{1}};
+  setup.failures.per_slot_hour = 0.2;
+  const auto trace = trace_of({{0, 36'000, 4}, {10, 36'000, 2}, {20, 7'200, 8}});
+  const Outcome outcome = play(trace, setup);
+  EXPECT_GT(outcome.lost.failure, 0);
+  for (const JobOutcome& job : outcome.jobs) {
+    EXPECT_TRUE(job.completed);
+    EXPECT_GT(*job.ended - job.submitted, job.length);
+  }
+  setup.seed = 1;
+  EXPECT_NE(play(trace, setup).digest, outcome.digest);
+}
+
+TEST(Simulation, WhatPoliciesDoNotKnowDoesNotOrderJobs) {
+  const auto trace = trace_of({{0, 100, 4}, {1, 1000, 4}, {2, 10, 4}});
+  Setup setup = exact("1x4", {"sjf", {}, {}});
+  EXPECT_EQ(*play(trace, setup).jobs[2].started, Time{} + seconds{100});
+  setup.know = Know::none;
+  EXPECT_EQ(*play(trace, setup).jobs[2].started, Time{} + seconds{1100});
+}
+
+TEST(Simulation, OneSeedGivesOneDigestOnAnyNumberOfThreads) {
+  const PolicyRegistry registry;
+  StudyPlan plan;
+  plan.trace = random_trace(7);
+  plan.policies = {{"fifo", {}, {}}, {"srtf", {}, {}}, {"elastic-fifo", {}, {}}, {"las", {}, {}}};
+  plan.seeds = {0, 1};
+  plan.setup = exact("4x4", {});
+  std::vector<std::vector<std::uint64_t>> digests;
+  for (const unsigned threads : {1U, 2U, 8U}) {
+    class Still final : public Clock {
+      Time now() override { return {}; }
+    } clock;
+    plan.threads = threads;
+    const auto study = run_study(plan, registry, clock, {});
+    ASSERT_TRUE(study);
+    digests.emplace_back();
+    for (const StudyRun& run : study->runs) digests.back().push_back(run.outcome.digest);
+  }
+  EXPECT_EQ(digests[0], digests[1]);
+  EXPECT_EQ(digests[0], digests[2]);
+  EXPECT_NE(digests[0][0], digests[0][2]);
+}
+
+TEST(Simulation, CanBeGivenUp) {
+  const PolicyRegistry registry;
+  std::vector<std::array<double, 3>> rows(2'000, {0, 1, 1});
+  const Setup setup = exact("1x4", {"fifo", {}, {}});
+  const auto outcome = simulate(make_workload(trace_of(rows), 4, {}), setup, registry,
+                                [](std::size_t over) { return over < 500; });
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, ErrorCode::unavailable);
+}
+
+TEST(Simulation, NothingToDoIsDoneAtOnce) {
+  const Outcome outcome = play(trace_of({}), exact("1x4", {"fifo", {}, {}}));
+  EXPECT_TRUE(outcome.jobs.empty());
+}
+
+}  // namespace
+}  // namespace paceline::sim
