@@ -32,9 +32,10 @@ std::vector<std::string_view> alibaba_v2020_columns(std::span<const std::string_
   return {kTaskColumns.begin(), kTaskColumns.end()};
 }
 
-RowIs read_alibaba_v2020(TraceRow& row, TraceJob& job) {
+RowIs read_alibaba_v2020(CsvRow& row, TraceJob& job) {
   constexpr std::int64_t kWholeSlot = 100'000'000;  // 100 percent in millionths
-  job.name = row.name("job_name") + '/' + row.text("task_name");
+  job.name = row.name("job_name");
+  job.name += '/' + row.text("task_name");
   const std::int64_t instances = row.has("inst_num") ? row.count("inst_num") : 1;
   const std::int64_t share = row.has("plan_gpu") ? row.millionths("plan_gpu") : 0;
   const std::int64_t each = (share + kWholeSlot - 1) / kWholeSlot;
@@ -47,15 +48,15 @@ RowIs read_alibaba_v2020(TraceRow& row, TraceJob& job) {
   return RowIs::job;
 }
 
-RowIs read_alibaba_v2023(TraceRow& row, TraceJob& job) {
+RowIs read_alibaba_v2023(CsvRow& row, TraceJob& job) {
   job.name = row.name("name");
   job.submitted = row.since_epoch("creation_time");
   job.slots = row.slots("num_gpu");
   if (job.slots == 0 && row.millionths("gpu_milli") > 0) job.slots = 1;
   if (row.has("gpu_spec")) job.models = split(row.text("gpu_spec"), '|');
-  if (row.has("scheduled_time") && row.has("deletion_time"))
-    job.duration = row.between("deletion_time", row.since_epoch("scheduled_time"),
-                               row.since_epoch("deletion_time"));
+  if (!row.has("scheduled_time") || !row.has("deletion_time")) return RowIs::job;
+  const Time scheduled = row.since_epoch("scheduled_time");
+  job.duration = row.between("deletion_time", scheduled, row.since_epoch("deletion_time"));
   return RowIs::job;
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string_view> gavel_columns(std::span<const std::string_view> fi
   }
 }
 
-RowIs read_gavel(TraceRow& row, TraceJob& job) {
+RowIs read_gavel(CsvRow& row, TraceJob& job) {
   job.application = row.name("job_type");
   job.steps = row.count("total_steps");
   job.slots = row.slots("scale_factor");

@@ -3,7 +3,7 @@
 
 namespace paceline::sim {
 
-RowIs read_itp(TraceRow& row, TraceJob& job) {
+RowIs read_itp(CsvRow& row, TraceJob& job) {
   job.name = row.name("job_id");
   job.submitted = row.since_epoch("submission_time");
   job.duration = row.seconds("duration");
@@ -11,7 +11,7 @@ RowIs read_itp(TraceRow& row, TraceJob& job) {
   return RowIs::job;
 }
 
-RowIs read_philly(TraceRow& row, TraceJob& job) {
+RowIs read_philly(CsvRow& row, TraceJob& job) {
   job.submitted = row.date_time("timestamp");
   job.duration = row.seconds("duration");
   job.slots = row.slots("num_gpus");
@@ -19,7 +19,7 @@ RowIs read_philly(TraceRow& row, TraceJob& job) {
   return RowIs::job;
 }
 
-RowIs read_helios(TraceRow& row, TraceJob& job) {
+RowIs read_helios(CsvRow& row, TraceJob& job) {
   job.name = row.name("job_id");
   job.user = row.text("user");
   job.application = row.text("jobname");
@@ -29,7 +29,7 @@ RowIs read_helios(TraceRow& row, TraceJob& job) {
   return RowIs::job;
 }
 
-RowIs read_tiresias(TraceRow& row, TraceJob& job) {
+RowIs read_tiresias(CsvRow& row, TraceJob& job) {
   job.name = row.name("job_id");
   job.submitted = row.since_epoch("submit_time");
   job.duration = row.seconds("duration");
@@ -39,7 +39,7 @@ RowIs read_tiresias(TraceRow& row, TraceJob& job) {
   return RowIs::job;
 }
 
-RowIs read_pollux(TraceRow& row, TraceJob& job) {
+RowIs read_pollux(CsvRow& row, TraceJob& job) {
   job.name = row.name("name");
   job.submitted = row.since_epoch("time");
   if (row.has("duration")) job.duration = row.seconds("duration");

@@ -65,14 +65,17 @@ Result<PackedFile> PackedFile::open_bytes(std::string_view bytes, std::string pa
 
 Result<bool> PackedFile::next() {
   unpacked_ = 0;
+  inside_ = false;
   for (;;) {
     archive_entry* entry = nullptr;
     const int got = archive_read_next_header(reader_.get(), &entry);
     if (got == ARCHIVE_EOF) return false;
     if (got != ARCHIVE_OK && got != ARCHIVE_WARN) return damaged();
-    if (archive_format(reader_.get()) == ARCHIVE_FORMAT_RAW) return true;
-    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr)
-      continue;
+    const bool raw = archive_format(reader_.get()) == ARCHIVE_FORMAT_RAW;
+    inside_ = raw || (archive_entry_filetype(entry) == AE_IFREG &&
+                      archive_entry_hardlink(entry) == nullptr);
+    if (!inside_) continue;
+    if (raw) return true;
     const char* name = archive_entry_pathname(entry);
     member_ = name == nullptr ? "" : name;
     return true;
@@ -80,6 +83,7 @@ Result<bool> PackedFile::next() {
 }
 
 Result<std::string_view> PackedFile::read() {
+  if (!inside_) return std::string_view();
   const auto got = archive_read_data(reader_.get(), piece_.data(), piece_.size());
   if (got < 0) return damaged();
   unpacked_ += got;

@@ -41,7 +41,8 @@ class PackedFile {
   // Its name inside a tar; empty if there is no tar.
   [[nodiscard]] const std::string& member() const { return member_; }
 
-  // The next piece of the file inside, valid until the next call; empty at its end.
+  // The next piece of the file inside, valid until the next call; empty at its end, and where there
+  // is none.
   Result<std::string_view> read();
 
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -56,6 +57,7 @@ class PackedFile {
   std::string path_;
   std::unique_ptr<archive, Close> reader_;
   std::string member_;
+  bool inside_ = false;
   std::int64_t unpacked_ = 0;
   std::vector<char> piece_;
 };

@@ -33,7 +33,7 @@ class Opened {
       const std::size_t end = head_.find('\n', begin);
       const auto line = std::string_view(head_).substr(begin, end - begin);
       if (end != std::string::npos || head_.size() > kRecordBytesMax) return line;
-      const auto piece = *next ? file_.read() : Result<std::string_view>("");
+      const auto piece = file_.read();
       if (!piece) return fail(piece.error());
       if (piece->empty()) return line;
       head_ += *piece;
@@ -101,6 +101,7 @@ Result<Chosen> choose_by_first_line(const std::string& path, std::string_view fi
                             quoted_value(first_line)),
                 formats_hint());
   std::vector<std::string_view> names;
+  names.reserve(fitting.size());
   for (const Chosen& one : fitting) names.push_back(one.format->name);
   return fail(
       ErrorCode::invalid,
@@ -147,7 +148,7 @@ class Reading {
     if (fields.size() != columns)
       return bad_line(csv.line(), fmt::format(" has {} columns, the first line has {}",
                                               fields.size(), columns));
-    TraceRow row(chosen_.heading.columns, fields);
+    CsvRow row(chosen_.heading.columns, fields);
     TraceJob job;
     job.line = csv.line();
     const RowIs kind = chosen_.format->read(row, job);

@@ -35,7 +35,8 @@
 // Sources of the columns: microsoft/elasticflow-traces (itp); petuum/adaptdl, branch osdi21-artifact
 // (philly, pollux); S-Lab-System-Group/HeliosData; alibaba/clusterdata, cluster-trace-gpu-v2020 and
 // -v2023; SymbioticLab/Tiresias, simulator; stanford-futuredata/gavel and uw-mad-dash/shockwave,
-// scheduler/traces; sacct(1).
+// scheduler/traces; sacct(1). Held against the published files themselves, but for helios,
+// alibaba-v2020 and sacct: these against what is published about their columns.
 #pragma once
 
 #include <string>

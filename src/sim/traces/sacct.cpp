@@ -39,7 +39,7 @@ ValueOr<Gpus> parse_tres(std::string_view text) {
   return gpus;
 }
 
-void read_gpus(TraceRow& row, TraceJob& job) {
+void read_gpus(CsvRow& row, TraceJob& job) {
   const std::string_view told = row.has("AllocTRES") ? "AllocTRES" : "ReqTRES";
   const std::string got = row.text(told);
   const std::string asked = row.text("ReqTRES");
@@ -51,7 +51,7 @@ void read_gpus(TraceRow& row, TraceJob& job) {
   job.models = asked_gpus->types;
 }
 
-Duration run_of(TraceRow& row) {
+Duration run_of(CsvRow& row) {
   if (row.has("ElapsedRaw")) return row.seconds("ElapsedRaw");
   if (row.has("Elapsed")) return row.elapsed("Elapsed");
   if (!row.has("Start") || !row.has("End")) return {};
@@ -61,7 +61,7 @@ Duration run_of(TraceRow& row) {
 
 }  // namespace
 
-RowIs read_sacct(TraceRow& row, TraceJob& job) {
+RowIs read_sacct(CsvRow& row, TraceJob& job) {
   job.name = row.name("JobID");
   if (job.name.find('.') != std::string::npos) return RowIs::part_of_another;
   job.submitted = row.date_time("Submit");

@@ -44,7 +44,7 @@ std::string named(std::string_view names) {
 }  // namespace
 
 std::span<const TraceFormat> known_trace_formats() {
-  static const std::array kFormats{
+  static const std::array formats{
       TraceFormat{.name = "itp",
                   .dialect = kCommas,
                   .header = {"job_id", "submission_time", "duration", "num_gpu"},
@@ -93,7 +93,7 @@ std::span<const TraceFormat> known_trace_formats() {
                   .header = {"JobID", "Submit", "AllocTRES|ReqTRES", "ElapsedRaw|Elapsed|End"},
                   .read = read_sacct},
   };
-  return kFormats;
+  return formats;
 }
 
 tl::expected<Heading, std::string> read_heading(const TraceFormat& format,

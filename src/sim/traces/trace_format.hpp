@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "sim/trace.hpp"
 #include "sim/traces/csv.hpp"
-#include "sim/traces/trace_row.hpp"
+#include "sim/traces/csv_row.hpp"
 
 namespace paceline::sim {
 
@@ -25,7 +25,7 @@ struct TraceFormat {
   std::vector<std::string_view> (*columns_of)(std::span<const std::string_view> first) = nullptr;
   bool unique_names = false;
   bool has_durations = true;  // or only with a column `duration`
-  RowIs (*read)(TraceRow& row, TraceJob& job);
+  RowIs (*read)(CsvRow& row, TraceJob& job);
 };
 
 std::span<const TraceFormat> known_trace_formats();
@@ -41,15 +41,15 @@ tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
                                                 std::string_view first_line);
 
 // ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp, sacct.cpp) ----
-RowIs read_itp(TraceRow& row, TraceJob& job);
-RowIs read_philly(TraceRow& row, TraceJob& job);
-RowIs read_helios(TraceRow& row, TraceJob& job);
-RowIs read_tiresias(TraceRow& row, TraceJob& job);
-RowIs read_pollux(TraceRow& row, TraceJob& job);
-RowIs read_alibaba_v2020(TraceRow& row, TraceJob& job);
-RowIs read_alibaba_v2023(TraceRow& row, TraceJob& job);
-RowIs read_gavel(TraceRow& row, TraceJob& job);
-RowIs read_sacct(TraceRow& row, TraceJob& job);
+RowIs read_itp(CsvRow& row, TraceJob& job);
+RowIs read_philly(CsvRow& row, TraceJob& job);
+RowIs read_helios(CsvRow& row, TraceJob& job);
+RowIs read_tiresias(CsvRow& row, TraceJob& job);
+RowIs read_pollux(CsvRow& row, TraceJob& job);
+RowIs read_alibaba_v2020(CsvRow& row, TraceJob& job);
+RowIs read_alibaba_v2023(CsvRow& row, TraceJob& job);
+RowIs read_gavel(CsvRow& row, TraceJob& job);
+RowIs read_sacct(CsvRow& row, TraceJob& job);
 std::vector<std::string_view> alibaba_v2020_columns(std::span<const std::string_view> first);
 std::vector<std::string_view> gavel_columns(std::span<const std::string_view> first);
 

@@ -119,6 +119,16 @@ ValueOr<std::int64_t> parse_count(std::string_view text) {
   return *value / kMillion;
 }
 
+ValueOr<double> parse_number(std::string_view text) {
+  text = trimmed(text);
+  if (text.empty()) return refused("is empty");
+  double value = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (wrong != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return refused(kNoNumber);
+  return value;
+}
+
 ValueOr<Time> parse_date_time(std::string_view text) {
   constexpr std::string_view kNoDate = "is not a date and time like 2017-10-09 07:01:55";
   text = trimmed(text);

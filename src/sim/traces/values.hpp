@@ -24,6 +24,9 @@ ValueOr<std::int64_t> parse_millionths(std::string_view text);
 // A whole number, 0 to 10'000'000'000; "8.0" is one.
 ValueOr<std::int64_t> parse_count(std::string_view text);
 
+// A finite number of either sign, as near as a double comes.
+ValueOr<double> parse_number(std::string_view text);
+
 // "2017-10-09 07:01:55", with a 'T' or a blank, up to six decimals, and a 'Z' or nothing; of the
 // years 1970 to 2286.
 ValueOr<Time> parse_date_time(std::string_view text);

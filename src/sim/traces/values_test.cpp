@@ -66,6 +66,15 @@ TEST(Count, IsWhole) {
   EXPECT_EQ(parse_count("0.5").error(), "is not a whole number");
 }
 
+TEST(Number, IsFinite) {
+  EXPECT_EQ(*parse_number("-0.25"), -0.25);
+  EXPECT_EQ(*parse_number("195590723287826.75"), 195590723287826.75);
+  EXPECT_EQ(*parse_number("4.038787522421578e-10"), 4.038787522421578e-10);
+  for (const char* text : {"nan", "inf", "1e999", "1,5", "x"})
+    EXPECT_EQ(parse_number(text).error(), kNoNumber) << text;
+  EXPECT_EQ(parse_number("").error(), "is empty");
+}
+
 TEST(DateTime, IsUtc) {
   EXPECT_EQ(*parse_date_time("1970-01-01 00:00:00"), Time{});
   EXPECT_EQ(*parse_date_time("2017-10-09 07:01:55"), Time(1507532515s));

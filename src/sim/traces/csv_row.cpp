@@ -1,4 +1,4 @@
-#include "sim/traces/trace_row.hpp"
+#include "sim/traces/csv_row.hpp"
 
 #include <fmt/format.h>
 
@@ -24,15 +24,15 @@ bool means_nothing(std::string_view value) {
 
 }  // namespace
 
-bool TraceRow::has(std::string_view column) const { return !means_nothing(raw(column)); }
+bool CsvRow::has(std::string_view column) const { return !means_nothing(raw(column)); }
 
-std::string_view TraceRow::raw(std::string_view column) const {
+std::string_view CsvRow::raw(std::string_view column) const {
   const auto at = std::find(columns_.begin(), columns_.end(), column);
   return at == columns_.end() ? std::string_view()
                               : fields_[static_cast<std::size_t>(at - columns_.begin())];
 }
 
-std::string TraceRow::text(std::string_view column) {
+std::string CsvRow::text(std::string_view column) {
   const std::string_view value = raw(column);
   if (value.size() > kTraceTextBytesMax) {
     refuse(column, "is over 4 KiB long");
@@ -44,53 +44,55 @@ std::string TraceRow::text(std::string_view column) {
   return {};
 }
 
-std::string TraceRow::name(std::string_view column) {
+std::string CsvRow::name(std::string_view column) {
   if (raw(column).empty()) refuse(column, "is empty");
   return text(column);
 }
 
 template <class T, class Parse>
-T TraceRow::parsed(std::string_view column, Parse parse) {
+T CsvRow::parsed(std::string_view column, Parse parse) {
   const auto value = parse(raw(column));
   if (value) return T(*value);
   refuse(column, value.error());
   return T{};
 }
 
-Duration TraceRow::seconds(std::string_view column) {
+Duration CsvRow::seconds(std::string_view column) {
   return parsed<Duration>(column, parse_millionths);
 }
 
-Time TraceRow::date_time(std::string_view column) { return parsed<Time>(column, parse_date_time); }
+Time CsvRow::date_time(std::string_view column) { return parsed<Time>(column, parse_date_time); }
 
-Duration TraceRow::elapsed(std::string_view column) {
+Duration CsvRow::elapsed(std::string_view column) {
   return parsed<Duration>(column, parse_elapsed);
 }
 
-Duration TraceRow::between(std::string_view column, Time begin, Time end) {
+Duration CsvRow::between(std::string_view column, Time begin, Time end) {
   if (end < begin) refuse(column, "is before its beginning");
   return end - begin;
 }
 
-std::int64_t TraceRow::count(std::string_view column) {
+std::int64_t CsvRow::count(std::string_view column) {
   return parsed<std::int64_t>(column, parse_count);
 }
 
-std::int64_t TraceRow::millionths(std::string_view column) {
+std::int64_t CsvRow::millionths(std::string_view column) {
   return parsed<std::int64_t>(column, parse_millionths);
 }
 
-std::int32_t TraceRow::slots(std::string_view column) {
+double CsvRow::number(std::string_view column) { return parsed<double>(column, parse_number); }
+
+std::int32_t CsvRow::slots(std::string_view column) {
   return checked_slots(column, (millionths(column) + kMillion - 1) / kMillion);
 }
 
-std::int32_t TraceRow::checked_slots(std::string_view column, std::int64_t slots) {
+std::int32_t CsvRow::checked_slots(std::string_view column, std::int64_t slots) {
   if (slots <= kTraceSlotsMax) return static_cast<std::int32_t>(slots);
   refuse(column, "asks for over 1,000,000 slots");
   return 0;
 }
 
-void TraceRow::refuse(std::string_view column, std::string_view why) {
+void CsvRow::refuse(std::string_view column, std::string_view why) {
   if (refusal_) return;
   const std::string_view value = raw(column);
   refusal_ = value.empty() ? fmt::format("column '{}' {}", column, why)

@@ -1,7 +1,7 @@
-// One line of a trace, by the names of its columns. The first value that can't be read makes the
-// line a bad one; what is asked for after that reads as nothing, so that a format just asks.
+// One record by the names of its columns. The first value that can't be read makes it a bad one;
+// what is asked for after that reads as nothing, so that a format just asks.
 //
-//   TraceRow row(columns, fields);
+//   CsvRow row(columns, fields);
 //   job.slots = row.slots("num_gpu");
 //   if (const auto& refusal = row.refusal()) …  → "column 'num_gpu': '-3' is negative"
 #pragma once
@@ -20,10 +20,10 @@ namespace paceline::sim {
 inline constexpr std::size_t kTraceTextBytesMax = 4096;
 inline constexpr std::int64_t kTraceSlotsMax = 1'000'000;
 
-class TraceRow {
+class CsvRow {
  public:
   // REQUIRES: as many fields as columns; both outlive it.
-  TraceRow(const std::vector<std::string>& columns, std::span<const std::string_view> fields)
+  CsvRow(const std::vector<std::string>& columns, std::span<const std::string_view> fields)
       : columns_(columns), fields_(fields) {}
 
   // The column is there and holds something: neither blank nor one of the words for nothing (nan,
@@ -43,6 +43,8 @@ class TraceRow {
   Duration between(std::string_view column, Time begin, Time end);
   std::int64_t count(std::string_view column);
   std::int64_t millionths(std::string_view column);
+  // Finite, of either sign.
+  double number(std::string_view column);
   // A part of a slot is a slot.
   std::int32_t slots(std::string_view column);
   std::int32_t checked_slots(std::string_view column, std::int64_t slots);
