@@ -15,6 +15,7 @@
 #include "sim/cluster.hpp"
 #include "sim/policy_list.hpp"
 #include "sim/study_json.hpp"
+#include "sim/traces/profiles.hpp"
 #include "sim/traces/read_trace.hpp"
 
 namespace paceline {
@@ -61,8 +62,23 @@ Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
   }
   setup.temper = options.temper;
   setup.costs = {options.restart, options.resize};
-  setup.failures.per_slot_hour = options.failures;
+  setup.failures_per_slot_hour = options.failures;
+  setup.save_every = options.save_every;
   return {};
+}
+
+// Durations of a trace that has none, from what was measured of its applications.
+Result<void> complete(sim::Trace& trace, const SimulateOptions& options, const sim::Setup& setup) {
+  if (trace.has_durations) return {};
+  if (!options.profiles) {
+    return fail(ErrorCode::invalid,
+                fmt::format("'{}' says what its jobs train, but not for how long.", options.trace),
+                "Name measured profiles of its applications with --profiles.");
+  }
+  const auto profiles = sim::read_profiles(*options.profiles);
+  if (!profiles) return fail(profiles.error());
+  const auto slots = setup.nodes.front().slots.size();
+  return sim::set_durations(trace, *profiles, static_cast<std::int32_t>(slots));
 }
 
 Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegistry& registry) {
@@ -84,6 +100,7 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   plan.keep_jobs = options.jobs_out.has_value();
   auto trace = sim::read_trace(options.trace, {options.format, options.skip_bad_lines});
   if (!trace) return fail(trace.error());
+  if (auto ok = complete(*trace, options, plan.setup); !ok) return fail(ok.error());
   plan.trace = std::make_shared<const sim::Trace>(std::move(*trace));
   return plan;
 }

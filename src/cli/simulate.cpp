@@ -17,8 +17,8 @@ constexpr Bounds kThreads{1, 1'024};
 
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
-      speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, threads,
-      jobs_out;
+      speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, save_every,
+      threads, jobs_out;
   bool skip_bad_lines = false;
   OutputOptions output;
 };
@@ -107,13 +107,16 @@ Result<SimulateOptions> read(const Simulate& typed) {
   options.know = typed.know;
   options.jobs_out = typed.jobs_out;
   options.skip_bad_lines = typed.skip_bad_lines;
+  std::optional<Duration> save_every;
   for (const auto& [option, word, value] :
-       {std::tuple{"--from", &typed.from, &options.from},
+       {std::tuple{"--save-every", &typed.save_every, &save_every},
+        std::tuple{"--from", &typed.from, &options.from},
         std::tuple{"--until", &typed.until, &options.until},
         std::tuple{"--warmup", &typed.warmup, &options.warmup},
         std::tuple{"--cooldown", &typed.cooldown, &options.cooldown}}) {
     if (auto ok = take_duration(option, *word, *value); !ok) return fail(ok.error());
   }
+  options.save_every = save_every.value_or(options.save_every);
   if (auto ok = take_number("--load", typed.load, 1e-6, options.load); !ok) return fail(ok.error());
   if (auto ok = take_number("--failures", typed.failures, 0, options.failures); !ok)
     return fail(ok.error());
@@ -239,6 +242,8 @@ void declare_options(Options& options, Simulate& typed) {
                 "of elastic jobs: linear, amdahl=0.05 (default) or table=1:1,2:1.9");
   options.value("--costs", "PAUSES", typed.costs, "restart=30s,resize=1s (default), or none");
   options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
+  options.value("--save-every", "SPAN", typed.save_every,
+                "how often jobs that may be stopped, resized or fail save (10m)");
   options.value("--temper", "on|off", typed.temper, "weigh gains against costs (on)");
   options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
   options.value("--know", "WHAT", typed.know,

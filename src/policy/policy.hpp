@@ -39,7 +39,8 @@ struct PolicyInfo {
   bool elastic = false;      // changes sizes of running jobs by itself
   Parameters defaults;       // every parameter it takes
   Result<std::unique_ptr<Policy>> (*make)(const Parameters& parameters) =
-      nullptr;  // all defaults filled in
+      nullptr;            // all defaults filled in
+  bool preempts = false;  // stops running jobs for others
 };
 
 }  // namespace paceline

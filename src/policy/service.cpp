@@ -86,6 +86,12 @@ void Service::read_memo() {
   }
 }
 
+// The first instant at which that many seconds have passed; never now, however seconds are rounded.
+Time Service::instant(double seconds) const {
+  const Time at = time_from_us(std::llround(std::ceil(seconds * 1e6)));
+  return std::max(at, snapshot_.now + Duration{1});
+}
+
 // The walk goes by priority first: in each, those whose instant has come stand in front.
 void Service::find_promoted() {
   const double now = to_seconds(snapshot_.now);
@@ -101,8 +107,7 @@ void Service::find_promoted() {
       at = waiting.next(*at, kAll);
       continue;
     }
-    if (at->measure < kNever)
-      draft_.revisit(time_from_us(std::llround(std::ceil(at->measure * 1e6))));
+    if (at->measure < kNever) draft_.revisit(instant(at->measure));
     at = waiting.next({at->negative_priority, kNever, kNever, Time::max(), JobId{~0U}}, kAll);
   }
 }

@@ -34,6 +34,7 @@ class Service {
   void read_memo();
   void find_promoted();
   void revisit_demotions();
+  [[nodiscard]] Time instant(double seconds) const;
 
   const Snapshot& snapshot_;
   Draft& draft_;

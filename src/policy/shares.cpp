@@ -32,9 +32,7 @@ const Order kArrival{same, least_slots};
 const Order kShortest{length, least_slots};
 
 OrderKey key_of_left(const Job& job, Time now) {
-  OrderKey key = order_key(kShortest, job);
-  key.measure = length_left(job, now);
-  return key;
+  return {-job.spec->priority, length_left(job, now), 0, job.submitted_at, job.id};
 }
 
 std::int64_t least_slots(const Job& job) { return job.slots(job.range.min); }
@@ -48,7 +46,7 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
 
 Contender Shares::claim_of_running(const Job& job) const {
   const std::int32_t now = job.planned_workers();
-  Contender claim{&job, order_key(order_, job), now, 0, now, now};
+  Contender claim{&job, {}, now, 0, now, now};
   if (sizes_ == Sizes::wanted || !job.resizable()) return claim;
   claim.most = job.range.max;
   claim.least = job.range.min;
@@ -78,12 +76,13 @@ void Shares::take_running(bool stoppable, const Rekey& rekey) {
     const Job& job = snapshot_.state.job(key.job);
     if (!runs_or_will(job) || draft_.changed(job.id)) continue;
     if (!job.range.contains(job.planned_workers())) continue;
-    if (!job.resizable() && !(stoppable && job.preemptible())) continue;
-    Contender claim = claim_of_running(job);
-    if (rekey) claim.key = rekey(job);
+    const bool may_stop = stoppable && job.preemptible();
+    if (!may_stop && !job.resizable()) continue;
+    claims_.push_back(claim_of_running(job));
+    Contender& claim = claims_.back();
+    claim.key = rekey ? rekey(job) : order_key(order_, job);
     left_ += job.slots(claim.now);
-    if (!stoppable || !job.preemptible()) take(claim, claim.least);
-    claims_.push_back(claim);
+    if (!may_stop) take(claim, claim.least);
   }
 }
 
@@ -144,11 +143,16 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
     claims_.back().key = rekey(*job);
     waiting_.insert(job->id);
   }
-  std::sort(claims_.begin(), claims_.end(),
-            [](const Contender& a, const Contender& b) { return a.key < b.key; });
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
-  std::vector<Contender> merged;
   auto at = waiting.first(left_);
+  // Of those who run before anybody waits and keep their size, the order is of no interest.
+  const auto contested = std::partition(claims_.begin(), claims_.end(), [&](const Contender& c) {
+    return sizes_ == Sizes::wanted && c.now > 0 && (!at || c.key < *at);
+  });
+  std::sort(contested, claims_.end(),
+            [](const Contender& a, const Contender& b) { return a.key < b.key; });
+  std::vector<Contender> merged;
+  merged.reserve(claims_.size());
   const auto admit_before = [&](const OrderKey* key) {
     for (; at && (!key || *at < *key); at = waiting.next(*at, left_)) {
       const Job& job = snapshot_.state.job(at->job);

@@ -53,7 +53,9 @@ bool is_asked_for(const State& state, const Event& event, Time planned) {
   }
   const auto stops = [&](JobId id) {
     const Job* job = state.find_job(id);
-    return job && job->current && job->current->stop && job->current->stop->at == planned;
+    if (!job || !job->current || !job->current->stop) return false;
+    const Stop& stop = *job->current->stop;
+    return stop.at == planned && (stop.cause == Cause::preempted || stop.cause == Cause::resized);
   };
   if (const auto* ended = std::get_if<WorkerEnded>(&event))
     return stops(ended->worker.job) && ended->ending.ours();

@@ -464,6 +464,30 @@ TEST_F(ControllerTest, SaysWhyAJobWaits) {
   EXPECT_THAT(controller->why(b), Contains(HasSubstr("Job 1 'digits' holds 3 of 4 slots")));
 }
 
+TEST_F(ControllerTest, GivesWhatAnOwnersCancelFreesToWhoWaits) {
+  const JobId a = run("4..4");
+  const JobId b = submit("4..4");
+  request(a, Request::cancel);
+  step();
+  for (std::int32_t rank = 0; rank < 4; ++rank)
+    engine->tell(WorkerEnded{{a, job(a).current->generation, rank}, ending("cancelled")});
+  step();
+  EXPECT_EQ(job(b).state, JobState::starting);
+}
+
+TEST_F(ControllerTest, NeedsNoRoundWhenWhatItsPlanAskedForHappens) {
+  const auto round_is_due = [&] { return controller->next_due() <= clock.now() + span("1s"); };
+  (void)ask("2..2");
+  (void)controller->step();
+  engine->obey(state());
+  (void)controller->step();
+  EXPECT_EQ(job(JobId{1}).state, JobState::running);
+  EXPECT_FALSE(round_is_due());
+  end(JobId{1}, "0");
+  (void)controller->step();
+  EXPECT_TRUE(round_is_due());
+}
+
 TEST_F(ControllerTest, HonoursAnOwnersResizeUnderARigidPolicy) {
   const JobId a = run("2..2 elastic=restart");
   controller->set_range(a, {1, 1, 1}, [](const Result<void>& r) { EXPECT_TRUE(r); });

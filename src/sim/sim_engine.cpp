@@ -15,12 +15,8 @@ Duration whole_us(double us) { return Duration{static_cast<std::int64_t>(std::ce
 }  // namespace
 
 SimEngine::SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
-                     const Failures& failures, std::uint64_t seed)
-    : clock_(clock),
-      truth_of_(std::move(truth_of)),
-      costs_(costs),
-      failures_(failures),
-      rng_(seed) {}
+                     const Hazards& hazards, std::uint64_t seed)
+    : clock_(clock), truth_of_(std::move(truth_of)), costs_(costs), hazards_(hazards), rng_(seed) {}
 
 Observed SimEngine::observe() { return std::exchange(news_, {}); }
 
@@ -72,11 +68,12 @@ void SimEngine::come_up(Run& run, JobId job) {
 
 void SimEngine::plan_run(Run& run, JobId job) {
   plan(run.since + whole_us(run.left / run.speed), job, Happening::done, run);
-  if (failures_.per_slot_hour > 0) {
-    const double rate = failures_.per_slot_hour * run.slots / 3600e6;  // per microsecond
+  if (hazards_.failures_per_slot_hour > 0) {
+    const double rate = hazards_.failures_per_slot_hour * run.slots / 3600e6;  // per microsecond
     plan(run.since + whole_us(-std::log1p(-rng_.uniform()) / rate), job, Happening::failed, run);
-    plan(run.since + failures_.save_every, job, Happening::saves, run);
   }
+  if (hazards_.save_every > Duration::zero())
+    plan(run.since + hazards_.save_every, job, Happening::saves, run);
   plan_report(run, job);
 }
 
@@ -170,7 +167,7 @@ void SimEngine::happen(const Due& due) {
     case Happening::saves:
       run.kept = run.left;
       save(run, due.job);
-      return plan(due.at + failures_.save_every, due.job, Happening::saves, run);
+      return plan(due.at + hazards_.save_every, due.job, Happening::saves, run);
     case Happening::reports:
       report(run, due.job);
       return plan_report(run, due.job);

@@ -28,10 +28,11 @@ struct Costs {
   friend bool operator==(const Costs&, const Costs&) = default;
 };
 
-struct Failures {
-  double per_slot_hour = 0;                        // of running
-  Duration save_every = std::chrono::minutes{10};  // where anything can fail
-  friend bool operator==(const Failures&, const Failures&) = default;
+// What a job does for the day it fails, and how often that comes.
+struct Hazards {
+  double failures_per_slot_hour = 0;  // of running
+  Duration save_every{};              // 0: only where it is stopped
+  friend bool operator==(const Hazards&, const Hazards&) = default;
 };
 
 // Slot-seconds leased that became no progress, by cause.
@@ -53,7 +54,7 @@ class SimEngine final : public Engine {
  public:
   // `truth_of` is asked once for each job.
   SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
-            const Failures& failures, std::uint64_t seed);
+            const Hazards& hazards, std::uint64_t seed);
 
   Observed observe() override;
   void committed() override {}
@@ -120,7 +121,7 @@ class SimEngine final : public Engine {
   Clock& clock_;
   std::function<Truth(JobId)> truth_of_;
   Costs costs_;
-  Failures failures_;
+  Hazards hazards_;
   Rng rng_;
   std::vector<Run> runs_;  // of job n at n-1
   mutable std::priority_queue<Due> due_;

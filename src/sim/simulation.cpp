@@ -28,6 +28,17 @@ Controller::Options options_of(const Setup& setup) {
   return options;
 }
 
+// Where nobody is stopped or resized and nothing fails, and where nobody weighs what a stop costs,
+// saving changes nothing.
+Hazards hazards_of(const Setup& setup, const PolicyRegistry& registry) {
+  Hazards hazards{setup.failures_per_slot_hour, {}};
+  const auto info = registry.find(setup.policy.name);
+  const bool disturbs = !info || (*info)->elastic || (*info)->preempts;
+  if ((disturbs && setup.temper) || setup.failures_per_slot_hour > 0)
+    hazards.save_every = setup.save_every;
+  return hazards;
+}
+
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(Time start) : now_(start) {}
@@ -47,8 +58,8 @@ class Simulation {
         watch_(watch),
         clock_(workload.arrivals.empty() ? Time{} : workload.arrivals.front().at),
         engine_(
-            clock_, [this](JobId id) { return truth_of(id); }, setup.costs, setup.failures,
-            setup.seed),
+            clock_, [this](JobId id) { return truth_of(id); }, setup.costs,
+            hazards_of(setup, registry), setup.seed),
         controller_(store_, engine_, clock_, registry, options_of(setup)) {
     launch_.command = {"simulated"};
     launch_.directory = "/";

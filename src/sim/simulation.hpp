@@ -43,7 +43,8 @@ struct Setup {
   std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
   bool temper = true;
   Costs costs;
-  Failures failures;
+  double failures_per_slot_hour = 0;
+  Duration save_every = std::chrono::minutes{10};  // of jobs that may be stopped, resized or fail
   Know know = Know::oracle;
   Speedup speedup = Speedup::linear();  // of elastic jobs
   std::uint64_t seed = 0;               // of failures

@@ -228,7 +228,7 @@ TEST(Simulation, AnElasticJobTakesWhatIsFreeAndPaysForEachResize) {
 TEST(Simulation, FailuresCostWorkAndJobsStillEnd) {
   Setup setup = exact("4x4", {"fifo", {}, {}});
   setup.costs = {seconds{30}, seconds{1}};
-  setup.failures.per_slot_hour = 0.2;
+  setup.failures_per_slot_hour = 0.2;
   const auto trace = trace_of({{0, 36'000, 4}, {10, 36'000, 2}, {20, 7'200, 8}});
   const Outcome outcome = play(trace, setup);
   EXPECT_GT(outcome.lost.failure, 0);

@@ -26,7 +26,8 @@ void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& w
   json.field("restart_seconds", to_seconds(setup.costs.restart));
   json.field("resize_seconds", to_seconds(setup.costs.resize));
   json.end_object();
-  json.field("failures_per_slot_hour", setup.failures.per_slot_hour);
+  json.field("failures_per_slot_hour", setup.failures_per_slot_hour);
+  json.field("save_every_seconds", to_seconds(setup.save_every));
   json.field("load", plan.workload.load);
   json.field("elastic", unless_empty(words.elastic)).field("speedup", setup.speedup.text());
   json.field("warmup_seconds", to_seconds(plan.window.warmup));

@@ -1,0 +1,62 @@
+"""`paceline simulate` at its defaults: seconds and events per second on the Philly trace, memory, and the cost per event as
+traces grow. Prints one JSON line per measurement. The Philly trace is looked for in $PACELINE_TRACES/philly."""
+
+import json
+import os
+import random
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
+CLUSTER = "64x8"
+PHILLY_POLICIES = ("fifo", "fifo(backfill=greedy)", "sjf")
+GROWING_POLICIES = ("fifo", "sjf")
+GROWING_JOBS = (1_000, 10_000, 100_000)
+
+
+def report(name, value, unit):
+    print(json.dumps({"name": name, "value": round(value, 3), "unit": unit}), flush=True)
+
+
+def simulate(trace, policy):
+    """The run, and the peak of its memory in MB."""
+    done = subprocess.run([BINARY, "simulate", "--trace", trace, "--cluster", CLUSTER, "--policy", policy, "-o", "json"],
+                          capture_output=True, text=True, check=True)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return json.loads(done.stdout)["runs"][0], peak
+
+
+def generate(path, jobs):
+    """A queue that builds up and drains: sizes and lengths as uneven as real ones."""
+    chance = random.Random(jobs)
+    with open(path, "w") as file:
+        file.write("job_id,submission_time,duration,num_gpu\n")
+        at = 0.0
+        for job in range(jobs):
+            at += chance.expovariate(1 / 30)
+            slots = chance.choices((1, 2, 4, 8, 16, 32), (70, 8, 9, 9, 3, 1))[0]
+            file.write(f"job-{job},{at:.0f},{int(chance.lognormvariate(7.5, 1.8)) + 1},{slots}\n")
+
+
+def main():
+    philly = Path(os.environ.get("PACELINE_TRACES", "/nonexistent")) / "philly/philly.csv.xz"
+    if philly.exists():
+        for policy in PHILLY_POLICIES:
+            run, peak = simulate(philly, policy)
+            report(f"simulate_philly/{policy}", run["wall_seconds"], "s")
+            report(f"simulate_philly_events/{policy}", run["events"] / run["wall_seconds"], "1/s")
+        report("simulate_philly_memory", peak, "MB")
+    with tempfile.TemporaryDirectory() as directory:
+        for jobs in GROWING_JOBS:
+            trace = Path(directory) / f"{jobs}.csv"
+            generate(trace, jobs)
+            for policy in GROWING_POLICIES:
+                run, _ = simulate(trace, policy)
+                report(f"simulate_event/{policy}/{jobs}", 1e6 * run["wall_seconds"] / run["events"], "us")
+
+
+if __name__ == "__main__":
+    main()

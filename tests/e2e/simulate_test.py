@@ -1,0 +1,122 @@
+"""`paceline simulate` as people type it: what it prints, what it writes, and what it says of bad input."""
+
+import csv
+import json
+import lzma
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
+
+KEYS = {"policy", "seed", "jobs", "average_jct_seconds", "median_jct_seconds", "p99_jct_seconds", "average_wait_seconds",
+        "makespan_seconds", "utilization", "resizes", "preemptions", "gpu_seconds_lost", "unfairness", "digest", "events",
+        "wall_seconds", "rejected"}
+EXACT = ["--placement", "any", "--costs", "none", "--temper", "off"]
+
+
+class SimulateTest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def trace(self, rows, name="jobs.csv"):
+        text = "job_id,submission_time,duration,num_gpu\n" + "".join(
+            f"job-{i},{submitted},{duration},{slots}\n" for i, (submitted, duration, slots) in enumerate(rows))
+        path = self.directory / name
+        path.write_bytes(lzma.compress(text.encode()) if name.endswith(".xz") else text.encode())
+        return path
+
+    def call(self, *arguments):
+        return subprocess.run([BINARY, "simulate", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+    def study(self, *arguments):
+        done = self.call(*arguments, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def assert_refused(self, words, *arguments):
+        done = self.call(*arguments)
+        self.assertNotIn(done.returncode, (0, 1), done.stdout)
+        self.assertEqual(done.stdout, "")
+        self.assertIn(words, done.stderr)
+
+    def test_numbers_of_a_case_done_by_hand(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 2), (10, 20, 1), (20, 5, 9)], "jobs.csv.xz")
+        runs = self.study("--trace", trace, "--cluster", "2x2", "--policy", "fifo,srtf", *EXACT)["runs"]
+        self.assertLessEqual(KEYS, runs[0].keys())
+        fifo, srtf = runs
+        self.assertEqual((fifo["policy"], fifo["jobs"], fifo["rejected"]), ("fifo", 3, 1))
+        self.assertEqual(fifo["average_jct_seconds"], (100 + 140 + 110) / 3)
+        self.assertEqual(fifo["makespan_seconds"], 150)
+        self.assertEqual(fifo["utilization"], (400 + 100 + 20) / (150 * 4))
+        self.assertEqual(srtf["preemptions"], 1)
+        self.assertEqual(srtf["average_jct_seconds"], (150 + 50 + 20) / 3)
+
+    def test_a_table_says_what_was_left_out_and_what_it_rests_on(self):
+        trace = self.trace([(0, 100, 4), (10, 0, 2), (10, 20, 0)])
+        done = self.call("--trace", trace, "--cluster", "2x2", "--policy", "fifo,fifo(backfill=greedy)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("1 without slots, 1 without duration", "policies know: oracle", "fifo(backfill=greedy)"):
+            self.assertIn(words, done.stdout)
+
+    def test_what_became_of_each_job(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 2)])
+        out = self.directory / "out.csv"
+        self.study("--trace", trace, "--cluster", "2x2", "--policy", "fifo", "--jobs-out", out, *EXACT)
+        with open(out, newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(row["job"], row["ended"], row["wait"]) for row in rows],
+                         [("job-0", "100", "0"), ("job-1", "150", "90")])
+
+    def test_seeds_are_paired_and_digests_are_the_same_again(self):
+        trace = self.trace([(i * 7000, 90000 if i % 5 == 0 else 600, 1 + i % 4) for i in range(100)])
+        command = ["--trace", trace, "--cluster", "1x4", "--policy", "fifo,las", "--seeds", 3, "--threads"]
+        one, two = self.study(*command, 1), self.study(*command, 2)
+        self.assertEqual([run["digest"] for run in one["runs"]], [run["digest"] for run in two["runs"]])
+        self.assertEqual(len({run["digest"] for run in one["runs"]}), 6)
+        self.assertEqual([run["seed"] for run in one["runs"]], [0, 1, 2] * 2)
+        comparison = one["comparisons"][0]
+        self.assertLessEqual(comparison["low"], comparison["ratio"])
+        self.assertLessEqual(comparison["ratio"], comparison["high"])
+
+    def test_a_policy_of_ones_own(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 2)])
+        script = ROOT / "examples/policies"
+        mine = sorted(script.glob("*.lua"))[0]
+        run = self.study("--trace", trace, "--cluster", "2x2", "--policy", mine)["runs"][0]
+        self.assertEqual((run["policy"], run["jobs"], run["unfinished"]), (mine.stem, 2, 0))
+
+    def test_bad_input(self):
+        trace = self.trace([(0, 100, 4)])
+        ok = ["--trace", trace, "--cluster", "2x2"]
+        self.assert_refused("--trace names no file", "--cluster", "2x2")
+        self.assert_refused("--cluster", "--trace", trace)
+        self.assert_refused("no-such-file", "--trace", self.directory / "no-such-file", "--cluster", "2x2")
+        self.assert_refused("'2y2' is no nodes", "--trace", trace, "--cluster", "2y2")
+        self.assert_refused("'nofo'", *ok, "--policy", "nofo")
+        self.assert_refused("parameters", *ok, "--policy", "fifo(backfill")
+        self.assert_refused("--load", *ok, "--load", "0")
+        self.assert_refused("--seeds", *ok, "--seeds", "-1")
+        self.assert_refused("--costs", *ok, "--costs", "free")
+        self.assert_refused("--temper", *ok, "--temper", "maybe")
+        self.assert_refused("nothing a policy could know", *ok, "--know", "all")
+        self.assert_refused("no range of sizes", *ok, "--elastic", "min=0")
+        self.assert_refused("--speedup", *ok, "--speedup", "linear")
+        self.assert_refused("can't be written", *ok, "--jobs-out", self.directory / "no/such/out.csv")
+        for row, words in (((0, "nan", 4), ":2"), ((0, -5, 4), ":2"), (("", 5, 4), ":2"), ((0, 5, "1e99"), ":2")):
+            with self.subTest(row=row):
+                self.assert_refused(str(self.trace([row])), "--trace", self.trace([row]), "--cluster", "2x2")
+        damaged = self.trace([(0, 100, 4)] * 50, "cut.csv.xz")
+        damaged.write_bytes(damaged.read_bytes()[:-20])
+        self.assert_refused("cut.csv.xz", "--trace", damaged, "--cluster", "2x2")
+        (self.directory / "empty.csv").touch()
+        self.assert_refused("empty.csv", "--trace", self.directory / "empty.csv", "--cluster", "2x2")
+
+
+if __name__ == "__main__":
+    unittest.main()
