@@ -197,12 +197,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(ExactPolicy{"fifo", {"fifo", {}, {}}},
                     ExactPolicy{"greedy", {"fifo", {{"backfill", "greedy"}}, {}}},
                     ExactPolicy{"sjf", {"sjf", {}, {}}}, ExactPolicy{"srtf", {"srtf", {}, {}}}),
-    [](const auto& info) { return info.param.rule; });
+    [](const auto& tested) { return tested.param.rule; });
 
 // ---- costs, failures, sizes ----
 
 TEST(Simulation, AStoppedJobPaysForStartingAgain) {
-  Setup setup = exact("1x4", {"srtf", {}, {}});
+  auto setup = exact("1x4", {"srtf", {}, {}});
   setup.costs = {seconds{30}, seconds{1}};
   const Outcome outcome = play(trace_of({{0, 1000, 4}, {100, 50, 4}}), setup);
   EXPECT_EQ(*outcome.jobs[1].ended, Time{} + seconds{150});
@@ -212,7 +212,7 @@ TEST(Simulation, AStoppedJobPaysForStartingAgain) {
 }
 
 TEST(Simulation, AnElasticJobTakesWhatIsFreeAndPaysForEachResize) {
-  Setup setup = exact("1x4", {"elastic-fifo", {}, {}});
+  auto setup = exact("1x4", {"elastic-fifo", {}, {}});
   setup.costs = {seconds{30}, seconds{1}};
   WorkloadOptions options;
   options.elastic = *parse_elastic_rule("min=1,max=2x");
@@ -226,7 +226,7 @@ TEST(Simulation, AnElasticJobTakesWhatIsFreeAndPaysForEachResize) {
 }
 
 TEST(Simulation, FailuresCostWorkAndJobsStillEnd) {
-  Setup setup = exact("4x4", {"fifo", {}, {}});
+  auto setup = exact("4x4", {"fifo", {}, {}});
   setup.costs = {seconds{30}, seconds{1}};
   setup.failures_per_slot_hour = 0.2;
   const auto trace = trace_of({{0, 36'000, 4}, {10, 36'000, 2}, {20, 7'200, 8}});
@@ -242,7 +242,7 @@ TEST(Simulation, FailuresCostWorkAndJobsStillEnd) {
 
 TEST(Simulation, WhatPoliciesDoNotKnowDoesNotOrderJobs) {
   const auto trace = trace_of({{0, 100, 4}, {1, 1000, 4}, {2, 10, 4}});
-  Setup setup = exact("1x4", {"sjf", {}, {}});
+  auto setup = exact("1x4", {"sjf", {}, {}});
   EXPECT_EQ(*play(trace, setup).jobs[2].started, Time{} + seconds{100});
   setup.know = Know::none;
   EXPECT_EQ(*play(trace, setup).jobs[2].started, Time{} + seconds{1100});
@@ -274,7 +274,7 @@ TEST(Simulation, OneSeedGivesOneDigestOnAnyNumberOfThreads) {
 TEST(Simulation, CanBeGivenUp) {
   const PolicyRegistry registry;
   std::vector<std::array<double, 3>> rows(2'000, {0, 1, 1});
-  const Setup setup = exact("1x4", {"fifo", {}, {}});
+  const auto setup = exact("1x4", {"fifo", {}, {}});
   const auto outcome = simulate(make_workload(trace_of(rows), 4, {}), setup, registry,
                                 [](std::size_t over) { return over < 500; });
   ASSERT_FALSE(outcome);
