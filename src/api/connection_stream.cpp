@@ -109,7 +109,7 @@ Connection::Awaitable<void> Connection::tunnel(Tunnel tunnel) {
   // What the worker says, until it is done: then so are we.
   const auto self = shared_from_this();
   asio::co_spawn(context_->io, copy(*far, socket_),
-                 [self, far](std::exception_ptr, bool) { self->close(); });
+                 [self, far](const std::exception_ptr&, bool) { self->close(); });
   const bool ended = co_await copy(socket_, *far);
   if (!ended || hung_up()) co_return;
   while (phase_ != Phase::closed) co_await sleep_until(Instant::max());

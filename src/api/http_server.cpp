@@ -130,7 +130,7 @@ void HttpServer::Impl::welcome(Socket socket) {
   ++per_user_[peer.uid];
   schedule_sweep();
   asio::co_spawn(context_->io, Connection::run(connection),
-                 [self = shared_from_this(), connection](std::exception_ptr defect) {
+                 [self = shared_from_this(), connection](const std::exception_ptr& defect) {
                    if (defect) spdlog::error("a connection failed");
                    self->part(connection);
                  });

@@ -27,6 +27,7 @@ std::map<NodeId, std::int32_t> workers_by_node(const Placement& seats) {
 std::vector<NodeId> nodes_by_use(const Placement& seats) {
   const auto use = workers_by_node(seats);
   std::vector<NodeId> nodes;
+  nodes.reserve(use.size());
   for (const auto& [node, count] : use) nodes.push_back(node);
   std::stable_sort(nodes.begin(), nodes.end(),
                    [&](NodeId a, NodeId b) { return use.at(a) > use.at(b); });

@@ -15,6 +15,7 @@ std::vector<Slots> grouped(const NodeSpec& node, const Slots& slots, Key key) {
   std::map<std::int32_t, Slots> groups;
   for (const auto slot : slots) groups[key(node.slots[slot])].push_back(slot);
   std::vector<Slots> found;
+  found.reserve(groups.size());
   for (auto& [number, group] : groups) found.push_back(std::move(group));
   return found;
 }
@@ -86,7 +87,7 @@ Placement seats_from(NodeId node, const Slots& slots, std::size_t per_worker) {
 
 Placement seats_on_node(const Stock& stock, NodeId node, std::int32_t units) {
   Slots free = stock.slots_on(node);
-  const auto count = static_cast<std::size_t>(units * stock.unit_slots());
+  const auto count = static_cast<std::size_t>(units) * static_cast<std::size_t>(stock.unit_slots());
   if (!stock.state().topology().site(node).flat) {
     free = slots_for(stock.state().find_node(node)->spec, free, static_cast<std::size_t>(units),
                      static_cast<std::size_t>(stock.unit_slots()));
@@ -95,7 +96,7 @@ Placement seats_on_node(const Stock& stock, NodeId node, std::int32_t units) {
   return seats_from(node, free, static_cast<std::size_t>(stock.slots_per_worker()));
 }
 
-Slots near_slots(const NodeSpec& node, Slots slots, std::size_t count) {
+Slots near_slots(const NodeSpec& node, const Slots& slots, std::size_t count) {
   auto islands = grouped(node, slots, kIsland);
   return drawn(islands, count);
 }

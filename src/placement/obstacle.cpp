@@ -27,7 +27,7 @@ std::string wish_of_the_gang(const Job& job) {
   for (const Affinity& affinity : job.spec->affinity) {
     if (affinity.to == AffinityTo::self) return wish(affinity);
   }
-  if (job.spec->devices.size() > 0) return "needs devices of one model";
+  if (!job.spec->devices.empty()) return "needs devices of one model";
   const auto tensor = job.spec->mesh.tensor;
   return tensor > 1 ? fmt::format("needs its tensor groups of {} on one node each", tensor) : "";
 }

@@ -221,6 +221,7 @@ class Search {
       return style_ == PlacingStyle::pack ? a.first < b.first : a.first > b.first;
     });
     std::vector<Area> sorted;
+    sorted.reserve(found.size());
     for (const auto& [total, area] : found) sorted.push_back(area);
     return sorted;
   }

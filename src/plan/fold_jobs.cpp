@@ -87,7 +87,7 @@ void Fold::enter(Job& job, JobState state) {
 void Fold::stop_gang(Job& job, Stop stop) {
   auto& known = job.current->stop;
   if (known && weight(known->cause) >= weight(stop.cause)) return;
-  known = std::move(stop);
+  known = stop;
   mark_ending(job, *job.current);
 }
 

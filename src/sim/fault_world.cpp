@@ -127,7 +127,7 @@ void FaultWorld::start_server() {
   controller.on_commit([this](std::span<const Entry> entries, std::span<const JobId> touched) {
     ledger_.committed(queue_.now(), entries, server_->controller->state(), touched);
   });
-  server_->parts.end->on_send([this](ServerFrame frame) {
+  server_->parts.end->on_send([this](const ServerFrame& frame) {
     if (store_.crashed()) return;
     for (Machine& machine : machines_) machine.link->send(frame);
   });

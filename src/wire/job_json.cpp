@@ -114,9 +114,9 @@ void write_worker(JsonWriter& json, const Worker& worker, const State& state, st
 }
 
 void write_gang(JsonWriter& json, const JobView& view) {
-  static const std::vector<Worker> kNobody;
+  static const std::vector<Worker> nobody;
   const auto* gang = shown_gang(view.job);
-  const auto& workers = gang == nullptr ? kNobody : gang->workers;
+  const auto& workers = gang == nullptr ? nobody : gang->workers;
   json.key("gang").begin_array();
   for (std::size_t rank = 0; rank < workers.size(); ++rank) {
     write_worker(json, workers[rank], view.state, rank);

@@ -74,7 +74,7 @@ std::uint32_t usable_cores() {
 }
 
 Devices::Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots,
-                 DeviceLocks locks, std::string pci_directory)
+                 DeviceLocks locks, const std::string& pci_directory)
     : workers_directory_(std::move(workers_directory)), locks_(std::move(locks)) {
   if (!cpu_slots) nvml_ = Nvml::load();
   if (nvml_) devices_ = nvml_->devices();

@@ -30,7 +30,7 @@ class Devices {
   // ours. `cpu_slots`: so many CPU slots and no devices. `pci_directory` says of each device which
   // NUMA domain it is in.
   Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots, DeviceLocks locks,
-          std::string pci_directory = "/sys/bus/pci/devices");
+          const std::string& pci_directory = "/sys/bus/pci/devices");
 
   // Asks anew. Slots in `leased` are our own workers' and stay usable. The number and order of
   // slots never change.

@@ -98,6 +98,7 @@ Result<Ports> take_ports(JobId job, Generation generation, std::uint32_t count) 
 
 std::vector<UniqueFd> duplicate(const std::vector<UniqueFd>& fds) {
   std::vector<UniqueFd> copies;
+  copies.reserve(fds.size());
   for (const UniqueFd& fd : fds) copies.emplace_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
   return copies;
 }

@@ -18,9 +18,9 @@ namespace paceline {
 namespace {
 
 // Where the state keeps what is no script's business.
-char kView;     // the view itself
-char kJobs;     // id → table of the job
-char kJobMeta;  // the metatable of these tables
+constexpr char kView = 0;     // the view itself
+constexpr char kJobs = 0;     // id → table of the job
+constexpr char kJobMeta = 0;  // the metatable of these tables
 
 constexpr double kRevisitMin = 0.1;  // seconds
 

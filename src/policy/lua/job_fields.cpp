@@ -134,6 +134,7 @@ const JobField* find_job_field(std::string_view name) {
 
 std::string job_field_hint(std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(kFields.size());
   for (const auto& field : kFields) names.push_back(field.name);
   if (const auto near = nearest(name, names)) return fmt::format("did you mean '{}'?", *near);
   return fmt::format("it has {}", fmt::join(names, ", "));

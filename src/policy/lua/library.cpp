@@ -187,7 +187,7 @@ int repeat(lua_State* lua) {
   const auto text = text_at(lua, 1);
   const lua_Integer times = luaL_checkinteger(lua, 2);
   const auto between = lua_isnoneornil(lua, 3) ? std::string_view() : text_at(lua, 3);
-  const auto one = static_cast<lua_Integer>(text.size() + between.size());
+  const auto one = static_cast<lua_Integer>(text.size()) + static_cast<lua_Integer>(between.size());
   luaL_Buffer buffer;
   luaL_buffinit(lua, &buffer);
   for (lua_Integer i = 0; i < times && one > 0; ++i) {
@@ -209,7 +209,7 @@ int find(lua_State* lua) {
   const auto at = text.find(part, static_cast<std::size_t>(from - 1));
   if (at == std::string_view::npos) return lua_pushnil(lua), 1;
   lua_pushinteger(lua, static_cast<lua_Integer>(at) + 1);
-  lua_pushinteger(lua, static_cast<lua_Integer>(at + part.size()));
+  lua_pushinteger(lua, static_cast<lua_Integer>(at) + static_cast<lua_Integer>(part.size()));
   return 2;
 }
 
