@@ -145,9 +145,13 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
   }
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
   auto at = waiting.first(left_);
-  // Of those who run before anybody waits and keep their size, the order is of no interest.
+  // Of those who run before anybody who waits and keep their size, the order is of no interest.
+  std::optional<OrderKey> first = at;
+  for (const Contender& claim : claims_) {
+    if (claim.now == 0 && (!first || claim.key < *first)) first = claim.key;
+  }
   const auto contested = std::partition(claims_.begin(), claims_.end(), [&](const Contender& c) {
-    return sizes_ == Sizes::wanted && c.now > 0 && (!at || c.key < *at);
+    return sizes_ == Sizes::wanted && c.now > 0 && (!first || c.key < *first);
   });
   std::sort(contested, claims_.end(),
             [](const Contender& a, const Contender& b) { return a.key < b.key; });

@@ -443,7 +443,8 @@ struct Controller::Impl {
   Time last_checkpoint;
   bool dirty = false;  // a round is wanted
   std::optional<Time> last_round, revisit_at, retry_at;
-  std::optional<Time> last_plan;  // the last round's, until something happens that it didn't ask for
+  std::optional<Time>
+      last_plan;  // the last round's, until something happens that it didn't ask for
   std::function<void()> wake;
   std::function<void(std::span<const Entry>, std::span<const JobId>)> listener;
 

@@ -70,6 +70,7 @@ Result<std::vector<PolicyChoice>> parse_policies(std::string_view text,
                                                  const PolicyRegistry& registry,
                                                  const ReadScript& read_script) {
   std::vector<PolicyChoice> choices;
+  if (text.ends_with(',')) return no_policy("");
   do {
     auto choice = parse_choice(take_word(text));
     if (!choice) return fail(choice.error());

@@ -86,6 +86,7 @@ TEST(Study, ComparesEveryPolicyWithTheFirst) {
   auto trace = std::make_shared<Trace>();
   for (int i = 0; i < 200; ++i) {
     TraceJob one;
+    one.name = std::to_string(i);
     one.submitted = Time{} + seconds{i * 3'000};
     one.duration = seconds{i % 7 == 0 ? 40'000 : 900};
     one.slots = 4;
@@ -111,6 +112,7 @@ TEST(Study, ComparesEveryPolicyWithTheFirst) {
   EXPECT_EQ(study->runs[5].policy, 1U);
   EXPECT_EQ(study->runs[5].seed, 1U);
   EXPECT_TRUE(study->runs[5].outcome.jobs.empty());
+  ASSERT_EQ(study->comparisons.size(), 4U);
   const Comparison& jct = study->comparisons.front();
   EXPECT_EQ(jct.measure, "average_jct_seconds");
   EXPECT_LT(jct.ratio, 1);
