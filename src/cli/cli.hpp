@@ -38,7 +38,7 @@ struct SimulateOptions {
   Duration restart = std::chrono::seconds{30};
   Duration resize = std::chrono::seconds{1};
   double failures = 0;  // per slot and hour
-  Duration save_every = std::chrono::minutes{10};
+  Duration save_every = std::chrono::minutes{30};
   bool temper = true;
   std::int64_t threads = 0;  // 0: one per core
   std::optional<std::string> jobs_out;

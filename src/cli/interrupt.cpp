@@ -14,9 +14,11 @@
 namespace paceline {
 namespace {
 
-// A signal handler reaches nothing but globals.
-std::array<int, 2> pipe_fds = {-1, -1};
+// A signal handler reaches nothing but globals. The pipe stays open for as long as the process lives:
+// a handler may still be writing to it on another thread.
+std::atomic<int> read_fd = -1, write_fd = -1;
 std::atomic<int> pending_signal = 0;
+std::atomic<bool> alive = false;
 std::array<struct sigaction, 2> former;
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 
@@ -24,15 +26,30 @@ void on_signal(int signal) {
   const int saved = errno;
   pending_signal = signal;
   const char byte = 1;
-  [[maybe_unused]] const auto written = ::write(pipe_fds[1], &byte, 1);
+  [[maybe_unused]] const auto written = ::write(write_fd, &byte, 1);
   errno = saved;
+}
+
+void open_pipe() {
+  if (read_fd >= 0) return;
+  std::array<int, 2> ends{};
+  check(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a pipe for signals");
+  read_fd = ends[0];
+  write_fd = ends[1];
+}
+
+void empty_pipe() {
+  std::array<char, 64> bytes{};
+  while (::read(read_fd, bytes.data(), bytes.size()) > 0) {
+  }
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  check(pipe_fds[0] < 0, "one Interrupt at a time");
-  check(::pipe2(pipe_fds.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a pipe for signals");
+  check(!alive.exchange(true), "one Interrupt at a time");
+  open_pipe();
+  empty_pipe();
   pending_signal = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -45,16 +62,13 @@ Interrupt::~Interrupt() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     (void)::sigaction(kSignals[i], &former[i], nullptr);
   }
-  for (auto& fd : pipe_fds) {
-    ::close(fd);
-    fd = -1;
-  }
   pending_signal = 0;
+  alive = false;
 }
 
 int Interrupt::pending() { return pending_signal; }
 
-int Interrupt::fd() { return pipe_fds[0]; }
+int Interrupt::fd() { return alive ? read_fd.load() : -1; }
 
 bool Interrupt::sleep(Duration duration) {
   pollfd wake{fd(), POLLIN, 0};

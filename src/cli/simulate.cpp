@@ -243,7 +243,7 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--costs", "PAUSES", typed.costs, "restart=30s,resize=1s (default), or none");
   options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
   options.value("--save-every", "SPAN", typed.save_every,
-                "how often jobs that may be stopped, resized or fail save (10m)");
+                "how often jobs that may be stopped, resized or fail save (30m)");
   options.value("--temper", "on|off", typed.temper, "weigh gains against costs (on)");
   options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
   options.value("--know", "WHAT", typed.know,

@@ -43,7 +43,15 @@ struct Pending {
   bool decides = false;  // something a policy may answer to
 };
 
-bool concerns_policy(const Event& event) { return !std::holds_alternative<Progressed>(event); }
+// A report changes estimates, which the next round sees. So does a checkpoint after the first, unless
+// a change was held back that may cost less now.
+bool concerns_policy(const State& state, const Event& event, bool held_back) {
+  if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
+    const Job* job = state.find_job(saved->job);
+    return held_back || (job && !job->checkpoint);
+  }
+  return !std::holds_alternative<Progressed>(event);
+}
 
 // Did the plan of that time ask for what the event tells?
 bool is_asked_for(const State& state, const Event& event, Time planned) {
@@ -109,7 +117,8 @@ struct Controller::Impl {
   }
 
   void add(Pending& pending, Event event, Time now) {
-    pending.decides = pending.decides || (concerns_policy(event) && !is_foreseen(event));
+    pending.decides =
+        pending.decides || (concerns_policy(state, event, held_back) && !is_foreseen(event));
     append(pending.batch, std::move(event), now);
   }
 
@@ -262,6 +271,7 @@ struct Controller::Impl {
     honour_ranges(snapshot, draft);
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
+    held_back = !draft.dropped().empty();
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
     for (const auto& [name, error] : decision.failures) {
@@ -441,7 +451,8 @@ struct Controller::Impl {
   std::set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
-  bool dirty = false;  // a round is wanted
+  bool dirty = false;      // a round is wanted
+  bool held_back = false;  // the last round dropped a trade
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
       last_plan;  // the last round's, until something happens that it didn't ask for

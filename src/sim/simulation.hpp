@@ -44,7 +44,7 @@ struct Setup {
   bool temper = true;
   Costs costs;
   double failures_per_slot_hour = 0;
-  Duration save_every = std::chrono::minutes{10};  // of jobs that may be stopped, resized or fail
+  Duration save_every = std::chrono::minutes{30};  // of jobs that may be stopped, resized or fail
   Know know = Know::oracle;
   Speedup speedup = Speedup::linear();  // of elastic jobs
   std::uint64_t seed = 0;               // of failures
