@@ -27,7 +27,7 @@ Result<std::string> read_script(const std::string& path) {
 
 Result<void> choose_cluster(const SimulateOptions& options, sim::Setup& setup) {
   if (!options.cluster) {
-    return fail(ErrorCode::invalid, "--cluster says of no cluster to simulate.",
+    return fail(ErrorCode::invalid, "--cluster names no cluster to simulate.",
                 "Give nodes x slots, for example --cluster 64x8.");
   }
   auto nodes = sim::parse_cluster(*options.cluster);

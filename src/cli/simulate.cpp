@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -137,41 +138,61 @@ std::string progress_line(double done) {
 }
 
 std::string percent(const Document& run, std::string_view key) {
-  return fmt::format("{:.1f} %", 100 * number_of(run, key).value_or(0));
+  return fmt::format("{:.0f} %", 100 * number_of(run, key).value_or(0));
+}
+
+std::string count(const Document& run, std::string_view key) {
+  return std::to_string(whole_of(run, key));
 }
 
 std::string duration(const Document& run, std::string_view key) {
   return human_duration(number_of(run, key).value_or(0));
 }
 
-std::string runs_table(const Document& study, const Console& console, bool header) {
-  Table table({{"POLICY"},
-               {"SEED", Align::right},
-               {"JOBS", Align::right},
-               {"JCT", Align::right},
-               {"MEDIAN", Align::right},
-               {"P99", Align::right},
-               {"WAIT", Align::right},
-               {"MAKESPAN", Align::right},
-               {"USED", Align::right},
-               {"STOPS", Align::right},
-               {"RESIZES", Align::right},
-               {"UNFAIR", Align::right}});
-  for (const auto& run : list_of(study, "runs")) {
-    table.add({{text_of(run, "policy"), Style::bold},
-               {std::to_string(whole_of(run, "seed"))},
-               {std::to_string(whole_of(run, "jobs"))},
-               {duration(run, "average_jct_seconds")},
-               {duration(run, "median_jct_seconds")},
-               {duration(run, "p99_jct_seconds")},
-               {duration(run, "average_wait_seconds")},
-               {duration(run, "makespan_seconds")},
-               {percent(run, "utilization")},
-               {std::to_string(whole_of(run, "preemptions"))},
-               {std::to_string(whole_of(run, "resizes"))},
-               {percent(member(run, "unfairness"), "above_one")}});
+bool any_run(const Document& study, const char* key) {
+  return std::ranges::any_of(list_of(study, "runs"),
+                             [&](const Document& run) { return whole_of(run, key) != 0; });
+}
+
+struct RunColumn {
+  const char* title;
+  const char* key;
+  std::string (*text)(const Document& run, std::string_view key);
+  enum { always, in_wide, if_any } shown = always;  // if_any: of the runs has some
+};
+
+constexpr RunColumn kRunColumns[] = {
+    {"SEED", "seed", count, RunColumn::if_any},
+    {"JOBS", "jobs", count},
+    {"JCT", "average_jct_seconds", duration},
+    {"MEDIAN", "median_jct_seconds", duration, RunColumn::in_wide},
+    {"P99", "p99_jct_seconds", duration},
+    {"WAIT", "average_wait_seconds", duration},
+    {"MAKESPAN", "makespan_seconds", duration, RunColumn::in_wide},
+    {"USED", "utilization", percent},
+    {"USEFUL", "useful_utilization", percent, RunColumn::in_wide},
+    {"STOPS", "preemptions", count},
+    {"RESIZES", "resizes", count, RunColumn::if_any},
+};
+
+std::string runs_table(const Document& study, const Console& console, const Output& output) {
+  std::vector<RunColumn> shown;
+  std::vector<Column> columns{{"POLICY", Align::left, 12}};
+  for (const RunColumn& column : kRunColumns) {
+    if (column.shown == RunColumn::in_wide && output.format != Format::wide) continue;
+    if (column.shown == RunColumn::if_any && !any_run(study, column.key)) continue;
+    shown.push_back(column);
+    columns.push_back({column.title, Align::right});
   }
-  return table.render(console.look(header));
+  columns.push_back({"UNFAIR", Align::right});
+  Table table(std::move(columns));
+  for (const auto& run : list_of(study, "runs")) {
+    std::vector<Cell> row{{text_of(run, "policy"), Style::bold}};
+    for (const RunColumn& column : shown) row.push_back({column.text(run, column.key)});
+    row.push_back({percent(member(run, "unfairness"), "above_one")});
+    table.add(std::move(row));
+  }
+  return table.render(console.look(output.header));
 }
 
 std::string comparisons_table(const Document& study, const Console& console, bool header) {
@@ -194,14 +215,14 @@ std::string grounds_of(const Document& study) {
   const Document& costs = member(settings, "costs");
   const auto& runs = list_of(study, "runs");
   std::string text = fmt::format(
-      "{}: {}, format {}; left out: {} without slots, {} without duration, {} too large, {} bad "
+      "{}: {}, format {}.\nLeft out: {} without slots, {} without duration, {} too large, {} bad "
       "lines.\n",
       text_of(trace, "file"), plural(static_cast<std::uint64_t>(whole_of(trace, "jobs")), "job"),
       text_of(trace, "format"), whole_of(trace, "no_slots"), whole_of(trace, "no_duration"),
       runs.empty() ? 0 : whole_of(runs.front(), "rejected"), whole_of(trace, "bad_lines"));
   text += fmt::format(
-      "{} slots on {} nodes; policies know: {}; placement {}; tempering {}; a restart costs {}, a "
-      "resize {}; load {}.\n",
+      "{} slots on {} nodes; policies know: {}; placement {}; tempering {};\n"
+      "a restart costs {}, a resize {}; load {}.\n",
       whole_of(member(study, "cluster"), "slots"), whole_of(member(study, "cluster"), "nodes"),
       text_of(settings, "know"), text_of(settings, "placement"),
       flag_of(settings, "temper") ? "on" : "off",
@@ -215,7 +236,7 @@ std::string grounds_of(const Document& study) {
 }
 
 std::string page_of(const Document& study, const Console& console, const Output& output) {
-  return (output.header ? grounds_of(study) : "") + runs_table(study, console, output.header) +
+  return (output.header ? grounds_of(study) : "") + runs_table(study, console, output) +
          comparisons_table(study, console, output.header);
 }
 
