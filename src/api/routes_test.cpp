@@ -295,6 +295,7 @@ TEST_F(RoutesTest, SwitchesThePolicy) {
   EXPECT_EQ(after["periods"][1]["to"], nullptr);
   EXPECT_EQ(after["periods"][1]["slot_seconds_available"], 40.0);
   EXPECT_EQ(after["periods"][1]["utilization"], 0.0);
+  EXPECT_EQ(after["periods"][1]["lost_slot_seconds"]["resize"], 0.0);
 }
 
 TEST_F(RoutesTest, TriesAPolicyAndPromotesItAndRollsBack) {

@@ -24,15 +24,29 @@ std::string percent(const Document& object, std::string_view key) {
   return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
 }
 
+// What became no progress, of all causes together.
+std::string lost_of(const Document& lost) {
+  if (!lost.is_object()) return "-";
+  double sum = 0;
+  for (const char* cause : {"preemption", "resize", "failure"})
+    sum += number_of(lost, cause).value_or(0);
+  return fmt::format("{:.0f}", sum);
+}
+
 std::string periods_of(const Document& answer, const Console& console, double now) {
-  Table table({{"POLICY"}, {"FROM"}, {"FOR", Align::right}, {"SLOTS IN USE", Align::right}});
+  Table table({{"POLICY"},
+               {"FROM"},
+               {"FOR", Align::right},
+               {"SLOTS IN USE", Align::right},
+               {"SLOT-SECONDS LOST", Align::right}});
   for (const auto& period : list_of(answer, "periods")) {
     const auto from = number_of(period, "from").value_or(now);
     const auto to = number_of(period, "to").value_or(now);
     table.add({{text_of(period, "name")},
                {human_time(from, now)},
                {human_duration(to - from)},
-               {percent(period, "utilization")}});
+               {percent(period, "utilization")},
+               {lost_of(member(period, "lost_slot_seconds"))}});
   }
   return table.empty() ? "" : "\n" + table.render(console.look());
 }
