@@ -115,7 +115,8 @@ RC_GTEST_PROP(ParseDuration, ReadsBackWhatItsWordsSay, ()) {
 }
 
 RC_GTEST_PROP(Units, AreReadOrRefusedWhateverTheyAre, ()) {
-  const auto alphabet = std::string("0123456789.smhdwGMKTiB +-:TZe\0\xff", 33);
+  using namespace std::string_literals;
+  const auto alphabet = "0123456789.smhdwGMKTiB +-:TZe\0\xff"s;
   const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(alphabet));
   if (const auto duration = parse_duration(text)) RC_ASSERT(*duration > Duration{});
   if (const auto bytes = parse_bytes(text)) RC_ASSERT(*bytes > 0U);
