@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 CLUSTER = "64x8"
-PHILLY_POLICIES = ("fifo", "fifo(backfill=greedy)", "sjf")
+PHILLY_POLICIES = ("fifo", "sjf", "srtf", "las", "elastic-fifo", "afs")
 GROWING_POLICIES = ("fifo", "sjf")
 GROWING_JOBS = (1_000, 10_000, 100_000)
 
@@ -48,7 +48,7 @@ def main():
             run, peak = simulate(philly, policy)
             report(f"simulate_philly/{policy}", run["wall_seconds"], "s")
             report(f"simulate_philly_events/{policy}", run["events"] / run["wall_seconds"], "1/s")
-        report("simulate_philly_memory", peak, "MB")
+        report("simulate_philly_memory", peak, "MB")  # of the largest
     with tempfile.TemporaryDirectory() as directory:
         for jobs in GROWING_JOBS:
             trace = Path(directory) / f"{jobs}.csv"

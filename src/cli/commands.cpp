@@ -45,6 +45,40 @@ Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
   return code;
 }
 
+Command view_command(Command command, std::string_view target, const Draw& draw) {
+  command.declare = [target = std::string(target), draw](Options& options) -> Action {
+    const auto typed = std::make_shared<OutputOptions>();
+    options.output(*typed, Watchable::yes);
+    return [typed, target, draw](Context& context) -> Result<int> {
+      const auto output = read_output(*typed);
+      if (!output) return fail(output.error());
+      const auto api = context.api();
+      if (!api) return fail(api.error());
+      return show(context.console, *output, [&]() -> Result<std::string> {
+        const auto answer = (*api)->get(target);
+        if (!answer) return fail(answer.error());
+        if (output->format == Format::json) return json_text(*answer, context.console);
+        return draw(*answer, *output, context.console);
+      });
+    };
+  };
+  return command;
+}
+
+Command plain_command(Command command, const Ask& ask, const Tell& tell) {
+  command.declare = [ask, tell](Options&) -> Action {
+    return [ask, tell](Context& context) -> Result<int> {
+      const auto api = context.api();
+      if (!api) return fail(api.error());
+      const auto answer = ask(**api);
+      if (!answer) return fail(answer.error());
+      context.console.print(tell(*answer));
+      return 0;
+    };
+  };
+  return command;
+}
+
 Command request_command(Command command, std::string_view request) {
   command.declare = [request](Options& options) -> Action {
     const auto ids = std::make_shared<std::vector<std::string>>();

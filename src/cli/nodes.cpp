@@ -126,41 +126,23 @@ std::string names_of(const Document& answer) {
   return text;
 }
 
-Result<std::string> draw(Context& context, const Output& output) {
-  const auto api = context.api();
-  if (!api) return fail(api.error());
-  const auto answer = (*api)->get("/v1/nodes");
-  if (!answer) return fail(answer.error());
-  switch (output.format) {
-    case Format::json:
-      return json_text(*answer, context.console);
-    case Format::name:
-      return names_of(*answer);
-    case Format::wide:
-      return slots_table(*answer, {output.header, context.console.look().color, {}});
-    case Format::table:
-      break;
-  }
-  return nodes_table(*answer, context.console.look(output.header));
+std::string draw(const Document& answer, const Output& output, const Console& console) {
+  if (output.format == Format::name) return names_of(answer);
+  if (output.format == Format::wide)
+    return slots_table(answer, {output.header, console.look().color, {}});
+  return nodes_table(answer, console.look(output.header));
 }
 
 }  // namespace
 
 Command nodes_command() {
-  return {"nodes",
-          "",
-          "Cluster",
-          "List the machines, their slots and who uses them",
-          "paceline nodes\npaceline nodes -o wide",
-          [](Options& options) -> Action {
-            const auto typed = std::make_shared<OutputOptions>();
-            options.output(*typed, Watchable::yes);
-            return [typed](Context& context) -> Result<int> {
-              const auto output = read_output(*typed);
-              if (!output) return fail(output.error());
-              return show(context.console, *output, [&] { return draw(context, *output); });
-            };
-          }};
+  return view_command({"nodes",
+                       "",
+                       "Cluster",
+                       "List the machines, their slots and who uses them",
+                       "paceline nodes\npaceline nodes -o wide",
+                       {}},
+                      "/v1/nodes", draw);
 }
 
 }  // namespace paceline

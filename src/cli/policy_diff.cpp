@@ -111,27 +111,16 @@ std::string page_of(const Document& shadow, const Console& console, double now) 
 }  // namespace
 
 Command policy_diff_command() {
-  return {"policy diff",
-          "",
-          "Cluster",
-          "Compare the policy that is tried with the live one",
-          "paceline policy diff\npaceline policy diff -o json",
-          [](Options& options) -> Action {
-            const auto typed = std::make_shared<OutputOptions>();
-            options.output(*typed, Watchable::yes);
-            return [typed](Context& context) -> Result<int> {
-              const auto output = read_output(*typed);
-              if (!output) return fail(output.error());
-              const auto api = context.api();
-              if (!api) return fail(api.error());
-              return show(context.console, *output, [&]() -> Result<std::string> {
-                const auto answer = (*api)->get("/v1/shadow");
-                if (!answer) return fail(answer.error());
-                if (output->format == Format::json) return json_text(*answer, context.console);
-                return page_of(*answer, context.console, to_seconds(Context::now()));
-              });
-            };
-          }};
+  return view_command({"policy diff",
+                       "",
+                       "Cluster",
+                       "Compare the policy that is tried with the live one",
+                       "paceline policy diff\npaceline policy diff -o json",
+                       {}},
+                      "/v1/shadow",
+                      [](const Document& answer, const Output&, const Console& console) {
+                        return page_of(answer, console, to_seconds(Context::now()));
+                      });
 }
 
 }  // namespace paceline

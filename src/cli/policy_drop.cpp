@@ -6,23 +6,14 @@
 namespace paceline {
 
 Command policy_drop_command() {
-  return {"policy drop",
-          "",
-          "Cluster",
-          "End the trial of a policy",
-          "paceline policy drop",
-          [](Options&) -> Action {
-            return [](Context& context) -> Result<int> {
-              const auto api = context.api();
-              if (!api) return fail(api.error());
-              const auto answer = (*api)->remove("/v1/shadow");
-              if (!answer) return fail(answer.error());
-              context.console.print(fmt::format(
-                  "{} is tried no more. {} of {} rounds differed.\n", text_of(*answer, "name"),
-                  whole_of(*answer, "differed"), whole_of(*answer, "rounds")));
-              return 0;
-            };
-          }};
+  return plain_command(
+      {"policy drop", "", "Cluster", "End the trial of a policy", "paceline policy drop", {}},
+      [](Api& api) { return api.remove("/v1/shadow"); },
+      [](const Document& answer) {
+        return fmt::format("{} is tried no more. {} of {} rounds differed.\n",
+                           text_of(answer, "name"), whole_of(answer, "differed"),
+                           whole_of(answer, "rounds"));
+      });
 }
 
 }  // namespace paceline

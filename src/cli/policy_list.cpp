@@ -34,28 +34,16 @@ std::string names_of(const Document& answer) {
 }  // namespace
 
 Command policy_list_command() {
-  return {"policy list",
-          "",
-          "Cluster",
-          "List the policies; one of them is active",
-          "paceline policy list",
-          [](Options& options) -> Action {
-            const auto typed = std::make_shared<OutputOptions>();
-            options.output(*typed, Watchable::yes);
-            return [typed](Context& context) -> Result<int> {
-              const auto output = read_output(*typed);
-              if (!output) return fail(output.error());
-              const auto api = context.api();
-              if (!api) return fail(api.error());
-              return show(context.console, *output, [&]() -> Result<std::string> {
-                const auto answer = (*api)->get("/v1/policy");
-                if (!answer) return fail(answer.error());
-                if (output->format == Format::json) return json_text(*answer, context.console);
-                if (output->format == Format::name) return names_of(*answer);
-                return table_of(*answer, *output, context.console);
-              });
-            };
-          }};
+  return view_command(
+      {"policy list",
+       "",
+       "Cluster",
+       "List the policies; one of them is active",
+       "paceline policy list",
+       {}},
+      "/v1/policy", [](const Document& answer, const Output& output, const Console& console) {
+        return output.format == Format::name ? names_of(answer) : table_of(answer, output, console);
+      });
 }
 
 }  // namespace paceline

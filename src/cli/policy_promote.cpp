@@ -3,21 +3,14 @@
 namespace paceline {
 
 Command policy_promote_command() {
-  return {"policy promote",
-          "",
-          "Cluster",
-          "Make the policy that is tried the active one",
-          "paceline policy promote",
-          [](Options&) -> Action {
-            return [](Context& context) -> Result<int> {
-              const auto api = context.api();
-              if (!api) return fail(api.error());
-              const auto answer = (*api)->post("/v1/shadow/promote");
-              if (!answer) return fail(answer.error());
-              context.console.print(switch_sentence(*answer));
-              return 0;
-            };
-          }};
+  return plain_command(
+      {"policy promote",
+       "",
+       "Cluster",
+       "Make the policy that is tried the active one",
+       "paceline policy promote",
+       {}},
+      [](Api& api) { return api.post("/v1/shadow/promote"); }, switch_sentence);
 }
 
 }  // namespace paceline

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <vector>
 
 #include "wire/json_writer.hpp"
 
@@ -36,19 +37,36 @@ std::string body_of(const std::string& name, const std::map<std::string, std::st
   return json.take();
 }
 
-}  // namespace
+struct PolicyWords {
+  std::vector<std::string> name;
+  std::vector<std::string> parameters;
+};
 
-std::shared_ptr<PolicyWords> declare_policy(Options& options) {
-  auto typed = std::make_shared<PolicyWords>();
-  options.words("NAME", typed->name, Count::one, "a policy of 'paceline policy list'");
-  options.parameters(typed->parameters, "a parameter of the policy; may be repeated");
-  return typed;
-}
-
-Result<std::string> policy_body(const PolicyWords& typed) {
+Result<std::string> body_of(const PolicyWords& typed) {
   const auto parameters = read_parameters(typed.parameters);
   if (!parameters) return fail(parameters.error());
   return body_of(typed.name.front(), *parameters);
+}
+
+}  // namespace
+
+Command choice_command(Command command, std::string_view target, const Tell& tell) {
+  command.declare = [target = std::string(target), tell](Options& options) -> Action {
+    const auto typed = std::make_shared<PolicyWords>();
+    options.words("NAME", typed->name, Count::one, "a policy of 'paceline policy list'");
+    options.parameters(typed->parameters, "a parameter of the policy; may be repeated");
+    return [typed, target, tell](Context& context) -> Result<int> {
+      const auto body = body_of(*typed);
+      if (!body) return fail(body.error());
+      const auto api = context.api();
+      if (!api) return fail(api.error());
+      const auto answer = (*api)->put(target, *body);
+      if (!answer) return fail(answer.error());
+      context.console.print(tell(*answer));
+      return 0;
+    };
+  };
+  return command;
 }
 
 std::string switch_sentence(const Document& answer) {

@@ -1,24 +1,17 @@
-// What commands that choose a policy share: its name and parameters as typed, the request they
-// make, and the sentence that tells of a switch.
+// What commands that choose or switch a policy share.
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/document.hpp"
 
 namespace paceline {
 
-struct PolicyWords {
-  std::vector<std::string> name;
-  std::vector<std::string> parameters;  // "--key value" and "--key=value" pairs; "--key" alone, or
-                                        // before another one, is true
-};
-
-std::shared_ptr<PolicyWords> declare_policy(Options& options);
-// The body of a request. Errors: invalid.
-Result<std::string> policy_body(const PolicyWords& typed);
+// A command that names a policy with its parameters ("--key value" and "--key=value"; "--key" alone,
+// or before another one, is true), puts that at `target`, and tells of the answer.
+Command choice_command(Command command, std::string_view target, const Tell& tell);
 
 // "The policy is srtf now; it was fifo. Nothing restarts.\n"
 std::string switch_sentence(const Document& answer);

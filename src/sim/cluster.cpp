@@ -50,7 +50,7 @@ NodeSpec node_of(const NodeKind& kind, std::size_t number) {
 
 }  // namespace
 
-Result<std::vector<NodeSpec>> parse_cluster(std::string_view text, std::size_t first) {
+Result<std::vector<NodeSpec>> parse_cluster(std::string_view text) {
   std::vector<NodeSpec> nodes;
   std::int64_t slots = 0;
   while (true) {
@@ -70,7 +70,7 @@ Result<std::vector<NodeSpec>> parse_cluster(std::string_view text, std::size_t f
                   std::string(kHint));
     }
     for (std::int64_t i = 0; i < kind->nodes; ++i)
-      nodes.push_back(node_of(*kind, first + nodes.size()));
+      nodes.push_back(node_of(*kind, nodes.size() + 1));
     if (end == text.size()) return nodes;
     text.remove_prefix(end + 1);
   }

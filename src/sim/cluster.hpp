@@ -13,7 +13,7 @@ inline constexpr std::int64_t kNodesMax = 100'000;
 inline constexpr std::int64_t kSlotsPerNodeMax = 1'024;
 inline constexpr std::int64_t kSlotsMax = 1'000'000;  // of the whole cluster
 
-// Nodes are called node-1, node-2, …, from `first` on. Errors: invalid.
-Result<std::vector<NodeSpec>> parse_cluster(std::string_view text, std::size_t first = 1);
+// Nodes are called node-1, node-2, …. Errors: invalid.
+Result<std::vector<NodeSpec>> parse_cluster(std::string_view text);
 
 }  // namespace paceline::sim

@@ -15,7 +15,7 @@ namespace {
 constexpr int kStepsPerInstant = 10'000;  // a policy that changes its mind for ever is cut off
 constexpr std::size_t kWatchEvery = 256;  // jobs
 constexpr std::int32_t kReportsPerJob = 20;
-const std::string kNobody = "somebody";
+constexpr std::string_view kNobody = "somebody";
 
 Controller::Options options_of(const Setup& setup) {
   Controller::Options options;
@@ -155,7 +155,7 @@ class Simulation {
     JobSpec spec;
     const bool named = setup_.know == Know::estimate && !source.application.empty();
     spec.name = named ? source.application : source.name;
-    spec.user = source.user.empty() ? kNobody : source.user;
+    spec.user = source.user.empty() ? std::string(kNobody) : source.user;
     spec.workers = arrival.range;
     spec.devices = source.models;
     // It goes on wherever it was stopped; what that costs is the engine's to say.
