@@ -35,6 +35,8 @@ bool is_frame(const std::string& key) {
 std::string value_text(const Document& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  const bool objects = value.is_array() && !value.empty() && value.front().is_object();
+  if (objects) return std::to_string(value.size());  // -o json tells what they are
   return value.dump(-1, ' ', false, Document::error_handler_t::replace);
 }
 

@@ -76,7 +76,7 @@ constexpr std::array kWords = {
     JobWord{"exclusive", "", "", "", "", &JobWords::exclusive, true_or_false},
     JobWord{"preemptible", "", "", "", "", &JobWords::preemptible, true_or_false},
     JobWord{"min_run", "", "--min-run", "TIME", "not resized or stopped for others earlier: 10m",
-            &JobWords::min_run, parses<parse_duration>},
+            &JobWords::min_run, parses<parse_span>},
     JobWord{"max_duration", "", "--max-duration", "TIME", "stop it after running this long: 2h",
             &JobWords::max_duration, parses<parse_duration>},
     JobWord{"expect", "", "--expect", "LENGTH", "how long it will be: 2h or '60000 samples'",
@@ -212,7 +212,7 @@ void read_resources(const JobWords& words, JobSpec& spec) {
 
 void read_course(const JobWords& words, JobSpec& spec) {
   if (words.max_duration) spec.max_duration = sound(parse_duration(*words.max_duration));
-  if (words.min_run) spec.minimum_run = sound(parse_duration(*words.min_run));
+  if (words.min_run) spec.minimum_run = sound(parse_span(*words.min_run));
   if (words.expect) {
     const auto expectation = sound(parse_expect(*words.expect));
     spec.expected_duration = expectation.duration;

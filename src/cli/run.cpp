@@ -78,6 +78,12 @@ class Follow {
   std::string state_;
 };
 
+// A terminal belongs to one process: it sees all the slots.
+void make_one_worker(JobSpec& spec) {
+  spec.slots_per_worker *= spec.workers.want;
+  spec.workers = {1, 1, 1};
+}
+
 Result<int> submit_and_follow(Context& context, const SubmissionBody& submission) {
   const auto id = submit(context, submission);
   if (!id) return fail(id.error());
@@ -105,10 +111,12 @@ Command run_command() {
             };
             const auto typed = std::make_shared<Run>();
             declare_job_options(options, typed->job);
-            options.flag("--pty", typed->pty, "give it this terminal, for an interactive shell");
+            options.flag("--pty", typed->pty,
+                         "one worker on this terminal, for an interactive shell");
             return [typed](Context& context) {
               return with_submission(context, typed->job, [&](SubmissionBody submission) {
                 submission.spec.pty = typed->pty;
+                if (typed->pty) make_one_worker(submission.spec);
                 return submit_and_follow(context, submission);
               });
             };

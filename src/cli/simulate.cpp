@@ -72,8 +72,7 @@ Result<void> take_costs(const std::optional<std::string>& typed, SimulateOptions
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string_view name = part.substr(0, equals);
     if ((name != "restart" && name != "resize") || equals == part.size()) break;
-    const std::string_view span = part.substr(equals + 1);
-    const auto read = span == "0s" ? Result<Duration>(Duration::zero()) : parse_duration(span);
+    const auto read = parse_span(part.substr(equals + 1));
     if (!read) return refused("--costs", read.error());
     (name == "restart" ? options.restart : options.resize) = *read;
     text.remove_prefix(std::min(end + 1, text.size()));

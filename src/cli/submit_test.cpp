@@ -121,6 +121,20 @@ TEST(Submit, SaysWhereItsWorkersMayStand) {
   EXPECT_EQ(spec.minimum_run, Duration(std::chrono::minutes{10}));
 }
 
+TEST(Submit, MayAskForNoMinimumRun) {
+  EXPECT_EQ(submitted({"--min-run", "0s", "sh"}).spec.minimum_run, Duration::zero());
+}
+
+TEST(Run, GivesATerminalToOneWorkerThatSeesAllSlots) {
+  const FakeServer server(accepted);
+  run_words(server, {"run", "--pty", "--slots", "4", "bash"});
+  ASSERT_FALSE(server.requests().empty());
+  const auto spec = read_submission(server.requests().front().body).value().spec;
+  EXPECT_TRUE(spec.pty);
+  EXPECT_EQ(spec.workers, (WorkerRange{1, 1, 1}));
+  EXPECT_EQ(spec.slots_per_worker, 4);
+}
+
 TEST(Submit, RefusesAMeshThatIsNone) {
   const FakeServer server([](const FakeRequest&) { return FakeAnswer{}; });
   const auto complaint = [&](const std::string& mesh) {

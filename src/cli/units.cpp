@@ -151,6 +151,10 @@ Result<Duration> parse_duration(std::string_view text) {
   return from_seconds(seconds);
 }
 
+Result<Duration> parse_span(std::string_view text) {
+  return text == "0" || text == "0s" ? Result<Duration>(Duration::zero()) : parse_duration(text);
+}
+
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   auto rest = text;
   const auto number = take_number(rest);

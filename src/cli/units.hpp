@@ -14,6 +14,7 @@ namespace paceline {
 // "90s", "10m", "2h", "1d", "1h30m", "1.5h", "500ms"; more than 0, at most 100 years. A number
 // alone is refused: it has no unit. Errors: invalid.
 Result<Duration> parse_duration(std::string_view text);
+Result<Duration> parse_span(std::string_view text);  // the same, or "0s" or "0"
 
 // "512M", "8G", "8GiB", "1.5T" in multiples of 1024; "8GB" in multiples of 1000. Errors: invalid.
 Result<std::uint64_t> parse_bytes(std::string_view text);

@@ -17,6 +17,9 @@ using std::chrono::seconds;
 TEST(ParseDuration, ReadsUnits) {
   EXPECT_EQ(parse_duration("90s"), Duration(seconds{90}));
   EXPECT_EQ(parse_duration("10m"), Duration(minutes{10}));
+  EXPECT_EQ(parse_span("10m"), Duration(minutes{10}));
+  EXPECT_EQ(parse_span("0s"), Duration::zero());
+  EXPECT_FALSE(parse_duration("0s"));
   EXPECT_EQ(parse_duration("2h"), Duration(hours{2}));
   EXPECT_EQ(parse_duration("1d"), Duration(hours{24}));
   EXPECT_EQ(parse_duration("1w"), Duration(hours{168}));

@@ -83,11 +83,10 @@ struct Job {
   std::optional<Time> ended_at;
   std::optional<Time> last_resized_at;
   std::optional<Time> paused_at;
-  Time waiting_since;   // when it became PENDING; meaningless in other states
-  Duration last_run{};  // how long its last gang ran, once it is over
-  Time changed_at;      // up to here the sums below are right
-  Duration waited{};    // PENDING and STARTING
-  Duration ran{};       // RUNNING, RESIZING, STOPPING
+  Time waiting_since;  // when it became PENDING; meaningless in other states
+  Time changed_at;     // up to here the sums below are right
+  Duration waited{};   // PENDING and STARTING
+  Duration ran{};      // RUNNING, RESIZING, STOPPING
   Duration paused{};
   std::int32_t leased = 0;  // slots leased to it now
   double slot_seconds = 0;  // leased so far

@@ -78,10 +78,14 @@ std::int64_t State::workers_ever(std::int32_t slots_per_worker) const {
 PolicyPeriod State::active_period(Time now) const {
   check(!parts_.periods.empty(), "a policy is set");
   PolicyPeriod period = parts_.periods.back();
-  const double seconds = to_seconds(std::max(Duration::zero(), now - parts_.at));
+  add_use(period, now);
+  return period;
+}
+
+void State::add_use(PolicyPeriod& period, Time until) const {
+  const double seconds = to_seconds(std::max(Duration::zero(), until - parts_.at));
   period.slot_seconds_leased += seconds * static_cast<double>(slots_leased_);
   period.slot_seconds_available += seconds * static_cast<double>(slots_available_);
-  return period;
 }
 
 }  // namespace paceline

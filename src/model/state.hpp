@@ -86,7 +86,8 @@ struct NameHistory {
 };
 
 inline constexpr std::size_t kNamesMax = 4'096;
-inline constexpr std::size_t kNamesForgotten = 512;  // those unused for longest, when there are more
+inline constexpr std::size_t kNamesForgotten =
+    512;  // those unused for longest, when there are more
 
 // Everything the indexes are built from: what a checkpoint stores.
 struct StateParts {
@@ -186,6 +187,8 @@ class State {
 
  private:
   friend class Fold;  // plan/apply.cpp
+
+  void add_use(PolicyPeriod& period, Time until) const;  // since the last entry
 
   StateParts parts_;
   std::set<QueueKey> queue_, active_, waiting_;

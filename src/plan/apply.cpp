@@ -24,7 +24,7 @@ State::State(StateParts parts) : parts_(std::move(parts)) {
 
 void Fold::pass_time() {
   if (at_ < parts_.at) at_ = parts_.at;
-  if (!parts_.periods.empty()) parts_.periods.back() = state_.active_period(at_);
+  if (!parts_.periods.empty()) state_.add_use(parts_.periods.back(), at_);
   parts_.at = at_;
 }
 

@@ -136,17 +136,17 @@ void Constraints::add_term(const Affinity& affinity, const std::vector<NodeId>& 
 }
 
 void Constraints::keep_off_the_aloof() {
-  for (const JobId id : standing_.aloof()) {
-    if (id == job_.id) continue;
-    const Job& other = standing_.state().job(id);
+  standing_.each_aloof([&](const Job& other) {
+    if (other.id == job_.id) return;
     aloof_near_ = aloof_near_ || other.spec->exclusive;
     for (const Affinity& affinity : other.spec->affinity) {
       const bool means = affinity.anti && affinity.required() && affinity.to == AffinityTo::job &&
                          name_matches(affinity.name, job_.spec->name);
       if (means)
-        add_term(affinity, standing_.nodes_of(id), fmt::format("is kept off by job {}", id.value));
+        add_term(affinity, standing_.nodes_of(other.id),
+                 fmt::format("is kept off by job {}", other.id.value));
     }
-  }
+  });
 }
 
 bool Constraints::serves(const std::string& model) const { return takes_device(*job_.spec, model); }

@@ -212,7 +212,8 @@ bool Draft::end_trade(Owed owed) {
   check(open_, "a trade is open");
   const std::span<const Change> changes(changes_.data() + trade_first_,
                                         changes_.size() - trade_first_);
-  const Verdict verdict = judge_ && !changes.empty() ? judge_(snapshot_, changes, owed) : Verdict{};
+  const Verdict verdict =
+      judge_ && !changes.empty() ? judge_.trade(snapshot_, changes, owed) : Verdict{};
   if (verdict.kept) {
     open_ = false;
     return true;
@@ -224,6 +225,7 @@ bool Draft::end_trade(Owed owed) {
 
 void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
   if (verdict.again) revisit(*verdict.again);
+  awaits_checkpoint_ = awaits_checkpoint_ || verdict.for_work;
   for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
 }
 
@@ -232,8 +234,19 @@ bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {
   Change change{ChangeKind::resize, job, {}, {}, {}, 0, {}};
   change.placement.resize(static_cast<std::size_t>(workers));
   const std::span<const Change> changes(&change, 1);
-  const Verdict verdict = judge_(snapshot_, changes, owed);
+  const Verdict verdict = judge_.trade(snapshot_, changes, owed);
   if (!verdict.kept) refused(changes, verdict);
+  return verdict.kept;
+}
+
+bool Draft::may_stop_for(JobId id, std::int32_t workers) {
+  if (!judge_) return true;
+  const Job& job = snapshot_.state.job(id);
+  const auto slots = static_cast<std::int64_t>(job.slots(workers));
+  const std::int64_t stopped = slots - static_cast<std::int64_t>(free_.total());
+  if (stopped <= 0) return true;
+  const Verdict verdict = judge_.stops(snapshot_, job, slots, stopped);
+  if (!verdict.kept) dropped_.insert_or_assign(id, verdict.reason);
   return verdict.kept;
 }
 

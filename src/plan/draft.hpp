@@ -57,11 +57,20 @@ struct Verdict {
   bool kept = true;
   Reason reason;
   std::optional<Time> again;  // when a dropped trade may be judged anew
+  bool for_work = false;      // dropped only for work that a checkpoint would save
 };
 
-// Tempering: judges the changes of one trade. Implemented in scheduler/; a draft without a judge
-// keeps everything.
-using Judge = std::function<Verdict(const Snapshot&, std::span<const Change>, Owed)>;
+// Tempering, implemented in scheduler/. A draft without a judge keeps everything.
+struct Judge {
+  // Of the changes of one trade.
+  std::function<Verdict(const Snapshot&, std::span<const Change>, Owed)> trade;
+  // Of a start on so many slots for which running jobs that hold at least `stopped` of them would be
+  // stopped, whoever they are. What it drops, `trade` would drop whoever they are, unless it's owed.
+  std::function<Verdict(const Snapshot&, const Job& starts, std::int64_t slots,
+                        std::int64_t stopped)>
+      stops;
+  explicit operator bool() const { return static_cast<bool>(trade); }
+};
 
 class Draft {
  public:
@@ -86,6 +95,9 @@ class Draft {
   // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round
   // when it may.
   [[nodiscard]] bool may_change(JobId job, std::int32_t workers, Owed owed);
+  // Could the judge let running jobs be stopped for the job to start with `workers` workers, with
+  // nothing owed to it? False: for none.
+  [[nodiscard]] bool may_stop_for(JobId job, std::int32_t workers);
   // Seats for a job that has none / for another size of a job that has some. Changes nothing but
   // this: where a term that the job only prefers is in the way, asks for a round when it gives it
   // up.
@@ -131,6 +143,8 @@ class Draft {
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
   [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
+  // Was a trade dropped that might be kept once a job has saved its work?
+  [[nodiscard]] bool awaits_checkpoint() const { return awaits_checkpoint_; }
   [[nodiscard]] std::optional<Time> revisit_at() const { return revisit_at_; }
   // The changes so far and the memo's difference. REQUIRES: no trade is open.
   [[nodiscard]] Plan plan() const;
@@ -158,6 +172,7 @@ class Draft {
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
+  bool awaits_checkpoint_ = false;
   std::map<std::string, std::string> memo_;
   mutable Standing standing_;  // of the first of changes_; follows when somebody asks
   mutable std::optional<Time> revisit_at_;

@@ -117,7 +117,6 @@ void Fold::forget_lost_work(Job& job) {
 // The cause decides the ending, not the exit code alone.
 void Fold::gang_over(Job& job) {
   const Gang& gang = *job.current;
-  if (gang.started_at) job.last_run = at_ - *gang.started_at;
   const Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
   const Ending* first = gang.first_failure();
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);

@@ -9,6 +9,7 @@ const JobId* Standing::holder_of(const Slot& slot) {
 
 void Standing::add(const Change& change) {
   changed_in_order_.push_back(change.job);
+  if (keeps_others_off(*state_.job(change.job).spec)) aloof_.push_back(change.job);
   auto& nodes = changed_[change.job];
   for (const Seat& seat : change.placement) {
     if (nodes.empty() || nodes.back() != seat.node) nodes.push_back(seat.node);
@@ -20,6 +21,7 @@ void Standing::pop(const Change& change) {
   for (const Seat& seat : change.placement) newcomers_[seat.node].pop_back();
   changed_.erase(change.job);
   changed_in_order_.pop_back();
+  if (!aloof_.empty() && aloof_.back() == change.job) aloof_.pop_back();
 }
 
 std::vector<NodeId> Standing::nodes_of(JobId id) const {
@@ -40,14 +42,6 @@ std::vector<JobId> Standing::named(std::string_view pattern) const {
   std::vector<JobId> jobs = state_.active_named(pattern);
   for (const JobId id : changed_in_order_) {
     if (name_matches(pattern, state_.job(id).spec->name)) jobs.push_back(id);
-  }
-  return jobs;
-}
-
-std::vector<JobId> Standing::aloof() const {
-  std::vector<JobId> jobs(state_.aloof().begin(), state_.aloof().end());
-  for (const JobId id : changed_in_order_) {
-    if (keeps_others_off(*state_.job(id).spec)) jobs.push_back(id);
   }
   return jobs;
 }

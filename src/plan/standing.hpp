@@ -44,8 +44,12 @@ class Standing {
   [[nodiscard]] std::vector<NodeId> nodes_of(JobId job) const;
   // The jobs of that name that will stand somewhere (State::active_named), in no order.
   [[nodiscard]] std::vector<JobId> named(std::string_view pattern) const;
-  // The jobs that keep others off their nodes (State::aloof), in no order.
-  [[nodiscard]] std::vector<JobId> aloof() const;
+  // visit(job): the jobs that keep others off their nodes (State::aloof), in no order.
+  template <class Visit>
+  void each_aloof(Visit visit) const {
+    for (const JobId id : state_.aloof()) visit(state_.job(id));
+    for (const JobId id : aloof_) visit(state_.job(id));
+  }
 
  private:
   struct Newcomer {
@@ -57,6 +61,7 @@ class Standing {
 
   const State& state_;
   std::vector<JobId> changed_in_order_;
+  std::vector<JobId> aloof_;  // those of them that keep others off their nodes
   std::unordered_map<JobId, std::vector<NodeId>> changed_;  // to the nodes of their new seats
   std::unordered_map<NodeId, std::vector<Newcomer>> newcomers_;
 };

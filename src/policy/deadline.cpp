@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -26,7 +25,7 @@ struct Ask {
 // Slots that are granted already, as a step function of the time from now on.
 class Calendar {
  public:
-  explicit Calendar(std::int64_t slots) { free_[0] = slots; }
+  explicit Calendar(std::int64_t slots) : steps_{{0, slots}} {}
 
   // The smallest size, in slots, that does `work` before `end`: progress(slots) is the work per
   // second. Where less is free the job makes do with that, if it can.
@@ -35,10 +34,11 @@ class Calendar {
                                        Progress progress) const {
     for (std::int64_t level = ask.least; level <= ask.most; level += ask.unit) {
       double done = 0;
-      for (auto at = free_.begin(); at != free_.end() && at->first < end && done < work; ++at) {
-        const double until = std::min(end, next_change(at));
-        const std::int64_t here = std::min(level, at->second - at->second % ask.unit);
-        if (here >= ask.floor(level)) done += (until - at->first) * progress(here);
+      for (std::size_t i = 0; i < steps_.size() && steps_[i].from < end && done < work; ++i) {
+        const std::int64_t here = steps_[i].at_most(level, ask.unit);
+        if (here < ask.floor(level)) continue;
+        const double until = i + 1 < steps_.size() ? std::min(end, steps_[i + 1].from) : end;
+        done += (until - steps_[i].from) * progress(here);
       }
       if (done >= work) return level;
     }
@@ -47,28 +47,36 @@ class Calendar {
 
   void grant(std::int64_t level, const Ask& ask, double until) {
     split(until);
-    for (auto& [from, free] : free_) {
-      if (from >= until) return;
-      const std::int64_t here = std::min(level, free - free % ask.unit);
-      if (here >= ask.floor(level)) free -= here;
+    for (Step& step : steps_) {
+      if (step.from >= until) return;
+      const std::int64_t here = step.at_most(level, ask.unit);
+      if (here >= ask.floor(level)) step.free -= here;
     }
   }
 
   // Of `level` slots, what is there right now.
   [[nodiscard]] std::int64_t now(std::int64_t level, std::int64_t unit) const {
-    const std::int64_t free = free_.begin()->second;
-    return std::min(level, free - free % unit);
+    return steps_.front().at_most(level, unit);
   }
 
  private:
-  [[nodiscard]] double next_change(std::map<double, std::int64_t>::const_iterator at) const {
-    const auto next = std::next(at);
-    return next == free_.end() ? std::numeric_limits<double>::infinity() : next->first;
+  struct Step {
+    double from;  // seconds
+    std::int64_t free;
+
+    [[nodiscard]] std::int64_t at_most(std::int64_t level, std::int64_t unit) const {
+      return level <= free ? level : free - free % unit;
+    }
+  };
+
+  void split(double at) {
+    const auto next = std::upper_bound(steps_.begin(), steps_.end(), at,
+                                       [](double time, const Step& s) { return time < s.from; });
+    const Step before = *std::prev(next);
+    if (before.from < at) steps_.insert(next, {at, before.free});
   }
 
-  void split(double at) { free_.emplace(at, std::prev(free_.upper_bound(at))->second); }
-
-  std::map<double, std::int64_t> free_;  // from this second on
+  std::vector<Step> steps_;  // by time, the first from now on
 };
 
 struct Due {

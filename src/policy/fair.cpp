@@ -68,12 +68,16 @@ class Filling {
   // What jobs hold that can't be changed now counts for their tenants all the same.
   void count_the_unchangeable(const Snapshot& snapshot,
                               const std::map<std::string, double>& weights) {
-    std::set<JobId> claimed;
-    for (const Contender& claim : shares_.claims()) claimed.insert(claim.job->id);
+    const auto& claims = shares_.claims();  // of running jobs in the order of those that are active
+    auto claim = claims.begin();
     for (const auto& key : snapshot.state.active()) {
+      while (claim != claims.end() && claim->now == 0) ++claim;
+      if (claim != claims.end() && claim->job->id == key.job) {
+        ++claim;
+        continue;
+      }
       const Job& job = snapshot.state.job(key.job);
-      if (!claimed.contains(job.id))
-        tenant_of(job.spec->user, weights).slots += job.slots(job.planned_workers());
+      tenant_of(job.spec->user, weights).slots += job.slots(job.planned_workers());
     }
   }
 

@@ -40,5 +40,24 @@ TEST(Las, AsksForARoundWhenAJobIsPromoted) {
   EXPECT_EQ(asks_for(world, {1, 100, 4}), world.now() + span("119s"));
 }
 
+TEST(Las, CountsAllThatAJobEverRanBeforeItsPromotion) {
+  World world("1x2 cpu", "las");
+  const JobId a = world.run("2", 2);
+  world.advance(span("30s"));
+  world.checkpoint(a);
+  const JobId b = world.submit("2");
+  world.preempt(a, b, 2);
+  world.killed(a);
+  world.started(b);
+  world.ended(b);
+  world.start(a, 2);
+  world.started(a);
+  world.advance(span("10s"));
+  world.checkpoint(a);
+  world.preempt(a, world.submit("2 unpreemptible"), 2);
+  world.killed(a);
+  EXPECT_EQ(asks_for(world, {1, 100, 4}), world.now() + span("160s"));
+}
+
 }  // namespace
 }  // namespace paceline

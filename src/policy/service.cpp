@@ -32,8 +32,8 @@ double first_start(const Job& job) { return job.started_at ? to_seconds(*job.sta
 
 // When a waiting job is promoted.
 double promotion(const Job& job, const Order::Parameters& parameters) {
-  if (job.last_run == Duration::zero()) return kNever;
-  return to_seconds(job.waiting_since) + parameters[0] * to_seconds(job.last_run);
+  if (job.ran == Duration::zero()) return kNever;
+  return to_seconds(job.waiting_since) + parameters[0] * to_seconds(job.ran);
 }
 
 }  // namespace

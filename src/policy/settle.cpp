@@ -31,8 +31,9 @@ class Settlement {
   void run() {
     for (const Wish& wish : wishes_) {
       if (wish.now > 0 || wish.workers == 0) continue;
-      if (!start_from_free(wish) && !start_with_givers(wish) && !start_by_moving(wish))
-        unserved_.push_back(&wish);
+      const bool started =
+          start_from_free(wish) || start_with_givers(wish) || start_by_moving(wish);
+      if (!started && draft_.explaining()) unserved_.push_back(&wish);
     }
     for (const Wish& wish : wishes_) grow(wish);
     even_out();
@@ -80,11 +81,20 @@ class Settlement {
     const std::int32_t step = wish.job->spec->mesh.step();
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless) continue;
+      if (!may_gain(wish, n)) return false;
       const auto chosen = enough_givers(wish, n);
       if (!chosen.empty()) return trade(wish, n, chosen);
     }
     if (takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
     return false;
+  }
+
+  // Asked before anybody looks for places: most trades that gain nothing do so wherever they are.
+  bool may_gain(const Wish& wish, std::int32_t n) {
+    if (terms_.owed == Owed::yes || givers().empty() || somebody_shrinks_) return true;
+    const bool may = draft_.may_stop_for(wish.job->id, n);
+    if (!may) ++dropped_;
+    return may;
   }
 
   // The first givers that together make room for n workers; empty if all of them can't.
@@ -201,6 +211,7 @@ class Settlement {
     for (const auto& entry : found) {
       const Wish* wish = std::get<const Wish*>(entry);
       givers_->push_back({wish, wish->job->slots(wish->now - wish->workers)});
+      somebody_shrinks_ = somebody_shrinks_ || wish->workers > 0;
     }
     return *givers_;
   }
@@ -287,7 +298,8 @@ class Settlement {
   const Terms& terms_;
   std::optional<std::vector<Giver>> givers_;
   std::size_t gave_ = 0;  // the first of them have
-  int dropped_ = 0;       // trades in a row that were not kept
+  bool somebody_shrinks_ = false;
+  int dropped_ = 0;  // trades in a row that were not kept
   bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <queue>
+#include <unordered_set>
 
 #include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
@@ -18,6 +19,8 @@ double length(const Job& job, const Order::Parameters&) { return length_left(job
 std::int32_t whole_steps(const Job& job, std::int32_t workers) {
   return workers - workers % job.spec->mesh.step();
 }
+
+bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; }
 
 // A gang that is on its way counts as running already: else shares would change twice with every
 // start, and jobs take turns.
@@ -88,15 +91,18 @@ void Shares::take_running(bool stoppable, const Rekey& rekey) {
 
 void Shares::admit_more(Sizes sizes) {
   sizes_ = sizes;
+  std::unordered_set<JobId> claimed;
+  for (const Contender& claim : claims_) {
+    if (claim.now == 0) claimed.insert(claim.job->id);
+  }
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
   for (auto at = waiting.first(left_); at; at = waiting.next(*at, left_)) {
     const Job& job = snapshot_.state.job(at->job);
-    if (waiting_.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
+    if (claimed.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
     Contender claim = claim_of_waiting(job);
     if (job.slots(claim.least) > left_) continue;
     take(claim, claim.least);
     claims_.push_back(claim);
-    waiting_.insert(job.id);
   }
 }
 
@@ -113,22 +119,23 @@ void Shares::all_who_could(const Rekey& rekey) {
 // In order, until their smallest sizes fill the room.
 void Shares::claim_waiting(std::int64_t room) {
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
+  const auto running = static_cast<std::ptrdiff_t>(claims_.size());
   for (auto at = waiting.first(left_); at && room > 0; at = waiting.next(*at, left_)) {
     const Job& job = snapshot_.state.job(at->job);
     if (!startable(job, snapshot_, draft_)) continue;
     claims_.push_back(claim_of_waiting(job));
-    waiting_.insert(job.id);
     room -= job.slots(claims_.back().least);
   }
-  std::sort(claims_.begin(), claims_.end(),
-            [](const Contender& a, const Contender& b) { return a.key < b.key; });
+  const auto middle = claims_.begin() + running;
+  if (!std::is_sorted(claims_.begin(), middle, goes_first))
+    std::sort(claims_.begin(), middle, goes_first);
+  std::inplace_merge(claims_.begin(), middle, claims_.end(), goes_first);
 }
 
 void Shares::running_first() {
   take_running(false, {});
   admit_more(sizes_);
-  std::sort(claims_.begin(), claims_.end(),
-            [](const Contender& a, const Contender& b) { return a.key < b.key; });
+  std::sort(claims_.begin(), claims_.end(), goes_first);
 }
 
 void Shares::all_in_order() {
@@ -138,10 +145,11 @@ void Shares::all_in_order() {
 // A merge of who runs and who waits; of the latter only those are looked at that still fit.
 void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apart) {
   take_running(true, rekey);
+  std::unordered_set<JobId> elsewhere;  // in the order
   for (const Job* job : apart) {
     claims_.push_back(claim_of_waiting(*job));
     claims_.back().key = rekey(*job);
-    waiting_.insert(job->id);
+    elsewhere.insert(job->id);
   }
   const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
   auto at = waiting.first(left_);
@@ -153,19 +161,17 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
   const auto contested = std::partition(claims_.begin(), claims_.end(), [&](const Contender& c) {
     return sizes_ == Sizes::wanted && c.now > 0 && (!first || c.key < *first);
   });
-  std::sort(contested, claims_.end(),
-            [](const Contender& a, const Contender& b) { return a.key < b.key; });
+  std::sort(contested, claims_.end(), goes_first);
   std::vector<Contender> merged;
   merged.reserve(claims_.size());
   const auto admit_before = [&](const OrderKey* key) {
     for (; at && (!key || *at < *key); at = waiting.next(*at, left_)) {
       const Job& job = snapshot_.state.job(at->job);
-      if (waiting_.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
+      if (elsewhere.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
       Contender claim = claim_of_waiting(job);
       if (job.slots(claim.least) > left_) continue;
       take(claim, claim.least);
       merged.push_back(claim);
-      waiting_.insert(job.id);
     }
   };
   for (Contender& claim : claims_) {

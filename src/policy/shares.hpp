@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "model/waiting_order.hpp"
@@ -91,7 +90,6 @@ class Shares {
   Order order_;
   Sizes sizes_;
   std::vector<Contender> claims_;
-  std::unordered_set<JobId> waiting_;  // that have a claim
   std::int64_t left_ = 0;
 };
 

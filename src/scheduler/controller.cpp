@@ -271,7 +271,7 @@ struct Controller::Impl {
     honour_ranges(snapshot, draft);
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
-    held_back = !draft.dropped().empty();
+    held_back = draft.awaits_checkpoint();
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
     for (const auto& [name, error] : decision.failures) {
@@ -452,7 +452,7 @@ struct Controller::Impl {
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
   bool dirty = false;      // a round is wanted
-  bool held_back = false;  // the last round dropped a trade
+  bool held_back = false;  // the last round dropped a trade for work that was not saved
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
       last_plan;  // the last round's, until something happens that it didn't ask for

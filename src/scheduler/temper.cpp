@@ -22,15 +22,27 @@ class Trial {
     }
     if (owed == Owed::yes) return {};
     for (const Change& change : changes_) weigh(change);
-    if (gain_ > cost_) return {};
-    return {false,
-            {ReasonCode::too_costly,
-             {static_cast<std::int64_t>(gain_), static_cast<std::int64_t>(cost_)},
-             {}},
-            {}};
+    return verdict();
+  }
+
+  // The most that such a trade could gain: who is stopped would have worked for the whole horizon,
+  // nothing of it is lost and nobody pauses.
+  Verdict judge_stops(const Job& starts, std::int64_t slots, std::int64_t stopped) {
+    gain_ = static_cast<double>(slots) * to_seconds(options_.horizon) -
+            static_cast<double>(stopped) * seconds_left(starts);
+    return verdict();
   }
 
  private:
+  [[nodiscard]] Verdict verdict() const {
+    if (gain_ > cost_) return {};
+    const auto whole = [](double slot_seconds) { return static_cast<std::int64_t>(slot_seconds); };
+    return {false,
+            {ReasonCode::too_costly, {whole(gain_), whole(cost_)}, {}},
+            {},
+            gain_ > cost_ - at_risk_};
+  }
+
   std::optional<Time> too_soon(const Change& change) const {
     if (change.kind == ChangeKind::start) return std::nullopt;
     const Job& job = snapshot_.state.job(change.job);
@@ -43,7 +55,10 @@ class Trial {
 
   void weigh(const Change& change) {
     const Job& job = snapshot_.state.job(change.job);
-    if (change.kind != ChangeKind::start) cost_ += resize_cost(job, snapshot_.now);
+    if (change.kind != ChangeKind::start) {
+      cost_ += resize_cost(job, snapshot_.now);
+      at_risk_ += work_at_risk(job, snapshot_.now);
+    }
     switch (change.kind) {
       case ChangeKind::start:
         gain_ += slots_of(change) * start_serves(change);
@@ -96,14 +111,19 @@ class Trial {
   std::span<const Change> changes_;
   double gain_ = 0;
   double cost_ = 0;
+  double at_risk_ = 0;  // the part of the cost that a checkpoint would spare
 };
 
 }  // namespace
 
 Judge make_temper(const TemperOptions& options) {
-  return [options](const Snapshot& snapshot, std::span<const Change> changes, Owed owed) {
-    return Trial(options, snapshot, changes).judge(owed);
-  };
+  return {[options](const Snapshot& snapshot, std::span<const Change> changes, Owed owed) {
+            return Trial(options, snapshot, changes).judge(owed);
+          },
+          [options](const Snapshot& snapshot, const Job& starts, std::int64_t slots,
+                    std::int64_t stopped) {
+            return Trial(options, snapshot, {}).judge_stops(starts, slots, stopped);
+          }};
 }
 
 }  // namespace paceline

@@ -21,7 +21,7 @@ class Temper : public ::testing::Test {
     return change;
   }
   Verdict judge(std::vector<Change> changes, Owed owed = Owed::no) {
-    return make_temper(options)(world.snapshot(), changes, owed);
+    return make_temper(options).trade(world.snapshot(), changes, owed);
   }
   // A job of 2 workers that has run for `span` since it last saved its work.
   JobId running_for(std::string_view unsaved, std::string_view literal = "1..8 elastic=restart") {
@@ -99,6 +99,39 @@ TEST_F(Temper, StopsALongJobForAShortOne) {
   world.advance(span("10s"));
   // Gain: 2 × 390 − 2 × 390 = 0. Cost: 10, and 2 × 10 s unsaved.
   EXPECT_EQ(swap(slow).reason, (Reason{ReasonCode::too_costly, {0, 30}, {}}));
+}
+
+TEST_F(Temper, SaysWhetherACheckpointWouldHelp) {
+  const JobId job = running_for("600s");
+  // Gain: 1 × 600. Cost: 2 × 600 unsaved + 10.
+  EXPECT_TRUE(judge({to(job, 3)}).for_work);
+  options.horizon = span("10s");
+  // Gain: 1 × 10, which the pause alone costs.
+  EXPECT_FALSE(judge({to(job, 3)}).for_work);
+}
+
+TEST_F(Temper, KnowsWhichStartsAreWorthNoStop) {
+  const auto may = [&](JobId starts, std::int64_t slots, std::int64_t stopped) {
+    return make_temper(options).stops(world.snapshot(), world.job(starts), slots, stopped).kept;
+  };
+  const JobId shorter = world.submit("4 expect=599s");
+  const JobId longer = world.submit("4 expect=10m");
+  EXPECT_TRUE(may(shorter, 4, 4)) << "4 × 600 s at most, less 4 × 599 s";
+  EXPECT_FALSE(may(longer, 4, 4)) << "4 × 600 s at most, less 4 × 600 s";
+  EXPECT_TRUE(may(longer, 4, 3)) << "one slot was idle";
+  EXPECT_FALSE(may(world.submit("4"), 4, 4)) << "nobody knows its length: the whole horizon";
+}
+
+TEST_F(Temper, DropsEveryStopForAStartThatIsWorthNone) {
+  const JobId starts = world.submit("2 expect=20m");
+  ASSERT_FALSE(make_temper(options).stops(world.snapshot(), world.job(starts), 2, 2).kept);
+  for (const char* victim : {"2 expect=500s", "2 expect=2h", "2", "4 expect=2h"}) {
+    const JobId runs = world.run(victim, victim[0] - '0');
+    world.advance(span("100s"));
+    world.checkpoint(runs);
+    EXPECT_FALSE(judge({to(runs, 0, ChangeKind::stop), to(starts, 2, ChangeKind::start)}).kept)
+        << victim;
+  }
 }
 
 TEST_F(Temper, KeepsAJobsOwnMinimumRun) {

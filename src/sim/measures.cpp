@@ -75,6 +75,7 @@ Unfairness unfairness_of(const std::vector<const JobOutcome*>& counted, const Ou
   if (counted.empty()) return unfairness;
   const Crowd crowd(outcome.jobs);
   std::vector<double> rhos;
+  rhos.reserve(counted.size());
   for (const JobOutcome* job : counted) rhos.push_back(rho_of(*job, outcome.slots, speedup, crowd));
   std::sort(rhos.begin(), rhos.end());
   const auto n = static_cast<double>(rhos.size());

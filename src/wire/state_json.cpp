@@ -98,8 +98,8 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   auto& [id, spec, range, pinned, state, held, current, forming, last_generation, attempt,
          retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
-         ended_at, last_resized_at, paused_at, waiting_since, last_run, changed_at, waited, ran,
-         paused, leased, slot_seconds, bill, ran_at, saved_at, usual_length, speeds, speed_mark,
+         ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran, paused,
+         leased, slot_seconds, bill, ran_at, saved_at, usual_length, speeds, speed_mark,
          resize_pause, resize_pauses, progress, checkpoint, target, ending, last_change,
          last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
@@ -108,7 +108,7 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("resizes", resizes)("preemptions", preemptions);
   fields("submitted_at", submitted_at)("eligible_at", eligible_at)("started_at", started_at);
   fields("ended_at", ended_at)("last_resized_at", last_resized_at)("paused_at", paused_at);
-  fields("waiting_since", waiting_since)("last_run_seconds", last_run);
+  fields("waiting_since", waiting_since);
   fields("ran_at", ran_at)("saved_at", saved_at)("usual_length_seconds", usual_length);
   fields("speeds", speeds)("speed_mark", speed_mark)("resize_pause", resize_pause);
   fields("resize_pauses", resize_pauses)("dropped", dropped);
