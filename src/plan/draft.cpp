@@ -240,7 +240,7 @@ bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {
 }
 
 bool Draft::may_stop_for(JobId id, std::int32_t workers) {
-  if (!judge_) return true;
+  if (!judge_.stops) return true;
   const Job& job = snapshot_.state.job(id);
   const auto slots = static_cast<std::int64_t>(job.slots(workers));
   const std::int64_t stopped = slots - static_cast<std::int64_t>(free_.total());

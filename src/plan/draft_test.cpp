@@ -112,11 +112,12 @@ TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
   const JobId b = world.submit("4..4");
   const Time later = world.now() + span("9s");
   std::vector<std::size_t> asked;
-  const Judge never = [&](const Snapshot&, std::span<const Change> changes, Owed owed) {
-    asked.push_back(changes.size());
-    EXPECT_EQ(owed, Owed::no);
-    return Verdict{false, {ReasonCode::too_costly, {1, 2}, {}}, later};
-  };
+  const Judge never{[&](const Snapshot&, std::span<const Change> changes, Owed owed) {
+                      asked.push_back(changes.size());
+                      EXPECT_EQ(owed, Owed::no);
+                      return Verdict{false, {ReasonCode::too_costly, {1, 2}, {}}, later};
+                    },
+                    {}};
   const Plan made = plan(
       [&](const Snapshot&, Draft& draft) {
         draft.explain();
@@ -135,9 +136,10 @@ TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
 
 TEST_F(DraftTest, JudgesNothingOutsideTradesAndNoEmptyOne) {
   const JobId a = world.submit("1..1");
-  const Judge never = [](const Snapshot&, std::span<const Change>, Owed) {
-    return Verdict{false, {}, {}};
-  };
+  const Judge never{[](const Snapshot&, std::span<const Change>, Owed) {
+                      return Verdict{false, {}, {}};
+                    },
+                    {}};
   const Plan made = plan(
       [&](const Snapshot&, Draft& draft) {
         draft.begin_trade();
@@ -148,12 +150,36 @@ TEST_F(DraftTest, JudgesNothingOutsideTradesAndNoEmptyOne) {
   EXPECT_EQ(made.changes.size(), 1U);
 }
 
+TEST_F(DraftTest, AsksWhetherAStopCouldBeWorthItOnlyWhereOneIsNeeded) {
+  world.run("5..5", 5);
+  const JobId starts = world.submit("6..6");
+  std::vector<std::int64_t> asked;
+  const Judge never{[](const Snapshot&, std::span<const Change>, Owed) { return Verdict{}; },
+                    [&](const Snapshot&, const Job& job, std::int64_t slots, std::int64_t stopped) {
+                      EXPECT_EQ(job.id, starts);
+                      asked = {slots, stopped};
+                      return Verdict{false, {ReasonCode::too_costly, {0, 0}, {}}, {}};
+                    }};
+  plan(
+      [&](const Snapshot&, Draft& draft) {
+        EXPECT_TRUE(draft.may_stop_for(starts, 3)) << "they are free";
+        EXPECT_THAT(asked, IsEmpty());
+        EXPECT_FALSE(draft.may_stop_for(starts, 6));
+        EXPECT_THAT(asked, ElementsAre(6, 3));
+        EXPECT_EQ(draft.dropped().at(starts).code, ReasonCode::too_costly);
+      },
+      never);
+}
+
 TEST_F(DraftTest, AsksWhetherAJobMayChangeWithoutChangingIt) {
   const JobId a = world.run("1..4 elastic=restart", 2);
   const Time later = world.now() + span("9s");
-  const Judge only_three = [&](const Snapshot&, std::span<const Change> changes, Owed) {
-    return Verdict{changes[0].placement.size() == 3, {ReasonCode::waits_for_window, {}, {}}, later};
-  };
+  const Judge only_three{[&](const Snapshot&, std::span<const Change> changes, Owed) {
+                           return Verdict{changes[0].placement.size() == 3,
+                                          {ReasonCode::waits_for_window, {}, {}},
+                                          later};
+                         },
+                         {}};
   plan(
       [&](const Snapshot&, Draft& draft) {
         EXPECT_TRUE(draft.may_change(a, 3, Owed::yes));
