@@ -59,7 +59,7 @@ OccupancyView view_of(const Workload& workload, const std::vector<NodeSpec>& nod
   const Duration span = from_seconds(kHoldsPerSlot * demand.work / demand.slots);
   view.from = first;
   if (span >= last - first + from_seconds(demand.work / slots)) return view;
-  view.from = std::max(first, demand.peak - span / 2);
+  view.from = std::max(first, demand.peak - span / 4);
   view.until = view.from + span;
   return view;
 }

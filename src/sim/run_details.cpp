@@ -52,6 +52,7 @@ RunDetails details_of(const Outcome& outcome, const Window& window) {
     }
   }
   RunDetails details;
+  details.submitted = outcome.jobs.size();
   for (auto& [most, times] : by_size) {
     std::sort(times.jct.begin(), times.jct.end());
     details.sizes.push_back({least_of_class(most), most, times.jct.size(), mean(times.jct),

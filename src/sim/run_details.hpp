@@ -29,6 +29,7 @@ struct SizeClass {
 };
 
 struct RunDetails {
+  std::size_t submitted = 0;  // jobs, whatever became of them
   Cdf jct, wait;
   std::vector<SizeClass> sizes;  // that have jobs, from small to large
 };

@@ -53,6 +53,7 @@ TEST(RunDetails, TellJobsApartByTheSlotsTheyAskedFor) {
   EXPECT_EQ(details.sizes[1].median_jct, 20);
   EXPECT_EQ(details.sizes[1].average_wait, 10);
   EXPECT_EQ(details.jct.size(), 7U);
+  EXPECT_EQ(details.submitted, 8U);
   EXPECT_TRUE(details_of({}, {}).jct.empty());
 }
 
