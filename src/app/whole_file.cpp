@@ -36,6 +36,7 @@ Places places_of(const std::string& path) {
 
 // Makes the empty file to write aside; 0, or why not.
 int create(const Places& places) {
+  if (places.file.empty()) return ENOENT;
   const bool there = ::access(places.file.c_str(), F_OK) == 0;
   if (there && ::access(places.file.c_str(), W_OK) != 0) return errno;
   ::unlink(places.aside.c_str());  // of an earlier process of this number

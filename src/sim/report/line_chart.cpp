@@ -1,13 +1,14 @@
 #include "sim/report/line_chart.hpp"
 
 #include <array>
+#include <limits>
 #include <span>
 
 namespace paceline::sim {
 namespace {
 
 constexpr double kRight = 20, kTop = 28, kBottom = 42;
-constexpr double kTextSize = 12;
+constexpr double kTextSize = 12, kLabelGap = 3;
 constexpr double kLegendLine = 20, kLegendSwatch = 30, kLegendGap = 22;
 
 // Curves stay apart on paper without colours, too.
@@ -81,9 +82,13 @@ int lay_out(const std::vector<std::string>& names, double width, Entry entry) {
 void draw_x_axis(Canvas& canvas, const Rect& plot, const Axis& axis) {
   const double y = plot.bottom();
   canvas.line(std::array{Point{plot.x, y}, Point{plot.right(), y}}, {{Ink::quiet}, 1});
+  double taken = std::numeric_limits<double>::lowest();  // by labels up to here
   for (const Tick& tick : axis.ticks()) {
     const double x = plot.x + axis.place(tick.value) * plot.width;
+    const double half = width_of(tick.label, kTextSize) / 2;
     canvas.line(std::array{Point{x, y}, Point{x, y + 4}}, {{Ink::quiet}, 1});
+    if (x - half < taken) continue;
+    taken = x + half + kLabelGap;
     canvas.text({x, y + 17}, tick.label, {kTextSize, Anchor::middle, {Ink::quiet}});
   }
   canvas.text({plot.x + plot.width / 2, y + 35}, axis.title(),

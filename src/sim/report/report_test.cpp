@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include <numeric>
+#include <map>
 #include <set>
 
 #include "sim/cluster.hpp"
 #include "sim/report/figures.hpp"
+#include "sim/report/line_chart.hpp"
 #include "sim/report/plot.hpp"
 
 namespace paceline::sim {
@@ -76,7 +77,12 @@ class NotedCanvas final : public Canvas {
       EXPECT_LE(point.x, kFigureWidth);
     }
   }
-  void text(Point, std::string_view text, const Font&) override { texts.emplace(text); }
+  void text(Point at, std::string_view text, const Font& font) override {
+    texts.emplace(text);
+    const double half = width_of(text, font.size) / 2;
+    if (font.anchor == Anchor::middle && !font.upwards)
+      centred[at.y].emplace_back(at.x - half, at.x + half);
+  }
 
   struct Bar {
     Rect rect;
@@ -85,6 +91,7 @@ class NotedCanvas final : public Canvas {
   std::vector<Bar> bars;
   std::vector<std::size_t> curves;
   std::set<std::string> texts;
+  std::map<double, std::vector<std::pair<double, double>>> centred;  // by line: from where to where
 };
 
 TEST(Figures, HaveACurveForEachPolicyAndNameIt) {
@@ -99,6 +106,14 @@ TEST(Figures, HaveACurveForEachPolicyAndNameIt) {
     EXPECT_TRUE(cdfs.texts.contains(name)) << name;
     EXPECT_TRUE(utilization.texts.contains(name)) << name;
   }
+}
+
+TEST(Figures, LabelsOfAnAxisKeepApart) {
+  NotedCanvas canvas;
+  draw_x_axis(canvas, {0, 0, 300, 100}, Axis::log_time(1, 1e8, ""));
+  const auto& labels = canvas.centred.begin()->second;
+  ASSERT_GT(labels.size(), 3U);
+  for (std::size_t i = 1; i < labels.size(); ++i) EXPECT_LT(labels[i - 1].second, labels[i].first);
 }
 
 TEST(Figures, BarsOfSlotsNeverOverlapAndFillWhatWasLeased) {

@@ -142,9 +142,9 @@ std::string comparisons_table(const Study& study, const StudyPlan& plan) {
   const std::string first = plan.policies.front().text();
   std::vector<std::string> header{"policy"};
   for (const auto& [key, name] : kCompared) header.emplace_back(name);
-  HtmlTable table(
-      fmt::format("Each policy against {0}: its measure / that of {0}, seed by seed.", first),
-      header, 1);
+  HtmlTable table(fmt::format("Each policy against {0}: its measure / that of {0}{1}.", first,
+                              plan.seeds.size() == 1 ? "" : ", seed by seed"),
+                  header, 1);
   for (std::size_t policy = 1; policy < plan.policies.size(); ++policy) {
     std::vector<std::string> row{plan.policies[policy].text()};
     for (const auto& [key, name] : kCompared) row.push_back(ratio_text(study, policy, key));

@@ -10,7 +10,7 @@
 namespace paceline::sim {
 namespace {
 
-constexpr double kLargestWanted = 3;  // of a column, so that smaller numbers have digits, too
+constexpr double kLargestWanted = 10;  // of a column, so that smaller numbers have digits, too
 
 double largest_of(std::span<const double> values) {
   double largest = 0;
