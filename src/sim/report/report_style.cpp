@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kSheet = R"css(
 html { background: var(--paper); color: var(--text); }
 body { margin: 0; font: 15px/1.5 system-ui, Helvetica, Arial, sans-serif; }
-main { max-width: 960px; margin: 0 auto; padding: 32px 20px 64px; }
+main { max-width: 1000px; margin: 0 auto; padding: 32px 20px 64px; }
 h1 { font-size: 24px; line-height: 1.25; margin: 0 0 12px; }
 h2 { font-size: 18px; margin: 40px 0 10px; }
 p { margin: 0 0 12px; max-width: 76ch; }
@@ -20,18 +20,18 @@ pre { margin: 0; padding: 10px 14px; border: 1px solid var(--grid); border-radiu
   white-space: pre-wrap; overflow-wrap: anywhere; font-size: 13px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: 0 0 20px; font-variant-numeric: tabular-nums;
-  font-size: 14px; }
+  font-size: 13.5px; }
 caption, figcaption { text-align: left; color: var(--quiet); font-size: 13.5px; padding: 0 0 8px; }
 caption { caption-side: top; }
 figcaption { padding: 6px 0 0; }
 thead th { border-bottom: 1.5px solid var(--text); vertical-align: bottom; }
-th, td { padding: 2.5px 10px; text-align: right; font-weight: normal; }
+th, td { padding: 2.5px 6px; text-align: right; font-weight: normal; }
 th:first-child, td:first-child { padding-left: 0; }
 thead th { font-weight: 600; }
 th.word { text-align: left; white-space: nowrap; }
 td { white-space: nowrap; vertical-align: top; }
 tbody th { vertical-align: top; }
-small { font-size: 12px; color: var(--quiet); }
+small { font-size: 11.5px; color: var(--quiet); }
 tbody tr + tr.begins > * { border-top: 1px solid var(--grid); }
 tbody tr:last-child > * { border-bottom: 1.5px solid var(--text); }
 figure { margin: 0 0 24px; }
