@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <thread>
 
+#include "app/study_files.hpp"
 #include "cli/text_file.hpp"
 #include "clock/system/system_clock.hpp"
 #include "placement/placers.hpp"
@@ -97,18 +95,12 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
                  options.cooldown.value_or(Duration::zero())};
   plan.threads = options.threads > 0 ? static_cast<unsigned>(options.threads)
                                      : std::thread::hardware_concurrency();
-  plan.keep_jobs = options.jobs_out.has_value();
+  keep_for_study_files(options, plan);
   auto trace = sim::read_trace(options.trace, {options.format, options.skip_bad_lines});
   if (!trace) return fail(trace.error());
   if (auto ok = complete(*trace, options, plan.setup); !ok) return fail(ok.error());
   plan.trace = std::make_shared<const sim::Trace>(std::move(*trace));
   return plan;
-}
-
-tl::unexpected<Error> unwritable(const std::string& path) {
-  return fail(ErrorCode::storage,
-              fmt::format("'{}' can't be written: {}.", path, std::strerror(errno)),
-              "Name a file in a directory that you may write to.");
 }
 
 }  // namespace
@@ -117,23 +109,16 @@ Result<std::string> simulate(const SimulateOptions& options, const ProgressBar& 
   spdlog::set_level(spdlog::level::err);
   const LuaEngine scripts;
   const PolicyRegistry registry(&scripts);
+  if (auto ok = check_study_files(options); !ok) return fail(ok.error());
   const auto plan = plan_of(options, registry);
   if (!plan) return fail(plan.error());
-  std::ofstream jobs;
-  if (options.jobs_out) {
-    jobs.open(*options.jobs_out);
-    if (!jobs) return unwritable(*options.jobs_out);
-  }
   SystemClock clock;
   const auto study = sim::run_study(*plan, registry, clock, bar);
   if (!study) return fail(study.error());
-  if (options.jobs_out) {
-    sim::write_jobs_csv(jobs, *study, *plan);
-    if (!jobs.flush()) return unwritable(*options.jobs_out);
-  }
-  return sim::to_json(
-      *study, *plan,
-      {options.trace, *options.cluster, options.elastic.value_or(""), options.command});
+  const sim::StudyWords words{options.trace, *options.cluster, options.elastic.value_or(""),
+                              options.command};
+  if (auto ok = write_study_files(options, *study, *plan, words); !ok) return fail(ok.error());
+  return sim::to_json(*study, *plan, words);
 }
 
 }  // namespace paceline

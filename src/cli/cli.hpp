@@ -41,7 +41,7 @@ struct SimulateOptions {
   Duration save_every = std::chrono::minutes{30};
   bool temper = true;
   std::int64_t threads = 0;  // 0: one per core
-  std::optional<std::string> jobs_out;
+  std::optional<std::string> jobs_out, report, plot;
   std::string command;  // the whole command line
 };
 

@@ -19,7 +19,7 @@ constexpr Bounds kThreads{1, 1'024};
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
       speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, save_every,
-      threads, jobs_out;
+      threads, jobs_out, report, plot;
   bool skip_bad_lines = false;
   OutputOptions output;
 };
@@ -106,6 +106,8 @@ Result<SimulateOptions> read(const Simulate& typed) {
   options.placement = typed.placement;
   options.know = typed.know;
   options.jobs_out = typed.jobs_out;
+  options.report = typed.report;
+  options.plot = typed.plot;
   options.skip_bad_lines = typed.skip_bad_lines;
   std::optional<Duration> save_every;
   for (const auto& [option, word, value] :
@@ -271,6 +273,9 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--profiles", "DIR", typed.profiles, "measured step times, for pollux traces");
   options.value("--threads", "N", typed.threads, "runs side by side (one per core)");
   options.value("--jobs-out", "FILE", typed.jobs_out, "write what became of each job, as CSV");
+  options.value("--report", "FILE", typed.report, "write tables and figures as one HTML page");
+  options.value("--plot", "FILE", typed.plot,
+                "draw how JCT and wait are distributed: .png or .svg");
   options.output(typed.output, Watchable::no);
 }
 

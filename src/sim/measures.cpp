@@ -90,17 +90,6 @@ Unfairness unfairness_of(const std::vector<const JobOutcome*>& counted, const Ou
   return unfairness;
 }
 
-std::vector<const JobOutcome*> counted_of(const Outcome& outcome, const Window& window) {
-  std::vector<const JobOutcome*> counted;
-  if (outcome.jobs.empty()) return counted;
-  const Time from = outcome.jobs.front().submitted + window.warmup;
-  const Time until = outcome.jobs.back().submitted - window.cooldown;
-  for (const JobOutcome& job : outcome.jobs) {
-    if (job.completed && job.submitted >= from && job.submitted <= until) counted.push_back(&job);
-  }
-  return counted;
-}
-
 // Of whole microseconds, in seconds.
 double mean_seconds(std::int64_t sum_us, std::size_t count) {
   if (count == 0) return 0;
@@ -152,9 +141,20 @@ double percentile(const std::vector<double>& rising, double part) {
   return rising[below] + (at - static_cast<double>(below)) * (rising[above] - rising[below]);
 }
 
+std::vector<const JobOutcome*> counted_jobs(const Outcome& outcome, const Window& window) {
+  std::vector<const JobOutcome*> counted;
+  if (outcome.jobs.empty()) return counted;
+  const Time from = outcome.jobs.front().submitted + window.warmup;
+  const Time until = outcome.jobs.back().submitted - window.cooldown;
+  for (const JobOutcome& job : outcome.jobs) {
+    if (job.completed && job.submitted >= from && job.submitted <= until) counted.push_back(&job);
+  }
+  return counted;
+}
+
 Measures measure(const Outcome& outcome, const Speedup& speedup, const Window& window) {
   Measures measures;
-  const auto counted = counted_of(outcome, window);
+  const auto counted = counted_jobs(outcome, window);
   measure_jobs(counted, measures);
   measure_cluster(outcome, speedup, measures);
   measures.lost = outcome.lost;

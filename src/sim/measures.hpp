@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "sim/simulation.hpp"
 
@@ -47,6 +48,9 @@ struct Window {
 };
 
 Measures measure(const Outcome& outcome, const Speedup& speedup, const Window& window);
+
+// The jobs that count for averages, in the order of submission.
+std::vector<const JobOutcome*> counted_jobs(const Outcome& outcome, const Window& window);
 
 // Of values in rising order; 0 of none. REQUIRES: 0 <= part <= 1.
 double percentile(const std::vector<double>& rising, double part);

@@ -63,6 +63,7 @@ class Simulation {
         controller_(store_, engine_, clock_, registry, options_of(setup)) {
     launch_.command = {"simulated"};
     launch_.directory = "/";
+    if (setup.keep_occupancy) occupancy_.emplace(view_of(workload, setup.nodes), clock_.now());
   }
 
   Result<Outcome> run() {
@@ -120,6 +121,7 @@ class Simulation {
   }
 
   Result<void> pass(Time instant) {
+    if (occupancy_) occupancy_->stayed(controller_.state(), instant);
     clock_.go_to(instant);
     engine_.advance();
     while (submitted_ < workload_.arrivals.size() &&
@@ -164,8 +166,12 @@ class Simulation {
     return spec;
   }
 
+  [[nodiscard]] const Arrival& arrival_of(JobId id) const {
+    return workload_.arrivals[jobs_[id.value - 1]];
+  }
+
   [[nodiscard]] Truth truth_of(JobId id) const {
-    const Arrival& arrival = workload_.arrivals[jobs_[id.value - 1]];
+    const Arrival& arrival = arrival_of(id);
     return {arrival.length, arrival.range.want, &setup_.speedup,
             setup_.know == Know::estimate ? kReportsPerJob : 0};
   }
@@ -205,7 +211,7 @@ class Simulation {
   }
 
   [[nodiscard]] JobOutcome outcome_of(const Job& job) const {
-    const Arrival& arrival = workload_.arrivals[jobs_[job.id.value - 1]];
+    const Arrival& arrival = arrival_of(job.id);
     JobOutcome outcome;
     outcome.job = arrival.job;
     outcome.slots = arrival.range.want;
@@ -232,6 +238,8 @@ class Simulation {
     outcome_.lost = engine_.losses();
     outcome_.events = state.seq();
     outcome_.digest = digest_.value();
+    if (occupancy_)
+      outcome_.occupancy = occupancy_->take([this](JobId id) { return arrival_of(id).job; });
     return std::move(outcome_);
   }
 
@@ -249,6 +257,7 @@ class Simulation {
   std::size_t over_ = 0;
   bool given_up_ = false;
   Digest digest_;
+  std::optional<OccupancyRecorder> occupancy_;
   Outcome outcome_;
 };
 

@@ -17,6 +17,7 @@
 #include "model/node.hpp"
 #include "placement/placers.hpp"
 #include "policy/registry.hpp"
+#include "sim/occupancy.hpp"
 #include "sim/sim_engine.hpp"
 #include "sim/speedup.hpp"
 #include "sim/workload.hpp"
@@ -48,6 +49,7 @@ struct Setup {
   Know know = Know::oracle;
   Speedup speedup = Speedup::linear();  // of elastic jobs
   std::uint64_t seed = 0;               // of failures
+  bool keep_occupancy = false;          // who held the slots
 };
 
 // What became of one job. Times of a job that never got there are the end of the simulation.
@@ -70,10 +72,11 @@ struct Outcome {
   std::int64_t slots = 0;        // of the cluster
   double leased = 0;             // slot-seconds
   Losses lost;
-  std::uint64_t events = 0;    // entries of the journal
-  std::uint64_t digest = 0;    // of every plan and its time: equal runs have equal ones
-  std::size_t refused = 0;     // by the server's own admission
-  std::size_t unfinished = 0;  // nothing would have happened any more
+  std::uint64_t events = 0;            // entries of the journal
+  std::uint64_t digest = 0;            // of every plan and its time: equal runs have equal ones
+  std::size_t refused = 0;             // by the server's own admission
+  std::size_t unfinished = 0;          // nothing would have happened any more
+  std::optional<Occupancy> occupancy;  // where it was to be kept
 };
 
 // Called now and then with the number of jobs that are over; false: give up.

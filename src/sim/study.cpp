@@ -67,6 +67,7 @@ class Runner {
     Setup setup = plan_.setup;
     setup.policy = plan_.policies[run.policy];
     setup.seed = run.seed;
+    setup.keep_occupancy = setup.keep_occupancy && seed == 0;
     std::size_t told = 0;
     const Time began = clock_.now();
     auto outcome = simulate(workloads_[seed], setup, registry_, [&](std::size_t over) {
@@ -77,6 +78,7 @@ class Runner {
     run.wall_seconds = to_seconds(clock_.now() - began);
     run.outcome = std::move(*outcome);
     run.measures = measure(run.outcome, setup.speedup, plan_.window);
+    if (plan_.keep_details && seed == 0) run.details = details_of(run.outcome, plan_.window);
     if (!plan_.keep_jobs) run.outcome.jobs = {};
     return {};
   }

@@ -11,6 +11,7 @@
 
 #include "clock/clock.hpp"
 #include "sim/measures.hpp"
+#include "sim/run_details.hpp"
 #include "sim/simulation.hpp"
 
 namespace paceline::sim {
@@ -23,7 +24,8 @@ struct StudyPlan {
   Setup setup;               // of every policy
   Window window;
   unsigned threads = 1;
-  bool keep_jobs = false;  // what became of each of them
+  bool keep_jobs = false;     // what became of each of them
+  bool keep_details = false;  // and, where the setup says so, the occupancy: of the first seed
 };
 
 struct StudyRun {
@@ -33,6 +35,7 @@ struct StudyRun {
   Outcome outcome;  // without its jobs, unless they are kept
   std::size_t rejected = 0;
   double wall_seconds = 0;
+  std::optional<RunDetails> details;
 };
 
 // How a policy compares with the first one in one measure: the mean over the seeds of what the one

@@ -7,6 +7,8 @@ import os
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,7 +17,37 @@ BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 KEYS = {"policy", "seed", "jobs", "average_jct_seconds", "median_jct_seconds", "p99_jct_seconds", "average_wait_seconds",
         "makespan_seconds", "utilization", "resizes", "preemptions", "gpu_seconds_lost", "unfairness", "digest", "events",
         "wall_seconds", "rejected"}
+VOID = {"meta", "br"}  # HTML elements without an end
+LOADED = {"src", "href", "srcset", "data", "poster", "action"}  # attributes that name what a page loads or leads to
 EXACT = ["--placement", "any", "--costs", "none", "--temper", "off"]
+
+
+class Page(HTMLParser):
+    """A page that was read strictly: every element ends, in order. Keeps its text, its tags and what it would load."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.loads, self.text = [], [], [], ""
+        self.feed(html)
+        self.close()
+        if self.open:
+            raise ValueError(f"never ended: {self.open}")
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.loads += [value for name, value in attributes if name in LOADED]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open.pop() != tag:
+            raise ValueError(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        self.text += data
 
 
 class SimulateTest(unittest.TestCase):
@@ -90,6 +122,58 @@ class SimulateTest(unittest.TestCase):
         mine = sorted(script.glob("*.lua"))[0]
         run = self.study("--trace", trace, "--cluster", "2x2", "--policy", mine)["runs"][0]
         self.assertEqual((run["policy"], run["jobs"], run["unfinished"]), (mine.stem, 2, 0))
+
+    def test_a_report_is_one_page_that_loads_nothing(self):
+        trace = self.trace([(i * 700, 9000 if i % 5 == 0 else 600, 1 + i % 4) for i in range(100)], "<b>&.csv")
+        report = self.directory / "report.html"
+        command = ["--trace", trace, "--cluster", "2x2", "--policy", "fifo,srtf", "--seeds", 2]
+        with_report = self.study(*command, "--report", report)
+        html = report.read_text(encoding="utf-8")
+        page = Page(html)
+        self.assertEqual(page.loads, [])
+        self.assertFalse({"script", "link", "img", "iframe", "object", "b"} & set(page.tags))
+        self.assertNotIn("@import", html)
+        self.assertNotIn("url(", html)
+        self.assertNotIn("https://", html)
+        self.assertNotIn("http://", html.replace('xmlns="http://www.w3.org/2000/svg"', ""))
+        for words in ("srtf", "95 %", "--policy", "<b>&.csv", "job completion time", with_report["runs"][0]["digest"]):
+            self.assertIn(words, page.text)
+        drawings = [ElementTree.fromstring(part.split("</svg>")[0] + "</svg>") for part in
+                    ("<svg " + piece for piece in html.split("<svg ")[1:])]
+        self.assertEqual(len(drawings), 4)
+        self.assertEqual([run["digest"] for run in with_report["runs"]],
+                         [run["digest"] for run in self.study(*command)["runs"]])
+        first = report.read_bytes()
+        self.study(*command, "--report", report)
+        self.assertEqual(report.read_bytes(), first)
+        self.assertEqual(sorted(path.name for path in self.directory.iterdir()), ["<b>&.csv", "report.html"])
+
+    def test_a_plot_is_of_the_kind_its_name_says(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 2), (10, 20, 1)])
+        png, svg = self.directory / "cdf.png", self.directory / "cdf.svg"
+        for plot in (png, svg):
+            self.study("--trace", trace, "--cluster", "2x2", "--policy", "fifo,srtf", "--plot", plot)
+        self.assertEqual(png.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        drawing = ElementTree.parse(svg).getroot()
+        self.assertEqual(drawing.tag, "{http://www.w3.org/2000/svg}svg")
+        texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        for words in ("fifo", "srtf", "Job completion time", "Wait"):
+            self.assertIn(words, texts)
+
+    def test_what_was_there_stays_where_a_study_can_not_be_written(self):
+        trace = self.trace([(0, 100, 4)])
+        report = self.directory / "report.html"
+        report.write_text("earlier")
+        ok = ["--trace", trace, "--cluster", "2x2"]
+        self.assert_refused("ends in .png or .svg", *ok, "--report", report, "--plot", "cdf.pdf")
+        self.assert_refused("can't be written", *ok, "--report", self.directory / "no/such/report.html")
+        self.assert_refused("can't be written", *ok, "--report", report, "--plot", self.directory / "no/such/cdf.png")
+        self.assert_refused("can't be written", *ok, "--report", self.directory)
+        self.assert_refused("two files", *ok, "--report", report, "--jobs-out", report)
+        self.assert_refused("two files", *ok, "--report", trace)
+        self.assert_refused("'nofo'", *ok, "--policy", "nofo", "--report", report)
+        self.assertEqual(report.read_text(), "earlier")
+        self.assertEqual(len(list(self.directory.iterdir())), 2)
 
     def test_bad_input(self):
         trace = self.trace([(0, 100, 4)])

@@ -1,0 +1,58 @@
+#include "app/study_files.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "app/whole_file.hpp"
+#include "sim/report/plot.hpp"
+#include "sim/report/report.hpp"
+
+namespace paceline {
+
+Result<void> check_study_files(const SimulateOptions& options) {
+  if (options.plot) {
+    if (const auto format = sim::plot_format_of(*options.plot); !format) {
+      Error error = format.error();
+      error.message = "--plot: " + error.message;
+      return fail(std::move(error));
+    }
+  }
+  std::set<std::string> named{options.trace};
+  for (const auto& path : {options.jobs_out, options.report, options.plot}) {
+    if (!path) continue;
+    if (!named.insert(*path).second) {
+      return fail(ErrorCode::invalid, fmt::format("'{}' is named for two files.", *path),
+                  "Give each of --trace, --jobs-out, --report and --plot a name of its own.");
+    }
+    if (auto ok = check_writable(*path); !ok) return ok;
+  }
+  return {};
+}
+
+void keep_for_study_files(const SimulateOptions& options, sim::StudyPlan& plan) {
+  plan.keep_jobs = options.jobs_out.has_value();
+  plan.keep_details = options.report || options.plot;
+  plan.setup.keep_occupancy = options.report.has_value();
+}
+
+Result<void> write_study_files(const SimulateOptions& options, const sim::Study& study,
+                               const sim::StudyPlan& plan, const sim::StudyWords& words) {
+  if (options.jobs_out) {
+    const auto write = [&](std::ostream& out) { sim::write_jobs_csv(out, study, plan); };
+    if (auto ok = write_whole(*options.jobs_out, write); !ok) return ok;
+  }
+  if (options.report) {
+    const auto write = [&](std::ostream& out) { out << sim::to_html(study, plan, words); };
+    if (auto ok = write_whole(*options.report, write); !ok) return ok;
+  }
+  if (options.plot) {
+    const auto image = sim::plot(study, plan, *sim::plot_format_of(*options.plot));
+    if (!image) return fail(image.error());
+    const auto write = [&](std::ostream& out) { out << *image; };
+    if (auto ok = write_whole(*options.plot, write); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace paceline
