@@ -19,7 +19,7 @@ Links links_of(const State& state, const Placement& seats);
 
 // So many of these slots of a node, near each other: of the tightest link island that holds them,
 // else of those with most. REQUIRES: there are so many.
-std::vector<std::uint32_t> near_slots(const NodeSpec& node,
-                                      const std::vector<std::uint32_t>& slots, std::size_t count);
+std::vector<std::uint32_t> near_slots(const NodeSpec& node, const std::vector<std::uint32_t>& slots,
+                                      std::size_t count);
 
 }  // namespace paceline
