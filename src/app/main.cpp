@@ -2,6 +2,7 @@
 
 #include "agent/linux/supervisor.hpp"
 #include "app/build.hpp"
+#include "app/faults.hpp"
 #include "app/simulate.hpp"
 #include "app/up.hpp"
 #include "cli/cli.hpp"
@@ -31,11 +32,18 @@ int main(int argc, char** argv) {
   paceline::Hooks hooks;
   hooks.version = build.text;
   hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, build); };
-  hooks.simulate = [&](paceline::SimulateOptions options, const paceline::ProgressBar& bar) {
+  const auto command = [&] {
     paceline::LaunchSpec typed;
     typed.command.assign(argv, argv + argc);
-    options.command = paceline::command_line(typed);
+    return paceline::command_line(typed);
+  };
+  hooks.simulate = [&](paceline::SimulateOptions options, const paceline::ProgressBar& bar) {
+    options.command = command();
     return paceline::simulate(options, bar);
+  };
+  hooks.simulate_faults = [&](paceline::FaultsOptions options, const paceline::ProgressBar& bar) {
+    options.command = command();
+    return paceline::simulate_faults(options, bar);
   };
   hooks.supervise = [](int count, char** arguments) {
     return paceline::agent::supervise_main(count, arguments);

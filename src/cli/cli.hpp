@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -45,6 +46,15 @@ struct SimulateOptions {
   std::string command;  // the whole command line
 };
 
+// What `paceline simulate --faults` was asked for.
+struct FaultsOptions {
+  std::uint64_t first = 1, last = 1;  // seeds
+  std::int64_t threads = 0;           // 0: one per core
+  // Told of each thing that happens in the only seed, and when.
+  std::function<void(Duration since, std::string_view line)> story;
+  std::string command;  // the whole command line
+};
+
 // Called with the done part now and then; false: give up.
 using ProgressBar = std::function<bool(double done)>;
 
@@ -54,6 +64,8 @@ struct Hooks {
   std::function<int(const UpOptions&)> up;  // returns the exit code
   // Returns the study as JSON (docs/simulate.md). Errors: as of reading its words and files.
   std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
+  // The same (docs/simulate.md, Faults). Faults that it finds are no error.
+  std::function<Result<std::string>(const FaultsOptions&, const ProgressBar&)> simulate_faults;
   std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
 };
 

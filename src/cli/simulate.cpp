@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/command.hpp"
+#include "cli/faults.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "cli/units.hpp"
@@ -21,8 +22,25 @@ struct Simulate {
       speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, save_every,
       threads, jobs_out, report, plot;
   bool skip_bad_lines = false;
+  FaultsTyped faults;
   OutputOptions output;
 };
+
+// What --faults has no use for.
+std::vector<TraceOption> trace_options(const Simulate& typed) {
+  return {
+      {"--trace", typed.trace.has_value()},       {"--format", typed.format.has_value()},
+      {"--skip-bad-lines", typed.skip_bad_lines}, {"--cluster", typed.cluster.has_value()},
+      {"--policy", typed.policy.has_value()},     {"--seeds", typed.seeds.has_value()},
+      {"--load", typed.load.has_value()},         {"--from", typed.from.has_value()},
+      {"--until", typed.until.has_value()},       {"--warmup", typed.warmup.has_value()},
+      {"--cooldown", typed.cooldown.has_value()}, {"--elastic", typed.elastic.has_value()},
+      {"--speedup", typed.speedup.has_value()},   {"--costs", typed.costs.has_value()},
+      {"--failures", typed.failures.has_value()}, {"--save-every", typed.save_every.has_value()},
+      {"--temper", typed.temper.has_value()},     {"--placement", typed.placement.has_value()},
+      {"--know", typed.know.has_value()},         {"--profiles", typed.profiles.has_value()},
+      {"--jobs-out", typed.jobs_out.has_value()}};
+}
 
 tl::unexpected<Error> refused(std::string_view option, Error error) {
   error.message = fmt::format("{}: {}", option, error.message);
@@ -91,6 +109,10 @@ Result<void> take_temper(const std::optional<std::string>& typed, bool& temper) 
 }
 
 Result<SimulateOptions> read(const Simulate& typed) {
+  if (typed.faults.story) {
+    return fail(ErrorCode::invalid, "--story tells of a seed of --faults, and there is none.",
+                "Name one: paceline simulate --faults 7 --story");
+  }
   if (!typed.trace) {
     return fail(ErrorCode::invalid, "--trace names no file.",
                 "Say what to simulate: paceline simulate --trace FILE --cluster 64x8");
@@ -276,6 +298,7 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--report", "FILE", typed.report, "write tables and figures as one HTML page");
   options.value("--plot", "FILE", typed.plot,
                 "draw how JCT and wait are distributed: .png or .svg");
+  declare_faults(options, typed.faults);
   options.output(typed.output, Watchable::no);
 }
 
@@ -294,13 +317,18 @@ Command simulate_command() {
             return [typed](Context& context) -> Result<int> {
               const auto output = read_output(typed->output);
               if (!output) return fail(output.error());
-              const auto wanted = read(*typed);
-              if (!wanted) return fail(wanted.error());
               Console& console = context.console;
-              const auto study = context.hooks.simulate(*wanted, [&](double done) {
+              const ProgressBar bar = [&](double done) {
                 console.status(progress_line(done));
                 return true;
-              });
+              };
+              if (typed->faults.seeds) {
+                typed->faults.threads = typed->threads;
+                return show_faults(context, typed->faults, *output, trace_options(*typed), bar);
+              }
+              const auto wanted = read(*typed);
+              if (!wanted) return fail(wanted.error());
+              const auto study = context.hooks.simulate(*wanted, bar);
               console.status("");
               if (!study) return fail(study.error());
               const auto document = parse_document(*study);

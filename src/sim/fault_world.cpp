@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
+
+#include "sim/log_tap.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -13,6 +16,9 @@ using namespace std::chrono_literals;
 
 const Time kBegin = time_from_us(1'700'000'000'000'000);
 constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
+constexpr int kShadowWorkMax = 20;      // pieces of it after a step
+constexpr std::size_t kAllEntries = std::numeric_limits<std::size_t>::max();
+
 struct Pace {
   int jobs;
   Duration every;  // at most, between two deeds of people and between two misfortunes
@@ -24,82 +30,105 @@ constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms, false};
 
 }  // namespace
 
-FaultWorld::FaultWorld(const FaultOptions& options, Store& disk, MakeEngine make_engine)
-    : options_(options),
+FaultWorld::FaultWorld(FaultOptions options, const FaultParts& parts)
+    : options_(std::move(options)),
+      parts_(parts),
       queue_(kBegin),
-      rng_(options.seed),
-      store_(disk),
-      make_engine_(std::move(make_engine)) {}
+      rng_(options_.seed),
+      ledger_(kBegin),
+      store_(parts.disk) {
+  if (!options_.story) return;
+  ledger_.on_story([this](std::string_view line) { options_.story(queue_.now() - kBegin, line); });
+}
 
 FaultWorld::~FaultWorld() = default;
 
-void FaultWorld::build_machines() {
+void FaultWorld::build() {
   const Pace pace = kPaces[rng_.below(kPaces.size())];
   misfortune_every_ = pace.every;
-  People::Habits habits{pace.jobs, pace.every, 0};
-  LinkHabits bad = kBadLink;
-  bad.as_text = rng_.chance(0.2);
+  crash_every_commit_ = rng_.chance(0.1) && options_.misfortunes;
+  server_options_.checkpoint_entries = 100;
+  server_options_.temper = rng_.chance(0.7);
+  server_options_.placement = placers()[rng_.below(placers().size())].name;
+  People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts,
+                        server_options_.placement != "any"};
+  LinkHabits link = kBadLink;
+  link.as_text = rng_.chance(0.2);
   const auto count = 1 + rng_.below(4);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto slots = static_cast<std::int32_t>(rng_.between(2, 6));
-    habits.slots += slots;
-    NodeSpec node{
-        fmt::format("box-{}", i), fmt::format("10.0.0.{}", i + 1), "", 64, 1ULL << 38, {}};
-    node.slots.resize(static_cast<std::size_t>(slots),
-                      SlotSpec{SlotKind::cpu, "cpu", "", 0, true, ""});
-    Machine machine;
-    machine.host = std::make_unique<SimHost>(queue_, ledger_, Rng(rng_.next()), std::move(node));
-    machine.link = std::make_unique<SimLink>(queue_, Rng(rng_.next()), sessions_);
-    machine.link->set_habits(bad);
-    machines_.push_back(std::move(machine));
+    NodeSpec node = draw_node(i);
+    habits.slots += static_cast<std::int32_t>(node.slots.size());
+    build_machine(link, std::move(node));
   }
-  people_.emplace(queue_, ledger_, Rng(rng_.next()), habits);
+  people_.emplace(queue_, ledger_, Rng(rng_.next()), std::move(habits));
+}
+
+NodeSpec FaultWorld::draw_node(std::uint64_t number) {
+  NodeSpec node{fmt::format("box-{}", number),
+                fmt::format("10.0.0.{}", number + 1),
+                fmt::format("rack-{}", number / 2),
+                64,
+                1ULL << 38,
+                {}};
+  node.slots.resize(static_cast<std::size_t>(rng_.between(2, 6)),
+                    SlotSpec{SlotKind::cpu, "cpu", "", 0, true, ""});
+  if (number % 2 == 0) node.labels["disk"] = "nvme";
+  return node;
+}
+
+void FaultWorld::build_machine(const LinkHabits& link, NodeSpec node) {
+  Machine machine;
+  machine.name = node.name;
+  machine.clock = std::make_unique<SetClock>(queue_);
+  machine.clock->restart(up_to(kClockErrorMax) - kClockErrorMax / 2);
+  machine.host =
+      std::make_unique<SimHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()), std::move(node));
+  machine.link = std::make_unique<SimLink>(queue_, ledger_, Rng(rng_.next()), sessions_);
+  machine.link->set_habits(link);
+  machines_.push_back(std::move(machine));
 }
 
 FaultReport FaultWorld::run() {
-  build_machines();
+  const LogTap::Listening ear([this](std::string_view line) {
+    ledger_.note("log line", line);
+    if (line.find("is refused") != std::string_view::npos)
+      ledger_.wrong(queue_.now(), std::string(line));
+  });
+  build();
   start_server();
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     start_agent(i);
     reconnect(i);
   }
   people_->begin();
-  befall();
+  if (options_.misfortunes) befall();
   queue_.at(kBegin + options_.faults_for, [this] { heal(); });
+  run_events();
+  if (server_ && ledger_.faults().empty()) check_rest();
+  return report();
+}
+
+void FaultWorld::run_events() {
   const Time end = kBegin + options_.faults_for + options_.calm_for_max;
   while (!at_rest() && queue_.now() < end && ledger_.faults().empty() && queue_.run_next()) {
-  }
-  if (server_) check_rest();
-  for (const Machine& machine : machines_) {
-    if (machine.host->claim_count() > 0) ledger_.wrong(queue_.now(), "a claim was not discarded");
-  }
-  report_.faults = ledger_.faults();
-  report_.digest = ledger_.digest();
-  ledger_.note("event", queue_.done());
-  report_.happened = ledger_.happened();
-  if (server_) report_.jobs = server_->controller->state().jobs().size();
-  report_.took = queue_.now() - kBegin;
-  return report_;
-}
-
-void FaultWorld::check_rest() {
-  const State& state = server_->controller->state();
-  ledger_.at_rest(queue_.now(), state);
-  for (const auto& key : state.queue()) {
-    for (const auto& why : server_->controller->why(key.job)) {
-      ledger_.wrong(queue_.now(), fmt::format("job {}: {}", key.job.value, why));
-    }
+    ledger_.passed(queue_.now());
+    if (queue_.done() >= kEventsMax)
+      ledger_.wrong(queue_.now(), fmt::format("{} events, and no end", queue_.done()));
   }
 }
 
-bool FaultWorld::at_rest() const {
-  if (!calm_ || !server_ || !people_->done() || ledger_.alive() > 0) return false;
-  const bool claims = std::any_of(machines_.begin(), machines_.end(),
-                                  [](const Machine& m) { return m.host->claim_count() > 0; });
-  return !claims && server_->controller->state().queue().empty();
+FaultReport FaultWorld::report() {
+  ledger_.count("event", queue_.done());
+  ledger_.count("commit", store_.commits());
+  FaultReport report;
+  report.faults = ledger_.faults();
+  report.digest = ledger_.digest();
+  report.happened = ledger_.happened();
+  report.commits = store_.commits();
+  if (server_) report.jobs = server_->controller->state().jobs().size();
+  report.took = queue_.now() - kBegin;
+  return report;
 }
-
-Duration FaultWorld::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
 
 // ---- the server ----
 
@@ -108,32 +137,55 @@ void FaultWorld::start_server() {
   ++server_life_;
   server_step_put_ = false;
   server_timer_.reset();
-  Server server;
-  if (!calm_) server_clock_.ahead = up_to(kClockErrorMax) - kClockErrorMax / 2;
-  server.parts = make_engine_(server_clock_, [this](JobId job) { return store_.launch(job); });
-  Controller::Options options;
-  options.checkpoint_entries = 100;
-  server.controller =
-      std::make_unique<Controller>(store_, *server.parts.engine, server_clock_, policies_, options);
-  server_ = std::move(server);
-  Controller& controller = *server_->controller;
-  if (!controller.recover()) {  // the disk is full
+  if (!calm_) server_clock_.restart(up_to(kClockErrorMax) - kClockErrorMax / 2);
+  arm_crash();
+  server_ = build_server();
+  if (!recover()) {  // the disk is full, or it dies again
     server_.reset();
     queue_.after(1s, [this] { start_server(); });
     return;
   }
-  ledger_.recovered(queue_.now(), controller.state());
-  controller.on_wake([this] { wake_server(); });
-  controller.on_commit([this](std::span<const Entry> entries, std::span<const JobId> touched) {
-    ledger_.committed(queue_.now(), entries, server_->controller->state(), touched);
-  });
-  server_->parts.end->on_send([this](const ServerFrame& frame) {
-    if (store_.crashed()) return;
+  listen_to(*server_);
+  for (Machine& machine : machines_) machine.link->set_server(server_->parts.end);
+  people_->set_server(server_->controller.get());
+  wake_server();
+}
+
+FaultWorld::Server FaultWorld::build_server() {
+  Server server;
+  server.parts =
+      parts_.make_engine(server_clock_, [this](JobId job) { return store_.launch(job); });
+  server.controller = std::make_unique<Controller>(store_, *server.parts.engine, server_clock_,
+                                                   parts_.policies, server_options_);
+  return server;
+}
+
+void FaultWorld::listen_to(Server& server) {
+  server.controller->on_wake([this] { wake_server(); });
+  server.controller->on_commit(
+      [this](std::span<const Entry> entries, std::span<const JobId> touched) {
+        ledger_.committed(queue_.now(), entries, server_->controller->state(), touched);
+      });
+  server.parts.end->on_send([this](const ServerFrame& frame) {
+    if (!store_.may_act()) return wake_server();
     for (Machine& machine : machines_) machine.link->send(frame);
   });
-  for (Machine& machine : machines_) machine.link->set_server(server_->parts.end);
-  people_->set_server(&controller);
-  wake_server();
+}
+
+bool FaultWorld::recover() {
+  if (!server_->controller->recover() || store_.crashed()) return false;
+  const auto untold = parts_.disk.entries(ledger_.seq() + 1, kAllEntries);
+  ledger_.recovered(queue_.now(), untold.value(), server_->controller->state());
+  return true;
+}
+
+// Where it dies at every commit, all three ways take turns: it gets on nevertheless.
+void FaultWorld::arm_crash() {
+  if (const auto planned = std::exchange(options_.crash, std::nullopt))
+    store_.crash_at(planned->commit, planned->point, planned->effects);
+  if (!crash_every_commit_ || calm_) return;
+  const auto turn = crashes_armed_++;
+  store_.crash_at_next(static_cast<CrashPoint>(turn % kCrashPoints), turn / kCrashPoints % 4);
 }
 
 void FaultWorld::stop_server() {
@@ -142,7 +194,8 @@ void FaultWorld::stop_server() {
   people_->set_server(nullptr);
   for (Machine& machine : machines_) machine.link->set_server(nullptr);
   server_.reset();
-  queue_.after(up_to(calm_ ? 0s : 10s), [this] { start_server(); });
+  const Duration most = crash_every_commit_ ? Duration{1s} : Duration{10s};
+  queue_.after(up_to(calm_ ? Duration::zero() : most), [this] { start_server(); });
 }
 
 void FaultWorld::wake_server() {
@@ -154,17 +207,25 @@ void FaultWorld::wake_server() {
 
 void FaultWorld::step_server() {
   server_step_put_ = false;
+  if (store_.crashed()) return stop_server();
   server_->parts.end->step();
   (void)server_->controller->step();  // a refused write is tried again by itself
   if (store_.crashed()) return stop_server();
+  work_in_the_shadow();
+  check_reasons();
   set_server_timer();
+}
+
+void FaultWorld::work_in_the_shadow() {
+  for (int i = 0; i < kShadowWorkMax && server_->controller->shadow().work(); ++i) {
+  }
 }
 
 void FaultWorld::set_server_timer() {
   auto due = server_->controller->next_due();
   if (const auto other = server_->parts.end->next_due(); other)
     due = std::min(due.value_or(*other), *other);
-  if (due) *due -= server_clock_.ahead;
+  if (due) due = server_clock_.true_time(*due);
   if (!due || (server_timer_ && *server_timer_ <= *due && *server_timer_ > queue_.now())) return;
   server_timer_ = due;
   queue_.at(*due, [this, life = server_life_] {
@@ -172,61 +233,39 @@ void FaultWorld::set_server_timer() {
   });
 }
 
-// ---- agents ----
-
-void FaultWorld::start_agent(std::size_t i) {
-  Machine& machine = machines_[i];
-  machine.agent = std::make_unique<agent::Agent>(*machine.host);
-  machine.step_put = false;
-  machine.timer.reset();
-  machine.agent->on_send([&machine](const AgentFrame& frame) { machine.link->send(frame); });
-  machine.agent->on_wake([this, i] { wake_agent(i); });
-  machine.agent->start();
-  machine.link->set_agent(machine.agent.get());
-  wake_agent(i);
-}
-
-void FaultWorld::stop_agent(std::size_t i, Duration back_after) {
-  Machine& machine = machines_[i];
-  if (!machine.agent) return;
-  ++machine.life;
-  machine.host->agent_died();
-  machine.link->set_agent(nullptr);
-  machine.agent.reset();
-  queue_.after(back_after, [this, i] { start_agent(i); });
-}
-
-void FaultWorld::wake_agent(std::size_t i) {
-  if (std::exchange(machines_[i].step_put, true)) return;
-  queue_.after(kStepDelay, [this, i, life = machines_[i].life] {
-    if (life == machines_[i].life) step_agent(i);
-  });
-}
-
-void FaultWorld::step_agent(std::size_t i) {
-  machines_[i].step_put = false;
-  machines_[i].agent->step(queue_.now());
-  set_agent_timer(i);
-}
-
-void FaultWorld::set_agent_timer(std::size_t i) {
-  Machine& machine = machines_[i];
-  const auto due = machine.agent->next_due();
-  if (!due || (machine.timer && *machine.timer <= *due && *machine.timer > queue_.now())) return;
-  machine.timer = due;
-  queue_.at(*due, [this, i, life = machine.life] {
-    if (life == machines_[i].life) wake_agent(i);
-  });
-}
-
-void FaultWorld::reconnect(std::size_t i) {
-  machines_[i].link->connect();
-  queue_.after(100ms + up_to(1s), [this, i] { reconnect(i); });
-}
-
 // ---- the end ----
 
+// Whoever is not over is told why.
+void FaultWorld::check_reasons() {
+  const Controller& controller = *server_->controller;
+  if (std::exchange(reasons_seen_, controller.state().seq()) == controller.state().seq()) return;
+  for (const auto& key : controller.state().queue()) {
+    if (controller.reason(key.job).code == ReasonCode::none)
+      ledger_.wrong(queue_.now(), fmt::format("job {} has no reason", key.job.value));
+  }
+}
+
+void FaultWorld::check_rest() {
+  const Controller& controller = *server_->controller;
+  ledger_.at_rest(queue_.now(), controller.state());
+  for (const auto& key : controller.state().queue()) {
+    for (const auto& why : controller.why(key.job))
+      ledger_.wrong(queue_.now(), fmt::format("job {}: {}", key.job.value, why));
+  }
+  for (const Machine& machine : machines_) {
+    if (machine.host->claim_count() > 0) ledger_.wrong(queue_.now(), "a claim was not discarded");
+  }
+}
+
+bool FaultWorld::at_rest() const {
+  if (!calm_ || !server_ || !people_->done() || ledger_.alive() > 0) return false;
+  const bool claims = std::any_of(machines_.begin(), machines_.end(),
+                                  [](const Machine& m) { return m.host->claim_count() > 0; });
+  return !claims && server_->controller->state().queue().empty();
+}
+
 void FaultWorld::heal() {
+  ledger_.note("calm");
   calm_ = true;
   store_.set_full(false);
   for (Machine& machine : machines_) {
@@ -236,5 +275,7 @@ void FaultWorld::heal() {
   }
   people_->calm();
 }
+
+Duration FaultWorld::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
 
 }  // namespace paceline::sim

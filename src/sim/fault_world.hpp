@@ -2,7 +2,7 @@
 // and everything that can go wrong with them, from one seed. The same seed gives the same digest.
 //
 //   MemoryStore disk;
-//   FaultWorld world({.seed = 7}, disk, make_engine);
+//   FaultWorld world({.seed = 7}, {disk, make_engine, policies, scripts});
 //   FaultReport report = world.run();
 //   report.faults    → empty, or one sentence for each thing that must not happen
 #pragma once
@@ -22,6 +22,7 @@
 #include "sim/faulty_store.hpp"
 #include "sim/ledger.hpp"
 #include "sim/people.hpp"
+#include "sim/set_clock.hpp"
 #include "sim/sim_host.hpp"
 #include "sim/sim_link.hpp"
 #include "wire/agent_link.hpp"
@@ -35,25 +36,49 @@ struct EngineUnderTest {
 };
 using MakeEngine = std::function<EngineUnderTest(Clock&, std::function<Result<LaunchSpec>(JobId)>)>;
 
+// What the world is made of; all of it outlives the world.
+struct FaultParts {
+  Store& disk;  // empty
+  const MakeEngine& make_engine;
+  const PolicyRegistry& policies;
+  const std::vector<std::string>& scripts;  // texts of policies that people bring
+};
+
+// The server dies once, at its n-th commit, counted from 1. `effects`: frames sent by
+// then, for CrashPoint::between_effects.
+struct PlannedCrash {
+  std::uint64_t commit = 1;
+  CrashPoint point = CrashPoint::before_commit;
+  std::uint64_t effects = 0;
+};
+
 struct FaultOptions {
   std::uint64_t seed = 1;
   Duration faults_for = std::chrono::minutes{10};
   Duration calm_for_max = std::chrono::hours{6};  // by then everything is over
+  bool misfortunes = true;                        // false: only the network is bad
+  std::optional<PlannedCrash> crash;
+  std::optional<int> jobs;  // that people submit; else as many as chance wants
+  // Called with one line for each thing that happens, and its time since the beginning.
+  std::function<void(Duration since, std::string_view line)> story;
 };
 
 struct FaultReport {
   std::vector<std::string> faults;
   std::uint64_t digest = 0;
-  std::map<std::string, std::uint64_t> happened;  // how often
+  Happened happened;
+  std::uint64_t commits = 0;
   std::size_t jobs = 0;
   Duration took{};
 };
 
 inline constexpr Duration kClockErrorMax = std::chrono::minutes{1};
+// Of a run: more of them mean that it goes in circles.
+inline constexpr std::uint64_t kEventsMax = 1'000'000;
 
 class FaultWorld {
  public:
-  FaultWorld(const FaultOptions& options, Store& disk, MakeEngine make_engine);
+  FaultWorld(FaultOptions options, const FaultParts& parts);
   ~FaultWorld();
 
   // Called once.
@@ -61,6 +86,8 @@ class FaultWorld {
 
  private:
   struct Machine {
+    std::string name;
+    std::unique_ptr<SetClock> clock;
     std::unique_ptr<SimHost> host;
     std::unique_ptr<SimLink> link;
     std::unique_ptr<agent::Agent> agent;
@@ -68,25 +95,28 @@ class FaultWorld {
     bool step_put = false;
     std::optional<Time> timer;
   };
-  // What the server takes for the time: wrong by as much as it was set wrong.
-  struct ServerClock final : Clock {
-    explicit ServerClock(EventQueue& queue) : time(queue) {}
-    Time now() override { return time.now() + ahead; }
-    EventQueue& time;
-    Duration ahead{};
-  };
   struct Server {
     EngineUnderTest parts;
     std::unique_ptr<Controller> controller;
   };
 
-  void build_machines();
-  // ---- driving ----
+  // ---- the beginning ----
+  void build();
+  NodeSpec draw_node(std::uint64_t number);
+  void build_machine(const LinkHabits& link, NodeSpec node);
+  void run_events();
+  // ---- driving the server ----
   void start_server();
+  Server build_server();
+  void listen_to(Server& server);
+  bool recover();
+  void arm_crash();
   void stop_server();
   void wake_server();
   void step_server();
+  void work_in_the_shadow();
   void set_server_timer();
+  // ---- driving agents (fault_agents.cpp) ----
   void start_agent(std::size_t i);
   void stop_agent(std::size_t i, Duration back_after);
   void wake_agent(std::size_t i);
@@ -98,26 +128,35 @@ class FaultWorld {
   void crash_server(std::size_t);
   void crash_agent(std::size_t i);
   void restart_machine(std::size_t i);
+  void lose_machine_for_long(std::size_t i);
   void kill_supervisor(std::size_t i);
   void break_connection(std::size_t i);
   void cut_link(std::size_t i);
+  void cut_one_way(std::size_t i);
+  void cut_network(std::size_t);
   void fill_disk(std::size_t);
+  void fill_machine(std::size_t i);
   void set_clock(std::size_t);
+  void set_machine_clock(std::size_t i);
   void change_devices(std::size_t i);
+  void take_machine(std::size_t i, Duration back_after);
+  void cut_for(std::size_t i, SimLink::Cut cut, Duration span);
   // ---- the end ----
   void heal();
   [[nodiscard]] bool at_rest() const;
+  void check_reasons();
   void check_rest();
+  FaultReport report();
   Duration up_to(Duration most);
 
   FaultOptions options_;
+  const FaultParts parts_;
   EventQueue queue_;
   Rng rng_;
   Ledger ledger_;
   FaultyStore store_;
-  ServerClock server_clock_{queue_};
-  MakeEngine make_engine_;
-  PolicyRegistry policies_;
+  SetClock server_clock_{queue_};
+  Controller::Options server_options_;
   std::uint64_t sessions_ = 0;
   std::vector<Machine> machines_;
   std::optional<Server> server_;
@@ -126,8 +165,10 @@ class FaultWorld {
   std::optional<Time> server_timer_;
   std::optional<People> people_;
   Duration misfortune_every_{};
+  bool crash_every_commit_ = false;
+  std::uint64_t crashes_armed_ = 0;
+  std::optional<std::uint64_t> reasons_seen_;  // as of this entry
   bool calm_ = false;
-  FaultReport report_;
 };
 
 }  // namespace paceline::sim

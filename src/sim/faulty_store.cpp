@@ -11,20 +11,45 @@ tl::unexpected<Error> no_space() {
 
 }  // namespace
 
+void FaultyStore::crash_at_next(CrashPoint point, std::uint64_t effects) {
+  crash_at(1, point, effects);
+}
+
+void FaultyStore::crash_at(std::uint64_t n, CrashPoint point, std::uint64_t effects) {
+  crash_ = Crash{point, n, effects};
+}
+
 void FaultyStore::revive() {
   crashed_ = false;
   crash_.reset();
+  effects_left_.reset();
+}
+
+bool FaultyStore::may_act() {
+  if (effects_left_ && (*effects_left_)-- == 0) crashed_ = true;
+  if (crashed_) effects_left_.reset();
+  return !crashed_;
 }
 
 Result<void> FaultyStore::append(const Batch& batch) {
   if (full_ || crashed_) return no_space();
-  const auto crash = std::exchange(crash_, std::nullopt);
-  if (!crash) return disk_.append(batch);
+  if (!crash_ || --crash_->after > 0) return keep(batch);
+  const Crash crash = *std::exchange(crash_, std::nullopt);
+  if (crash.point == CrashPoint::between_effects) {
+    effects_left_ = crash.effects;
+    return keep(batch);
+  }
   crashed_ = true;
-  if (*crash == CrashPoint::after_commit) {
-    if (auto ok = disk_.append(batch); !ok) return ok;
+  if (crash.point == CrashPoint::after_commit) {
+    if (auto ok = keep(batch); !ok) return ok;
   }
   return no_space();
+}
+
+Result<void> FaultyStore::keep(const Batch& batch) {
+  if (auto ok = disk_.append(batch); !ok) return ok;
+  ++commits_;
+  return {};
 }
 
 Result<void> FaultyStore::checkpoint(const State& state, std::span<const JobId> changed) {

@@ -8,19 +8,30 @@
 
 namespace paceline::sim {
 
-enum class CrashPoint { before_commit, after_commit };
+enum class CrashPoint {
+  before_commit,    // nothing of it is there
+  after_commit,     // all of it is durable, and nobody was told
+  between_effects,  // some of what it calls forth was sent, the rest not
+};
+inline constexpr std::size_t kCrashPoints = 3;
 
 class FaultyStore final : public Store {
  public:
   explicit FaultyStore(Store& disk) : disk_(disk) {}
 
   void set_full(bool full) { full_ = full; }
-  // At the next append that would succeed.
-  void crash_at_next(CrashPoint point) { crash_ = point; }
+  // At the next append that would succeed. between_effects: once `effects` frames more were sent.
+  void crash_at_next(CrashPoint point, std::uint64_t effects = 0);
+  // At the same places, at the n-th append from here on, counted from 1.
+  void crash_at(std::uint64_t n, CrashPoint point, std::uint64_t effects = 0);
   // The user is dead: whatever it does from now on does not happen. Until revive() nothing is
   // stored.
   [[nodiscard]] bool crashed() const { return crashed_; }
   void revive();
+  // Asked before each effect; false: the user is dead.
+  bool may_act();
+  // Appends that became durable, ever.
+  [[nodiscard]] std::uint64_t commits() const { return commits_; }
 
   Result<State> load() override { return disk_.load(); }
   Result<void> append(const Batch& batch) override;
@@ -39,10 +50,20 @@ class FaultyStore final : public Store {
   }
 
  private:
+  struct Crash {
+    CrashPoint point = CrashPoint::before_commit;
+    std::uint64_t after = 1;  // appends
+    std::uint64_t effects = 0;
+  };
+
+  Result<void> keep(const Batch& batch);
+
   Store& disk_;
   bool full_ = false;
   bool crashed_ = false;
-  std::optional<CrashPoint> crash_;
+  std::uint64_t commits_ = 0;
+  std::optional<Crash> crash_;
+  std::optional<std::uint64_t> effects_left_;  // then the user dies
 };
 
 }  // namespace paceline::sim

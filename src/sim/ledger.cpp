@@ -1,40 +1,59 @@
+// What is seen of processes; the state is in ledger_state.cpp.
 #include "sim/ledger.hpp"
 
 #include <fmt/format.h>
 
-#include "plan/check.hpp"
-#include "wire/entry_json.hpp"
+#include <algorithm>
+
+#include "sim/worker_text.hpp"
 
 namespace paceline::sim {
 namespace {
 
 constexpr std::size_t kFaultsMax = 20;
-
-std::string text(const WorkerKey& key) {
-  return fmt::format("worker {} of generation {} of job {}", key.rank, key.generation.value,
-                     key.job.value);
-}
+constexpr Duration kLookEvery = std::chrono::seconds{1};
 
 }  // namespace
 
 void Ledger::wrong(Time now, std::string what) {
+  tell("WRONG", what);
   if (faults_.size() < kFaultsMax)
-    faults_.push_back(fmt::format("at {:.3f} s: {}", to_seconds(now), what));
+    faults_.push_back(fmt::format("at {:.3f} s: {}", to_seconds(now - begin_), what));
+}
+
+void Ledger::note(std::string_view what, std::string_view detail) {
+  count(what);
+  tell(what, detail);
+}
+
+void Ledger::count(std::string_view what, std::uint64_t times) {
+  const auto found = happened_.find(what);
+  if (found != happened_.end())
+    found->second += times;
+  else
+    happened_.emplace(what, times);
+}
+
+void Ledger::tell(std::string_view what, std::string_view detail) {
+  if (story_) story_(fmt::format("{}{}{}", what, detail.empty() ? "" : ": ", detail));
 }
 
 void Ledger::started(Time now, const std::string& machine, const WorkerKey& worker,
                      const std::vector<std::uint32_t>& slots) {
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
-  note("start");
+  count("worker started");
+  if (story_) tell("worker started", fmt::format("{} on {}", text(worker), machine));
   if (!ever_.insert(worker).second) wrong(now, text(worker) + " is started a second time");
   const auto current = current_.find(worker.job);
-  if (current == current_.end() || current->second != worker.generation) {
+  if (current == current_.end() || current->second.generation != worker.generation) {
     wrong(now, text(worker) + " is started, and the state does not want it");
+  } else {
+    current->second.begun.insert(worker.rank);
+    if (!current->second.begun_at) current->second.begun_at = now;
   }
   for (const auto& [other, process] : alive_) {
-    if (other.job == worker.job && other.generation != worker.generation) {
+    if (other.job == worker.job && other.generation != worker.generation)
       wrong(now, text(worker) + " is started while " + text(other) + " is alive");
-    }
   }
   for (const auto slot : slots) {
     const auto [at, free] = occupied_.try_emplace({machine, slot}, worker);
@@ -49,66 +68,9 @@ void Ledger::ended(Time now, const WorkerKey& worker) {
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
   const auto found = alive_.find(worker);
   if (found == alive_.end()) return;
+  if (story_) tell("worker ended", fmt::format("{} on {}", text(worker), found->second.machine));
   for (const auto slot : found->second.slots) occupied_.erase({found->second.machine, slot});
   alive_.erase(found);
-}
-
-void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
-                       std::span<const JobId> touched) {
-  for (const Entry& entry : entries) {
-    digest_.add(entry_text(entry));
-    if (entry.seq != ++seq_)
-      wrong(now, fmt::format("entry {} follows entry {}", entry.seq, seq_ - 1));
-  }
-  for (const JobId id : touched) check_job(now, state.job(id));
-  check_whole(now, state);
-}
-
-void Ledger::check_job(Time now, const Job& job) {
-  const auto before = over_.find(job.id);
-  if (before != over_.end() && before->second != job.state) {
-    wrong(now, fmt::format("job {} was {} and is {}", job.id.value, to_string(before->second),
-                           to_string(job.state)));
-  }
-  if (is_over(job.state)) over_[job.id] = job.state;
-  if (job.state == JobState::paused)
-    paused_.try_emplace(job.id, now);
-  else
-    paused_.erase(job.id);
-  if (job.current)
-    current_[job.id] = job.current->generation;
-  else
-    current_.erase(job.id);
-}
-
-void Ledger::recovered(Time now, const State& state) {
-  if (state.seq() < seq_)
-    wrong(now, fmt::format("the state ends at entry {} of {}", state.seq(), seq_));
-  if (state.seq() > seq_ + 1) note("commit that nobody was told of");
-  seq_ = state.seq();
-  digest_.add(seq_);
-  for (const Job& job : state.jobs()) check_job(now, job);
-  for (const auto& [id, name] : promised_) {
-    const Job* job = state.find_job(id);
-    if (!job || job->spec->name != name)
-      wrong(now, fmt::format("job {} ({}) was promised and is not there", id.value, name));
-  }
-  check_whole(now, state);
-}
-
-void Ledger::check_whole(Time now, const State& state) {
-  for (const auto& what : check_state(state)) wrong(now, what);
-  for (const auto& [worker, process] : alive_)
-    check_process(now, worker, state.find_job(worker.job));
-}
-
-void Ledger::check_process(Time now, const WorkerKey& worker, const Job* job) {
-  if (!job || !job->current || job->current->generation != worker.generation) {
-    return wrong(now, text(worker) + " is alive, and the state has given it up");
-  }
-  const auto& stop = job->current->stop;
-  if (stop && now > stop->at + stop->grace + kPatience)
-    wrong(now, text(worker) + " outlives its stop");
 }
 
 void Ledger::worked(Time now, const WorkerKey& worker) {
@@ -117,19 +79,40 @@ void Ledger::worked(Time now, const WorkerKey& worker) {
     wrong(now, text(worker) + " works while it is paused");
 }
 
-void Ledger::at_rest(Time now, const State& state) {
-  recovered(now, state);
-  std::set<std::string> names;
-  for (const Job& job : state.jobs()) {
-    note(std::string(to_string(job.state)));
-    note("resize", static_cast<std::uint64_t>(job.resizes));
-    note("retry", static_cast<std::uint64_t>(job.retries_used));
-    if (!is_over(job.state))
-      wrong(now, fmt::format("job {} is still {}", job.id.value, to_string(job.state)));
-    if (!names.insert(job.spec->name).second) wrong(now, job.spec->name + " was submitted twice");
+void Ledger::away(const std::string& machine, Time until) {
+  Time& known = away_until_[machine];
+  known = std::max(known, until);
+}
+
+void Ledger::passed(Time now) {
+  if (looked_at_ && now < *looked_at_ + kLookEvery) return;
+  looked_at_ = now;
+  check_processes(now);
+  for (const auto& [job, gang] : current_) check_gang(now, job, gang);
+}
+
+void Ledger::check_processes(Time now) {
+  for (const auto& [worker, process] : alive_) {
+    const auto current = current_.find(worker.job);
+    if (current == current_.end() || current->second.generation != worker.generation) {
+      wrong(now, text(worker) + " is alive, and the state has given it up");
+    } else if (current->second.dead_by && now > *current->second.dead_by + kPatience) {
+      wrong(now, text(worker) + " outlives its stop");
+    }
   }
-  for (const auto& [worker, process] : alive_)
-    wrong(now, text(worker) + " is still alive on " + process.machine);
+}
+
+void Ledger::check_gang(Time now, JobId job, const Wanted& gang) {
+  if (!gang.begun_at || gang.dead_by || gang.begun.size() == gang.machines.size()) return;
+  Time since = *gang.begun_at;
+  for (std::size_t rank = 0; rank < gang.machines.size(); ++rank) {
+    const auto away = away_until_.find(gang.machines[rank]);
+    if (away != away_until_.end()) since = std::max(since, away->second);
+  }
+  if (now <= since + kPatience) return;
+  wrong(now,
+        fmt::format("generation {} of job {} is in part: {} of {} workers were started",
+                    gang.generation.value, job.value, gang.begun.size(), gang.machines.size()));
 }
 
 }  // namespace paceline::sim

@@ -3,16 +3,24 @@
 //
 //   - no worker (job, generation, rank) is started twice, or without the state's wish
 //   - no slot of a machine has two workers in it
-//   - no two generations of a job are alive at once, and none that the state has given up
+//   - no two generations of a job are alive at once, none that the state has given up, and no
+//     number of one comes back
+//   - no gang is in part for longer than kPatience: all of its workers are started, or it is stopped
 //   - nobody outlives a stop's grace, and nobody works in a paused job, by more than kPatience
-//   - the state is whole after every commit (check_state); jobs that are over stay as they ended
-//   - what a person was promised (an id) is there
+//   - the state is whole after every commit (check_state), and after a restart it is what the
+//     entries say, each of them in order
+//   - each job has one submission, and stays as it ended; what a person was promised (an id) is
+//     there; at the end nothing is left over
+//   - every change of a plan has a reason
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/digest.hpp"
@@ -25,28 +33,47 @@ namespace paceline::sim {
 // What may come between a decision and the process it concerns: outages one after the other.
 inline constexpr Duration kPatience = std::chrono::minutes{5};
 
+// How often something happened.
+using Happened = std::map<std::string, std::uint64_t, std::less<>>;
+
 class Ledger {
  public:
+  // Faults are told with their time since `begin`.
+  explicit Ledger(Time begin = {}) : begin_(begin) {}
+
+  // Called with one line for each thing that happens.
+  using Story = std::function<void(std::string_view)>;
+  void on_story(Story story) { story_ = std::move(story); }
+
   // ---- processes ----
   void started(Time now, const std::string& machine, const WorkerKey& worker,
                const std::vector<std::uint32_t>& slots);
   void ended(Time now, const WorkerKey& worker);
   void worked(Time now, const WorkerKey& worker);
   [[nodiscard]] std::size_t alive() const { return alive_.size(); }
+  // Nothing is to be expected of the machine before.
+  void away(const std::string& machine, Time until);
 
   // ---- the state ----
   void committed(Time now, std::span<const Entry> entries, const State& state,
                  std::span<const JobId> touched);
-  // After a restart: the state is what was committed.
-  void recovered(Time now, const State& state);
+  // After a restart: the state is the fold of what was committed. `untold`: what became durable and
+  // committed() was not told of.
+  void recovered(Time now, std::span<const Entry> untold, const State& state);
   void promised(JobId job, const std::string& name) { promised_[job] = name; }
+  // Of the last entry it knows.
+  [[nodiscard]] std::uint64_t seq() const { return truth_.seq(); }
 
+  // ---- time ----
+  // Called after every event; looks at most once a second.
+  void passed(Time now);
   // Once everything has calmed down.
   void at_rest(Time now, const State& state);
 
-  // Counts something that happened.
-  void note(const std::string& what, std::uint64_t times = 1) { happened_[what] += times; }
-  [[nodiscard]] const std::map<std::string, std::uint64_t>& happened() const { return happened_; }
+  // ---- what happened ----
+  void note(std::string_view what, std::string_view detail = {});
+  void count(std::string_view what, std::uint64_t times = 1);
+  [[nodiscard]] const Happened& happened() const { return happened_; }
 
   void wrong(Time now, std::string what);
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
@@ -58,22 +85,45 @@ class Ledger {
     std::string machine;
     std::vector<std::uint32_t> slots;
   };
+  // The current gang of a job, as it was committed.
+  struct Wanted {
+    Generation generation;
+    std::vector<std::string> machines;  // by rank
+    std::set<std::int32_t> begun;       // ranks that were started, ever
+    std::optional<Time> begun_at;       // the first of them
+    std::optional<Time> stop_at;        // as the state has it
+    std::optional<Time> dead_by;        // it is stopped: nobody is alive any more
+  };
 
-  void check_job(Time now, const Job& job);
+  void tell(std::string_view what, std::string_view detail);
+  void take(Time now, const Entry& entry);
+  void check_plan(Time now, const Plan& plan);
+  void check_job(Time now, const State& state, const Job& job);
+  void check_generations(Time now, const Job& job);
+  void follow_gang(Time now, const State& state, const Job& job);
   void check_whole(Time now, const State& state);
-  void check_process(Time now, const WorkerKey& worker, const Job* job);
+  void check_processes(Time now);
+  void check_gang(Time now, JobId job, const Wanted& gang);
 
+  Time begin_;
+  Story story_;
   Digest digest_;
   std::vector<std::string> faults_;
+  Happened happened_;
+
   std::set<WorkerKey> ever_;
   std::map<WorkerKey, Process> alive_;
   std::map<std::pair<std::string, std::uint32_t>, WorkerKey> occupied_;
-  std::map<JobId, JobState> over_;
-  std::map<JobId, Time> paused_;
-  std::map<JobId, Generation> current_;
-  std::map<std::string, std::uint64_t> happened_;
+  std::map<std::string, Time> away_until_;
+  std::optional<Time> looked_at_;
+
+  State truth_;  // the fold of every entry
+  std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;
-  std::uint64_t seq_ = 0;
+  std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;
+  std::map<JobId, Time> paused_;
+  std::map<JobId, Wanted> current_;
+  std::map<JobId, Generation> newest_;
 };
 
 }  // namespace paceline::sim

@@ -7,13 +7,31 @@ namespace paceline::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr SimLink::Cut kBothWays{true, true};
+
+}  // namespace
+
 void FaultWorld::befall() {
   using Misfortune = void (FaultWorld::*)(std::size_t machine);
-  static constexpr std::array<Misfortune, 11> kMisfortunes = {
-      &FaultWorld::crash_server, &FaultWorld::crash_server,     &FaultWorld::crash_server,
-      &FaultWorld::crash_agent,  &FaultWorld::restart_machine,  &FaultWorld::kill_supervisor,
-      &FaultWorld::cut_link,     &FaultWorld::break_connection, &FaultWorld::fill_disk,
-      &FaultWorld::set_clock,    &FaultWorld::change_devices};
+  static constexpr std::array<Misfortune, 17> kMisfortunes = {&FaultWorld::crash_server,
+                                                              &FaultWorld::crash_server,
+                                                              &FaultWorld::crash_server,
+                                                              &FaultWorld::crash_server,
+                                                              &FaultWorld::crash_agent,
+                                                              &FaultWorld::restart_machine,
+                                                              &FaultWorld::lose_machine_for_long,
+                                                              &FaultWorld::kill_supervisor,
+                                                              &FaultWorld::cut_link,
+                                                              &FaultWorld::cut_one_way,
+                                                              &FaultWorld::cut_network,
+                                                              &FaultWorld::break_connection,
+                                                              &FaultWorld::fill_disk,
+                                                              &FaultWorld::fill_machine,
+                                                              &FaultWorld::set_clock,
+                                                              &FaultWorld::set_machine_clock,
+                                                              &FaultWorld::change_devices};
   if (calm_) return;
   queue_.after(up_to(misfortune_every_), [this] { befall(); });
   const auto machine = rng_.below(machines_.size());
@@ -22,54 +40,85 @@ void FaultWorld::befall() {
 
 void FaultWorld::crash_server(std::size_t) {
   if (!server_) return;
-  switch (rng_.below(3)) {
-    case 0:
-      return store_.crash_at_next(CrashPoint::before_commit);
-    case 1:
-      return store_.crash_at_next(CrashPoint::after_commit);
-    default:
-      return stop_server();
-  }
+  const auto point = rng_.below(kCrashPoints + 1);
+  if (point == kCrashPoints) return stop_server();
+  store_.crash_at_next(static_cast<CrashPoint>(point), rng_.below(4));
 }
 
 void FaultWorld::crash_agent(std::size_t i) {
-  ledger_.note("agent crash");
+  ledger_.note("agent crash", machines_[i].name);
   stop_agent(i, up_to(30s));
 }
 
-void FaultWorld::restart_machine(std::size_t i) {
-  machines_[i].host->reboot();
-  stop_agent(i, 5s + up_to(60s));
+void FaultWorld::restart_machine(std::size_t i) { take_machine(i, 5s + up_to(60s)); }
+
+void FaultWorld::lose_machine_for_long(std::size_t i) {
+  if (!rng_.chance(0.2)) return;
+  ledger_.note("machine away for long", machines_[i].name);
+  take_machine(i, 1min + up_to(10min));
+}
+
+// Nothing of it is left but its disk.
+void FaultWorld::take_machine(std::size_t i, Duration back_after) {
+  Machine& machine = machines_[i];
+  if (!machine.agent) return;
+  machine.host->reboot();
+  ledger_.away(machine.name, queue_.now() + back_after);
+  stop_agent(i, back_after);
+  machine.clock->restart(up_to(kClockErrorMax) - kClockErrorMax / 2);
 }
 
 void FaultWorld::kill_supervisor(std::size_t i) { machines_[i].host->supervisor_died(); }
 
 void FaultWorld::break_connection(std::size_t i) {
-  ledger_.note("connection broken");
+  ledger_.note("connection broken", machines_[i].name);
   machines_[i].link->break_connection();
 }
 
+void FaultWorld::cut_link(std::size_t i) { cut_for(i, kBothWays, up_to(20s)); }
+
+void FaultWorld::cut_one_way(std::size_t i) {
+  const bool to_agent = rng_.chance(0.5);
+  cut_for(i, {to_agent, !to_agent}, up_to(20s));
+}
+
+void FaultWorld::cut_network(std::size_t) {
+  ledger_.note("network cut");
+  const Duration span = up_to(20s);
+  for (std::size_t i = 0; i < machines_.size(); ++i) cut_for(i, kBothWays, span);
+}
+
 // Sometimes the connection survives it.
-void FaultWorld::cut_link(std::size_t i) {
-  ledger_.note("link cut");
-  machines_[i].link->cut(true);
+void FaultWorld::cut_for(std::size_t i, SimLink::Cut cut, Duration span) {
+  ledger_.note("link cut", machines_[i].name);
+  machines_[i].link->cut(cut);
   const bool breaks = rng_.chance(0.5);
-  queue_.after(up_to(20s), [this, i, breaks] {
-    machines_[i].link->cut(false);
+  queue_.after(span, [this, i, breaks] {
+    machines_[i].link->cut({});
     if (breaks) machines_[i].link->break_connection();
   });
 }
 
 void FaultWorld::fill_disk(std::size_t) {
-  ledger_.note("disk full");
+  ledger_.note("disk full", "of the server");
   store_.set_full(true);
   queue_.after(up_to(20s), [this] { store_.set_full(false); });
 }
 
-// Forwards: a clock never goes back while somebody reads it.
+void FaultWorld::fill_machine(std::size_t i) {
+  ledger_.note("disk full", machines_[i].name);
+  machines_[i].host->set_full(true);
+  queue_.after(up_to(20s), [this, i] { machines_[i].host->set_full(false); });
+}
+
 void FaultWorld::set_clock(std::size_t) {
-  ledger_.note("clock set");
-  server_clock_.ahead += up_to(kClockErrorMax);
+  ledger_.note("clock set", "of the server");
+  server_clock_.set_forwards(up_to(kClockErrorMax));
+}
+
+void FaultWorld::set_machine_clock(std::size_t i) {
+  ledger_.note("clock set", machines_[i].name);
+  machines_[i].clock->set_forwards(up_to(kClockErrorMax));
 }
 
 void FaultWorld::change_devices(std::size_t i) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace paceline::sim {
 namespace {
@@ -11,14 +10,25 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAnswerWithin = 5s;  // then they ask again
-constexpr std::array kPolicies = {"fifo", "elastic-fifo", "round-robin"};
+constexpr std::uint32_t kUid = 1000;
 
 LaunchSpec launch() { return {{"python3", "train.py"}, false, "", {}, "/home/ann", 022}; }
 
+std::string_view word(Request request) {
+  switch (request) {
+    case Request::cancel:
+      return "cancel";
+    case Request::pause:
+      return "pause";
+    default:
+      return "resume";
+  }
+}
+
 }  // namespace
 
-People::People(EventQueue& queue, Ledger& ledger, Rng rng, const Habits& habits)
-    : queue_(queue), ledger_(ledger), rng_(rng), habits_(habits) {}
+People::People(EventQueue& queue, Ledger& ledger, Rng rng, Habits habits)
+    : queue_(queue), ledger_(ledger), rng_(rng), habits_(std::move(habits)) {}
 
 void People::set_server(Controller* server) {
   server_ = server;
@@ -53,7 +63,7 @@ void People::insist(const std::string& name) {
                   [this, name, life = server_life_](const Result<JobId>& id) {
                     Wish& mine = wishes_[name];
                     if (!id && id.error().retry == Retry::useless)
-                      mine.spec.after.clear();  // what it waited for is over
+                      give_in(mine.spec, id.error().message);
                     if (!id || life != server_life_ || mine.promised) return;
                     mine.promised = true;
                     ++promised_;
@@ -61,56 +71,50 @@ void People::insist(const std::string& name) {
                   });
 }
 
+// What it waited for is over, its deadline has passed, or it fits nowhere.
+void People::give_in(JobSpec& spec, std::string_view why) {
+  ledger_.note("submission refused", why);
+  spec.after.clear();
+  spec.deadline.reset();
+  spec.affinity.clear();
+}
+
 void People::meddle() {
   if (!server_ || server_->state().jobs().empty()) return;
-  const auto ignore = [](const Result<void>&) {};
-  const JobId job = any_job();
-  switch (rng_.below(8)) {
+  switch (rng_.below(9)) {
     case 0:
-      return server_->request(job, Request::cancel, 1000, ignore);
+      return ask(Request::cancel);
     case 1:
     case 2:
-      return server_->request(job, Request::pause, 1000, ignore);
+      return ask(Request::pause);
     case 3:
     case 4:
-      return server_->request(job, Request::resume, 1000, ignore);
+      return ask(Request::resume);
     case 5:
-      return server_->set_policy(kPolicies[rng_.below(kPolicies.size())], {}, ignore);
+    case 6:
+      return meddle_with_policies();
     default:
-      return server_->set_range(job, draw_range(server_->state().job(job).spec->slots_per_worker),
-                                ignore);
+      return change_range();
   }
+}
+
+void People::ask(Request request) {
+  server_->request(any_job(), request, kUid, deed(word(request)));
+}
+
+void People::change_range() {
+  const JobId job = any_job();
+  server_->set_range(job, draw_range(*server_->state().job(job).spec), deed("range set"));
+}
+
+Done<void> People::deed(std::string_view what) {
+  return [this, what](const Result<void>& done) {
+    if (done) ledger_.count(what);
+  };
 }
 
 JobId People::any_job() {
   return JobId{static_cast<std::uint32_t>(1 + rng_.below(server_->state().jobs().size()))};
-}
-
-WorkerRange People::draw_range(std::int32_t slots_per_worker) {
-  const auto most = std::max<std::int64_t>(1, habits_.slots / slots_per_worker / 2);
-  const auto low = static_cast<std::int32_t>(rng_.between(1, most));
-  const auto high = static_cast<std::int32_t>(rng_.between(low, 2 * most));
-  return {low, high, static_cast<std::int32_t>(rng_.between(low, high))};
-}
-
-JobSpec People::draw_spec() {
-  JobSpec spec;
-  spec.user = "ann";
-  spec.uid = 1000;
-  spec.slots_per_worker = rng_.chance(0.2) ? 2 : 1;
-  spec.workers = draw_range(spec.slots_per_worker);
-  spec.priority = static_cast<std::int32_t>(rng_.between(45, 55));
-  spec.retries = static_cast<std::int32_t>(rng_.below(3));
-  spec.elastic = rng_.chance(0.5)   ? Elastic::restart
-                 : rng_.chance(0.7) ? Elastic::automatic
-                                    : Elastic::no;
-  spec.notice.grace = Duration{rng_.between(0, Duration{20s}.count())};
-  spec.hold = rng_.chance(0.1);
-  if (rng_.chance(0.2))
-    spec.max_duration = Duration{rng_.between(Duration{10s}.count(), Duration{2min}.count())};
-  if (rng_.chance(0.2)) spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.98};
-  if (server_ && !server_->state().jobs().empty() && rng_.chance(0.15)) spec.after = {any_job()};
-  return spec;
 }
 
 void People::calm() {
@@ -121,8 +125,9 @@ void People::calm() {
 
 void People::let_go_on() {
   if (server_) {
+    settle_policy();
     for (const auto& key : server_->state().queue())
-      server_->request(key.job, Request::resume, 1000, [](const Result<void>&) {});
+      server_->request(key.job, Request::resume, kUid, [](const Result<void>&) {});
   }
   queue_.after(10s, [this] { let_go_on(); });
 }

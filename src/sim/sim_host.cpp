@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/worker_text.hpp"
+
 namespace paceline::sim {
 namespace {
 
@@ -50,8 +52,8 @@ Habits draw_habits(Rng& rng, bool calm) {
   return habits;
 }
 
-SimHost::SimHost(EventQueue& queue, Ledger& ledger, Rng rng, NodeSpec node)
-    : queue_(queue), ledger_(ledger), rng_(rng), node_(std::move(node)) {}
+SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node)
+    : queue_(queue), clock_(clock), ledger_(ledger), rng_(rng), node_(std::move(node)) {}
 
 std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
 
@@ -93,9 +95,12 @@ void SimHost::tell(agent::Observation observation) {
 
 void SimHost::on(const agent::Start& start) {
   const WorkerKey& key = start.worker.key;
-  const auto [at, fresh] = workers_.try_emplace(key);
-  if (!fresh) return;
-  Worker& worker = at->second;
+  if (workers_.contains(key)) return;
+  if (full_) {
+    ledger_.note("start refused");
+    return tell(WorkerGone{key, Cause::node_lost, {}, 0, "the disk is full", clock_.now()});
+  }
+  Worker& worker = workers_[key];
   worker.claim = {key, 0, {}, false, start.worker.slots};
   worker.habits = draw_habits(rng_, calm_);
   worker.left = worker.habits.work;
@@ -104,7 +109,7 @@ void SimHost::on(const agent::Start& start) {
 }
 
 void SimHost::on(const agent::GiveNotice& notice) {
-  ledger_.note("notice");
+  ledger_.count("notice");
   Worker* worker = find_alive(notice.key);
   if (!worker) return;
   worker->claim.noticed = true;
@@ -112,10 +117,10 @@ void SimHost::on(const agent::GiveNotice& notice) {
 }
 
 void SimHost::on(const agent::Kill& kill) {
-  ledger_.note("kill");
+  ledger_.count("kill");
   const auto found = workers_.find(kill.key);
   if (found == workers_.end())
-    return tell(WorkerGone{kill.key, Cause::node_lost, {}, 0, "it is unknown here", queue_.now()});
+    return tell(WorkerGone{kill.key, Cause::node_lost, {}, 0, "it is unknown here", clock_.now()});
   Worker& worker = found->second;
   if (worker.claim.gone || ++worker.killed < worker.habits.kills) return;
   ++worker.version;
@@ -123,7 +128,7 @@ void SimHost::on(const agent::Kill& kill) {
 }
 
 void SimHost::on(const agent::Freeze& freeze) {
-  ledger_.note("freeze");
+  ledger_.count("freeze");
   Worker* worker = find_alive(freeze.key);
   if (!worker || std::exchange(worker->frozen, true) || !worker->runs() || worker->killed) return;
   worker->left -= queue_.now() - worker->since;
@@ -200,7 +205,7 @@ void SimHost::report(Worker& worker) {
   worker.step += 10;
   tell(WorkerReport{worker.claim.key,
                     ++worker.reports,
-                    queue_.now(),
+                    clock_.now(),
                     worker.step,
                     1000,
                     64 * worker.step,
@@ -213,7 +218,7 @@ void SimHost::report(Worker& worker) {
 }
 
 void SimHost::save(Worker& worker) {
-  tell(CheckpointSeen{worker.claim.key, ++worker.reports, queue_.now(), "/checkpoint", worker.step,
+  tell(CheckpointSeen{worker.claim.key, ++worker.reports, clock_.now(), "/checkpoint", worker.step,
                       64 * worker.step});
 }
 
@@ -221,7 +226,7 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
                   std::int32_t signal, std::string message) {
   ++worker.version;
   worker.claim.gone =
-      WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), queue_.now()};
+      WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), clock_.now()};
   ledger_.ended(queue_.now(), worker.claim.key);
   tell(*worker.claim.gone);
 }
@@ -229,7 +234,7 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
 // ---- what befalls it ----
 
 void SimHost::reboot() {
-  ledger_.note("machine restarted");
+  ledger_.note("machine died", node_.name);
   agent_died();
   ++boots_;
   for (auto& [key, worker] : workers_) {
@@ -244,7 +249,7 @@ void SimHost::supervisor_died() {
   }
   if (alive.empty()) return;
   const WorkerKey key = alive[rng_.below(alive.size())];
-  ledger_.note("supervisor died");
+  ledger_.note("supervisor died", text(key));
   workers_.at(key).orphaned = true;
   if (!tell_) return;
   ++workers_.at(key).version;
@@ -252,7 +257,7 @@ void SimHost::supervisor_died() {
 }
 
 void SimHost::change_devices() {
-  ledger_.note("devices changed");
+  ledger_.note("devices changed", node_.name);
   SlotSpec& slot = node_.slots[rng_.below(node_.slots.size())];
   slot.usable = !slot.usable;
   slot.note = slot.usable ? "" : "a foreign process uses it";
@@ -260,6 +265,7 @@ void SimHost::change_devices() {
 
 void SimHost::calm() {
   calm_ = true;
+  full_ = false;
   for (auto& slot : node_.slots)
     slot = {slot.kind, slot.model, slot.uuid, slot.memory_bytes, true, ""};
   for (auto& [key, worker] : workers_) {

@@ -34,7 +34,8 @@ Habits draw_habits(Rng& rng, bool calm);
 
 class SimHost final : public agent::Host {
  public:
-  SimHost(EventQueue& queue, Ledger& ledger, Rng rng, NodeSpec node);
+  // What it stamps has the time of `clock`; what happens goes by the queue's.
+  SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node);
 
   // ---- agent::Host ----
   NodeSpec describe() override { return node_; }
@@ -52,6 +53,8 @@ class SimHost final : public agent::Host {
   void supervisor_died();
   // A slot becomes unusable, or usable again.
   void change_devices();
+  // While its disk is full nothing can be claimed, hence nothing be started.
+  void set_full(bool full) { full_ = full; }
   // From now on workers behave, and those that hang go on.
   void calm();
 
@@ -97,10 +100,12 @@ class SimHost final : public agent::Host {
   Worker* find_alive(const WorkerKey& key);
 
   EventQueue& queue_;
+  Clock& clock_;
   Ledger& ledger_;
   Rng rng_;
   NodeSpec node_;
   bool calm_ = false;
+  bool full_ = false;
   int boots_ = 1;
   std::int64_t last_pid_ = 100;
   std::map<WorkerKey, Worker> workers_;

@@ -1,11 +1,12 @@
 #include "sim/sim_link.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace paceline::sim {
 
-SimLink::SimLink(EventQueue& queue, Rng rng, std::uint64_t& sessions)
-    : queue_(queue), rng_(rng), sessions_(sessions) {}
+SimLink::SimLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions)
+    : queue_(queue), ledger_(ledger), rng_(rng), sessions_(sessions) {}
 
 Duration SimLink::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
 
@@ -25,7 +26,7 @@ void SimLink::set_agent(AgentEnd* agent) {
 }
 
 void SimLink::connect() {
-  if (!server_ || !agent_ || cut_ || open_.value != 0) return;
+  if (!server_ || !agent_ || cut_.to_agent || cut_.to_server || open_.value != 0) return;
   open_ = agent_knows_ = Session{++sessions_};
   mine_.insert(open_);
   server_->connected(open_);
@@ -52,10 +53,17 @@ void SimLink::tell_agent(Session session) {
 }
 
 template <class Deliver>
-void SimLink::carry(Deliver deliver) {
-  if (cut_ || rng_.chance(habits_.loss)) return;
+void SimLink::carry(bool cut, Time& newest, Deliver deliver) {
+  ledger_.count("message");
+  if (cut || rng_.chance(habits_.loss)) return ledger_.count("message lost");
   const int copies = rng_.chance(habits_.doubling) ? 2 : 1;
-  for (int i = 0; i < copies; ++i) queue_.after(up_to(habits_.delay_max), deliver);
+  if (copies > 1) ledger_.count("message doubled");
+  for (int i = 0; i < copies; ++i) {
+    const Time arrival = queue_.now() + up_to(habits_.delay_max);
+    if (arrival < newest) ledger_.count("message overtaken");
+    newest = std::max(newest, arrival);
+    queue_.at(arrival, deliver);
+  }
 }
 
 AgentFrame SimLink::travelled(const AgentFrame& frame) const {
@@ -67,14 +75,14 @@ ServerFrame SimLink::travelled(const ServerFrame& frame) const {
 }
 
 void SimLink::send(const AgentFrame& frame) {
-  carry([this, frame, life = server_life_] {
+  carry(cut_.to_server, newest_to_server_, [this, frame, life = server_life_] {
     if (server_ && life == server_life_) server_->receive(travelled(frame));
   });
 }
 
 void SimLink::send(const ServerFrame& frame) {
   if (!mine_.contains(frame.session)) return;
-  carry([this, frame, life = agent_life_] {
+  carry(cut_.to_agent, newest_to_agent_, [this, frame, life = agent_life_] {
     if (agent_ && life == agent_life_) agent_->receive(travelled(frame));
   });
 }

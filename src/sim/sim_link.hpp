@@ -7,6 +7,7 @@
 
 #include "base/rng.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/ledger.hpp"
 #include "wire/agent_link.hpp"
 
 namespace paceline::sim {
@@ -22,7 +23,7 @@ struct LinkHabits {
 class SimLink {
  public:
   // `sessions` is shared by all links of a server.
-  SimLink(EventQueue& queue, Rng rng, std::uint64_t& sessions);
+  SimLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions);
 
   void set_habits(const LinkHabits& habits) { habits_ = habits; }
 
@@ -33,8 +34,11 @@ class SimLink {
   // Opens a connection if both ends are there and none is open.
   void connect();
   void break_connection();
-  // Everything is lost until it is mended.
-  void cut(bool is_cut) { cut_ = is_cut; }
+  // What goes that way is lost until it is mended; new connections need both ways.
+  struct Cut {
+    bool to_agent = false, to_server = false;
+  };
+  void cut(Cut cut) { cut_ = cut; }
 
   void send(const AgentFrame& frame);
   // Frames of other links' sessions are not carried.
@@ -42,7 +46,7 @@ class SimLink {
 
  private:
   template <class Deliver>
-  void carry(Deliver deliver);
+  void carry(bool cut, Time& newest, Deliver deliver);
   [[nodiscard]] AgentFrame travelled(const AgentFrame& frame) const;
   [[nodiscard]] ServerFrame travelled(const ServerFrame& frame) const;
   void tell_server(Session session);
@@ -50,6 +54,7 @@ class SimLink {
   [[nodiscard]] Duration up_to(Duration most);
 
   EventQueue& queue_;
+  Ledger& ledger_;
   Rng rng_;
   std::uint64_t& sessions_;
   LinkHabits habits_;
@@ -59,7 +64,8 @@ class SimLink {
   Session open_;                                    // 0: none
   Session agent_knows_;                             // the agent believes that this one is open
   std::set<Session> mine_;                          // every one that was opened here
-  bool cut_ = false;
+  Cut cut_;
+  Time newest_to_agent_, newest_to_server_;  // when the last frame that was sent arrives
 };
 
 }  // namespace paceline::sim

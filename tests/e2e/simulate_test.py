@@ -201,6 +201,33 @@ class SimulateTest(unittest.TestCase):
         (self.directory / "empty.csv").touch()
         self.assert_refused("empty.csv", "--trace", self.directory / "empty.csv", "--cluster", "2x2")
 
+    def test_faults_are_the_same_again_and_none_is_found(self):
+        one = self.study("--faults", "1..6", "--threads", 2)
+        two = self.study("--faults", "1..6", "--threads", 1)
+        self.assertEqual(one["digest"], two["digest"])
+        self.assertEqual((one["seeds"], one["failures"], one["failed"]), (6, 0, []))
+        self.assertGreaterEqual(one["jobs"], 6 * 30)
+        self.assertGreater(one["happened"]["server crash"], 0)
+
+    def test_faults_in_words(self):
+        done = self.call("--faults", "3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("WHAT HAPPENED", "server crash", "1 seed", "0 failed"):
+            self.assertIn(words, done.stdout)
+        story = self.call("--faults", "3", "--story").stdout
+        self.assertIn("worker started: worker 0 of generation 1 of job", story)
+        self.assertIn("server crash", story)
+
+    def test_bad_faults(self):
+        trace = self.trace([(0, 100, 4)])
+        self.assert_refused("--trace belongs to a trace", "--faults", "1", "--trace", trace)
+        self.assert_refused("--seeds belongs to a trace", "--faults", "1", "--seeds", "3")
+        self.assert_refused("'9..2' is no range of seeds", "--faults", "9..2")
+        self.assert_refused("'many' is no range of seeds", "--faults", "many")
+        self.assert_refused("--threads", "--faults", "1", "--threads", "0")
+        self.assert_refused("--story tells of one seed", "--faults", "1..2", "--story")
+        self.assert_refused("--story tells of a seed", "--story", "--trace", trace, "--cluster", "2x2")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,94 +1,110 @@
-// The control plane under faults, one seed after the other. A seed that fails is replayed alone
-// with
-//   PACELINE_SEED=N build/dev/tests/paceline_seeds_test
-// and a long search for one that does is
-//   PACELINE_SEEDS=10000 build/dev/tests/paceline_seeds_test
+// The control plane under faults, one seed after the other. A seed that fails is replayed with
+//   build/release/paceline simulate --faults SEED --story
+// and script/faults looks for more of them.
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
-#include <cstdlib>
-#include <map>
-#include <sstream>
+#include <thread>
 
-#include "engine/agents/agents_engine.hpp"
-#include "sim/fault_world.hpp"
-#include "store/memory/memory_store.hpp"
+#include "app/faults.hpp"
+#include "sim/fault_json.hpp"
+#include "sim/log_tap.hpp"
 
 namespace paceline::sim {
 namespace {
 
-EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
-  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), AgentsEngine::Options{});
-  ServerEnd* end = engine.get();
-  return {std::move(engine), end};
+constexpr std::uint64_t kSeeds = 1'000;
+constexpr std::uint64_t kSeedsAgain = 40;
+constexpr std::uint64_t kSeedsSwept = 4;
+constexpr std::uint64_t kEffectsMax = 3;
+
+FaultStudy run(std::uint64_t last, unsigned threads) {
+  return run_faults({1, last, threads}, fault_kit(), {});
 }
 
-// What the program logs while it lives, without printing it.
-class Log {
- public:
-  Log() : before_(spdlog::default_logger()) {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(text_);
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("faults", sink));
-  }
-  ~Log() { spdlog::set_default_logger(before_); }
-  [[nodiscard]] std::string text() const { return text_.str(); }
-
- private:
-  std::shared_ptr<spdlog::logger> before_;
-  std::ostringstream text_;
-};
-
-FaultReport run_seed(std::uint64_t seed) {
-  const Log log;
-  MemoryStore disk;
-  FaultOptions options;
-  options.seed = seed;
-  FaultReport report = FaultWorld(options, disk, make_engine).run();
-  if (log.text().find("is refused") != std::string::npos)
-    report.faults.push_back("a plan was refused");
-  return report;
-}
-
-std::vector<std::uint64_t> seeds() {
-  if (const char* one = std::getenv("PACELINE_SEED")) return {std::strtoull(one, nullptr, 10)};
-  const char* count = std::getenv("PACELINE_SEEDS");
-  const std::uint64_t last = count ? std::strtoull(count, nullptr, 10) : 100;
-  std::vector<std::uint64_t> all;
-  for (std::uint64_t seed = 1; seed <= last; ++seed) all.push_back(seed);
+const FaultStudy& study() {
+  static const FaultStudy all = run(kSeeds, std::thread::hardware_concurrency());
   return all;
 }
 
+TEST(Faults, LoseNothingAndStartNothingTwice) {
+  for (const FailedSeed& failed : study().failed) {
+    for (const auto& fault : failed.faults) ADD_FAILURE() << "seed " << failed.seed << " " << fault;
+    ADD_FAILURE() << "again with: " << replay_command(failed.seed);
+  }
+  EXPECT_EQ(study().failures, 0U);
+  EXPECT_EQ(study().seeds, kSeeds);
+  EXPECT_GE(study().jobs, 30 * kSeeds);
+}
+
 // Worthless if nothing happened.
-TEST(FaultSeeds, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
-  std::map<std::string, std::uint64_t> happened;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    for (const auto& [what, times] : run_seed(seed).happened) happened[what] += times;
+TEST(Faults, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
+  const auto times = [](std::string_view what) {
+    const auto found = study().happened.find(what);
+    return found == study().happened.end() ? 0 : found->second;
+  };
+  for (const char* what :
+       {"server crash", "commit that nobody was told of", "agent crash", "machine died",
+        "machine away for long", "supervisor died", "link cut", "network cut", "connection broken",
+        "message lost", "message doubled", "message overtaken", "disk full", "start refused",
+        "clock set", "devices changed"})
+    EXPECT_GE(times(what), kSeeds) << what;
+  for (const char* what : {"start",
+                           "resize",
+                           "move",
+                           "stop",
+                           "notice",
+                           "kill",
+                           "freeze",
+                           "cancel",
+                           "pause",
+                           "resume",
+                           "range set",
+                           "retry",
+                           "policy set",
+                           "policy tried",
+                           "policy promoted",
+                           "policy rolled back",
+                           "script loaded",
+                           "script forgotten",
+                           "script failed",
+                           "COMPLETED",
+                           "FAILED",
+                           "CANCELLED",
+                           "TIMEOUT"})
+    EXPECT_GE(times(what), kSeeds / 20) << what;
+}
+
+TEST(Faults, AreTheSameForTheSameSeedOnAnyThread) {
+  EXPECT_EQ(run(kSeedsAgain, 1).digest, run(kSeedsAgain, 2).digest);
+  EXPECT_NE(run(1, 1).digest, run_faults({2, 2, 1}, fault_kit(), {}).digest);
+}
+
+FaultReport run_small(std::uint64_t seed, std::optional<PlannedCrash> crash) {
+  FaultOptions options;
+  options.seed = seed;
+  options.faults_for = std::chrono::seconds{20};
+  options.jobs = 3;
+  options.misfortunes = false;
+  options.crash = crash;
+  return run_fault_seed(options, fault_kit());
+}
+
+// A small world in which nothing else goes wrong, once for each commit in it and each point there.
+TEST(Faults, OfTheServerAtEachPointOfEachCommitAreSurvived) {
+  const LogTap quiet;
+  for (std::uint64_t seed = 1; seed <= kSeedsSwept; ++seed) {
+    const FaultReport whole = run_small(seed, {});
+    EXPECT_TRUE(whole.faults.empty()) << "seed " << seed << " without a crash";
+    EXPECT_GE(whole.commits, 20U);
+    for (std::uint64_t i = 0; i < whole.commits * kCrashPoints; ++i) {
+      const PlannedCrash crash{1 + i / kCrashPoints, static_cast<CrashPoint>(i % kCrashPoints),
+                               i % kEffectsMax};
+      for (const auto& fault : run_small(seed, crash).faults)
+        ADD_FAILURE() << "seed " << seed << ", commit " << crash.commit << ", point "
+                      << i % kCrashPoints << ": " << fault;
+    }
   }
-  for (const char* what : {"server crash", "commit that nobody was told of", "agent crash",
-                           "machine restarted", "supervisor died", "link cut", "connection broken",
-                           "disk full", "clock set", "devices changed", "notice", "kill", "freeze",
-                           "resize", "retry", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}) {
-    EXPECT_GE(happened[what], 10U) << what;
-  }
 }
-
-class Faults : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(Faults, LoseNothingAndStartNothingTwice) {
-  const FaultReport report = run_seed(GetParam());
-  for (const auto& fault : report.faults) ADD_FAILURE() << fault;
-  EXPECT_GE(report.jobs, 30U);
-  EXPECT_EQ(run_seed(GetParam()).digest, report.digest) << "the same seed gives the same run";
-  if (HasFailure())
-    std::printf("replay: PACELINE_SEED=%lu build/dev/tests/paceline_seeds_test\n", GetParam());
-}
-
-std::string seed_name(const ::testing::TestParamInfo<std::uint64_t>& seed) {
-  return std::to_string(seed.param);
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, Faults, ::testing::ValuesIn(seeds()), seed_name);
 
 }  // namespace
 }  // namespace paceline::sim

@@ -1,0 +1,65 @@
+#include "app/faults.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <string_view>
+#include <thread>
+
+#include "clock/system/system_clock.hpp"
+#include "engine/agents/agents_engine.hpp"
+#include "policy/lua/lua_policy.hpp"
+#include "sim/fault_json.hpp"
+#include "sim/fault_scripts.hpp"
+#include "store/memory/memory_store.hpp"
+
+namespace paceline {
+namespace {
+
+// Scripts that never end are to end soon.
+constexpr SandboxLimits kScriptLimits{200'000, 16U << 20, 4096};
+
+sim::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
+  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), AgentsEngine::Options{});
+  ServerEnd* end = engine.get();
+  return {std::move(engine), end};
+}
+
+void write_error(std::string_view text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+// Of the thread that aborts. Nothing here allocates.
+void name_seed(int) {
+  const auto seed = sim::running_fault_seed();
+  if (!seed) return;
+  char digits[24];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), *seed).ptr;
+  write_error("paceline: again with: paceline simulate --faults ");
+  write_error({digits, static_cast<std::size_t>(end - digits)});
+  write_error(" --story\n");
+}
+
+}  // namespace
+
+const sim::FaultKit& fault_kit() {
+  static const LuaEngine scripts(kScriptLimits);
+  static const PolicyRegistry policies(&scripts);
+  static const sim::FaultKit kit{[] { return std::make_unique<MemoryStore>(); }, make_engine,
+                                 policies, sim::fault_scripts()};
+  return kit;
+}
+
+Result<std::string> simulate_faults(const FaultsOptions& options, const ProgressBar& bar) {
+  std::signal(SIGABRT, name_seed);
+  sim::FaultStudyPlan plan{options.first, options.last, 1, options.story};
+  plan.threads = options.threads > 0 ? static_cast<unsigned>(options.threads)
+                                     : std::thread::hardware_concurrency();
+  SystemClock clock;
+  const Time began = clock.now();
+  const auto study = sim::run_faults(plan, fault_kit(), bar);
+  return sim::to_json(study, plan, {to_seconds(clock.now() - began), options.command});
+}
+
+}  // namespace paceline

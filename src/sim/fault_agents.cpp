@@ -1,0 +1,67 @@
+// The agents of a FaultWorld.
+#include <utility>
+
+#include "sim/fault_world.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
+
+}  // namespace
+
+void FaultWorld::start_agent(std::size_t i) {
+  Machine& machine = machines_[i];
+  ledger_.note("agent starts", machine.name);
+  machine.agent = std::make_unique<agent::Agent>(*machine.host);
+  machine.step_put = false;
+  machine.timer.reset();
+  machine.agent->on_send([&machine](const AgentFrame& frame) { machine.link->send(frame); });
+  machine.agent->on_wake([this, i] { wake_agent(i); });
+  machine.agent->start();
+  machine.link->set_agent(machine.agent.get());
+  wake_agent(i);
+}
+
+void FaultWorld::stop_agent(std::size_t i, Duration back_after) {
+  Machine& machine = machines_[i];
+  if (!machine.agent) return;
+  ++machine.life;
+  machine.host->agent_died();
+  machine.link->set_agent(nullptr);
+  machine.agent.reset();
+  queue_.after(back_after, [this, i] { start_agent(i); });
+}
+
+void FaultWorld::wake_agent(std::size_t i) {
+  if (std::exchange(machines_[i].step_put, true)) return;
+  queue_.after(kStepDelay, [this, i, life = machines_[i].life] {
+    if (life == machines_[i].life) step_agent(i);
+  });
+}
+
+void FaultWorld::step_agent(std::size_t i) {
+  machines_[i].step_put = false;
+  machines_[i].agent->step(machines_[i].clock->now());
+  set_agent_timer(i);
+}
+
+void FaultWorld::set_agent_timer(std::size_t i) {
+  Machine& machine = machines_[i];
+  auto due = machine.agent->next_due();
+  if (due) due = machine.clock->true_time(*due);
+  if (!due || (machine.timer && *machine.timer <= *due && *machine.timer > queue_.now())) return;
+  machine.timer = due;
+  queue_.at(*due, [this, i, life = machine.life] {
+    if (life == machines_[i].life) wake_agent(i);
+  });
+}
+
+void FaultWorld::reconnect(std::size_t i) {
+  machines_[i].link->connect();
+  queue_.after(100ms + up_to(1s), [this, i] { reconnect(i); });
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,128 @@
+// What is seen of the state.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/apply.hpp"
+#include "plan/check.hpp"
+#include "sim/ledger.hpp"
+#include "sim/worker_text.hpp"
+#include "wire/entry_json.hpp"
+
+namespace paceline::sim {
+
+void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
+                       std::span<const JobId> touched) {
+  for (const Entry& entry : entries) take(now, entry);
+  for (const JobId id : touched) check_job(now, state, state.job(id));
+  check_whole(now, state);
+}
+
+void Ledger::take(Time now, const Entry& entry) {
+  const std::string text = entry_text(entry);
+  digest_.add(text);
+  tell("entry", text);
+  if (entry.seq != truth_.seq() + 1)
+    return wrong(now, fmt::format("entry {} follows entry {}", entry.seq, truth_.seq()));
+  apply(truth_, entry);
+  if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
+  const Event& event = std::get<Event>(entry.body);
+  if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
+  const auto* submitted = std::get_if<JobSubmitted>(&event);
+  if (submitted && !names_.emplace(submitted->spec.name, submitted->job).second)
+    wrong(now, submitted->spec.name + " is submitted twice");
+}
+
+void Ledger::check_plan(Time now, const Plan& plan) {
+  for (const Change& change : plan.changes) {
+    count(to_string(change.kind));
+    if (change.reason.code == ReasonCode::none)
+      wrong(now, fmt::format("the {} of job {} has no reason", to_string(change.kind),
+                             change.job.value));
+  }
+}
+
+void Ledger::check_job(Time now, const State& state, const Job& job) {
+  const auto before = over_.find(job.id);
+  if (before != over_.end() && before->second != std::pair{job.state, job.ended_at}) {
+    wrong(now, fmt::format("job {} was {} and is {} again", job.id.value,
+                           to_string(before->second.first), to_string(job.state)));
+  }
+  if (is_over(job.state)) over_[job.id] = {job.state, job.ended_at};
+  if (job.state == JobState::paused)
+    paused_.try_emplace(job.id, now);
+  else
+    paused_.erase(job.id);
+  check_generations(now, job);
+  follow_gang(now, state, job);
+}
+
+// Numbers only grow: what forms or runs is new, or what formed or ran before.
+void Ledger::check_generations(Time now, const Job& job) {
+  const auto before = current_.find(job.id);
+  const bool runs_on = job.current && before != current_.end() &&
+                       before->second.generation == job.current->generation;
+  Generation& newest = newest_[job.id];
+  if (job.current && !runs_on && job.current->generation < newest)
+    wrong(now, fmt::format("generation {} of job {} comes back", job.current->generation.value,
+                           job.id.value));
+  if (job.forming && (job.forming->generation < newest ||
+                      (job.current && job.forming->generation <= job.current->generation)))
+    wrong(now, fmt::format("generation {} of job {} forms too late", job.forming->generation.value,
+                           job.id.value));
+  newest = std::max(newest, job.last_generation);
+}
+
+void Ledger::follow_gang(Time now, const State& state, const Job& job) {
+  if (!job.current) {
+    current_.erase(job.id);
+    return;
+  }
+  Wanted& gang = current_[job.id];
+  if (gang.generation != job.current->generation) {
+    gang = {job.current->generation, {}, {}, {}, {}, {}};
+    for (const Worker& worker : job.current->workers)
+      gang.machines.push_back(state.find_node(worker.seat.node)->spec.name);
+  }
+  const auto& stop = job.current->stop;
+  const auto stop_at = stop ? std::optional(stop->at) : std::nullopt;
+  if (std::exchange(gang.stop_at, stop_at) == stop_at) return;
+  gang.dead_by = stop ? std::optional(now + stop->grace) : std::nullopt;
+}
+
+void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {
+  if (seq() > 0 && !untold.empty()) count("commit that nobody was told of");
+  for (const Entry& entry : untold) take(now, entry);
+  digest_.add(seq());
+  if (state.seq() != seq())
+    wrong(now, fmt::format("the state ends at entry {} of {}", state.seq(), seq()));
+  else if (state.parts() != truth_.parts())
+    wrong(now, "the state is not what the entries say");
+  for (const Job& job : state.jobs()) check_job(now, state, job);
+  check_whole(now, state);
+}
+
+void Ledger::check_whole(Time now, const State& state) {
+  for (const auto& what : check_state(state)) wrong(now, what);
+  for (const auto& [id, name] : promised_) {
+    const Job* job = state.find_job(id);
+    if (!job || job->spec->name != name)
+      wrong(now, fmt::format("job {} ({}) was promised and is not there", id.value, name));
+  }
+  check_processes(now);
+}
+
+void Ledger::at_rest(Time now, const State& state) {
+  recovered(now, {}, state);
+  for (const Job& job : state.jobs()) {
+    count(to_string(job.state));
+    count("retry", static_cast<std::uint64_t>(job.retries_used));
+    if (!is_over(job.state))
+      wrong(now, fmt::format("job {} is still {}", job.id.value, to_string(job.state)));
+  }
+  for (const auto& [worker, process] : alive_)
+    wrong(now, text(worker) + " is still alive on " + process.machine);
+}
+
+}  // namespace paceline::sim

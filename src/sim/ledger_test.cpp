@@ -1,0 +1,238 @@
+// The ledger notices each fault that it is for: a world in order is told of wrongly, in one way at a
+// time.
+#include "sim/ledger.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "plan/draft.hpp"
+#include "support/world.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using ::testing::Contains;
+using testing::ending;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::span;
+using testing::World;
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  // A job with two workers that run, one slot each.
+  LedgerTest() {
+    job = world.run("2 retry=1 grace=10s", 2);
+    commit();
+    for (const std::int32_t rank : {0, 1}) start(rank);
+  }
+
+  [[nodiscard]] WorkerKey key(std::int32_t rank) const { return {job, Generation{1}, rank}; }
+  [[nodiscard]] const Seat& seat(std::int32_t rank) const {
+    return world.job(job).current->workers.at(static_cast<std::size_t>(rank)).seat;
+  }
+  void start(std::int32_t rank) { ledger.started(world.now(), "box", key(rank), seat(rank).slots); }
+
+  // Tells of what was not told yet.
+  void commit() { commit(world.state()); }
+  void commit(const State& state) {
+    const auto entries = std::span(world.journal()).subspan(told);
+    told = world.journal().size();
+    std::vector<JobId> all;
+    for (const Job& each : state.jobs()) all.push_back(each.id);
+    ledger.committed(world.now(), entries, state, all);
+  }
+  void expect(const std::string& sentence) {
+    EXPECT_THAT(ledger.faults(), Contains(HasSubstr(sentence)));
+  }
+
+  World world{"1x6 box"};
+  Ledger ledger;
+  std::size_t told = 0;
+  JobId job;
+};
+
+TEST_F(LedgerTest, IsContentWithAWorldInOrder) {
+  for (const std::int32_t rank : {0, 1}) ledger.ended(world.now(), key(rank));
+  world.ended(job);
+  commit();
+  ledger.passed(world.now() + span("1h"));
+  ledger.at_rest(world.now(), world.state());
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+}
+
+TEST_F(LedgerTest, SeesAWorkerStartedTwice) {
+  ledger.ended(world.now(), key(0));
+  start(0);
+  expect("worker 0 of generation 1 of job 1 is started a second time");
+}
+
+TEST_F(LedgerTest, SeesAWorkerThatNobodyWants) {
+  ledger.started(world.now(), "box", {job, Generation{2}, 0}, {5});
+  expect("is started, and the state does not want it");
+  expect("worker 0 of generation 2 of job 1 is started while worker 0 of generation 1");
+}
+
+TEST_F(LedgerTest, SeesTwoWorkersInASlot) {
+  const JobId other = world.run("1 name=other", 1);
+  commit();
+  ledger.started(world.now(), "box", {other, Generation{1}, 0}, seat(1).slots);
+  expect("is started in slot 1 of box, where worker 1 of generation 1 of job 1 is alive");
+}
+
+TEST_F(LedgerTest, SeesAWorkerWhoseGenerationIsOver) {
+  world.cancel(job);
+  world.killed(job);
+  commit();
+  expect("is alive, and the state has given it up");
+}
+
+TEST_F(LedgerTest, SeesAWorkerThatOutlivesItsStop) {
+  world.cancel(job);
+  commit();
+  ledger.passed(world.now() + span("10s") + kPatience);
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.passed(world.now() + span("12s") + kPatience);
+  expect("outlives its stop");
+}
+
+TEST_F(LedgerTest, SeesAWorkerAtWorkInAPausedJob) {
+  world.pause(job);
+  commit();
+  ledger.worked(world.now() + span("1s"), key(0));
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.worked(world.now() + span("1s") + kPatience, key(0));
+  expect("works while it is paused");
+}
+
+TEST_F(LedgerTest, SeesAGangThatStaysInPart) {
+  const JobId other = world.submit("2 name=other");
+  world.start(other, 2);
+  commit();
+  ledger.started(world.now(), "box-0", {other, Generation{1}, 0}, {2});
+  ledger.passed(world.now() + kPatience);
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.away(world.state().nodes().front().spec.name, world.now() + span("1m"));
+  ledger.passed(world.now() + kPatience + span("50s"));
+  EXPECT_THAT(ledger.faults(), IsEmpty()) << "its machine was away";
+  ledger.passed(world.now() + kPatience + span("90s"));
+  expect("generation 1 of job 2 is in part: 1 of 2 workers were started");
+}
+
+// ---- states that are not what they should be ----
+
+TEST_F(LedgerTest, SeesASlotLeasedTwice) {
+  StateParts parts = world.state().parts();
+  parts.jobs[0].current->workers[0].seat = parts.jobs[0].current->workers[1].seat;
+  commit(State(parts));
+  expect("worker 0 lacks the lease of slot 1");
+}
+
+TEST_F(LedgerTest, SeesASlotPromisedTwice) {
+  StateParts parts = world.state().parts();
+  parts.nodes[0].slots[5].promise = key(0);
+  commit(State(parts));
+  expect("is promised to a worker that has no seat there");
+  expect("is promised without an ending lease");
+}
+
+TEST_F(LedgerTest, SeesAJobThatIsOverAndComesBack) {
+  world.cancel(job);
+  for (const std::int32_t rank : {0, 1}) ledger.ended(world.now(), key(rank));
+  world.killed(job);
+  commit();
+  StateParts parts = world.state().parts();
+  parts.jobs[0].state = JobState::completed;
+  commit(State(parts));
+  expect("job 1 was CANCELLED and is COMPLETED again");
+}
+
+TEST_F(LedgerTest, SeesAJobThatIsOverTwice) {
+  world.cancel(job);
+  for (const std::int32_t rank : {0, 1}) ledger.ended(world.now(), key(rank));
+  world.killed(job);
+  commit();
+  StateParts parts = world.state().parts();
+  *parts.jobs[0].ended_at += span("1s");
+  commit(State(parts));
+  expect("job 1 was CANCELLED and is CANCELLED again");
+}
+
+TEST_F(LedgerTest, SeesAGenerationThatComesBack) {
+  StateParts parts = world.state().parts();
+  parts.jobs[0].last_generation = Generation{7};
+  commit(State(parts));
+  parts.jobs[0].current->generation = Generation{3};
+  for (Slot& slot : parts.nodes[0].slots) {
+    if (slot.lease) slot.lease->worker.generation = Generation{3};
+  }
+  commit(State(parts));
+  expect("generation 3 of job 1 comes back");
+}
+
+TEST_F(LedgerTest, SeesASecondGenerationThatFormsTooLate) {
+  StateParts parts = world.state().parts();
+  parts.jobs[0].forming = parts.jobs[0].current;
+  commit(State(parts));
+  expect("generation 1 of job 1 forms too late");
+}
+
+TEST_F(LedgerTest, SeesAJobThatIsLost) {
+  ledger.promised(JobId{2}, "digits");
+  commit();
+  expect("job 2 (digits) was promised and is not there");
+}
+
+TEST_F(LedgerTest, SeesAJobThatIsDoubled) {
+  world.submit("1 name=digits");
+  world.submit("1 name=digits");
+  commit();
+  expect("digits is submitted twice");
+}
+
+TEST_F(LedgerTest, SeesAnEntryThatIsMissing) {
+  world.pause(job);
+  world.resume(job);
+  ++told;
+  commit();
+  expect("follows entry");
+}
+
+TEST_F(LedgerTest, SeesAStateThatIsNotWhatTheEntriesSay) {
+  ledger.recovered(world.now(), {}, world.state());
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  StateParts parts = world.state().parts();
+  parts.jobs[0].retries_used = 1;
+  ledger.recovered(world.now(), {}, State(parts));
+  expect("the state is not what the entries say");
+}
+
+TEST_F(LedgerTest, SeesAStateThatForgetsItsLastEntry) {
+  StateParts parts = world.state().parts();
+  world.pause(job);
+  commit();
+  ledger.recovered(world.now(), {}, State(parts));
+  expect("the state ends at entry");
+}
+
+TEST_F(LedgerTest, SeesAChangeWithoutAReason) {
+  const JobId other = world.submit("1");
+  Plan plan = world.plan([&](const Snapshot&, Draft& draft) {
+    draft.start(other, draft.fit(other, 1).value(), {ReasonCode::starts, {1}, {}});
+  });
+  plan.changes[0].reason = {};
+  world.fold(plan);
+  commit();
+  expect("the start of job 2 has no reason");
+}
+
+TEST_F(LedgerTest, SeesWhatIsLeftOverAtTheEnd) {
+  ledger.at_rest(world.now(), world.state());
+  expect("job 1 is still RUNNING");
+  expect("worker 1 of generation 1 of job 1 is still alive on box");
+}
+
+}  // namespace
+}  // namespace paceline::sim

@@ -1,0 +1,57 @@
+// How people meddle with policies.
+#include <array>
+
+#include "sim/people.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr const char* kMine = "mine";  // what they bring is always named so: reloading replaces
+
+}  // namespace
+
+void People::meddle_with_policies() {
+  switch (rng_.below(10)) {
+    case 0:
+    case 1:
+      if (habits_.scripts.empty()) return;
+      return server_->load_policy(kMine, habits_.scripts[rng_.below(habits_.scripts.size())],
+                                  deed("script loaded"));
+    case 2:
+      return server_->forget_policy(kMine, deed("script forgotten"));
+    case 3: {
+      const Choice tried = draw_policy();
+      if (server_->try_policy(tried.name, tried.parameters)) ledger_.count("policy tried");
+      return;
+    }
+    case 4:
+      return server_->promote_policy(deed("policy promoted"));
+    case 5:
+      return server_->rollback_policy(deed("policy rolled back"));
+    default: {
+      Choice choice = draw_policy();
+      return server_->set_policy(choice.name, choice.parameters, deed("policy set"));
+    }
+  }
+}
+
+// Short thresholds, as the jobs here are short.
+People::Choice People::draw_policy() {
+  const auto built_in = server_->policies().all();
+  const auto drawn = rng_.below(built_in.size() + 2);
+  if (drawn >= built_in.size()) return {kMine, {}};
+  Choice choice{std::string(built_in[drawn].name), {}};
+  if (built_in[drawn].defaults.contains("threshold")) choice.parameters["threshold"] = "30";
+  if (choice.name == "fifo" && rng_.chance(0.5)) choice.parameters["backfill"] = "greedy";
+  return choice;
+}
+
+void People::settle_policy() {
+  const auto built_in = server_->policies().all();
+  if (last_policy_.empty()) last_policy_ = built_in[rng_.below(built_in.size())].name;
+  const auto* active = server_->state().policy();
+  if (active && active->name == last_policy_) return;
+  server_->set_policy(last_policy_, {}, [](const Result<void>&) {});
+}
+
+}  // namespace paceline::sim

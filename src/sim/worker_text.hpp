@@ -1,0 +1,13 @@
+// A worker in a sentence.
+#pragma once
+
+#include <string>
+
+#include "model/worker.hpp"
+
+namespace paceline::sim {
+
+// "worker 0 of generation 3 of job 7"
+std::string text(const WorkerKey& key);
+
+}  // namespace paceline::sim

@@ -1,0 +1,172 @@
+// The fault simulator notices a program that is broken: worlds with one part that does not keep its
+// word.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/faults.hpp"
+#include "store/memory/memory_store.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+// ---- engines ----
+
+// Passes everything on; what it does wrong is the derived one's.
+class Between : public Engine {
+ public:
+  explicit Between(std::unique_ptr<Engine> inner) : inner_(std::move(inner)) {}
+
+  Observed observe() override {
+    Observed observed = inner_->observe();
+    spoil(observed);
+    return observed;
+  }
+  void committed() override { inner_->committed(); }
+  void act(const State& state, std::span<const JobId> jobs) override {
+    std::vector<JobId> heard;
+    for (const JobId id : jobs) {
+      if (hears_of(state.job(id))) heard.push_back(id);
+    }
+    inner_->act(state, heard);
+  }
+  void on_news(std::function<void()> wake) override { inner_->on_news(std::move(wake)); }
+
+ protected:
+  virtual void spoil(Observed&) {}
+  [[nodiscard]] virtual bool hears_of(const Job&) const { return true; }
+
+ private:
+  std::unique_ptr<Engine> inner_;
+};
+
+class ForgetsEnds final : public Between {
+ public:
+  using Between::Between;
+
+ private:
+  void spoil(Observed& observed) override {
+    std::erase_if(observed.events, [this](const Event& event) {
+      return std::holds_alternative<WorkerEnded>(event) && ++ends_ % 10 == 0;
+    });
+  }
+  int ends_ = 0;
+};
+
+class TellsEndsTooEarly final : public Between {
+ public:
+  using Between::Between;
+
+ private:
+  void spoil(Observed& observed) override {
+    const auto told = observed.events;
+    for (const Event& event : told) {
+      if (const auto* started = std::get_if<WorkerStarted>(&event))
+        observed.events.push_back(WorkerEnded{started->worker, {Cause::exited, 0, 0, "", {}}});
+    }
+  }
+};
+
+class StopsNobody final : public Between {
+ public:
+  using Between::Between;
+
+ private:
+  [[nodiscard]] bool hears_of(const Job& job) const override {
+    return !job.current || !job.current->stop;
+  }
+};
+
+// ---- disks ----
+
+enum class Forgets { retries, keys };
+
+class Forgetful final : public Store {
+ public:
+  explicit Forgetful(Forgets what) : what_(what) {}
+
+  Result<State> load() override {
+    auto state = inner_.load();
+    if (what_ != Forgets::retries || state->jobs().empty()) return state;
+    StateParts parts = state->parts();
+    parts.jobs.front().retries_used = -1;
+    return State(std::move(parts));
+  }
+  Result<void> append(const Batch& batch) override { return inner_.append(batch); }
+  Result<void> checkpoint(const State& state, std::span<const JobId> changed) override {
+    return inner_.checkpoint(state, changed);
+  }
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
+    return inner_.entries(seq, limit);
+  }
+  Result<LaunchSpec> launch(JobId job) override { return inner_.launch(job); }
+  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
+                           std::size_t limit) override {
+    return inner_.points(job, name, from, limit);
+  }
+  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
+                                               Time now) override {
+    if (what_ == Forgets::keys) return std::nullopt;
+    return inner_.find_submission(uid, key, now);
+  }
+
+ private:
+  Forgets what_;
+  MemoryStore inner_;
+};
+
+// ---- worlds ----
+
+// Of the first seeds together.
+std::string faults_of(const FaultKit& kit) {
+  std::string all;
+  for (const FailedSeed& failed : run_faults({1, 3, 1}, kit, {}).failed) {
+    for (const auto& fault : failed.faults) all += fault + "\n";
+  }
+  return all;
+}
+
+template <class Broken>
+FaultKit kit_with_engine() {
+  FaultKit kit = fault_kit();
+  kit.make_engine = [](Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
+    auto parts = fault_kit().make_engine(clock, std::move(launches));
+    parts.engine = std::make_unique<Broken>(std::move(parts.engine));
+    return parts;
+  };
+  return kit;
+}
+
+TEST(BrokenParts, AreNoneInTheProgram) { EXPECT_EQ(faults_of(fault_kit()), ""); }
+
+TEST(BrokenParts, AnEngineThatForgetsEndsLeavesJobsBehind) {
+  EXPECT_THAT(faults_of(kit_with_engine<ForgetsEnds>()), HasSubstr("is still"));
+}
+
+TEST(BrokenParts, AnEngineThatTellsEndsTooEarlyLeavesProcessesBehind) {
+  EXPECT_THAT(faults_of(kit_with_engine<TellsEndsTooEarly>()),
+              HasSubstr("is alive, and the state has given it up"));
+}
+
+TEST(BrokenParts, AnEngineThatStopsNobodyKeepsJobsStopping) {
+  EXPECT_THAT(faults_of(kit_with_engine<StopsNobody>()), HasSubstr("is still STOPPING"));
+}
+
+FaultKit kit_with_disk(Forgets what) {
+  FaultKit kit = fault_kit();
+  kit.make_disk = [what] { return std::make_unique<Forgetful>(what); };
+  return kit;
+}
+
+TEST(BrokenParts, ADiskThatForgetsRetriesIsFoundOutAtARestart) {
+  EXPECT_THAT(faults_of(kit_with_disk(Forgets::retries)),
+              HasSubstr("the state is not what the entries say"));
+}
+
+TEST(BrokenParts, ADiskThatForgetsKeysDoublesJobs) {
+  EXPECT_THAT(faults_of(kit_with_disk(Forgets::keys)), HasSubstr("is submitted twice"));
+}
+
+}  // namespace
+}  // namespace paceline::sim
