@@ -39,7 +39,8 @@ std::vector<TraceOption> trace_options(const Simulate& typed) {
       {"--failures", typed.failures.has_value()}, {"--save-every", typed.save_every.has_value()},
       {"--temper", typed.temper.has_value()},     {"--placement", typed.placement.has_value()},
       {"--know", typed.know.has_value()},         {"--profiles", typed.profiles.has_value()},
-      {"--jobs-out", typed.jobs_out.has_value()}};
+      {"--jobs-out", typed.jobs_out.has_value()}, {"--report", typed.report.has_value()},
+      {"--plot", typed.plot.has_value()}};
 }
 
 tl::unexpected<Error> refused(std::string_view option, Error error) {
