@@ -39,6 +39,7 @@ struct FaultOptions {
   std::uint64_t seed = 1;
   Duration faults_for = std::chrono::minutes{10};
   Duration calm_for_max = std::chrono::hours{6};  // by then everything is over
+  bool disks_fill = true;
 };
 
 struct FaultReport {

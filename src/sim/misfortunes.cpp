@@ -61,6 +61,7 @@ void FaultWorld::cut_link(std::size_t i) {
 }
 
 void FaultWorld::fill_disk(std::size_t) {
+  if (!options_.disks_fill) return;
   ledger_.note("disk full");
   store_.set_full(true);
   queue_.after(up_to(20s), [this] { store_.set_full(false); });
