@@ -29,7 +29,7 @@ struct SimulateOptions {
   std::string trace;
   std::string format = "auto";
   bool skip_bad_lines = false;
-  std::optional<std::string> cluster;
+  std::optional<std::string> cluster, what_if;
   std::string policies = "elastic-fifo";  // a list
   std::int64_t seeds = 1;
   double load = 1;
@@ -41,7 +41,8 @@ struct SimulateOptions {
   Duration save_every = std::chrono::minutes{30};
   bool temper = true;
   std::int64_t threads = 0;  // 0: one per core
-  std::optional<std::string> jobs_out;
+  std::optional<std::string> jobs_out, record;
+  bool replay = false;  // the journal's own rounds, instead of a simulation
   std::string command;  // the whole command line
 };
 
@@ -52,7 +53,7 @@ using ProgressBar = std::function<bool(double done)>;
 struct Hooks {
   std::string version;                      // "0.1.0 (803c4c0, gcc 12.2)"
   std::function<int(const UpOptions&)> up;  // returns the exit code
-  // Returns the study as JSON (docs/simulate.md). Errors: as of reading its words and files.
+  // Returns the study, or the replay, as JSON (docs/simulate.md). Errors: as of reading its words and files.
   std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
   std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
 };
