@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "engine/agents/agents_engine.hpp"
 #include "sim/fault_world.hpp"
 #include "store/memory/memory_store.hpp"
@@ -32,6 +34,12 @@ void live_through(std::uint64_t seed, Store& disk) {
 
 std::vector<Entry> entries_of(Store& store) { return *store.entries(1, 1'000'000); }
 
+std::uint64_t quiet_rounds(Store& store) {
+  const auto entries = entries_of(store);
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      entries, [](const Entry& entry) { return entry.quiet_round.has_value(); }));
+}
+
 void put(Store& store, std::vector<Entry> entries) {
   Batch batch;
   batch.entries = std::move(entries);
@@ -46,7 +54,7 @@ class ReplayTest : public testing::Test {
 };
 
 TEST_F(ReplayTest, GivesTheSamePlansAfterEveryCrash) {
-  std::uint64_t plans = 0, servers = 0;
+  std::uint64_t plans = 0, servers = 0, quiet = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     MemoryStore disk;
     live_through(seed, disk);
@@ -59,9 +67,11 @@ TEST_F(ReplayTest, GivesTheSamePlansAfterEveryCrash) {
     EXPECT_EQ(replayed->replayed, entries_of(disk).size());
     plans += replayed->plans;
     servers += replayed->servers;
+    quiet += quiet_rounds(disk);
   }
   EXPECT_GT(plans, 50 * kSeeds) << "worthless if nothing was decided";
   EXPECT_GT(servers, 5 * kSeeds) << "or nothing crashed";
+  EXPECT_GT(quiet, 5 * kSeeds) << "or every round could be told from its entries";
 }
 
 TEST_F(ReplayTest, ShowsTheFirstEntryThatCameOutOtherwise) {
