@@ -46,6 +46,21 @@ TEST(ReadOnlyStore, ChangesNothing) {
   EXPECT_EQ(seen->entries(1, 100)->size(), 3U);
 }
 
+TEST(ReadOnlyStore, ReadsWhatAnOlderVersionWroteWithoutChangingItsSchema) {
+  Scratch scratch;
+  History history(9);
+  { ASSERT_TRUE(SqliteStore::open(scratch.dir()).value()->append(next_entries(history, 3))); }
+  SQLite::Database(scratch.database(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 1");
+  EXPECT_EQ(SqliteStore::open_to_read(scratch.database()).value()->load().value().seq(), 3U);
+  const auto version = [&] {
+    SQLite::Database db(scratch.database(), SQLite::OPEN_READONLY);
+    return db.execAndGet("PRAGMA user_version").getInt();
+  };
+  EXPECT_EQ(version(), 1);
+  { ASSERT_TRUE(SqliteStore::open(scratch.dir())); }
+  EXPECT_EQ(version(), 2) << "a server takes it over";
+}
+
 TEST(ReadOnlyStore, RefusesWhatIsNoJournal) {
   Scratch scratch;
   EXPECT_EQ(code_of(scratch.database()), ErrorCode::not_found);
