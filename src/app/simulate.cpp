@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <thread>
 
+#include "app/journal.hpp"
 #include "app/study_files.hpp"
 #include "cli/text_file.hpp"
 #include "clock/system/system_clock.hpp"
 #include "placement/placers.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "sim/cluster.hpp"
+#include "sim/journal_trace.hpp"
 #include "sim/policy_list.hpp"
+#include "sim/replay_json.hpp"
 #include "sim/study_json.hpp"
 #include "sim/traces/profiles.hpp"
 #include "sim/traces/read_trace.hpp"
@@ -23,29 +27,45 @@ Result<std::string> read_script(const std::string& path) {
   return read_text_file(path, kScriptsBytesMax, "policy", "Name a file with a policy in Lua.");
 }
 
+// Words before files: what is typed wrong is told at once.
 Result<void> choose_cluster(const SimulateOptions& options, sim::Setup& setup) {
-  if (!options.cluster) {
-    return fail(ErrorCode::invalid, "--cluster names no cluster to simulate.",
-                "Give nodes x slots, for example --cluster 64x8.");
-  }
+  if (!options.cluster) return {};
   auto nodes = sim::parse_cluster(*options.cluster);
   if (!nodes) return fail(nodes.error());
   setup.nodes = std::move(*nodes);
   return {};
 }
 
-Result<void> choose_sizes(const SimulateOptions& options, sim::StudyPlan& plan) {
-  if (options.speedup && !options.elastic) {
+// Without --cluster what the trace itself ran on; then what would be different.
+Result<void> complete_cluster(const SimulateOptions& options, const sim::Trace& trace,
+                              sim::Setup& setup) {
+  if (setup.nodes.empty()) setup.nodes = trace.nodes;
+  if (setup.nodes.empty()) {
+    return fail(ErrorCode::invalid, "--cluster names no cluster to simulate.",
+                "Give nodes x slots, for example --cluster 64x8.");
+  }
+  return options.what_if ? sim::change_cluster(setup.nodes, *options.what_if) : Result<void>{};
+}
+
+bool has_sizes(const sim::Trace& trace) {
+  return std::ranges::any_of(trace.jobs, [](const sim::TraceJob& job) {
+    return job.spec && job.spec->workers.min < job.spec->workers.max;
+  });
+}
+
+Result<void> choose_sizes(const SimulateOptions& options, const sim::Speedup& speedup,
+                          sim::StudyPlan& plan) {
+  if (options.elastic) {
+    auto rule = sim::parse_elastic_rule(*options.elastic);
+    if (!rule) return fail(rule.error());
+    plan.workload.elastic = *rule;
+  }
+  if (options.elastic || has_sizes(*plan.trace)) {
+    plan.setup.speedup = speedup;
+  } else if (options.speedup) {
     return fail(ErrorCode::invalid, "--speedup is for jobs whose size may change.",
                 "Say how with --elastic, for example --elastic min=1,max=2x.");
   }
-  if (!options.elastic) return {};
-  auto rule = sim::parse_elastic_rule(*options.elastic);
-  if (!rule) return fail(rule.error());
-  plan.workload.elastic = *rule;
-  auto speedup = sim::parse_speedup(options.speedup.value_or("amdahl=0.05"));
-  if (!speedup) return fail(speedup.error());
-  plan.setup.speedup = std::move(*speedup);
   return {};
 }
 
@@ -79,10 +99,29 @@ Result<void> complete(sim::Trace& trace, const SimulateOptions& options, const s
   return sim::set_durations(trace, *profiles, static_cast<std::int32_t>(slots));
 }
 
+// A server's journal is read as one moment of it; everything else is a file of jobs.
+Result<sim::Trace> read_jobs(const SimulateOptions& options, const sim::Speedup& speedup) {
+  const auto journal = journal_at(options.trace);
+  const bool fits = options.format == "auto" || options.format == sim::kJournalFormat;
+  if (!journal || !fits)
+    return sim::read_trace(options.trace, {options.format, options.skip_bad_lines});
+  const auto store = open_journal(*journal);
+  if (!store) return fail(store.error());
+  const auto state = (*store)->load();
+  if (!state) return fail(state.error());
+  auto trace = sim::trace_of(*state, speedup);
+  if (!trace.jobs.empty()) return trace;
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("No job of {} has run yet: there is nothing to simulate.", journal->string()),
+      "Submit jobs to its server first.");
+}
+
 Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegistry& registry) {
   sim::StudyPlan plan;
   if (auto ok = choose_setup(options, plan.setup); !ok) return fail(ok.error());
-  if (auto ok = choose_sizes(options, plan); !ok) return fail(ok.error());
+  const auto speedup = sim::parse_speedup(options.speedup.value_or("amdahl=0.05"));
+  if (!speedup) return fail(speedup.error());
   auto policies = sim::parse_policies(options.policies, registry, read_script);
   if (!policies) return fail(policies.error());
   plan.policies = std::move(*policies);
@@ -96,11 +135,26 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   plan.threads = options.threads > 0 ? static_cast<unsigned>(options.threads)
                                      : std::thread::hardware_concurrency();
   keep_for_study_files(options, plan);
-  auto trace = sim::read_trace(options.trace, {options.format, options.skip_bad_lines});
+  auto trace = read_jobs(options, *speedup);
   if (!trace) return fail(trace.error());
+  if (auto ok = complete_cluster(options, *trace, plan.setup); !ok) return fail(ok.error());
   if (auto ok = complete(*trace, options, plan.setup); !ok) return fail(ok.error());
   plan.trace = std::make_shared<const sim::Trace>(std::move(*trace));
+  if (auto ok = choose_sizes(options, *speedup, plan); !ok) return fail(ok.error());
   return plan;
+}
+
+Result<std::string> replay_journal(const SimulateOptions& options, const PolicyRegistry& registry) {
+  const auto journal = journal_at(options.trace);
+  if (!journal) {
+    return fail(ErrorCode::invalid, fmt::format("'{}' is no journal to replay.", options.trace),
+                "Name the directory of a server: what its --dir or $PACELINE_DIR is.");
+  }
+  const auto store = open_journal(*journal);
+  if (!store) return fail(store.error());
+  const auto replay = sim::replay(**store, registry);
+  if (!replay) return fail(replay.error());
+  return sim::to_json(*replay, options.trace, options.command);
 }
 
 }  // namespace
@@ -109,14 +163,16 @@ Result<std::string> simulate(const SimulateOptions& options, const ProgressBar& 
   spdlog::set_level(spdlog::level::err);
   const LuaEngine scripts;
   const PolicyRegistry registry(&scripts);
+  if (options.replay) return replay_journal(options, registry);
   if (auto ok = check_study_files(options); !ok) return fail(ok.error());
   const auto plan = plan_of(options, registry);
   if (!plan) return fail(plan.error());
   SystemClock clock;
   const auto study = sim::run_study(*plan, registry, clock, bar);
   if (!study) return fail(study.error());
-  const sim::StudyWords words{options.trace, *options.cluster, options.elastic.value_or(""),
-                              options.command};
+  const sim::StudyWords words{
+      options.trace, options.cluster.value_or(sim::cluster_text(plan->trace->nodes)),
+      options.what_if.value_or(""), options.elastic.value_or(""), options.command};
   if (auto ok = write_study_files(options, *study, *plan, words); !ok) return fail(ok.error());
   return sim::to_json(*study, *plan, words);
 }

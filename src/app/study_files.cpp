@@ -7,8 +7,28 @@
 #include "app/whole_file.hpp"
 #include "sim/report/plot.hpp"
 #include "sim/report/report.hpp"
+#include "sim/traces/write_trace.hpp"
 
 namespace paceline {
+namespace {
+
+// The jobs of each seed; of those after seed 0 in FILE.1, FILE.2, ….
+Result<void> record(const std::string& path, const sim::StudyPlan& plan) {
+  std::int64_t slots = 0;
+  for (const NodeSpec& node : plan.setup.nodes)
+    slots += static_cast<std::int64_t>(node.slots.size());
+  for (const std::uint64_t seed : plan.seeds) {
+    sim::WorkloadOptions options = plan.workload;
+    options.seed = seed;
+    const auto workload = sim::make_workload(plan.trace, slots, options);
+    const auto write = [&](std::ostream& out) { sim::write_trace(out, workload); };
+    if (auto ok = write_whole(seed == 0 ? path : fmt::format("{}.{}", path, seed), write); !ok)
+      return ok;
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<void> check_study_files(const SimulateOptions& options) {
   if (options.plot) {
@@ -19,11 +39,12 @@ Result<void> check_study_files(const SimulateOptions& options) {
     }
   }
   std::set<std::string> named{options.trace};
-  for (const auto& path : {options.jobs_out, options.report, options.plot}) {
+  for (const auto& path : {options.jobs_out, options.record, options.report, options.plot}) {
     if (!path) continue;
     if (!named.insert(*path).second) {
-      return fail(ErrorCode::invalid, fmt::format("'{}' is named for two files.", *path),
-                  "Give each of --trace, --jobs-out, --report and --plot a name of its own.");
+      return fail(
+          ErrorCode::invalid, fmt::format("'{}' is named for two files.", *path),
+          "Give each of --trace, --jobs-out, --record, --report and --plot a name of its own.");
     }
     if (auto ok = check_writable(*path); !ok) return ok;
   }
@@ -41,6 +62,9 @@ Result<void> write_study_files(const SimulateOptions& options, const sim::Study&
   if (options.jobs_out) {
     const auto write = [&](std::ostream& out) { sim::write_jobs_csv(out, study, plan); };
     if (auto ok = write_whole(*options.jobs_out, write); !ok) return ok;
+  }
+  if (options.record) {
+    if (auto ok = record(*options.record, plan); !ok) return ok;
   }
   if (options.report) {
     const auto write = [&](std::ostream& out) { out << sim::to_html(study, plan, words); };

@@ -30,7 +30,7 @@ struct SimulateOptions {
   std::string trace;
   std::string format = "auto";
   bool skip_bad_lines = false;
-  std::optional<std::string> cluster;
+  std::optional<std::string> cluster, what_if;
   std::string policies = "elastic-fifo";  // a list
   std::int64_t seeds = 1;
   double load = 1;
@@ -42,7 +42,8 @@ struct SimulateOptions {
   Duration save_every = std::chrono::minutes{30};
   bool temper = true;
   std::int64_t threads = 0;  // 0: one per core
-  std::optional<std::string> jobs_out, report, plot;
+  std::optional<std::string> jobs_out, record, report, plot;
+  bool replay = false;  // the journal's own rounds, instead of a simulation
   std::string command;  // the whole command line
 };
 
@@ -62,7 +63,7 @@ using ProgressBar = std::function<bool(double done)>;
 struct Hooks {
   std::string version;                      // "0.1.0 (803c4c0, gcc 12.2)"
   std::function<int(const UpOptions&)> up;  // returns the exit code
-  // Returns the study as JSON (docs/simulate.md). Errors: as of reading its words and files.
+  // Returns the study, or the replay, as JSON (docs/simulate.md). Errors: as of reading its words and files.
   std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
   // The same (docs/simulate.md, Faults). Faults that it finds are no error.
   std::function<Result<std::string>(const FaultsOptions&, const ProgressBar&)> simulate_faults;

@@ -6,6 +6,7 @@
 
 #include "cli/command.hpp"
 #include "cli/faults.hpp"
+#include "cli/replay_page.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
 #include "cli/units.hpp"
@@ -20,27 +21,40 @@ constexpr Bounds kThreads{1, 1'024};
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
       speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, save_every,
-      threads, jobs_out, report, plot;
-  bool skip_bad_lines = false;
+      threads, jobs_out, report, plot, what_if, record;
+  bool skip_bad_lines = false, replay = false;
   FaultsTyped faults;
   OutputOptions output;
 };
 
 // What --faults has no use for.
 std::vector<TraceOption> trace_options(const Simulate& typed) {
-  return {
-      {"--trace", typed.trace.has_value()},       {"--format", typed.format.has_value()},
-      {"--skip-bad-lines", typed.skip_bad_lines}, {"--cluster", typed.cluster.has_value()},
-      {"--policy", typed.policy.has_value()},     {"--seeds", typed.seeds.has_value()},
-      {"--load", typed.load.has_value()},         {"--from", typed.from.has_value()},
-      {"--until", typed.until.has_value()},       {"--warmup", typed.warmup.has_value()},
-      {"--cooldown", typed.cooldown.has_value()}, {"--elastic", typed.elastic.has_value()},
-      {"--speedup", typed.speedup.has_value()},   {"--costs", typed.costs.has_value()},
-      {"--failures", typed.failures.has_value()}, {"--save-every", typed.save_every.has_value()},
-      {"--temper", typed.temper.has_value()},     {"--placement", typed.placement.has_value()},
-      {"--know", typed.know.has_value()},         {"--profiles", typed.profiles.has_value()},
-      {"--jobs-out", typed.jobs_out.has_value()}, {"--report", typed.report.has_value()},
-      {"--plot", typed.plot.has_value()}};
+  return {{"--trace", typed.trace.has_value()},
+          {"--format", typed.format.has_value()},
+          {"--skip-bad-lines", typed.skip_bad_lines},
+          {"--cluster", typed.cluster.has_value()},
+          {"--policy", typed.policy.has_value()},
+          {"--seeds", typed.seeds.has_value()},
+          {"--load", typed.load.has_value()},
+          {"--from", typed.from.has_value()},
+          {"--until", typed.until.has_value()},
+          {"--warmup", typed.warmup.has_value()},
+          {"--cooldown", typed.cooldown.has_value()},
+          {"--elastic", typed.elastic.has_value()},
+          {"--speedup", typed.speedup.has_value()},
+          {"--costs", typed.costs.has_value()},
+          {"--failures", typed.failures.has_value()},
+          {"--save-every", typed.save_every.has_value()},
+          {"--temper", typed.temper.has_value()},
+          {"--placement", typed.placement.has_value()},
+          {"--know", typed.know.has_value()},
+          {"--profiles", typed.profiles.has_value()},
+          {"--jobs-out", typed.jobs_out.has_value()},
+          {"--report", typed.report.has_value()},
+          {"--plot", typed.plot.has_value()},
+          {"--what-if", typed.what_if.has_value()},
+          {"--replay", typed.replay},
+          {"--record", typed.record.has_value()}};
 }
 
 tl::unexpected<Error> refused(std::string_view option, Error error) {
@@ -109,6 +123,25 @@ Result<void> take_temper(const std::optional<std::string>& typed, bool& temper) 
   return fail(ErrorCode::invalid, fmt::format("--temper: '{}' is neither on nor off.", *typed), "");
 }
 
+// A replay has the policies, nodes and times of its journal.
+Result<void> check_replay(const Simulate& typed) {
+  if (!typed.replay) return {};
+  for (const auto& [option, word] :
+       {std::pair{"--policy", &typed.policy}, std::pair{"--cluster", &typed.cluster},
+        std::pair{"--what-if", &typed.what_if}, std::pair{"--placement", &typed.placement},
+        std::pair{"--elastic", &typed.elastic}, std::pair{"--load", &typed.load},
+        std::pair{"--seeds", &typed.seeds}, std::pair{"--from", &typed.from},
+        std::pair{"--until", &typed.until}, std::pair{"--jobs-out", &typed.jobs_out},
+        std::pair{"--record", &typed.record}}) {
+    if (*word)
+      return fail(
+          ErrorCode::invalid,
+          fmt::format("--replay holds the journal's own rounds again: {} changes nothing.", option),
+          "Leave out one of both.");
+  }
+  return {};
+}
+
 Result<SimulateOptions> read(const Simulate& typed) {
   if (typed.faults.story) {
     return fail(ErrorCode::invalid, "--story tells of a seed of --faults, and there is none.",
@@ -118,10 +151,14 @@ Result<SimulateOptions> read(const Simulate& typed) {
     return fail(ErrorCode::invalid, "--trace names no file.",
                 "Say what to simulate: paceline simulate --trace FILE --cluster 64x8");
   }
+  if (auto ok = check_replay(typed); !ok) return fail(ok.error());
   SimulateOptions options;
   options.trace = *typed.trace;
+  options.replay = typed.replay;
+  options.record = typed.record;
   options.format = typed.format.value_or(options.format);
   options.cluster = typed.cluster;
+  options.what_if = typed.what_if;
   options.policies = typed.policy.value_or(options.policies);
   options.elastic = typed.elastic;
   options.speedup = typed.speedup;
@@ -244,6 +281,12 @@ std::string grounds_of(const Document& study) {
       text_of(trace, "file"), plural(static_cast<std::uint64_t>(whole_of(trace, "jobs")), "job"),
       text_of(trace, "format"), whole_of(trace, "no_slots"), whole_of(trace, "no_duration"),
       runs.empty() ? 0 : whole_of(runs.front(), "rejected"), whole_of(trace, "bad_lines"));
+  if (whole_of(trace, "cut_short") + whole_of(trace, "not_over") > 0)
+    text += fmt::format("As long as they ran: {} cut short, {} not over yet.\n",
+                        whole_of(trace, "cut_short"), whole_of(trace, "not_over"));
+  if (const auto what_if = text_of(member(study, "cluster"), "what_if"); !what_if.empty())
+    text +=
+        fmt::format("What if: {}, from {}.\n", what_if, text_of(member(study, "cluster"), "text"));
   text += fmt::format(
       "{} slots on {} nodes; policies know: {}; placement {}; tempering {};\n"
       "a restart costs {}, a resize {}; load {}.\n",
@@ -265,12 +308,15 @@ std::string page_of(const Document& study, const Console& console, const Output&
 }
 
 void declare_options(Options& options, Simulate& typed) {
-  options.value("--trace", "FILE", typed.trace, "jobs to simulate; .gz and .xz as they are");
+  options.value("--trace", "FILE", typed.trace,
+                "jobs to simulate; .gz and .xz as they are; or a server's directory: its journal");
   options.value("--format", "NAME", typed.format,
                 "of the trace: auto (default), itp, philly, helios, alibaba-v2020, alibaba-v2023, "
-                "pollux, tiresias, gavel or sacct");
+                "pollux, tiresias, gavel, sacct or paceline");
   options.flag("--skip-bad-lines", typed.skip_bad_lines, "count lines that can't be read, go on");
-  options.value("--cluster", "NODESxSLOTS", typed.cluster, "64x8, or 2x8:A100;4x4:T4");
+  options.value("--cluster", "NODESxSLOTS", typed.cluster,
+                "64x8, or 2x8:A100;4x4:T4 (a journal's own nodes)");
+  options.value("--what-if", "NODES", typed.what_if, "other nodes: '+2x8', '-node-3'");
   options.value("--policy", "LIST", typed.policy,
                 "policies to compare: 'fifo,fifo(backfill=greedy),las', or a file of your own "
                 "(elastic-fifo)");
@@ -295,6 +341,9 @@ void declare_options(Options& options, Simulate& typed) {
                 "what policies know of lengths: oracle (default), estimate or none");
   options.value("--profiles", "DIR", typed.profiles, "measured step times, for pollux traces");
   options.value("--threads", "N", typed.threads, "runs side by side (one per core)");
+  options.flag("--replay", typed.replay,
+               "hold the rounds of a server's journal again and compare the plans");
+  options.value("--record", "FILE", typed.record, "write the jobs simulated, as a trace");
   options.value("--jobs-out", "FILE", typed.jobs_out, "write what became of each job, as CSV");
   options.value("--report", "FILE", typed.report, "write tables and figures as one HTML page");
   options.value("--plot", "FILE", typed.plot,
@@ -311,7 +360,9 @@ Command simulate_command() {
           "Cluster",
           "Run policies on a trace, with the scheduler that runs live",
           "paceline simulate --trace jobs.csv --cluster 64x8 --policy 'fifo,srtf,las'\n"
-          "paceline simulate --trace jobs.csv.xz --cluster 64x8 --policy srtf --seeds 5 -o json",
+          "paceline simulate --trace jobs.csv.xz --cluster 64x8 --policy srtf --seeds 5 -o json\n"
+          "paceline simulate --trace ~/.local/share/paceline --policy afs --what-if '+2x8'\n"
+          "paceline simulate --trace ~/.local/share/paceline --replay",
           [](Options& options) -> Action {
             const auto typed = std::make_shared<Simulate>();
             declare_options(options, *typed);
@@ -334,9 +385,12 @@ Command simulate_command() {
               if (!study) return fail(study.error());
               const auto document = parse_document(*study);
               if (!document) return fail(document.error());
-              console.print(output->format == Format::json ? json_text(*document, console)
-                                                           : page_of(*document, console, *output));
-              return 0;
+              if (output->format == Format::json)
+                console.print(json_text(*document, console));
+              else
+                console.print(wanted->replay ? replay_page(*document)
+                                             : page_of(*document, console, *output));
+              return wanted->replay && differs(*document) ? 1 : 0;
             };
           }};
 }

@@ -58,11 +58,26 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+// What a server decides by, besides what the journal tells: noted where it began.
+struct Began {
+  std::string build;      // version of the program
+  std::string policy;     // that takes the place of one that can't be had
+  std::string placement;  // of workers
+  Duration coalesce{};    // of bursts into one round
+  bool temper = true;
+  friend bool operator==(const Began&, const Began&) = default;
+};
+
 // One entry of the journal.
 struct Entry {
   std::uint64_t seq = 0;
   Time at;
   std::variant<Event, Plan> body;
+  // What happened after the entry before and left no entry of its own: the server began anew; the
+  // newest round that was held without news and changed nothing. Folds pass over both; whoever
+  // holds the rounds again needs them.
+  std::optional<Began> began = {};
+  std::optional<Time> quiet_round = {};
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 

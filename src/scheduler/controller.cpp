@@ -99,7 +99,11 @@ struct Controller::Impl {
     take_time_limits(pending, now);
     if (auto ok = commit(pending); !ok) return refuse(pending, now, ok.error());
     if (round_due(now)) {
-      if (auto ok = round(now); !ok) retry_at = now + kStorageRetry;
+      const std::uint64_t before = state.seq();
+      if (auto ok = round(now); !ok)
+        retry_at = now + kStorageRetry;
+      else if (pending.batch.entries.empty() && state.seq() == before)
+        quiet_round = now;
     }
     act();
     return checkpoint_if_due(now);
@@ -127,7 +131,12 @@ struct Controller::Impl {
   }
 
   void append(Batch& batch, std::variant<Event, Plan> body, Time now) const {
-    batch.entries.push_back({state.seq() + batch.entries.size() + 1, now, std::move(body)});
+    Entry entry{state.seq() + batch.entries.size() + 1, now, std::move(body)};
+    if (batch.entries.empty()) {
+      entry.began = unsaid_began;
+      entry.quiet_round = quiet_round;
+    }
+    batch.entries.push_back(std::move(entry));
   }
 
   void take_commands(Pending& pending, Time now) {
@@ -171,10 +180,10 @@ struct Controller::Impl {
     tell_when_durable(pending, id, std::move(done));
   }
 
-  // Changes nothing but what the policy that was just set remembers.
+  // Changes nothing but what the policy that was just set remembers; no round was held for it.
   [[nodiscard]] Plan memo_plan(const EventCommand& command) const {
     const auto& name = std::get<PolicySet>(command.event).name;
-    return {state.round() + 1, name, options.build, {}, command.memo, {}};
+    return {state.round(), name, options.build, {}, command.memo, {}};
   }
 
   static void tell_when_durable(Pending& pending, JobId id, Done<JobId> done) {
@@ -225,6 +234,10 @@ struct Controller::Impl {
     touched.insert(list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
+    if (!entries.empty()) {
+      unsaid_began.reset();
+      quiet_round.reset();
+    }
     shadow.take(entries, state);
     if (listener) listener(entries, list);
   }
@@ -391,6 +404,8 @@ struct Controller::Impl {
     state = std::move(*loaded);
     for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
+    unsaid_began =
+        Began{options.build, options.policy, options.placement, options.coalesce, options.temper};
     if (auto ok = ensure_policy(); !ok) return ok;
     for (const auto& key : state.queue()) {
       touched.insert(key.job);
@@ -456,6 +471,8 @@ struct Controller::Impl {
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
       last_plan;  // the last round's, until something happens that it didn't ask for
+  std::optional<Began> unsaid_began;  // until an entry tells it
+  std::optional<Time> quiet_round;    // the same
   std::function<void()> wake;
   std::function<void(std::span<const Entry>, std::span<const JobId>)> listener;
 
@@ -489,11 +506,11 @@ void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
 }
 
 void Controller::set_policy(std::string name, std::map<std::string, std::string> parameters,
-                            Done<void> done) {
+                            Done<void> done, std::map<std::string, std::string> memo) {
   if (auto made = make_policy(impl_->state, impl_->registry, name, parameters); !made)
     return done(fail(made.error()));
-  impl_->commands.push_back(
-      EventCommand{PolicySet{std::move(name), std::move(parameters)}, std::move(done)});
+  impl_->commands.push_back(EventCommand{PolicySet{std::move(name), std::move(parameters)},
+                                         std::move(done), std::move(memo)});
   if (impl_->wake) impl_->wake();
 }
 
@@ -512,16 +529,11 @@ void Controller::promote_policy(Done<void> done) {
     return done(fail(ErrorCode::conflict, "No policy is tried.",
                      "Try one first: 'paceline policy try NAME'."));
   }
-  if (auto made = make_policy(impl_->state, impl_->registry, tried->policy, tried->parameters);
-      !made)
-    return done(fail(made.error()));
-  impl_->commands.push_back(EventCommand{PolicySet{tried->policy, tried->parameters},
-                                         [this, done = std::move(done)](const Result<void>& kept) {
-                                           if (kept) impl_->shadow.end();
-                                           done(kept);
-                                         },
-                                         tried->memo});
-  if (impl_->wake) impl_->wake();
+  const auto end_trial = [this, done = std::move(done)](const Result<void>& kept) {
+    if (kept) impl_->shadow.end();
+    done(kept);
+  };
+  set_policy(tried->policy, tried->parameters, end_trial, tried->memo);
 }
 
 void Controller::rollback_policy(Done<void> done) {

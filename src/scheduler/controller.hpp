@@ -66,7 +66,9 @@ class Controller {
   void submit(Submission submission, Done<JobId> done);
   void request(JobId job, Request request, std::uint32_t uid, Done<void> done);
   void set_range(JobId job, WorkerRange range, Done<void> done);
-  void set_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done);
+  // `memo`: what it remembers from elsewhere, as one that was tried does.
+  void set_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done,
+                  std::map<std::string, std::string> memo = {});
   // Makes a policy of a script's text known, or replaces it, also while it is active: the next round
   // is the new text's. It is tried on the present state first. Errors: invalid, with the line;
   // conflict, too_large, unavailable.

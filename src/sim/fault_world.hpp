@@ -57,6 +57,7 @@ struct FaultOptions {
   Duration faults_for = std::chrono::minutes{10};
   Duration calm_for_max = std::chrono::hours{6};  // by then everything is over
   bool misfortunes = true;                        // false: only the network is bad
+  bool disks_fill = true;
   std::optional<PlannedCrash> crash;
   std::optional<int> jobs;  // that people submit; else as many as chance wants
   // Called with one line for each thing that happens, and its time since the beginning.

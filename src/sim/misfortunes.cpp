@@ -100,6 +100,7 @@ void FaultWorld::cut_for(std::size_t i, SimLink::Cut cut, Duration span) {
 }
 
 void FaultWorld::fill_disk(std::size_t) {
+  if (!options_.disks_fill) return;
   ledger_.note("disk full", "of the server");
   store_.set_full(true);
   queue_.after(up_to(20s), [this] { store_.set_full(false); });

@@ -5,7 +5,7 @@
 
 namespace paceline::sim {
 
-class NullStore final : public Store {
+class NullStore : public Store {
  public:
   Result<State> load() override { return State(); }
   Result<void> append(const Batch&) override { return {}; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include "sim/csv_field.hpp"
 #include "wire/json_writer.hpp"
 
 namespace paceline::sim {
@@ -14,6 +15,7 @@ void write_trace(JsonWriter& json, const Trace& trace, const StudyWords& words) 
   json.field("jobs", trace.jobs.size());
   json.field("no_slots", trace.no_slots).field("no_duration", trace.no_duration);
   json.field("bad_lines", trace.bad_lines);
+  json.field("cut_short", trace.cut_short).field("not_over", trace.not_over);
   json.end_object();
 }
 
@@ -77,13 +79,6 @@ std::string seconds_or_nothing(const std::optional<Time>& at, Time from) {
   return at ? fmt::format("{}", to_seconds(*at - from)) : "";
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
 }  // namespace
 
 std::string to_json(const Study& study, const StudyPlan& plan, const StudyWords& words) {
@@ -94,7 +89,8 @@ std::string to_json(const Study& study, const StudyPlan& plan, const StudyWords&
   json.begin_object();
   write_trace(json, *plan.trace, words);
   json.key("cluster").begin_object();
-  json.field("text", words.cluster).field("nodes", plan.setup.nodes.size()).field("slots", slots);
+  json.field("text", words.cluster).field("what_if", unless_empty(words.what_if));
+  json.field("nodes", plan.setup.nodes.size()).field("slots", slots);
   json.end_object();
   write_settings(json, plan, words);
   json.key("runs").begin_array();
@@ -114,8 +110,8 @@ void write_jobs_csv(std::ostream& out, const Study& study, const StudyPlan& plan
       const TraceJob& source = plan.trace->jobs[job.job];
       const Time origin = run.outcome.jobs.front().submitted;
       fmt::print(out, "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                 quoted(plan.policies[run.policy].text()), run.seed, quoted(source.name),
-                 quoted(source.user), job.slots, to_seconds(job.length),
+                 csv_field(plan.policies[run.policy].text()), run.seed, csv_field(source.name),
+                 csv_field(source.user), job.slots, to_seconds(job.length),
                  to_seconds(job.submitted - origin), seconds_or_nothing(job.started, origin),
                  seconds_or_nothing(job.ended, origin),
                  seconds_or_nothing(job.ended, job.submitted), to_seconds(job.waited),

@@ -11,6 +11,7 @@ namespace paceline::sim {
 // What a study was asked for, in the words of its options; shown with every result.
 struct StudyWords {
   std::string trace, cluster;
+  std::string what_if;  // how the cluster was changed; empty: it was not
   std::string elastic;  // empty: rigid
   std::string command;  // the whole command line
 };

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/time.hpp"
+#include "model/job_spec.hpp"
+#include "model/node.hpp"
 
 namespace paceline::sim {
 
@@ -20,7 +23,11 @@ struct TraceJob {
   std::vector<std::string> models;  // device models it may run on; empty: any
   std::int64_t batch_size = 0;      // over all slots; 0: unknown
   std::int64_t steps = 0;           // of its whole training; 0: unknown
-  std::int64_t line = 0;            // in its file, from 1
+  std::int64_t line = 0;            // in its file, from 1; of a journal the job's id
+  // Everything it asked for, where the trace knows that: its sizes, places, priority. `slots` are
+  // those of the wanted size, and `after` names lines of this trace. nullptr: one size, no other
+  // wish.
+  std::shared_ptr<const JobSpec> spec;
 };
 
 // Lines that are no job to run are counted, never silently dropped.
@@ -33,6 +40,9 @@ struct Trace {
   std::size_t no_slots = 0;     // asked for none
   std::size_t no_duration = 0;  // ran for no time, or never
   std::size_t bad_lines = 0;    // skipped because that was asked for
+  // Jobs that are as long as they ran: ended before they were done, and not over yet.
+  std::size_t cut_short = 0, not_over = 0;
+  std::vector<NodeSpec> nodes;  // that it ran on, where it says so
 };
 
 }  // namespace paceline::sim

@@ -38,12 +38,29 @@ std::int32_t size_at(const Bound& bound, std::int32_t wanted) {
   return static_cast<std::int32_t>(std::min<double>(std::floor(size), kWorkersMax));
 }
 
-WorkerRange range_of(std::int32_t wanted, std::int64_t slots,
+// The nearest size from below that is whole copies of the model; at least one.
+std::int32_t whole_copies(std::int32_t workers, const Mesh& mesh) {
+  return std::max(workers / mesh.step(), 1) * mesh.step();
+}
+
+WorkerRange range_of(const TraceJob& job, std::int64_t slots,
                      const std::optional<ElasticRule>& rule) {
-  if (!rule) return {wanted, wanted, wanted};
+  static const JobSpec kPlain;
+  const JobSpec& own = job.spec ? *job.spec : kPlain;
+  const std::int32_t wanted = job.slots / own.slots_per_worker;
+  if (!rule) return job.spec ? own.workers : WorkerRange{wanted, wanted, wanted};
   const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(slots, kWorkersMax));
-  return {std::clamp(size_at(rule->min, wanted), 1, wanted),
-          std::clamp(size_at(rule->max, wanted), wanted, most), wanted};
+  const auto workers = [&](std::int32_t of_slots) {
+    return whole_copies(of_slots / own.slots_per_worker, own.mesh);
+  };
+  return {workers(std::clamp(size_at(rule->min, job.slots), 1, job.slots)),
+          workers(std::clamp(size_at(rule->max, job.slots), job.slots, most)), wanted};
+}
+
+// Slots that it can't run without.
+std::int64_t least_slots(const TraceJob& job, const std::optional<ElasticRule>& rule) {
+  if (rule || !job.spec) return job.slots;
+  return std::int64_t{job.spec->workers.min} * job.spec->slots_per_worker;
 }
 
 Time first_of(const Trace& trace) {
@@ -126,12 +143,12 @@ Workload make_workload(std::shared_ptr<const Trace> trace, std::int64_t slots,
   workload.arrivals.reserve(all.size());
   for (const Occurrence& one : all) {
     const TraceJob& job = source.jobs[one.job];
-    if (job.slots > slots) {
+    if (least_slots(job, options.elastic) > slots) {
       ++workload.rejected;
       continue;
     }
     workload.arrivals.push_back({first + loaded(one.since, options.load), job.duration,
-                                 range_of(job.slots, slots, options.elastic), one.job});
+                                 range_of(job, slots, options.elastic), one.job});
   }
   return workload;
 }

@@ -41,14 +41,14 @@ struct WorkloadOptions {
   std::uint64_t seed = 0;
   double load = 1;
   std::optional<Duration> from, until;  // since the first submission; nothing: all
-  std::optional<ElasticRule> elastic;   // nothing: rigid
+  std::optional<ElasticRule> elastic;   // nothing: as the trace says, else rigid
 };
 
-// One job to submit. A worker has one slot.
+// One job to submit. A worker has one slot, unless the trace says otherwise.
 struct Arrival {
   Time at;
   Duration length{};      // of its run with range.want workers
-  WorkerRange range;      // want is what the trace asked for
+  WorkerRange range;      // in workers; want is what the trace asked for
   std::uint32_t job = 0;  // among the trace's
 };
 

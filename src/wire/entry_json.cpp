@@ -112,6 +112,13 @@ void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
   fields("dropped", dropped);
 }
 
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
+  auto& [build, policy, placement, coalesce, temper] = began;
+  fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
+  fields("temper", temper);
+}
+
 namespace {
 
 using Body = decltype(Entry::body);
@@ -188,6 +195,8 @@ std::string_view kind_of(const Entry& entry) {
 void write_entry(JsonWriter& json, const Entry& entry) {
   begin_entry(json, entry);
   std::visit([&](const auto& body) { write_members(json, body); }, entry.body);
+  FieldWriter fields(json);
+  fields("began", entry.began)("quiet_round", entry.quiet_round);
   json.end_object();
 }
 
@@ -205,6 +214,7 @@ Result<Entry> read_entry(std::string_view text) {
   in.expect('{');
   fields("seq", entry.seq)("at", entry.at)("kind", kind);
   if (in.ok()) entry.body = read_body(in, fields, kind);
+  if (in.ok()) fields("began", entry.began)("quiet_round", entry.quiet_round);
   in.expect('}').finish();
   if (!in.ok()) return fail(ErrorCode::data, in.problem());
   return entry;

@@ -294,8 +294,11 @@ inline void randomize(Rng& rng, Progressed& value) {
   randomize_all(rng, value.job, value.generation, value.report);
 }
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
+inline void randomize(Rng& rng, Began& value) {
+  randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.temper);
+}
 inline void randomize(Rng& rng, Entry& value) {
-  randomize_all(rng, value.seq, value.at);
+  randomize_all(rng, value.seq, value.at, value.began, value.quiet_round);
   constexpr auto kEvents = std::variant_size_v<Event>;
   const auto kind = rng.below(kEvents + 1);
   if (kind == kEvents) {

@@ -238,7 +238,7 @@ TEST(AnyFormat, TakesColumnsInAnyOrderAndPassesOthersOver) {
 TEST(AnyFormat, IsNamed) {
   EXPECT_THAT(trace_formats(),
               ElementsAre("auto", "itp", "philly", "helios", "alibaba-v2020", "alibaba-v2023",
-                          "pollux", "tiresias", "gavel", "sacct"));
+                          "pollux", "tiresias", "gavel", "sacct", "paceline"));
 }
 
 RC_GTEST_PROP(AnyFormat, KeepsTheOrderOfTheFile, ()) {

@@ -19,6 +19,8 @@
 //                                                                    12 (Shockwave's): with them
 //   sacct          JobID User Account Submit Elapsed ElapsedRaw      sacct -P; steps (12.batch) are
 //                  Start End AllocTRES ReqTRES                       part of their job
+//   paceline       job submitted_at duration slots user              what write_trace() writes: with
+//                  application models spec                           sizes and wishes of their own
 //
 // Slots are whole: a part of a GPU (gpu_milli 500, plan_gpu 25) takes a slot, of each instance.
 // Seconds may have decimals and are exact to a microsecond. Dates without a zone are taken as UTC.

@@ -92,6 +92,11 @@ std::span<const TraceFormat> known_trace_formats() {
                   .dialect = kBars,
                   .header = {"JobID", "Submit", "AllocTRES|ReqTRES", "ElapsedRaw|Elapsed|End"},
                   .read = read_sacct},
+      TraceFormat{.name = "paceline",
+                  .dialect = kCommas,
+                  .header = {"job", "submitted_at", "duration", "slots", "user", "application",
+                             "models", "spec"},
+                  .read = read_paceline},
   };
   return formats;
 }

@@ -40,7 +40,8 @@ struct Heading {
 tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
                                                 std::string_view first_line);
 
-// ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp, sacct.cpp) ----
+// ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp, sacct.cpp,
+// paceline.cpp) ----
 RowIs read_itp(CsvRow& row, TraceJob& job);
 RowIs read_philly(CsvRow& row, TraceJob& job);
 RowIs read_helios(CsvRow& row, TraceJob& job);
@@ -50,6 +51,7 @@ RowIs read_alibaba_v2020(CsvRow& row, TraceJob& job);
 RowIs read_alibaba_v2023(CsvRow& row, TraceJob& job);
 RowIs read_gavel(CsvRow& row, TraceJob& job);
 RowIs read_sacct(CsvRow& row, TraceJob& job);
+RowIs read_paceline(CsvRow& row, TraceJob& job);
 std::vector<std::string_view> alibaba_v2020_columns(std::span<const std::string_view> first);
 std::vector<std::string_view> gavel_columns(std::span<const std::string_view> first);
 

@@ -100,6 +100,19 @@ Result<std::unique_ptr<SQLite::Database>> open_ready(const Path& file,
   return db;
 }
 
+// An empty file holds no journal yet: nobody is there to fill it.
+Result<std::unique_ptr<SQLite::Database>> open_moment(const Path& file,
+                                                      std::chrono::milliseconds lock_wait) {
+  auto db = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY,
+                                               static_cast<int>(lock_wait.count()));
+  db->exec("BEGIN");
+  auto ours = recognize(*db, file);
+  if (ours && pragma(*db, "user_version") == 0) ours = fail(not_ours(file));
+  if (ours) return db;
+  ours.error().hint = "Name the directory of a server that this version of Paceline knows.";
+  return fail(ours.error());
+}
+
 std::string because(const SQLite::Exception& exception) { return exception.what(); }
 
 }  // namespace
@@ -108,6 +121,21 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const Path& file,
                                                         std::chrono::milliseconds lock_wait) {
   if (auto made = make_private_file(file); !made) return fail(made.error());
   return guarded(file, [&] { return open_ready(file, lock_wait); });
+}
+
+Result<std::unique_ptr<SQLite::Database>> open_to_read(const Path& file,
+                                                       std::chrono::milliseconds lock_wait) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return fail(ErrorCode::not_found, fmt::format("There is no database {}.", file.string()),
+                "Name the directory of a server: what its --dir or $PACELINE_DIR is.");
+  }
+  if (::access(file.c_str(), R_OK) != 0) {
+    return fail(ErrorCode::forbidden,
+                fmt::format("{} can't be read: {}.", file.string(), std::strerror(errno)),
+                "Do this as the user that runs the server.");
+  }
+  return guarded(file, [&] { return open_moment(file, lock_wait); });
 }
 
 Error to_error(const Path& file, const Damage& damage) { return corrupt(file, damage.what); }

@@ -19,6 +19,11 @@ namespace paceline {
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& file,
                                                         std::chrono::milliseconds lock_wait);
 
+// The same for looking only: makes and changes nothing, and sees one moment of the file however
+// long it is open, also while a server writes to it. Errors: also not_found, forbidden.
+Result<std::unique_ptr<SQLite::Database>> open_to_read(const std::filesystem::path& file,
+                                                       std::chrono::milliseconds lock_wait);
+
 Error to_error(const std::filesystem::path& file, const SQLite::Exception& exception);
 Error to_error(const std::filesystem::path& file, const Damage& damage);
 

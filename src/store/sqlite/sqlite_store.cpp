@@ -75,6 +75,15 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
   return open(dir, Options{});
 }
 
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open_to_read(const std::filesystem::path& file) {
+  auto db = paceline::open_to_read(file, Options{}.lock_wait);
+  if (!db) return fail(db.error());
+  return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
+    return std::unique_ptr<SqliteStore>(
+        new SqliteStore(std::make_unique<Impl>(file, std::move(*db))));
+  });
+}
+
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqliteStore::~SqliteStore() = default;
 

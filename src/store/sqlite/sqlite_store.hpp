@@ -34,6 +34,11 @@ class SqliteStore final : public Store {
                                                    Options options);
   static Result<std::unique_ptr<SqliteStore>> open(const std::filesystem::path& dir);
 
+  // For load(), entries() and the other questions alone, of a file wherever it lies: it is not
+  // changed, not locked, and a server may be writing to it. What is read is one moment, that of the
+  // opening. Errors: not_found, forbidden; data, unavailable and storage as above.
+  static Result<std::unique_ptr<SqliteStore>> open_to_read(const std::filesystem::path& file);
+
   ~SqliteStore() override;
 
   Result<State> load() override;

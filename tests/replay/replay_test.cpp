@@ -1,0 +1,118 @@
+// Journals of whole control planes that crash again and again, replayed: the same policies, reports
+// and commands at the same times give the same plans, byte for byte.
+#include "sim/replay.hpp"
+
+#include <gmock/gmock.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "engine/agents/agents_engine.hpp"
+#include "sim/fault_world.hpp"
+#include "store/memory/memory_store.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kSeeds = 20;
+
+EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
+  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), AgentsEngine::Options{});
+  ServerEnd* end = engine.get();
+  return {std::move(engine), end};
+}
+
+void live_through(std::uint64_t seed, Store& disk) {
+  FaultOptions options;
+  options.seed = seed;
+  options.disks_fill = false;
+  const FaultReport report = FaultWorld(options, disk, make_engine).run();
+  for (const auto& fault : report.faults) ADD_FAILURE() << fault;
+}
+
+std::vector<Entry> entries_of(Store& store) { return *store.entries(1, 1'000'000); }
+
+std::uint64_t quiet_rounds(Store& store) {
+  const auto entries = entries_of(store);
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      entries, [](const Entry& entry) { return entry.quiet_round.has_value(); }));
+}
+
+void put(Store& store, std::vector<Entry> entries) {
+  Batch batch;
+  batch.entries = std::move(entries);
+  ASSERT_TRUE(store.append(batch));
+}
+
+class ReplayTest : public testing::Test {
+ protected:
+  void SetUp() override { spdlog::set_level(spdlog::level::off); }
+
+  const PolicyRegistry registry_;
+};
+
+TEST_F(ReplayTest, GivesTheSamePlansAfterEveryCrash) {
+  std::uint64_t plans = 0, servers = 0, quiet = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    MemoryStore disk;
+    live_through(seed, disk);
+    const auto replayed = replay(disk, registry_);
+    ASSERT_TRUE(replayed) << replayed.error().message;
+    if (const auto& found = replayed->difference)
+      ADD_FAILURE() << "seed " << seed << ", entry " << found->seq << "\n"
+                    << found->recorded << "\n"
+                    << found->replayed;
+    EXPECT_EQ(replayed->replayed, entries_of(disk).size());
+    plans += replayed->plans;
+    servers += replayed->servers;
+    quiet += quiet_rounds(disk);
+  }
+  EXPECT_GT(plans, 50 * kSeeds) << "worthless if nothing was decided";
+  EXPECT_GT(servers, 5 * kSeeds) << "or nothing crashed";
+  EXPECT_GT(quiet, 5 * kSeeds) << "or every round could be told from its entries";
+}
+
+TEST_F(ReplayTest, ShowsTheFirstEntryThatCameOutOtherwise) {
+  MemoryStore disk, forged;
+  live_through(1, disk);
+  std::vector<Entry> entries = entries_of(disk);
+  for (Entry& entry : entries) {
+    auto* plan = std::get_if<Plan>(&entry.body);
+    if (plan == nullptr || plan->changes.empty()) continue;
+    plan->changes.front().reason = {ReasonCode::owner_resized, {1, 2}, {}};
+    put(forged, entries);
+    const auto replayed = replay(forged, registry_);
+    ASSERT_TRUE(replayed && replayed->difference);
+    EXPECT_EQ(replayed->difference->seq, entry.seq);
+    EXPECT_EQ(replayed->replayed, entry.seq - 1);
+    EXPECT_THAT(replayed->difference->recorded, HasSubstr("OwnerResized"));
+    EXPECT_THAT(replayed->difference->replayed, HasSubstr("\"changes\""));
+    return;
+  }
+  ADD_FAILURE() << "nothing was planned";
+}
+
+TEST_F(ReplayTest, TakesWhatOlderServersWroteAsItIs) {
+  MemoryStore disk, older;
+  live_through(2, disk);
+  std::vector<Entry> entries = entries_of(disk);
+  entries.front().began.reset();
+  put(older, entries);
+  const auto replayed = replay(older, registry_);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_FALSE(replayed->difference);
+  EXPECT_GT(replayed->folded, 0U);
+  EXPECT_EQ(replayed->folded + replayed->replayed, entries.size());
+}
+
+TEST_F(ReplayTest, SaysWhyAJournalCantBeReplayed) {
+  MemoryStore empty, old;
+  EXPECT_THAT(replay(empty, registry_).error().message, HasSubstr("what its server decided by"));
+  put(old, {{1, time_from_us(5), Event(PolicySet{"fifo", {}})}});
+  EXPECT_THAT(replay(old, registry_).error().message, HasSubstr("what its server decided by"));
+}
+
+}  // namespace
+}  // namespace paceline::sim
