@@ -40,7 +40,7 @@ TEST(Las, AsksForARoundWhenAJobIsPromoted) {
   EXPECT_EQ(asks_for(world, {1, 100, 4}), world.now() + span("119s"));
 }
 
-TEST(Las, CountsAllThatAJobEverRanBeforeItsPromotion) {
+TEST(Las, CountsAllTheServiceOfAJobBeforeItsPromotion) {
   World world("1x2 cpu", "las");
   const JobId a = world.run("2", 2);
   world.advance(span("30s"));

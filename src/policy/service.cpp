@@ -30,10 +30,15 @@ double queue_measure(const Job& job, const Order::Parameters& parameters) {
 
 double first_start(const Job& job) { return job.started_at ? to_seconds(*job.started_at) : kNever; }
 
-// When a waiting job is promoted.
-double promotion(const Job& job, const Order::Parameters& parameters) {
-  if (job.ran == Duration::zero()) return kNever;
-  return to_seconds(job.waiting_since) + parameters[0] * to_seconds(job.ran);
+// When a job that waits and had so much service is promoted.
+double promotion_after(const Job& job, double service, double promote) {
+  if (service <= 0) return kNever;
+  const auto slots = static_cast<double>(job.slots(job.range.want));
+  return to_seconds(job.waiting_since) + promote * service / slots;
+}
+
+double first_promotion(const Job& job, const Order::Parameters& parameters) {
+  return promotion_after(job, job.slot_seconds, parameters[0]);
 }
 
 }  // namespace
@@ -92,18 +97,32 @@ Time Service::instant(double seconds) const {
   return std::max(at, snapshot_.now + Duration{1});
 }
 
-// The walk goes by priority first: in each, those whose instant has come stand in front.
+void Service::promote(const Job& job) {
+  promoted_.push_back(&job);
+  base_[job.id] = job.slot_seconds;
+}
+
+// Of those who were promoted before, each for itself; of all others in an order that the state
+// keeps. The walk goes by priority first: in each, those whose instant has come stand in front.
 void Service::find_promoted() {
   const double now = to_seconds(snapshot_.now);
+  for (const Job* job : apart_) {
+    const double at = promotion_after(*job, attained(*job), parameters_.promote);
+    if (at <= now)
+      promote(*job);
+    else if (at < kNever)
+      draft_.revisit(instant(at));
+  }
   const WaitingOrder& waiting =
-      snapshot_.state.waiting_by({promotion, least_slots, nullptr, {parameters_.promote, 0}});
+      snapshot_.state.waiting_by({first_promotion, least_slots, nullptr, {parameters_.promote, 0}});
   constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
   for (auto at = waiting.first(kAll); at;) {
     if (at->measure <= now) {
       const Job& job = snapshot_.state.job(at->job);
-      promoted_.push_back(&job);
-      if (!base_.contains(job.id)) apart_.push_back(&job);
-      base_[job.id] = job.slot_seconds;
+      if (!base_.contains(job.id)) {
+        promote(job);
+        apart_.push_back(&job);
+      }
       at = waiting.next(*at, kAll);
       continue;
     }

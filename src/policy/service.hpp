@@ -33,6 +33,7 @@ class Service {
   [[nodiscard]] double attained(const Job& job) const;
   void read_memo();
   void find_promoted();
+  void promote(const Job& job);
   void revisit_demotions();
   [[nodiscard]] Time instant(double seconds) const;
 

@@ -49,7 +49,7 @@ Study study_of(const StudyPlan& plan) {
   return study ? std::move(*study) : Study{};
 }
 
-const StudyWords kWords{"a<b>.csv", "2x4", "", "paceline simulate --trace 'a<b>.csv' && \"x\""};
+const StudyWords kWords{"a<b>.csv", "2x4", "", "", "paceline simulate --trace 'a<b>.csv' && \"x\""};
 
 std::string page_of(const StudyPlan& plan) { return to_html(study_of(plan), plan, kWords); }
 

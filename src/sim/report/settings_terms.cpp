@@ -50,6 +50,7 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   terms.add("submissions", span_of(plan.workload));
   terms.add("load", fmt::format("{}", plan.workload.load));
   terms.add("policies know", know_text(setup.know));
+  if (!words.what_if.empty()) terms.add("changed", words.what_if);
   terms.add("sizes", words.elastic.empty() ? "rigid: what jobs asked for" : words.elastic);
   terms.add("speed-up", setup.speedup.text());
   terms.add("costs", fmt::format("a restart pauses {}, a resize {}",
