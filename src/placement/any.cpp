@@ -3,9 +3,15 @@
 #include <algorithm>
 
 #include "placement/what_if.hpp"
+#include "plan/constraints.hpp"
 
 namespace paceline {
 namespace {
+
+bool counts_slots_only(const Draft& draft, const Job& job) {
+  return job.spec->mesh.step() == 1 &&
+         Constraints(draft.standing(), job, draft.snapshot().now, kAllPreferred).none();
+}
 
 bool add_seats(const FreeSlots& free, std::int32_t per_worker, std::int32_t workers,
                Placement& seats) {
@@ -39,6 +45,7 @@ Placement seats_on(const FreeSlots& free, NodeId node, std::int32_t workers,
 
 std::optional<Placement> AnyPlacer::fit(const Draft& draft, const Job& job,
                                         std::int32_t workers) const {
+  if (!counts_slots_only(draft, job)) return pack_.fit(draft, job, workers);
   Placement seats;
   if (!add_seats(draft.free(), job.spec->slots_per_worker, workers, seats)) return std::nullopt;
   return seats;
@@ -46,6 +53,7 @@ std::optional<Placement> AnyPlacer::fit(const Draft& draft, const Job& job,
 
 std::optional<Placement> AnyPlacer::refit(const Draft& draft, const Job& job,
                                           const Placement& seats, std::int32_t workers) const {
+  if (!counts_slots_only(draft, job)) return pack_.refit(draft, job, seats, workers);
   const auto kept = std::min(seats.size(), static_cast<std::size_t>(workers));
   Placement found(seats.begin(), seats.begin() + static_cast<std::ptrdiff_t>(kept));
   WhatIf what_if(draft);

@@ -1,11 +1,12 @@
-// Any: the first free slots in node order serve, with no regard to links, models or constraints; a
-// worker stays on one node. For comparisons with schedulers that count slots and nothing else. The
-// check refuses what it gives to a job whose constraints it breaks.
+// Any: the first free slots in node order serve, with no regard to links and models; a worker stays
+// on one node. For comparisons with schedulers that count slots and nothing else. A job that asks
+// for more than slots, or is kept off by one that does, is packed: the check would refuse the plan
+// of a whole round for its sake.
 //
 // Cost: O(seats · log nodes).
 #pragma once
 
-#include "plan/draft.hpp"
+#include "placement/pack.hpp"
 
 namespace paceline {
 
@@ -15,6 +16,9 @@ class AnyPlacer : public Placer {
                                std::int32_t workers) const override;
   std::optional<Placement> refit(const Draft& draft, const Job& job, const Placement& seats,
                                  std::int32_t workers) const override;
+
+ private:
+  PackPlacer pack_;
 };
 
 // Seats for `workers` workers on the first free slots of one node. REQUIRES: it has that many.

@@ -23,8 +23,10 @@ constexpr std::array kPlacers = {
                make<PackPlacer>},
     PlacerInfo{"spread", "As few workers of a job on each node as possible, evenly.",
                make<SpreadPlacer>},
-    PlacerInfo{"any", "The first free slots serve; constraints and links are not looked at.",
-               make<AnyPlacer>},
+    PlacerInfo{
+        "any",
+        "The first free slots serve, unless a job asks for a place; links are not looked at.",
+        make<AnyPlacer>},
 };
 
 }  // namespace

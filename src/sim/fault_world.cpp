@@ -50,8 +50,7 @@ void FaultWorld::build() {
   server_options_.checkpoint_entries = 100;
   server_options_.temper = rng_.chance(0.7);
   server_options_.placement = placers()[rng_.below(placers().size())].name;
-  People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts,
-                        server_options_.placement != "any"};
+  People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts};
   LinkHabits link = kBadLink;
   link.as_text = rng_.chance(0.2);
   const auto count = 1 + rng_.below(4);

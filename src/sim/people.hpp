@@ -20,7 +20,6 @@ class People {
     Duration pause_max = std::chrono::seconds{20};  // between two deeds
     std::int32_t slots = 8;                         // of all machines; each has two at least
     std::vector<std::string> scripts{};             // texts of policies they bring
-    bool places = true;                             // they care where their workers stand
   };
 
   People(EventQueue& queue, Ledger& ledger, Rng rng, Habits habits);

@@ -25,7 +25,7 @@ JobSpec People::draw_spec() {
   spec.uid = 1000;
   spec.user = kUsers[rng_.below(kUsers.size())];
   spec.slots_per_worker = rng_.chance(0.2) ? 2 : 1;
-  if (habits_.places && spec.slots_per_worker == 1 && rng_.chance(0.1)) spec.mesh.tensor = 2;
+  if (spec.slots_per_worker == 1 && rng_.chance(0.1)) spec.mesh.tensor = 2;
   spec.workers = draw_range(spec);
   spec.priority = static_cast<std::int32_t>(rng_.between(45, 55));
   spec.retries = static_cast<std::int32_t>(rng_.below(3));
@@ -38,7 +38,7 @@ JobSpec People::draw_spec() {
   if (rng_.chance(0.2)) spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.98};
   if (server_ && !server_->state().jobs().empty() && rng_.chance(0.15)) spec.after = {any_job()};
   draw_length(spec);
-  if (habits_.places) draw_place(spec);
+  draw_place(spec);
   return spec;
 }
 
