@@ -118,7 +118,7 @@ std::int64_t ClusterView::slots() const {
 ClusterView& ClusterView::of(lua_State* lua) {
   push_kept(lua, kView);
   auto* view = static_cast<ClusterView*>(lua_touserdata(lua, -1));
-  if (view == nullptr) luaL_error(lua, "this is known inside decide(cluster) alone");
+  if (view == nullptr) raise_error(lua, "this is known inside decide(cluster) alone");
   lua_pop(lua, 1);
   return *view;
 }
@@ -151,7 +151,7 @@ const Job& ClusterView::job_argument(lua_State* lua, int index) {
   int whole = 0;
   const auto id = lua_tointegerx(lua, -1, &whole);
   const Job* job = whole != 0 ? find(id) : nullptr;
-  if (job == nullptr) luaL_error(lua, "a job of cluster.jobs is wanted here");
+  if (job == nullptr) raise_error(lua, "a job of cluster.jobs is wanted here");
   lua_settop(lua, top);
   return *job;
 }
@@ -162,7 +162,7 @@ int ClusterView::job_field(lua_State* lua) {
   const auto name = text_argument(lua, 2);
   const JobField* field = find_job_field(name);
   if (field == nullptr)
-    luaL_error(lua, "a job has no field '%s'; %s", name.c_str(), job_field_hint(name).c_str());
+    raise_error(lua, "a job has no field '%s'; %s", name.c_str(), job_field_hint(name).c_str());
   field->push(lua, view.snapshot_, view.job_argument(lua, 1));
   if (lua_isnil(lua, -1)) return 1;
   lua_pushvalue(lua, 2);
@@ -235,10 +235,10 @@ bool ClusterView::push_part(lua_State* lua, std::string_view name) {
 int ClusterView::cluster_field(lua_State* lua) {
   const auto name = text_argument(lua, 2);
   if (!of(lua).push_part(lua, name))
-    luaL_error(lua,
-               "the cluster has no field '%s'; it has now, slots, free, nodes, jobs, waiting and "
-               "running",
-               name.c_str());
+    raise_error(lua,
+                "the cluster has no field '%s'; it has now, slots, free, nodes, jobs, waiting and "
+                "running",
+                name.c_str());
   lua_pushvalue(lua, 2);
   lua_pushvalue(lua, -2);
   lua_rawset(lua, 1);
@@ -323,7 +323,7 @@ int ClusterView::by(lua_State* lua) {
   if (falling) name.erase(0, 1);
   const JobField* field = find_job_field(name);
   if (field == nullptr)
-    luaL_error(lua, "a job has no field '%s'; %s", name.c_str(), job_field_hint(name).c_str());
+    raise_error(lua, "a job has no field '%s'; %s", name.c_str(), job_field_hint(name).c_str());
   if (lua_isnoneornil(lua, 2)) {
     lua_settop(lua, 1);
     view.push_list(lua, List::jobs);
@@ -391,7 +391,7 @@ int ClusterView::remember(lua_State* lua) {
   Sandbox::charge(lua, 100);
   view.remembered_.insert_or_assign(view.prefix_ + key, value);
   if (view.keys() > kMemoKeysMax)
-    luaL_error(lua, "a policy remembers at most %d keys", static_cast<int>(kMemoKeysMax));
+    raise_error(lua, "a policy remembers at most %d keys", static_cast<int>(kMemoKeysMax));
   return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <lua.hpp>
 #include <string>
@@ -26,6 +27,13 @@ struct SandboxLimits {
   std::size_t memory_bytes = 64U << 20;
   std::size_t text_bytes = 4096;  // of any one string: comparing and joining two is one instruction
 };
+
+// luaL_error(), which no compiler knows never to return.
+template <class... Arguments>
+[[noreturn]] void raise_error(lua_State* lua, const char* format, Arguments... arguments) {
+  luaL_error(lua, format, arguments...);
+  std::abort();
+}
 
 class Sandbox {
  public:
