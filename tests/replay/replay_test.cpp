@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "engine/agents/agents_engine.hpp"
+#include "app/faults.hpp"
 #include "sim/fault_world.hpp"
 #include "store/memory/memory_store.hpp"
 
@@ -18,17 +18,13 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kSeeds = 20;
 
-EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
-  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), AgentsEngine::Options{});
-  ServerEnd* end = engine.get();
-  return {std::move(engine), end};
-}
-
 void live_through(std::uint64_t seed, Store& disk) {
   FaultOptions options;
   options.seed = seed;
   options.disks_fill = false;
-  const FaultReport report = FaultWorld(options, disk, make_engine).run();
+  const FaultKit& kit = fault_kit();
+  const FaultReport report =
+      FaultWorld(options, {disk, kit.make_engine, kit.policies, kit.scripts}).run();
   for (const auto& fault : report.faults) ADD_FAILURE() << fault;
 }
 
@@ -50,7 +46,7 @@ class ReplayTest : public testing::Test {
  protected:
   void SetUp() override { spdlog::set_level(spdlog::level::off); }
 
-  const PolicyRegistry registry_;
+  const PolicyRegistry& registry_ = fault_kit().policies;
 };
 
 TEST_F(ReplayTest, GivesTheSamePlansAfterEveryCrash) {
