@@ -112,7 +112,8 @@ struct Controller::Impl {
   // What is told is kept until it is durable, and nothing more is taken until then. Reports go
   // first: what a worker said before it ended counts.
   void observe(Pending& pending, Time now) {
-    if (observed.empty()) observed = engine.observe();
+    behind = !observed.empty();
+    if (!behind) observed = engine.observe();
     for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
     for (const Event& event : observed.events) {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
@@ -462,6 +463,7 @@ struct Controller::Impl {
 
   std::vector<Command> commands;
   Observed observed;        // told by the engine, not durable yet
+  bool behind = false;      // the engine may have more, of which it has told already that it has
   std::set<JobId> touched;  // to act on
   std::set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
@@ -601,6 +603,7 @@ std::optional<Time> Controller::next_due() const {
   sooner(impl_->revisit_at);
   if (impl_->dirty)
     sooner(impl_->last_round ? *impl_->last_round + impl_->options.coalesce : impl_->clock.now());
+  if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;
   return due;

@@ -243,6 +243,23 @@ TEST_F(ControllerTest, TakesNoMoreNewsWhileTheStoreRefuses) {
   EXPECT_EQ(engine->asked, asked);
 }
 
+// An engine tells once that it has news; those that came behind what was refused are asked for.
+TEST_F(ControllerTest, AsksForTheNewsThatCameWhileTheStoreRefused) {
+  const JobId a = run("1..1");
+  const JobId b = run("1..1");
+  store.inner.refuse_writes(kDiskFull);
+  end(a, "0");
+  step();
+  end(b, "0");
+  step(span("1s"));
+  store.inner.accept_writes();
+  (void)controller->step();
+  EXPECT_EQ(job(a).state, JobState::completed);
+  EXPECT_EQ(controller->next_due(), clock.now());
+  step();
+  EXPECT_EQ(job(b).state, JobState::completed);
+}
+
 TEST_F(ControllerTest, TriesARoundAgainThatWasNotKept) {
   store.refuse_plans = true;
   const JobId a = submit("1..1");

@@ -47,6 +47,7 @@ void FaultWorld::build() {
   const Pace pace = kPaces[rng_.below(kPaces.size())];
   misfortune_every_ = pace.every;
   crash_every_commit_ = rng_.chance(0.1) && options_.misfortunes;
+  if (crash_every_commit_) ledger_.set_patience(kPatienceAtEveryCommit);
   server_options_.checkpoint_entries = 100;
   server_options_.temper = rng_.chance(0.7);
   server_options_.placement = placers()[rng_.below(placers().size())].name;

@@ -75,7 +75,7 @@ void Ledger::ended(Time now, const WorkerKey& worker) {
 
 void Ledger::worked(Time now, const WorkerKey& worker) {
   const auto paused = paused_.find(worker.job);
-  if (paused != paused_.end() && now > paused->second + kPatience)
+  if (paused != paused_.end() && now > paused->second + patience_)
     wrong(now, text(worker) + " works while it is paused");
 }
 
@@ -96,7 +96,7 @@ void Ledger::check_processes(Time now) {
     const auto current = current_.find(worker.job);
     if (current == current_.end() || current->second.generation != worker.generation) {
       wrong(now, text(worker) + " is alive, and the state has given it up");
-    } else if (current->second.dead_by && now > *current->second.dead_by + kPatience) {
+    } else if (current->second.dead_by && now > *current->second.dead_by + patience_) {
       wrong(now, text(worker) + " outlives its stop");
     }
   }
@@ -109,7 +109,7 @@ void Ledger::check_gang(Time now, JobId job, const Wanted& gang) {
     const auto away = away_until_.find(gang.machines[rank]);
     if (away != away_until_.end()) since = std::max(since, away->second);
   }
-  if (now <= since + kPatience) return;
+  if (now <= since + patience_) return;
   wrong(now,
         fmt::format("generation {} of job {} is in part: {} of {} workers were started",
                     gang.generation.value, job.value, gang.begun.size(), gang.machines.size()));

@@ -5,8 +5,8 @@
 //   - no slot of a machine has two workers in it
 //   - no two generations of a job are alive at once, none that the state has given up, and no
 //     number of one comes back
-//   - no gang is in part for longer than kPatience: all of its workers are started, or it is stopped
-//   - nobody outlives a stop's grace, and nobody works in a paused job, by more than kPatience
+//   - no gang is in part for longer than the patience: all of its workers are started, or it stops
+//   - nobody outlives a stop's grace, and nobody works in a paused job, by more than the patience
 //   - the state is whole after every commit (check_state), and after a restart it is what the
 //     entries say, each of them in order
 //   - each job has one submission, and stays as it ended; what a person was promised (an id) is
@@ -30,8 +30,10 @@
 
 namespace paceline::sim {
 
-// What may come between a decision and the process it concerns: outages one after the other.
+// What may come between a decision and the process it concerns: outages one after the other. Where
+// the server dies at every commit, it gets on by one commit a second.
 inline constexpr Duration kPatience = std::chrono::minutes{5};
+inline constexpr Duration kPatienceAtEveryCommit = std::chrono::minutes{30};
 
 // How often something happened.
 using Happened = std::map<std::string, std::uint64_t, std::less<>>;
@@ -40,6 +42,7 @@ class Ledger {
  public:
   // Faults are told with their time since `begin`.
   explicit Ledger(Time begin = {}) : begin_(begin) {}
+  void set_patience(Duration patience) { patience_ = patience; }
 
   // Called with one line for each thing that happens.
   using Story = std::function<void(std::string_view)>;
@@ -106,6 +109,7 @@ class Ledger {
   void check_gang(Time now, JobId job, const Wanted& gang);
 
   Time begin_;
+  Duration patience_ = kPatience;
   Story story_;
   Digest digest_;
   std::vector<std::string> faults_;
