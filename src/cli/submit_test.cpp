@@ -126,7 +126,11 @@ TEST(Submit, MayAskForNoMinimumRun) {
 }
 
 TEST(Run, GivesATerminalToOneWorkerThatSeesAllSlots) {
-  const FakeServer server(accepted);
+  const FakeServer server([](const FakeRequest& request) {
+    return request.method == "POST" && request.target == "/v1/jobs"
+               ? accepted(request)
+               : fake_error(404, "not_found", "There is no job 7.");
+  });
   run_words(server, {"run", "--pty", "--slots", "4", "bash"});
   ASSERT_FALSE(server.requests().empty());
   const auto spec = read_submission(server.requests().front().body).value().spec;

@@ -99,7 +99,7 @@ TEST(SqliteStoreFaults, RefusesANewerSchema) {
   const auto error = error_of_open(scratch.dir());
   EXPECT_EQ(error.code, ErrorCode::data);
   EXPECT_EQ(error.message, scratch.database().string() +
-                               " was written by a newer Paceline (schema 99; this one knows 1).");
+                               " was written by a newer Paceline (schema 99; this one knows 2).");
   EXPECT_EQ(error.hint, "Use that version, or choose another directory with --dir.");
 }
 
