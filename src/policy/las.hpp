@@ -3,8 +3,8 @@
 // Rule:        jobs fall through queues by the slot-seconds they had: queue i + 1 begins at
 //              threshold · 10^i. Higher queues go first; within a queue who started first, then who
 //              came first. Down the line whoever fits has its slots, whoever doesn't is stopped for
-//              those who do. Who waits `promote` times as long as its service took goes back to the
-//              first queue, its service counted anew. Sizes never change.
+//              those who do. Who fell and then waits `promote` times as long as its service took
+//              goes back to the first queue, its service counted anew. Sizes never change.
 // Parameters:  queues=2 (1 to 16), threshold=3600 (slot-seconds), promote=8 (0: never).
 // Assumptions: a stopped job goes on from its checkpoint. Demotion and promotion happen at the
 //              exact instants: it asks for a round then.

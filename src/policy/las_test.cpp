@@ -36,8 +36,10 @@ TEST(Las, AsksForARoundWhenAJobIsPromoted) {
   world.preempt(a, world.submit("2 unpreemptible"), 2);
   world.killed(a);
   world.advance(span("1s"));
-  // It ran for 30 s: promoted after four times as long.
-  EXPECT_EQ(asks_for(world, {1, 100, 4}), world.now() + span("119s"));
+  // It ran for 30 s, hence fell to the second queue: promoted after half as long.
+  EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("14s"));
+  // In the first queue it stays: the round is for the demotion of who runs.
+  EXPECT_EQ(asks_for(world, {2, 61, 0.5}), world.now() + span("29500ms"));
 }
 
 TEST(Las, CountsAllTheServiceOfAJobBeforeItsPromotion) {
@@ -56,7 +58,7 @@ TEST(Las, CountsAllTheServiceOfAJobBeforeItsPromotion) {
   world.checkpoint(a);
   world.preempt(a, world.submit("2 unpreemptible"), 2);
   world.killed(a);
-  EXPECT_EQ(asks_for(world, {1, 100, 4}), world.now() + span("160s"));
+  EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("20s"));
 }
 
 }  // namespace

@@ -30,15 +30,15 @@ double queue_measure(const Job& job, const Order::Parameters& parameters) {
 
 double first_start(const Job& job) { return job.started_at ? to_seconds(*job.started_at) : kNever; }
 
-// When a job that waits and had so much service is promoted.
-double promotion_after(const Job& job, double service, double promote) {
-  if (service <= 0) return kNever;
+// When a job that waits and had so much service is promoted: never from the first queue.
+double promotion_after(const Job& job, double service, double promote, double threshold) {
+  if (service < threshold) return kNever;
   const auto slots = static_cast<double>(job.slots(job.range.want));
   return to_seconds(job.waiting_since) + promote * service / slots;
 }
 
 double first_promotion(const Job& job, const Order::Parameters& parameters) {
-  return promotion_after(job, job.slot_seconds, parameters[0]);
+  return promotion_after(job, job.slot_seconds, parameters[0], parameters[1]);
 }
 
 }  // namespace
@@ -107,14 +107,15 @@ void Service::promote(const Job& job) {
 void Service::find_promoted() {
   const double now = to_seconds(snapshot_.now);
   for (const Job* job : apart_) {
-    const double at = promotion_after(*job, attained(*job), parameters_.promote);
+    const double at =
+        promotion_after(*job, attained(*job), parameters_.promote, parameters_.threshold);
     if (at <= now)
       promote(*job);
     else if (at < kNever)
       draft_.revisit(instant(at));
   }
-  const WaitingOrder& waiting =
-      snapshot_.state.waiting_by({first_promotion, least_slots, nullptr, {parameters_.promote, 0}});
+  const WaitingOrder& waiting = snapshot_.state.waiting_by(
+      {first_promotion, least_slots, nullptr, {parameters_.promote, parameters_.threshold}});
   constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
   for (auto at = waiting.first(kAll); at;) {
     if (at->measure <= now) {
