@@ -8,21 +8,23 @@
 #include "app/faults.hpp"
 #include "sim/fault_json.hpp"
 #include "sim/log_tap.hpp"
+#include "support/numbers.hpp"
 
 namespace paceline::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 1'000;
 constexpr std::uint64_t kSeedsAgain = 40;
 constexpr std::uint64_t kSeedsSwept = 4;
 constexpr std::uint64_t kEffectsMax = 3;
+
+std::uint64_t seeds() { return testing::number_from("PACELINE_SEEDS", 1'000); }
 
 FaultStudy run(std::uint64_t last, unsigned threads) {
   return run_faults({1, last, threads}, fault_kit(), {});
 }
 
 const FaultStudy& study() {
-  static const FaultStudy all = run(kSeeds, std::thread::hardware_concurrency());
+  static const FaultStudy all = run(seeds(), std::thread::hardware_concurrency());
   return all;
 }
 
@@ -32,11 +34,11 @@ TEST(Faults, LoseNothingAndStartNothingTwice) {
     ADD_FAILURE() << "again with: " << replay_command(failed.seed);
   }
   EXPECT_EQ(study().failures, 0U);
-  EXPECT_EQ(study().seeds, kSeeds);
-  EXPECT_GE(study().jobs, 30 * kSeeds);
+  EXPECT_EQ(study().seeds, seeds());
+  EXPECT_GE(study().jobs, 30 * seeds());
 }
 
-// Beyond the first kSeeds: they found something once.
+// Beyond the first seeds: they found something once.
 //   4687: news told while a write was refused, and nobody asked for them
 //   6202: a gang that forms while the server dies at every commit
 TEST(Faults, OfSeedsThatFoundSomethingAreSurvived) {
@@ -60,7 +62,7 @@ TEST(Faults, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
         "machine away for long", "supervisor died", "link cut", "network cut", "connection broken",
         "message lost", "message doubled", "message overtaken", "disk full", "start refused",
         "clock set", "devices changed"})
-    EXPECT_GE(times(what), kSeeds) << what;
+    EXPECT_GE(times(what), seeds()) << what;
   for (const char* what : {"start",
                            "resize",
                            "move",
@@ -84,7 +86,7 @@ TEST(Faults, TogetherSeeEveryKindOfTroubleAndEveryEnd) {
                            "FAILED",
                            "CANCELLED",
                            "TIMEOUT"})
-    EXPECT_GE(times(what), kSeeds / 20) << what;
+    EXPECT_GE(times(what), seeds() / 20) << what;
 }
 
 TEST(Faults, AreTheSameForTheSameSeedOnAnyThread) {

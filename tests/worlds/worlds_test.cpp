@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 
 #include "policy/registry.hpp"
+#include "support/numbers.hpp"
 #include "worlds/promises.hpp"
 #include "worlds/random_world.hpp"
 
@@ -138,19 +138,14 @@ std::filesystem::path write(const Life& life, const std::string& name) {
   return file;
 }
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 class Worlds : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Worlds, KeepEveryPromise) {
   const PolicyRegistry registry;
   const PolicyInfo& info = **registry.find(GetParam());
-  const std::uint64_t alone = number_from("PACELINE_WORLD", 0);
+  const std::uint64_t alone = testing::number_from("PACELINE_WORLD", 0);
   const std::uint64_t first = alone > 0 ? alone : 1;
-  const std::uint64_t last = alone > 0 ? alone : number_from("PACELINE_WORLDS", 1000);
+  const std::uint64_t last = alone > 0 ? alone : testing::number_from("PACELINE_WORLDS", 1000);
   std::uint64_t jobs = 0, rounds = 0, broken = 0;
   for (std::uint64_t seed = first; seed <= last && broken < 10; ++seed) {
     Life life(info, seed);

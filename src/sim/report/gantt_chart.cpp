@@ -36,7 +36,7 @@ std::vector<double> tops_of(const GanttChart& chart, double top) {
 }
 
 // Jobs that come one after the other have colours far apart.
-Ink ink_of(std::uint32_t job) { return {Ink::fill, job * 5 % kFillInks}; }
+Ink ink_of(std::uint32_t job) { return {Ink::fill, std::size_t{job} * 5 % kFillInks}; }
 
 void draw_nodes(Canvas& canvas, const Rect& plot, const GanttChart& chart) {
   double top = plot.y;

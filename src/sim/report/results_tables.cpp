@@ -64,6 +64,7 @@ std::vector<std::pair<Column<T>, Scale>> scaled(const Column<T> (&columns)[N],
   std::vector<std::pair<Column<T>, Scale>> shown;
   for (const Column<T>& column : columns) {
     std::vector<double> values;
+    values.reserve(all.size());
     for (const T* one : all) values.push_back(column.of(*one));
     const bool none = std::ranges::all_of(values, [](double value) { return value == 0; });
     if (column.kind == Kind::count && none) continue;
