@@ -45,8 +45,8 @@ std::int32_t whole_copies(std::int32_t workers, const Mesh& mesh) {
 
 WorkerRange range_of(const TraceJob& job, std::int64_t slots,
                      const std::optional<ElasticRule>& rule) {
-  static const JobSpec kPlain;
-  const JobSpec& own = job.spec ? *job.spec : kPlain;
+  static const JobSpec plain;
+  const JobSpec& own = job.spec ? *job.spec : plain;
   const std::int32_t wanted = job.slots / own.slots_per_worker;
   if (!rule) return job.spec ? own.workers : WorkerRange{wanted, wanted, wanted};
   const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(slots, kWorkersMax));
