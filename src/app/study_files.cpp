@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/whole_file.hpp"
+#include "sim/cluster.hpp"
 #include "sim/report/plot.hpp"
 #include "sim/report/report.hpp"
 #include "sim/traces/write_trace.hpp"
@@ -14,9 +15,7 @@ namespace {
 
 // The jobs of each seed; of those after seed 0 in FILE.1, FILE.2, ….
 Result<void> record(const std::string& path, const sim::StudyPlan& plan) {
-  std::int64_t slots = 0;
-  for (const NodeSpec& node : plan.setup.nodes)
-    slots += static_cast<std::int64_t>(node.slots.size());
+  const std::int64_t slots = sim::slots_of(plan.setup.nodes);
   for (const std::uint64_t seed : plan.seeds) {
     sim::WorkloadOptions options = plan.workload;
     options.seed = seed;

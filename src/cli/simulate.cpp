@@ -27,7 +27,7 @@ struct Simulate {
   OutputOptions output;
 };
 
-// What --faults has no use for.
+// What belongs to the simulation of a trace.
 std::vector<TraceOption> trace_options(const Simulate& typed) {
   return {{"--trace", typed.trace.has_value()},
           {"--format", typed.format.has_value()},
@@ -126,18 +126,13 @@ Result<void> take_temper(const std::optional<std::string>& typed, bool& temper) 
 // A replay has the policies, nodes and times of its journal.
 Result<void> check_replay(const Simulate& typed) {
   if (!typed.replay) return {};
-  for (const auto& [option, word] :
-       {std::pair{"--policy", &typed.policy}, std::pair{"--cluster", &typed.cluster},
-        std::pair{"--what-if", &typed.what_if}, std::pair{"--placement", &typed.placement},
-        std::pair{"--elastic", &typed.elastic}, std::pair{"--load", &typed.load},
-        std::pair{"--seeds", &typed.seeds}, std::pair{"--from", &typed.from},
-        std::pair{"--until", &typed.until}, std::pair{"--jobs-out", &typed.jobs_out},
-        std::pair{"--record", &typed.record}}) {
-    if (*word)
-      return fail(
-          ErrorCode::invalid,
-          fmt::format("--replay holds the journal's own rounds again: {} changes nothing.", option),
-          "Leave out one of both.");
+  for (const TraceOption& option : trace_options(typed)) {
+    const bool serves = option.name == "--trace" || option.name == "--replay";
+    if (!option.given || serves) continue;
+    return fail(ErrorCode::invalid,
+                fmt::format("--replay holds the journal's own rounds again: {} changes nothing.",
+                            option.name),
+                "Leave out one of both.");
   }
   return {};
 }

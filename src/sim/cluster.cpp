@@ -49,12 +49,6 @@ NodeSpec node_of(const NodeKind& kind, std::string name) {
   return node;
 }
 
-std::int64_t slots_of(const std::vector<NodeSpec>& nodes) {
-  std::int64_t slots = 0;
-  for (const NodeSpec& node : nodes) slots += static_cast<std::int64_t>(node.slots.size());
-  return slots;
-}
-
 // Nodes of a kind that are called `prefix` and a number.
 Result<void> add_nodes(std::vector<NodeSpec>& nodes, std::string_view text,
                        std::string_view prefix) {
@@ -111,6 +105,12 @@ Result<void> change_once(std::vector<NodeSpec>& nodes, std::string_view part) {
 }
 
 }  // namespace
+
+std::int64_t slots_of(const std::vector<NodeSpec>& nodes) {
+  std::int64_t slots = 0;
+  for (const NodeSpec& node : nodes) slots += static_cast<std::int64_t>(node.slots.size());
+  return slots;
+}
 
 Result<std::vector<NodeSpec>> parse_cluster(std::string_view text) {
   std::vector<NodeSpec> nodes;

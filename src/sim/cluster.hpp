@@ -25,4 +25,7 @@ std::string cluster_text(const std::vector<NodeSpec>& nodes);
 // invalid, not_found.
 Result<void> change_cluster(std::vector<NodeSpec>& nodes, std::string_view what_if);
 
+// Of all the nodes together.
+std::int64_t slots_of(const std::vector<NodeSpec>& nodes);
+
 }  // namespace paceline::sim

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "sim/cluster.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -34,7 +35,8 @@ Demand demand_of(const Workload& workload, double cluster_slots) {
   demand.peak = before;
   double left = 0, most = 0;
   for (const Arrival& arrival : workload.arrivals) {
-    const double work = to_seconds(arrival.length) * arrival.range.want;
+    const double wanted = workload.trace->jobs[arrival.job].slots;
+    const double work = to_seconds(arrival.length) * wanted;
     left = std::max(0.0, left - to_seconds(arrival.at - before) * cluster_slots) + work;
     before = arrival.at;
     if (left > most) {
@@ -42,7 +44,7 @@ Demand demand_of(const Workload& workload, double cluster_slots) {
       demand.peak = before;
     }
     demand.work += work;
-    demand.slots += arrival.range.want;
+    demand.slots += wanted;
   }
   return demand;
 }
@@ -52,8 +54,7 @@ Demand demand_of(const Workload& workload, double cluster_slots) {
 OccupancyView view_of(const Workload& workload, const std::vector<NodeSpec>& nodes) {
   OccupancyView view{{}, Time::max(), first_slots(nodes)};
   if (workload.arrivals.empty()) return view;
-  double slots = 0;
-  for (const NodeSpec& node : nodes) slots += static_cast<double>(node.slots.size());
+  const auto slots = static_cast<double>(slots_of(nodes));
   const Demand demand = demand_of(workload, slots);
   const Time first = workload.arrivals.front().at, last = workload.arrivals.back().at;
   const Duration span = from_seconds(kHoldsPerSlot * demand.work / demand.slots);

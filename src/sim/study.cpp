@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/rng.hpp"
+#include "sim/cluster.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -27,7 +28,7 @@ class Runner {
     for (const std::uint64_t seed : plan.seeds) {
       WorkloadOptions options = plan.workload;
       options.seed = seed;
-      workloads_.push_back(make_workload(plan.trace, slots(), options));
+      workloads_.push_back(make_workload(plan.trace, slots_of(plan.setup.nodes), options));
       jobs_ += workloads_.back().arrivals.size() * plan.policies.size();
     }
     runs_.resize(plan.policies.size() * plan.seeds.size());
@@ -45,13 +46,6 @@ class Runner {
   }
 
  private:
-  [[nodiscard]] std::int64_t slots() const {
-    std::int64_t slots = 0;
-    for (const NodeSpec& node : plan_.setup.nodes)
-      slots += static_cast<std::int64_t>(node.slots.size());
-    return slots;
-  }
-
   void work() {
     for (std::size_t i = next_++; i < runs_.size() && !stop_; i = next_++) {
       if (auto ok = run_one(i); !ok) give_up(ok.error());
