@@ -5,7 +5,6 @@
 #include <charconv>
 #include <csignal>
 #include <string_view>
-#include <thread>
 
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
@@ -53,9 +52,8 @@ const sim::FaultKit& fault_kit() {
 
 Result<std::string> simulate_faults(const FaultsOptions& options, const ProgressBar& bar) {
   std::signal(SIGABRT, name_seed);
-  sim::FaultStudyPlan plan{options.first, options.last, 1, options.story};
-  plan.threads = options.threads > 0 ? static_cast<unsigned>(options.threads)
-                                     : std::thread::hardware_concurrency();
+  const sim::FaultStudyPlan plan{options.first, options.last,
+                                 static_cast<unsigned>(options.threads), options.story};
   SystemClock clock;
   const Time began = clock.now();
   const auto study = sim::run_faults(plan, fault_kit(), bar);

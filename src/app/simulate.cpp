@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "app/journal.hpp"
 #include "app/study_files.hpp"
@@ -132,8 +131,7 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   plan.workload.until = options.until;
   plan.window = {options.warmup.value_or(Duration::zero()),
                  options.cooldown.value_or(Duration::zero())};
-  plan.threads = options.threads > 0 ? static_cast<unsigned>(options.threads)
-                                     : std::thread::hardware_concurrency();
+  plan.threads = static_cast<unsigned>(options.threads);
   keep_for_study_files(options, plan);
   auto trace = read_jobs(options, *speedup);
   if (!trace) return fail(trace.error());

@@ -328,6 +328,17 @@ TEST(Events, TellAMetTierOfATargetOnALineOfItsOwn) {
   EXPECT_THAT(lines, HasSubstr("target_reached  job 7\n"));
 }
 
+TEST(Events, CountWhatALineHasNoRoomFor) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.target.find("from=0&") == std::string::npos)
+      return FakeAnswer{R"({"events":[],"next":2})"};
+    return FakeAnswer{R"({"events":[{"seq":1,"at":0,"kind":"node_up","node":"n1",
+      "slots":[{"index":0},{"index":1}],"labels":["fast","new"]}],"next":2})"};
+  });
+  EXPECT_THAT(run_words(server, {"events"}).out,
+              HasSubstr("node_up         node n1, slots 2, labels [\"fast\",\"new\"]\n"));
+}
+
 TEST(Events, GoOnPastPagesThatHoldNothingForTheReader) {
   const FakeServer server([](const FakeRequest& request) {
     if (request.target.find("from=0&") != std::string::npos)

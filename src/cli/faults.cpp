@@ -13,7 +13,6 @@ namespace {
 
 constexpr Bounds kFaultSeeds{0, 1'000'000'000'000};
 constexpr std::int64_t kSeedsAtOnceMax = 10'000'000;
-constexpr Bounds kFaultThreads{1, 1'024};
 
 tl::unexpected<Error> no_seeds(std::string_view typed) {
   return fail(ErrorCode::invalid, fmt::format("--faults: '{}' is no range of seeds.", typed),
@@ -49,15 +48,7 @@ Result<FaultsOptions> read_faults(const FaultsTyped& typed, const Output& output
   FaultsOptions options;
   options.first = static_cast<std::uint64_t>(seeds->first);
   options.last = static_cast<std::uint64_t>(seeds->second);
-  if (typed.threads) {
-    const auto threads = parse_whole(*typed.threads, kFaultThreads);
-    if (!threads) {
-      Error error = threads.error();
-      error.message = "--threads: " + error.message;
-      return fail(std::move(error));
-    }
-    options.threads = *threads;
-  }
+  options.threads = typed.threads;
   if (typed.story && (options.first != options.last || output.format == Format::json)) {
     return fail(ErrorCode::invalid, "--story tells of one seed, in lines.",
                 "Name one seed and leave out -o json, for example --faults 7 --story.");

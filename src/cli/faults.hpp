@@ -13,7 +13,7 @@ namespace paceline {
 struct FaultsTyped {
   std::optional<std::string> seeds;  // "7" or "1..1000"; nothing: no faults are asked for
   bool story = false;
-  std::optional<std::string> threads;
+  std::int64_t threads = 0;  // 0: one per core
 };
 
 // An option that belongs to a trace, and whether it was given.

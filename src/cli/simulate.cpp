@@ -370,7 +370,9 @@ Command simulate_command() {
                 return true;
               };
               if (typed->faults.seeds) {
-                typed->faults.threads = typed->threads;
+                const auto ok =
+                    take_count("--threads", typed->threads, kThreads, typed->faults.threads);
+                if (!ok) return fail(ok.error());
                 return show_faults(context, typed->faults, *output, trace_options(*typed), bar);
               }
               const auto wanted = read(*typed);

@@ -7,6 +7,7 @@
 #include "clock/manual/manual_clock.hpp"
 #include "plan/check.hpp"
 #include "store/memory/memory_store.hpp"
+#include "store/wrapped_store.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -65,34 +66,23 @@ class HandEngine : public Engine {
 };
 
 // A memory store that can refuse plans alone.
-class PickyStore : public Store {
+class PickyStore : public WrappedStore {
  public:
-  Result<State> load() override { return inner.load(); }
+  PickyStore() : WrappedStore(disk) {}
+
   Result<void> append(const Batch& batch) override {
     ++appends;
     const bool plan = !batch.entries.empty() && std::holds_alternative<Plan>(batch.entries[0].body);
     if (refuse_plans && plan)
       return fail(ErrorCode::storage, "The disk is full.", "Make room.", Retry::may_help);
-    return inner.append(batch);
+    return disk.append(batch);
   }
   Result<void> checkpoint(const State& state, std::span<const JobId> jobs) override {
     ++checkpoints;
-    return inner.checkpoint(state, jobs);
-  }
-  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
-    return inner.entries(seq, limit);
-  }
-  Result<LaunchSpec> launch(JobId job) override { return inner.launch(job); }
-  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
-                           std::size_t limit) override {
-    return inner.points(job, name, from, limit);
-  }
-  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
-                                               Time now) override {
-    return inner.find_submission(uid, key, now);
+    return disk.checkpoint(state, jobs);
   }
 
-  MemoryStore inner;
+  MemoryStore disk;
   bool refuse_plans = false;
   int appends = 0;
   int checkpoints = 0;
@@ -216,7 +206,7 @@ TEST_F(ControllerTest, RefusesARequestAtOnce) {
 
 TEST_F(ControllerTest, LosesNothingWhenTheStoreRefusesAndTellsTheCommander) {
   const JobId a = run("1..1");
-  store.inner.refuse_writes(kDiskFull);
+  store.disk.refuse_writes(kDiskFull);
   end(a, "0");
   const auto told = ask("1..1");
   const auto stepped = controller->step();
@@ -224,7 +214,7 @@ TEST_F(ControllerTest, LosesNothingWhenTheStoreRefusesAndTellsTheCommander) {
   EXPECT_EQ((*told)->error(), kDiskFull);
   EXPECT_EQ(job(a).state, JobState::running);
   EXPECT_EQ(controller->next_due(), clock.now() + span("1s"));
-  store.inner.accept_writes();
+  store.disk.accept_writes();
   step();
   EXPECT_EQ(job(a).state, JobState::running);  // not before its time
   clock.advance(span("1s"));
@@ -235,7 +225,7 @@ TEST_F(ControllerTest, LosesNothingWhenTheStoreRefusesAndTellsTheCommander) {
 
 TEST_F(ControllerTest, TakesNoMoreNewsWhileTheStoreRefuses) {
   const JobId a = run("1..1");
-  store.inner.refuse_writes(kDiskFull);
+  store.disk.refuse_writes(kDiskFull);
   end(a, "0");
   step(span("2s"));
   const int asked = engine->asked;
@@ -247,12 +237,12 @@ TEST_F(ControllerTest, TakesNoMoreNewsWhileTheStoreRefuses) {
 TEST_F(ControllerTest, AsksForTheNewsThatCameWhileTheStoreRefused) {
   const JobId a = run("1..1");
   const JobId b = run("1..1");
-  store.inner.refuse_writes(kDiskFull);
+  store.disk.refuse_writes(kDiskFull);
   end(a, "0");
   step();
   end(b, "0");
   step(span("1s"));
-  store.inner.accept_writes();
+  store.disk.accept_writes();
   (void)controller->step();
   EXPECT_EQ(job(a).state, JobState::completed);
   EXPECT_EQ(controller->next_due(), clock.now());
@@ -316,7 +306,7 @@ TEST_F(ControllerTest, AnswersARepeatedKeyWithTheSameJob) {
 }
 
 TEST_F(ControllerTest, AnswersNoKeyBeforeItsJobIsDurable) {
-  store.inner.refuse_writes(kDiskFull);
+  store.disk.refuse_writes(kDiskFull);
   const auto first = ask("1..1", "key");
   const auto second = ask("1..1", "key");
   step();
@@ -364,9 +354,9 @@ TEST_F(ControllerTest, StopsAJobAtItsTimeLimit) {
 TEST_F(ControllerTest, TellsATimeLimitOnceAndAgainAfterARefusal) {
   const JobId a = run("1..1 max_duration=60s");
   clock.advance(span("61s"));
-  store.inner.refuse_writes(kDiskFull);
+  store.disk.refuse_writes(kDiskFull);
   step(span("1s"));
-  store.inner.accept_writes();
+  store.disk.accept_writes();
   step();
   EXPECT_EQ(job(a).state, JobState::stopping);
   const auto seq = state().seq();

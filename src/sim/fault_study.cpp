@@ -1,14 +1,13 @@
 #include "sim/fault_study.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/digest.hpp"
 #include "sim/log_tap.hpp"
+#include "sim/side_by_side.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -21,12 +20,14 @@ class FaultRunner {
       : plan_(plan), kit_(kit), watch_(watch), digests_(plan.last - plan.first + 1) {}
 
   FaultStudy run() {
-    {
-      std::vector<std::jthread> threads;
-      const auto count = std::clamp<std::size_t>(plan_.threads, 1, digests_.size());
-      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { work(); });
-      work();
-    }
+    side_by_side(digests_.size(), plan_.threads, [this](std::size_t index) {
+      FaultOptions options;
+      options.seed = plan_.first + index;
+      options.story = plan_.story;
+      FaultReport report = run_fault_seed(options, kit_);
+      digests_[index] = report.digest;
+      return take(options.seed, std::move(report));
+    });
     std::ranges::sort(study_.failed, {}, &FailedSeed::seed);
     if (study_.failed.size() > kFailedSeedsMax) study_.failed.resize(kFailedSeedsMax);
     Digest digest;
@@ -36,18 +37,8 @@ class FaultRunner {
   }
 
  private:
-  void work() {
-    for (std::size_t i = next_++; i < digests_.size() && !stop_; i = next_++) {
-      FaultOptions options;
-      options.seed = plan_.first + i;
-      options.story = plan_.story;
-      FaultReport report = run_fault_seed(options, kit_);
-      digests_[i] = report.digest;
-      take(options.seed, std::move(report));
-    }
-  }
-
-  void take(std::uint64_t seed, FaultReport report) {
+  // False: give up.
+  bool take(std::uint64_t seed, FaultReport report) {
     const std::scoped_lock lock(mutex_);
     ++study_.seeds;
     study_.jobs += report.jobs;
@@ -58,7 +49,8 @@ class FaultRunner {
       study_.failed.push_back({seed, std::move(report.faults)});
     }
     const double done = static_cast<double>(study_.seeds) / static_cast<double>(digests_.size());
-    if (!stop_ && watch_ && !watch_(done)) stop_ = true;
+    if (!given_up_ && watch_) given_up_ = !watch_(done);
+    return !given_up_;
   }
 
   const FaultStudyPlan& plan_;
@@ -66,9 +58,8 @@ class FaultRunner {
   const FaultWatch& watch_;
   const LogTap tap_;
   std::vector<std::uint64_t> digests_;
-  std::atomic<std::size_t> next_ = 0;
-  std::atomic<bool> stop_ = false;
   std::mutex mutex_;
+  bool given_up_ = false;
   FaultStudy study_;
 };
 

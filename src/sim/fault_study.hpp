@@ -29,7 +29,7 @@ struct FaultKit {
 struct FaultStudyPlan {
   std::uint64_t first = 1;  // seed
   std::uint64_t last = 1;   // REQUIRES: >= first
-  unsigned threads = 1;     // at most so many worlds at a time
+  unsigned threads = 1;     // worlds at a time, at most; 0: one per core
   // Of the one seed; REQUIRES: first == last.
   std::function<void(Duration since, std::string_view line)> story{};
 };

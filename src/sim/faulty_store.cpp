@@ -47,14 +47,14 @@ Result<void> FaultyStore::append(const Batch& batch) {
 }
 
 Result<void> FaultyStore::keep(const Batch& batch) {
-  if (auto ok = disk_.append(batch); !ok) return ok;
+  if (auto ok = WrappedStore::append(batch); !ok) return ok;
   ++commits_;
   return {};
 }
 
 Result<void> FaultyStore::checkpoint(const State& state, std::span<const JobId> changed) {
   if (full_ || crashed_) return no_space();
-  return disk_.checkpoint(state, changed);
+  return WrappedStore::checkpoint(state, changed);
 }
 
 }  // namespace paceline::sim

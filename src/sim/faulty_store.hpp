@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "store/store.hpp"
+#include "store/wrapped_store.hpp"
 
 namespace paceline::sim {
 
@@ -15,9 +15,9 @@ enum class CrashPoint {
 };
 inline constexpr std::size_t kCrashPoints = 3;
 
-class FaultyStore final : public Store {
+class FaultyStore final : public WrappedStore {
  public:
-  explicit FaultyStore(Store& disk) : disk_(disk) {}
+  using WrappedStore::WrappedStore;
 
   void set_full(bool full) { full_ = full; }
   // At the next append that would succeed. between_effects: once `effects` frames more were sent.
@@ -33,21 +33,8 @@ class FaultyStore final : public Store {
   // Appends that became durable, ever.
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
 
-  Result<State> load() override { return disk_.load(); }
   Result<void> append(const Batch& batch) override;
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
-  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
-    return disk_.entries(seq, limit);
-  }
-  Result<LaunchSpec> launch(JobId job) override { return disk_.launch(job); }
-  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
-                           std::size_t limit) override {
-    return disk_.points(job, name, from, limit);
-  }
-  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
-                                               Time now) override {
-    return disk_.find_submission(uid, key, now);
-  }
 
  private:
   struct Crash {
@@ -58,7 +45,6 @@ class FaultyStore final : public Store {
 
   Result<void> keep(const Batch& batch);
 
-  Store& disk_;
   bool full_ = false;
   bool crashed_ = false;
   std::uint64_t commits_ = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/check.hpp"
 #include "base/digest.hpp"
@@ -151,13 +150,13 @@ class Simulation {
       check(id->value == jobs_.size() + 1, "jobs are numbered as they come");
       jobs_.push_back(static_cast<std::uint32_t>(index));
       const TraceJob& source = workload_.trace->jobs[workload_.arrivals[index].job];
-      if (source.spec) newest_of_line_[source.line] = *id;
+      if (source.spec) newest_[source.line] = *id;
     });
   }
 
   [[nodiscard]] JobSpec spec_of(const Arrival& arrival) const {
     const TraceJob& source = workload_.trace->jobs[arrival.job];
-    JobSpec spec = source.spec ? own_spec(source, arrival) : plain_spec(source);
+    JobSpec spec = source.spec ? own_spec(source, arrival.at, newest_) : plain_spec(source);
     const bool named = setup_.know == Know::estimate && !source.application.empty();
     if (!source.spec || setup_.know == Know::none)
       spec.name = named ? source.application : source.name;
@@ -165,27 +164,6 @@ class Simulation {
     spec.workers = arrival.range;
     if (setup_.know == Know::oracle) spec.expected_duration = arrival.length;
     if (setup_.know == Know::none) spec.expected_duration.reset();
-    return spec;
-  }
-
-  [[nodiscard]] static JobSpec plain_spec(const TraceJob& source) {
-    JobSpec spec;
-    spec.devices = source.models;
-    // It goes on wherever it was stopped; what that costs is the engine's to say.
-    spec.elastic = Elastic::restart;
-    return spec;
-  }
-
-  // Its deadline comes as long after its submission, and it waits for the newest runs of the lines
-  // that it names.
-  [[nodiscard]] JobSpec own_spec(const TraceJob& source, const Arrival& arrival) const {
-    JobSpec spec = *source.spec;
-    if (spec.deadline) *spec.deadline += arrival.at - source.submitted;
-    spec.after.clear();
-    for (const JobId line : source.spec->after) {
-      const auto newest = newest_of_line_.find(line.value);
-      if (newest != newest_of_line_.end()) spec.after.push_back(newest->second);
-    }
     return spec;
   }
 
@@ -274,10 +252,10 @@ class Simulation {
   SimEngine engine_;
   Controller controller_;
   LaunchSpec launch_;
-  std::size_t submitted_ = 0;                     // arrivals so far
-  std::vector<std::uint32_t> jobs_;               // of job n at n-1: its arrival
-  std::vector<bool> is_counted_;                  // the same: it is over
-  std::map<std::int64_t, JobId> newest_of_line_;  // of jobs with specs of their own
+  std::size_t submitted_ = 0;        // arrivals so far
+  std::vector<std::uint32_t> jobs_;  // of job n at n-1: its arrival
+  std::vector<bool> is_counted_;     // the same: it is over
+  NewestOfLine newest_;              // of jobs with specs of their own
   std::size_t over_ = 0;
   bool given_up_ = false;
   Digest digest_;

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "base/check.hpp"
 #include "base/rng.hpp"
 #include "sim/cluster.hpp"
+#include "sim/side_by_side.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -35,23 +35,15 @@ class Runner {
   }
 
   Result<std::vector<StudyRun>> run() {
-    {
-      std::vector<std::jthread> threads;
-      const std::size_t count = std::clamp<std::size_t>(plan_.threads, 1, runs_.size());
-      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { work(); });
-      work();
-    }
+    side_by_side(runs_.size(), plan_.threads, [this](std::size_t index) {
+      if (auto ok = run_one(index); !ok) give_up(ok.error());
+      return !stop_;
+    });
     if (error_) return fail(*error_);
     return std::move(runs_);
   }
 
  private:
-  void work() {
-    for (std::size_t i = next_++; i < runs_.size() && !stop_; i = next_++) {
-      if (auto ok = run_one(i); !ok) give_up(ok.error());
-    }
-  }
-
   Result<void> run_one(std::size_t index) {
     StudyRun& run = runs_[index];
     const std::size_t seed = index % plan_.seeds.size();
@@ -97,7 +89,6 @@ class Runner {
   const StudyWatch& watch_;
   std::vector<Workload> workloads_;  // by seed
   std::vector<StudyRun> runs_;
-  std::atomic<std::size_t> next_ = 0;
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::size_t jobs_ = 0, over_ = 0;

@@ -23,7 +23,7 @@ struct StudyPlan {
   WorkloadOptions workload;  // of every seed
   Setup setup;               // of every policy
   Window window;
-  unsigned threads = 1;
+  unsigned threads = 1;       // runs at a time, at most; 0: one per core
   bool keep_jobs = false;     // what became of each of them
   bool keep_details = false;  // and, where the setup says so, the occupancy: of the first seed
 };

@@ -153,4 +153,23 @@ Workload make_workload(std::shared_ptr<const Trace> trace, std::int64_t slots,
   return workload;
 }
 
+JobSpec plain_spec(const TraceJob& job) {
+  JobSpec spec;
+  spec.devices = job.models;
+  // It goes on wherever it was stopped; what that costs is the engine's to say.
+  spec.elastic = Elastic::restart;
+  return spec;
+}
+
+JobSpec own_spec(const TraceJob& job, Time at, const NewestOfLine& newest) {
+  JobSpec spec = *job.spec;
+  if (spec.deadline) *spec.deadline += at - job.submitted;
+  spec.after.clear();
+  for (const JobId line : job.spec->after) {
+    const auto found = newest.find(line.value);
+    if (found != newest.end()) spec.after.push_back(found->second);
+  }
+  return spec;
+}
+
 }  // namespace paceline::sim

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,5 +62,16 @@ struct Workload {
 // `slots`: of the cluster. REQUIRES: load > 0.
 Workload make_workload(std::shared_ptr<const Trace> trace, std::int64_t slots,
                        const WorkloadOptions& options);
+
+// What a job without a spec of its own asks for, but its name and its size.
+JobSpec plain_spec(const TraceJob& job);
+
+// The newest submission of each line of a trace.
+using NewestOfLine = std::map<std::int64_t, JobId>;
+
+// What a job asks for that is submitted at that time: its deadline comes as long after its submission
+// as in the trace, and it waits for the newest submissions of the lines that it names. REQUIRES: it
+// has a spec of its own.
+JobSpec own_spec(const TraceJob& job, Time at, const NewestOfLine& newest);
 
 }  // namespace paceline::sim

@@ -5,6 +5,7 @@
 
 #include "app/faults.hpp"
 #include "store/memory/memory_store.hpp"
+#include "store/wrapped_store.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -82,38 +83,26 @@ class StopsNobody final : public Between {
 
 enum class Forgets { retries, keys };
 
-class Forgetful final : public Store {
+class Forgetful final : public WrappedStore {
  public:
-  explicit Forgetful(Forgets what) : what_(what) {}
+  explicit Forgetful(Forgets what) : WrappedStore(disk_), what_(what) {}
 
   Result<State> load() override {
-    auto state = inner_.load();
+    auto state = disk_.load();
     if (what_ != Forgets::retries || state->jobs().empty()) return state;
     StateParts parts = state->parts();
     parts.jobs.front().retries_used = -1;
     return State(std::move(parts));
   }
-  Result<void> append(const Batch& batch) override { return inner_.append(batch); }
-  Result<void> checkpoint(const State& state, std::span<const JobId> changed) override {
-    return inner_.checkpoint(state, changed);
-  }
-  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
-    return inner_.entries(seq, limit);
-  }
-  Result<LaunchSpec> launch(JobId job) override { return inner_.launch(job); }
-  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
-                           std::size_t limit) override {
-    return inner_.points(job, name, from, limit);
-  }
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
                                                Time now) override {
     if (what_ == Forgets::keys) return std::nullopt;
-    return inner_.find_submission(uid, key, now);
+    return disk_.find_submission(uid, key, now);
   }
 
  private:
   Forgets what_;
-  MemoryStore inner_;
+  MemoryStore disk_;
 };
 
 // ---- worlds ----

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
@@ -53,35 +52,27 @@ class TraceWriter {
                seconds_of(to_us(arrival.at)), seconds_of(arrival.length.count()), job.slots,
                csv_field(job.user), csv_field(job.application), csv_field(models),
                csv_field(spec_of(job, arrival)));
-    newest_[job.line] = ++line_;
+    newest_[job.line] = JobId{++line_};
   }
 
   [[nodiscard]] std::string spec_of(const TraceJob& job, const Arrival& arrival) const {
     const WorkerRange& range = arrival.range;
     if (!job.spec && range.min == range.max) return {};
-    JobSpec spec = job.spec ? *job.spec : plain_spec(job);
+    JobSpec spec = job.spec ? own_spec(job, arrival.at, newest_) : named_spec(job);
     spec.workers = range;
-    if (spec.deadline) *spec.deadline += arrival.at - job.submitted;
-    spec.after.clear();
-    for (const JobId line : job.spec ? job.spec->after : std::vector<JobId>()) {
-      const auto newest = newest_.find(line.value);
-      if (newest != newest_.end()) spec.after.emplace_back(newest->second);
-    }
     return spec_text(spec);
   }
 
-  static JobSpec plain_spec(const TraceJob& job) {
-    JobSpec spec;
+  static JobSpec named_spec(const TraceJob& job) {
+    JobSpec spec = plain_spec(job);
     spec.name = (job.application.empty() ? job.name : job.application).substr(0, kNameLengthMax);
-    spec.devices = job.models;
-    spec.elastic = Elastic::restart;
     return spec;
   }
 
   std::ostream& out_;
   const Workload& workload_;
-  std::uint32_t line_ = 1;                        // written so far
-  std::map<std::int64_t, std::uint32_t> newest_;  // line of each job of the trace
+  std::uint32_t line_ = 1;  // written so far
+  NewestOfLine newest_;     // as lines of this file
 };
 
 }  // namespace

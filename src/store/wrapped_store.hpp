@@ -1,0 +1,34 @@
+// A store that passes everything on to another one; who derives from it changes what he means to.
+#pragma once
+
+#include "store/store.hpp"
+
+namespace paceline {
+
+class WrappedStore : public Store {
+ public:
+  explicit WrappedStore(Store& inner) : inner_(inner) {}
+
+  Result<State> load() override { return inner_.load(); }
+  Result<void> append(const Batch& batch) override { return inner_.append(batch); }
+  Result<void> checkpoint(const State& state, std::span<const JobId> changed) override {
+    return inner_.checkpoint(state, changed);
+  }
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
+    return inner_.entries(seq, limit);
+  }
+  Result<LaunchSpec> launch(JobId job) override { return inner_.launch(job); }
+  Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
+                           std::size_t limit) override {
+    return inner_.points(job, name, from, limit);
+  }
+  Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
+                                               Time now) override {
+    return inner_.find_submission(uid, key, now);
+  }
+
+ protected:
+  Store& inner_;
+};
+
+}  // namespace paceline
