@@ -28,7 +28,7 @@ def stamp_of(command, common):
     words = shlex.split(command["command"])
     del words[words.index("-o") : words.index("-o") + 2]
     words[words.index("-c")] = "-E"
-    text = subprocess.run(words + ["-CC"], cwd=command["directory"], capture_output=True, check=True)
+    text = subprocess.run(words + ["-C"], cwd=command["directory"], capture_output=True, check=True)
     return STAMPS / hashlib.sha256(common + " ".join(words).encode() + text.stdout).hexdigest()
 
 
