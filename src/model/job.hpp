@@ -90,6 +90,7 @@ struct Job {
   Duration paused{};
   std::int32_t leased = 0;  // slots leased to it now
   double slot_seconds = 0;  // leased so far
+  double service_from = 0;  // of them, those that count for no queue any more (Plan::promoted)
   Bill bill;
 
   // What counts of its running, by size in rising order: work that was lost is taken out again.

@@ -18,6 +18,12 @@ void swap_memo(State& state, std::map<std::string, std::string>& memo) {
   Fold(state, state.at()).memo().swap(memo);
 }
 
+void promote(State& state, std::span<const JobId> jobs) {
+  Fold fold(state, state.at());
+  fold.promote(jobs);
+  fold.finish(state.seq());
+}
+
 State::State(StateParts parts) : parts_(std::move(parts)) {
   Fold(*this, parts_.at).build_indexes();
 }

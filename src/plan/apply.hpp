@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::vector<JobId> apply(State& state, const Entry& entry);
 // For a candidate policy that remembers other things than the journal: exchanges what the state
 // remembers for the active policy, and changes nothing else. Who swaps swaps back.
 void swap_memo(State& state, std::map<std::string, std::string>& memo);
+
+// What a plan's promotions do, and nothing else of it. REQUIRES: the jobs exist.
+void promote(State& state, std::span<const JobId> jobs);
 
 // ---- the lifecycle's numbers ----
 inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};  // doubles with every retry

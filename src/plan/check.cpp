@@ -20,6 +20,7 @@ class PlanCheck {
     for (const Change& change : plan_.changes) free_seats(change);
     for (const Change& change : plan_.changes) check_change(change);
     for (const Change& change : plan_.changes) check_beneficiary(change);
+    for (const JobId id : plan_.promoted) check_promotion(id);
     if (!found_.empty()) return std::move(found_);
     for (const Change& change : plan_.changes) standing_.add(change);
     for (const Change& change : plan_.changes) check_place(change);
@@ -42,6 +43,12 @@ class PlanCheck {
     if (change.kind == ChangeKind::stop) return;
     check_size(*job, change);
     for (const Seat& seat : change.placement) check_seat(*job, seat);
+  }
+
+  void check_promotion(JobId id) {
+    const Job* job = snapshot_.state.find_job(id);
+    if (!job || !snapshot_.state.waiting().contains(queue_key(*job)))
+      wrong("job {} is promoted but does not wait", id.value);
   }
 
   void check_state_of(const Job& job, const Change& change) {

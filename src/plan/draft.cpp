@@ -272,6 +272,7 @@ Plan Draft::plan() const {
   plan.round = snapshot_.state.round() + 1;
   plan.changes = changes_;
   plan.memo = memo_;
+  plan.promoted = promoted_;
   return plan;
 }
 

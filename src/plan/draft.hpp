@@ -123,6 +123,8 @@ class Draft {
   void stop(JobId job, Reason reason, JobId beneficiary);
   // Why a job waits; kept only for jobs somebody asks about (explain()).
   void hold(JobId job, Reason reason);
+  // Service of a waiting job counts from here on: nothing that it had before.
+  void promote(JobId job) { promoted_.push_back(job); }
 
   // ---- trades ----
   // Changes outside a trade are trades of their own. REQUIRES: no trade is open.
@@ -145,6 +147,9 @@ class Draft {
   [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
   // Was a trade dropped that might be kept once a job has saved its work?
   [[nodiscard]] bool awaits_checkpoint() const { return awaits_checkpoint_; }
+  // A job that comes up would have been asked for its slots, had it been up.
+  void await_start() { awaits_start_ = true; }
+  [[nodiscard]] bool awaits_start() const { return awaits_start_; }
   [[nodiscard]] std::optional<Time> revisit_at() const { return revisit_at_; }
   // The changes so far and the memo's difference. REQUIRES: no trade is open.
   [[nodiscard]] Plan plan() const;
@@ -173,6 +178,8 @@ class Draft {
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
   bool awaits_checkpoint_ = false;
+  bool awaits_start_ = false;
+  std::vector<JobId> promoted_;
   std::map<std::string, std::string> memo_;
   mutable Standing standing_;  // of the first of changes_; follows when somebody asks
   mutable std::optional<Time> revisit_at_;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 
 #include "model/state.hpp"
@@ -18,6 +19,7 @@ class Fold {
   void finish(std::uint64_t seq);  // the entry is folded
   void on(const Event& event);
   void on(const Plan& plan);
+  void promote(std::span<const JobId> jobs);
   void build_indexes();  // from parts alone
   [[nodiscard]] const std::set<JobId>& touched() const { return touched_; }
   [[nodiscard]] std::map<std::string, std::string>& memo() { return parts_.memo; }

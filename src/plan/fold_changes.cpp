@@ -11,6 +11,7 @@ void Fold::on(const Plan& plan) {
     else
       parts_.memo[key] = value;
   }
+  promote(plan.promoted);
   for (const Dropped& dropped : plan.dropped) touch(dropped.job).dropped = dropped.reason;
   for (const Change& change : plan.changes) {
     Job& job = touch(change.job);
@@ -29,6 +30,13 @@ void Fold::on(const Plan& plan) {
       start(job, change);
     else if (change.kind != ChangeKind::stop)
       form(job, change);
+  }
+}
+
+void Fold::promote(std::span<const JobId> jobs) {
+  for (const JobId id : jobs) {
+    Job& job = touch(id);
+    job.service_from = job.slot_seconds;
   }
 }
 

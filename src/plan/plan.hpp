@@ -55,6 +55,7 @@ struct Plan {
   std::map<std::string, std::string>
       memo;  // what the policy remembers anew; an empty value forgets
   std::vector<Dropped> dropped;
+  std::vector<JobId> promoted;  // waiting jobs whose service counts from here on (policy las)
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -11,7 +11,7 @@
 // Cost:        O(running · log running + started · log waiting) a round.
 // Source:      Tiresias-L (NSDI'19), with the numbers of Voda (2023). Generalisations: priorities
 //              come before queues; queues by powers of ten beyond two.
-// Needs:       nothing. Remembers from which service a promoted job counts (memo `las.base.JOB`).
+// Needs:       nothing. A promotion stands in the plan; the job remembers from where it counts.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@ class Las : public Policy {
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] bool foresees() const override { return true; }
 
  private:
   LasParameters parameters_;

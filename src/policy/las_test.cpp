@@ -61,5 +61,32 @@ TEST(Las, CountsAllTheServiceOfAJobBeforeItsPromotion) {
   EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("20s"));
 }
 
+TEST(Las, CountsTheServiceOfAPromotedJobAnew) {
+  World world("1x2 cpu", "las");
+  const JobId a = world.run("2", 2);
+  world.advance(span("30s"));
+  const JobId b = world.submit("2");
+  world.preempt(a, b, 2);
+  world.killed(a);
+  world.started(b);
+  world.advance(span("15s"));
+  const auto decide = [](const Snapshot& snapshot, Draft& draft) {
+    Las({2, 60, 0.5}).decide(snapshot, draft);
+  };
+  const auto promotion = world.round(decide);
+  EXPECT_EQ(promotion.promoted, std::vector{a});
+  ASSERT_EQ(promotion.changes.size(), 2U) << "in the first queue it goes before who started later";
+  EXPECT_EQ(promotion.changes[0].job, b);
+  EXPECT_EQ(promotion.changes[1].job, a);
+  EXPECT_EQ(world.job(a).service_from, 60);
+  world.killed(b);
+  world.started(a);
+  world.advance(span("10s"));
+  const auto next = world.round(decide);
+  EXPECT_EQ(next.promoted, std::vector<JobId>());
+  EXPECT_EQ(next.changes, std::vector<Change>());
+  EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("20s")) << "then it falls again";
+}
+
 }  // namespace
 }  // namespace paceline

@@ -197,6 +197,10 @@ class Settlement {
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const Wish& wish = wishes_[i];
       if (wish.now <= wish.workers || draft_.changed(wish.job->id)) continue;
+      if (wish.job->state != JobState::running) {
+        draft_.await_start();
+        continue;
+      }
       if (wish.workers == 0 ? !may_stop(*wish.job) : !may_shrink(*wish.job)) continue;
       if (!draft_.may_change(wish.job->id, wish.workers, Owed::yes)) {
         if (!refused_) refused_ = wish.job->id;

@@ -55,10 +55,6 @@ bool concerns_policy(const State& state, const Event& event, bool held_back) {
 
 // Did the plan of that time ask for what the event tells?
 bool is_asked_for(const State& state, const Event& event, Time planned) {
-  if (const auto* started = std::get_if<WorkerStarted>(&event)) {
-    const Job* job = state.find_job(started->worker.job);
-    return job && job->current && job->current->formed_at == planned;
-  }
   const auto stops = [&](JobId id) {
     const Job* job = state.find_job(id);
     if (!job || !job->current || !job->current->stop) return false;
@@ -128,7 +124,9 @@ struct Controller::Impl {
   }
 
   [[nodiscard]] bool is_foreseen(const Event& event) const {
-    return lineup && lineup->foresees() && last_plan && is_asked_for(state, event, *last_plan);
+    if (!lineup || !lineup->foresees()) return false;
+    if (std::holds_alternative<WorkerStarted>(event)) return !awaits_start;
+    return last_plan && is_asked_for(state, event, *last_plan);
   }
 
   void append(Batch& batch, std::variant<Event, Plan> body, Time now) const {
@@ -184,7 +182,7 @@ struct Controller::Impl {
   // Changes nothing but what the policy that was just set remembers; no round was held for it.
   [[nodiscard]] Plan memo_plan(const EventCommand& command) const {
     const auto& name = std::get<PolicySet>(command.event).name;
-    return {state.round(), name, options.build, {}, command.memo, {}};
+    return {state.round(), name, options.build, {}, command.memo, {}, {}};
   }
 
   static void tell_when_durable(Pending& pending, JobId id, Done<JobId> done) {
@@ -286,6 +284,7 @@ struct Controller::Impl {
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
     held_back = draft.awaits_checkpoint();
+    awaits_start = draft.awaits_start();
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
     for (const auto& [name, error] : decision.failures) {
@@ -295,7 +294,8 @@ struct Controller::Impl {
     Plan plan = draft.plan();
     record_dropped(snapshot, draft, plan);
     plan = checked(snapshot, std::move(plan), decision.by->name);
-    const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty();
+    const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty() ||
+                      !plan.promoted.empty();
     if (says) add(std::move(plan));
     if (gives_way(decision)) add(PolicySet{decision.by->name, decision.by->parameters});
     return batch;
@@ -468,8 +468,9 @@ struct Controller::Impl {
   std::set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
-  bool dirty = false;      // a round is wanted
-  bool held_back = false;  // the last round dropped a trade for work that was not saved
+  bool dirty = false;         // a round is wanted
+  bool held_back = false;     // the last round dropped a trade for work that was not saved
+  bool awaits_start = false;  // it would have asked a job for slots that was not up yet
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
       last_plan;  // the last round's, until something happens that it didn't ask for

@@ -495,6 +495,35 @@ TEST_F(ControllerTest, NeedsNoRoundWhenWhatItsPlanAskedForHappens) {
   EXPECT_TRUE(round_is_due());
 }
 
+TEST_F(ControllerTest, NeedsNoRoundWhenAJobComesUpThatNobodyWaitsFor) {
+  const JobId first = submit("2..2");
+  const JobId second = submit("2..2");
+  (void)submit("1");
+  EXPECT_EQ(job(first).state, JobState::starting);
+  engine->obey(state());
+  (void)controller->step();
+  EXPECT_EQ(job(first).state, JobState::running);
+  EXPECT_EQ(job(second).state, JobState::running);
+  EXPECT_FALSE(controller->next_due() <= clock.now() + span("1s"));
+}
+
+TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
+  options.temper = false;
+  restart();
+  controller->set_policy("srtf", {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  step();
+  const JobId longer = submit("4..4 expect=2h");
+  const JobId shorter = submit("4..4 expect=1m");
+  EXPECT_EQ(job(longer).state, JobState::starting) << "it can't be stopped before it runs";
+  engine->obey(state());
+  step();
+  settle();
+  EXPECT_EQ(job(longer).state, JobState::stopping);
+  engine->obey(state());
+  settle();
+  EXPECT_EQ(job(shorter).state, JobState::starting);
+}
+
 TEST_F(ControllerTest, HonoursAnOwnersResizeUnderARigidPolicy) {
   const JobId a = run("2..2 elastic=restart");
   controller->set_range(a, {1, 1, 1}, [](const Result<void>& r) { EXPECT_TRUE(r); });

@@ -254,6 +254,7 @@ Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
 
 void Shadow::compare(const Round& round, const Plan& plan) {
   remember(trial_->memo, plan);
+  promote(trial_->state, plan.promoted);
   const bool differs = effects_of(round.live) != effects_of(plan.changes);
   tell([&](ShadowReport& report) {
     ++report.rounds;

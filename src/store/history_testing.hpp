@@ -129,7 +129,8 @@ class History {
                 "0.1.0",
                 {change},
                 {{"turn", std::to_string(job.id.value)}},
-                {}};
+                {},
+                {job.id}};
   }
 
   std::optional<Event> of_a_worker() {

@@ -107,9 +107,9 @@ void describe(Fields& fields, FieldsOf<Fields, Dropped>& dropped) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
-  auto& [round, policy, build, changes, memo, dropped] = plan;
+  auto& [round, policy, build, changes, memo, dropped, promoted] = plan;
   fields("round", round)("policy", policy)("build", build)("changes", changes)("memo", memo);
-  fields("dropped", dropped);
+  fields("dropped", dropped)("promoted", promoted);
 }
 
 template <class Fields>

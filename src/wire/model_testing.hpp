@@ -177,8 +177,8 @@ inline void randomize(Rng& rng, Dropped& value) {
   randomize_all(rng, job, reason);
 }
 inline void randomize(Rng& rng, Plan& value) {
-  auto& [round, policy, build, changes, memo, dropped] = value;
-  randomize_all(rng, round, policy, build, changes, memo, dropped);
+  auto& [round, policy, build, changes, memo, dropped, promoted] = value;
+  randomize_all(rng, round, policy, build, changes, memo, dropped, promoted);
 }
 inline void randomize(Rng& rng, Lease& value) {
   auto& [worker, ending] = value;
@@ -233,10 +233,10 @@ inline void randomize(Rng& rng, NameHistory& value) {
 }
 inline void randomize(Rng& rng, Job& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
-         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap] = value;
+         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
-  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap);
+  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq);
 }
 inline void randomize(Rng& rng, Mean& value) {
   auto& [mean, count, seq] = value;

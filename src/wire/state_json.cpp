@@ -99,8 +99,8 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   auto& [id, spec, range, pinned, state, held, current, forming, last_generation, attempt,
          retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
          ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran, paused,
-         leased, slot_seconds, bill, ran_at, saved_at, usual_length, speeds, speed_mark,
-         resize_pause, resize_pauses, progress, checkpoint, target, ending, last_change,
+         leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
+         speed_mark, resize_pause, resize_pauses, progress, checkpoint, target, ending, last_change,
          last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
@@ -114,6 +114,7 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("resize_pauses", resize_pauses)("dropped", dropped);
   fields("changed_at", changed_at)("waited_seconds", waited)("ran_seconds", ran);
   fields("paused_seconds", paused)("leased", leased)("slot_seconds", slot_seconds);
+  fields.unless(0.0, "service_from", service_from);
   fields("bill", bill)("progress", progress)("checkpoint", checkpoint)("target", target);
   fields("ending", ending)("last_change", last_change)("last_changed_at", last_changed_at);
 }

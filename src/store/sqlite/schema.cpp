@@ -96,8 +96,11 @@ void to_version_1(SQLite::Database& db) {
 // The tables stay; entries may tell what left no entry of its own, which programs before can't read.
 void to_version_2(SQLite::Database&) {}
 
+// The same; plans may tell of promotions, and jobs from where their service counts.
+void to_version_3(SQLite::Database&) {}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 2> kSteps = {to_version_1, to_version_2};
+constexpr std::array<Step, 3> kSteps = {to_version_1, to_version_2, to_version_3};
 
 }  // namespace
 

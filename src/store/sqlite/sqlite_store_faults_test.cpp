@@ -1,6 +1,7 @@
 // What people do to a database file and its disk, and the sentence they get for it.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "store/history_testing.hpp"
+#include "store/sqlite/schema.hpp"
 #include "store/sqlite/scratch_testing.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -98,8 +100,9 @@ TEST(SqliteStoreFaults, RefusesANewerSchema) {
   execute(scratch.database(), "PRAGMA user_version = 99");
   const auto error = error_of_open(scratch.dir());
   EXPECT_EQ(error.code, ErrorCode::data);
-  EXPECT_EQ(error.message, scratch.database().string() +
-                               " was written by a newer Paceline (schema 99; this one knows 2).");
+  EXPECT_EQ(error.message,
+            fmt::format("{} was written by a newer Paceline (schema 99; this one knows {}).",
+                        scratch.database().string(), newest_schema()));
   EXPECT_EQ(error.hint, "Use that version, or choose another directory with --dir.");
 }
 
