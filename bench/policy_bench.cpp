@@ -1,10 +1,15 @@
-// One round of every built-in policy on a full cluster that it has run for a while, with as many
-// jobs waiting as run; then with one that ended and one that came.
+// Rounds of every built-in policy on a full cluster that it has run for a while, with as many jobs
+// waiting as run: where nothing has changed, and where before each of them a job ended and another
+// came. $PACELINE_BENCH_ROUNDS: how many (300; 30 of ffdl).
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/rng.hpp"
 #include "placement/pack.hpp"
@@ -103,8 +108,10 @@ class Cluster {
   Rng rng_{1};
 };
 
-// One round that is thrown away; the orders a policy asks for stay with the state.
-void decide_once(const Cluster& cluster, const Policy& policy, const Judge& judge) {
+// One round that is thrown away; the orders a policy asks for stay with the state. What
+// `script/bench --instructions` counts.
+[[gnu::noinline]] void measured_round(const Cluster& cluster, const Policy& policy,
+                                      const Judge& judge) {
   const PackPlacer placer;
   Draft draft(cluster.snapshot(), placer, judge);
   policy.decide(cluster.snapshot(), draft);
@@ -117,18 +124,38 @@ void policy_round(benchmark::State& bench, const std::string& name, std::int64_t
   const auto policy = PolicyRegistry().make(name, {}).value();
   const Judge judge = make_temper({});
   cluster.settle(*policy, judge);
-  if (changed) cluster.one_ends_one_comes();
-  decide_once(cluster, *policy, judge);
-  for (auto _ : bench) decide_once(cluster, *policy, judge);
+  std::vector<double> milliseconds;
+  for (auto _ : bench) {
+    if (changed) {
+      cluster.settle(*policy, judge);
+      cluster.one_ends_one_comes();
+    }
+    const auto began = std::chrono::steady_clock::now();
+    measured_round(cluster, *policy, judge);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    bench.SetIterationTime(took.count());
+    milliseconds.push_back(1e3 * took.count());
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  bench.counters["p99_ms"] = milliseconds[(milliseconds.size() - 1) * 99 / 100];
+}
+
+std::int64_t rounds_of(const std::string& name) {
+  const char* wanted = std::getenv("PACELINE_BENCH_ROUNDS");
+  if (wanted != nullptr) return std::max(1L, std::strtol(wanted, nullptr, 10));
+  return name == "ffdl" ? 30 : 300;
 }
 
 void add(const std::string& name, std::int64_t slots, std::int64_t jobs) {
   for (const bool changed : {false, true}) {
     const auto title =
         fmt::format("policy_{}_{}_slots_{}", name, slots, changed ? "changed" : "steady");
-    benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& bench) {
-      policy_round(bench, name, slots, jobs, changed);
-    })->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(
+        title.c_str(),
+        [=](benchmark::State& bench) { policy_round(bench, name, slots, jobs, changed); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime()
+        ->Iterations(rounds_of(name));
   }
 }
 

@@ -1,4 +1,5 @@
-"""Runs every benchmark whose name matches a regular expression and prints one table."""
+"""Runs every benchmark whose name matches a regular expression and prints one table; or counts what
+their measured part executes."""
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import subprocess
 import sys
 
 BENCH_SECONDS_MAX = 1800
+ROUNDS_COUNTED = 3  # by valgrind, some fifty times slower than the machine
 
 
 def first_line(*command):
@@ -30,9 +32,9 @@ def machine():
             f"{first_line('c++', '--version')}, build {first_line('git', 'describe', '--always', '--dirty')}")
 
 
-def run(command):
+def run(command, **options):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False,
-                          timeout=BENCH_SECONDS_MAX)
+                          timeout=BENCH_SECONDS_MAX, **options)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]} {command[-1]} ended with {done.returncode}")
     return done.stdout
@@ -47,9 +49,26 @@ def rows_of_program(program, wanted_names):
     for bench in json.loads(report)["benchmarks"] if report.strip() else []:
         if bench.get("error_occurred"):
             raise RuntimeError(f"{bench['name']}: {bench.get('error_message')}")
-        yield bench["name"], bench["real_time"], bench["time_unit"]
+        name = re.sub(r"/(iterations:\d+|manual_time)", "", bench["name"])
+        yield name, bench["real_time"], bench["time_unit"]
         for counter in sorted(bench.keys() - standard):
-            yield f"{bench['name']} {counter}", bench[counter], ""
+            yield f"{name} {counter}", bench[counter], ""
+
+
+def instructions(program, function, wanted_names):
+    """(name, count) of one call of the function, for each benchmark of a program."""
+    rounds = {**os.environ, "PACELINE_BENCH_ROUNDS": str(ROUNDS_COUNTED)}
+    listed = run([program, "--benchmark_list_tests", f"--benchmark_filter={wanted_names}"], env=rounds)
+    for name in listed.split():
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no",
+             f"--toggle-collect=*{function}*", program, f"--benchmark_filter=^{re.escape(name)}$"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, env=rounds,
+            timeout=BENCH_SECONDS_MAX)
+        collected = re.search(r"Collected : (\d+)", done.stderr)
+        if done.returncode != 0 or not collected:
+            raise RuntimeError(f"valgrind on {name}: {done.stderr.strip()[-500:]}")
+        yield name.split("/")[0], int(collected[1]) / ROUNDS_COUNTED
 
 
 def rows_of_script(script, wanted_names):
@@ -93,5 +112,12 @@ def main(wanted_names):
     return 1 if missed else 0
 
 
+def count(wanted_names):
+    print("{:<56} {:>16}".format("one round", "instructions"))
+    for name, value in instructions("build/release/bench/policy_bench", "measured_round", wanted_names):
+        print(f"{name:<56} {value:>16,.0f}", flush=True)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "."))
+    pattern = sys.argv[-1] if len(sys.argv) > 1 and not sys.argv[-1].startswith("--") else "."
+    sys.exit(count(pattern) if "--instructions" in sys.argv else main(pattern))

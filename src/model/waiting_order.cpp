@@ -1,5 +1,7 @@
 #include "model/waiting_order.hpp"
 
+#include <algorithm>
+
 #include "model/job.hpp"
 
 namespace paceline {
@@ -29,23 +31,41 @@ void WaitingOrder::drop(JobId job) {
   places_.erase(known);
 }
 
-std::optional<OrderKey> WaitingOrder::first(std::int64_t slots) const {
-  std::optional<OrderKey> found;
-  for (const auto& [need, keys] : by_need_) {
-    if (need > slots) break;
-    if (!found || *keys.begin() < *found) found = *keys.begin();
-  }
-  return found;
+WaitingOrder::Walk WaitingOrder::walk() const { return Walk(by_need_); }
+
+WaitingOrder::Walk WaitingOrder::walk_after(const OrderKey& place) const {
+  Walk walk(by_need_);
+  walk.after_ = place;
+  return walk;
 }
 
-std::optional<OrderKey> WaitingOrder::next(const OrderKey& after, std::int64_t slots) const {
-  std::optional<OrderKey> found;
-  for (const auto& [need, keys] : by_need_) {
+void WaitingOrder::Walk::begin(std::int64_t slots) {
+  begun_ = true;
+  for (const auto& [need, keys] : *by_need_) {
     if (need > slots) break;
-    const auto key = keys.upper_bound(after);
-    if (key != keys.end() && (!found || *key < *found)) found = *key;
+    const auto at = after_ ? keys.upper_bound(*after_) : keys.begin();
+    if (at != keys.end()) fronts_.push_back({at, keys.end(), need});
   }
-  return found;
+  std::make_heap(fronts_.begin(), fronts_.end(), comes_later);
+}
+
+const OrderKey* WaitingOrder::Walk::next(std::int64_t slots) {
+  if (!begun_) begin(slots);
+  while (!fronts_.empty()) {
+    std::pop_heap(fronts_.begin(), fronts_.end(), comes_later);
+    Front& front = fronts_.back();
+    if (front.need > slots) {
+      fronts_.pop_back();
+      continue;
+    }
+    const OrderKey* key = &*front.at;
+    if (++front.at == front.end)
+      fronts_.pop_back();
+    else
+      std::push_heap(fronts_.begin(), fronts_.end(), comes_later);
+    return key;
+  }
+  return nullptr;
 }
 
 }  // namespace paceline

@@ -2,9 +2,10 @@
 // starts whatever fits looks at nobody who can't.
 //
 //   const auto& order = state.waiting_by({length, least_slots});
-//   for (auto at = order.first(free); at; at = order.next(*at, free)) …     // free may shrink
+//   auto walk = order.walk();
+//   while (const OrderKey* key = walk.next(free)) …     // free may shrink
 //
-// Cost: O(log jobs) a change; O(distinct needs · log jobs) a question.
+// Cost: O(log jobs) a change; O(distinct needs · log jobs) a walk's beginning, O(log needs) a step.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/time.hpp"
 #include "model/ids.hpp"
@@ -55,19 +57,43 @@ class WaitingOrder {
   void put(const Job& job);
   void drop(JobId job);
 
-  // The first that needs at most `slots`, of all or of those after `after`.
-  [[nodiscard]] std::optional<OrderKey> first(std::int64_t slots) const;
-  [[nodiscard]] std::optional<OrderKey> next(const OrderKey& after, std::int64_t slots) const;
+  class Walk;
+  // Of all; of those after a place. Ends with the next change of the order.
+  [[nodiscard]] Walk walk() const;
+  [[nodiscard]] Walk walk_after(const OrderKey& place) const;
 
  private:
   struct Place {
     OrderKey key;
     std::int64_t need;
   };
+  using ByNeed = std::map<std::int64_t, std::set<OrderKey>>;
 
   Order order_;
-  std::map<std::int64_t, std::set<OrderKey>> by_need_;
+  ByNeed by_need_;
   std::unordered_map<JobId, Place> places_;
+};
+
+class WaitingOrder::Walk {
+ public:
+  // The next one that needs at most `slots`, which never grow; nullptr: none is left.
+  const OrderKey* next(std::int64_t slots);
+
+ private:
+  friend class WaitingOrder;
+  explicit Walk(const ByNeed& by_need) : by_need_(&by_need) {}
+
+  struct Front {
+    std::set<OrderKey>::const_iterator at, end;
+    std::int64_t need;
+  };
+  static bool comes_later(const Front& a, const Front& b) { return *b.at < *a.at; }
+  void begin(std::int64_t slots);
+
+  const ByNeed* by_need_;
+  std::optional<OrderKey> after_;
+  bool begun_ = false;
+  std::vector<Front> fronts_;  // of each need: a heap, the next one on top
 };
 
 }  // namespace paceline

@@ -30,7 +30,8 @@ Job waiting(std::uint32_t id, std::int64_t seconds, std::int32_t slots,
 
 std::vector<std::uint32_t> walk(const WaitingOrder& order, std::int64_t slots) {
   std::vector<std::uint32_t> ids;
-  for (auto at = order.first(slots); at; at = order.next(*at, slots)) ids.push_back(at->job.value);
+  auto walk = order.walk();
+  while (const OrderKey* at = walk.next(slots)) ids.push_back(at->job.value);
   return ids;
 }
 
@@ -48,6 +49,21 @@ TEST(WaitingOrder, WalksThoseThatFitInItsOrder) {
   order.drop(JobId{77});
   EXPECT_EQ(walk(order, 3), (std::vector<std::uint32_t>{5, 4}));
   EXPECT_EQ(order.size(), 4U);
+}
+
+TEST(WaitingOrder, WalksOnWithLessRoomAndFromAPlace) {
+  WaitingOrder order({expected, wanted});
+  std::vector<Job> jobs = {waiting(1, 10, 4), waiting(2, 20, 4), waiting(3, 30, 1),
+                           waiting(4, 40, 2)};
+  for (const Job& job : jobs) order.put(job);
+  auto shrinking = order.walk();
+  EXPECT_EQ(shrinking.next(4)->job, JobId{1});
+  EXPECT_EQ(shrinking.next(2)->job, JobId{3});
+  EXPECT_EQ(shrinking.next(1), nullptr);
+  auto later = order.walk_after(order_key(order.order(), jobs[1]));
+  EXPECT_EQ(later.next(4)->job, JobId{3});
+  EXPECT_EQ(later.next(4)->job, JobId{4});
+  EXPECT_EQ(later.next(4), nullptr);
 }
 
 RC_GTEST_PROP(WaitingOrder, IsASortOfThoseThatFit, ()) {

@@ -57,9 +57,8 @@ void start_behind(const Snapshot& snapshot, Draft& draft, const std::vector<cons
                   const Job& head) {
   auto [at, spare] = reserve(snapshot, draft, started, head.slots(wanted(snapshot.state, head)));
   const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
-  const WaitingOrder& waiting = snapshot.state.waiting_by(kArrival);
-  auto key = waiting.next(order_key(kArrival, head), free());
-  for (; key; key = waiting.next(*key, free())) {
+  auto walk = snapshot.state.waiting_by(kArrival).walk_after(order_key(kArrival, head));
+  while (const OrderKey* key = walk.next(free())) {
     const Job& job = snapshot.state.job(key->job);
     if (!startable(job, snapshot, draft)) continue;
     const std::int64_t slots = job.slots(wanted(snapshot.state, job));

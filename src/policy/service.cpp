@@ -78,16 +78,16 @@ void Service::promote() {
   const WaitingOrder& waiting = snapshot_.state.waiting_by(
       {promotion, least_slots, nullptr, {parameters_.promote, parameters_.threshold}});
   constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
-  for (auto at = waiting.first(kAll); at;) {
+  auto walk = waiting.walk();
+  while (const OrderKey* at = walk.next(kAll)) {
     if (at->measure <= now) {
       promoted_.push_back(&snapshot_.state.job(at->job));
       is_promoted_.insert(at->job);
       draft_.promote(at->job);
-      at = waiting.next(*at, kAll);
       continue;
     }
     if (at->measure < kNever) draft_.revisit(instant(at->measure));
-    at = waiting.next({at->negative_priority, kNever, kNever, Time::max(), JobId{~0U}}, kAll);
+    walk = waiting.walk_after({at->negative_priority, kNever, kNever, Time::max(), JobId{~0U}});
   }
 }
 

@@ -75,6 +75,7 @@ void Shares::take(Contender& claim, std::int32_t workers) {
 // What running jobs hold is counted as left: they take it, or somebody else does. Who may not be
 // stopped takes its smallest size before anybody else.
 void Shares::take_running(bool stoppable, const Rekey& rekey) {
+  claims_.reserve(snapshot_.state.active().size());
   for (const auto& key : snapshot_.state.active()) {
     const Job& job = snapshot_.state.job(key.job);
     if (!runs_or_will(job) || draft_.changed(job.id)) continue;
@@ -95,8 +96,8 @@ void Shares::admit_more(Sizes sizes) {
   for (const Contender& claim : claims_) {
     if (claim.now == 0) claimed.insert(claim.job->id);
   }
-  const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
-  for (auto at = waiting.first(left_); at; at = waiting.next(*at, left_)) {
+  auto walk = snapshot_.state.waiting_by(order_).walk();
+  while (const OrderKey* at = walk.next(left_)) {
     const Job& job = snapshot_.state.job(at->job);
     if (claimed.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
     Contender claim = claim_of_waiting(job);
@@ -118,9 +119,11 @@ void Shares::all_who_could(const Rekey& rekey) {
 
 // In order, until their smallest sizes fill the room.
 void Shares::claim_waiting(std::int64_t room) {
-  const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
   const auto running = static_cast<std::ptrdiff_t>(claims_.size());
-  for (auto at = waiting.first(left_); at && room > 0; at = waiting.next(*at, left_)) {
+  auto walk = snapshot_.state.waiting_by(order_).walk();
+  while (room > 0) {
+    const OrderKey* at = walk.next(left_);
+    if (at == nullptr) break;
     const Job& job = snapshot_.state.job(at->job);
     if (!startable(job, snapshot_, draft_)) continue;
     claims_.push_back(claim_of_waiting(job));
@@ -151,10 +154,11 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
     claims_.back().key = rekey(*job);
     elsewhere.insert(job->id);
   }
-  const WaitingOrder& waiting = snapshot_.state.waiting_by(order_);
-  auto at = waiting.first(left_);
+  auto walk = snapshot_.state.waiting_by(order_).walk();
+  const OrderKey* at = walk.next(left_);
   // Of those who run before anybody who waits and keep their size, the order is of no interest.
-  std::optional<OrderKey> first = at;
+  std::optional<OrderKey> first;
+  if (at != nullptr) first = *at;
   for (const Contender& claim : claims_) {
     if (claim.now == 0 && (!first || claim.key < *first)) first = claim.key;
   }
@@ -165,7 +169,7 @@ void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apa
   std::vector<Contender> merged;
   merged.reserve(claims_.size());
   const auto admit_before = [&](const OrderKey* key) {
-    for (; at && (!key || *at < *key); at = waiting.next(*at, left_)) {
+    for (; at != nullptr && (!key || *at < *key); at = walk.next(left_)) {
       const Job& job = snapshot_.state.job(at->job);
       if (elsewhere.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
       Contender claim = claim_of_waiting(job);
@@ -246,8 +250,8 @@ void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes size
   std::map<std::int32_t, std::int32_t> hopeless;  // per slots of a worker: so many don't fit
   const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
   if (free() == 0) return;
-  const WaitingOrder& waiting = snapshot.state.waiting_by(order);
-  for (auto at = waiting.first(free()); at; at = waiting.next(*at, free())) {
+  auto walk = snapshot.state.waiting_by(order).walk();
+  while (const OrderKey* at = walk.next(free())) {
     const Job& job = snapshot.state.job(at->job);
     if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
     const std::int32_t n =
