@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
+#include <array>
 #include <utility>
 
 #include "api/query.hpp"
+#include "estimate/remaining.hpp"
 
 namespace paceline {
 namespace {
@@ -67,6 +69,20 @@ bool ApiContext::owns(const Peer& peer, const Job& job) const {
   return administers(peer) || peer.uid == job.spec->uid;
 }
 
+namespace {
+
+std::optional<TimeLeft> time_left(const Job& job, Time now) {
+  constexpr std::array<std::string_view, 4> kSources = {"unknown", "name", "declared", "progress"};
+  if (is_over(job.state)) return std::nullopt;
+  const auto workers = job.planned_workers();
+  const auto left = remaining(job, now, workers > 0 ? workers : job.range.want);
+  if (!left) return std::nullopt;
+  return TimeLeft{left->likely, left->low, left->high,
+                  kSources.at(static_cast<std::size_t>(length_source(job)))};
+}
+
+}  // namespace
+
 Result<const Job*> ApiContext::job(const ApiRequest& request) const {
   const auto id = read_job_id(request.ids.at(0));
   if (!id) return fail(id.error());
@@ -83,6 +99,7 @@ Result<const Job*> ApiContext::own_job(const ApiRequest& request) const {
 
 void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
   JobView view{job, state(), controller.now(), controller.reason(job.id), {}, {}, Viewer::other};
+  view.left = time_left(job, view.now);
   if (owns(peer, job)) {
     const auto& line = commands.of(job.id, controller.store());
     view.viewer = Viewer::owner;
@@ -160,6 +177,7 @@ Router HttpApi::router() const {
   add_command_routes(router, context_);
   add_log_routes(router, context_);
   add_node_routes(router, context_);
+  add_user_routes(router, context_);
   add_policy_routes(router, context_);
   add_shadow_routes(router, context_);
   add_event_routes(router, context_);

@@ -111,6 +111,7 @@ void add_job_routes(Router& router, const SharedContext& context);
 void add_command_routes(Router& router, const SharedContext& context);
 void add_log_routes(Router& router, const SharedContext& context);
 void add_node_routes(Router& router, const SharedContext& context);
+void add_user_routes(Router& router, const SharedContext& context);
 void add_policy_routes(Router& router, const SharedContext& context);
 void add_shadow_routes(Router& router, const SharedContext& context);
 void add_event_routes(Router& router, const SharedContext& context);

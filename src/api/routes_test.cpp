@@ -282,6 +282,32 @@ TEST_F(RoutesTest, ShowsNodesAndWhoHoldsTheirSlots) {
   EXPECT_EQ(node["slots"][2]["job"], nullptr);
 }
 
+TEST_F(RoutesTest, SumsUpTheJobsOfEachUser) {
+  EXPECT_EQ(parsed(client_.get("/v1/users"))["users"], Json::array());
+  submit(R"({"workers": "2"})");
+  job_once(1, "RUNNING");
+  submit(R"({"workers": "4"})");
+  world_.advance(10s);
+  const auto users = parsed(client_.get("/v1/users"))["users"];
+  ASSERT_EQ(users.size(), 1U);
+  EXPECT_EQ(users[0]["jobs"], 2);
+  EXPECT_EQ(users[0]["running"], 1);
+  EXPECT_EQ(users[0]["waiting"], 1);
+  EXPECT_EQ(users[0]["slots"], 2);
+  EXPECT_GE(users[0]["slot_seconds"], 20.0);
+  EXPECT_GE(users[0]["waited_seconds"], 10.0);
+  EXPECT_EQ(users[0]["lost_slot_seconds"]["failure"], 0.0);
+}
+
+TEST_F(RoutesTest, TellsWhatIsLeftOfAJob) {
+  submit(R"({"workers": "2", "expect_seconds": 100})");
+  const auto job = job_once(1, "RUNNING");
+  EXPECT_EQ(job["remaining"]["from"], "declared");
+  EXPECT_LE(job["remaining"]["seconds"], 100.0);
+  EXPECT_LT(job["remaining"]["low_seconds"], job["remaining"]["seconds"]);
+  EXPECT_GT(job["remaining"]["high_seconds"], job["remaining"]["seconds"]);
+}
+
 TEST_F(RoutesTest, SwitchesThePolicy) {
   const auto before = parsed(client_.get("/v1/policy"));
   EXPECT_EQ(before["active"]["name"], "elastic-fifo");

@@ -82,6 +82,7 @@ Command resize_command();
 Command wait_command();
 Command why_command();
 Command nodes_command();
+Command users_command();
 Command events_command();
 Command policy_list_command();
 Command policy_show_command();

@@ -24,7 +24,8 @@ constexpr const char* kJob = R"({"id": 7, "name": "digits", "user": "ann", "uid"
              "reached": false},
   "gang": [{"rank": 0, "node": "box", "slots": [0], "pid": 4711, "state": "running"},
            {"rank": 1, "node": "box", "slots": [2], "pid": 4712, "state": "running"}],
-  "nodes": ["box"], "started_at": 1763636101.0, "waited_seconds": 1.0, "ran_seconds": 80.2,
+  "nodes": ["box"], "started_at": 1763636101.0,
+  "remaining": {"seconds": 1940, "low_seconds": 1746, "high_seconds": 2231, "from": "progress"}, "waited_seconds": 1.0, "ran_seconds": 80.2,
   "slot_seconds": 160.4, "lost_slot_seconds": {"preemption": 0, "resize": 3.1, "failure": 0},
   "command": "python3 train.py", "directory": "/home/ann"})";
 
@@ -95,7 +96,8 @@ TEST(Show, IsAPage) {
             "  Priority    50\n"
             "  Elastic     auto\n"
             "  After       job 3\n"
-            "  Progress    3%, step 120 of 4000, epoch 0.4, 7,680 samples, about 32m20s left\n"
+            "  Progress    3%, step 120 of 4000, epoch 0.4, 7,680 samples\n"
+            "  Left        about 32m20s of running (29m06s to 37m11s), by its progress\n"
             "  Metrics     loss 0.3, accuracy 0.91\n"
             "  Target      accuracy >= 0.95, not reached yet\n"
             "  Times       started 2025-11-20 10:55:01\n"
@@ -299,6 +301,16 @@ TEST(Show, SaysWhereAJobMayStand) {
   EXPECT_THAT(page, HasSubstr("  Sharing     shares its nodes with no other job, is never stopped "
                               "for another job\n"));
   EXPECT_THAT(page, HasSubstr("  Limits      at least 10m00s\n"));
+}
+
+TEST(Users, AreListedWithTheirSums) {
+  const FakeServer server(always(
+      R"({"users":[{"user":"ann","jobs":12,"waiting":1,"running":2,"slots":6,"waited_seconds":90,
+      "slot_seconds":5400,"lost_slot_seconds":{"preemption":360,"resize":0,"failure":0}}]})"));
+  const auto lines = run_words(server, {"users"}).out;
+  EXPECT_THAT(lines, HasSubstr("USER  JOBS  WAITING  RUNNING  SLOTS  WAITED  SLOT-HOURS"));
+  EXPECT_THAT(lines, HasSubstr("ann     12        1        2      6   1m30s         1.5"));
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/users"));
 }
 
 TEST(Events, ArePrintedFromWhereAsked) {

@@ -92,15 +92,26 @@ std::string progress_page_line(const Document& job) {
   const auto& progress = member(job, "progress");
   const auto step = number_of(progress, "step"), total = number_of(progress, "total_steps");
   const auto epoch = number_of(progress, "epoch"), samples = number_of(progress, "samples");
-  const auto left = is_over(job) ? std::nullopt : seconds_left(job);
   const auto ratio = number_of(progress, "ratio");
   return joined(
       {ratio ? progress_text(job) : "",
        step ? fmt::format("step {:.0f}", *step) + (total ? fmt::format(" of {:.0f}", *total) : "")
             : "",
        epoch ? fmt::format("epoch {:.4g}", *epoch) : "",
-       samples ? plural(static_cast<std::uint64_t>(*samples), "sample") : "",
-       left ? fmt::format("about {} left", human_duration(*left)) : ""});
+       samples ? plural(static_cast<std::uint64_t>(*samples), "sample") : ""});
+}
+
+std::string left_line(const Document& job) {
+  const auto& left = member(job, "remaining");
+  const auto likely = seconds_left(job);
+  const auto low = number_of(left, "low_seconds"), high = number_of(left, "high_seconds");
+  if (!likely || !low || !high) return "";
+  const auto from = text_of(left, "from");
+  return fmt::format("about {} of running ({} to {}), {}", human_duration(*likely),
+                     human_duration(*low), human_duration(*high),
+                     from == "progress"   ? "by its progress"
+                     : from == "declared" ? "as its owner expects"
+                                          : "as earlier jobs of its name took");
 }
 
 std::string metrics_line(const Document& job) {
@@ -217,6 +228,7 @@ std::string job_page(const Document& job, const Console& console, double now) {
   page.line("Elastic", text_of(job, "elastic"));
   page.line("After", after_line(job));
   page.line("Progress", progress_page_line(job));
+  page.line("Left", left_line(job));
   page.line("Metrics", metrics_line(job));
   page.line("Target", target_line(job, now));
   page.line("Checkpoint", checkpoint_line(job, now));

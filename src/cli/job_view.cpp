@@ -106,14 +106,7 @@ std::string reason_text(const Document& job) {
 }
 
 std::optional<double> seconds_left(const Document& job) {
-  const auto& progress = member(job, "progress");
-  const auto step = number_of(progress, "step"), total = number_of(progress, "total_steps");
-  const auto step_seconds = number_of(progress, "step_seconds");
-  if (step && total && step_seconds && *total >= *step) return (*total - *step) * *step_seconds;
-  const auto ratio = number_of(progress, "ratio"), ran = number_of(job, "ran_seconds");
-  constexpr double kTellingRatio = 0.01;
-  if (!ratio || !ran || *ratio < kTellingRatio || *ratio > 1) return {};
-  return *ran * (1 - *ratio) / *ratio;
+  return number_of(member(job, "remaining"), "seconds");
 }
 
 std::string job_sentence(const Document& job) {

@@ -13,6 +13,7 @@ Document job(std::string_view more) {
 TEST(ProgressLine, SaysHowFarTheJobIs) {
   EXPECT_EQ(progress_line(job(R"("ran_seconds": 60, "metrics": {"accuracy": 0.912345},
       "target": {"metric": "accuracy", "final": 0.95},
+      "remaining": {"seconds": 150},
       "progress": {"step": 100, "total_steps": 400, "ratio": 0.25, "step_seconds": 0.5})")),
             "job 7  RUNNING  2/1..4 workers  25%  step 100/400  0.9123→0.95 accuracy  2m30s left");
   EXPECT_EQ(progress_line(job("")), "job 7  RUNNING  2/1..4 workers");
@@ -22,13 +23,6 @@ TEST(ProgressLine, SaysWhyAJobWaits) {
   const auto waiting = parse_document(
       R"({"id": 7, "state": "PENDING", "workers": 0, "reason": "waits for 2 free slots"})");
   EXPECT_EQ(progress_line(*waiting), "job 7  PENDING  waits for 2 free slots");
-}
-
-TEST(SecondsLeft, AreDerivedFromWhatTheJobReports) {
-  EXPECT_EQ(seconds_left(job(R"("ran_seconds": 60, "progress": {"ratio": 0.25})")), 180);
-  EXPECT_EQ(seconds_left(job(R"("ran_seconds": 60, "progress": {"ratio": 0})")), std::nullopt);
-  EXPECT_EQ(seconds_left(job(R"("ran_seconds": 60, "progress": {"step": 3})")), std::nullopt);
-  EXPECT_EQ(seconds_left(job(R"("progress": null)")), std::nullopt);
 }
 
 TEST(JobView, BearsWhatItDoesNotKnow) {

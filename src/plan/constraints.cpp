@@ -200,25 +200,27 @@ std::optional<std::string> Constraints::broken_alone(NodeId node) const {
   return broken;
 }
 
+std::int32_t workers_within(const JobSpec& spec, const NodeSpec& node, double cpus, double memory) {
+  double most = std::numeric_limits<std::int32_t>::max();
+  if (spec.cpus > 0 && node.cpus > 0) most = std::min(most, cpus / spec.cpus + kRounding);
+  if (spec.memory_bytes > 0 && node.memory_bytes > 0)
+    most = std::min(most, memory / static_cast<double>(spec.memory_bytes) + kRounding);
+  return static_cast<std::int32_t>(std::floor(std::max(0.0, most)));
+}
+
 std::int32_t Constraints::most_on(NodeId id) const {
-  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   const JobSpec& spec = *job_.spec;
   const NodeSpec& node = standing_.state().find_node(id)->spec;
-  const bool cpus = spec.cpus > 0 && node.cpus > 0;
-  const bool memory = spec.memory_bytes > 0 && node.memory_bytes > 0;
-  if (!cpus && !memory) return kMost;
   double cpus_left = node.cpus, memory_left = static_cast<double>(node.memory_bytes);
+  if (spec.cpus <= 0 && spec.memory_bytes == 0)
+    return workers_within(spec, node, cpus_left, memory_left);
   standing_.each_on(id, [&](const Job& other, std::int32_t slots) {
     if (other.id == job_.id) return;
     const double workers = 1.0 * slots / other.spec->slots_per_worker;
     cpus_left -= workers * other.spec->cpus;
     memory_left -= workers * static_cast<double>(other.spec->memory_bytes);
   });
-  double most = kMost;
-  if (cpus) most = std::min(most, cpus_left / spec.cpus + kRounding);
-  if (memory)
-    most = std::min(most, memory_left / static_cast<double>(spec.memory_bytes) + kRounding);
-  return static_cast<std::int32_t>(std::floor(std::max(0.0, most)));
+  return workers_within(spec, node, cpus_left, memory_left);
 }
 
 }  // namespace paceline

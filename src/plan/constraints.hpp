@@ -37,6 +37,10 @@ std::size_t may_give_up(const Job& job, Time now);
 // When it may give up the next one; nothing if no time brings that.
 std::optional<Time> gives_up_next(const Job& job, Time now);
 
+// Workers of the job that so many cores and so many bytes of memory are enough for on a node; what
+// the node doesn't tell, is enough.
+std::int32_t workers_within(const JobSpec& spec, const NodeSpec& node, double cpus, double memory);
+
 class Constraints {
  public:
   // Neither the job nor the standing may go before it.

@@ -4,12 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "model/device_model.hpp"
 #include "model/label.hpp"
+#include "plan/constraints.hpp"
 
 namespace paceline {
 namespace {
@@ -26,11 +31,14 @@ Need need_of(const JobSpec& spec, std::int32_t workers) {
           tensor * spec.slots_per_worker};
 }
 
+constexpr double kPlenty = std::numeric_limits<double>::infinity();
+
 struct Room {
   std::int64_t slots = 0, largest = 0,
-               groups = 0;  // in all; on the largest node; of the need's size
-  bool whole = true;        // the whole cluster's, not that of some nodes
-  std::string_view rule;    // that the groups keep among each other
+               groups = 0;                  // in all; on the largest node; of the need's size
+  bool whole = true;                        // the whole cluster's, not that of some nodes
+  double cpus = kPlenty, memory = kPlenty;  // the most that a node has
+  std::string rule;                         // that the groups keep among each other
 };
 
 tl::unexpected<Error> never(std::string message, std::string hint) {
@@ -43,9 +51,7 @@ std::string slots_text(std::int64_t slots) {
 
 bool is_label(const Affinity& term) { return term.required() && term.to == AffinityTo::label; }
 
-bool is_own(const Affinity& term) {
-  return term.required() && term.to == AffinityTo::self && term.reach == Reach::node;
-}
+bool is_own(const Affinity& term) { return term.required() && term.to == AffinityTo::self; }
 
 bool suits(const NodeSpec& node, const Affinity& term) {
   return !is_label(term) || has_label(node.labels, term) != term.anti;
@@ -106,31 +112,103 @@ Result<void> some_node_suits(const State& state, const JobSpec& spec) {
                "minutes.");
 }
 
+// How its workers stand to each other: the nearest that is asked for, and the farthest.
+struct OwnTerms {
+  std::optional<Reach> together, apart;
+};
+
+OwnTerms own_terms(const JobSpec& spec) {
+  OwnTerms terms;
+  for (const Affinity& term : spec.affinity) {
+    if (!is_own(term)) continue;
+    if (term.anti)
+      terms.apart = std::max(terms.apart.value_or(term.reach), term.reach);
+    else
+      terms.together = std::min(terms.together.value_or(term.reach), term.reach);
+  }
+  return terms;
+}
+
+std::string rule_of(const OwnTerms& terms) {
+  constexpr std::array kAll = {", all on one node", ", all in one rack", ", all behind one switch"};
+  constexpr std::array kEach = {", each on a node of its own", ", each in a rack of its own",
+                                ", each behind a switch of its own"};
+  std::string rule;
+  if (terms.together) rule += kAll.at(static_cast<std::size_t>(*terms.together));
+  if (terms.apart) rule += kEach.at(static_cast<std::size_t>(*terms.apart));
+  return rule;
+}
+
+// Adds up what nodes have room for: where groups keep apart, one of them in each place; where they
+// keep together, the most that any place has.
+class Groups {
+ public:
+  Groups(const Topology& topology, const OwnTerms& terms) : topology_(topology), terms_(terms) {}
+
+  void add(NodeId node, std::int64_t groups) {
+    const auto within = terms_.together ? topology_.domain(node, *terms_.together) : 0;
+    if (terms_.apart)
+      groups = groups > 0 && taken_.insert(topology_.domain(node, *terms_.apart)).second ? 1 : 0;
+    most_ = std::max(most_, places_[within] += groups);
+  }
+  [[nodiscard]] std::int64_t most() const { return most_; }
+
+ private:
+  const Topology& topology_;
+  OwnTerms terms_;
+  std::map<std::uint32_t, std::int64_t> places_;
+  std::set<std::uint32_t> taken_;  // places apart
+  std::int64_t most_ = 0;
+};
+
+double told(double amount) { return amount > 0 ? amount : kPlenty; }
+
 // The room on the nodes that suit a job that is particular about them.
 Room room_for(const State& state, const JobSpec& spec, const Need& need) {
+  const OwnTerms terms = own_terms(spec);
   Room room;
   room.whole = false;
-  bool together = false, apart = false;
-  for (const Affinity& term : spec.affinity) {
-    if (is_own(term)) (term.anti ? apart : together) = true;
-  }
-  room.rule = together ? ", all on one node" : apart ? ", each on a node of its own" : "";
+  room.rule = rule_of(terms);
+  room.cpus = room.memory = 0;
+  Groups groups(state.topology(), terms);
   for (const Node& node : state.nodes()) {
     if (!suits(node.spec, spec)) continue;
     const auto slots = slots_for(spec, node.spec);
-    const auto groups = slots / need.slots_per_group;
+    const auto memory = static_cast<double>(node.spec.memory_bytes);
     room.slots += slots;
     room.largest = std::max(room.largest, slots);
-    room.groups = together ? std::max(room.groups, groups)
-                           : room.groups + (apart ? std::min<std::int64_t>(groups, 1) : groups);
+    room.cpus = std::max(room.cpus, told(node.spec.cpus));
+    room.memory = std::max(room.memory, told(memory));
+    const auto workers = workers_within(spec, node.spec, node.spec.cpus, memory);
+    groups.add(node.id,
+               std::min<std::int64_t>(slots / need.slots_per_group, workers / need.tensor));
   }
+  room.groups = groups.most();
   return room;
 }
 
 bool is_particular(const JobSpec& spec) {
-  return !spec.devices.empty() || std::ranges::any_of(spec.affinity, [](const Affinity& term) {
-    return is_label(term) || is_own(term);
-  });
+  return !spec.devices.empty() || spec.cpus > 0 || spec.memory_bytes > 0 ||
+         std::ranges::any_of(spec.affinity,
+                             [](const Affinity& term) { return is_label(term) || is_own(term); });
+}
+
+Result<void> enough_for_a_worker(const JobSpec& spec, const Room& room) {
+  if (spec.cpus > room.cpus) {
+    return never(fmt::format("One worker asks for {:g} cores, and the largest node that suits it "
+                             "has {:g}.",
+                             spec.cpus, room.cpus),
+                 "--cpus counts for each worker: ask for fewer.");
+  }
+  constexpr double kGiB = 1U << 30;
+  const double memory = static_cast<double>(spec.memory_bytes);
+  if (memory > room.memory) {
+    return never(fmt::format("One worker asks for {:.1f} GiB of memory, and the largest node that "
+                             "suits it has {:.1f} GiB.",
+                             memory / kGiB, room.memory / kGiB),
+                 "--memory counts for each worker: ask for less.");
+  }
+  return {};
 }
 
 tl::unexpected<Error> no_such_node(const Need& need, const Room& room) {
@@ -151,8 +229,11 @@ tl::unexpected<Error> too_few_groups(const Need& need, const Room& room) {
                   need.groups, need.tensor == 1 ? "workers" : "tensor groups",
                   slots_text(need.slots_per_group), room.whole ? "together" : "that suit it",
                   room.groups, room.rule),
-      need.tensor == 1
-          ? "A worker stays on one node: ask for fewer workers or fewer --slots-per-worker."
+      !room.rule.empty()
+          ? "Ask for fewer workers, or end a term about 'self' with ~10m to give it up after 10 "
+            "minutes."
+      : need.tensor == 1
+          ? "A worker stays on one node: ask for fewer workers, or less for each."
           : "A tensor group stays on one node: ask for fewer slots or a smaller tensor in --mesh.");
 }
 
@@ -164,8 +245,10 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
                 Retry::may_help);
   }
   const Need need = need_of(spec, workers);
-  Room room{state.slots_ever(), state.largest_node_ever(), state.workers_ever(need.slots_per_group),
-            true, ""};
+  Room room;
+  room.slots = state.slots_ever();
+  room.largest = state.largest_node_ever();
+  room.groups = state.workers_ever(need.slots_per_group);
   if (is_particular(spec)) {
     if (auto ok = some_device(state, spec); !ok) return ok;
     if (auto ok = some_node_suits(state, spec); !ok) return ok;
@@ -179,6 +262,7 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
                  "shows what there is.");
   }
   if (need.slots_per_group > room.largest) return no_such_node(need, room);
+  if (auto ok = enough_for_a_worker(spec, room); !ok) return ok;
   if (need.groups > room.groups) return too_few_groups(need, room);
   return {};
 }

@@ -11,9 +11,9 @@
 namespace paceline {
 
 // With `workers` workers: are there devices of its models, nodes with the labels it requires, and
-// on these enough slots, in large enough pieces for its workers and tensor groups, on one node or
-// each on its own as it requires? Cost: O(1) for a job that takes any slot, else O(slots). Errors:
-// invalid; unavailable (no node yet).
+// on these enough slots, cores and memory, in large enough pieces for its workers and tensor groups,
+// as near together or far apart as it requires? Cost: O(1) for a job that takes any slot, else
+// O(slots). Errors: invalid; unavailable (no node yet).
 Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t workers);
 
 }  // namespace paceline

@@ -144,6 +144,13 @@ void write_times(JsonWriter& json, const JobView& view) {
   json.field("expect_samples", job.spec->expected_samples).field("deadline_at", job.spec->deadline);
 }
 
+void write_left(JsonWriter& json, const std::optional<TimeLeft>& left) {
+  if (!left) return static_cast<void>(json.null_field("remaining"));
+  json.key("remaining").begin_object().field("seconds", left->likely);
+  json.field("low_seconds", left->low).field("high_seconds", left->high);
+  json.field("from", left->from).end_object();
+}
+
 // As of now.
 void write_sums(JsonWriter& json, const JobView& view) {
   const auto& job = view.job;
@@ -194,6 +201,7 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_checkpoint(json, view);
   write_gang(json, view);
   write_times(json, view);
+  write_left(json, view.left);
   write_sums(json, view);
   write_ending(json, view);
   json.field("command", owner ? unless_empty(view.command) : std::nullopt);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/time.hpp"
 #include "model/job.hpp"
@@ -16,6 +17,12 @@ namespace paceline {
 // Command and directory, metrics and checkpoint are the owner's alone.
 enum class Viewer { owner, other };
 
+// Running time left, most likely and between what bounds, and where that is known from.
+struct TimeLeft {
+  Duration likely{}, low{}, high{};
+  std::string_view from;
+};
+
 struct JobView {
   const Job& job;
   const State& state;  // of the same moment as `job`: names its nodes
@@ -24,6 +31,7 @@ struct JobView {
   std::string command;    // as typed; empty: not known (any more)
   std::string directory;  // likewise
   Viewer viewer = Viewer::owner;
+  std::optional<TimeLeft> left = {};
 };
 
 void write_job(JsonWriter& json, const JobView& view);

@@ -104,6 +104,20 @@ TEST(JobJson, HasEveryDocumentedKeyAlwaysAndInThatOrder) {
   EXPECT_EQ(keys_of(text_of(running(), Viewer::other)), keys);
 }
 
+TEST(JobJson, TellsWhatIsLeftWithItsBounds) {
+  const auto state = one_node();
+  EXPECT_EQ(shown(running())["remaining"], nullptr);
+  const Job job = running();
+  JsonWriter json;
+  write_job(
+      json,
+      {job, state, at(120), {}, "", "", Viewer::other, TimeLeft{100s, 70s, 150s, "declared"}});
+  EXPECT_EQ((*parse_json(json.take()))["remaining"], (Json{{"seconds", 100.0},
+                                                           {"low_seconds", 70.0},
+                                                           {"high_seconds", 150.0},
+                                                           {"from", "declared"}}));
+}
+
 TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
   const auto job = shown(waiting());
   EXPECT_EQ(job["state"], "PENDING");
