@@ -90,6 +90,8 @@ class Draft {
   // The seats that a running job would give back and could take again: of workers that have not
   // ended, where their node is up and their slots usable.
   [[nodiscard]] Placement seats(JobId job) const;
+  // What the draft changes so far.
+  [[nodiscard]] std::span<const Change> changes() const { return changes_; }
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
   // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round

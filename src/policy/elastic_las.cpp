@@ -61,7 +61,7 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
   shares.spread_to_largest(gain_per_slot);
   settle(snapshot, draft, shares.wishes(), {Owed::yes, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::smallest);
-  service.revisit_demotions();
+  service.revisit();
   say_who_waits(snapshot, draft, Sizes::smallest, "jobs that had less service");
 }
 

@@ -26,7 +26,7 @@ void Las::decide(const Snapshot& snapshot, Draft& draft) const {
   shares.all_in_order([&](const Job& job) { return service.key(job); }, service.apart());
   settle(snapshot, draft, shares.wishes(), {Owed::yes, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::wanted);
-  service.revisit_demotions();
+  service.revisit();
   say_who_waits(snapshot, draft, Sizes::wanted, "jobs that had less service");
 }
 

@@ -88,5 +88,20 @@ TEST(Las, CountsTheServiceOfAPromotedJobAnew) {
   EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("20s")) << "then it falls again";
 }
 
+TEST(Las, AsksForARoundWhenAJobIsPromotedThatItStops) {
+  World world("1x2 cpu", "las");
+  world.run("2 elastic=restart", 2);
+  world.advance(span("30s"));
+  world.submit("2");
+  EXPECT_EQ(asks_for(world, {2, 60, 0.25}), world.now() + span("7500ms"));
+  EXPECT_EQ(asks_for(world, {2, 60, 0}), world.now() + span("30s"));
+}
+
+TEST(Las, AsksForARoundWhenAJobFallsThatItStarts) {
+  World world("1x4 cpu", "las");
+  world.submit("2");
+  EXPECT_EQ(asks_for(world, {2, 100, 0}), world.now() + span("50s"));
+}
+
 }  // namespace
 }  // namespace paceline

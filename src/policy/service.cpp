@@ -26,13 +26,16 @@ double queue_measure(const Job& job, const Order::Parameters& parameters) {
 
 double first_start(const Job& job) { return job.started_at ? to_seconds(*job.started_at) : kNever; }
 
-// When a job that waits is promoted: never from the first queue.
-double promotion(const Job& job, const Order::Parameters& parameters) {
-  const auto& [promote, threshold] = parameters;
-  const double service = job.slot_seconds - job.service_from;
+// When a job that waits from then on is promoted: never from the first queue.
+double promotion_from(Time since, const Job& job, double service, double promote,
+                      double threshold) {
   if (service < threshold) return kNever;
-  const auto slots = static_cast<double>(job.slots(job.range.want));
-  return to_seconds(job.waiting_since) + promote * service / slots;
+  return to_seconds(since) + promote * service / static_cast<double>(job.slots(job.range.want));
+}
+
+double promotion(const Job& job, const Order::Parameters& parameters) {
+  return promotion_from(job.waiting_since, job, job.slot_seconds - job.service_from, parameters[0],
+                        parameters[1]);
 }
 
 }  // namespace
@@ -91,18 +94,34 @@ void Service::promote() {
   }
 }
 
-void Service::revisit_demotions() {
+void Service::revisit() {
   for (const auto& key : snapshot_.state.active()) {
     const Job& job = snapshot_.state.job(key.job);
-    if (job.leased == 0) continue;
-    const double service = attained(job);
-    double bound = parameters_.threshold;
-    std::int64_t queue = 0;
-    for (; queue + 1 < parameters_.queues && service >= bound; ++queue) bound *= kQueueGrowth;
-    if (queue + 1 >= parameters_.queues) continue;
-    const double seconds = (bound - service) / job.leased;
-    draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(seconds * 1e6))});
+    if (job.leased > 0) revisit_fall(job, job.leased);
   }
+  for (const Change& change : draft_.changes()) {
+    const Job& job = snapshot_.state.job(change.job);
+    if (change.kind == ChangeKind::start)
+      revisit_fall(job, job.slots(static_cast<std::int32_t>(change.placement.size())));
+    if (change.kind == ChangeKind::stop) revisit_promotion(job);
+  }
+}
+
+void Service::revisit_promotion(const Job& stopped) {
+  if (parameters_.promote <= 0) return;
+  const double at = promotion_from(snapshot_.now, stopped, attained(stopped), parameters_.promote,
+                                   parameters_.threshold);
+  if (at < kNever) draft_.revisit(instant(at));
+}
+
+void Service::revisit_fall(const Job& job, std::int64_t slots) {
+  const double service = is_promoted_.contains(job.id) ? 0 : attained(job);
+  double bound = parameters_.threshold;
+  std::int64_t queue = 0;
+  for (; queue + 1 < parameters_.queues && service >= bound; ++queue) bound *= kQueueGrowth;
+  if (queue + 1 >= parameters_.queues) return;
+  const double seconds = (bound - service) / static_cast<double>(slots);
+  draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(seconds * 1e6))});
 }
 
 }  // namespace paceline

@@ -23,12 +23,15 @@ class Service {
   [[nodiscard]] std::int32_t queue(const Job& job) const;
   // Waiting jobs whose place isn't told by order(): those that this round promotes.
   [[nodiscard]] const std::vector<const Job*>& apart() const { return promoted_; }
-  // Asks for a round when the first running job falls.
-  void revisit_demotions();
+  // Once the draft is done: asks for a round when the first job falls, of those that run and those
+  // that it starts, or when the first of those that it stops is promoted.
+  void revisit();
 
  private:
   [[nodiscard]] double attained(const Job& job) const;
   void promote();
+  void revisit_fall(const Job& job, std::int64_t slots);
+  void revisit_promotion(const Job& stopped);
   [[nodiscard]] Time instant(double seconds) const;
 
   const Snapshot& snapshot_;
