@@ -68,6 +68,21 @@ Result<void> choose_sizes(const SimulateOptions& options, const sim::Speedup& sp
   return {};
 }
 
+Result<void> choose_targets(const SimulateOptions& options, sim::StudyPlan& plan) {
+  if (!options.learning) {
+    if (!options.reach) return {};
+    return fail(ErrorCode::invalid, "--reach is for jobs that learn something.",
+                "Say how with --learning, for example --learning power=0.5.");
+  }
+  auto learning = sim::parse_learning(*options.learning);
+  if (!learning) return fail(learning.error());
+  const auto reach = sim::parse_reach(options.reach.value_or(sim::Reach{}.text()));
+  if (!reach) return fail(reach.error());
+  plan.setup.learning = std::move(*learning);
+  plan.workload.reach = *reach;
+  return {};
+}
+
 Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
   if (auto ok = choose_cluster(options, setup); !ok) return ok;
   setup.placement = options.placement.value_or(setup.placement);
@@ -119,6 +134,7 @@ Result<sim::Trace> read_jobs(const SimulateOptions& options, const sim::Speedup&
 Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegistry& registry) {
   sim::StudyPlan plan;
   if (auto ok = choose_setup(options, plan.setup); !ok) return fail(ok.error());
+  if (auto ok = choose_targets(options, plan); !ok) return fail(ok.error());
   const auto speedup = sim::parse_speedup(options.speedup.value_or("amdahl=0.05"));
   if (!speedup) return fail(speedup.error());
   auto policies = sim::parse_policies(options.policies, registry, read_script);

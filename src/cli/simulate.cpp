@@ -20,8 +20,8 @@ constexpr Bounds kThreads{1, 1'024};
 
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
-      speedup, costs, temper, profiles, placement, know, warmup, cooldown, failures, save_every,
-      threads, jobs_out, report, plot, what_if, record;
+      speedup, learning, reach, costs, temper, profiles, placement, know, warmup, cooldown,
+      failures, save_every, threads, jobs_out, report, plot, what_if, record;
   bool skip_bad_lines = false, replay = false;
   FaultsTyped faults;
   OutputOptions output;
@@ -42,6 +42,8 @@ std::vector<TraceOption> trace_options(const Simulate& typed) {
           {"--cooldown", typed.cooldown.has_value()},
           {"--elastic", typed.elastic.has_value()},
           {"--speedup", typed.speedup.has_value()},
+          {"--learning", typed.learning.has_value()},
+          {"--reach", typed.reach.has_value()},
           {"--costs", typed.costs.has_value()},
           {"--failures", typed.failures.has_value()},
           {"--save-every", typed.save_every.has_value()},
@@ -157,6 +159,8 @@ Result<SimulateOptions> read(const Simulate& typed) {
   options.policies = typed.policy.value_or(options.policies);
   options.elastic = typed.elastic;
   options.speedup = typed.speedup;
+  options.learning = typed.learning;
+  options.reach = typed.reach;
   options.profiles = typed.profiles;
   options.placement = typed.placement;
   options.know = typed.know;
@@ -294,6 +298,9 @@ std::string grounds_of(const Document& study) {
   const auto elastic = text_of(settings, "elastic");
   if (!elastic.empty())
     text += fmt::format("Sizes: {}; speed-up {}.\n", elastic, text_of(settings, "speedup"));
+  if (const auto learning = text_of(settings, "learning"); !learning.empty())
+    text += fmt::format("Learning: {}; targets met after {} of a training.\n", learning,
+                        text_of(settings, "reach"));
   return text + "\n";
 }
 
@@ -326,6 +333,10 @@ void declare_options(Options& options, Simulate& typed) {
                 "sizes jobs may have: 'min=1,max=2x' (as asked for)");
   options.value("--speedup", "CURVE", typed.speedup,
                 "of elastic jobs: linear, amdahl=0.05 (default) or table=1:1,2:1.9");
+  options.value("--learning", "CURVE", typed.learning,
+                "what jobs learn: exp=3, power=0.5 or table=0:0.1,1:0.95; they stop at a target");
+  options.value("--reach", "PARTS", typed.reach,
+                "after which part of its training a job meets its target: 0.5..0.9 (1)");
   options.value("--costs", "PAUSES", typed.costs, "restart=30s,resize=1s (default), or none");
   options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
   options.value("--save-every", "SPAN", typed.save_every,

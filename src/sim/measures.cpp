@@ -99,17 +99,21 @@ double mean_seconds(std::int64_t sum_us, std::size_t count) {
 
 void measure_jobs(const std::vector<const JobOutcome*>& counted, Measures& measures) {
   std::vector<double> jcts;
-  std::int64_t jct_us = 0, wait_us = 0;
+  std::int64_t jct_us = 0, wait_us = 0, target_us = 0;
   for (const JobOutcome* job : counted) {
     const Duration jct = *job->ended - job->submitted;
     jcts.push_back(to_seconds(jct));
     jct_us += jct.count();
     wait_us += job->waited.count();
+    if (!job->reached) continue;
+    ++measures.reached;
+    target_us += (*job->reached - job->submitted).count();
   }
   std::sort(jcts.begin(), jcts.end());
   measures.jobs = counted.size();
   measures.average_jct = mean_seconds(jct_us, counted.size());
   measures.average_wait = mean_seconds(wait_us, counted.size());
+  measures.average_time_to_target = mean_seconds(target_us, measures.reached);
   measures.median_jct = percentile(jcts, 0.5);
   measures.p99_jct = percentile(jcts, 0.99);
 }

@@ -3,6 +3,7 @@
 //   JCT          end − submission
 //   wait         time without all of its workers, starts again included
 //   makespan     last end − first submission
+//   time to target  first report that met it − submission
 //   utilization  leased slot-seconds / slot-seconds of the cluster between these two
 //   useful       the same with every worker weighed by its part of the speed-up: slots that count
 //   fairness     rho = JCT / time on 1/N of the cluster, N the jobs in it, averaged over the job's
@@ -39,6 +40,8 @@ struct Measures {
   std::int64_t preemptions = 0;
   Losses lost;
   Unfairness unfairness;
+  std::size_t reached = 0;            // of those counted, that met their target
+  double average_time_to_target = 0;  // from their submission
 };
 
 // Jobs that were submitted in the first `warmup` or the last `cooldown` of the submissions are left

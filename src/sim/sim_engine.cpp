@@ -128,12 +128,13 @@ void SimEngine::save(Run& run, JobId job) {
       CheckpointAcknowledged{job, run.generation, {"simulated", {}, {}, clock_.now()}});
 }
 
-void SimEngine::report(Run& run, JobId job) {
+void SimEngine::report(Run& run, JobId job, double trained) {
   ++run.reported;
-  const double done = 1 - run.left / us(run.truth->length);
   Progress progress;
-  progress.step = static_cast<std::uint64_t>(done * static_cast<double>(kStepsOfARun));
-  progress.total_steps = kStepsOfARun;
+  progress.step = static_cast<std::uint64_t>(trained * static_cast<double>(kStepsOfARun));
+  if (run.truth->tells_total) progress.total_steps = kStepsOfARun;
+  if (run.truth->learning != nullptr)
+    progress.metrics.emplace(kQuality, run.truth->learning->at(trained));
   progress.reported_at = clock_.now();
   news_.events.emplace_back(Progressed{job, run.generation, std::move(progress)});
 }
@@ -159,6 +160,8 @@ void SimEngine::happen(const Due& due) {
   progress(run);
   switch (due.what) {
     case Happening::done:
+      // What meets its target says so, and leaves.
+      if (run.truth->learning != nullptr) report(run, due.job, run.truth->reach);
       run.phase = Phase::none;
       ++run.stamp;
       return tell_ends(run, due.job, {Cause::exited, 0, 0, {}, due.at});
@@ -169,7 +172,7 @@ void SimEngine::happen(const Due& due) {
       save(run, due.job);
       return plan(due.at + hazards_.save_every, due.job, Happening::saves, run);
     case Happening::reports:
-      report(run, due.job);
+      report(run, due.job, run.truth->reach * (1 - run.left / us(run.truth->length)));
       return plan_report(run, due.job);
     case Happening::comes_up:
       break;

@@ -17,6 +17,7 @@
 #include "base/rng.hpp"
 #include "clock/clock.hpp"
 #include "engine/engine.hpp"
+#include "sim/learning.hpp"
 #include "sim/speedup.hpp"
 
 namespace paceline::sim {
@@ -44,10 +45,13 @@ struct Losses {
 
 // What a job truly needs.
 struct Truth {
-  Duration length{};                 // of its run at the wanted size
-  std::int32_t wanted = 1;           // workers
-  const Speedup* speedup = nullptr;  // outlives the engine
-  std::int32_t reports = 0;          // it makes over its length, evenly
+  Duration length{};                        // of its run at the wanted size, until it ends
+  std::int32_t wanted = 1;                  // workers
+  const Speedup* speedup = nullptr;         // outlives the engine
+  std::int32_t reports = 0;                 // it makes over its length, evenly
+  bool tells_total = true;                  // its reports say of how much work
+  double reach = 1;                         // the part of its training that its length is
+  const LearningCurve* learning = nullptr;  // of its metric; nullptr: it has none
 };
 
 class SimEngine final : public Engine {
@@ -112,7 +116,7 @@ class SimEngine final : public Engine {
   void plan(Time at, JobId job, Happening what, const Run& run);
   void happen(const Due& due);
   void save(Run& run, JobId job);
-  void report(Run& run, JobId job);
+  void report(Run& run, JobId job, double trained);
   void fail(Run& run, JobId job);
   void progress(Run& run);
   void pay_pause(const Run& run);

@@ -164,6 +164,10 @@ class Simulation {
     spec.workers = arrival.range;
     if (setup_.know == Know::oracle) spec.expected_duration = arrival.length;
     if (setup_.know == Know::none) spec.expected_duration.reset();
+    if (setup_.learning) {
+      const double quality = setup_.learning->at(arrival.reach);
+      spec.target = Target{std::string(kQuality), Direction::at_least, quality, quality};
+    }
     return spec;
   }
 
@@ -173,8 +177,11 @@ class Simulation {
 
   [[nodiscard]] Truth truth_of(JobId id) const {
     const Arrival& arrival = arrival_of(id);
-    return {arrival.length, arrival.range.want, &setup_.speedup,
-            setup_.know == Know::estimate ? kReportsPerJob : 0};
+    const LearningCurve* learning = setup_.learning ? &*setup_.learning : nullptr;
+    const bool tells_total = setup_.know == Know::estimate;
+    const bool reports = tells_total || learning != nullptr;
+    return {arrival.length, arrival.range.want, &setup_.speedup, reports ? kReportsPerJob : 0,
+            tells_total,    arrival.reach,      learning};
   }
 
   // ---- what became of it ----
@@ -226,6 +233,7 @@ class Simulation {
     outcome.resizes = job.resizes;
     outcome.preemptions = job.preemptions;
     outcome.completed = job.state == JobState::completed;
+    outcome.reached = job.target.reached_at;
     return outcome;
   }
 

@@ -47,9 +47,10 @@ struct Setup {
   double failures_per_slot_hour = 0;
   Duration save_every = std::chrono::minutes{30};  // of jobs that may be stopped, resized or fail
   Know know = Know::oracle;
-  Speedup speedup = Speedup::linear();  // of elastic jobs
-  std::uint64_t seed = 0;               // of failures
-  bool keep_occupancy = false;          // who held the slots
+  Speedup speedup = Speedup::linear();         // of elastic jobs
+  std::optional<LearningCurve> learning = {};  // of all jobs; nothing: they report no metric
+  std::uint64_t seed = 0;                      // of failures
+  bool keep_occupancy = false;                 // who held the slots
 };
 
 // What became of one job. Times of a job that never got there are the end of the simulation.
@@ -65,6 +66,7 @@ struct JobOutcome {
   std::int32_t resizes = 0;
   std::int32_t preemptions = 0;
   bool completed = false;
+  std::optional<Time> reached = {};  // when it met its target
 };
 
 struct Outcome {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "base/rng.hpp"
 #include "sim/cluster.hpp"
@@ -284,6 +286,55 @@ TEST(Simulation, CanBeGivenUp) {
 TEST(Simulation, NothingToDoIsDoneAtOnce) {
   const Outcome outcome = play(trace_of({}), exact("1x4", {"fifo", {}, {}}));
   EXPECT_TRUE(outcome.jobs.empty());
+}
+
+// ---- learning ----
+
+TEST(Learning, EndsAJobWhereItMeetsItsTarget) {
+  auto setup = exact("1x4", {"fifo", {}, {}});
+  setup.learning = parse_learning("exp=3").value();
+  WorkloadOptions options;
+  options.reach = Reach{0.6, 0.6};
+  const Outcome outcome = play(trace_of({{0, 100, 4}, {10, 50, 4}}), setup, options);
+  ASSERT_EQ(outcome.jobs.size(), 2U);
+  EXPECT_EQ(*outcome.jobs[0].ended, Time{} + seconds{60});
+  EXPECT_EQ(*outcome.jobs[1].ended, Time{} + seconds{90});
+  for (const JobOutcome& job : outcome.jobs) {
+    EXPECT_TRUE(job.completed);
+    EXPECT_EQ(job.reached, job.ended);
+  }
+  const Measures measures = measure(outcome, setup.speedup, {});
+  EXPECT_EQ(measures.reached, 2U);
+  EXPECT_DOUBLE_EQ(measures.average_time_to_target, 70);
+}
+
+TEST(Learning, GoesOnWhereAJobWasStopped) {
+  auto setup = exact("1x4", {"srtf", {}, {}});
+  setup.learning = parse_learning("table=0:0.1,0.5:0.8,1:0.9").value();
+  WorkloadOptions options;
+  options.reach = Reach{0.5, 0.5};
+  const Outcome outcome = play(trace_of({{0, 100, 4}, {10, 20, 4}}), setup, options);
+  EXPECT_EQ(*outcome.jobs[1].reached, Time{} + seconds{20});
+  EXPECT_EQ(*outcome.jobs[0].reached, Time{} + seconds{60});
+  EXPECT_EQ(outcome.jobs[0].preemptions, 1);
+}
+
+TEST(Learning, IsTheSameForEveryPolicyAndDrawnAnewForEverySeed) {
+  std::vector<std::array<double, 3>> rows;
+  for (int i = 0; i < 50; ++i) rows.push_back({i * 1000.0, 1000, 1});
+  WorkloadOptions options;
+  options.reach = Reach{0.2, 0.9};
+  std::set<double> reaches;
+  for (const Arrival& arrival : make_workload(trace_of(rows), 4, options).arrivals) {
+    EXPECT_GE(arrival.reach, 0.2);
+    EXPECT_LE(arrival.reach, 0.9);
+    EXPECT_EQ(arrival.length, Duration{static_cast<std::int64_t>(std::ceil(1e9 * arrival.reach))});
+    reaches.insert(arrival.reach);
+  }
+  EXPECT_GT(reaches.size(), 40U);
+  options.seed = 1;
+  const auto other = make_workload(trace_of(rows), 4, options);
+  EXPECT_FALSE(reaches.contains(other.arrivals.front().reach));
 }
 
 }  // namespace

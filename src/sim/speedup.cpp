@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "base/check.hpp"
@@ -12,28 +10,12 @@
 namespace paceline::sim {
 namespace {
 
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-std::optional<std::vector<std::pair<std::int32_t, double>>> parse_points(std::string_view text) {
-  std::vector<std::pair<std::int32_t, double>> points;
-  while (true) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    const std::string_view point = text.substr(0, end);
-    const std::size_t colon = std::min(point.find(':'), point.size());
-    const auto size = number_of<std::int32_t>(point.substr(0, colon));
-    const auto speed = number_of<double>(point.substr(std::min(colon + 1, point.size())));
-    if (!size || !speed || *size < 1 || !std::isfinite(*speed) || *speed <= 0) return std::nullopt;
-    if (!points.empty() && points.back().first >= *size) return std::nullopt;
-    points.emplace_back(*size, *speed);
-    if (end == text.size()) return points;
-    text.remove_prefix(end + 1);
-  }
+std::optional<Points<std::int32_t>> parse_sizes(std::string_view text) {
+  auto points = parse_points<std::int32_t>(text);
+  if (!points) return std::nullopt;
+  const bool usable = std::ranges::all_of(
+      *points, [](const auto& point) { return point.first >= 1 && point.second > 0; });
+  return usable ? std::move(points) : std::nullopt;
 }
 
 }  // namespace
@@ -45,7 +27,7 @@ Speedup Speedup::amdahl(double serial) {
   return speedup;
 }
 
-Speedup Speedup::table(std::vector<std::pair<std::int32_t, double>> points) {
+Speedup Speedup::table(Points<std::int32_t> points) {
   check(!points.empty(), "a table of speed-ups has a size");
   Speedup speedup;
   speedup.points_ = std::move(points);
@@ -68,10 +50,7 @@ double Speedup::of(std::int32_t workers) const {
 
 std::string Speedup::text() const {
   if (points_.empty()) return serial_ == 0 ? "linear" : fmt::format("amdahl={}", serial_);
-  std::string text = "table=";
-  for (const auto& [size, speed] : points_) text += fmt::format("{}:{},", size, speed);
-  text.pop_back();
-  return text;
+  return fmt::format("table={}", points_text(points_));
 }
 
 Result<Speedup> parse_speedup(std::string_view text) {
@@ -82,7 +61,7 @@ Result<Speedup> parse_speedup(std::string_view text) {
     if (serial && *serial >= 0 && *serial <= 1) return Speedup::amdahl(*serial);
   }
   if (text.starts_with(kTable)) {
-    if (auto points = parse_points(text.substr(kTable.size())))
+    if (auto points = parse_sizes(text.substr(kTable.size())))
       return Speedup::table(std::move(*points));
   }
   return fail(ErrorCode::invalid, fmt::format("'{}' is no speed-up.", text),

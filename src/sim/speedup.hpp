@@ -11,10 +11,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/result.hpp"
+#include "sim/points.hpp"
 
 namespace paceline::sim {
 
@@ -24,7 +23,7 @@ class Speedup {
   // REQUIRES: 0 <= serial <= 1.
   static Speedup amdahl(double serial);
   // REQUIRES: sizes rise, all numbers are above 0.
-  static Speedup table(std::vector<std::pair<std::int32_t, double>> points);
+  static Speedup table(Points<std::int32_t> points);
 
   // 0 without workers.
   [[nodiscard]] double of(std::int32_t workers) const;
@@ -32,7 +31,7 @@ class Speedup {
 
  private:
   double serial_ = 0;
-  std::vector<std::pair<std::int32_t, double>> points_;  // empty: Amdahl's
+  Points<std::int32_t> points_;  // empty: Amdahl's
 };
 
 // Errors: invalid.

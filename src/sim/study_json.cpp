@@ -32,6 +32,9 @@ void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& w
   json.field("save_every_seconds", to_seconds(setup.save_every));
   json.field("load", plan.workload.load);
   json.field("elastic", unless_empty(words.elastic)).field("speedup", setup.speedup.text());
+  json.field("learning", setup.learning ? std::optional(setup.learning->text()) : std::nullopt);
+  json.field("reach",
+             plan.workload.reach ? std::optional(plan.workload.reach->text()) : std::nullopt);
   json.field("warmup_seconds", to_seconds(plan.window.warmup));
   json.field("cooldown_seconds", to_seconds(plan.window.cooldown));
   json.end_object();
@@ -43,6 +46,12 @@ void write_unfairness(JsonWriter& json, const Unfairness& unfairness) {
   json.field("worst_rho", unfairness.worst_rho).field("above_one", unfairness.above_one);
   json.field("jain", unfairness.jain);
   json.end_object();
+}
+
+void write_targets(JsonWriter& json, const Measures& measures, const Setup& setup) {
+  if (!setup.learning) return static_cast<void>(json.null_field("targets"));
+  json.key("targets").begin_object().field("reached", measures.reached);
+  json.field("average_seconds", measures.average_time_to_target).end_object();
 }
 
 void write_run(JsonWriter& json, const StudyRun& run, const StudyPlan& plan) {
@@ -61,6 +70,7 @@ void write_run(JsonWriter& json, const StudyRun& run, const StudyPlan& plan) {
   json.field("failure", m.lost.failure);
   json.end_object();
   write_unfairness(json, m.unfairness);
+  write_targets(json, m, plan.setup);
   json.field("digest", fmt::format("{:016x}", run.outcome.digest));
   json.field("events", run.outcome.events).field("wall_seconds", run.wall_seconds);
   json.end_object();

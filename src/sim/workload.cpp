@@ -102,6 +102,17 @@ std::vector<Occurrence> resampled(const std::vector<Occurrence>& all, std::uint6
   return drawn;
 }
 
+double drawn_from(const Reach& reach, Rng& rng) {
+  return reach.low + (reach.high - reach.low) * rng.uniform();
+}
+
+// Whole microseconds, and never nothing.
+Duration part_of(Duration length, double part) {
+  if (part == 1) return length;
+  const auto us = std::llround(std::ceil(static_cast<double>(length.count()) * part));
+  return Duration{std::max<std::int64_t>(1, us)};
+}
+
 Duration loaded(Duration since, double load) {
   if (load == 1) return since;
   return Duration{
@@ -141,13 +152,16 @@ Workload make_workload(std::shared_ptr<const Trace> trace, std::int64_t slots,
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.since < b.since; });
   workload.arrivals.reserve(all.size());
+  Rng reaches(options.seed);
   for (const Occurrence& one : all) {
     const TraceJob& job = source.jobs[one.job];
     if (least_slots(job, options.elastic) > slots) {
       ++workload.rejected;
       continue;
     }
-    workload.arrivals.push_back({first + loaded(one.since, options.load), job.duration,
+    const double reach = options.reach ? drawn_from(*options.reach, reaches) : 1;
+    workload.arrivals.push_back({first + loaded(one.since, options.load),
+                                 part_of(job.duration, reach), reach,
                                  range_of(job, slots, options.elastic), one.job});
   }
   return workload;

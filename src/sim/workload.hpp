@@ -16,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "model/job_spec.hpp"
+#include "sim/learning.hpp"
 #include "sim/trace.hpp"
 
 namespace paceline::sim {
@@ -43,12 +44,14 @@ struct WorkloadOptions {
   double load = 1;
   std::optional<Duration> from, until;  // since the first submission; nothing: all
   std::optional<ElasticRule> elastic;   // nothing: as the trace says, else rigid
+  std::optional<Reach> reach;           // nothing: nobody has a target
 };
 
 // One job to submit. A worker has one slot, unless the trace says otherwise.
 struct Arrival {
   Time at;
-  Duration length{};      // of its run with range.want workers
+  Duration length{};      // of its run with range.want workers, until it meets its target if any
+  double reach = 1;       // the part of its training that this is
   WorkerRange range;      // in workers; want is what the trace asked for
   std::uint32_t job = 0;  // among the trace's
 };

@@ -175,6 +175,16 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(report.read_text(), "earlier")
         self.assertEqual(len(list(self.directory.iterdir())), 2)
 
+    def test_jobs_that_learn_end_at_their_targets(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 4)])
+        learning = ["--learning", "power=0.5", "--reach", "0.5"]
+        study = self.study("--trace", trace, "--cluster", "2x2", "--policy", "fifo", *EXACT, *learning)
+        (run,) = study["runs"]
+        self.assertEqual(run["targets"], {"reached": 2, "average_seconds": (50 + 65) / 2})
+        self.assertEqual(run["makespan_seconds"], 75)
+        self.assertEqual((study["settings"]["learning"], study["settings"]["reach"]), ("power=0.5", "0.5"))
+        self.assertIsNone(self.study("--trace", trace, "--cluster", "2x2", *EXACT)["runs"][0]["targets"])
+
     def test_bad_input(self):
         trace = self.trace([(0, 100, 4)])
         ok = ["--trace", trace, "--cluster", "2x2"]
@@ -191,6 +201,9 @@ class SimulateTest(unittest.TestCase):
         self.assert_refused("nothing a policy could know", *ok, "--know", "all")
         self.assert_refused("no range of sizes", *ok, "--elastic", "min=0")
         self.assert_refused("--speedup", *ok, "--speedup", "linear")
+        self.assert_refused("no learning curve", *ok, "--learning", "exp=0")
+        self.assert_refused("--reach", *ok, "--reach", "0.5")
+        self.assert_refused("no part of a training", *ok, "--learning", "exp=3", "--reach", "1.5")
         self.assert_refused("can't be written", *ok, "--jobs-out", self.directory / "no/such/out.csv")
         for row, words in (((0, "nan", 4), ":2"), ((0, -5, 4), ":2"), (("", 5, 4), ":2"), ((0, 5, "1e99"), ":2")):
             with self.subTest(row=row):

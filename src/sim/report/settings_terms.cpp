@@ -53,6 +53,10 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   if (!words.what_if.empty()) terms.add("changed", words.what_if);
   terms.add("sizes", words.elastic.empty() ? "rigid: what jobs asked for" : words.elastic);
   terms.add("speed-up", setup.speedup.text());
+  if (setup.learning) {
+    terms.add("learning", fmt::format("{}; targets met after {} of a training",
+                                      setup.learning->text(), plan.workload.reach->text()));
+  }
   terms.add("costs", fmt::format("a restart pauses {}, a resize {}",
                                  pause_text(setup.costs.restart), pause_text(setup.costs.resize)));
   terms.add("tempering", setup.temper ? "on: gains are weighed against costs" : "off");
