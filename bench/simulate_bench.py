@@ -14,7 +14,7 @@ BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 CLUSTER = "64x8"
 PHILLY_POLICIES = ("fifo", "sjf", "srtf", "las", "elastic-fifo", "afs")
 GROWING_POLICIES = ("fifo", "sjf")
-GROWING_JOBS = (1_000, 10_000, 100_000)
+GROWING_JOBS = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def report(name, value, unit):
