@@ -4,6 +4,7 @@
 
 #include "estimate/remaining.hpp"
 #include "estimate/resize_cost.hpp"
+#include "estimate/scaling.hpp"
 
 namespace paceline {
 namespace {
@@ -16,8 +17,8 @@ class Trial {
   Verdict judge(Owed owed) {
     for (const Change& change : changes_) {
       if (const auto until = too_soon(change)) {
-        const auto workers = static_cast<std::int64_t>(change.placement.size());
-        return {false, {ReasonCode::waits_for_window, {workers, to_us(*until)}, {}}, until};
+        return {
+            false, {ReasonCode::waits_for_window, {workers_of(change), to_us(*until)}, {}}, until};
       }
     }
     if (owed == Owed::yes) return {};
@@ -61,20 +62,31 @@ class Trial {
     }
     switch (change.kind) {
       case ChangeKind::start:
-        gain_ += slots_of(change) * start_serves(change);
+        gain_ += useful(job, workers_of(change)) * start_serves(change);
         break;
       case ChangeKind::stop:
         gain_ -= job.slots(job.planned_workers()) * longest_start();
         break;
       default:
-        gain_ += (slots_of(change) - job.slots(job.planned_workers())) * seconds_left(job);
+        const double more = useful(job, workers_of(change)) - useful(job, job.planned_workers());
+        gain_ += more * (more < 0 && longest_start() > 0 ? longest_start() : seconds_left(job));
         break;
     }
   }
 
-  [[nodiscard]] double slots_of(const Change& change) const {
-    const auto workers = static_cast<std::int32_t>(change.placement.size());
-    return snapshot_.state.job(change.job).slots(workers);
+  [[nodiscard]] static std::int32_t workers_of(const Change& change) {
+    return static_cast<std::int32_t>(change.placement.size());
+  }
+
+  // Slots of that many workers, each counted by what it adds to the speed at the wanted size.
+  [[nodiscard]] static double useful(const Job& job, std::int32_t workers) {
+    return Scaling(job).speed(workers) * job.slots(job.range.want);
+  }
+
+  // Does it give up slots?
+  [[nodiscard]] bool gives(const Change& change) const {
+    return change.kind != ChangeKind::start &&
+           workers_of(change) < snapshot_.state.job(change.job).planned_workers();
   }
 
   // Seconds that the change serves the job, at most the horizon.
@@ -83,20 +95,20 @@ class Trial {
     return to_seconds(std::min(left, options_.horizon));
   }
 
-  // What a start is worth: the time its slots work, or where somebody is stopped for it, the wait it
-  // is spared: without the stop it would start when the last of them is done.
+  // What a start is worth: the time its slots work, or where others give up slots for it, the wait it
+  // is spared: else it would start when the last of them is done.
   [[nodiscard]] double start_serves(const Change& start) const {
     double spared = 0;
-    bool stops = false;
+    bool given = false;
     for (const Change& change : changes_) {
-      if (change.kind != ChangeKind::stop) continue;
-      stops = true;
+      if (!gives(change)) continue;
+      given = true;
       spared = std::max(spared, seconds_left(snapshot_.state.job(change.job)));
     }
-    return stops ? spared : seconds_left(snapshot_.state.job(start.job));
+    return given ? spared : seconds_left(snapshot_.state.job(start.job));
   }
 
-  // How long who is stopped waits: until those who start are done.
+  // How long who gives is without its slots: until those who start are done.
   [[nodiscard]] double longest_start() const {
     double longest = 0;
     for (const Change& change : changes_) {

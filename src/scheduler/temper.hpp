@@ -6,8 +6,9 @@
 //     `window` of its last resize;
 //   - it is not owed, and its gain over the horizon is not larger than its cost.
 // Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
-// Where somebody is stopped: slots of who starts × the wait it is spared (what who is stopped has
-// left), less slots of who is stopped × the wait it gets (what who starts has left).
+// Slots of who starts, grows or shrinks count by what they add to its speed (estimate/scaling.hpp).
+// Where others give up slots for a start: slots of who starts × the wait it is spared (what who
+// gives has left), less the slots given × the time they are gone (what who starts has left).
 // Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its
 // measured pause (estimate/resize_cost.hpp).
 #pragma once

@@ -24,7 +24,7 @@ class Temper : public ::testing::Test {
     return make_temper(options).trade(world.snapshot(), changes, owed);
   }
   // A job of 2 workers that has run for `span` since it last saved its work.
-  JobId running_for(std::string_view unsaved, std::string_view literal = "1..8 elastic=restart") {
+  JobId running_for(std::string_view unsaved, std::string_view literal = "1..8@8 elastic=restart") {
     const JobId job = world.run(literal, 2);
     world.advance(span("1h"));
     world.checkpoint(job);
@@ -64,12 +64,13 @@ TEST_F(Temper, CountsNoLongerThanTheJobWillRun) {
   const JobId job = world.run("1..8@2 elastic=restart expect=1h", 2);
   world.advance(span("3590s"));
   world.checkpoint(job);
-  // Gain: 6 more slots × 10 s left = 60. Cost: 5 × 2 = 10. With the horizon it would be 3600.
+  // Gain: 6 more slots, which count for 4.2 beyond the wanted size, × 10 s left = 42. Cost: 5 × 2 =
+  // 10. With the horizon it would be 2533.
   EXPECT_EQ(remaining(world.job(job), world.now()), span("10s"));
   EXPECT_TRUE(judge({to(job, 8)}).kept);
   world.advance(span("9s"));
-  // Gain: 6 × 1 = 6. Cost: 2 × 9 + 10 = 28.
-  EXPECT_EQ(judge({to(job, 8)}).reason, (Reason{ReasonCode::too_costly, {6, 28}, {}}));
+  // Gain: 4.2 × 1. Cost: 2 × 9 + 10 = 28.
+  EXPECT_EQ(judge({to(job, 8)}).reason, (Reason{ReasonCode::too_costly, {4, 28}, {}}));
 }
 
 TEST_F(Temper, WeighsATradeAsAWhole) {
@@ -81,6 +82,33 @@ TEST_F(Temper, WeighsATradeAsAWhole) {
   EXPECT_EQ(judge({to(giver, 1), to(taker, 6)}).reason.numbers[0], 1800);
   world.checkpoint(giver);
   EXPECT_TRUE(judge({to(giver, 1), to(taker, 6)}).kept);
+}
+
+TEST_F(Temper, CountsWhatSlotsAddToTheSpeed) {
+  const JobId giver = world.run("1..16@1 elastic=restart expect=10h", 16);
+  world.advance(span("100s"));
+  world.checkpoint(giver);
+  const JobId starts = world.submit("1");
+  // Gain: 1 × 600 s, less what the sixteenth worker adds by Amdahl's law with a serial part of
+  // 0.05, (9.143 − 8.824) × 600 = 192. Cost: 5 × 16.
+  const std::vector<Change> trade{to(giver, 15), to(starts, 1, ChangeKind::start)};
+  EXPECT_TRUE(judge(trade).kept);
+  world.advance(span("30s"));
+  // Cost: 30 s of 16 slots besides.
+  EXPECT_EQ(judge(trade).reason, (Reason{ReasonCode::too_costly, {408, 560}, {}}));
+}
+
+TEST_F(Temper, ShrinksALongJobForAShortOne) {
+  const JobId giver = world.run("1..2@2 elastic=restart expect=500s", 2);
+  world.advance(span("100s"));
+  world.checkpoint(giver);
+  const auto shrink = [&](std::string_view starts) {
+    return judge({to(giver, 1), to(world.submit(starts), 1, ChangeKind::start)});
+  };
+  // Gain: 1 × the 400 s that it would wait, less 1 × 100. Cost: 5 s prior pause × 2.
+  EXPECT_TRUE(shrink("1 expect=100s").kept);
+  // Gain: 1 × 400 − 1 × 395.
+  EXPECT_EQ(shrink("1 expect=395s").reason, (Reason{ReasonCode::too_costly, {5, 10}, {}}));
 }
 
 TEST_F(Temper, StopsALongJobForAShortOne) {
