@@ -1,6 +1,7 @@
 // Rounds of every built-in policy on a full cluster that it has run for a while, with as many jobs
 // waiting as run: where nothing has changed, and where before each of them a job ended and another
-// came. $PACELINE_BENCH_ROUNDS: how many (300; 30 of ffdl).
+// came. For ffdl nobody waits: what is left over the smallest sizes is what it shares out.
+// $PACELINE_BENCH_ROUNDS: how many (300; 30 of ffdl).
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -26,7 +27,9 @@ constexpr int kRoundsMax = 8;
 
 class Cluster {
  public:
-  Cluster(std::int64_t slots, std::int64_t running, std::int64_t waiting) {
+  // Each job may have from `smallest` workers, or what it wants if that is less, to twice that.
+  Cluster(std::int64_t slots, std::int64_t running, std::int64_t waiting, std::int32_t smallest)
+      : smallest_(smallest) {
     for (std::int64_t i = 0; i < slots / kSlotsPerNode; ++i) tell(node(i));
     tell(PolicySet{"sjf", {}});
     for (std::int64_t i = 0; i < running; ++i) submit(static_cast<std::int32_t>(slots / running));
@@ -62,7 +65,7 @@ class Cluster {
     JobSpec spec;
     spec.name = "train";
     spec.user = fmt::format("user-{}", rng_.below(50));
-    spec.workers = {workers, 2 * workers, workers};
+    spec.workers = {std::min(workers, smallest_), 2 * workers, workers};
     spec.elastic = Elastic::restart;
     spec.expected_duration = std::chrono::seconds{rng_.between(60, 100'000)};
     if (rng_.chance(0.1)) spec.deadline = now_ + std::chrono::seconds{rng_.between(60, 200'000)};
@@ -103,6 +106,7 @@ class Cluster {
     apply(state_, {state_.seq() + 1, now_, std::move(body)});
   }
 
+  std::int32_t smallest_;
   State state_;
   Time now_ = time_from_us(1'000'000'000);
   Rng rng_{1};
@@ -120,7 +124,8 @@ class Cluster {
 
 void policy_round(benchmark::State& bench, const std::string& name, std::int64_t slots,
                   std::int64_t jobs, bool changed) {
-  Cluster cluster(slots, jobs, jobs);
+  const bool shares_out = name == "ffdl";
+  Cluster cluster(slots, jobs, shares_out ? 0 : jobs, shares_out ? 1 : kWorkersMax);
   const auto policy = PolicyRegistry().make(name, {}).value();
   const Judge judge = make_temper({});
   cluster.settle(*policy, judge);
