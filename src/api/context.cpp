@@ -25,6 +25,16 @@ std::string login_name(std::uint32_t uid) {
   return found->pw_name;
 }
 
+std::optional<TimeLeft> time_left(const Job& job, Time now) {
+  constexpr std::array<std::string_view, 4> kSources = {"unknown", "name", "declared", "progress"};
+  if (is_over(job.state)) return std::nullopt;
+  const auto workers = job.planned_workers();
+  const auto left = remaining(job, now, workers > 0 ? workers : job.range.want);
+  if (!left) return std::nullopt;
+  return TimeLeft{left->likely, left->low, left->high,
+                  kSources.at(static_cast<std::size_t>(length_source(job)))};
+}
+
 }  // namespace
 
 JobCounts::JobCounts(const State& state) {
@@ -68,20 +78,6 @@ bool ApiContext::administers(const Peer& peer) const {
 bool ApiContext::owns(const Peer& peer, const Job& job) const {
   return administers(peer) || peer.uid == job.spec->uid;
 }
-
-namespace {
-
-std::optional<TimeLeft> time_left(const Job& job, Time now) {
-  constexpr std::array<std::string_view, 4> kSources = {"unknown", "name", "declared", "progress"};
-  if (is_over(job.state)) return std::nullopt;
-  const auto workers = job.planned_workers();
-  const auto left = remaining(job, now, workers > 0 ? workers : job.range.want);
-  if (!left) return std::nullopt;
-  return TimeLeft{left->likely, left->low, left->high,
-                  kSources.at(static_cast<std::size_t>(length_source(job)))};
-}
-
-}  // namespace
 
 Result<const Job*> ApiContext::job(const ApiRequest& request) const {
   const auto id = read_job_id(request.ids.at(0));

@@ -84,9 +84,7 @@ void write_period(JsonWriter& json, const PolicyPeriod& period, std::optional<Ti
   json.field("utilization",
              used ? std::optional(period.slot_seconds_leased / period.slot_seconds_available)
                   : std::nullopt);
-  json.key("lost_slot_seconds").begin_object();
-  json.field("preemption", period.lost.preemption).field("resize", period.lost.resize);
-  json.field("failure", period.lost.failure).end_object();
+  write_lost(json, period.lost);
   json.end_object();
 }
 

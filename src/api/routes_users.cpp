@@ -3,6 +3,7 @@
 
 #include "api/context.hpp"
 #include "model/accrual.hpp"
+#include "wire/job_json.hpp"
 
 namespace paceline {
 namespace {
@@ -23,18 +24,17 @@ void add(Usage& usage, const Job& job, Time now) {
   usage.waited += job.waited;
   if (since.spent == &Job::waited) usage.waited += since.passed;
   usage.slot_seconds += job.slot_seconds + since.slot_seconds;
-  usage.lost.preemption += job.bill.preemption;
-  usage.lost.resize += job.bill.resize;
-  usage.lost.failure += job.bill.failure;
-  if (since.lost != nullptr) usage.lost.*since.lost += since.slot_seconds;
+  const Bill lost = lost_with(job, since);
+  usage.lost.preemption += lost.preemption;
+  usage.lost.resize += lost.resize;
+  usage.lost.failure += lost.failure;
 }
 
 void write(JsonWriter& json, std::string_view user, const Usage& usage) {
   json.begin_object().field("user", user).field("jobs", usage.jobs);
   json.field("waiting", usage.waiting).field("running", usage.running).field("slots", usage.slots);
   json.field("waited_seconds", usage.waited).field("slot_seconds", usage.slot_seconds);
-  json.key("lost_slot_seconds").begin_object().field("preemption", usage.lost.preemption);
-  json.field("resize", usage.lost.resize).field("failure", usage.lost.failure).end_object();
+  write_lost(json, usage.lost);
   json.end_object();
 }
 

@@ -38,4 +38,10 @@ Accrual accrued(const Job& job, Time at) {
   return {passed, to_seconds(passed) * job.leased, spent_in(job.state), lost_by(job)};
 }
 
+Bill lost_with(const Job& job, const Accrual& accrual) {
+  Bill lost = job.bill;
+  if (accrual.lost != nullptr) lost.*accrual.lost += accrual.slot_seconds;
+  return lost;
+}
+
 }  // namespace paceline

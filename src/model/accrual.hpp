@@ -17,4 +17,7 @@ struct Accrual {
 // Since job.changed_at, until `at`.
 Accrual accrued(const Job& job, Time at);
 
+// What the job lost, that included.
+Bill lost_with(const Job& job, const Accrual& accrual);
+
 }  // namespace paceline

@@ -116,10 +116,9 @@ void Service::revisit_promotion(const Job& stopped) {
 
 void Service::revisit_fall(const Job& job, std::int64_t slots) {
   const double service = is_promoted_.contains(job.id) ? 0 : attained(job);
-  double bound = parameters_.threshold;
-  std::int64_t queue = 0;
-  for (; queue + 1 < parameters_.queues && service >= bound; ++queue) bound *= kQueueGrowth;
-  if (queue + 1 >= parameters_.queues) return;
+  const std::int32_t in = queue_of(service, parameters_.threshold, parameters_.queues);
+  if (in + 1 >= parameters_.queues) return;
+  const double bound = parameters_.threshold * std::pow(kQueueGrowth, in);
   const double seconds = (bound - service) / static_cast<double>(slots);
   draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(seconds * 1e6))});
 }

@@ -158,14 +158,10 @@ void write_sums(JsonWriter& json, const JobView& view) {
   const auto spent = [&](Duration Job::*sum) {
     return job.*sum + (sum == accrual.spent ? accrual.passed : Duration::zero());
   };
-  const auto lost = [&](double Bill::*cause) {
-    return job.bill.*cause + (cause == accrual.lost ? accrual.slot_seconds : 0);
-  };
   json.field("waited_seconds", spent(&Job::waited)).field("ran_seconds", spent(&Job::ran));
   json.field("paused_seconds", spent(&Job::paused));
   json.field("slot_seconds", job.slot_seconds + accrual.slot_seconds);
-  json.key("lost_slot_seconds").begin_object().field("preemption", lost(&Bill::preemption));
-  json.field("resize", lost(&Bill::resize)).field("failure", lost(&Bill::failure)).end_object();
+  write_lost(json, lost_with(job, accrual));
 }
 
 void write_ending(JsonWriter& json, const JobView& view) {
@@ -184,6 +180,11 @@ std::optional<std::int32_t> exit_code_of(const std::optional<Ending>& ending) {
   constexpr std::int32_t kSignalBase = 128;
   if (!ending) return {};
   return ending->signal > 0 ? kSignalBase + ending->signal : ending->exit_code;
+}
+
+void write_lost(JsonWriter& json, const Bill& lost) {
+  json.key("lost_slot_seconds").begin_object().field("preemption", lost.preemption);
+  json.field("resize", lost.resize).field("failure", lost.failure).end_object();
 }
 
 void write_job(JsonWriter& json, const JobView& view) {

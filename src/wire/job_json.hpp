@@ -36,6 +36,9 @@ struct JobView {
 
 void write_job(JsonWriter& json, const JobView& view);
 
+// The member "lost_slot_seconds": slot-seconds by cause.
+void write_lost(JsonWriter& json, const Bill& lost);
+
 // As a shell tells it: 128 + n where signal n ended it. Nothing: not over, or ended without a code.
 std::optional<std::int32_t> exit_code_of(const std::optional<Ending>& ending);
 
