@@ -56,6 +56,7 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
                                     [](const Contender& c) { return c.now == 0 && c.workers > 0; });
   if (static_cast<std::int64_t>(snapshot.state.waiting().size()) - starts > pending_) {
     compact(shares, service);
+    keep_smallest(shares);
     shares.admit_more(Sizes::smallest);
   }
   shares.spread_to_largest(gain_per_slot);

@@ -209,14 +209,15 @@ void Shares::spread_in_turn() {
 void Shares::spread_to_largest(const std::function<double(const Contender&)>& gain) {
   struct Candidate {
     double gain;
+    const OrderKey* key;
     std::size_t index;
     bool operator<(const Candidate& o) const {
-      return gain != o.gain ? gain < o.gain : index > o.index;
+      return gain != o.gain ? gain < o.gain : *o.key < *key;
     }
   };
   std::priority_queue<Candidate> heap;
   for (std::size_t i = 0; i < claims_.size(); ++i) {
-    if (growable(claims_[i])) heap.push({gain(claims_[i]), i});
+    if (growable(claims_[i])) heap.push({gain(claims_[i]), &claims_[i].key, i});
   }
   while (!heap.empty() && left_ > 0) {
     const Candidate top = heap.top();
@@ -225,7 +226,7 @@ void Shares::spread_to_largest(const std::function<double(const Contender&)>& ga
     if (top.gain <= 0) return;
     if (!growable(claim)) continue;
     take(claim, claim.workers + claim.step());
-    if (growable(claim)) heap.push({gain(claim), top.index});
+    if (growable(claim)) heap.push({gain(claim), &claim.key, top.index});
   }
 }
 
