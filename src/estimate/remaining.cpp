@@ -20,11 +20,16 @@ std::optional<double> believed_ratio(const Job& job) {
   return ratio;
 }
 
+// Of its length, a second of now.
+double pace(const Job& job) {
+  if (job.state != JobState::running) return 0;
+  return static_cast<double>(job.current->size()) / job.range.want;
+}
+
 // Running time that counts, at the wanted size, up to now.
 double length_run(const Job& job, Time now) {
   double seconds = job.length_run();
-  if (job.state == JobState::running && now > job.changed_at)
-    seconds += to_seconds(now - job.changed_at) * job.current->size() / job.range.want;
+  if (now > job.changed_at) seconds += to_seconds(now - job.changed_at) * pace(job);
   return seconds;
 }
 
@@ -67,6 +72,19 @@ double length_left(const Job& job, Time now) {
       break;
   }
   return kInfinity;
+}
+
+double length_slope(const Job& job) {
+  switch (length_source(job)) {
+    case LengthSource::progress: {
+      const double ratio = *believed_ratio(job);
+      return pace(job) * (1 - ratio) / ratio;
+    }
+    case LengthSource::unknown:
+      return 0;
+    default:
+      return -pace(job);
+  }
 }
 
 std::optional<Prediction> remaining(const Job& job, Time now, std::int32_t workers) {

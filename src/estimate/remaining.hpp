@@ -27,6 +27,9 @@ LengthSource length_source(const Job& job);
 // Seconds left at the wanted size; infinity if unknown. Exact for a job that waits, whatever `now`.
 double length_left(const Job& job, Time now);
 
+// By how much length_left() changes a second, as long as nothing happens to the job.
+double length_slope(const Job& job);
+
 // Running time left with so many workers from now on. Nothing if the length is unknown.
 std::optional<Prediction> remaining(const Job& job, Time now, std::int32_t workers);
 

@@ -1,6 +1,6 @@
 // What it costs to give a running job another generation by restart, in slot-seconds: the work
 // since its last acknowledged checkpoint, which is done again, and the pause, measured at its
-// earlier resizes.
+// earlier resizes and restarts.
 #pragma once
 
 #include "base/time.hpp"
@@ -8,7 +8,7 @@
 
 namespace paceline {
 
-inline constexpr double kPausePriorSeconds = 5;  // of a job that was never resized
+inline constexpr double kPausePriorSeconds = 5;  // of a job that was never interrupted
 
 // REQUIRES: the job has a current gang.
 double work_at_risk(const Job& job, Time now);  // since the last acknowledged checkpoint

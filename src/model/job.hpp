@@ -99,7 +99,9 @@ struct Job {
   std::optional<Duration> usual_length;  // of jobs of its name, at the wanted size
   std::vector<SpeedPoint> speeds;        // by workers, nodes, device
   std::optional<SpeedMark> speed_mark;
-  double resize_pause = 0;  // seconds from the notice until every worker ran again, weighed
+  // Seconds until every worker ran again, weighed: from the notice of a resize, or from the start
+  // that followed a stop.
+  double resize_pause = 0;
   std::int32_t resize_pauses = 0;
 
   std::optional<Progress> progress;

@@ -59,6 +59,15 @@ const WaitingOrder& State::waiting_by(const Order& order) const {
   return made;
 }
 
+const RunningTable& State::running_by(const Order& order) const {
+  for (const auto& known : tables_) {
+    if (known.order() == order) return known;
+  }
+  auto& made = tables_.emplace_back(order);
+  for (const auto& key : active_) made.put(job(key.job));
+  return made;
+}
+
 const PolicyPeriod* State::policy() const {
   return parts_.periods.empty() ? nullptr : &parts_.periods.back();
 }

@@ -17,6 +17,7 @@
 #include "model/interference.hpp"
 #include "model/job.hpp"
 #include "model/node.hpp"
+#include "model/running_table.hpp"
 #include "model/topology.hpp"
 #include "model/waiting_order.hpp"
 
@@ -140,6 +141,8 @@ class State {
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
   // The same jobs in another order: built when it is first asked for, kept from then on.
   [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;
+  // Active jobs that run or are on their way to, with an order's keys: kept like waiting_by().
+  [[nodiscard]] const RunningTable& running_by(const Order& order) const;
   // Active jobs whose name the pattern matches ("prep", "prep*"), by name and id.
   [[nodiscard]] std::vector<JobId> active_named(std::string_view pattern) const;
   // Active jobs that keep others off their nodes: exclusive ones, and those with a required
@@ -199,6 +202,7 @@ class State {
   std::map<JobId, std::set<JobId>> dependants_;
   mutable FreeSlots free_;
   mutable std::deque<WaitingOrder> orders_;
+  mutable std::deque<RunningTable> tables_;
   std::int64_t slots_available_ = 0;
   std::int64_t slots_leased_ = 0;
   std::int64_t slots_ever_ = 0;

@@ -34,13 +34,15 @@ struct OrderKey {
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
 };
 
-// What an order goes by. All answer from the job alone and don't change while it waits untouched.
+// What an order goes by. All answer from the job alone; while it waits untouched nothing changes,
+// while it runs the measure changes by its slope.
 struct Order {
   using Parameters = std::array<double, 2>;
   double (*measure)(const Job& job, const Parameters& parameters) = nullptr;
   std::int64_t (*need)(const Job& job) = nullptr;  // slots
   double (*then)(const Job& job) = nullptr;        // none: 0
   Parameters parameters{};
+  double (*slope)(const Job& job) = nullptr;  // per second of running; none: 0
   friend bool operator==(const Order&, const Order&) = default;
 };
 

@@ -225,8 +225,10 @@ bool Draft::end_trade(Owed owed) {
 
 void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
   if (verdict.again) revisit(*verdict.again);
-  awaits_checkpoint_ = awaits_checkpoint_ || verdict.for_work;
-  for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
+  for (const Change& change : changes) {
+    dropped_.insert_or_assign(change.job, verdict.reason);
+    if (verdict.for_work && change.kind != ChangeKind::start) awaits_save_.insert(change.job);
+  }
 }
 
 bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {

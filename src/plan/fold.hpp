@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -49,9 +50,9 @@ class Fold {
   // ---- measures (fold_measures.cpp) ----
   static void count_running(Job& job, Duration passed);
   void measure_speed(Job& job, Generation generation);
-  void measure_pause(Job& job);
-  void learn_length(const Job& job);  // of a job that completed
-  void recall_length(Job& job);       // for a job that begins to wait
+  void measure_pause(Job& job, std::optional<Time> since);  // that its workers were asked for
+  void learn_length(const Job& job);                        // of a job that completed
+  void recall_length(Job& job);                             // for a job that begins to wait
   void bill(Job& job, double Bill::*cause, double slot_seconds);
 
   // ---- changes (fold_changes.cpp) ----

@@ -133,8 +133,9 @@ void Fold::on(const WorkerStarted& e) {
   worker->pid = e.pid;
   if (!job.current->all_started() || job.current->started_at) return;
   job.current->started_at = at_;
+  if (job.state == JobState::resizing) measure_pause(job, job.last_resized_at);
+  if (job.state == JobState::starting && job.started_at) measure_pause(job, job.last_changed_at);
   if (!job.started_at) job.started_at = at_;
-  if (job.state == JobState::resizing) measure_pause(job);
   const bool comes_up = job.state == JobState::starting || job.state == JobState::resizing;
   if (comes_up && !job.current->stop) enter(job, JobState::running);
 }

@@ -97,8 +97,8 @@ void Fold::measure_speed(Job& job, Generation generation) {
   take_rate(*at, (mark.work - before->work) / seconds);
 }
 
-void Fold::measure_pause(Job& job) {
-  const double pause = to_seconds(at_ - job.last_resized_at.value_or(at_));
+void Fold::measure_pause(Job& job, std::optional<Time> since) {
+  const double pause = to_seconds(at_ - since.value_or(at_));
   const double weight = job.resize_pauses == 0 ? 1 : kNewestPause;
   job.resize_pause += weight * (pause - job.resize_pause);
   ++job.resize_pauses;

@@ -162,6 +162,7 @@ void Fold::reindex(const Job& job) {
   const bool over = is_over(job.state);
   put(state_.queue_, !over);
   index_active(job, !over && (job.current || job.forming));
+  for (auto& table : state_.tables_) table.put(job);
   const bool waits = job.state == JobState::pending && !job.held && dependencies_met(job);
   put(state_.waiting_, waits);
   for (auto& order : state_.orders_) {

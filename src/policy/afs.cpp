@@ -139,7 +139,7 @@ class ShareOut {
 
 void Afs::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kShortest, Sizes::smallest);
-  shares.all_who_could([&](const Job& job) { return key_of_left(job, snapshot.now); });
+  shares.all_who_could();
   ShareOut(shares).run();
   settle(snapshot, draft, shares.wishes(), {Owed::no, "shortens the mean completion more"});
   fill(snapshot, draft, kShortest, Sizes::smallest);

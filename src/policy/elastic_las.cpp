@@ -49,7 +49,9 @@ Result<std::unique_ptr<Policy>> ElasticLas::make(const Parameters& parameters) {
 void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
   Service service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
-  shares.all_in_order([&](const Job& job) { return service.key(job); }, service.apart());
+  RunningKeys running = service.running();
+  running.all = true;
+  shares.all_in_order(running, service.apart());
   widen(shares);
   keep_smallest(shares);
   const auto starts = std::count_if(shares.claims().begin(), shares.claims().end(),

@@ -6,7 +6,7 @@ namespace paceline {
 
 void ElasticSrtf::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kShortest, Sizes::smallest);
-  shares.all_in_order([&](const Job& job) { return key_of_left(job, snapshot.now); }, {});
+  shares.all_in_order();
   shares.spread_in_turn();
   settle(snapshot, draft, shares.wishes(), {Owed::no, "has less left"});
   fill(snapshot, draft, kShortest, Sizes::smallest);

@@ -23,7 +23,7 @@ Result<std::unique_ptr<Policy>> Las::make(const Parameters& parameters) {
 void Las::decide(const Snapshot& snapshot, Draft& draft) const {
   Service service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
-  shares.all_in_order([&](const Job& job) { return service.key(job); }, service.apart());
+  shares.all_in_order(service.running(), service.apart());
   settle(snapshot, draft, shares.wishes(), {Owed::yes, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::wanted);
   service.revisit();

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "policy/shares.hpp"
-
 namespace paceline {
 namespace {
 
@@ -23,6 +21,12 @@ double queue_measure(const Job& job, const Order::Parameters& parameters) {
   return queue_of(job.slot_seconds - job.service_from, parameters[0],
                   static_cast<std::int64_t>(parameters[1]));
 }
+
+double service_measure(const Job& job, const Order::Parameters&) {
+  return job.slot_seconds - job.service_from;
+}
+
+double slots_leased(const Job& job) { return job.leased; }
 
 double first_start(const Job& job) { return job.started_at ? to_seconds(*job.started_at) : kNever; }
 
@@ -52,6 +56,13 @@ Order Service::order() const {
           {parameters_.threshold, static_cast<double>(parameters_.queues)}};
 }
 
+RunningKeys Service::running() const {
+  return {{service_measure, least_slots, first_start, {}, slots_leased},
+          [this](double service) -> double {
+            return queue_of(service, parameters_.threshold, parameters_.queues);
+          }};
+}
+
 double Service::attained(const Job& job) const {
   const double since = std::max(0.0, to_seconds(snapshot_.now - job.changed_at)) * job.leased;
   return job.slot_seconds + since - job.service_from;
@@ -60,12 +71,6 @@ double Service::attained(const Job& job) const {
 std::int32_t Service::queue(const Job& job) const {
   if (!is_promoted_.empty() && is_promoted_.contains(job.id)) return 0;
   return queue_of(attained(job), parameters_.threshold, parameters_.queues);
-}
-
-OrderKey Service::key(const Job& job) const {
-  OrderKey key = order_key(order(), job);
-  key.measure = queue(job);
-  return key;
 }
 
 // The first instant at which that many seconds have passed; never now, however seconds are rounded.
@@ -84,7 +89,8 @@ void Service::promote() {
   auto walk = waiting.walk();
   while (const OrderKey* at = walk.next(kAll)) {
     if (at->measure <= now) {
-      promoted_.push_back(&snapshot_.state.job(at->job));
+      promoted_.push_back(order_key(order(), snapshot_.state.job(at->job)));
+      promoted_.back().measure = 0;
       is_promoted_.insert(at->job);
       draft_.promote(at->job);
       continue;
@@ -95,14 +101,14 @@ void Service::promote() {
 }
 
 void Service::revisit() {
-  for (const auto& key : snapshot_.state.active()) {
-    const Job& job = snapshot_.state.job(key.job);
-    if (job.leased > 0) revisit_fall(job, job.leased);
+  for (const auto& row : snapshot_.state.running_by(running().order).rows()) {
+    if (row.slope > 0) revisit_fall(row.measure(snapshot_.now), row.slope);
   }
   for (const Change& change : draft_.changes()) {
     const Job& job = snapshot_.state.job(change.job);
     if (change.kind == ChangeKind::start)
-      revisit_fall(job, job.slots(static_cast<std::int32_t>(change.placement.size())));
+      revisit_fall(is_promoted_.contains(job.id) ? 0 : attained(job),
+                   job.slots(static_cast<std::int32_t>(change.placement.size())));
     if (change.kind == ChangeKind::stop) revisit_promotion(job);
   }
 }
@@ -114,12 +120,11 @@ void Service::revisit_promotion(const Job& stopped) {
   if (at < kNever) draft_.revisit(instant(at));
 }
 
-void Service::revisit_fall(const Job& job, std::int64_t slots) {
-  const double service = is_promoted_.contains(job.id) ? 0 : attained(job);
+void Service::revisit_fall(double service, double slots) {
   const std::int32_t in = queue_of(service, parameters_.threshold, parameters_.queues);
   if (in + 1 >= parameters_.queues) return;
   const double bound = parameters_.threshold * std::pow(kQueueGrowth, in);
-  const double seconds = (bound - service) / static_cast<double>(slots);
+  const double seconds = (bound - service) / slots;
   draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(seconds * 1e6))});
 }
 

@@ -9,6 +9,7 @@
 #include "model/waiting_order.hpp"
 #include "plan/draft.hpp"
 #include "policy/las.hpp"
+#include "policy/shares.hpp"
 
 namespace paceline {
 
@@ -18,11 +19,12 @@ class Service {
 
   // Waiting jobs by queue, then first start, then arrival.
   [[nodiscard]] Order order() const;
+  // The keys of running jobs in that order.
+  [[nodiscard]] RunningKeys running() const;
   // Where the job stands now, promotions counted.
-  [[nodiscard]] OrderKey key(const Job& job) const;
   [[nodiscard]] std::int32_t queue(const Job& job) const;
-  // Waiting jobs whose place isn't told by order(): those that this round promotes.
-  [[nodiscard]] const std::vector<const Job*>& apart() const { return promoted_; }
+  // Of waiting jobs whose place isn't told by order(): those that this round promotes.
+  [[nodiscard]] const std::vector<OrderKey>& apart() const { return promoted_; }
   // Once the draft is done: asks for a round when the first job falls, of those that run and those
   // that it starts, or when the first of those that it stops is promoted.
   void revisit();
@@ -30,14 +32,14 @@ class Service {
  private:
   [[nodiscard]] double attained(const Job& job) const;
   void promote();
-  void revisit_fall(const Job& job, std::int64_t slots);
+  void revisit_fall(double service, double slots);
   void revisit_promotion(const Job& stopped);
   [[nodiscard]] Time instant(double seconds) const;
 
   const Snapshot& snapshot_;
   Draft& draft_;
   LasParameters parameters_;
-  std::vector<const Job*> promoted_;
+  std::vector<OrderKey> promoted_;
   std::unordered_set<JobId> is_promoted_;
 };
 

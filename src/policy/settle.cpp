@@ -130,7 +130,11 @@ class Settlement {
     return prune(wish, n, std::move(able));
   }
 
+  // Counts before it looks for places: most that don't fit lack slots.
   bool fits(const Wish& wish, std::int32_t n, const std::vector<Giver*>& able, std::size_t count) {
+    auto slots = static_cast<std::int64_t>(draft_.free().total());
+    for (std::size_t i = 0; i < count; ++i) slots += able[i]->slots;
+    if (slots < wish.job->slots(n)) return false;
     std::vector<Giving> giving;
     for (std::size_t i = 0; i < count; ++i)
       giving.push_back({able[i]->wish->job->id, able[i]->wish->workers});

@@ -14,6 +14,7 @@ namespace paceline {
 namespace {
 
 double same(const Job&, const Order::Parameters&) { return 0; }
+// Of a job that runs: as of its last change.
 double length(const Job& job, const Order::Parameters&) { return length_left(job, Time{}); }
 
 std::int32_t whole_steps(const Job& job, std::int32_t workers) {
@@ -22,21 +23,10 @@ std::int32_t whole_steps(const Job& job, std::int32_t workers) {
 
 bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; }
 
-// A gang that is on its way counts as running already: else shares would change twice with every
-// start, and jobs take turns.
-bool runs_or_will(const Job& job) {
-  return job.state == JobState::running || job.state == JobState::starting ||
-         job.state == JobState::resizing;
-}
-
 }  // namespace
 
 const Order kArrival{same, least_slots};
-const Order kShortest{length, least_slots};
-
-OrderKey key_of_left(const Job& job, Time now) {
-  return {-job.spec->priority, length_left(job, now), 0, job.submitted_at, job.id};
-}
+const Order kShortest{length, least_slots, nullptr, {}, length_slope};
 
 std::int64_t least_slots(const Job& job) { return job.slots(job.range.min); }
 
@@ -47,10 +37,11 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       sizes_(sizes),
       left_(static_cast<std::int64_t>(draft.free().total())) {}
 
-Contender Shares::claim_of_running(const Job& job) const {
-  const std::int32_t now = job.planned_workers();
-  Contender claim{&job, {}, now, 0, now, now};
-  if (sizes_ == Sizes::wanted || !job.resizable()) return claim;
+Contender Shares::claim_of_running(const Row& row) const {
+  const Job& job = *row.job;
+  Contender claim{&job, row.key, row.workers, 0, row.workers, row.workers};
+  claim.key.measure = std::max(0.0, row.measure(snapshot_.now));
+  if (sizes_ == Sizes::wanted || !row.resizable) return claim;
   claim.most = job.range.max;
   claim.least = job.range.min;
   return claim;
@@ -72,21 +63,21 @@ void Shares::take(Contender& claim, std::int32_t workers) {
   claim.workers = workers;
 }
 
+bool Shares::takes_part(const Row& row, bool stoppable) const {
+  if (!draft_.changes().empty() && draft_.changed(row.job->id)) return false;
+  return row.resizable || (stoppable && row.preemptible);
+}
+
 // What running jobs hold is counted as left: they take it, or somebody else does. Who may not be
 // stopped takes its smallest size before anybody else.
-void Shares::take_running(bool stoppable, const Rekey& rekey) {
-  claims_.reserve(snapshot_.state.active().size());
-  for (const auto& key : snapshot_.state.active()) {
-    const Job& job = snapshot_.state.job(key.job);
-    if (!runs_or_will(job) || draft_.changed(job.id)) continue;
-    if (!job.range.contains(job.planned_workers())) continue;
-    const bool may_stop = stoppable && job.preemptible();
-    if (!may_stop && !job.resizable()) continue;
-    claims_.push_back(claim_of_running(job));
-    Contender& claim = claims_.back();
-    claim.key = rekey ? rekey(job) : order_key(order_, job);
-    left_ += job.slots(claim.now);
-    if (!may_stop) take(claim, claim.least);
+void Shares::claim_running(bool stoppable) {
+  const auto& rows = snapshot_.state.running_by(order_).rows();
+  claims_.reserve(rows.size());
+  for (const Row& row : rows) {
+    if (!takes_part(row, stoppable)) continue;
+    Contender& claim = claims_.emplace_back(claim_of_running(row));
+    left_ += claim.job->slots(claim.now);
+    if (!stoppable || !row.preemptible) take(claim, claim.least);
   }
 }
 
@@ -108,12 +99,12 @@ void Shares::admit_more(Sizes sizes) {
 }
 
 void Shares::everybody() {
-  take_running(true, {});
+  claim_running(true);
   claim_waiting(std::numeric_limits<std::int64_t>::max());
 }
 
-void Shares::all_who_could(const Rekey& rekey) {
-  take_running(true, rekey);
+void Shares::all_who_could() {
+  claim_running(true);
   claim_waiting(left_);
 }
 
@@ -136,38 +127,60 @@ void Shares::claim_waiting(std::int64_t room) {
 }
 
 void Shares::running_first() {
-  take_running(false, {});
+  claim_running(false);
   admit_more(sizes_);
   std::sort(claims_.begin(), claims_.end(), goes_first);
 }
 
-void Shares::all_in_order() {
-  all_in_order([this](const Job& job) { return order_key(order_, job); }, {});
+void Shares::all_in_order() { all_in_order({order_, {}}, {}); }
+
+// A merge of who runs and who waits; of the latter only those are looked at that still fit. Who runs
+// before anybody who waits and keeps its size is counted, and of no further interest.
+void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& apart) {
+  const auto& rows = snapshot_.state.running_by(keys.order).rows();
+  free_running(rows);
+  std::optional<OrderKey> first;
+  auto walk = snapshot_.state.waiting_by(order_).walk();
+  if (const OrderKey* at = walk.next(left_)) first = *at;
+  for (const OrderKey& key : apart) first = first ? std::min(*first, key) : key;
+  claim_contested(rows, keys, first);
+  for (const OrderKey& key : apart) {
+    claims_.push_back(claim_of_waiting(snapshot_.state.job(key.job)));
+    claims_.back().key = key;
+  }
+  std::sort(claims_.begin(), claims_.end(), goes_first);
+  merge_waiting(apart);
 }
 
-// A merge of who runs and who waits; of the latter only those are looked at that still fit.
-void Shares::all_in_order(const Rekey& rekey, const std::vector<const Job*>& apart) {
-  take_running(true, rekey);
+void Shares::free_running(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    if (!takes_part(row, true)) continue;
+    left_ += row.job->slots(row.workers);
+    if (!row.preemptible) left_ -= row.job->slots(claim_of_running(row).least);
+  }
+}
+
+void Shares::claim_contested(const std::vector<Row>& rows, const RunningKeys& keys,
+                             const std::optional<OrderKey>& first) {
+  claims_.reserve(rows.size());
+  for (const Row& row : rows) {
+    if (!takes_part(row, true)) continue;
+    Contender claim = claim_of_running(row);
+    if (keys.measure) claim.key.measure = keys.measure(claim.key.measure);
+    if (!row.preemptible) claim.workers = claim.least;
+    const bool safe = sizes_ == Sizes::wanted && (!first || claim.key < *first);
+    if (safe && claim.workers == 0) take(claim, claim.least);
+    if (!safe || keys.all) claims_.push_back(claim);
+  }
+}
+
+void Shares::merge_waiting(const std::vector<OrderKey>& apart) {
   std::unordered_set<JobId> elsewhere;  // in the order
-  for (const Job* job : apart) {
-    claims_.push_back(claim_of_waiting(*job));
-    claims_.back().key = rekey(*job);
-    elsewhere.insert(job->id);
-  }
-  auto walk = snapshot_.state.waiting_by(order_).walk();
-  const OrderKey* at = walk.next(left_);
-  // Of those who run before anybody who waits and keep their size, the order is of no interest.
-  std::optional<OrderKey> first;
-  if (at != nullptr) first = *at;
-  for (const Contender& claim : claims_) {
-    if (claim.now == 0 && (!first || claim.key < *first)) first = claim.key;
-  }
-  const auto contested = std::partition(claims_.begin(), claims_.end(), [&](const Contender& c) {
-    return sizes_ == Sizes::wanted && c.now > 0 && (!first || c.key < *first);
-  });
-  std::sort(contested, claims_.end(), goes_first);
+  for (const OrderKey& key : apart) elsewhere.insert(key.job);
   std::vector<Contender> merged;
   merged.reserve(claims_.size());
+  auto walk = snapshot_.state.waiting_by(order_).walk();
+  const OrderKey* at = walk.next(left_);
   const auto admit_before = [&](const OrderKey* key) {
     for (; at != nullptr && (!key || *at < *key); at = walk.next(left_)) {
       const Job& job = snapshot_.state.job(at->job);

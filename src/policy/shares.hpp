@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "model/running_table.hpp"
 #include "model/waiting_order.hpp"
 #include "plan/draft.hpp"
 #include "policy/settle.hpp"
@@ -29,8 +30,12 @@ std::int64_t least_slots(const Job& job);
 extern const Order kArrival;   // who came first
 extern const Order kShortest;  // who has least left at its wanted size (estimate/remaining.hpp)
 
-// The key in kShortest of a job that runs: what it has left by now, at the wanted size.
-OrderKey key_of_left(const Job& job, Time now);
+// The keys of running jobs, where they are not those of the order.
+struct RunningKeys {
+  Order order;                            // of which the measures are taken, as of now
+  std::function<double(double)> measure;  // what counts of them
+  bool all = false;  // claims() has those, too, who run before everybody who waits
+};
 
 struct Contender {
   const Job* job = nullptr;
@@ -46,7 +51,7 @@ struct Contender {
 class Shares {
  public:
   // Jobs in order, each at first with its size in `sizes`. A job whose gang is on its way counts as
-  // running. A running job that can't be resized has its size alone; one that can't be changed at
+  // running (model/running_table.hpp). A running job that can't be resized has its size alone; one that can't be changed at
   // all is left out.
   Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
 
@@ -54,9 +59,8 @@ class Shares {
   void running_first();
   // Running and waiting alike, in order: whoever still fits gets a size, the others nothing.
   void all_in_order();
-  // The same with the order's keys of running jobs replaced, and further waiting jobs put in.
-  using Rekey = std::function<OrderKey(const Job&)>;
-  void all_in_order(const Rekey& rekey, const std::vector<const Job*>& apart);
+  // The same with other keys for who runs, and waiting jobs with keys of their own.
+  void all_in_order(const RunningKeys& running, const std::vector<OrderKey>& apart);
 
   // Waiting jobs that have no size yet get one of `sizes` where it still fits, in order.
   void admit_more(Sizes sizes);
@@ -66,7 +70,7 @@ class Shares {
   void everybody();
   // Running jobs that may be asked for their slots and the first waiting ones, as many as could
   // have their smallest size if they had all slots; nobody has a size yet but who can't be stopped.
-  void all_who_could(const Rekey& rekey);
+  void all_who_could();
 
   // What is left, one step at a time in turn, in order, among those that have a size.
   void spread_in_turn();
@@ -79,10 +83,17 @@ class Shares {
   [[nodiscard]] std::vector<Wish> wishes() const;
 
  private:
-  Contender claim_of_running(const Job& job) const;
-  Contender claim_of_waiting(const Job& job) const;
+  using Row = RunningTable::Row;
+
+  [[nodiscard]] bool takes_part(const Row& row, bool stoppable) const;
+  [[nodiscard]] Contender claim_of_running(const Row& row) const;
+  [[nodiscard]] Contender claim_of_waiting(const Job& job) const;
+  void claim_running(bool stoppable);
   void claim_waiting(std::int64_t room);
-  void take_running(bool stoppable, const Rekey& rekey);
+  void free_running(const std::vector<Row>& rows);
+  void claim_contested(const std::vector<Row>& rows, const RunningKeys& keys,
+                       const std::optional<OrderKey>& first);
+  void merge_waiting(const std::vector<OrderKey>& apart);
   bool growable(const Contender& claim) const;
 
   const Snapshot& snapshot_;

@@ -7,7 +7,7 @@ namespace paceline {
 void Srtf::decide(const Snapshot& snapshot, Draft& draft) const {
   if (snapshot.state.waiting().empty()) return;
   Shares shares(snapshot, draft, kShortest, Sizes::wanted);
-  shares.all_in_order([&](const Job& job) { return key_of_left(job, snapshot.now); }, {});
+  shares.all_in_order();
   settle(snapshot, draft, shares.wishes(), {Owed::no, "has less left"});
   fill(snapshot, draft, kShortest, Sizes::wanted);
   say_who_waits(snapshot, draft, Sizes::wanted, "jobs with less left");

@@ -43,12 +43,18 @@ struct Pending {
   bool decides = false;  // something a policy may answer to
 };
 
-// A report changes estimates, which the next round sees. So does a checkpoint after the first, unless
-// a change was held back that may cost less now.
-bool concerns_policy(const State& state, const Event& event, bool held_back) {
+// May a job be resized from its first checkpoint on?
+bool frees_size(const Job& job) {
+  return !job.checkpoint && job.spec->elastic == Elastic::automatic &&
+         job.range.min < job.range.max;
+}
+
+// A report changes estimates, which the next round sees. So does a checkpoint, unless it lets the
+// job be resized or a change was held back that costs less now.
+bool concerns_policy(const State& state, const Event& event, const std::set<JobId>& held_back) {
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
     const Job* job = state.find_job(saved->job);
-    return held_back || (job && !job->checkpoint);
+    return !held_back.empty() || (job && frees_size(*job));
   }
   return !std::holds_alternative<Progressed>(event);
 }
@@ -283,7 +289,7 @@ struct Controller::Impl {
     honour_ranges(snapshot, draft);
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
-    held_back = draft.awaits_checkpoint();
+    held_back = draft.awaits_save();
     awaits_start = draft.awaits_start();
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
@@ -469,7 +475,7 @@ struct Controller::Impl {
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
   bool dirty = false;         // a round is wanted
-  bool held_back = false;     // the last round dropped a trade for work that was not saved
+  std::set<JobId> held_back;  // for work they had not saved, the last round dropped a trade
   bool awaits_start = false;  // it would have asked a job for slots that was not up yet
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
@@ -609,6 +615,8 @@ std::optional<Time> Controller::next_due() const {
   if (impl_->retry_at) due = impl_->retry_at;
   return due;
 }
+
+bool Controller::awaits_save() const { return !impl_->held_back.empty(); }
 
 void Controller::on_wake(std::function<void()> wake) {
   impl_->wake = wake;

@@ -47,11 +47,17 @@ class Trial {
   std::optional<Time> too_soon(const Change& change) const {
     if (change.kind == ChangeKind::start) return std::nullopt;
     const Job& job = snapshot_.state.job(change.job);
-    const Duration least = job.spec->minimum_run.value_or(options_.minimum_run);
-    Time until = job.current->started_at.value_or(snapshot_.now) + least;
+    Time until = job.current->started_at.value_or(snapshot_.now) + least_run(job);
     if (job.last_resized_at) until = std::max(until, *job.last_resized_at + options_.window);
     if (until <= snapshot_.now) return std::nullopt;
     return until;
+  }
+
+  // Who was interrupted before knows what it costs to be back, and runs a multiple of that.
+  [[nodiscard]] Duration least_run(const Job& job) const {
+    if (job.spec->minimum_run) return *job.spec->minimum_run;
+    if (job.resize_pauses == 0) return options_.minimum_run;
+    return std::max(options_.minimum_run, from_seconds(options_.runs_per_pause * job.resize_pause));
   }
 
   void weigh(const Change& change) {

@@ -73,7 +73,7 @@ void SimEngine::plan_run(Run& run, JobId job) {
     plan(run.since + whole_us(-std::log1p(-rng_.uniform()) / rate), job, Happening::failed, run);
   }
   if (hazards_.save_every > Duration::zero())
-    plan(run.since + hazards_.save_every, job, Happening::saves, run);
+    saves_.push({run.since + hazards_.save_every, job, Happening::saves, run.stamp});
   plan_report(run, job);
 }
 
@@ -89,11 +89,10 @@ void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
   due_.push({at, job, what, run.stamp});
 }
 
-void SimEngine::progress(Run& run) {
-  const Time now = clock_.now();
+void SimEngine::progress(Run& run, Time until) {
   if (run.phase == Phase::running)
-    run.left = std::max(0.0, run.left - us(now - run.since) * run.speed);
-  run.since = now;
+    run.left = std::max(0.0, run.left - us(until - run.since) * run.speed);
+  run.since = until;
 }
 
 void SimEngine::pay_pause(const Run& run) {
@@ -109,9 +108,7 @@ void SimEngine::stop(Run& run, const Job& job) {
   run.generation = job.current->generation;
   run.workers = job.current->size();
   if (run.phase == Phase::running) {
-    progress(run);
-    run.kept = run.left;
-    save(run, job.id);
+    save(run, job.id, clock_.now());
     const bool resized = cause == Cause::resized;
     run.pause = resized ? costs_.resize : costs_.restart;
     run.lost_to = resized ? &Losses::resize : &Losses::preemption;
@@ -123,9 +120,10 @@ void SimEngine::stop(Run& run, const Job& job) {
   tell_ends(run, job.id, {cause, {}, 15, {}, clock_.now()});
 }
 
-void SimEngine::save(Run& run, JobId job) {
-  news_.events.emplace_back(
-      CheckpointAcknowledged{job, run.generation, {"simulated", {}, {}, clock_.now()}});
+void SimEngine::save(Run& run, JobId job, Time at) {
+  progress(run, at);
+  run.kept = run.left;
+  news_.events.emplace_back(CheckpointAcknowledged{job, run.generation, {"simulated", {}, {}, at}});
 }
 
 void SimEngine::report(Run& run, JobId job, double trained) {
@@ -157,7 +155,7 @@ void SimEngine::tell_ends(const Run& run, JobId job, const Ending& ending) {
 void SimEngine::happen(const Due& due) {
   Run& run = runs_[due.job.value - 1];
   if (due.what == Happening::comes_up) return come_up(run, due.job);
-  progress(run);
+  progress(run, due.at);
   switch (due.what) {
     case Happening::done:
       // What meets its target says so, and leaves.
@@ -167,14 +165,11 @@ void SimEngine::happen(const Due& due) {
       return tell_ends(run, due.job, {Cause::exited, 0, 0, {}, due.at});
     case Happening::failed:
       return fail(run, due.job);
-    case Happening::saves:
-      run.kept = run.left;
-      save(run, due.job);
-      return plan(due.at + hazards_.save_every, due.job, Happening::saves, run);
     case Happening::reports:
       report(run, due.job, run.truth->reach * (1 - run.left / us(run.truth->length)));
       return plan_report(run, due.job);
     case Happening::comes_up:
+    case Happening::saves:
       break;
   }
 }
@@ -185,12 +180,28 @@ void SimEngine::advance() {
     due_.pop();
     happen(due);
   }
+  take_saves();
 }
 
-std::optional<Time> SimEngine::next_due() const {
-  while (!due_.empty() && due_.top().stamp != runs_[due_.top().job.value - 1].stamp) due_.pop();
-  if (due_.empty()) return std::nullopt;
-  return due_.top().at;
+// Whatever else happens to a job does so at an instant of its own: nothing lies between a save and
+// now that would have changed its speed.
+void SimEngine::take_saves() {
+  for (auto next = next_save(); next && *next <= clock_.now(); next = next_save()) {
+    Due due = saves_.top();
+    saves_.pop();
+    save(runs_[due.job.value - 1], due.job, due.at);
+    due.at += hazards_.save_every;
+    saves_.push(due);
+  }
 }
+
+std::optional<Time> SimEngine::first_of(Dues& dues) const {
+  while (!dues.empty() && dues.top().stamp != runs_[dues.top().job.value - 1].stamp) dues.pop();
+  if (dues.empty()) return std::nullopt;
+  return dues.top().at;
+}
+
+std::optional<Time> SimEngine::next_due() const { return first_of(due_); }
+std::optional<Time> SimEngine::next_save() const { return first_of(saves_); }
 
 }  // namespace paceline::sim

@@ -68,14 +68,16 @@ class SimEngine final : public Engine {
   void join(NodeUp node) { news_.events.emplace_back(std::move(node)); }
   // Makes what is due by now happen.
   void advance();
-  // When something happens next; nothing: never.
+  // When something happens next; nothing: never. Saves are told with whatever else happens, unless
+  // somebody awaits them.
   [[nodiscard]] std::optional<Time> next_due() const;
+  [[nodiscard]] std::optional<Time> next_save() const;
   [[nodiscard]] bool has_news() const { return !news_.events.empty(); }
   [[nodiscard]] const Losses& losses() const { return losses_; }
 
  private:
   enum class Phase { none, coming_up, running };
-  enum class Happening { done, failed, comes_up, saves, reports };
+  enum class Happening { done, failed, comes_up, reports, saves };
 
   // A gang of a job. Work is in microseconds of running at the wanted size: whole numbers, hence
   // exact, as long as no size but the wanted one is used.
@@ -115,10 +117,11 @@ class SimEngine final : public Engine {
   void plan_report(Run& run, JobId job);
   void plan(Time at, JobId job, Happening what, const Run& run);
   void happen(const Due& due);
-  void save(Run& run, JobId job);
+  void save(Run& run, JobId job, Time at);
+  void take_saves();
   void report(Run& run, JobId job, double trained);
   void fail(Run& run, JobId job);
-  void progress(Run& run);
+  void progress(Run& run, Time until);
   void pay_pause(const Run& run);
   void tell_ends(const Run& run, JobId job, const Ending& ending);
 
@@ -128,7 +131,9 @@ class SimEngine final : public Engine {
   Hazards hazards_;
   Rng rng_;
   std::vector<Run> runs_;  // of job n at n-1
-  mutable std::priority_queue<Due> due_;
+  using Dues = std::priority_queue<Due>;
+  std::optional<Time> first_of(Dues& dues) const;
+  mutable Dues due_, saves_;
   Observed news_;
   Losses losses_;
 };

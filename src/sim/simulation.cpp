@@ -117,6 +117,8 @@ class Simulation {
     };
     if (submitted_ < workload_.arrivals.size()) sooner(workload_.arrivals[submitted_].at);
     sooner(controller_.next_due());
+    // What fails goes on from its last save, so that one counts at its own instant.
+    if (controller_.awaits_save() || setup_.failures_per_slot_hour > 0) sooner(engine_.next_save());
     return next;
   }
 

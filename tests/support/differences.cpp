@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <set>
+#include <tuple>
+
+#include "policy/shares.hpp"
 #include "support/world.hpp"
 
 namespace paceline::testing {
@@ -34,11 +38,22 @@ class Comparison {
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 
+  // Of an order whose measures change with almost everything that happens to a job.
+  static auto rows(const State& state) {
+    using Row = std::tuple<JobId, OrderKey, double, Time, std::int32_t, bool, bool>;
+    std::set<Row> rows;
+    for (const auto& row : state.running_by(kShortest).rows())
+      rows.emplace(row.job->id, row.key, row.slope, row.as_of, row.workers, row.preemptible,
+                   row.resizable);
+    return rows;
+  }
+
   void orders() {
     expect(a_.queue() == b_.queue(), "queue()");
     expect(a_.active() == b_.active(), "active()");
     expect(a_.waiting() == b_.waiting(), "waiting()");
     expect(a_.out_of_range() == b_.out_of_range(), "out_of_range()");
+    expect(rows(a_) == rows(b_), "running_by()");
   }
 
   void counts() {

@@ -1,0 +1,47 @@
+#include "model/running_table.hpp"
+
+#include "model/job.hpp"
+
+namespace paceline {
+namespace {
+
+// A gang that is on its way counts as running already: else shares would change twice with every
+// start, and jobs take turns.
+bool runs_or_will(const Job& job) {
+  return job.state == JobState::running || job.state == JobState::starting ||
+         job.state == JobState::resizing;
+}
+
+}  // namespace
+
+double RunningTable::Row::measure(Time now) const {
+  return now > as_of ? key.measure + slope * to_seconds(now - as_of) : key.measure;
+}
+
+void RunningTable::put(const Job& job) {
+  const std::int32_t workers = job.planned_workers();
+  if (!runs_or_will(job) || !job.range.contains(workers)) return drop(job.id);
+  const auto [place, fresh] = places_.try_emplace(job.id, rows_.size());
+  if (fresh) rows_.emplace_back();
+  rows_[place->second] = {&job,
+                          order_key(order_, job),
+                          order_.slope ? order_.slope(job) : 0,
+                          job.changed_at,
+                          workers,
+                          job.preemptible(),
+                          job.resizable()};
+}
+
+void RunningTable::drop(JobId job) {
+  const auto place = places_.find(job);
+  if (place == places_.end()) return;
+  const std::size_t at = place->second;
+  places_.erase(place);
+  if (at + 1 < rows_.size()) {
+    rows_[at] = rows_.back();
+    places_[rows_[at].job->id] = at;
+  }
+  rows_.pop_back();
+}
+
+}  // namespace paceline

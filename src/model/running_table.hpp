@@ -1,0 +1,49 @@
+// Jobs that run or are on their way to, one row each of what rules count with, kept as the jobs
+// change: a round over all of them reads this and little else.
+//
+//   for (const RunningTable::Row& row : state.running_by(order).rows()) row.measure(now)
+//
+// Cost: O(1) a change.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/time.hpp"
+#include "model/waiting_order.hpp"
+
+namespace paceline {
+
+class RunningTable {
+ public:
+  struct Row {
+    const Job* job = nullptr;
+    OrderKey key;      // as of `as_of`
+    double slope = 0;  // of its measure since then, per second
+    Time as_of;
+    std::int32_t workers = 0;  // it is to have
+    bool preemptible = false;
+    bool resizable = false;
+
+    [[nodiscard]] double measure(Time now) const;
+  };
+
+  explicit RunningTable(const Order& order) : order_(order) {}
+
+  [[nodiscard]] const Order& order() const { return order_; }
+  // In no order. Jobs whose size lies outside their range are not among them.
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+
+  // Takes the job in, brings its row up to date, or drops it if it doesn't run any more.
+  void put(const Job& job);
+  void drop(JobId job);
+
+ private:
+  Order order_;
+  std::vector<Row> rows_;
+  std::unordered_map<JobId, std::size_t> places_;
+};
+
+}  // namespace paceline
