@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
-#include <array>
 #include <utility>
 
 #include "api/query.hpp"
@@ -26,13 +25,11 @@ std::string login_name(std::uint32_t uid) {
 }
 
 std::optional<TimeLeft> time_left(const Job& job, Time now) {
-  constexpr std::array<std::string_view, 4> kSources = {"unknown", "name", "declared", "progress"};
   if (is_over(job.state)) return std::nullopt;
   const auto workers = job.planned_workers();
   const auto left = remaining(job, now, workers > 0 ? workers : job.range.want);
   if (!left) return std::nullopt;
-  return TimeLeft{left->likely, left->low, left->high,
-                  kSources.at(static_cast<std::size_t>(length_source(job)))};
+  return TimeLeft{left->likely, left->low, left->high, to_string(length_source(job))};
 }
 
 }  // namespace

@@ -51,6 +51,20 @@ Margin margin_of(LengthSource source) {
 
 }  // namespace
 
+std::string_view to_string(LengthSource source) {
+  switch (source) {
+    case LengthSource::unknown:
+      return "unknown";
+    case LengthSource::name:
+      return "name";
+    case LengthSource::declared:
+      return "declared";
+    case LengthSource::progress:
+      break;
+  }
+  return "progress";
+}
+
 LengthSource length_source(const Job& job) {
   if (believed_ratio(job) && !job.ran_at.empty()) return LengthSource::progress;
   if (job.spec->expected_duration) return LengthSource::declared;

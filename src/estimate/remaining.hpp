@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/time.hpp"
 #include "model/job.hpp"
@@ -21,6 +22,8 @@ struct Prediction {
 
 // Where a length is known from. Progress is believed once a job has reported a twentieth.
 enum class LengthSource { unknown, name, declared, progress };
+
+std::string_view to_string(LengthSource source);  // "unknown", "name", "declared", "progress"
 
 LengthSource length_source(const Job& job);
 

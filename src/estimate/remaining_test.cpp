@@ -54,6 +54,13 @@ TEST(LengthLeft, BelievesProgressOnceThereIsSome) {
   EXPECT_DOUBLE_EQ(left(world, a), 30);
 }
 
+TEST(LengthSource, HasAWordForEach) {
+  EXPECT_EQ(to_string(LengthSource::unknown), "unknown");
+  EXPECT_EQ(to_string(LengthSource::name), "name");
+  EXPECT_EQ(to_string(LengthSource::declared), "declared");
+  EXPECT_EQ(to_string(LengthSource::progress), "progress");
+}
+
 TEST(LengthLeft, IsLearnedFromJobsOfItsName) {
   World world("1x4 cpu");
   const JobId waits = world.submit("4 name=digits");
