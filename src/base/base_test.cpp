@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/digest.hpp"
 #include "base/nearest.hpp"
+#include "base/points.hpp"
 #include "base/result.hpp"
 #include "base/rng.hpp"
 #include "base/time.hpp"
@@ -100,6 +101,15 @@ TEST(Result, CarriesAnErrorWithItsHint) {
   const Result<int> result = fail(ErrorCode::conflict, "No.", "Ask again.", Retry::may_help);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error(), (Error{ErrorCode::conflict, "No.", "Ask again.", Retry::may_help}));
+}
+
+TEST(Points, AreLinearInBetweenAndFlatBeyond) {
+  const Points<std::int32_t> points{{2, 1.0}, {4, 3.0}, {8, 4.0}};
+  EXPECT_EQ(value_at(points, 1), 1);
+  EXPECT_EQ(value_at(points, 3), 2);
+  EXPECT_EQ(value_at(points, 4), 3);
+  EXPECT_EQ(value_at(points, 5), 3.25);
+  EXPECT_EQ(value_at(points, 9), 4);
 }
 
 }  // namespace

@@ -59,13 +59,7 @@ double LearningCurve::at(double part) const {
     case Shape::table:
       break;
   }
-  const auto above = std::lower_bound(points_.begin(), points_.end(), part,
-                                      [](const auto& point, double x) { return point.first < x; });
-  if (above == points_.begin()) return above->second;
-  if (above == points_.end()) return points_.back().second;
-  const auto& below = above[-1];
-  return below.second +
-         (part - below.first) / (above->first - below.first) * (above->second - below.second);
+  return value_at(points_, part);
 }
 
 std::string LearningCurve::text() const {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/points.hpp"
 #include "base/result.hpp"
-#include "sim/points.hpp"
 
 namespace paceline::sim {
 

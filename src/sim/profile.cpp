@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -57,16 +58,61 @@ StepTime time_at(const std::map<std::int32_t, StepTimes>& by_replicas, double re
   return between(time_at(below->second, local_batch), time_at(above->second, local_batch), way);
 }
 
+// The measured neighbours of a scale, between them and between their numbers of replicas.
+StepTime time_at(const Profile& profile, GangScale scale, std::int64_t local_batch) {
+  const auto [below, above, way] = neighbours(profile.scales, scale.nodes);
+  const double per_node = static_cast<double>(scale.replicas) / scale.nodes;
+  const auto on = [&](const auto& entry) {
+    const double replicas = entry.first == scale.nodes ? scale.replicas : per_node * entry.first;
+    return time_at(entry.second, replicas, local_batch);
+  };
+  return between(on(*below), on(*above), way);
+}
+
+// Where, and for what local batch, a step is taken.
+struct StepAt {
+  GangScale scale;
+  std::int64_t local_batch = 1;
+  friend bool operator==(const StepAt&, const StepAt&) = default;
+};
+
+// The nearest that lies within everything that was measured of the scales.
+StepAt nearest_measured(const Profile& profile, const StepAt& wanted) {
+  const auto& scales = profile.scales;
+  const std::int32_t nodes =
+      std::clamp(wanted.scale.nodes, scales.begin()->first, scales.rbegin()->first);
+  std::int64_t smallest = std::numeric_limits<std::int64_t>::max();
+  double most = 1;  // replicas on each node
+  for (const auto& [measured, by_replicas] : scales) {
+    most = std::max(most, static_cast<double>(by_replicas.rbegin()->first) / measured);
+    for (const auto& [replicas, times] : by_replicas)
+      smallest = std::min(smallest, times.begin()->first);
+  }
+  const double per_node =
+      std::min(most, static_cast<double>(wanted.scale.replicas) / wanted.scale.nodes);
+  return {{nodes, static_cast<std::int32_t>(std::lround(per_node * nodes))},
+          std::max(smallest, wanted.local_batch)};
+}
+
+// The time at `near`, taken on to where nothing was measured.
+StepTime beyond(const Profile& profile, StepTime time, const StepAt& near, const StepAt& wanted) {
+  if (!profile.fit || near == wanted) return time;
+  const auto fitted = [&](const StepAt& at) {
+    return profile.fit->seconds(at.scale, static_cast<double>(at.local_batch));
+  };
+  const double ratio = fitted(wanted) / fitted(near);
+  return {time.seconds * ratio, time.sync_seconds * ratio};
+}
+
 GangScale scale_of(std::span<const std::int32_t> gang) {
   return {static_cast<std::int32_t>(gang.size()), std::accumulate(gang.begin(), gang.end(), 0)};
 }
 
 // The point whose gradient is that of a job with this progress: the first beyond it, or the last.
 const ValidationPoint& point_at(const std::vector<ValidationPoint>& points, double progress) {
-  const auto at =
-      std::find_if(points.begin(), std::prev(points.end()),
-                   [progress](const ValidationPoint& point) { return point.progress > progress; });
-  return *at;
+  return *std::upper_bound(
+      points.begin(), std::prev(points.end()), progress,
+      [](double at, const ValidationPoint& point) { return at < point.progress; });
 }
 
 double gain(const Profile& profile, std::int64_t batch, double progress) {
@@ -128,6 +174,15 @@ Result<void> check_profile(const Profile& profile) {
   return {};
 }
 
+std::vector<StepPoint> step_points(const Profile& profile) {
+  std::vector<StepPoint> points;
+  for (const auto& [nodes, by_replicas] : profile.scales)
+    for (const auto& [replicas, times] : by_replicas)
+      for (const auto& [local_batch, time] : times)
+        points.push_back({{nodes, replicas}, static_cast<double>(local_batch), time.seconds});
+  return points;
+}
+
 std::vector<std::int32_t> packed(std::int32_t replicas, std::int32_t slots_per_node) {
   std::vector<std::int32_t> gang(static_cast<std::size_t>(replicas / slots_per_node),
                                  slots_per_node);
@@ -140,18 +195,16 @@ StepTime step_time(const Profile& profile, std::span<const std::int32_t> gang,
   std::vector<std::int32_t> rising(gang.begin(), gang.end());
   std::sort(rising.begin(), rising.end());
   const auto measured = profile.placements.find(rising);
-  return measured == profile.placements.end() ? step_time(profile, scale_of(gang), local_batch)
-                                              : time_at(measured->second, local_batch);
+  if (measured == profile.placements.end()) return step_time(profile, scale_of(gang), local_batch);
+  const StepAt wanted{scale_of(gang), local_batch};
+  const StepAt near{wanted.scale, std::max(measured->second.begin()->first, local_batch)};
+  return beyond(profile, time_at(measured->second, local_batch), near, wanted);
 }
 
 StepTime step_time(const Profile& profile, GangScale scale, std::int64_t local_batch) {
-  const auto [below, above, way] = neighbours(profile.scales, scale.nodes);
-  const double per_node = static_cast<double>(scale.replicas) / scale.nodes;
-  const auto on = [&](const auto& entry) {
-    const double replicas = entry.first == scale.nodes ? scale.replicas : per_node * entry.first;
-    return time_at(entry.second, replicas, local_batch);
-  };
-  return between(on(*below), on(*above), way);
+  const StepAt wanted{scale, local_batch};
+  const StepAt near = profile.fit ? nearest_measured(profile, wanted) : wanted;
+  return beyond(profile, time_at(profile, near.scale, near.local_batch), near, wanted);
 }
 
 std::int64_t reference_batch(const Profile& profile) { return profile.validations.begin()->first; }

@@ -55,10 +55,26 @@ TEST(StepTime, IsLinearInBetween) {
   EXPECT_EQ(seconds_at({.nodes = 4, .replicas = 10}, 15), 4.5);
 }
 
-TEST(StepTime, IsFlatBeyond) {
+TEST(StepTime, IsFlatBeyondWithoutAFit) {
   EXPECT_EQ(seconds_at({.nodes = 1, .replicas = 8}, 10), 1);
   EXPECT_EQ(seconds_at({.nodes = 100, .replicas = 100}, 10), 3);
   EXPECT_EQ(seconds_at({.nodes = 1, .replicas = 1}, 1), 1);
+}
+
+// T = 1 + 0.1 m + 2 (K - 2) on several nodes, 0.5 (K - 2) on one, one after the other.
+TEST(StepTime, FollowsTheFitBeyond) {
+  Profile profile = toy();
+  profile.fit = StepFit{{1, 0.1}, {0, 0.5}, {0, 2}, 1};
+  const auto seconds_at = [&](GangScale scale, std::int64_t local_batch) {
+    return step_time(profile, scale, local_batch).seconds;
+  };
+  EXPECT_EQ(seconds_at({.nodes = 4, .replicas = 10}, 15), 4.5) << "within, as without a fit";
+  EXPECT_EQ(seconds_at({.nodes = 4, .replicas = 16}, 10), 3);
+  EXPECT_DOUBLE_EQ(seconds_at({.nodes = 8, .replicas = 32}, 10), 3 * (2 + 60) / (2 + 28.0));
+  EXPECT_DOUBLE_EQ(seconds_at({.nodes = 1, .replicas = 8}, 10), 1 * (2 + 3) / (2 + 1.0));
+  EXPECT_DOUBLE_EQ(seconds_at({.nodes = 1, .replicas = 1}, 5), 1 * 1.5 / 2);
+  EXPECT_DOUBLE_EQ(step_time(profile, Gang{1, 3}, 5).seconds, 7 * (1.5 + 4) / (2 + 4));
+  EXPECT_DOUBLE_EQ(step_time(profile, GangScale{8, 32}, 10).sync_seconds, 1.5 * 62 / 30);
 }
 
 TEST(StepTime, SplitsALargeBatchIntoPasses) {
@@ -160,7 +176,7 @@ TEST(Durations, NeedAProfileAndABatch) {
 
 TEST(Profile, IsCheckedBeforeItIsUsed) {
   EXPECT_TRUE(check_profile(toy()).has_value());
-  EXPECT_EQ(check_profile({"x", {}, {}, {}}).error().message,
+  EXPECT_EQ(check_profile({"x", {}, {}, {}, {}}).error().message,
             "The profile of 'x' has no step times.");
   const std::vector<void (*)(Profile&)> spoil = {
       [](Profile& p) { p.validations.clear(); },

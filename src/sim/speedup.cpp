@@ -38,14 +38,9 @@ double Speedup::of(std::int32_t workers) const {
   if (workers <= 0) return 0;
   if (points_.empty())
     return serial_ == 0 ? workers : 1 / (serial_ + (1 - serial_) / static_cast<double>(workers));
-  const auto above =
-      std::lower_bound(points_.begin(), points_.end(), workers,
-                       [](const auto& point, std::int32_t n) { return point.first < n; });
-  if (above == points_.end()) return points_.back().second;
-  if (above->first == workers) return above->second;
-  const auto below = above == points_.begin() ? std::pair<std::int32_t, double>{0, 0} : above[-1];
-  const double part = static_cast<double>(workers - below.first) / (above->first - below.first);
-  return below.second + part * (above->second - below.second);
+  const auto& [first, speed] = points_.front();
+  if (workers < first) return static_cast<double>(workers) / first * speed;
+  return value_at(points_, workers);
 }
 
 std::string Speedup::text() const {

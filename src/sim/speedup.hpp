@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/points.hpp"
 #include "base/result.hpp"
-#include "sim/points.hpp"
 
 namespace paceline::sim {
 

@@ -51,7 +51,7 @@ struct Measured {
   std::map<std::int64_t, std::vector<ValidationPoint>> validations;
 
   [[nodiscard]] Profile profile(const std::string& application) const {
-    Profile profile{application, {}, {}, validations};
+    Profile profile{application, {}, {}, validations, {}};
     for (const auto& [gang, sums] : placements) profile.placements[gang] = means(sums);
     for (const auto& [nodes, by_replicas] : scales)
       for (const auto& [replicas, sums] : by_replicas)
@@ -167,8 +167,9 @@ class ProfileReader {
   Result<Profiles> profiles(const std::string& path) const {
     Profiles all;
     for (const auto& [application, measured] : measured_) {
-      const Profile& profile = all[application] = measured.profile(application);
+      Profile& profile = all[application] = measured.profile(application);
       if (const auto sound = check_profile(profile); !sound) return fail(sound.error());
+      profile.fit = fit_steps(step_points(profile));
     }
     if (all.empty())
       return fail(ErrorCode::invalid, fmt::format("'{}' holds no profiles.", path),

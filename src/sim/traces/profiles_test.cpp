@@ -77,6 +77,7 @@ TEST_F(ProfilesIn, AFolderAreRead) {
   EXPECT_EQ(points[1].metric, 0.75);
   EXPECT_EQ(points[0].grad_sqr, 0.0015);
   EXPECT_EQ(points[0].grad_var, 2.0);
+  EXPECT_TRUE(toy.fit.has_value());
 }
 
 TEST_F(ProfilesIn, AFolderMayLackOneTableOfSteps) {
@@ -175,6 +176,13 @@ TEST_F(PublicProfiles, AreSix) {
   EXPECT_EQ(profiles_["bert"].scales.rbegin()->first, 16);
   EXPECT_EQ(step_time(profiles_["bert"], std::vector<std::int32_t>{1}, 4).seconds,
             0.45532354712486267);
+}
+
+TEST_F(PublicProfiles, AreFittedToATenthForHalfOfTheirPoints) {
+  for (const auto& [application, profile] : profiles_) {
+    const auto points = step_points(profile);
+    EXPECT_LT(median_relative_error(*profile.fit, points), 0.1) << application;
+  }
 }
 
 // What the gradients say of a validated batch must agree with the steps that it really took. Of

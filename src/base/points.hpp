@@ -1,4 +1,4 @@
-// Tables that people type: "1:1,2:1.9,4:3.5".
+// Tables that people type, "1:1,2:1.9,4:3.5", and their values in between.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace paceline::sim {
+namespace paceline {
 
 // Nothing but the number, and finite.
 template <class Number>
@@ -44,6 +44,18 @@ std::optional<Points<X>> parse_points(std::string_view text) {
   }
 }
 
+// Linear in between, flat beyond both ends. REQUIRES: there is a point; the first of each pair rises.
+template <class X>
+double value_at(const Points<X>& points, X x) {
+  const auto above = std::lower_bound(points.begin(), points.end(), x,
+                                      [](const auto& point, X at) { return point.first < at; });
+  if (above == points.end()) return points.back().second;
+  if (above == points.begin() || above->first == x) return above->second;
+  const auto& below = above[-1];
+  const double part = static_cast<double>(x - below.first) / (above->first - below.first);
+  return below.second + part * (above->second - below.second);
+}
+
 template <class X>
 std::string points_text(const Points<X>& points) {
   std::string text;
@@ -51,4 +63,4 @@ std::string points_text(const Points<X>& points) {
   return text;
 }
 
-}  // namespace paceline::sim
+}  // namespace paceline
