@@ -23,14 +23,25 @@ std::optional<double> believed_ratio(const Job& job) {
 // Of its length, a second of now.
 double pace(const Job& job) {
   if (job.state != JobState::running) return 0;
+  const auto& speeds = job.spec->expected_speeds;
+  if (!speeds.empty())
+    return speed_in(speeds, job.current->size()) / speed_in(speeds, job.range.want);
   return static_cast<double>(job.current->size()) / job.range.want;
+}
+
+// Of a job that expects speeds: what its past sizes count for, at the wanted one.
+double expected_run(const Job& job) {
+  const auto& speeds = job.spec->expected_speeds;
+  double seconds = 0;
+  for (const RanAt& part : job.ran_at)
+    seconds += to_seconds(part.span) * speed_in(speeds, part.workers);
+  return seconds / speed_in(speeds, job.range.want);
 }
 
 // Running time that counts, at the wanted size, up to now.
 double length_run(const Job& job, Time now) {
-  double seconds = job.length_run();
-  if (now > job.changed_at) seconds += to_seconds(now - job.changed_at) * pace(job);
-  return seconds;
+  const double before = job.spec->expected_speeds.empty() ? job.length_run() : expected_run(job);
+  return now > job.changed_at ? before + to_seconds(now - job.changed_at) * pace(job) : before;
 }
 
 // How far off a length from this source may be, as parts of what is left.

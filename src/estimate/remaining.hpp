@@ -1,6 +1,7 @@
 // How long a job still has to run: its length, declared by its owner, else what its progress says,
 // else what jobs of its name took, less what it has run. Lengths are running seconds at the wanted
-// size; at another size they are divided by its speed (scaling.hpp).
+// size; at another size they are divided by its speed (scaling.hpp). What it has run at other sizes
+// counts by the speeds that it expects of them, else linearly.
 #pragma once
 
 #include <cstdint>

@@ -28,6 +28,19 @@ TEST(LengthLeft, IsWhatWasDeclaredLessWhatItRan) {
   EXPECT_DOUBLE_EQ(left(world, a), 30);
 }
 
+TEST(LengthLeft, CountsOtherSizesByTheSpeedsThatTheJobExpects) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..4 expect=100s speeds=2:2,4:2.5 elastic=restart", 2);
+  world.advance(span("30s"));
+  world.checkpoint(a);
+  world.change_size(a, 4);
+  world.killed(a);
+  world.started(a);
+  world.advance(span("20s"));
+  EXPECT_DOUBLE_EQ(left(world, a), 100 - 30 - 20 * 2.5 / 2);
+  EXPECT_EQ(remaining(world.job(a), world.now(), 4)->likely, span("36s"));
+}
+
 TEST(LengthLeft, ForgetsWorkThatWasLost) {
   World world("1x4 cpu");
   const JobId a = world.run("2 expect=100s", 2);

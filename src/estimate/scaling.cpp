@@ -15,10 +15,20 @@ double amdahl(std::int32_t workers) { return workers / (1 + kSerialPart * (worke
 
 }  // namespace
 
+double speed_in(const Points<std::int32_t>& speeds, std::int32_t workers) {
+  const auto& [first, speed] = speeds.front();
+  if (workers < first) return static_cast<double>(workers) / first * speed;
+  return value_at(speeds, workers);
+}
+
 Scaling::Scaling(const Job& job, std::string_view device) : want_(job.range.want) {
+  if (!job.spec->expected_speeds.empty()) expects_ = job.spec;
   if (job.speeds.empty()) return;
   gather(job, device);
-  fit();
+  if (expects_)
+    keep_shape();
+  else
+    fit();
   at_want_ = estimate(want_);
 }
 
@@ -55,7 +65,19 @@ void Scaling::fit() {
   seconds_shared_ = xy / xx;
 }
 
+// The mean of what the measured sizes say of the prior's unit.
+void Scaling::keep_shape() {
+  double weight = 0;
+  for (const Size& size : sizes_) {
+    weight += size.weight;
+    rate_of_prior_ += size.weight / weight * (size.rate / prior(size.workers) - rate_of_prior_);
+  }
+}
+
 double Scaling::prior(std::int32_t workers) const {
+  if (expects_)
+    return speed_in(expects_->expected_speeds, workers) /
+           speed_in(expects_->expected_speeds, want_);
   if (workers <= want_) return static_cast<double>(workers) / want_;
   return amdahl(workers) / amdahl(want_);
 }
@@ -70,6 +92,7 @@ double Scaling::estimate(std::int32_t workers) const {
   if (sizes_.empty()) return prior(workers);
   if (const Size* size = find(workers)) return size->rate;
   if (sizes_.size() == 1) return sizes_[0].rate * prior(workers) / prior(sizes_[0].workers);
+  if (expects_) return rate_of_prior_ * prior(workers);
   return 1 / (seconds_fixed_ + seconds_shared_ / workers);
 }
 
@@ -86,7 +109,7 @@ double Scaling::uncertainty(std::int32_t workers) const {
   const Size* size = find(workers);
   if (size) return size->deviation / size->rate;
   if (workers == want_ && sizes_.empty()) return 0;
-  return sizes_.size() >= 2 ? kUncertaintyOfFit : kUncertaintyOfPrior;
+  return sizes_.size() >= 2 || expects_ ? kUncertaintyOfFit : kUncertaintyOfPrior;
 }
 
 }  // namespace paceline

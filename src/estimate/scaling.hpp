@@ -4,14 +4,17 @@
 //   Scaling scaling(job);
 //   scaling.speed(8) / scaling.speed(4)      → 1.7: eight workers train 1.7 times as fast as four
 //
-// Prior: linear up to the wanted size, beyond it Amdahl's law with kSerialPart. Fit: seconds per
-// unit of work = a + b / workers with a, b >= 0, by least squares over the measured sizes, weighed
-// by their reports; needs two sizes. A size that was measured counts as measured.
+// Prior: what the job expects of itself (JobSpec::expected_speeds), else linear up to the wanted size
+// and beyond it Amdahl's law with kSerialPart. Fit: seconds per unit of work = a + b / workers with
+// a, b >= 0, by least squares over the measured sizes, weighed by their reports; needs two sizes. A job
+// that expects speeds is not fitted: between measured sizes it keeps the shape that it expects. A size
+// that was measured counts as measured.
 //
 // Source: the shape is Amdahl's; Optimus (EuroSys'18) and Voda (2023) fit the same quantity.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -21,6 +24,10 @@
 namespace paceline {
 
 inline constexpr double kSerialPart = 0.05;  // of the work, beyond the wanted size
+
+// What a table of speeds says of a size: in between and to no worker linear, beyond the last flat.
+// REQUIRES: the table has a size; sizes rise from 1.
+double speed_in(const Points<std::int32_t>& speeds, std::int32_t workers);
 
 class Scaling {
  public:
@@ -45,13 +52,16 @@ class Scaling {
 
   void gather(const Job& job, std::string_view device);
   void fit();
+  void keep_shape();
   [[nodiscard]] double prior(std::int32_t workers) const;
   [[nodiscard]] double estimate(std::int32_t workers) const;  // in the unit of rate(), or prior()
   [[nodiscard]] const Size* find(std::int32_t workers) const;
 
   std::int32_t want_;
+  std::shared_ptr<const JobSpec> expects_;         // where the job expects speeds; else nullptr
   std::vector<Size> sizes_;                        // by workers
   double seconds_fixed_ = 0, seconds_shared_ = 0;  // a and b of the fit
+  double rate_of_prior_ = 0;                       // of what the job expects: work per second
   double at_want_ = 1;
 };
 

@@ -44,6 +44,31 @@ TEST(Scaling, KeepsTheShapeOfThePriorWhereOneSizeWasMeasured) {
   EXPECT_DOUBLE_EQ(scaling.speed(2), 0.5);
 }
 
+Job expecting(const Points<std::int32_t>& speeds) {
+  Job job = sized(1, 16, 4);
+  JobSpec spec;
+  spec.expected_speeds = speeds;
+  job.spec = std::make_shared<const JobSpec>(spec);
+  return job;
+}
+
+TEST(Scaling, TakesWhatTheJobExpects) {
+  const Scaling scaling(expecting({{2, 2}, {4, 2.5}, {8, 2}}));
+  EXPECT_DOUBLE_EQ(scaling.speed(4), 1);
+  EXPECT_DOUBLE_EQ(scaling.speed(1), 1 / 2.5) << "linear to no worker";
+  EXPECT_DOUBLE_EQ(scaling.speed(3), 2.25 / 2.5);
+  EXPECT_DOUBLE_EQ(scaling.speed(8), 2 / 2.5) << "more may be slower";
+  EXPECT_DOUBLE_EQ(scaling.speed(16), 2 / 2.5);
+}
+
+TEST(Scaling, KeepsTheShapeThatTheJobExpectsBetweenWhatWasMeasured) {
+  Job job = expecting({{1, 1}, {4, 2.5}, {8, 2}});
+  job.speeds = {{1, 1, "x", 100, 0, 5}, {4, 1, "x", 300, 0, 5}};
+  const Scaling scaling(job);
+  EXPECT_DOUBLE_EQ(scaling.rate(4).value(), 300);
+  EXPECT_DOUBLE_EQ(scaling.rate(8).value(), 2 * (100.0 / 1 + 300 / 2.5) / 2);
+}
+
 TEST(Scaling, NeverPredictsNegativeSeconds) {
   Job job = sized(1, 8, 1);
   job.speeds = {{1, 1, "x", 10, 0, 5}, {2, 1, "x", 30, 0, 5}};  // faster than linear

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "model/label.hpp"
 
@@ -76,6 +77,22 @@ Result<void> validate_resources(const JobSpec& spec) {
   if (!(spec.cpus >= 0 && spec.cpus <= 1e6)) {
     return invalid("The number of CPU cores is impossible.",
                    "Give a positive number, such as 0.5 or 4.");
+  }
+  return {};
+}
+
+Result<void> validate_speeds(const Points<std::int32_t>& speeds) {
+  if (speeds.size() > kExpectedSpeedsMax) {
+    return fail(ErrorCode::too_large,
+                fmt::format("A job expects speeds of at most {} sizes.", kExpectedSpeedsMax),
+                "Leave some out: in between they are taken to be linear.");
+  }
+  std::int32_t before = 0;
+  for (const auto& [workers, speed] : speeds) {
+    if (workers <= before || !(speed > 0 && std::isfinite(speed)))
+      return invalid("Expected speeds are above 0, for sizes that rise from 1.",
+                     "Write them as 1:1,2:1.9,4:3.5.");
+    before = workers;
   }
   return {};
 }
@@ -175,6 +192,7 @@ Result<void> validate(const JobSpec& spec) {
   if (auto ok = validate_resources(spec); !ok) return ok;
   if (auto ok = validate_places(spec); !ok) return ok;
   if (auto ok = validate_times(spec); !ok) return ok;
+  if (auto ok = validate_speeds(spec.expected_speeds); !ok) return ok;
   if (spec.priority < 0 || spec.priority > 100) {
     return invalid(fmt::format("Priority {} is out of range.", spec.priority), "Give 0 to 100.");
   }

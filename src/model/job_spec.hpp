@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/points.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "model/affinity.hpp"
@@ -82,6 +83,9 @@ struct JobSpec {
   std::optional<Duration> minimum_run;   // not resized or stopped earlier; else the scheduler's
   std::optional<Duration> expected_duration;
   std::optional<std::uint64_t> expected_samples;
+  // How many times as fast as one worker it trains with so many; empty: unknown. In between and to
+  // no worker linear, beyond the last flat.
+  Points<std::int32_t> expected_speeds;
   std::optional<Time> deadline;
   std::int32_t retries = 0;
   Elastic elastic = Elastic::automatic;
@@ -103,6 +107,7 @@ inline constexpr std::size_t kDevicesMax = 32;
 inline constexpr std::size_t kAffinityMax = 32;
 inline constexpr std::size_t kAfterMax = 1'000;
 inline constexpr std::int32_t kRetriesMax = 1'000;
+inline constexpr std::size_t kExpectedSpeedsMax = 1'024;
 
 // Does the job keep others off its nodes: exclusive, or required to be away from jobs?
 bool keeps_others_off(const JobSpec& spec);

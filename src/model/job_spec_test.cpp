@@ -104,6 +104,20 @@ TEST(ValidateSpec, RefusesWhatIsImpossibleInOneSentence) {
       {[](JobSpec& s) { s.max_duration = Duration{0}; }, "max_duration must be positive."},
       {[](JobSpec& s) { s.expected_duration = Duration{-1}; }, "expect must be positive."},
       {[](JobSpec& s) { s.expected_samples = 0; }, "expect must be positive."},
+      {[](JobSpec& s) {
+         s.expected_speeds = {{0, 1}};
+       },
+       "Expected speeds are above 0, for sizes that rise from 1."},
+      {[](JobSpec& s) {
+         s.expected_speeds = {{2, 1}, {2, 2}};
+       },
+       "Expected speeds are above 0, for sizes that rise from 1."},
+      {[](JobSpec& s) {
+         s.expected_speeds = {{1, 0}};
+       },
+       "Expected speeds are above 0, for sizes that rise from 1."},
+      {[](JobSpec& s) { s.expected_speeds.resize(1025); },
+       "A job expects speeds of at most 1024 sizes."},
       {[](JobSpec& s) { s.notice.grace = Duration{-1}; }, "The grace period is impossible."},
       {[](JobSpec& s) { s.notice.signal = 9; }, "Signal 9 can't be a notice."},
       {[](JobSpec& s) { s.after.assign(1001, JobId{1}); }, "A job waits for at most 1000 others."},

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "estimate/scaling.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -38,9 +39,7 @@ double Speedup::of(std::int32_t workers) const {
   if (workers <= 0) return 0;
   if (points_.empty())
     return serial_ == 0 ? workers : 1 / (serial_ + (1 - serial_) / static_cast<double>(workers));
-  const auto& [first, speed] = points_.front();
-  if (workers < first) return static_cast<double>(workers) / first * speed;
-  return value_at(points_, workers);
+  return speed_in(points_, workers);
 }
 
 std::string Speedup::text() const {

@@ -45,6 +45,7 @@ inline JobSpec some_spec(std::uint32_t job) {
   spec.memory_bytes = std::uint64_t{4} << 30;
   spec.max_duration = std::chrono::hours{2};
   spec.expected_samples = 1'200'000;
+  spec.expected_speeds = {{1, 1}, {2, 1.9}};
   spec.retries = 3;
   spec.checkpoint_glob = "checkpoints/*.pt";
   spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.97};

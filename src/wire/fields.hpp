@@ -233,6 +233,24 @@ struct Form<std::shared_ptr<const T>> : NeverLeftOut {
   }
 };
 
+// Two of a kind of table: [4,3.5].
+template <class A, class B>
+struct Form<std::pair<A, B>> : NeverLeftOut {
+  static void write(JsonWriter& json, const std::pair<A, B>& value) {
+    json.begin_array();
+    write_form(json, value.first);
+    write_form(json, value.second);
+    json.end_array();
+  }
+  static void read(JsonScanner& in, std::pair<A, B>& value) {
+    in.expect('[');
+    Form<A>::read(in, value.first);
+    in.expect(',');
+    Form<B>::read(in, value.second);
+    in.expect(']');
+  }
+};
+
 template <class T>
 struct Form<std::vector<T>> {
   static bool left_out(const std::vector<T>& value) { return value.empty(); }

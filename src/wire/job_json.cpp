@@ -141,7 +141,9 @@ void write_times(JsonWriter& json, const JobView& view) {
   json.field("ended_at", job.ended_at).field("max_duration_seconds", job.spec->max_duration);
   json.field("min_run_seconds", job.spec->minimum_run);
   json.field("expect_seconds", job.spec->expected_duration);
-  json.field("expect_samples", job.spec->expected_samples).field("deadline_at", job.spec->deadline);
+  json.field("expect_samples", job.spec->expected_samples);
+  json.field("expect_speeds", unless_empty(points_text(job.spec->expected_speeds)));
+  json.field("deadline_at", job.spec->deadline);
 }
 
 void write_left(JsonWriter& json, const std::optional<TimeLeft>& left) {

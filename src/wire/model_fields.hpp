@@ -71,8 +71,8 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   auto& [name, user, uid, workers, slots_per_worker, mesh, devices, affinity, exclusive, cpus,
          memory_bytes, preemptible, priority, max_duration, minimum_run, expected_duration,
-         expected_samples, deadline, retries, elastic, checkpoint_glob, target, after, hold, pty,
-         notice] = spec;
+         expected_samples, expected_speeds, deadline, retries, elastic, checkpoint_glob, target,
+         after, hold, pty, notice] = spec;
   fields("name", name)("user", user)("uid", uid)("workers", workers);
   fields("slots_per_worker", slots_per_worker).unless(Mesh{}, "mesh", mesh);
   fields("devices", devices)("affinity", affinity)("exclusive", exclusive)("cpus", cpus);
@@ -80,6 +80,7 @@ void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   fields("priority", priority)("max_duration_seconds", max_duration);
   fields("min_run_seconds", minimum_run);
   fields("expect_seconds", expected_duration)("expect_samples", expected_samples);
+  fields("expect_speeds", expected_speeds);
   fields("deadline_at", deadline)("retry", retries)("elastic", elastic);
   fields("checkpoint", checkpoint_glob)("target", target)("after", after);
   fields("hold", hold)("pty", pty)("notice", notice);

@@ -104,6 +104,11 @@ void randomize(Rng& rng, std::map<std::string, T>& value) {
     value[random_value<std::string>(rng)] = random_value<T>(rng);
 }
 
+template <class A, class B>
+void randomize(Rng& rng, std::pair<A, B>& value) {
+  value = {random_value<A>(rng), random_value<B>(rng)};
+}
+
 template <class... Each>
 void randomize_all(Rng& rng, Each&... each) {
   (randomize(rng, each), ...);
@@ -144,9 +149,10 @@ inline void randomize(Rng& rng, Affinity& value) {
   randomize_all(rng, anti, to, name, label, reach, give_up_after);
 }
 inline void randomize(Rng& rng, JobSpec& value) {
-  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z] = value;
+  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, notice] =
+      value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z);
+  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, notice);
 }
 inline void randomize(Rng& rng, Seat& value) {
   auto& [node, slots] = value;

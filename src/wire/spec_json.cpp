@@ -11,6 +11,7 @@ constexpr double kCpusMax = 1e6;
 constexpr std::uint64_t kMemoryMax = std::uint64_t{1} << 60;
 constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 60;
 constexpr std::size_t kGlobBytesMax = 4096;
+constexpr std::size_t kSpeedsBytesMax = 64 << 10;
 constexpr std::size_t kExpressionBytesMax = 512;
 constexpr std::int32_t kPriorityMax = 100;
 constexpr std::int32_t kSignalMax = 64;
@@ -103,12 +104,28 @@ void read_resources(ObjectReader& reader, JobSpec& spec) {
       .whole("priority", spec.priority, 0, kPriorityMax);
 }
 
+// "1:1,2:1.9,4:3.5".
+void read_speeds(ObjectReader& reader, JobSpec& spec) {
+  std::string text;
+  reader.text("expect_speeds", text, kSpeedsBytesMax);
+  if (!reader.ok() || text.empty()) return;
+  auto speeds = parse_points<std::int32_t>(text);
+  if (!speeds) {
+    reader.refuse({ErrorCode::invalid,
+                   "'expect_speeds' in spec must be sizes that rise, each with its speed.",
+                   "Write them as 1:1,2:1.9,4:3.5.", Retry::useless});
+    return;
+  }
+  spec.expected_speeds = std::move(*speeds);
+}
+
 void read_times(ObjectReader& reader, JobSpec& spec) {
   reader.seconds("max_duration_seconds", spec.max_duration)
       .seconds("min_run_seconds", spec.minimum_run)
       .seconds("expect_seconds", spec.expected_duration)
       .whole("expect_samples", spec.expected_samples, 1, kSamplesMax)
       .time("deadline_at", spec.deadline);
+  read_speeds(reader, spec);
 }
 
 void read_course(ObjectReader& reader, JobSpec& spec) {
@@ -179,7 +196,9 @@ void write_spec(JsonWriter& json, const JobSpec& spec) {
   json.field("preemptible", spec.preemptible).field("priority", spec.priority);
   json.field("max_duration_seconds", spec.max_duration).field("min_run_seconds", spec.minimum_run);
   json.field("expect_seconds", spec.expected_duration);
-  json.field("expect_samples", spec.expected_samples).field("deadline_at", spec.deadline);
+  json.field("expect_samples", spec.expected_samples);
+  json.field("expect_speeds", unless_empty(points_text(spec.expected_speeds)));
+  json.field("deadline_at", spec.deadline);
   json.field("retry", spec.retries).field("elastic", to_string(spec.elastic));
   json.field("checkpoint", spec.checkpoint_glob);
   write_target(json, spec.target);

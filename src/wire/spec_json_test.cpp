@@ -32,7 +32,8 @@ std::string refusal(std::string_view text) {
 TEST(SpecJson, ReadsEveryKey) {
   const auto spec = spec_of(R"({"name": "digits", "workers": "2..8@4", "slots_per_worker": 2,
     "cpus": 1.5, "memory_bytes": 1073741824, "priority": 70, "max_duration_seconds": 3600,
-    "expect_seconds": 7200.5, "expect_samples": 60000, "deadline_at": 1763636112.123456, "retry": 3,
+    "expect_seconds": 7200.5, "expect_samples": 60000,
+    "expect_speeds": "1:1,2:1.9,4:3.5", "deadline_at": 1763636112.123456, "retry": 3,
     "elastic": "restart", "checkpoint": "ckpt/*.pt", "target": "accuracy>=0.9",
     "target_final": "accuracy>=0.95", "after": [3, 4], "hold": true, "pty": true, "signal": 10,
     "grace_seconds": 30, "mesh": {"tensor": 2}, "devices": ["h100", "a100"],
@@ -48,6 +49,7 @@ TEST(SpecJson, ReadsEveryKey) {
   EXPECT_EQ(spec->max_duration, std::chrono::hours{1});
   EXPECT_EQ(spec->expected_duration, Duration{7'200'500'000});
   EXPECT_EQ(spec->expected_samples, 60'000U);
+  EXPECT_EQ(spec->expected_speeds, (Points<std::int32_t>{{1, 1}, {2, 1.9}, {4, 3.5}}));
   EXPECT_EQ(spec->deadline, time_from_us(1'763'636'112'123'456));
   EXPECT_EQ(spec->retries, 3);
   EXPECT_EQ(spec->elastic, Elastic::restart);
@@ -178,6 +180,8 @@ JobSpec any_spec() {
   spec.minimum_run = maybe(any_span());
   spec.expected_duration = maybe(any_span());
   spec.expected_samples = maybe(*rc::gen::inRange<std::uint64_t>(1, 1ULL << 40));
+  for (int n = 1; *rc::gen::inRange(0, 4) > 0; n *= 2)
+    spec.expected_speeds.emplace_back(n, *rc::gen::inRange(1, 100) / 7.0);
   spec.deadline = maybe(time_from_us(*rc::gen::inRange<std::int64_t>(1, 4'000'000'000'000'000)));
   spec.retries = *rc::gen::inRange(0, kRetriesMax);
   spec.elastic = *rc::gen::element(Elastic::automatic, Elastic::restart, Elastic::no);

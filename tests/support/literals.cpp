@@ -73,6 +73,8 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.expected_duration = span(value);
   else if (key == "samples")
     spec.expected_samples = static_cast<std::uint64_t>(number(value));
+  else if (key == "speeds")
+    spec.expected_speeds = parse_points<std::int32_t>(value).value();
   else if (key == "target")
     spec.target = must(parse_target(value));
   else if (key == "grace")

@@ -27,7 +27,7 @@ namespace paceline::testing {
 std::vector<NodeSpec> cluster(std::string_view text);
 
 // A worker range, then any of: priority=N elastic=auto|restart|no slots_per_worker=N cpus=N retry=N
-// max_duration=SPAN expect=SPAN samples=N after=ID,… target=METRIC>=VALUE grace=SPAN name=WORD
+// max_duration=SPAN expect=SPAN samples=N speeds=1:1,2:1.9 after=ID,… target=METRIC>=VALUE grace=SPAN name=WORD
 // user=WORD mesh=TENSORxPIPELINE devices=MODEL,… affinity=TERM anti=TERM exclusive unpreemptible
 // min_run=SPAN deadline=SPAN (after a world's beginning) hold.
 JobSpec job(std::string_view text);
