@@ -46,6 +46,31 @@ Result<void> complete_cluster(const SimulateOptions& options, const sim::Trace& 
   return options.what_if ? sim::change_cluster(setup.nodes, *options.what_if) : Result<void>{};
 }
 
+constexpr std::string_view kProfiled = "profile";  // of --speedup
+
+// Speeds come from profiles where there are some, unless another speed-up was asked for.
+bool speeds_profiled(const SimulateOptions& options) {
+  return options.profiles && options.speedup.value_or(std::string(kProfiled)) == kProfiled;
+}
+
+// Of the jobs that were not profiled.
+Result<sim::Speedup> choose_speedup(const SimulateOptions& options) {
+  if (options.speedup == kProfiled && !options.profiles) {
+    return fail(ErrorCode::invalid, "--speedup profile: nothing was measured.",
+                "Name measured profiles with --profiles.");
+  }
+  const bool named = options.speedup && *options.speedup != kProfiled;
+  return sim::parse_speedup(named ? *options.speedup : "amdahl=0.05");
+}
+
+Result<sim::BatchRule> choose_batch(const SimulateOptions& options) {
+  if (options.batch && !speeds_profiled(options)) {
+    return fail(ErrorCode::invalid, "--batch is for jobs whose speeds are profiled.",
+                "Name measured profiles with --profiles, and no other --speedup.");
+  }
+  return sim::parse_batch_rule(options.batch.value_or("fixed"));
+}
+
 bool has_sizes(const sim::Trace& trace) {
   return std::ranges::any_of(trace.jobs, [](const sim::TraceJob& job) {
     return job.spec && job.spec->workers.min < job.spec->workers.max;
@@ -61,7 +86,7 @@ Result<void> choose_sizes(const SimulateOptions& options, const sim::Speedup& sp
   }
   if (options.elastic || has_sizes(*plan.trace)) {
     plan.setup.speedup = speedup;
-  } else if (options.speedup) {
+  } else if (options.speedup && *options.speedup != kProfiled) {
     return fail(ErrorCode::invalid, "--speedup is for jobs whose size may change.",
                 "Say how with --elastic, for example --elastic min=1,max=2x.");
   }
@@ -99,18 +124,24 @@ Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
   return {};
 }
 
-// Durations of a trace that has none, from what was measured of its applications.
-Result<void> complete(sim::Trace& trace, const SimulateOptions& options, const sim::Setup& setup) {
-  if (trace.has_durations) return {};
-  if (!options.profiles) {
+// From what was measured of its applications: durations of a trace that has none, and speeds.
+Result<void> use_profiles(const SimulateOptions& options, sim::BatchRule batch, sim::Trace& trace,
+                          sim::Setup& setup) {
+  if (!options.profiles && !trace.has_durations) {
     return fail(ErrorCode::invalid,
                 fmt::format("'{}' says what its jobs train, but not for how long.", options.trace),
                 "Name measured profiles of its applications with --profiles.");
   }
-  const auto profiles = sim::read_profiles(*options.profiles);
+  if (!options.profiles) return {};
+  auto profiles = sim::read_profiles(*options.profiles);
   if (!profiles) return fail(profiles.error());
-  const auto slots = setup.nodes.front().slots.size();
-  return sim::set_durations(trace, *profiles, static_cast<std::int32_t>(slots));
+  const auto slots_per_node = static_cast<std::int32_t>(setup.nodes.front().slots.size());
+  const auto set = sim::set_durations(trace, options.trace, *profiles, slots_per_node);
+  if (!set || !speeds_profiled(options)) return set;
+  const auto shared = std::make_shared<const sim::Profiles>(std::move(*profiles));
+  setup.trainings = std::make_shared<const sim::Trainings>(
+      trace, shared, sim::TrainingOptions{batch, slots_per_node, sim::slots_of(setup.nodes)});
+  return {};
 }
 
 // A server's journal is read as one moment of it; everything else is a file of jobs.
@@ -135,8 +166,10 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   sim::StudyPlan plan;
   if (auto ok = choose_setup(options, plan.setup); !ok) return fail(ok.error());
   if (auto ok = choose_targets(options, plan); !ok) return fail(ok.error());
-  const auto speedup = sim::parse_speedup(options.speedup.value_or("amdahl=0.05"));
+  const auto speedup = choose_speedup(options);
   if (!speedup) return fail(speedup.error());
+  const auto batch = choose_batch(options);
+  if (!batch) return fail(batch.error());
   auto policies = sim::parse_policies(options.policies, registry, read_script);
   if (!policies) return fail(policies.error());
   plan.policies = std::move(*policies);
@@ -152,7 +185,7 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   auto trace = read_jobs(options, *speedup);
   if (!trace) return fail(trace.error());
   if (auto ok = complete_cluster(options, *trace, plan.setup); !ok) return fail(ok.error());
-  if (auto ok = complete(*trace, options, plan.setup); !ok) return fail(ok.error());
+  if (auto ok = use_profiles(options, *batch, *trace, plan.setup); !ok) return fail(ok.error());
   plan.trace = std::make_shared<const sim::Trace>(std::move(*trace));
   if (auto ok = choose_sizes(options, *speedup, plan); !ok) return fail(ok.error());
   return plan;

@@ -20,7 +20,7 @@ constexpr Bounds kThreads{1, 1'024};
 
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
-      speedup, learning, reach, costs, temper, profiles, placement, know, warmup, cooldown,
+      speedup, learning, reach, costs, temper, profiles, batch, placement, know, warmup, cooldown,
       failures, save_every, threads, jobs_out, report, plot, what_if, record;
   bool skip_bad_lines = false, replay = false;
   FaultsTyped faults;
@@ -29,34 +29,22 @@ struct Simulate {
 
 // What belongs to the simulation of a trace.
 std::vector<TraceOption> trace_options(const Simulate& typed) {
-  return {{"--trace", typed.trace.has_value()},
-          {"--format", typed.format.has_value()},
-          {"--skip-bad-lines", typed.skip_bad_lines},
-          {"--cluster", typed.cluster.has_value()},
-          {"--policy", typed.policy.has_value()},
-          {"--seeds", typed.seeds.has_value()},
-          {"--load", typed.load.has_value()},
-          {"--from", typed.from.has_value()},
-          {"--until", typed.until.has_value()},
-          {"--warmup", typed.warmup.has_value()},
-          {"--cooldown", typed.cooldown.has_value()},
-          {"--elastic", typed.elastic.has_value()},
-          {"--speedup", typed.speedup.has_value()},
-          {"--learning", typed.learning.has_value()},
-          {"--reach", typed.reach.has_value()},
-          {"--costs", typed.costs.has_value()},
-          {"--failures", typed.failures.has_value()},
-          {"--save-every", typed.save_every.has_value()},
-          {"--temper", typed.temper.has_value()},
-          {"--placement", typed.placement.has_value()},
-          {"--know", typed.know.has_value()},
-          {"--profiles", typed.profiles.has_value()},
-          {"--jobs-out", typed.jobs_out.has_value()},
-          {"--report", typed.report.has_value()},
-          {"--plot", typed.plot.has_value()},
-          {"--what-if", typed.what_if.has_value()},
-          {"--replay", typed.replay},
-          {"--record", typed.record.has_value()}};
+  return {
+      {"--trace", typed.trace.has_value()},       {"--format", typed.format.has_value()},
+      {"--skip-bad-lines", typed.skip_bad_lines}, {"--cluster", typed.cluster.has_value()},
+      {"--policy", typed.policy.has_value()},     {"--seeds", typed.seeds.has_value()},
+      {"--load", typed.load.has_value()},         {"--from", typed.from.has_value()},
+      {"--until", typed.until.has_value()},       {"--warmup", typed.warmup.has_value()},
+      {"--cooldown", typed.cooldown.has_value()}, {"--elastic", typed.elastic.has_value()},
+      {"--speedup", typed.speedup.has_value()},   {"--learning", typed.learning.has_value()},
+      {"--reach", typed.reach.has_value()},       {"--costs", typed.costs.has_value()},
+      {"--failures", typed.failures.has_value()}, {"--save-every", typed.save_every.has_value()},
+      {"--temper", typed.temper.has_value()},     {"--placement", typed.placement.has_value()},
+      {"--know", typed.know.has_value()},         {"--profiles", typed.profiles.has_value()},
+      {"--batch", typed.batch.has_value()},       {"--jobs-out", typed.jobs_out.has_value()},
+      {"--report", typed.report.has_value()},     {"--plot", typed.plot.has_value()},
+      {"--what-if", typed.what_if.has_value()},   {"--replay", typed.replay},
+      {"--record", typed.record.has_value()}};
 }
 
 tl::unexpected<Error> refused(std::string_view option, Error error) {
@@ -162,6 +150,7 @@ Result<SimulateOptions> read(const Simulate& typed) {
   options.learning = typed.learning;
   options.reach = typed.reach;
   options.profiles = typed.profiles;
+  options.batch = typed.batch;
   options.placement = typed.placement;
   options.know = typed.know;
   options.jobs_out = typed.jobs_out;
@@ -296,8 +285,10 @@ std::string grounds_of(const Document& study) {
       human_duration(number_of(costs, "resize_seconds").value_or(0)),
       number_of(settings, "load").value_or(1));
   const auto elastic = text_of(settings, "elastic");
-  if (!elastic.empty())
-    text += fmt::format("Sizes: {}; speed-up {}.\n", elastic, text_of(settings, "speedup"));
+  const bool profiled = !text_of(member(settings, "profiles"), "batch").empty();
+  if (!elastic.empty() || profiled)
+    text += fmt::format("Sizes: {}; speed-up {}.\n", elastic.empty() ? "as asked for" : elastic,
+                        text_of(settings, "speedup"));
   if (const auto learning = text_of(settings, "learning"); !learning.empty())
     text += fmt::format("Learning: {}; targets met after {} of a training.\n", learning,
                         text_of(settings, "reach"));
@@ -332,7 +323,8 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--elastic", "RULE", typed.elastic,
                 "sizes jobs may have: 'min=1,max=2x' (as asked for)");
   options.value("--speedup", "CURVE", typed.speedup,
-                "of elastic jobs: linear, amdahl=0.05 (default) or table=1:1,2:1.9");
+                "of elastic jobs: linear, amdahl=0.05 (default), table=1:1,2:1.9 or profile "
+                "(default with --profiles)");
   options.value("--learning", "CURVE", typed.learning,
                 "what jobs learn: exp=3, power=0.5 or table=0:0.1,1:0.95; they stop at a target");
   options.value("--reach", "PARTS", typed.reach,
@@ -345,7 +337,11 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
   options.value("--know", "WHAT", typed.know,
                 "what policies know of lengths: oracle (default), estimate or none");
-  options.value("--profiles", "DIR", typed.profiles, "measured step times, for pollux traces");
+  options.value(
+      "--profiles", "DIR", typed.profiles,
+      "measured step times and curves: how long and how fast jobs of pollux traces train");
+  options.value("--batch", "fixed|scaled", typed.batch,
+                "what becomes of a profiled job's batch at other sizes (fixed)");
   options.value("--threads", "N", typed.threads, "runs side by side (one per core)");
   options.flag("--replay", typed.replay,
                "hold the rounds of a server's journal again and compare the plans");

@@ -54,6 +54,10 @@ class Crowd {
   std::vector<Point> points_;
 };
 
+const Speedup& speedup_of(const JobOutcome& job, const Speedup& of_others) {
+  return job.speedup != nullptr ? *job.speedup : of_others;
+}
+
 // How fast the job would be on so many slots, which need not be whole.
 double speed_on(const Speedup& speedup, double slots) {
   const double whole = std::floor(slots);
@@ -61,8 +65,9 @@ double speed_on(const Speedup& speedup, double slots) {
   return speedup.of(below) + (slots - whole) * (speedup.of(below + 1) - speedup.of(below));
 }
 
-double rho_of(const JobOutcome& job, std::int64_t slots, const Speedup& speedup,
+double rho_of(const JobOutcome& job, std::int64_t slots, const Speedup& of_others,
               const Crowd& crowd) {
+  const Speedup& speedup = speedup_of(job, of_others);
   const double life = to_seconds(*job.ended - job.submitted);
   const double part = static_cast<double>(slots) / crowd.average(job.submitted, *job.ended);
   const double speed = speed_on(speedup, std::min(part, static_cast<double>(job.most)));
@@ -98,7 +103,7 @@ double mean_seconds(std::int64_t sum_us, std::size_t count) {
 }
 
 void measure_jobs(const std::vector<const JobOutcome*>& counted, Measures& measures) {
-  std::vector<double> jcts;
+  std::vector<double> jcts, to_target;
   std::int64_t jct_us = 0, wait_us = 0, target_us = 0;
   for (const JobOutcome* job : counted) {
     const Duration jct = *job->ended - job->submitted;
@@ -107,13 +112,17 @@ void measure_jobs(const std::vector<const JobOutcome*>& counted, Measures& measu
     wait_us += job->waited.count();
     if (!job->reached) continue;
     ++measures.reached;
+    to_target.push_back(to_seconds(*job->reached - job->submitted));
     target_us += (*job->reached - job->submitted).count();
   }
   std::sort(jcts.begin(), jcts.end());
+  std::sort(to_target.begin(), to_target.end());
   measures.jobs = counted.size();
   measures.average_jct = mean_seconds(jct_us, counted.size());
   measures.average_wait = mean_seconds(wait_us, counted.size());
   measures.average_time_to_target = mean_seconds(target_us, measures.reached);
+  measures.median_time_to_target = percentile(to_target, 0.5);
+  measures.p99_time_to_target = percentile(to_target, 0.99);
   measures.median_jct = percentile(jcts, 0.5);
   measures.p99_jct = percentile(jcts, 0.99);
 }
@@ -124,7 +133,7 @@ void measure_cluster(const Outcome& outcome, const Speedup& speedup, Measures& m
   double useful = 0;
   for (const JobOutcome& job : outcome.jobs) {
     if (job.ended) last = std::max(last, *job.ended);
-    if (job.completed) useful += to_seconds(job.length) * speedup.of(job.slots);
+    if (job.completed) useful += to_seconds(job.length) * speedup_of(job, speedup).of(job.slots);
     measures.resizes += job.resizes;
     measures.preemptions += job.preemptions;
   }

@@ -42,6 +42,8 @@ struct Measures {
   Unfairness unfairness;
   std::size_t reached = 0;            // of those counted, that met their target
   double average_time_to_target = 0;  // from their submission
+  double median_time_to_target = 0;
+  double p99_time_to_target = 0;
 };
 
 // Jobs that were submitted in the first `warmup` or the last `cooldown` of the submissions are left
@@ -50,6 +52,7 @@ struct Window {
   Duration warmup{}, cooldown{};
 };
 
+// `speedup`: of jobs without one of their own.
 Measures measure(const Outcome& outcome, const Speedup& speedup, const Window& window);
 
 // The jobs that count for averages, in the order of submission.

@@ -120,17 +120,6 @@ double gain(const Profile& profile, std::int64_t batch, double progress) {
          static_cast<double>(reference_batch(profile));
 }
 
-// Where the gradient of a batch changes: the points of its neighbours, up to the last progress.
-std::set<double> stages(const Profile& profile, std::int64_t batch) {
-  const auto [below, above, way] = neighbours(profile.validations, static_cast<double>(batch));
-  const double end = last_progress(profile);
-  std::set<double> all{end};
-  for (const auto* points : {&below->second, &above->second})
-    for (const ValidationPoint& point : *points)
-      if (point.progress < end) all.insert(point.progress);
-  return all;
-}
-
 bool is_sound(const StepTimes& times) {
   return !times.empty() && std::all_of(times.begin(), times.end(), [](const auto& entry) {
     const auto& [batch, time] = entry;
@@ -209,6 +198,20 @@ StepTime step_time(const Profile& profile, GangScale scale, std::int64_t local_b
 
 std::int64_t reference_batch(const Profile& profile) { return profile.validations.begin()->first; }
 
+std::int64_t bounded_batch(const Profile& profile, std::int64_t batch) {
+  return std::clamp(batch, reference_batch(profile), profile.validations.rbegin()->first);
+}
+
+std::set<double> gradient_changes(const Profile& profile, std::int64_t batch) {
+  const auto [below, above, way] = neighbours(profile.validations, static_cast<double>(batch));
+  const double end = last_progress(profile);
+  std::set<double> all{end};
+  for (const auto* points : {&below->second, &above->second})
+    for (const ValidationPoint& point : *points)
+      if (point.progress < end) all.insert(point.progress);
+  return all;
+}
+
 double efficiency(const Profile& profile, std::int64_t batch, double progress) {
   const auto [below, above, way] = neighbours(profile.validations, static_cast<double>(batch));
   const ValidationPoint& a = point_at(below->second, progress);
@@ -242,7 +245,7 @@ double last_progress(const Profile& profile) {
 Duration training_time(const Profile& profile, std::span<const std::int32_t> gang,
                        std::int64_t batch) {
   double steps = 0, progress = 0;
-  for (const double stage : stages(profile, batch)) {
+  for (const double stage : gradient_changes(profile, batch)) {
     steps += (stage - progress) / gain(profile, batch, progress);
     progress = stage;
   }
@@ -251,20 +254,24 @@ Duration training_time(const Profile& profile, std::span<const std::int32_t> gan
   return from_seconds(std::min(seconds, static_cast<double>(kTrainingSecondsMax)));
 }
 
-Result<void> set_durations(Trace& trace, const Profiles& profiles, std::int32_t slots_per_node) {
+Result<void> set_durations(Trace& trace, std::string_view file, const Profiles& profiles,
+                           std::int32_t slots_per_node) {
   if (trace.has_durations) return {};
   std::vector<std::string_view> known;
   for (const auto& [application, profile] : profiles) known.push_back(application);
   for (TraceJob& job : trace.jobs) {
+    const auto refused = [&](std::string_view why) {
+      return fail(
+          ErrorCode::invalid,
+          fmt::format("'{}', line {}: the length of job '{}' is unknown: it trains '{}', {}.", file,
+                      job.line, job.name, job.application, why),
+          fmt::format("Profiles: {}.", fmt::join(known, ", ")));
+    };
     const auto at = profiles.find(job.application);
-    if (at == profiles.end())
-      return fail(ErrorCode::invalid,
-                  fmt::format("The trace's job '{}' trains '{}', of which there is no profile.",
-                              job.name, job.application),
-                  fmt::format("Profiles: {}.", fmt::join(known, ", ")));
-    if (job.batch_size == 0)
-      return fail(ErrorCode::invalid, fmt::format("The trace's job '{}' has no batch.", job.name));
-    job.duration = training_time(at->second, packed(job.slots, slots_per_node), job.batch_size);
+    if (at == profiles.end()) return refused("of which there is no profile");
+    if (job.batch_size == 0) return refused("with no batch");
+    job.duration = training_time(at->second, packed(job.slots, slots_per_node),
+                                 bounded_batch(at->second, job.batch_size));
   }
   trace.has_durations = true;
   return {};

@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -91,6 +92,12 @@ StepTime step_time(const Profile& profile, GangScale scale, std::int64_t local_b
 // The smallest batch that was validated.
 std::int64_t reference_batch(const Profile& profile);
 
+// Nearest to it among those that lie between validated ones.
+std::int64_t bounded_batch(const Profile& profile, std::int64_t batch);
+
+// Where the efficiency of a batch changes: progress, up to the last.
+std::set<double> gradient_changes(const Profile& profile, std::int64_t batch);
+
 // How far a sample gets, against one of the reference batch: at most 1.
 double efficiency(const Profile& profile, std::int64_t batch, double progress);
 
@@ -108,8 +115,10 @@ Duration training_time(const Profile& profile, std::span<const std::int32_t> gan
                        std::int64_t batch);
 
 // Gives every job of a trace without durations its training time, alone and packed on nodes of so
-// many slots. Does nothing to a trace with durations. Errors: invalid, where a job trains what has
-// no profile, or has no batch.
-Result<void> set_durations(Trace& trace, const Profiles& profiles, std::int32_t slots_per_node);
+// many slots, with the nearest batch that lies between validated ones. Does nothing to a trace with
+// durations. `file` is for messages. Errors: invalid, where a job trains what has no profile, or has
+// no batch.
+Result<void> set_durations(Trace& trace, std::string_view file, const Profiles& profiles,
+                           std::int32_t slots_per_node);
 
 }  // namespace paceline::sim

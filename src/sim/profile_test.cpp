@@ -145,6 +145,7 @@ Trace one_job(const std::string& application, std::int64_t batch) {
   job.slots = 8;
   job.application = application;
   job.batch_size = batch;
+  job.line = 2;
   Trace trace;
   trace.has_durations = false;
   trace.jobs.push_back(job);
@@ -154,24 +155,28 @@ Trace one_job(const std::string& application, std::int64_t batch) {
 TEST(Durations, AreSetForAPackedGang) {
   const Profiles profiles{{"toy", toy()}};
   Trace trace = one_job("toy", 40);
-  ASSERT_TRUE(set_durations(trace, profiles, 4).has_value());
+  ASSERT_TRUE(set_durations(trace, "t.csv", profiles, 4).has_value());
   EXPECT_TRUE(trace.has_durations);
   EXPECT_EQ(trace.jobs[0].duration, training_time(toy(), Gang{4, 4}, 40));
+  Trace large = one_job("toy", 1'000);
+  ASSERT_TRUE(set_durations(large, "t.csv", profiles, 4).has_value());
+  EXPECT_EQ(large.jobs[0].duration, trace.jobs[0].duration) << "no larger batch was validated";
   trace.jobs[0].duration = 5s;
-  ASSERT_TRUE(set_durations(trace, {}, 4).has_value());
+  ASSERT_TRUE(set_durations(trace, "t.csv", {}, 4).has_value());
   EXPECT_EQ(trace.jobs[0].duration, 5s);
 }
 
 TEST(Durations, NeedAProfileAndABatch) {
   const Profiles profiles{{"toy", toy()}};
   Trace unknown = one_job("other", 40);
-  const auto refused = set_durations(unknown, profiles, 4);
+  const auto refused = set_durations(unknown, "t.csv", profiles, 4);
   EXPECT_EQ(refused.error().message,
-            "The trace's job 'a' trains 'other', of which there is no profile.");
+            "'t.csv', line 2: the length of job 'a' is unknown: it trains 'other', of which there "
+            "is no profile.");
   EXPECT_EQ(refused.error().hint, "Profiles: toy.");
   Trace without = one_job("toy", 0);
-  EXPECT_EQ(set_durations(without, profiles, 4).error().message,
-            "The trace's job 'a' has no batch.");
+  EXPECT_EQ(set_durations(without, "t.csv", profiles, 4).error().message,
+            "'t.csv', line 2: the length of job 'a' is unknown: it trains 'toy', with no batch.");
 }
 
 TEST(Profile, IsCheckedBeforeItIsUsed) {

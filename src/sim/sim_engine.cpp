@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace paceline::sim {
 namespace {
@@ -11,6 +12,21 @@ constexpr std::uint64_t kStepsOfARun = 1'000'000;
 
 double us(Duration span) { return static_cast<double>(span.count()); }
 Duration whole_us(double us) { return Duration{static_cast<std::int64_t>(std::ceil(us))}; }
+
+std::vector<std::int32_t> slots_by_node(const Gang& gang) {
+  std::map<NodeId, std::int32_t> slots;
+  for (const Worker& worker : gang.workers)
+    slots[worker.seat.node] += static_cast<std::int32_t>(worker.seat.slots.size());
+  std::vector<std::int32_t> by_node;
+  for (const auto& [node, count] : slots) by_node.push_back(count);
+  return by_node;
+}
+
+Pace pace_of(const Truth& truth, const Gang& gang) {
+  if (truth.training != nullptr)
+    return truth.training->pace(slots_by_node(gang), truth.length, truth.reach);
+  return Pace(truth.speedup->of(gang.size()) / truth.speedup->of(truth.wanted));
+}
 
 }  // namespace
 
@@ -47,6 +63,7 @@ void SimEngine::begin(Run& run, const Job& job) {
   run.generation = job.current->generation;
   run.workers = job.current->size();
   run.slots = job.slots(run.workers);
+  run.pace = pace_of(*run.truth, *job.current);
   run.phase = Phase::coming_up;
   run.since = clock_.now();
   ++run.stamp;
@@ -60,14 +77,13 @@ void SimEngine::come_up(Run& run, JobId job) {
   run.pause = Duration::zero();
   run.phase = Phase::running;
   run.since = clock_.now();
-  run.speed = run.truth->speedup->of(run.workers) / run.truth->speedup->of(run.truth->wanted);
   for (std::int32_t rank = 0; rank < run.workers; ++rank)
     news_.events.emplace_back(WorkerStarted{{job, run.generation, rank}, 0});
   plan_run(run, job);
 }
 
 void SimEngine::plan_run(Run& run, JobId job) {
-  plan(run.since + whole_us(run.left / run.speed), job, Happening::done, run);
+  plan(run.since + whole_us(run.pace.us_for(run.left, 0)), job, Happening::done, run);
   if (hazards_.failures_per_slot_hour > 0) {
     const double rate = hazards_.failures_per_slot_hour * run.slots / 3600e6;  // per microsecond
     plan(run.since + whole_us(-std::log1p(-rng_.uniform()) / rate), job, Happening::failed, run);
@@ -81,8 +97,8 @@ void SimEngine::plan_report(Run& run, JobId job) {
   if (run.truth->reports <= run.reported) return;
   const double length = us(run.truth->length);
   const double left_then = length * (1 - (run.reported + 1.0) / (run.truth->reports + 1.0));
-  plan(run.since + whole_us(std::max(0.0, run.left - left_then) / run.speed), job,
-       Happening::reports, run);
+  const double us = run.pace.us_for(run.left, std::min(run.left, left_then));
+  plan(run.since + whole_us(us), job, Happening::reports, run);
 }
 
 void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
@@ -91,7 +107,7 @@ void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
 
 void SimEngine::progress(Run& run, Time until) {
   if (run.phase == Phase::running)
-    run.left = std::max(0.0, run.left - us(until - run.since) * run.speed);
+    run.left = run.pace.left_after(run.left, us(until - run.since));
   run.since = until;
 }
 
@@ -138,7 +154,7 @@ void SimEngine::report(Run& run, JobId job, double trained) {
 }
 
 void SimEngine::fail(Run& run, JobId job) {
-  losses_.failure += (run.kept - run.left) / run.speed * 1e-6 * run.slots;
+  losses_.failure += run.pace.us_for(run.kept, run.left) * 1e-6 * run.slots;
   run.left = run.kept;
   run.pause = costs_.restart;
   run.lost_to = &Losses::failure;

@@ -18,7 +18,9 @@
 #include "clock/clock.hpp"
 #include "engine/engine.hpp"
 #include "sim/learning.hpp"
+#include "sim/pace.hpp"
 #include "sim/speedup.hpp"
+#include "sim/training.hpp"
 
 namespace paceline::sim {
 
@@ -52,6 +54,7 @@ struct Truth {
   bool tells_total = true;                  // its reports say of how much work
   double reach = 1;                         // the part of its training that its length is
   const LearningCurve* learning = nullptr;  // of its metric; nullptr: it has none
+  const Training* training = nullptr;       // where it was profiled: in place of `speedup`
 };
 
 class SimEngine final : public Engine {
@@ -83,9 +86,9 @@ class SimEngine final : public Engine {
   // exact, as long as no size but the wanted one is used.
   struct Run {
     std::optional<Truth> truth;
-    double left = 0;   // as of `since`
-    double kept = 0;   // left if it failed now
-    double speed = 0;  // relative to the wanted size
+    double left = 0;  // as of `since`
+    double kept = 0;  // left if it failed now
+    Pace pace;        // of the gang
     Time since;
     Duration pause{};                   // before the next gang trains
     double Losses::*lost_to = nullptr;  // what the pause counts as; nullptr: nothing

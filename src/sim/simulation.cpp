@@ -39,6 +39,16 @@ Hazards hazards_of(const Setup& setup, const PolicyRegistry& registry) {
   return hazards;
 }
 
+// What a job may expect of the sizes that it may have: packed, and over its whole training.
+Points<std::int32_t> speeds_of(const Training& training, const JobSpec& spec) {
+  Points<std::int32_t> speeds;
+  const std::int32_t sizes = spec.workers.max - spec.workers.min;
+  const std::int32_t step = sizes / static_cast<std::int32_t>(kExpectedSpeedsMax) + 1;
+  for (std::int32_t n = spec.workers.min; n <= spec.workers.max; n += step)
+    speeds.emplace_back(n, training.speedup().of(n * spec.slots_per_worker));
+  return speeds;
+}
+
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(Time start) : now_(start) {}
@@ -165,12 +175,22 @@ class Simulation {
     spec.user = source.user.empty() ? std::string(kNobody) : source.user;
     spec.workers = arrival.range;
     if (setup_.know == Know::oracle) spec.expected_duration = arrival.length;
-    if (setup_.know == Know::none) spec.expected_duration.reset();
+    if (setup_.know == Know::none) {
+      spec.expected_duration.reset();
+      spec.expected_speeds.clear();
+    }
+    const Training* training = training_of(arrival);
+    if (setup_.know == Know::oracle && training != nullptr)
+      spec.expected_speeds = speeds_of(*training, spec);
     if (setup_.learning) {
       const double quality = setup_.learning->at(arrival.reach);
       spec.target = Target{std::string(kQuality), Direction::at_least, quality, quality};
     }
     return spec;
+  }
+
+  [[nodiscard]] const Training* training_of(const Arrival& arrival) const {
+    return setup_.trainings ? setup_.trainings->of(arrival.job) : nullptr;
   }
 
   [[nodiscard]] const Arrival& arrival_of(JobId id) const {
@@ -183,7 +203,7 @@ class Simulation {
     const bool tells_total = setup_.know == Know::estimate;
     const bool reports = tells_total || learning != nullptr;
     return {arrival.length, arrival.range.want, &setup_.speedup, reports ? kReportsPerJob : 0,
-            tells_total,    arrival.reach,      learning};
+            tells_total,    arrival.reach,      learning,        training_of(arrival)};
   }
 
   // ---- what became of it ----
@@ -236,6 +256,7 @@ class Simulation {
     outcome.preemptions = job.preemptions;
     outcome.completed = job.state == JobState::completed;
     outcome.reached = job.target.reached_at;
+    if (const Training* training = training_of(arrival)) outcome.speedup = &training->speedup();
     return outcome;
   }
 
@@ -299,6 +320,16 @@ std::string PolicyChoice::text() const {
   for (const auto& [key, value] : parameters)
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
   return text.empty() ? name : fmt::format("{}({})", name, text);
+}
+
+std::string speedup_text(const Setup& setup) {
+  if (!setup.trainings) return setup.speedup.text();
+  const std::string known =
+      fmt::format("as profiled, batch {}", to_string(setup.trainings->batch()));
+  const std::size_t unknown = setup.trainings->unknown();
+  if (unknown == 0) return known;
+  return fmt::format("{}; {} job{} without a profile or a batch: {}", known, unknown,
+                     unknown == 1 ? "" : "s", setup.speedup.text());
 }
 
 Result<Outcome> simulate(const Workload& workload, const Setup& setup,

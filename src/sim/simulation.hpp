@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "sim/occupancy.hpp"
 #include "sim/sim_engine.hpp"
 #include "sim/speedup.hpp"
+#include "sim/training.hpp"
 #include "sim/workload.hpp"
 
 namespace paceline::sim {
@@ -47,11 +49,17 @@ struct Setup {
   double failures_per_slot_hour = 0;
   Duration save_every = std::chrono::minutes{30};  // of jobs that may be stopped, resized or fail
   Know know = Know::oracle;
-  Speedup speedup = Speedup::linear();         // of elastic jobs
-  std::optional<LearningCurve> learning = {};  // of all jobs; nothing: they report no metric
-  std::uint64_t seed = 0;                      // of failures
-  bool keep_occupancy = false;                 // who held the slots
+  Speedup speedup = Speedup::linear();  // of elastic jobs
+  // Of the workload's trace, those that were profiled, elastic or not: in place of the speed-up.
+  std::shared_ptr<const Trainings> trainings = {};  // nullptr: none was
+  std::optional<LearningCurve> learning = {};       // of all jobs; nothing: they report no metric
+  std::uint64_t seed = 0;                           // of failures
+  bool keep_occupancy = false;                      // who held the slots
 };
+
+// Where the jobs' speeds come from: "as profiled, batch fixed; 3 jobs without a profile or a batch:
+// amdahl=0.05", or what --speedup said.
+std::string speedup_text(const Setup& setup);
 
 // What became of one job. Times of a job that never got there are the end of the simulation.
 struct JobOutcome {
@@ -67,6 +75,7 @@ struct JobOutcome {
   std::int32_t preemptions = 0;
   bool completed = false;
   std::optional<Time> reached = {};  // when it met its target
+  const Speedup* speedup = nullptr;  // its own, by slots; nullptr: the setup's
 };
 
 struct Outcome {

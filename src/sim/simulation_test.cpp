@@ -306,6 +306,8 @@ TEST(Learning, EndsAJobWhereItMeetsItsTarget) {
   const Measures measures = measure(outcome, setup.speedup, {});
   EXPECT_EQ(measures.reached, 2U);
   EXPECT_DOUBLE_EQ(measures.average_time_to_target, 70);
+  EXPECT_DOUBLE_EQ(measures.median_time_to_target, 70) << "between 60 and 80";
+  EXPECT_DOUBLE_EQ(measures.p99_time_to_target, 79.8);
 }
 
 TEST(Learning, GoesOnWhereAJobWasStopped) {

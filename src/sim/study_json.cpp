@@ -19,6 +19,12 @@ void write_trace(JsonWriter& json, const Trace& trace, const StudyWords& words) 
   json.end_object();
 }
 
+void write_profiles(JsonWriter& json, const Setup& setup) {
+  if (!setup.trainings) return static_cast<void>(json.null_field("profiles"));
+  json.key("profiles").begin_object().field("batch", to_string(setup.trainings->batch()));
+  json.field("unknown", setup.trainings->unknown()).end_object();
+}
+
 void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& words) {
   const Setup& setup = plan.setup;
   json.key("settings").begin_object();
@@ -31,7 +37,8 @@ void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& w
   json.field("failures_per_slot_hour", setup.failures_per_slot_hour);
   json.field("save_every_seconds", to_seconds(setup.save_every));
   json.field("load", plan.workload.load);
-  json.field("elastic", unless_empty(words.elastic)).field("speedup", setup.speedup.text());
+  json.field("elastic", unless_empty(words.elastic)).field("speedup", speedup_text(setup));
+  write_profiles(json, setup);
   json.field("learning", setup.learning ? std::optional(setup.learning->text()) : std::nullopt);
   json.field("reach",
              plan.workload.reach ? std::optional(plan.workload.reach->text()) : std::nullopt);
@@ -51,7 +58,9 @@ void write_unfairness(JsonWriter& json, const Unfairness& unfairness) {
 void write_targets(JsonWriter& json, const Measures& measures, const Setup& setup) {
   if (!setup.learning) return static_cast<void>(json.null_field("targets"));
   json.key("targets").begin_object().field("reached", measures.reached);
-  json.field("average_seconds", measures.average_time_to_target).end_object();
+  json.field("average_seconds", measures.average_time_to_target);
+  json.field("median_seconds", measures.median_time_to_target);
+  json.field("p99_seconds", measures.p99_time_to_target).end_object();
 }
 
 void write_run(JsonWriter& json, const StudyRun& run, const StudyPlan& plan) {

@@ -180,10 +180,72 @@ class SimulateTest(unittest.TestCase):
         learning = ["--learning", "power=0.5", "--reach", "0.5"]
         study = self.study("--trace", trace, "--cluster", "2x2", "--policy", "fifo", *EXACT, *learning)
         (run,) = study["runs"]
-        self.assertEqual(run["targets"], {"reached": 2, "average_seconds": (50 + 65) / 2})
+        targets = run["targets"]
+        self.assertEqual((targets["reached"], targets["average_seconds"], targets["median_seconds"]), (2, 57.5, 57.5))
         self.assertEqual(run["makespan_seconds"], 75)
         self.assertEqual((study["settings"]["learning"], study["settings"]["reach"]), ("power=0.5", "0.5"))
         self.assertIsNone(self.study("--trace", trace, "--cluster", "2x2", *EXACT)["runs"][0]["targets"])
+
+    def profiles(self):
+        """Of `toy`: a step takes a tenth of a second for each sample of a replica, and one more on two nodes."""
+        folder = self.directory / "profiles/toy"
+        folder.mkdir(parents=True)
+        rows = [f"{gang},{batch},{batch / 10 + (len(gang) > 1)},0" for gang in ("1", "2", "11", "22") for batch in (5, 40)]
+        (folder / "placements.csv").write_text("\n".join(["placement,local_bsz,step_time,sync_time", *rows, ""]))
+        for batch in (10, 40):
+            (folder / f"validation-{batch}.csv").write_text("progress,iteration,metric,grad_sqr,grad_var\n100,100,0.9,1,1\n")
+        return folder.parent
+
+    def jobs_of(self, *rows):
+        path = self.directory / "pollux.csv"
+        path.write_text("name,time,application,num_replicas,batch_size\n" + "".join(f"{row}\n" for row in rows))
+        return path
+
+    def test_profiled_jobs_train_as_fast_as_was_measured(self):
+        trace = self.jobs_of("a,0,toy,2,40")
+        command = ["--trace", trace, "--profiles", self.profiles(), "--cluster", "2x2", "--policy", "fifo", *EXACT]
+        study = self.study(*command)
+        # 100 steps of 10 samples are 62.5 of 40, with φ = 10; on two slots of a node each takes 2 s, on one slot 4 s.
+        self.assertAlmostEqual(study["runs"][0]["average_jct_seconds"], 125)
+        self.assertAlmostEqual(study["runs"][0]["useful_utilization"], 0.5)
+        self.assertEqual(study["settings"]["profiles"], {"batch": "fixed", "unknown": 0})
+        self.assertEqual(study["settings"]["speedup"], "as profiled, batch fixed")
+        four = [*command, "--policy", "elastic-fifo", "--elastic", "min=2,max=4"]
+        # On all four slots a step takes 1 s and one more; a batch of 40 is the largest that was validated.
+        for batch in ("fixed", "scaled"):
+            self.assertAlmostEqual(self.study(*four, "--batch", batch)["runs"][0]["average_jct_seconds"], 125)
+        self.assertLess(self.study(*four, "--speedup", "linear")["runs"][0]["average_jct_seconds"], 65)
+        self.assertIn("speed-up as profiled, batch scaled", self.call(*four, "--batch", "scaled").stdout)
+
+    def test_a_profiled_workload_is_handed_on_with_its_batches(self):
+        trace = self.jobs_of(*(f"j{i},{i * 40},toy,{1 + i % 3},{10 + 5 * (i % 5)}" for i in range(30)))
+        handed_on = self.directory / "handed-on.csv"
+        options = ["--profiles", self.profiles(), "--cluster", "2x2", "--policy", "las,afs", "--elastic", "min=1,max=2x"]
+        first = self.study("--trace", trace, *options, "--record", handed_on)
+        again = self.study("--trace", handed_on, *options, "--threads", 1)
+        self.assertEqual([run["digest"] for run in first["runs"]], [run["digest"] for run in again["runs"]])
+        self.assertEqual(again["settings"]["profiles"], {"batch": "fixed", "unknown": 0})
+
+    def test_jobs_that_were_not_profiled_are_counted(self):
+        trace = self.trace([(0, 100, 2), (10, 50, 2)])
+        options = ["--trace", trace, "--profiles", self.profiles(), "--cluster", "2x2"]
+        self.assertEqual(self.study(*options)["settings"]["profiles"], {"batch": "fixed", "unknown": 2})
+        self.assertIn("2 jobs without a profile or a batch: amdahl=0.05",
+                      self.call(*options, "--elastic", "max=2x").stdout)
+
+    def test_bad_profiles(self):
+        trace, profiles = self.jobs_of("a,0,toy,2,40", "b,0,other,2,40"), self.profiles()
+        ok = ["--trace", trace, "--cluster", "2x2"]
+        self.assert_refused("'b' is unknown: it trains 'other', of which there is no profile", *ok, "--profiles", profiles)
+        self.assert_refused("pollux.csv', line 3", *ok, "--profiles", profiles)
+        self.assert_refused("not for how long", *ok)
+        self.assert_refused("no-such", *ok, "--profiles", self.directory / "no-such")
+        self.assert_refused("nothing was measured", *ok, "--speedup", "profile")
+        self.assert_refused("--batch is for jobs whose speeds are profiled", *ok, "--batch", "scaled")
+        self.assert_refused("no rule for batches", *ok, "--profiles", profiles, "--batch", "large")
+        with open(profiles / "toy/placements.csv", "a") as table:
+            table.write("1,80,eight,0\n")
+        self.assert_refused("toy/placements.csv', line 10, column 'step_time'", *ok, "--profiles", profiles)
 
     def test_bad_input(self):
         trace = self.trace([(0, 100, 4)])

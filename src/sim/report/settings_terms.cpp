@@ -52,7 +52,7 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   terms.add("policies know", know_text(setup.know));
   if (!words.what_if.empty()) terms.add("changed", words.what_if);
   terms.add("sizes", words.elastic.empty() ? "rigid: what jobs asked for" : words.elastic);
-  terms.add("speed-up", setup.speedup.text());
+  terms.add("speed-up", speedup_text(setup));
   if (setup.learning) {
     terms.add("learning", fmt::format("{}; targets met after {} of a training",
                                       setup.learning->text(), plan.workload.reach->text()));

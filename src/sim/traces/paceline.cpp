@@ -36,6 +36,7 @@ RowIs read_paceline(CsvRow& row, TraceJob& job) {
   job.slots = row.slots("slots");
   job.user = row.text("user");
   job.application = row.text("application");
+  if (row.has("batch")) job.batch_size = row.count("batch");
   job.models = cut_at_bars(row.text("models"));
   if (!row.has("spec")) return RowIs::job;
   auto spec = spec_of(row.raw("spec"));

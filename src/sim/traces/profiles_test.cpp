@@ -205,7 +205,7 @@ TEST_F(PublicProfiles, GiveEveryJobOfTheWorkloadsADuration) {
   for (const auto& entry : fs::directory_iterator(folder_ / "pollux/workloads")) {
     auto trace = read_trace(entry.path().string(), {});
     ASSERT_TRUE(trace.has_value());
-    ASSERT_TRUE(set_durations(*trace, profiles_, 4).has_value());
+    ASSERT_TRUE(set_durations(*trace, "workload-1.csv", profiles_, 4).has_value());
     for (const TraceJob& job : trace->jobs) {
       EXPECT_GT(job.duration, 10s) << job.name;
       EXPECT_LT(job.duration, 24h) << job.name;

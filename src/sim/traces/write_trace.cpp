@@ -39,7 +39,7 @@ class TraceWriter {
   TraceWriter(std::ostream& out, const Workload& workload) : out_(out), workload_(workload) {}
 
   void write() {
-    out_ << "job,submitted_at,duration,slots,user,application,models,spec\n";
+    out_ << "job,submitted_at,duration,slots,user,application,batch,models,spec\n";
     for (const Arrival& arrival : workload_.arrivals) write(arrival);
   }
 
@@ -48,9 +48,10 @@ class TraceWriter {
     const TraceJob& job = workload_.trace->jobs[arrival.job];
     std::string models;
     for (const std::string& model : job.models) models += (models.empty() ? "" : "|") + model;
-    fmt::print(out_, "{},{},{},{},{},{},{},{}\n", csv_field(job.name),
+    fmt::print(out_, "{},{},{},{},{},{},{},{},{}\n", csv_field(job.name),
                seconds_of(to_us(arrival.at)), seconds_of(arrival.length.count()), job.slots,
-               csv_field(job.user), csv_field(job.application), csv_field(models),
+               csv_field(job.user), csv_field(job.application),
+               job.batch_size > 0 ? std::to_string(job.batch_size) : "", csv_field(models),
                csv_field(spec_of(job, arrival)));
     newest_[job.line] = JobId{++line_};
   }

@@ -38,6 +38,7 @@ std::shared_ptr<const Trace> some_trace() {
     job.slots = 1 + i % 4;
     job.user = i % 3 == 0 ? "ann" : "bob";
     job.application = i % 2 == 0 ? "bert" : "";
+    job.batch_size = i % 2 == 0 ? 128 : 0;
     job.line = i + 2;
     trace->jobs.push_back(job);
   }

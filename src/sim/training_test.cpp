@@ -1,0 +1,235 @@
+#include "sim/training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "sim/cluster.hpp"
+#include "sim/study.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using std::chrono::seconds;
+
+// A step takes a tenth of a second for each sample of a replica, and on several nodes half a second
+// more. Half-way through the training the gradient's noise grows from φ = 10 to φ = 90 samples.
+Profile toy() {
+  Profile profile;
+  profile.application = "toy";
+  for (std::int32_t replicas = 1; replicas <= 4; ++replicas)
+    profile.scales[1][replicas] = {{1, {0.1, 0}}, {80, {8, 0}}};
+  for (std::int32_t replicas = 2; replicas <= 8; ++replicas)
+    profile.scales[2][replicas] = {{1, {0.6, 0.5}}, {80, {8.5, 0.5}}};
+  for (const std::int64_t batch : {10, 80})
+    profile.validations[batch] = {{100, 100, 0.5, 1, 1}, {200, 200, 0.9, 1, 9}};
+  return profile;
+}
+
+constexpr TrainingOptions kFixed{BatchRule::fixed, 4, 8};
+constexpr TrainingOptions kScaled{BatchRule::scaled, 4, 8};
+
+double speed_on(const Training& training, const std::vector<std::int32_t>& gang) {
+  const auto stretches = training.stretches(gang);
+  EXPECT_EQ(stretches.size(), 1U);
+  return stretches.front().speed;
+}
+
+// Batch 40: 4 s alone, 1 s on 4 replicas, 0.5 s + 0.5 s on 8.
+TEST(Training, OfAFixedBatchIsAsFastAsItsSteps) {
+  const Profile profile = toy();
+  const Training training(profile, {4, 40}, kFixed);
+  EXPECT_DOUBLE_EQ(speed_on(training, {4}), 1);
+  EXPECT_DOUBLE_EQ(speed_on(training, {1}), 0.25);
+  EXPECT_DOUBLE_EQ(speed_on(training, {4, 4}), 1);
+  EXPECT_DOUBLE_EQ(speed_on(training, {2, 2}), 1 / 1.5) << "the same size, spread";
+  EXPECT_DOUBLE_EQ(training.speedup().of(4), 4);
+  EXPECT_DOUBLE_EQ(training.speedup().of(8), 4);
+  EXPECT_DOUBLE_EQ(training.speedup().of(2), 2);
+}
+
+// On 8 replicas the batch is 80: 1 s + 0.5 s for twice the samples, so 4/3 as many a second. A sample of
+// 80 is worth (φ + 40) / (φ + 80) of one of 40: 5/9 in the first half, 13/17 in the second.
+TEST(Training, OfAScaledBatchHasTheGoodputOfItsProgress) {
+  const Profile profile = toy();
+  const Training training(profile, {4, 40}, kScaled);
+  const auto stretches = training.stretches(std::vector<std::int32_t>{4, 4});
+  ASSERT_EQ(stretches.size(), 2U);
+  // At the wanted size a step gains 4 (φ + 10) / (φ + 40): 1.6 and 40/13 reference steps.
+  const double first = 100 / 1.6, second = 100 * 13 / 40.0;
+  EXPECT_DOUBLE_EQ(stretches[0].until, first / (first + second));
+  EXPECT_DOUBLE_EQ(stretches[1].until, 1);
+  EXPECT_DOUBLE_EQ(stretches[0].speed, 4 / 3.0 * 5 / 9);
+  EXPECT_DOUBLE_EQ(stretches[1].speed, 4 / 3.0 * 13 / 17);
+  EXPECT_DOUBLE_EQ(speed_on(training, {4}), 1);
+}
+
+TEST(Training, AtAnotherSizeTakesAsLongAsItsBatchWould) {
+  const Profile profile = toy();
+  const Training training(profile, {4, 40}, kScaled);
+  const double length = to_seconds(training_time(profile, packed(4, 4), 40));
+  const std::vector<std::int32_t> larger{4, 4};
+  const Pace pace = training.pace(larger, from_seconds(length), 1);
+  EXPECT_NEAR(pace.us_for(length * 1e6, 0) * 1e-6, to_seconds(training_time(profile, larger, 80)),
+              1e-5);
+  EXPECT_NEAR(training.speedup().of(8) / training.speedup().of(4),
+              length / to_seconds(training_time(profile, larger, 80)), 1e-6);
+}
+
+// The first half of it: 62.5 s of 95 at the wanted size; a job that ends at 0.5 never leaves it.
+TEST(Training, ThatEndsEarlyIsThatPartOfIt) {
+  const Profile profile = toy();
+  const Training training(profile, {4, 40}, kScaled);
+  const Pace pace = training.pace(std::vector<std::int32_t>{4, 4}, seconds{50}, 0.5);
+  EXPECT_DOUBLE_EQ(pace.us_for(50e6, 0), 50e6 / (4 / 3.0 * 5 / 9));
+}
+
+TEST(Training, KeepsBatchesThatWereValidated) {
+  const Profile profile = toy();
+  const Training scaled(profile, {4, 40}, kScaled);
+  // One replica: 10 samples, as validated. Two replicas of 80 samples would make 160.
+  EXPECT_DOUBLE_EQ(scaled.stretches(std::vector<std::int32_t>{1})[0].speed,
+                   0.25 * (10 + 40) / (10 + 10.0));
+  const Training large(profile, {1, 1'000}, kScaled);
+  EXPECT_DOUBLE_EQ(speed_on(large, {2}), 2) << "80 samples on one replica or on two";
+}
+
+TEST(BatchRule, IsAWord) {
+  EXPECT_EQ(parse_batch_rule("scaled").value(), BatchRule::scaled);
+  EXPECT_EQ(parse_batch_rule("large").error().message, "'large' is no rule for batches.");
+}
+
+// ---- in a simulation ----
+
+TraceJob job_of(double submitted, std::int32_t slots, std::int64_t batch) {
+  TraceJob job;
+  job.name = "j";
+  job.submitted = Time{} + from_seconds(submitted);
+  job.slots = slots;
+  job.application = "toy";
+  job.batch_size = batch;
+  return job;
+}
+
+struct Played {
+  std::vector<TraceJob> jobs;
+  BatchRule batch = BatchRule::fixed;
+  std::string policy = "fifo";
+  std::string elastic = {};
+  std::string cluster = "2x4";
+};
+
+StudyPlan plan_of(const Played& played) {
+  const auto profiles = std::make_shared<const Profiles>(Profiles{{"toy", toy()}});
+  Trace trace;
+  trace.has_durations = false;
+  trace.jobs = played.jobs;
+  StudyPlan plan;
+  plan.setup.nodes = parse_cluster(played.cluster).value();
+  plan.setup.policy = {played.policy, {}, {}};
+  plan.setup.temper = false;
+  plan.setup.costs = {Duration::zero(), Duration::zero()};
+  EXPECT_TRUE(set_durations(trace, "t.csv", *profiles, 4).has_value());
+  plan.trace = std::make_shared<const Trace>(std::move(trace));
+  plan.setup.trainings = std::make_shared<const Trainings>(
+      *plan.trace, profiles, TrainingOptions{played.batch, 4, slots_of(plan.setup.nodes)});
+  if (!played.elastic.empty()) plan.workload.elastic = parse_elastic_rule(played.elastic).value();
+  return plan;
+}
+
+Outcome play(const StudyPlan& plan) {
+  const PolicyRegistry registry;
+  const auto workload = make_workload(plan.trace, slots_of(plan.setup.nodes), plan.workload);
+  auto outcome = simulate(workload, plan.setup, registry);
+  EXPECT_TRUE(outcome.has_value());
+  return std::move(*outcome);
+}
+
+double seconds_of(const JobOutcome& job) { return to_seconds(*job.ended - job.submitted); }
+
+TEST(ProfiledJob, TakesItsTrainingTimeWhereItIsPacked) {
+  const Outcome outcome = play(plan_of({.jobs = {job_of(0, 4, 40)}}));
+  EXPECT_NEAR(seconds_of(outcome.jobs[0]), 100 / 1.6 + 100 * 13 / 40.0, 1e-5);
+}
+
+// Two jobs leave a slot on each of two nodes, so that the third's steps take 2 s + 0.5 s, not 2 s.
+TEST(ProfiledJob, IsSlowerWhereItsGangIsSpread) {
+  const auto plan = plan_of({.jobs = {job_of(0, 3, 80), job_of(0, 3, 80), job_of(0, 2, 40)}});
+  const Outcome outcome = play(plan);
+  const double alone = to_seconds(outcome.jobs[2].length);
+  EXPECT_NEAR(seconds_of(outcome.jobs[2]), alone * 2.5 / 2, 1e-5);
+  EXPECT_NEAR(seconds_of(outcome.jobs[0]), to_seconds(outcome.jobs[0].length), 1e-5);
+}
+
+// Alone on all eight slots it trains at the goodput of a batch of 80; with the other one from 30 s on
+// at its wanted size.
+TEST(ProfiledJob, GoesOnAtItsGoodputWhereverItIsResized) {
+  const auto plan = plan_of({.jobs = {job_of(0, 4, 40), job_of(30, 4, 40)},
+                             .batch = BatchRule::scaled,
+                             .policy = "elastic-fifo",
+                             .elastic = "min=1,max=2x"});
+  const Outcome outcome = play(plan);
+  const double length = to_seconds(outcome.jobs[0].length);
+  const double done = 30 * (4 / 3.0 * 5 / 9);
+  ASSERT_EQ(outcome.jobs[0].resizes, 1);
+  EXPECT_NEAR(seconds_of(outcome.jobs[0]), 30 + length - done, 1e-4);
+  // The second has four slots until then, and eight for the rest, all of it in the last stretch.
+  const double shared = seconds_of(outcome.jobs[0]) - 30;
+  EXPECT_NEAR(seconds_of(outcome.jobs[1]), shared + (length - shared) / (4 / 3.0 * 13 / 17), 1e-4);
+}
+
+TEST(ProfiledJob, CountsItsSlotsByItsOwnSpeedUp) {
+  const auto plan = plan_of({.jobs = {job_of(0, 8, 40)}});
+  const Measures measures = measure(play(plan), plan.setup.speedup, {});
+  EXPECT_NEAR(measures.utilization, 1, 1e-6);
+  EXPECT_NEAR(measures.useful_utilization, 4 / 8.0, 1e-6);
+}
+
+// srtf with the oracle: twice as many slots would not help this job, and it must know.
+TEST(ProfiledJob, IsKnownToTheOracleByItsTrueSpeeds) {
+  auto plan = plan_of({.jobs = {job_of(0, 4, 40)}, .policy = "afs", .elastic = "min=1,max=2x"});
+  EXPECT_EQ(play(plan).jobs[0].resizes, 0);
+  EXPECT_NEAR(play(plan).jobs[0].slot_seconds, 4 * 95, 1e-3);
+  plan.setup.know = Know::none;
+  EXPECT_GT(play(plan).jobs[0].slot_seconds, 6 * 95) << "it is given more for nothing";
+}
+
+TEST(ProfiledJob, WithoutAProfileOrABatchIsCounted) {
+  Trace trace;
+  trace.jobs = {job_of(0, 4, 40), job_of(0, 4, 0), job_of(0, 4, 40)};
+  trace.jobs[2].application = "other";
+  const auto profiles = std::make_shared<const Profiles>(Profiles{{"toy", toy()}});
+  sim::Setup setup;
+  EXPECT_EQ(speedup_text(setup), "linear");
+  setup.speedup = Speedup::amdahl(0.05);
+  setup.trainings = std::make_shared<const Trainings>(trace, profiles, kFixed);
+  EXPECT_NE(setup.trainings->of(0), nullptr);
+  EXPECT_EQ(setup.trainings->of(1), nullptr);
+  EXPECT_EQ(speedup_text(setup),
+            "as profiled, batch fixed; 2 jobs without a profile or a batch: amdahl=0.05");
+}
+
+TEST(ProfiledJob, HasOneDigestOnAnyNumberOfThreads) {
+  std::vector<TraceJob> jobs;
+  for (int i = 0; i < 40; ++i) jobs.push_back(job_of(i * 20, 1 + i % 6, 10 + 5 * (i % 7)));
+  auto plan = plan_of({.jobs = jobs, .batch = BatchRule::scaled, .elastic = "min=1,max=2x"});
+  plan.policies = {{"las", {}, {}}, {"afs", {}, {}}, {"elastic-fifo", {}, {}}};
+  plan.seeds = {0, 1};
+  const PolicyRegistry registry;
+  std::vector<std::vector<std::uint64_t>> digests;
+  for (const unsigned threads : {1U, 2U, 4U}) {
+    class Still final : public Clock {
+      Time now() override { return {}; }
+    } clock;
+    plan.threads = threads;
+    const auto study = run_study(plan, registry, clock, {});
+    ASSERT_TRUE(study);
+    digests.emplace_back();
+    for (const StudyRun& run : study->runs) digests.back().push_back(run.outcome.digest);
+  }
+  EXPECT_EQ(digests[0], digests[1]);
+  EXPECT_EQ(digests[0], digests[2]);
+}
+
+}  // namespace
+}  // namespace paceline::sim
