@@ -1,6 +1,7 @@
 #include "policy/settle.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t kPrunedMax = 64;  // givers that are tried without, one by one
 constexpr int kDroppedInARow = 8;       // trades, before no more are tried in a round
+constexpr int kBesideMax = 64;          // jobs that are tried on what a trade frees over its first
+constexpr std::int64_t kSlotsMax = std::numeric_limits<std::int64_t>::max();
 
 struct Giver {
   const Wish* wish;
@@ -30,7 +33,7 @@ class Settlement {
 
   void run() {
     for (const Wish& wish : wishes_) {
-      if (wish.now > 0 || wish.workers == 0) continue;
+      if (wish.now > 0 || wish.workers == 0 || draft_.changed(wish.job->id)) continue;
       const bool started =
           start_from_free(wish) || start_with_givers(wish) || start_by_moving(wish);
       if (!started && draft_.explaining()) unserved_.push_back(&wish);
@@ -42,15 +45,17 @@ class Settlement {
 
  private:
   // ---- starting ----
-  [[nodiscard]] std::int32_t room_for(const Job& job) const {
-    const auto slots = static_cast<std::int64_t>(draft_.free().total());
+  [[nodiscard]] std::int32_t room_for(const Job& job, std::int64_t slots_most = kSlotsMax) const {
+    const auto slots = std::min(slots_most, static_cast<std::int64_t>(draft_.free().total()));
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(slots / job.spec->slots_per_worker, kWorkersMax));
   }
 
-  bool start_from_free(const Wish& wish) {
+  bool start_from_free(const Wish& wish) { return start_from_free(wish, kSlotsMax); }
+
+  bool start_from_free(const Wish& wish, std::int64_t slots_most) {
     const std::int32_t step = wish.job->spec->mesh.step();
-    const std::int32_t most = std::min(wish.workers, room_for(*wish.job));
+    const std::int32_t most = std::min(wish.workers, room_for(*wish.job, slots_most));
     for (std::int32_t n = most - most % step; n >= wish.at_least && n > 0; n -= step) {
       if (auto seats = draft_.fit(wish.job->id, n)) {
         start(wish, std::move(*seats));
@@ -153,17 +158,35 @@ class Settlement {
   }
 
   bool trade(const Wish& wish, std::int32_t n, const std::vector<Giver*>& chosen) {
+    std::int64_t given = 0;
     draft_.begin_trade();
-    for (const Giver* giver : chosen) give_up(*giver->wish, wish.job->id);
+    for (const Giver* giver : chosen) {
+      give_up(*giver->wish, wish.job->id);
+      given += giver->slots;
+    }
     auto seats = draft_.fit(wish.job->id, n);
     if (!seats) {
       draft_.drop_trade();
       return false;
     }
     start(wish, std::move(*seats));
+    start_beside(wish, given - wish.job->slots(n));
     const bool kept = draft_.end_trade(terms_.owed);
     dropped_ = kept ? 0 : dropped_ + 1;
     return kept;
+  }
+
+  // Givers may give more than the first needs: what starts on the rest belongs to the trade, and is
+  // weighed with it.
+  void start_beside(const Wish& first, std::int64_t rest) {
+    int tried = 0;
+    for (const Wish* wish = &first + 1; wish != wishes_.data() + wishes_.size(); ++wish) {
+      if (rest <= 0 || tried >= kBesideMax) return;
+      const bool starts = wish->now == 0 && wish->workers > 0 && !draft_.changed(wish->job->id);
+      if (!starts || wish->job->slots(wish->at_least) > rest) continue;
+      ++tried;
+      if (start_from_free(*wish, rest)) rest -= wish->job->slots(draft_.workers(wish->job->id));
+    }
   }
 
   void give_up(const Wish& giver, JobId beneficiary) {

@@ -2,6 +2,8 @@
 // of precedence; settling finds the changes: starts from what is free, then with what others give
 // up, least harm first, then by moving others together; growth; evening out. Nobody gives up
 // anything unless somebody starts or grows from it, and nobody is stopped unless somebody starts.
+// Where givers give more than the first who starts needs, others start on the rest in the same
+// trade, which is weighed as a whole.
 //
 //   settle(snapshot, draft, {{&a, 8, 4, 2, 8}, {&b, 0, 4, 2, 4}}, {Owed::yes, "came first"});
 //

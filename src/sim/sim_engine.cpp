@@ -106,8 +106,7 @@ void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
 }
 
 void SimEngine::progress(Run& run, Time until) {
-  if (run.phase == Phase::running)
-    run.left = run.pace.left_after(run.left, us(until - run.since));
+  if (run.phase == Phase::running) run.left = run.pace.left_after(run.left, us(until - run.since));
   run.since = until;
 }
 
