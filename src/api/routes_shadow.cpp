@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/policy_choice.hpp"
+#include "wire/job_json.hpp"
 
 namespace paceline {
 namespace {
@@ -44,8 +45,26 @@ void write_round(JsonWriter& json, const ShadowRound& round, const State& state)
 
 void write_means(JsonWriter& json, std::string_view key, const ForecastMeans& means) {
   json.key(key).begin_object().field("completion_seconds", means.completion);
-  json.field("waiting_seconds", means.waiting).field("lost_slot_seconds", means.lost);
-  json.field("makespan_seconds", means.makespan).end_object();
+  json.field("waiting_seconds", means.waiting).field("makespan_seconds", means.makespan);
+  write_lost(json, means.lost);
+  json.end_object();
+}
+
+void write_losses(JsonWriter& json, const LossPair& lost) {
+  write_bill(json, "live", lost.live);
+  write_bill(json, "shadow", lost.shadow);
+}
+
+void write_users(JsonWriter& json, const ShadowForecast& forecast) {
+  json.key("users").begin_array();
+  for (const UserLoss& user : forecast.users) {
+    json.begin_object().field("user", user.user);
+    write_losses(json, user.lost);
+    json.end_object();
+  }
+  json.end_array().key("other_users").begin_object().field("count", forecast.other_users);
+  write_losses(json, forecast.others);
+  json.end_object();
 }
 
 void write_forecast(JsonWriter& json, const ShadowForecast& forecast) {
@@ -58,6 +77,7 @@ void write_forecast(JsonWriter& json, const ShadowForecast& forecast) {
   json.field("guessed", forecast.guessed).field("unfinished", forecast.unfinished);
   write_means(json, "live", forecast.live);
   write_means(json, "shadow", forecast.shadow);
+  write_users(json, forecast);
   json.end_object();
 }
 

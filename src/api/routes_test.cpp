@@ -351,6 +351,9 @@ TEST_F(RoutesTest, TriesAPolicyAndPromotesItAndRollsBack) {
   EXPECT_EQ(change["shadow"]["kind"], "start");
   EXPECT_EQ(change["shadow"]["nodes"][0], "box");
   EXPECT_EQ(shadow["forecast"]["jobs"], 1);
+  EXPECT_EQ(shadow["forecast"]["live"]["lost_slot_seconds"]["preemption"], 0);
+  EXPECT_THAT(shadow["forecast"]["users"], IsEmpty());
+  EXPECT_EQ(shadow["forecast"]["other_users"]["count"], 0);
   const auto promoted = parsed(client_.call("POST", "/v1/shadow/promote", ""));
   EXPECT_EQ(promoted["active"]["name"], "fifo");
   EXPECT_EQ(promoted["previous"]["name"], "elastic-fifo");

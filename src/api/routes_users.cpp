@@ -24,10 +24,7 @@ void add(Usage& usage, const Job& job, Time now) {
   usage.waited += job.waited;
   if (since.spent == &Job::waited) usage.waited += since.passed;
   usage.slot_seconds += job.slot_seconds + since.slot_seconds;
-  const Bill lost = lost_with(job, since);
-  usage.lost.preemption += lost.preemption;
-  usage.lost.resize += lost.resize;
-  usage.lost.failure += lost.failure;
+  usage.lost += lost_with(job, since);
 }
 
 void write(JsonWriter& json, std::string_view user, const Usage& usage) {

@@ -209,8 +209,14 @@ TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
         {"job":4,"live":{"kind":"start","workers":2,"nodes":["box"],"reason":"starts with 2 workers"},"shadow":null},
         {"job":5,"live":null,"shadow":{"kind":"stop","workers":0,"nodes":[],"reason":"makes room for job 6"}}]}],
       "forecast":{"samples":2,"jobs":2,"guessed":1,"unfinished":0,
-        "live":{"completion_seconds":105,"waiting_seconds":50,"makespan_seconds":110,"lost_slot_seconds":0},
-        "shadow":{"completion_seconds":60,"waiting_seconds":5,"makespan_seconds":110,"lost_slot_seconds":12}}})"};
+        "live":{"completion_seconds":105,"waiting_seconds":50,"makespan_seconds":110,
+          "lost_slot_seconds":{"preemption":0,"resize":0,"failure":0}},
+        "shadow":{"completion_seconds":60,"waiting_seconds":5,"makespan_seconds":110,
+          "lost_slot_seconds":{"preemption":10,"resize":4,"failure":0}},
+        "users":[{"user":"ann","live":{"preemption":0,"resize":0,"failure":0},
+          "shadow":{"preemption":10,"resize":0,"failure":0}}],
+        "other_users":{"count":2,"live":{"preemption":0,"resize":0,"failure":0},
+          "shadow":{"preemption":0,"resize":4,"failure":0}}}})"};
   });
   EXPECT_THAT(run_words(server, {"policy", "try", "srtf", "--window", "5"}).out,
               StartsWith("srtf decides in the shadow of fifo from now on"));
@@ -226,7 +232,13 @@ TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
                               "mean completion    1m45s   1m00s        -45s\n"
                               "mean waiting         50s      5s        -45s\n"
                               "makespan           1m50s   1m50s          0s\n"
-                              "slot-seconds lost      0      12         +12\n"
+                              "slot-seconds lost      0      14         +14\n"
+                              "  by preemption        0      10         +10\n"
+                              "  by resize            0       4          +4\n"
+                              "\n"
+                              "SLOT-SECONDS LOST BY  LIVE  SHADOW  DIFFERENCE\n"
+                              "ann                      0      10         +10\n"
+                              "2 others                 0       4          +4\n"
                               "Mean of 2 forecasts; the newest of 2 jobs. 1 of unknown length"));
   EXPECT_THAT(run_words(server, {"policy", "diff", "-o", "json"}).out, HasSubstr("\"samples\":2"));
   EXPECT_EQ(run_words(server, {"policy", "promote"}).out,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/bill.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
@@ -57,13 +58,39 @@ void add_duration(Table& table, const Document& forecast, std::string_view label
              {signed_duration(shadow - live)}});
 }
 
-void add_slot_seconds(Table& table, const Document& forecast) {
-  const double live = number_of(member(forecast, "live"), "lost_slot_seconds").value_or(0);
-  const double shadow = number_of(member(forecast, "shadow"), "lost_slot_seconds").value_or(0);
-  table.add({{"slot-seconds lost"},
+void add_slot_seconds(Table& table, std::string label, double live, double shadow) {
+  table.add({{std::move(label)},
              {fmt::format("{:.0f}", live)},
              {fmt::format("{:.0f}", shadow)},
              {fmt::format("{:+.0f}", shadow - live)}});
+}
+
+// The sum, then the causes that have a part in it.
+void add_losses(Table& table, const Document& live, const Document& shadow) {
+  add_slot_seconds(table, "slot-seconds lost", total_of(live), total_of(shadow));
+  for (const auto cause : kCauses) {
+    const double before = number_of(live, cause).value_or(0);
+    const double after = number_of(shadow, cause).value_or(0);
+    if (before > 0 || after > 0)
+      add_slot_seconds(table, fmt::format("  by {}", cause), before, after);
+  }
+}
+
+// Whose jobs lose what; nothing where nobody's do.
+std::string users_of(const Document& forecast, const Console& console) {
+  Table table({{"SLOT-SECONDS LOST BY"},
+               {"LIVE", Align::right},
+               {"SHADOW", Align::right},
+               {"DIFFERENCE", Align::right}});
+  const auto add = [&](std::string who, const Document& lost) {
+    add_slot_seconds(table, std::move(who), total_of(member(lost, "live")),
+                     total_of(member(lost, "shadow")));
+  };
+  for (const auto& user : list_of(forecast, "users")) add(text_of(user, "user"), user);
+  const auto& others = member(forecast, "other_users");
+  const auto count = static_cast<std::uint64_t>(whole_of(others, "count"));
+  if (count > 0) add(plural(count, "other"), others);
+  return table.empty() ? "" : "\n" + table.render(console.look());
 }
 
 // On what the numbers rest.
@@ -88,8 +115,9 @@ std::string forecast_of(const Document& forecast, const Console& console) {
   add_duration(table, forecast, "mean completion", "completion_seconds");
   add_duration(table, forecast, "mean waiting", "waiting_seconds");
   add_duration(table, forecast, "makespan", "makespan_seconds");
-  add_slot_seconds(table, forecast);
-  return "\n" + table.render(console.look()) + grounds_of(forecast);
+  add_losses(table, member(member(forecast, "live"), "lost_slot_seconds"),
+             member(member(forecast, "shadow"), "lost_slot_seconds"));
+  return "\n" + table.render(console.look()) + users_of(forecast, console) + grounds_of(forecast);
 }
 
 std::string page_of(const Document& shadow, const Console& console, double now) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/bill.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
@@ -26,11 +27,7 @@ std::string percent(const Document& object, std::string_view key) {
 
 // What became no progress, of all causes together.
 std::string lost_of(const Document& lost) {
-  if (!lost.is_object()) return "-";
-  double sum = 0;
-  for (const char* cause : {"preemption", "resize", "failure"})
-    sum += number_of(lost, cause).value_or(0);
-  return fmt::format("{:.0f}", sum);
+  return lost.is_object() ? fmt::format("{:.0f}", total_of(lost)) : "-";
 }
 
 std::string periods_of(const Document& answer, const Console& console, double now) {

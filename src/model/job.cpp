@@ -4,6 +4,27 @@
 
 namespace paceline {
 
+Bill& Bill::operator+=(const Bill& other) {
+  preemption += other.preemption;
+  resize += other.resize;
+  failure += other.failure;
+  return *this;
+}
+
+Bill& Bill::operator-=(const Bill& other) {
+  preemption -= other.preemption;
+  resize -= other.resize;
+  failure -= other.failure;
+  return *this;
+}
+
+Bill& Bill::operator/=(double divisor) {
+  preemption /= divisor;
+  resize /= divisor;
+  failure /= divisor;
+  return *this;
+}
+
 std::int32_t Job::workers() const {
   if (current) return current->size();
   return forming ? forming->size() : 0;

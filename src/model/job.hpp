@@ -21,6 +21,10 @@ struct Bill {
   double preemption = 0;
   double resize = 0;
   double failure = 0;
+  [[nodiscard]] double total() const { return preemption + resize + failure; }
+  Bill& operator+=(const Bill& other);
+  Bill& operator-=(const Bill& other);
+  Bill& operator/=(double divisor);
   friend bool operator==(const Bill&, const Bill&) = default;
 };
 

@@ -6,6 +6,7 @@
 #include "estimate/remaining.hpp"
 #include "estimate/resize_cost.hpp"
 #include "estimate/scaling.hpp"
+#include "model/accrual.hpp"
 #include "plan/apply.hpp"
 #include "plan/check.hpp"
 #include "scheduler/decide.hpp"
@@ -252,13 +253,14 @@ bool Forecast::all_over() const {
                      [&](JobId id) { return is_over(state_.job(id).state); });
 }
 
-double Forecast::lost() const {
-  double sum = 0;
+// By user, so far.
+std::map<std::string, Bill> Forecast::lost() const {
+  std::map<std::string, Bill> sums;
   for (const JobId id : live_) {
-    const Bill& bill = state_.job(id).bill;
-    sum += bill.preemption + bill.resize + bill.failure;
+    const Job& job = state_.job(id);
+    sums[job.spec->user] += lost_with(job, accrued(job, now_));
   }
-  return sum;
+  return sums;
 }
 
 ForecastOutcome Forecast::outcome() const {
@@ -278,7 +280,11 @@ ForecastOutcome Forecast::outcome() const {
   const auto jobs = static_cast<double>(std::max<std::size_t>(1, outcome.jobs));
   means.completion /= jobs;
   means.waiting /= jobs;
-  means.lost = lost() - lost_before_;
+  outcome.lost = lost();
+  for (auto& [user, lost] : outcome.lost) {
+    lost -= lost_before_.at(user);
+    means.lost += lost;
+  }
   return outcome;
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -32,8 +33,8 @@ inline constexpr Duration kCheckpointEvery = std::chrono::minutes{10};
 struct ForecastMeans {
   double completion = 0;  // seconds from submission to the end, mean
   double waiting = 0;     // seconds of them without all workers running, mean
-  double lost = 0;        // slot-seconds from now on that become no progress, of all jobs
   double makespan = 0;    // seconds from now until the last job is over
+  Bill lost;              // from now on, of all jobs
 };
 
 struct ForecastOutcome {
@@ -41,6 +42,7 @@ struct ForecastOutcome {
   std::size_t jobs = 0;        // counted
   std::size_t guessed = 0;     // of them of unknown length
   std::size_t unfinished = 0;  // of them not over when the forecast ended: counted up to there
+  std::map<std::string, Bill> lost;  // by user: what makes up means.lost
 };
 
 class Forecast {
@@ -82,7 +84,7 @@ class Forecast {
   [[nodiscard]] std::optional<Time> next_moment() const;
   [[nodiscard]] std::vector<JobId> active() const;
   [[nodiscard]] bool all_over() const;
-  [[nodiscard]] double lost() const;
+  [[nodiscard]] std::map<std::string, Bill> lost() const;
 
   State state_;
   Time now_, began_;
@@ -94,7 +96,7 @@ class Forecast {
   std::vector<JobId> counted_;
   std::vector<JobId> live_;  // at the beginning
   std::size_t guessed_ = 0;
-  double lost_before_ = 0;
+  std::map<std::string, Bill> lost_before_;
   TimeLimits limits_;
   std::optional<Time> revisit_at_;
   bool over_ = false;

@@ -41,7 +41,7 @@ TEST_F(ForecastTest, ShortestFirstWaitsLess) {
   EXPECT_DOUBLE_EQ(srtf.means.completion, 60);
   EXPECT_DOUBLE_EQ(srtf.means.waiting, 5);
   EXPECT_DOUBLE_EQ(srtf.means.makespan, 110);
-  EXPECT_DOUBLE_EQ(srtf.means.lost, 0);
+  EXPECT_EQ(srtf.means.lost, Bill());
 }
 
 TEST_F(ForecastTest, APreemptionCostsWhatWasNotSavedAndAPause) {
@@ -54,12 +54,30 @@ TEST_F(ForecastTest, APreemptionCostsWhatWasNotSavedAndAPause) {
   // 200 s to do, and ends at 265: (265 + 10) / 2.
   const auto srtf = forecast("srtf");
   EXPECT_DOUBLE_EQ(srtf.means.completion, 137.5);
-  EXPECT_DOUBLE_EQ(srtf.means.lost, 50);
+  EXPECT_EQ(srtf.means.lost, (Bill{50, 0, 0}));
   // With a checkpoint at 50 nothing is lost but the pause: it ends at 215: (215 + 10) / 2.
   world->checkpoint(long_one);
   const auto saved = forecast("srtf");
   EXPECT_DOUBLE_EQ(saved.means.completion, 112.5);
-  EXPECT_DOUBLE_EQ(saved.means.lost, 0);
+  EXPECT_EQ(saved.means.lost, Bill());
+}
+
+TEST_F(ForecastTest, TellsWhoseJobsLoseWhatByWhichCause) {
+  world.emplace("1x4 cpu", "fifo");
+  world->run("1 user=ann expect=200s elastic=restart", 1);
+  world->run("2..3@3 user=bob expect=200s elastic=restart", 3);
+  world->advance(span("50s"));
+  world->submit("1 user=cleo expect=10s");
+  // bob shrinks for cleo and grows again when she is done after 10 s. Lost: 50 s × 3 that no
+  // checkpoint saved; the pause of 5 s × 2; the next 5 s × 2, not saved either; a pause of 5 s × 3.
+  const Bill bobs{0, 150 + 10 + 10 + 15, 0};
+  const auto shrunk = forecast("elastic-fifo");
+  EXPECT_EQ(shrunk.means.lost, bobs);
+  EXPECT_EQ(shrunk.lost, (std::map<std::string, Bill>{{"ann", {}}, {"bob", bobs}, {"cleo", {}}}));
+  // Who stops a job for cleo stops bob's whole gang, the larger one.
+  const auto stopped = forecast("srtf");
+  EXPECT_EQ(stopped.means.lost, (Bill{150, 0, 0}));
+  EXPECT_EQ(stopped.lost.at("bob"), (Bill{150, 0, 0}));
 }
 
 TEST_F(ForecastTest, CountsWhatHasRunAndUnknownLengthsAsTheMedian) {

@@ -34,28 +34,6 @@ std::vector<Change> first_of(const std::vector<Change>& changes) {
   return {changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-// Takes one more sample into a mean of `samples` with it.
-void take_sample(double& mean, double sample, std::uint32_t samples) {
-  mean += (sample - mean) / samples;
-}
-
-void take_sample(ForecastMeans& means, const ForecastMeans& sample, std::uint32_t samples) {
-  take_sample(means.completion, sample.completion, samples);
-  take_sample(means.waiting, sample.waiting, samples);
-  take_sample(means.lost, sample.lost, samples);
-  take_sample(means.makespan, sample.makespan, samples);
-}
-
-void take_sample(ShadowForecast& forecast, const ForecastOutcome& live,
-                 const ForecastOutcome& shadow) {
-  ++forecast.samples;
-  take_sample(forecast.live, live.means, forecast.samples);
-  take_sample(forecast.shadow, shadow.means, forecast.samples);
-  forecast.jobs = live.jobs;
-  forecast.guessed = live.guessed;
-  forecast.unfinished = std::max(live.unfinished, shadow.unfinished);
-}
-
 void remember(std::map<std::string, std::string>& memo, const Plan& plan) {
   for (const auto& [key, value] : plan.memo) {
     if (value.empty())
@@ -79,6 +57,7 @@ struct Shadow::Trial {
   std::optional<Lineup> live;
   std::optional<Time> forecast_at;                           // when the last one began
   std::unique_ptr<Forecast> live_forecast, shadow_forecast;  // under way, or neither
+  ForecastSamples samples;
 };
 
 Shadow::Shadow(Rules rules) : rules_(std::move(rules)) {}
@@ -212,7 +191,9 @@ void Shadow::handle(const Entry& entry) {
   const bool switched = std::holds_alternative<PolicySet>(*event);
   if (!switched && !std::holds_alternative<PolicyLoaded>(*event)) return;
   make_policies();
-  if (switched) tell([](ShadowReport& report) { report.forecast = {}; });
+  if (!switched) return;
+  trial_->samples = {};
+  tell([](ShadowReport& report) { report.forecast = {}; });
 }
 
 // Of the state as it is now; forecasts under the former ones are dropped.
@@ -295,7 +276,8 @@ void Shadow::go_on_forecasting() {
   if (trial.live_forecast->step() || trial.shadow_forecast->step()) return;
   const auto live = trial.live_forecast->outcome();
   const auto shadow = trial.shadow_forecast->outcome();
-  tell([&](ShadowReport& report) { take_sample(report.forecast, live, shadow); });
+  trial.samples.take(live, shadow);
+  tell([&](ShadowReport& report) { report.forecast = trial.samples.means(); });
   trial.live_forecast.reset();
   trial.shadow_forecast.reset();
 }

@@ -29,8 +29,8 @@
 
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
-#include "scheduler/forecast.hpp"
 #include "scheduler/lineup.hpp"
+#include "scheduler/shadow_forecast.hpp"
 
 namespace paceline {
 
@@ -39,14 +39,6 @@ struct ShadowRound {
   std::uint64_t round = 0;
   Time at;
   std::vector<Change> live, shadow;  // at most kShadowChangesMax of each
-};
-
-// Means over the samples of the trial. The newest sample's jobs.
-struct ShadowForecast {
-  std::uint32_t samples = 0;
-  ForecastMeans live, shadow;
-  std::size_t jobs = 0, guessed = 0;
-  std::size_t unfinished = 0;  // under either of them
 };
 
 struct ShadowReport {

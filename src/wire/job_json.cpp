@@ -184,10 +184,12 @@ std::optional<std::int32_t> exit_code_of(const std::optional<Ending>& ending) {
   return ending->signal > 0 ? kSignalBase + ending->signal : ending->exit_code;
 }
 
-void write_lost(JsonWriter& json, const Bill& lost) {
-  json.key("lost_slot_seconds").begin_object().field("preemption", lost.preemption);
-  json.field("resize", lost.resize).field("failure", lost.failure).end_object();
+void write_bill(JsonWriter& json, std::string_view key, const Bill& bill) {
+  json.key(key).begin_object().field("preemption", bill.preemption);
+  json.field("resize", bill.resize).field("failure", bill.failure).end_object();
 }
+
+void write_lost(JsonWriter& json, const Bill& lost) { write_bill(json, "lost_slot_seconds", lost); }
 
 void write_job(JsonWriter& json, const JobView& view) {
   const auto& job = view.job;

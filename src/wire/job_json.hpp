@@ -36,7 +36,9 @@ struct JobView {
 
 void write_job(JsonWriter& json, const JobView& view);
 
-// The member "lost_slot_seconds": slot-seconds by cause.
+// Slot-seconds by cause: `{"preemption", "resize", "failure"}`.
+void write_bill(JsonWriter& json, std::string_view key, const Bill& bill);
+// The member "lost_slot_seconds".
 void write_lost(JsonWriter& json, const Bill& lost);
 
 // As a shell tells it: 128 + n where signal n ended it. Nothing: not over, or ended without a code.
