@@ -1,46 +1,17 @@
 // The SQLite store: durable submissions by batch size, checkpoints, and what a restart reads.
 #include <benchmark/benchmark.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <memory>
 #include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "disk.hpp"
 #include "store/history_testing.hpp"
-#include "store/sqlite/sqlite_store.hpp"
 
 namespace {
 
 using namespace paceline;
-
-// A store in a fresh directory on the disk of the working directory.
-class Disk {
- public:
-  Disk() {
-    std::string name = (std::filesystem::current_path() / "store_bench_XXXXXX").string();
-    dir_ = ::mkdtemp(name.data());
-    open();
-  }
-  ~Disk() {
-    store_.reset();
-    std::filesystem::remove_all(dir_);
-  }
-  Disk(const Disk&) = delete;
-  Disk& operator=(const Disk&) = delete;
-
-  void open() {
-    store_.reset();
-    store_ = SqliteStore::open(dir_).value();
-  }
-  SqliteStore& store() { return *store_; }
-
- private:
-  std::filesystem::path dir_;
-  std::unique_ptr<SqliteStore> store_;
-};
 
 // `count` submissions as the controller batches them: entry, launch and key.
 Batch submissions(History& history, std::int64_t count) {

@@ -85,7 +85,8 @@ std::string report_text(const ApiContext& context, const ShadowReport& report) {
   JsonWriter json;
   json.begin_object().field("name", report.policy);
   write_parameters(json, report.parameters);
-  json.field("since", report.since).field("live", context.state().policy()->name);
+  json.field("since", report.since).field("counted_since", report.counted_since);
+  json.field("live", context.state().policy()->name);
   json.field("rounds", report.rounds).field("differed", report.differed);
   json.field("skipped", report.skipped).field("failed", report.failed);
   json.field("failure", unless_empty(report.failure));
@@ -109,10 +110,11 @@ void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>&
   if (!chooses_policies(*context, *exchange)) return;
   auto choice = read_policy_choice(exchange->request());
   if (!choice) return exchange->refuse(choice.error());
-  auto begun =
-      context->controller.try_policy(std::move(choice->name), std::move(choice->parameters));
-  if (!begun) return exchange->refuse(begun.error());
-  exchange->reply({.body = *show_shadow(*context)});
+  context->controller.try_policy(std::move(choice->name), std::move(choice->parameters),
+                                 [context, exchange](const Result<void>& done) {
+                                   if (!done) return exchange->refuse(done.error());
+                                   exchange->reply({.body = *show_shadow(*context)});
+                                 });
 }
 
 // Answers with what it came to.
@@ -120,8 +122,10 @@ void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& e
   if (!chooses_policies(*context, *exchange)) return;
   auto last = show_shadow(*context);
   if (!last) return exchange->refuse(last.error());
-  context->controller.shadow().end();
-  exchange->reply({.body = std::move(*last)});
+  context->controller.end_trial([exchange, last = std::move(*last)](const Result<void>& done) {
+    if (!done) return exchange->refuse(done.error());
+    exchange->reply({.body = last});
+  });
 }
 
 using Switch = void (Controller::*)(Done<void>);

@@ -335,12 +335,17 @@ TEST_F(RoutesTest, TriesAPolicyAndPromotesItAndRollsBack) {
   EXPECT_EQ(tried["live"], "elastic-fifo");
   EXPECT_EQ(tried["rounds"], 0);
   EXPECT_EQ(tried["forecast"], nullptr);
+  EXPECT_EQ(tried["counted_since"], tried["since"]);
+  const auto work = [&] {
+    world_.loop.on([&] {
+      while (world_.controller->shadow().work()) {
+      }
+    });
+  };
+  work();
   submit(R"({"workers": "1..4", "expect_seconds": 100})");
   job_once(1, "RUNNING");
-  world_.loop.on([&] {
-    while (world_.controller->shadow().work()) {
-    }
-  });
+  work();
   const auto shadow = parsed(client_.get("/v1/shadow"));
   // elastic-fifo gives the job all 4 slots, fifo the one it wants.
   EXPECT_GE(shadow["differed"], 1);
@@ -360,6 +365,9 @@ TEST_F(RoutesTest, TriesAPolicyAndPromotesItAndRollsBack) {
   EXPECT_EQ(code(client_.get("/v1/shadow")), "not_found");
   const auto rolled = parsed(client_.call("POST", "/v1/policy/rollback", ""));
   EXPECT_EQ(rolled["active"]["name"], "elastic-fifo");
+  (void)client_.call("PUT", "/v1/shadow", R"({"name": "srtf"})");
+  EXPECT_EQ(parsed(client_.call("DELETE", "/v1/shadow", ""))["name"], "srtf");
+  EXPECT_EQ(code(client_.get("/v1/shadow")), "not_found");
 }
 
 TEST_F(RoutesTest, RefusesPoliciesThatAreNotThere) {

@@ -24,46 +24,37 @@ void block_signals() {
 
 }  // namespace
 
-Background::Background(std::function<bool()> work)
-    : work_(std::move(work)), thread_([this] { run(); }) {}
+Background::Background(std::function<bool()> work) : work_(std::move(work)) {
+  ::sem_init(&awake_, 0, 0);
+  thread_ = std::thread([this] { run(); });
+}
 
 Background::~Background() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  changed_.notify_one();
+  ending_ = true;
+  wake();
   thread_.join();
+  ::sem_destroy(&awake_);
 }
 
 void Background::wake() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (woken_) return;
-    woken_ = true;
-  }
-  changed_.notify_one();
+  if (!woken_.exchange(true)) ::sem_post(&awake_);
 }
 
 void Background::run() {
   block_signals();
   be_idle();
-  while (wait()) {
-    while (!ending() && work_()) {
+  while (!ending_) {
+    wait();
+    while (!ending_ && work_()) {
     }
   }
 }
 
-bool Background::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return woken_ || ending_; });
+// Whoever wakes from here on is heard by the next wait.
+void Background::wait() {
+  while (::sem_wait(&awake_) != 0) {
+  }
   woken_ = false;
-  return !ending_;
-}
-
-bool Background::ending() {
-  const std::lock_guard lock(mutex_);
-  return ending_;
 }
 
 }  // namespace paceline

@@ -5,9 +5,10 @@
 //   shadow.on_work([&] { background.wake(); });
 #pragma once
 
-#include <condition_variable>
+#include <semaphore.h>
+
+#include <atomic>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 namespace paceline {
@@ -21,20 +22,18 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Cheap; may be called from any thread.
+  // May be called from any thread. Takes no lock: this thread, which everybody else goes before, may
+  // be kept from running at any point.
   void wake();
 
  private:
   void run();
-  // False: it is to end.
-  bool wait();
-  [[nodiscard]] bool ending();
+  void wait();
 
   std::function<bool()> work_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool woken_ = false;
-  bool ending_ = false;
+  sem_t awake_{};  // at most 1
+  std::atomic<bool> woken_ = false;
+  std::atomic<bool> ending_ = false;
   std::thread thread_;
 };
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "api/world_testing.hpp"
+#include "store/sqlite/scratch_testing.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -89,7 +91,10 @@ class TrialInTheBackground : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     options.coalesce = {};
-    controller.emplace(store, engine, clock, policies, options);
+    options.read_beside = [file = scratch.database()] {
+      return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
+    };
+    controller.emplace(*store, engine, clock, policies, options);
     background.emplace([this] {
       const bool did = controller->shadow().work();
       if (did && ++pieces == 1) pieces.notify_all();
@@ -139,7 +144,9 @@ class TrialInTheBackground : public ::testing::TestWithParam<const char*> {
   }
 
   void try_policy(const std::string& name) {
-    ASSERT_TRUE(controller->try_policy(name, {}));
+    controller->try_policy(
+        name, {}, [](const Result<void>& done) { EXPECT_TRUE(done) << done.error().message; });
+    step();
     pieces.wait(0);
   }
 
@@ -152,7 +159,8 @@ class TrialInTheBackground : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  MemoryStore store;
+  Scratch scratch;
+  std::unique_ptr<SqliteStore> store = SqliteStore::open(scratch.dir()).value();
   InstantEngine engine{8};
   ManualClock clock{time_from_us(1'000'000'000)};
   LuaEngine scripts;
@@ -181,7 +189,7 @@ TEST_P(TrialInTheBackground, IsReplacedEditedAndPromotedWhileItIsAtWork) {
     day(5);
     controller->load_policy("mine", fmt::format("{}\n-- edition {}", kSmallestFirst, i), well);
     day(5);
-    if (i % 3 == 0) controller->shadow().end();
+    if (i % 3 == 0) controller->end_trial(well);
     if (i % 3 == 1) controller->promote_policy(well);
     step();
   }

@@ -95,6 +95,10 @@ struct Box::Impl {
     controller_options.build = build.text;
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
+    controller_options.read_beside = [file = std::filesystem::path(options.directory) /
+                                             "paceline.db"] {
+      return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
+    };
     controller.emplace(*store, *engine, clock, policies, controller_options);
     background.emplace([this] { return controller->shadow().work(); });
     controller->shadow().on_work([this] { background->wake(); });

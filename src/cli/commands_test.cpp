@@ -7,6 +7,7 @@
 namespace paceline {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -204,7 +205,7 @@ TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
     if (request.method == "POST")
       return {R"({"active":{"name":"srtf"},"previous":{"name":"fifo"}})"};
     return {
-        R"({"name":"srtf","live":"fifo","since":0,"rounds":12,"differed":3,"skipped":1,"failed":0,
+        R"({"name":"srtf","live":"fifo","since":0,"counted_since":60,"rounds":12,"differed":3,"skipped":1,"failed":0,
       "differences":[{"round":9,"at":0,"changes":[
         {"job":4,"live":{"kind":"start","workers":2,"nodes":["box"],"reason":"starts with 2 workers"},"shadow":null},
         {"job":5,"live":null,"shadow":{"kind":"stop","workers":0,"nodes":[],"reason":"makes room for job 6"}}]}],
@@ -222,7 +223,9 @@ TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
               StartsWith("srtf decides in the shadow of fifo from now on"));
   EXPECT_EQ(server.requests().back().body, R"({"name":"srtf","parameters":{"window":"5"}})");
   const auto diff = run_words(server, {"policy", "diff"}).out;
-  EXPECT_THAT(diff, HasSubstr(": 3 of 12 rounds differed.\n1 more were passed over"));
+  EXPECT_THAT(
+      diff, ContainsRegex(": 3 of 12 rounds differed.\nThe server started again .* ago: these are "
+                          "the rounds since.\n1 more were passed over"));
   EXPECT_THAT(
       diff,
       HasSubstr("JOB  LIVE            REASON                 SHADOW  REASON\n"

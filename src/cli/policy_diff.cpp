@@ -126,6 +126,10 @@ std::string page_of(const Document& shadow, const Console& console, double now) 
       text_of(shadow, "live"), human_duration(now - number_of(shadow, "since").value_or(now)),
       whole_of(shadow, "differed"),
       plural(static_cast<std::uint64_t>(whole_of(shadow, "rounds")), "round"));
+  const auto counted_since = number_of(shadow, "counted_since");
+  if (counted_since > number_of(shadow, "since"))
+    text += fmt::format("The server started again {} ago: these are the rounds since.\n",
+                        human_duration(now - *counted_since));
   if (const auto skipped = whole_of(shadow, "skipped"); skipped > 0)
     text += fmt::format("{} more were passed over, for want of time.\n", skipped);
   if (const auto failed = whole_of(shadow, "failed"); failed > 0)

@@ -13,8 +13,7 @@ Command policy_try_command() {
                          {}},
                         "/v1/shadow", [](const Document& answer) {
                           return fmt::format(
-                              "{} decides in the shadow of {} from now on, until the server "
-                              "restarts. 'paceline policy "
+                              "{} decides in the shadow of {} from now on. 'paceline policy "
                               "diff' shows what it would do.\n",
                               text_of(answer, "name"), text_of(answer, "live"));
                         });

@@ -58,6 +58,15 @@ struct PolicyFailed {  // a script was set aside for a round: another policy dec
   std::string why;  // one sentence
   friend bool operator==(const PolicyFailed&, const PolicyFailed&) = default;
 };
+struct TrialBegan {  // a policy decides every round without effect from now on
+  std::string name;
+  std::map<std::string, std::string> parameters;
+  friend bool operator==(const TrialBegan&, const TrialBegan&) = default;
+};
+struct TrialEnded {
+  std::string name;
+  friend bool operator==(const TrialEnded&, const TrialEnded&) = default;
+};
 struct WorkerStarted {
   WorkerKey worker;
   std::int64_t pid = 0;
@@ -87,6 +96,6 @@ struct TimeLimitReached {
 
 using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet,
                            WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
-                           TimeLimitReached, PolicyLoaded, PolicyFailed>;
+                           TimeLimitReached, PolicyLoaded, PolicyFailed, TrialBegan, TrialEnded>;
 
 }  // namespace paceline

@@ -64,6 +64,14 @@ struct PolicyScript {
   friend bool operator==(const PolicyScript&, const PolicyScript&) = default;
 };
 
+// The policy that decides every round without effect beside the active one.
+struct PolicyTrial {
+  std::string name;
+  std::map<std::string, std::string> parameters;
+  Time since;
+  friend bool operator==(const PolicyTrial&, const PolicyTrial&) = default;
+};
+
 inline constexpr std::size_t kScriptsMax = 64;
 inline constexpr std::size_t kScriptsBytesMax = 4U << 20;  // of all of them together
 
@@ -102,6 +110,7 @@ struct StateParts {
   std::map<std::string, PolicyScript> scripts;
   std::map<std::string, NameHistory> names;
   Interference interference;
+  std::optional<PolicyTrial> trial;
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -156,6 +165,9 @@ class State {
   [[nodiscard]] const PolicyPeriod* policy() const;  // nullptr before the first PolicySet
   [[nodiscard]] const std::vector<PolicyPeriod>& periods() const { return parts_.periods; }
   [[nodiscard]] const std::map<std::string, std::string>& memo() const { return parts_.memo; }
+
+  // The policy that is tried, if one is.
+  [[nodiscard]] const std::optional<PolicyTrial>& trial() const { return parts_.trial; }
 
   // People's own policies, by name; bounded (kScriptsMax, kScriptsBytesMax).
   [[nodiscard]] const std::map<std::string, PolicyScript>& scripts() const {

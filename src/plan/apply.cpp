@@ -18,9 +18,9 @@ void swap_memo(State& state, std::map<std::string, std::string>& memo) {
   Fold(state, state.at()).memo().swap(memo);
 }
 
-void promote(State& state, std::span<const JobId> jobs) {
+void set_service_from(State& state, JobId job, double slot_seconds) {
   Fold fold(state, state.at());
-  fold.promote(jobs);
+  fold.set_service_from(job, slot_seconds);
   fold.finish(state.seq());
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,9 @@ std::vector<JobId> apply(State& state, const Entry& entry);
 // remembers for the active policy, and changes nothing else. Who swaps swaps back.
 void swap_memo(State& state, std::map<std::string, std::string>& memo);
 
-// What a plan's promotions do, and nothing else of it. REQUIRES: the jobs exist.
-void promote(State& state, std::span<const JobId> jobs);
+// For a candidate policy that promotes other jobs than the journal: from where the job's service
+// counts (Job::service_from), and nothing else. REQUIRES: the job exists.
+void set_service_from(State& state, JobId job, double slot_seconds);
 
 // ---- the lifecycle's numbers ----
 inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};  // doubles with every retry

@@ -20,7 +20,7 @@ class Fold {
   void finish(std::uint64_t seq);  // the entry is folded
   void on(const Event& event);
   void on(const Plan& plan);
-  void promote(std::span<const JobId> jobs);
+  void set_service_from(JobId job, double slot_seconds);
   void build_indexes();  // from parts alone
   [[nodiscard]] const std::set<JobId>& touched() const { return touched_; }
   [[nodiscard]] std::map<std::string, std::string>& memo() { return parts_.memo; }
@@ -35,6 +35,8 @@ class Fold {
   void on(const PolicySet& e);
   void on(const PolicyLoaded& e);
   void on(const PolicyFailed& e);
+  void on(const TrialBegan& e);
+  void on(const TrialEnded& e);
   void on(const WorkerStarted& e);
   void on(const WorkerEnded& e);
   void on(const CheckpointAcknowledged& e);
@@ -60,6 +62,7 @@ class Fold {
   void resize(Job& job, const Change& change);
   void preempt(Job& job, const Change& change);
   void form(Job& job, const Change& change);
+  void promote(std::span<const JobId> jobs);
 
   // ---- lifecycle (fold_jobs.cpp) ----
   Job& touch(JobId id);  // settles its sums; every change of a job begins here

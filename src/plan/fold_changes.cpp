@@ -40,6 +40,11 @@ void Fold::promote(std::span<const JobId> jobs) {
   }
 }
 
+void Fold::set_service_from(JobId id, double slot_seconds) {
+  parts_.jobs[id.value - 1].service_from = slot_seconds;
+  touched_.insert(id);
+}
+
 void Fold::form(Job& job, const Change& change) {
   check(!job.forming, "at most one generation forms");
   check(change.generation > job.last_generation, "generations are never reused");

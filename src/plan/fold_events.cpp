@@ -117,6 +117,10 @@ void Fold::on(const PolicyFailed& e) {
   script->second.failed_at = at_;
 }
 
+void Fold::on(const TrialBegan& e) { parts_.trial = PolicyTrial{e.name, e.parameters, at_}; }
+
+void Fold::on(const TrialEnded&) { parts_.trial.reset(); }
+
 Worker* Fold::find_worker(Job& job, const WorkerKey& key) {
   if (!job.current || job.current->generation != key.generation) return nullptr;
   auto& workers = job.current->workers;

@@ -56,7 +56,8 @@ bool concerns_policy(const State& state, const Event& event, const std::set<JobI
     const Job* job = state.find_job(saved->job);
     return !held_back.empty() || (job && frees_size(*job));
   }
-  return !std::holds_alternative<Progressed>(event);
+  return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
+         !std::holds_alternative<TrialEnded>(event);
 }
 
 // Did the plan of that time ask for what the event tells?
@@ -71,6 +72,11 @@ bool is_asked_for(const State& state, const Event& event, Time planned) {
     return stops(ended->worker.job) && ended->ending.ours();
   const auto* saved = std::get_if<CheckpointAcknowledged>(&event);
   return saved != nullptr && stops(saved->job);
+}
+
+tl::unexpected<Error> nothing_tried() {
+  return fail(ErrorCode::conflict, "No policy is tried.",
+              "Try one first: 'paceline policy try NAME'.");
 }
 
 }  // namespace
@@ -260,7 +266,7 @@ struct Controller::Impl {
     const Batch batch = decide_batch(now);
     dirty = false;
     if (batch.entries.empty()) {
-      shadow.round(now, {});
+      shadow.round({state, now}, {});
       return {};
     }
     if (auto ok = store.append(batch); !ok) {
@@ -269,7 +275,7 @@ struct Controller::Impl {
       failures = failures_before;
       return ok;
     }
-    shadow.round(now, changes_of(batch));
+    shadow.round({state, now}, changes_of(batch));
     fold(batch.entries);
     return {};
   }
@@ -414,6 +420,7 @@ struct Controller::Impl {
     unsaid_began =
         Began{options.build, options.policy, options.placement, options.coalesce, options.temper};
     if (auto ok = ensure_policy(); !ok) return ok;
+    shadow.resume(state, clock.now());
     for (const auto& key : state.queue()) {
       touched.insert(key.job);
       limits.watch(state.job(key.job));
@@ -441,6 +448,11 @@ struct Controller::Impl {
     return commit(pending);
   }
 
+  std::function<Result<State>()> reader() {
+    if (options.read_beside) return options.read_beside;
+    return [this] { return store.load(); };
+  }
+
   Explanation& explain() {
     const auto second =
         std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
@@ -460,7 +472,7 @@ struct Controller::Impl {
   Options options;
   std::unique_ptr<Placer> placer;
   Judge judge = options.temper ? make_temper({}) : Judge();
-  Shadow shadow{{registry, *placer, judge, options.policy}};
+  Shadow shadow{{registry, *placer, judge, options.policy, reader()}};
   State state;
   std::optional<Lineup> lineup;
   std::map<std::string, ScriptPage> pages;
@@ -523,26 +535,31 @@ void Controller::set_policy(std::string name, std::map<std::string, std::string>
   if (impl_->wake) impl_->wake();
 }
 
-Result<void> Controller::try_policy(std::string name,
-                                    std::map<std::string, std::string> parameters) {
-  const State& now = impl_->state;
-  if (auto made = make_policy(now, impl_->registry, name, parameters); !made)
-    return fail(made.error());
-  impl_->shadow.begin(std::move(name), std::move(parameters), now.parts(), impl_->clock.now());
-  return {};
+void Controller::try_policy(std::string name, std::map<std::string, std::string> parameters,
+                            Done<void> done) {
+  if (auto made = make_policy(impl_->state, impl_->registry, name, parameters); !made)
+    return done(fail(made.error()));
+  impl_->commands.push_back(
+      EventCommand{TrialBegan{std::move(name), std::move(parameters)}, std::move(done)});
+  if (impl_->wake) impl_->wake();
 }
 
+void Controller::end_trial(Done<void> done) {
+  const auto& trial = impl_->state.trial();
+  if (!trial) return done(nothing_tried());
+  impl_->commands.push_back(EventCommand{TrialEnded{trial->name}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+// Both are one batch.
 void Controller::promote_policy(Done<void> done) {
   const auto tried = impl_->shadow.report();
-  if (!tried) {
-    return done(fail(ErrorCode::conflict, "No policy is tried.",
-                     "Try one first: 'paceline policy try NAME'."));
-  }
-  const auto end_trial = [this, done = std::move(done)](const Result<void>& kept) {
-    if (kept) impl_->shadow.end();
-    done(kept);
-  };
-  set_policy(tried->policy, tried->parameters, end_trial, tried->memo);
+  if (!tried) return done(nothing_tried());
+  if (auto made = make_policy(impl_->state, impl_->registry, tried->policy, tried->parameters);
+      !made)
+    return done(fail(made.error()));
+  set_policy(tried->policy, tried->parameters, std::move(done), tried->memo);
+  end_trial([](const Result<void>&) {});
 }
 
 void Controller::rollback_policy(Done<void> done) {

@@ -51,6 +51,9 @@ class Controller {
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
     bool temper = true;
+    // Reads the fold of every durable entry beside the store, for the shadow's working side on a
+    // thread of its own. None: asks the store, where one thread does all.
+    std::function<Result<State>()> read_beside = {};
   };
 
   Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies,
@@ -76,9 +79,11 @@ class Controller {
   // Errors: not_found; conflict: it is active.
   void forget_policy(std::string name, Done<void> done);
 
-  // A candidate decides every round from now on without effect; it replaces the one that is tried.
-  // Nothing of it is journalled. Errors: as of set_policy.
-  Result<void> try_policy(std::string name, std::map<std::string, std::string> parameters);
+  // A candidate decides every round from now on without effect, also after a restart; it replaces
+  // the one that is tried. Errors: as of set_policy.
+  void try_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done);
+  // Errors: conflict: none is tried.
+  void end_trial(Done<void> done);
   // The candidate becomes the active policy and keeps what it remembers; the trial is over. Errors:
   // conflict: none is tried; as of set_policy.
   void promote_policy(Done<void> done);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -43,15 +44,44 @@ void remember(std::map<std::string, std::string>& memo, const Plan& plan) {
   }
 }
 
+// From where a job's service counts: for the live policy, and for the candidate.
+struct Service {
+  double live = 0, shadow = 0;
+};
+
+bool is_of_trials(const Entry& entry) {
+  const auto* event = std::get_if<Event>(&entry.body);
+  return event &&
+         (std::holds_alternative<TrialBegan>(*event) || std::holds_alternative<TrialEnded>(*event));
+}
+
+std::optional<ShadowReport> new_report(const std::optional<PolicyTrial>& trial, Time now) {
+  if (!trial) return {};
+  ShadowReport report;
+  report.policy = trial->name;
+  report.parameters = trial->parameters;
+  report.since = trial->since;
+  report.counted_since = now;
+  return report;
+}
+
 }  // namespace
 
 // What the working side holds of a trial.
 struct Shadow::Trial {
+  // Of a job that either of the two promotes from now on.
+  Service& service_of(JobId job) {
+    const double from = state->job(job).service_from;
+    return service.try_emplace(job, Service{from, from}).first->second;
+  }
+
   std::uint64_t number = 0;
   std::string name;
   Parameters parameters;
-  State state;
+  Time began;
+  std::optional<State> state;  // nothing: it could not be read
   std::map<std::string, std::string> memo;
+  std::map<JobId, Service> service;   // of jobs that are not over
   std::unique_ptr<Policy> candidate;  // nullptr: it can't be made any more
   std::string missing;                // why not
   std::optional<Lineup> live;
@@ -65,65 +95,61 @@ Shadow::~Shadow() = default;
 
 // ---- the live side ----
 
-void Shadow::begin(std::string policy, Parameters parameters, const StateParts& parts, Time now) {
-  ShadowReport report;
-  report.policy = std::move(policy);
-  report.parameters = std::move(parameters);
-  report.since = now;
-  replace(std::move(report), std::make_unique<Fork>(Fork{parts, now}));
+std::size_t Shadow::rounds_in(const std::vector<Item>& items) {
+  return static_cast<std::size_t>(std::count_if(items.begin(), items.end(), [](const Item& item) {
+    return std::holds_alternative<Round>(item);
+  }));
 }
 
-void Shadow::end() { replace(std::nullopt, nullptr); }
-
-void Shadow::replace(std::optional<ShadowReport> report, std::unique_ptr<Fork> fork) {
+void Shadow::resume(const State& live, Time now) {
   pending_.clear();
-  seen_ = report;
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.clear();
-    rounds_queued_ = 0;
-    ++trials_;
-    report_ = std::move(report);
-    if (fork) queue_.emplace_back(std::move(fork));
-  }
-  wake();
+  seen_ = new_report(live.trial(), now);
+  replaced_ = true;
+  hand_over();
 }
 
-void Shadow::round(Time now, std::span<const Change> live) {
-  if (!seen_) return;
-  pending_.emplace_back(Round{now, {live.begin(), live.end()}});
-  hand_over(nullptr);
+void Shadow::round(const Snapshot& live, std::span<const Change> changes) {
+  if (seen_)
+    pending_.emplace_back(Round{live.now, live.state.seq(), {changes.begin(), changes.end()}});
+  hand_over();
 }
 
 void Shadow::take(std::span<const Entry> entries, const State& live) {
-  if (!seen_) return;
-  pending_.insert(pending_.end(), entries.begin(), entries.end());
-  hand_over(&live);
+  if (std::any_of(entries.begin(), entries.end(), is_of_trials)) return resume(live, live.at());
+  if (seen_) pending_.insert(pending_.end(), entries.begin(), entries.end());
+  hand_over();
 }
 
-// With the live state at hand it may start again.
-void Shadow::hand_over(const State* live) {
-  {
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock && pending_.size() < kQueueMax) return wake();
-    if (!lock) lock.lock();
-    for (Item& item : pending_) {
-      rounds_queued_ += static_cast<std::size_t>(std::holds_alternative<Round>(item));
-      queue_.push_back(std::move(item));
-    }
+void Shadow::hand_over() {
+  if (pending_.empty() && !replaced_) return;
+  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) hand_over_locked();
+  if (pending_.size() > kQueueMax) {
+    rounds_lost_ += rounds_in(pending_);
     pending_.clear();
-    if (live && queue_.size() > kQueueMax) {
-      report_->skipped += std::exchange(rounds_queued_, 0);
-      queue_.clear();
-      queue_.emplace_back(std::make_unique<Fork>(Fork{live->parts(), live->at()}));
-    }
+    lost_ = true;
   }
   wake();
 }
 
+void Shadow::hand_over_locked() {
+  if (std::exchange(replaced_, false)) {
+    report_ = seen_;
+    rounds_queued_ = rounds_lost_ = 0;
+    ++trials_;
+    anew_ = true;
+  }
+  anew_ = std::exchange(lost_, false) || anew_ || queue_.size() > kQueueMax;
+  rounds_queued_ += rounds_in(pending_) + std::exchange(rounds_lost_, 0);
+  if (!anew_) std::move(pending_.begin(), pending_.end(), std::back_inserter(queue_));
+  pending_.clear();
+}
+
 std::optional<ShadowReport> Shadow::report() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) seen_ = report_;
+  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) {
+    hand_over_locked();
+    seen_ = report_;
+  }
+  wake();
   return seen_;
 }
 
@@ -136,15 +162,13 @@ void Shadow::wake() const {
 // ---- the working side ----
 
 const State& Shadow::state() const {
-  check(trial_ != nullptr, "a policy is tried");
-  return trial_->state;
+  check(trial_ && trial_->state, "a policy is tried");
+  return *trial_->state;
 }
 
 bool Shadow::work() {
-  if (auto item = next_item()) {
-    if (const auto* fork = std::get_if<std::unique_ptr<Fork>>(&*item)) handle(**fork);
-    if (const auto* entry = std::get_if<Entry>(&*item)) handle(*entry);
-    if (const auto* round = std::get_if<Round>(&*item)) handle(*round);
+  if (const auto item = next_item()) {
+    std::visit([&](const auto& one) { handle(one); }, *item);
     return true;
   }
   if (!trial_ || !trial_->live_forecast) return false;
@@ -152,23 +176,34 @@ bool Shadow::work() {
   return true;
 }
 
-// Takes the next item, and a new trial's beginning or an old one's end to heart. A trial that ended
-// is destroyed without the lock.
+// Takes the next item, and a new trial's beginning or an old one's end to heart. What is over is
+// destroyed without the lock.
 std::optional<Shadow::Item> Shadow::next_item() {
   std::unique_ptr<Trial> over;
+  std::deque<Item> passed;
   const std::lock_guard lock(mutex_);
   if (trial_ && (trial_->number != trials_ || !report_)) over = std::move(trial_);
-  if (!report_ || queue_.empty()) return std::nullopt;
-  if (!trial_) {
-    trial_ = std::make_unique<Trial>();
-    trial_->number = trials_;
-    trial_->name = report_->policy;
-    trial_->parameters = report_->parameters;
+  if (anew_) passed.swap(queue_);
+  const bool anew = std::exchange(anew_, false);
+  if (!report_) return std::nullopt;
+  if (!trial_) begin_trial();
+  if (anew) {
+    report_->skipped += std::exchange(rounds_queued_, 0);
+    return Reading{};
   }
+  if (queue_.empty()) return std::nullopt;
   Item item = std::move(queue_.front());
   queue_.pop_front();
   if (std::holds_alternative<Round>(item)) --rounds_queued_;
   return item;
+}
+
+void Shadow::begin_trial() {
+  trial_ = std::make_unique<Trial>();
+  trial_->number = trials_;
+  trial_->name = report_->policy;
+  trial_->parameters = report_->parameters;
+  trial_->began = report_->counted_since;
 }
 
 void Shadow::tell(const std::function<void(ShadowReport&)>& change) {
@@ -176,24 +211,58 @@ void Shadow::tell(const std::function<void(ShadowReport&)>& change) {
   if (report_ && trial_->number == trials_) change(*report_);
 }
 
-void Shadow::handle(Fork& fork) {
-  trial_->live_forecast.reset();
-  trial_->shadow_forecast.reset();
-  trial_->state = State(std::move(fork.parts));
+// What the candidate promoted stays promoted.
+void Shadow::handle(const Reading&) {
+  Trial& trial = *trial_;
+  trial.live_forecast.reset();
+  trial.shadow_forecast.reset();
+  trial.state.reset();
+  auto read = rules_.read();
+  if (!read) return fail_round(read.error().message);
+  if (!read->trial()) return fail_round("The journal that was read tells of no trial.");
+  trial.state.emplace(std::move(*read));
+  std::erase_if(trial.service,
+                [&](const auto& of) { return is_over(trial.state->job(of.first).state); });
+  for (auto& [job, service] : trial.service) {
+    service.live = trial.state->job(job).service_from;
+    set_service_from(*trial.state, job, service.shadow);
+  }
   make_policies();
-  begin_forecast(fork.now);
+  begin_forecast(std::max(trial.began, trial.state->at()));
 }
 
 void Shadow::handle(const Entry& entry) {
-  apply(trial_->state, entry);
+  Trial& trial = *trial_;
+  if (!trial.state || entry.seq <= trial.state->seq()) return;
+  if (entry.seq > trial.state->seq() + 1) {
+    trial.state.reset();
+    return fail_round("The journal that was read lacks entries.");
+  }
+  fold(entry);
   const auto* event = std::get_if<Event>(&entry.body);
   if (!event) return;
   const bool switched = std::holds_alternative<PolicySet>(*event);
   if (!switched && !std::holds_alternative<PolicyLoaded>(*event)) return;
   make_policies();
   if (!switched) return;
-  trial_->samples = {};
+  trial.samples = {};
   tell([](ShadowReport& report) { report.forecast = {}; });
+}
+
+// The live policy's promotions are kept apart.
+void Shadow::fold(const Entry& entry) {
+  Trial& trial = *trial_;
+  const auto* plan = std::get_if<Plan>(&entry.body);
+  const auto promoted = plan ? std::span(plan->promoted) : std::span<const JobId>();
+  for (const JobId job : promoted) trial.service_of(job);
+  for (const JobId job : apply(*trial.state, entry)) {
+    if (is_over(trial.state->job(job).state)) trial.service.erase(job);
+  }
+  for (const JobId job : promoted) {
+    Service& service = trial.service.at(job);
+    service.live = trial.state->job(job).service_from;
+    set_service_from(*trial.state, job, service.shadow);
+  }
 }
 
 // Of the state as it is now; forecasts under the former ones are dropped.
@@ -201,25 +270,32 @@ void Shadow::make_policies() {
   Trial& trial = *trial_;
   trial.live_forecast.reset();
   trial.shadow_forecast.reset();
-  trial.live.emplace(trial.state, rules_.registry, rules_.last);
-  auto made = make_policy(trial.state, rules_.registry, trial.name, trial.parameters);
+  trial.live.emplace(*trial.state, rules_.registry, rules_.last);
+  auto made = make_policy(*trial.state, rules_.registry, trial.name, trial.parameters);
   trial.missing = made ? "" : made.error().message;
   trial.candidate = made ? std::move(*made) : nullptr;
 }
 
 void Shadow::handle(const Round& round) {
-  bool behind = false;
-  tell([&](ShadowReport& report) {
-    behind = rounds_queued_ >= kBehindMax;
-    if (behind) ++report.skipped;
-  });
-  if (behind) return;
-  swap_memo(trial_->state, trial_->memo);
-  const auto plan = decide({trial_->state, round.now});
-  swap_memo(trial_->state, trial_->memo);
+  Trial& trial = *trial_;
+  if (passes_over(round)) return;
+  if (!trial.state) return handle(Reading{});
+  swap_memo(*trial.state, trial.memo);
+  const auto plan = decide({*trial.state, round.now});
+  swap_memo(*trial.state, trial.memo);
   if (!plan) return fail_round(plan.error().message);
   compare(round, *plan);
   begin_forecast(round.now);
+}
+
+// There are newer ones, or what was read already knows how it ended.
+bool Shadow::passes_over(const Round& round) {
+  bool passed = trial_->state && round.seq < trial_->state->seq();
+  tell([&](ShadowReport& report) {
+    passed = passed || rounds_queued_ >= kBehindMax;
+    if (passed) ++report.skipped;
+  });
+  return passed;
 }
 
 Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
@@ -234,12 +310,17 @@ Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
 }
 
 void Shadow::compare(const Round& round, const Plan& plan) {
-  remember(trial_->memo, plan);
-  promote(trial_->state, plan.promoted);
+  Trial& trial = *trial_;
+  remember(trial.memo, plan);
+  for (const JobId job : plan.promoted) {
+    Service& service = trial.service_of(job);
+    service.shadow = trial.state->job(job).slot_seconds;
+    set_service_from(*trial.state, job, service.shadow);
+  }
   const bool differs = effects_of(round.live) != effects_of(plan.changes);
   tell([&](ShadowReport& report) {
     ++report.rounds;
-    if (!plan.memo.empty()) report.memo = trial_->memo;
+    if (!plan.memo.empty()) report.memo = trial.memo;
     if (!differs) return;
     ++report.differed;
     report.differences.push_back(
@@ -255,19 +336,21 @@ void Shadow::fail_round(const std::string& why) {
   });
 }
 
-// Both from the same copy of the state, if it is time for one and the last is done.
+// Both from the same state, if it is time for one and the last is done.
 void Shadow::begin_forecast(Time now) {
   Trial& trial = *trial_;
   const bool due = !trial.forecast_at || now - *trial.forecast_at >= rules_.forecast_every;
-  const bool small = trial.state.jobs().size() <= kForecastJobsMax;
+  const bool small = trial.state->jobs().size() <= kForecastJobsMax;
   if (!due || !small || trial.live_forecast || !trial.candidate) return;
-  if (trial.state.queue().empty()) return;
+  if (trial.state->queue().empty()) return;
   trial.forecast_at = now;
-  StateParts parts = trial.state.parts();
+  StateParts live = trial.state->parts(), shadow = live;
+  for (const auto& [job, service] : trial.service)
+    live.jobs[job.value - 1].service_from = service.live;
+  shadow.memo = trial.memo;
   trial.live_forecast =
-      std::make_unique<Forecast>(parts, now, *trial.live, rules_.placer, rules_.judge);
-  parts.memo = trial.memo;
-  trial.shadow_forecast = std::make_unique<Forecast>(std::move(parts), now, *trial.candidate,
+      std::make_unique<Forecast>(std::move(live), now, *trial.live, rules_.placer, rules_.judge);
+  trial.shadow_forecast = std::make_unique<Forecast>(std::move(shadow), now, *trial.candidate,
                                                      rules_.placer, rules_.judge);
 }
 

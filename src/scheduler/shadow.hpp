@@ -2,17 +2,21 @@
 // the live one decided on, without effect, and a forecast from time to time says what it would
 // change.
 //
-//   Shadow shadow({registry, placer, judge, "fifo"});
-//   shadow.begin("srtf", {}, state.parts(), now);
-//   shadow.round(now, plan.changes);       // of the live round, before its entries are folded
+//   Shadow shadow({registry, placer, judge, "fifo", read});
+//   shadow.resume(state, now);             // once the server has recovered
+//   shadow.round({state, now}, changes);   // of the live round, before its entries are folded
 //   shadow.take(entries, state);           // every durable batch, once it is folded
 //   while (shadow.work()) {}               // elsewhere, later: decides, compares, forecasts
 //   shadow.report()->differed
 //
-// It has two sides that may be on two threads: work() has a state of its own, folded from the same
-// entries; everything else only queues and reads, and does not even wait for the lock: what can't be
-// handed over now is handed over the next time. When work() falls behind, rounds are passed over and counted; when it falls far behind, it starts again from
-// a copy of the live state. A trial is not journalled and ends with the process.
+// The journal says which policy is tried, since when and until when (State::trial); what is counted
+// here begins anew with every server.
+//
+// It has two sides that may be on two threads. The live side only queues what is new, and never
+// waits: what can't be handed over at once is handed over the next time. work() has a state of its
+// own: it reads the journal's fold once, beside whoever writes it, and folds the same entries from
+// there. When it falls behind, rounds are passed over and counted; when it falls far behind, it
+// reads anew.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +49,7 @@ struct ShadowReport {
   std::string policy;
   Parameters parameters;
   Time since;
+  Time counted_since;                       // what follows: `since`, or the server's last start
   std::uint64_t rounds = 0;                 // compared
   std::uint64_t differed = 0;               // of them
   std::uint64_t skipped = 0;                // passed over, for want of time
@@ -65,20 +70,21 @@ class Shadow {
     const Placer& placer;
     Judge judge;
     std::string last;  // the built-in policy behind all others (lineup.hpp)
+    // The fold of every durable entry. Called by the working side.
+    std::function<Result<State>()> read;
     Duration forecast_every = std::chrono::minutes{1};
   };
-  static constexpr std::size_t kQueueMax = 20'000;  // entries and rounds, then it starts again
+  static constexpr std::size_t kQueueMax = 20'000;  // entries and rounds, then it reads anew
   static constexpr std::size_t kBehindMax = 16;     // rounds, then older ones are passed over
   static constexpr std::size_t kForecastJobsMax = 100'000;  // ever submitted: above, no forecasts
 
   explicit Shadow(Rules rules);
   ~Shadow();
 
-  // ---- the live side; cheap, but for begin() and starting again, which copy the parts ----
-  // REQUIRES: the policy can be made.
-  void begin(std::string policy, Parameters parameters, const StateParts& parts, Time now);
-  void end();
-  void round(Time now, std::span<const Change> live);
+  // ---- the live side; costs what is handed over ----
+  // Begins the trial that the state tells of, or none.
+  void resume(const State& live, Time now);
+  void round(const Snapshot& live, std::span<const Change> changes);
   void take(std::span<const Entry> entries, const State& live);
   // Nothing: no policy is tried. As of a moment ago where the working side is just changing it.
   [[nodiscard]] std::optional<ShadowReport> report();
@@ -88,29 +94,32 @@ class Shadow {
   // ---- the working side; one thread at a time ----
   // Does one piece of work. False: there is none.
   bool work();
-  // Its state, equal to the live one once there is no work left. REQUIRES: a policy is tried.
+  // Its state: once there is no work left the live one, but for promotions (Job::service_from),
+  // which are the candidate's. REQUIRES: a policy is tried, and the journal could be read.
   [[nodiscard]] const State& state() const;
 
  private:
-  struct Fork {
-    StateParts parts;
-    Time now;
-  };
+  struct Reading {};  // of the state, anew
   struct Round {
     Time now;
+    std::uint64_t seq = 0;  // of the state that it was decided on
     std::vector<Change> live;
   };
-  using Item = std::variant<std::unique_ptr<Fork>, Entry, Round>;
+  using Item = std::variant<Reading, Entry, Round>;
   struct Trial;
 
-  void replace(std::optional<ShadowReport> report, std::unique_ptr<Fork> fork);
-  void hand_over(const State* live);
+  static std::size_t rounds_in(const std::vector<Item>& items);
+  void hand_over();
+  void hand_over_locked();
   void wake() const;
   std::optional<Item> next_item();
-  void handle(Fork& fork);
+  void begin_trial();
+  void handle(const Reading& reading);
   void handle(const Entry& entry);
   void handle(const Round& round);
+  void fold(const Entry& entry);
   void make_policies();
+  [[nodiscard]] bool passes_over(const Round& round);
   Result<Plan> decide(const Snapshot& snapshot) const;
   void compare(const Round& round, const Plan& plan);
   void begin_forecast(Time now);
@@ -123,11 +132,15 @@ class Shadow {
   // ---- of the live side alone ----
   std::function<void()> wake_;
   std::vector<Item> pending_;         // not handed over yet
+  bool lost_ = false;                 // some of it is gone
+  std::size_t rounds_lost_ = 0;       // of that
+  bool replaced_ = false;             // `seen_` tells of another trial, or of none any more
   std::optional<ShadowReport> seen_;  // the report as it was when it could be read last
 
-  std::mutex mutex_;  // guards what follows, and is held for moments only
+  std::mutex mutex_;  // guards what follows, and is held for moments only; the live side only tries
   std::deque<Item> queue_;
   std::size_t rounds_queued_ = 0;
+  bool anew_ = false;  // the state is to be read; what is queued, and comes until then, is in it
   std::uint64_t trials_ = 0;  // begun or ended so far: names the present one
   std::optional<ShadowReport> report_;
 

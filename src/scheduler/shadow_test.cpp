@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
 #include "clock/manual/manual_clock.hpp"
 #include "scheduler/controller.hpp"
@@ -46,12 +48,52 @@ class ObedientEngine : public Engine {
   Observed news_;
 };
 
+// Scripts that decide nothing, and once the gate is closed wait at it until it is open again.
+class Gate : public ScriptEngine {
+ public:
+  [[nodiscard]] Result<std::unique_ptr<ScriptPolicy>> load(std::string_view, std::string_view,
+                                                           const Parameters&) const override {
+    return std::make_unique<Visitor>(*this);
+  }
+  void close() { open_ = false; }
+  void open() {
+    open_ = true;
+    open_.notify_all();
+  }
+  void wait_for_somebody() const { waits_.wait(false); }
+
+ private:
+  class Visitor : public ScriptPolicy {
+   public:
+    explicit Visitor(const Gate& gate) : gate_(gate) {}
+    [[nodiscard]] const ScriptPage& page() const override { return page_; }
+    void decide(const Snapshot&, Draft&) const override {
+      if (gate_.open_) return;
+      gate_.waits_ = true;
+      gate_.waits_.notify_all();
+      gate_.open_.wait(false);
+    }
+
+   private:
+    const Gate& gate_;
+    ScriptPage page_;
+  };
+
+  std::atomic<bool> open_ = true;
+  mutable std::atomic<bool> waits_ = false;
+};
+
 // A small server that lives through the same day every time.
 class Day {
  public:
-  explicit Day(std::string policy = "fifo") {
+  explicit Day(std::string policy = "fifo", const ScriptEngine* scripts = nullptr)
+      : policies(scripts) {
     options.policy = std::move(policy);
     options.coalesce = {};
+    options.read_beside = [this] {
+      ++readings;
+      return store.load();
+    };
     controller.emplace(store, engine, clock, policies, options);
     EXPECT_TRUE(controller->recover());
     engine.tell(NodeUp{NodeId{0}, testing::cluster("1x2 cpu")[0]});
@@ -95,12 +137,23 @@ class Day {
   }
 
   void try_policy(std::string name, Parameters parameters = {}) {
-    EXPECT_TRUE(controller->try_policy(std::move(name), std::move(parameters)));
+    EXPECT_TRUE(ask([&](auto done) {
+      controller->try_policy(std::move(name), std::move(parameters), std::move(done));
+    }));
+    work();
   }
-  ShadowReport report() {
+  void work() {
     while (controller->shadow().work()) {
     }
+  }
+  ShadowReport report() {
+    work();
     return *controller->shadow().report();
+  }
+  void crash_and_restart() {
+    controller.emplace(store, engine, clock, policies, options);
+    EXPECT_TRUE(controller->recover());
+    settle();
   }
   // The outcome of a command; it has been carried out.
   template <class Command>
@@ -117,8 +170,20 @@ class Day {
   ManualClock clock{time_from_us(1'000'000'000)};
   PolicyRegistry policies;
   Controller::Options options;
+  int readings = 0;
   std::optional<Controller> controller;
 };
+
+// Of what happened besides trials.
+std::vector<decltype(Entry::body)> bodies(Day& day) {
+  std::vector<decltype(Entry::body)> bodies;
+  const auto entries = *day.store.entries(1, 1'000'000);
+  for (const Entry& entry : entries) {
+    const auto* event = std::get_if<Event>(&entry.body);
+    if (!event || !std::holds_alternative<TrialBegan>(*event)) bodies.push_back(entry.body);
+  }
+  return bodies;
+}
 
 TEST(Shadow, TheSamePolicyDecidesTheSame) {
   Day day("srtf");
@@ -164,13 +229,45 @@ TEST(Shadow, ForecastsWhatTheCandidateWouldChange) {
 
 TEST(Shadow, HasNoEffect) {
   Day alone, shadowed;
+  alone.settle();
   shadowed.try_policy("elastic-srtf");
   alone.run();
   shadowed.run();
   EXPECT_GT(shadowed.report().rounds, 0U);
-  const auto a = *alone.store.entries(1, 1'000);
-  const auto b = *shadowed.store.entries(1, 1'000);
-  EXPECT_EQ(a, b);
+  EXPECT_EQ(bodies(alone), bodies(shadowed));
+}
+
+// The candidate doesn't come back from a round, on a thread of its own, while more happens than any
+// queue may hold.
+TEST(Shadow, NeverHoldsTheLiveSideUp) {
+  Gate gate;
+  Day alone("fifo", &gate), shadowed("fifo", &gate);
+  for (Day* day : {&alone, &shadowed}) {
+    EXPECT_TRUE(day->ask(
+        [&](auto done) { day->controller->load_policy("slow", "waits", std::move(done)); }));
+  }
+  alone.settle();
+  shadowed.try_policy("slow");
+  gate.close();
+  alone.submit("1");
+  shadowed.submit("1");
+  std::thread working([&] { shadowed.work(); });
+  gate.wait_for_somebody();
+  const std::size_t many = Shadow::kQueueMax / 4;  // each makes more than four entries and rounds
+  for (Day* day : {&alone, &shadowed}) {
+    for (std::size_t i = 0; i < many; ++i) {
+      day->submit("1");
+      day->end(day->first_running());
+    }
+  }
+  EXPECT_EQ(bodies(alone), bodies(shadowed));
+  EXPECT_EQ(shadowed.controller->shadow().report()->rounds, 0U);
+  gate.open();
+  working.join();
+  EXPECT_GE(shadowed.report().skipped, many);
+  EXPECT_EQ(shadowed.readings, 2) << "what was queued is dropped, and the state read anew";
+  EXPECT_THAT(differences(shadowed.controller->shadow().state(), shadowed.controller->state()),
+              IsEmpty());
 }
 
 TEST(Shadow, CatchesUpWithTheLiveState) {
@@ -192,21 +289,129 @@ TEST(Shadow, PassesRoundsOverWhenItFallsBehind) {
   EXPECT_THAT(differences(day.controller->shadow().state(), day.controller->state()), IsEmpty());
 }
 
-TEST(Shadow, StartsAgainWhenItFallsFarBehind) {
+// A shadow of a world, whose journal is read from the world's state.
+class Beside {
+ public:
+  explicit Beside(std::string_view cluster, TrialBegan trial = {"srtf", {}})
+      : world(cluster, "fifo") {
+    world.tell(std::move(trial));
+    shadow.resume(world.state(), world.now());
+  }
+
+  Result<State> read() {
+    ++readings;
+    if (unreadable) return fail(ErrorCode::storage, "The disk is gone.");
+    return State(world.state().parts());
+  }
+  void round() { shadow.round({world.state(), world.now()}, {}); }
+  void take_newest() { shadow.take({&world.journal().back(), 1}, world.state()); }
+  void work() {
+    while (shadow.work()) {
+    }
+  }
+
   PolicyRegistry policies;
   PackPlacer placer;
-  testing::World world("1x2 cpu", "fifo");
-  Shadow shadow({policies, placer, {}, "fifo"});
-  shadow.begin("srtf", {}, world.state().parts(), world.now());
-  world.submit("1");
-  const Entry entry = world.journal().back();
-  const std::vector<Entry> flood(Shadow::kQueueMax, entry);
-  shadow.round(world.now(), {});
-  shadow.take(flood, world.state());
-  while (shadow.work()) {
+  testing::World world;
+  int readings = 0;
+  bool unreadable = false;
+  Shadow shadow{{policies, placer, {}, "fifo", [this] { return read(); }}};
+};
+
+TEST(Shadow, ReadsAnewWhenItFallsFarBehind) {
+  Beside beside("1x2 cpu");
+  beside.work();
+  beside.round();
+  for (std::size_t i = 0; i <= Shadow::kQueueMax; ++i) {
+    beside.world.tell(PolicyFailed{"mine", "It fails."});
+    beside.take_newest();
   }
-  EXPECT_EQ(shadow.report()->skipped, 1U);
-  EXPECT_THAT(differences(shadow.state(), world.state()), IsEmpty());
+  beside.work();
+  EXPECT_EQ(beside.readings, 2);
+  EXPECT_EQ(beside.shadow.report()->skipped, 1U);
+  EXPECT_THAT(differences(beside.shadow.state(), beside.world.state()), IsEmpty());
+}
+
+TEST(Shadow, PassesOverWhatItReadAlready) {
+  Beside beside("1x2 cpu");
+  (void)beside.shadow.work();  // read; what comes now is queued
+  beside.world.submit("1");
+  beside.take_newest();
+  beside.work();
+  EXPECT_THAT(differences(beside.shadow.state(), beside.world.state()), IsEmpty());
+  beside.round();
+  beside.work();
+  EXPECT_EQ(beside.shadow.report()->rounds, 1U);
+  EXPECT_EQ(beside.shadow.report()->skipped, 0U);
+}
+
+TEST(Shadow, SaysThatTheJournalCantBeReadAndTriesAgain) {
+  Beside beside("1x2 cpu");
+  beside.unreadable = true;
+  beside.work();
+  EXPECT_EQ(beside.shadow.report()->failure, "The disk is gone.");
+  beside.world.submit("1");
+  beside.take_newest();
+  beside.unreadable = false;
+  beside.round();
+  beside.work();
+  beside.round();
+  beside.work();
+  EXPECT_EQ(beside.shadow.report()->rounds, 1U);
+  EXPECT_THAT(differences(beside.shadow.state(), beside.world.state()), IsEmpty());
+}
+
+TEST(Shadow, ReadsAnewWhereEntriesAreMissing) {
+  Beside beside("1x2 cpu");
+  beside.work();
+  beside.world.submit("1");
+  beside.world.submit("1");
+  beside.take_newest();
+  beside.work();
+  EXPECT_EQ(beside.shadow.report()->failed, 1U);
+  beside.round();
+  beside.work();
+  EXPECT_THAT(differences(beside.shadow.state(), beside.world.state()), IsEmpty());
+}
+
+TEST(Shadow, CountsWhatTheCandidatePromotesAndNotWhatTheLivePolicyDoes) {
+  Beside beside("1x1 cpu", {"las", {{"threshold", "10"}, {"promote", "2"}}});
+  auto& world = beside.world;
+  const JobId c = world.run("1", 1);
+  world.advance(span("5s"));
+  const JobId a = world.submit("1");
+  world.preempt(c, a, 1);
+  world.killed(c);
+  world.started(a);
+  world.advance(span("30s"));
+  world.preempt(a, world.submit("1"), 1);
+  world.killed(a);
+  // It ran for 30 s, hence waits in the second queue and is promoted after twice as long.
+  const auto service_of_a = [&] { return beside.shadow.state().job(a).service_from; };
+  beside.work();
+  world.advance(span("59s"));
+  beside.round();
+  beside.work();
+  EXPECT_DOUBLE_EQ(service_of_a(), 0);
+  world.advance(span("1s"));
+  beside.round();
+  beside.work();
+  EXPECT_DOUBLE_EQ(service_of_a(), 30);
+  EXPECT_DOUBLE_EQ(world.job(a).service_from, 0);
+  // The live policy promotes the other one; what was read anew in between changes neither.
+  for (const bool read_anew : {false, true}) {
+    if (read_anew) world.tell(PolicyFailed{"mine", "It fails."});
+    world.fold(Plan{world.state().round() + 1, "las", "", {}, {}, {}, {c}});
+    beside.take_newest();
+    beside.round();
+    beside.work();
+    beside.round();
+    beside.work();
+    EXPECT_EQ(beside.readings, read_anew ? 2 : 1);
+    EXPECT_DOUBLE_EQ(world.job(c).service_from, 5);
+    EXPECT_DOUBLE_EQ(beside.shadow.state().job(c).service_from, 0);
+    EXPECT_DOUBLE_EQ(service_of_a(), 30);
+  }
 }
 
 TEST(Shadow, IsPromotedWithWhatItRemembers) {
@@ -218,10 +423,41 @@ TEST(Shadow, IsPromotedWithWhatItRemembers) {
   const auto before = day.controller->state().seq();
   EXPECT_TRUE(day.ask([&](auto done) { day.controller->promote_policy(std::move(done)); }));
   EXPECT_EQ(day.active().name, "round-robin");
-  const auto entries = *day.store.entries(before + 1, 2);
+  const auto entries = *day.store.entries(before + 1, 3);
   EXPECT_EQ(std::get<Plan>(entries[1].body).memo, memo);
+  EXPECT_EQ(std::get<Event>(entries[2].body), Event(TrialEnded{"round-robin"}));
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
   EXPECT_FALSE(day.controller->shadow().work());
+}
+
+TEST(Shadow, OutlivesTheServer) {
+  Day day;
+  day.try_policy("srtf");
+  const Time began = day.controller->shadow().report()->since;
+  day.submit("2 expect=100s");
+  EXPECT_GT(day.report().rounds, 0U);
+  day.crash_and_restart();
+  auto report = *day.controller->shadow().report();
+  EXPECT_EQ(report.policy, "srtf");
+  EXPECT_EQ(report.since, began);
+  EXPECT_GT(report.counted_since, began);
+  EXPECT_EQ(report.rounds, 0U);
+  day.work();
+  day.submit("1 expect=10s");
+  EXPECT_GT(day.report().rounds, 0U);
+  EXPECT_THAT(differences(day.controller->shadow().state(), day.controller->state()), IsEmpty());
+}
+
+TEST(Shadow, EndsForGood) {
+  Day day;
+  day.try_policy("srtf");
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->end_trial(std::move(done)); }));
+  EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
+  EXPECT_FALSE(day.controller->shadow().work());
+  day.crash_and_restart();
+  EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
+  const auto again = day.ask([&](auto done) { day.controller->end_trial(std::move(done)); });
+  EXPECT_EQ(again.error().message, "No policy is tried.");
 }
 
 TEST(Shadow, RollsBackToThePolicyAndItsParameters) {
@@ -240,7 +476,9 @@ TEST(Shadow, RollsBackToThePolicyAndItsParameters) {
 
 TEST(Shadow, SaysWhatIsMissing) {
   Day day;
-  EXPECT_THAT(day.controller->try_policy("srtff", {}).error().message, HasSubstr("srtf"));
+  const auto tried =
+      day.ask([&](auto done) { day.controller->try_policy("srtff", {}, std::move(done)); });
+  EXPECT_THAT(tried.error().message, HasSubstr("srtf"));
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
   const auto promoted =
       day.ask([&](auto done) { day.controller->promote_policy(std::move(done)); });

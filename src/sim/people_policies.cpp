@@ -20,14 +20,15 @@ void People::meddle_with_policies() {
     case 2:
       return server_->forget_policy(kMine, deed("script forgotten"));
     case 3: {
-      const Choice tried = draw_policy();
-      if (server_->try_policy(tried.name, tried.parameters)) ledger_.count("policy tried");
-      return;
+      Choice tried = draw_policy();
+      return server_->try_policy(tried.name, tried.parameters, deed("policy tried"));
     }
     case 4:
       return server_->promote_policy(deed("policy promoted"));
     case 5:
       return server_->rollback_policy(deed("policy rolled back"));
+    case 6:
+      return server_->end_trial(deed("trial ended"));
     default: {
       Choice choice = draw_policy();
       return server_->set_policy(choice.name, choice.parameters, deed("policy set"));

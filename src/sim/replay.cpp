@@ -90,6 +90,10 @@ class Server {
   void set_policy(const PolicySet& event, const std::map<std::string, std::string>& memo) {
     controller_.set_policy(event.name, event.parameters, hear(), memo);
   }
+  void try_policy(const TrialBegan& event) {
+    controller_.try_policy(event.name, event.parameters, hear());
+  }
+  void end_trial() { controller_.end_trial(hear()); }
   void load_policy(const PolicyLoaded& event) {
     if (event.text.empty()) return controller_.forget_policy(event.name, hear());
     controller_.load_policy(event.name, event.text, hear());
@@ -134,6 +138,8 @@ class Feeder {
   void give(const JobRequested& one, const Event&) { server_.request(one); }
   void give(const RangeSet& one, const Event&) { server_.set_range(one); }
   void give(const PolicyLoaded& one, const Event&) { server_.load_policy(one); }
+  void give(const TrialBegan& one, const Event&) { server_.try_policy(one); }
+  void give(const TrialEnded&, const Event&) { server_.end_trial(); }
   // What a policy is to remember is in a plan of no round after it.
   void give(const PolicySet& one, const Event&) {
     const auto* memo = next_ != nullptr ? std::get_if<Plan>(&next_->body) : nullptr;

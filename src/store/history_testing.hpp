@@ -162,6 +162,8 @@ class History {
   Event of_an_owner() {
     if (state_.jobs().empty() || rng_.chance(0.7)) return submission();
     if (rng_.chance(0.1)) return PolicySet{"round-robin", {{"interval", "30"}}};
+    if (rng_.chance(0.1)) return TrialBegan{"las", {{"queues", "3"}}};
+    if (rng_.chance(0.1)) return TrialEnded{"las"};
     const JobId job{static_cast<std::uint32_t>(
         rng_.between(1, static_cast<std::int64_t>(state_.jobs().size())))};
     if (rng_.chance(0.3)) return RangeSet{job, {1, 4, 2}};

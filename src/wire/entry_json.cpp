@@ -59,6 +59,18 @@ void describe(Fields& fields, FieldsOf<Fields, PolicyFailed>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, TrialBegan>& event) {
+  auto& [name, parameters] = event;
+  fields("name", name)("parameters", parameters);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, TrialEnded>& event) {
+  auto& [name] = event;
+  fields("name", name);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
   auto& [worker, pid] = event;
   describe(fields, worker);
@@ -129,7 +141,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "job_requested",  "range_set",          "policy_set",
     "worker_started", "worker_ended",       "checkpoint_acknowledged",
     "progress",       "time_limit_reached", "policy_loaded",
-    "policy_failed"};
+    "policy_failed",  "trial_began",        "trial_ended"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

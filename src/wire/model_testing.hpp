@@ -206,6 +206,10 @@ inline void randomize(Rng& rng, PolicyScript& value) {
   auto& [text, loaded_at, failure, failed_at] = value;
   randomize_all(rng, text, loaded_at, failure, failed_at);
 }
+inline void randomize(Rng& rng, PolicyTrial& value) {
+  auto& [name, parameters, since] = value;
+  randomize_all(rng, name, parameters, since);
+}
 inline void randomize(Rng& rng, Worker& value) {
   auto& [seat, state, pid, ending] = value;
   randomize_all(rng, seat, state, pid, ending);
@@ -253,8 +257,8 @@ inline void randomize(Rng& rng, Shape& value) {
   randomize_all(rng, name, model, workers, nodes);
 }
 inline void randomize(Rng& rng, StateParts& value) {
-  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference] = value;
-  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names);
+  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial] = value;
+  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial);
   for (auto n = rng.below(4); n > 0; --n) {
     randomize(rng, interference.alone[random_value<Shape>(rng)]);
     const auto name = random_value<std::string>(rng), beside = random_value<std::string>(rng);
@@ -283,6 +287,14 @@ inline void randomize(Rng& rng, PolicyLoaded& value) {
 inline void randomize(Rng& rng, PolicyFailed& value) {
   auto& [name, why] = value;
   randomize_all(rng, name, why);
+}
+inline void randomize(Rng& rng, TrialBegan& value) {
+  auto& [name, parameters] = value;
+  randomize_all(rng, name, parameters);
+}
+inline void randomize(Rng& rng, TrialEnded& value) {
+  auto& [name] = value;
+  randomize_all(rng, name);
 }
 inline void randomize(Rng& rng, PolicySet& value) {
   randomize_all(rng, value.name, value.parameters);

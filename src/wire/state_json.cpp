@@ -39,6 +39,12 @@ void describe(Fields& fields, FieldsOf<Fields, PolicyScript>& script) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PolicyTrial>& trial) {
+  auto& [name, parameters, since] = trial;
+  fields("name", name)("parameters", parameters)("since", since);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Worker>& worker) {
   auto& [seat, state, pid, ending] = worker;
   fields("seat", seat)("state", state)("pid", pid)("ending", ending);
@@ -168,11 +174,12 @@ void describe(Fields& fields, FieldsOf<Fields, Interference>& interference) {
 // Everything but nodes and jobs, which are stored on their own.
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
-  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names,
-                          interference] = parts;
+  [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference,
+                          trial] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
   fields("scripts", scripts)("names", names);
   fields.unless(Interference{}, "interference", interference);
+  fields("trial", trial);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }

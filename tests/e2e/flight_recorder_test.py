@@ -85,6 +85,7 @@ class FlightRecorderTest(unittest.TestCase):
             box.up()
             box.submit("--slots", "2", "--", "sleep", "0.3")
             box.call("policy", "set", "elastic-las")
+            box.call("policy", "try", "fifo")
             box.kill()
             box.up("--placement", "spread")
             box.wait_all(seconds=60)

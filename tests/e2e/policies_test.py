@@ -67,6 +67,34 @@ class PoliciesTest(unittest.TestCase):
                 self.assertEqual(steps, list(range(1, STEPS + 1)), f"job {job}")
             self.assertEqual(box.processes(), [], "a process was left behind")
 
+    def compared(self, box):
+        """Jobs come and go until the trial has compared a round with the live policy's."""
+        for _ in range(100):
+            box.submit("--slots", "1", "--expect", "1s", "--", "true")
+            box.wait_all(seconds=60)
+            trial = box.json("policy", "diff")
+            if trial["rounds"] > 0:
+                return trial
+        return self.fail(f"no round was compared: {trial}")
+
+    def test_a_trial_outlives_the_server(self):
+        with Box(BINARY, slots=2, policy="fifo") as box:
+            box.call("policy", "try", "las", "--threshold", "60")
+            begun = self.compared(box)
+            self.assertEqual(begun["counted_since"], begun["since"])
+            for stop in (box.kill, box.down):
+                stop()
+                box.up()
+                again = self.compared(box)
+                self.assertEqual([again[key] for key in ("name", "parameters", "live", "since", "failed")],
+                                 ["las", {"threshold": "60"}, "fifo", begun["since"], 0])
+                self.assertGreater(again["counted_since"], begun["counted_since"])
+                self.assertIn("The server started again", box.call("policy", "diff").stdout)
+            box.call("policy", "drop")
+            box.kill()
+            box.up()
+            self.assertIn("No policy is tried.", box.call("policy", "diff", check=False).stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -35,6 +35,7 @@ class Comparison {
     expect(a.periods == b.periods, "a period");
     expect(a.memo == b.memo, "the memo");
     expect(a.scripts == b.scripts, "a script");
+    expect(a.trial == b.trial, "the trial");
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 

@@ -99,8 +99,11 @@ void to_version_2(SQLite::Database&) {}
 // The same; plans may tell of promotions, and jobs from where their service counts.
 void to_version_3(SQLite::Database&) {}
 
+// The same; entries and checkpoints may tell of trials.
+void to_version_4(SQLite::Database&) {}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 3> kSteps = {to_version_1, to_version_2, to_version_3};
+constexpr std::array<Step, 4> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4};
 
 }  // namespace
 
