@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::size_t kParametersMax = 100;
+constexpr std::size_t kPlansMax = 20;
 
 // A policy as people see it, built in or their own.
 struct ShownPolicy {
@@ -100,6 +101,20 @@ void write_periods(JsonWriter& json, const ApiContext& context) {
   json.end_array();
 }
 
+// What the newest plans that stopped or resized jobs came to.
+void write_plans(JsonWriter& json, const ApiContext& context) {
+  const auto& bills = context.state().bills();
+  json.key("plans").begin_array();
+  for (std::size_t i = bills.size() - std::min(bills.size(), kPlansMax); i < bills.size(); ++i) {
+    const PlanBill& plan = bills[i];
+    json.begin_object().field("round", plan.round).field("policy", plan.policy);
+    json.field("at", plan.at);
+    write_lost(json, plan.lost);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 Result<std::string> list_policies(const ApiContext& context) {
   JsonWriter json;
   json.begin_object().key("active");
@@ -110,6 +125,7 @@ Result<std::string> list_policies(const ApiContext& context) {
     write_policy(json, shown(context, name, script));
   json.end_array();
   write_periods(json, context);
+  write_plans(json, context);
   json.end_object();
   return json.take();
 }

@@ -322,6 +322,7 @@ TEST_F(RoutesTest, SwitchesThePolicy) {
   EXPECT_EQ(after["periods"][1]["slot_seconds_available"], 40.0);
   EXPECT_EQ(after["periods"][1]["utilization"], 0.0);
   EXPECT_EQ(after["periods"][1]["lost_slot_seconds"]["resize"], 0.0);
+  EXPECT_THAT(after["plans"], IsEmpty());
 }
 
 TEST_F(RoutesTest, TriesAPolicyAndPromotesItAndRollsBack) {

@@ -7,6 +7,7 @@
 namespace paceline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -185,13 +186,16 @@ TEST(Policy, IsListedShownAndSet) {
       R"({"active":{"name":"fifo","parameters":{"backfill":"true"},"since":null},"previous":{"name":"round-robin"},
           "policies":[{"name":"fifo","summary":"arrival order","elastic":false},
                       {"name":"elastic-fifo","summary":"min sizes, then spread","elastic":true}],
-          "periods":[{"name":"fifo","from":100,"to":160,"utilization":0.755}]})"));
+          "periods":[{"name":"fifo","from":100,"to":160,"utilization":0.755}],
+          "plans":[{"round":9,"policy":"fifo","at":120,
+                    "lost_slot_seconds":{"preemption":0,"resize":22,"failure":0}}]})"));
   EXPECT_EQ(run_words(server, {"policy", "list"}).out,
             "POLICY        ACTIVE  ELASTIC  SUMMARY\n"
             "fifo          yes     no       arrival order\n"
             "elastic-fifo          yes      min sizes, then spread\n");
   EXPECT_THAT(run_words(server, {"policy", "show"}).out,
-              StartsWith("fifo is active.\n  backfill = true\n\nPOLICY  FROM"));
+              AllOf(StartsWith("fifo is active.\n  backfill = true\n\nPOLICY  FROM"),
+                    HasSubstr("\n\nROUND  POLICY  AT"), ContainsRegex("9  fifo .* 0 +22\n$")));
   EXPECT_EQ(
       run_words(server, {"policy", "set", "fifo", "--backfill", "--depth=3", "--mode", "easy"}).out,
       "The policy is fifo now; it was round-robin. Nothing restarts.\n");

@@ -48,12 +48,30 @@ std::string periods_of(const Document& answer, const Console& console, double no
   return table.empty() ? "" : "\n" + table.render(console.look());
 }
 
+// What the newest plans that stopped or resized jobs came to.
+std::string plans_of(const Document& answer, const Console& console, double now) {
+  Table table({{"ROUND", Align::right},
+               {"POLICY"},
+               {"AT"},
+               {"LOST BY PREEMPTION", Align::right},
+               {"BY RESIZE", Align::right}});
+  for (const auto& plan : list_of(answer, "plans")) {
+    const auto& lost = member(plan, "lost_slot_seconds");
+    table.add({{std::to_string(whole_of(plan, "round"))},
+               {text_of(plan, "policy")},
+               {human_time(number_of(plan, "at").value_or(now), now)},
+               {fmt::format("{:.0f}", number_of(lost, "preemption").value_or(0))},
+               {fmt::format("{:.0f}", number_of(lost, "resize").value_or(0))}});
+  }
+  return table.empty() ? "" : "\n" + table.render(console.look());
+}
+
 std::string active_page(const Document& answer, const Console& console, double now) {
   const auto& active = member(answer, "active");
   const auto since = number_of(active, "since");
   return fmt::format("{} is active{}.\n", text_of(active, "name"),
                      since ? " since " + human_time(*since, now) : "") +
-         parameters_of(active) + periods_of(answer, console, now);
+         parameters_of(active) + periods_of(answer, console, now) + plans_of(answer, console, now);
 }
 
 // Of a policy that somebody brought: why it was set aside last.

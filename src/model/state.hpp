@@ -64,6 +64,17 @@ struct PolicyScript {
   friend bool operator==(const PolicyScript&, const PolicyScript&) = default;
 };
 
+// What stopping and resizing jobs came to, of one plan that did.
+struct PlanBill {
+  std::uint64_t round = 0;
+  std::string policy;
+  Time at;
+  Bill lost{};  // so far: gangs that it stopped may still be on their way out
+  friend bool operator==(const PlanBill&, const PlanBill&) = default;
+};
+
+inline constexpr std::size_t kPlanBillsMax = 100;
+
 // The policy that decides every round without effect beside the active one.
 struct PolicyTrial {
   std::string name;
@@ -111,6 +122,8 @@ struct StateParts {
   std::map<std::string, NameHistory> names;
   Interference interference;
   std::optional<PolicyTrial> trial;
+  std::vector<PlanBill>
+      bills;  // of the newest plans that have one, by time; bounded (kPlanBillsMax)
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -165,6 +178,8 @@ class State {
   [[nodiscard]] const PolicyPeriod* policy() const;  // nullptr before the first PolicySet
   [[nodiscard]] const std::vector<PolicyPeriod>& periods() const { return parts_.periods; }
   [[nodiscard]] const std::map<std::string, std::string>& memo() const { return parts_.memo; }
+
+  [[nodiscard]] const std::vector<PlanBill>& bills() const { return parts_.bills; }
 
   // The policy that is tried, if one is.
   [[nodiscard]] const std::optional<PolicyTrial>& trial() const { return parts_.trial; }

@@ -56,8 +56,10 @@ class Fold {
   void learn_length(const Job& job);                        // of a job that completed
   void recall_length(Job& job);                             // for a job that begins to wait
   void bill(Job& job, double Bill::*cause, double slot_seconds);
+  void bill_plan(Time planned, double Bill::*cause, double slot_seconds);
 
   // ---- changes (fold_changes.cpp) ----
+  void open_bill(const Plan& plan);
   void start(Job& job, const Change& change);
   void resize(Job& job, const Change& change);
   void preempt(Job& job, const Change& change);

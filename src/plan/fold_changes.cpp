@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "plan/fold.hpp"
 
@@ -12,6 +14,7 @@ void Fold::on(const Plan& plan) {
       parts_.memo[key] = value;
   }
   promote(plan.promoted);
+  open_bill(plan);
   for (const Dropped& dropped : plan.dropped) touch(dropped.job).dropped = dropped.reason;
   for (const Change& change : plan.changes) {
     Job& job = touch(change.job);
@@ -31,6 +34,16 @@ void Fold::on(const Plan& plan) {
     else if (change.kind != ChangeKind::stop)
       form(job, change);
   }
+}
+
+// Starts cost nobody anything.
+void Fold::open_bill(const Plan& plan) {
+  const bool costs =
+      std::any_of(plan.changes.begin(), plan.changes.end(),
+                  [](const Change& change) { return change.kind != ChangeKind::start; });
+  if (!costs) return;
+  parts_.bills.push_back({plan.round, plan.policy, at_});
+  if (parts_.bills.size() > kPlanBillsMax) parts_.bills.erase(parts_.bills.begin());
 }
 
 void Fold::promote(std::span<const JobId> jobs) {

@@ -232,6 +232,12 @@ TEST(Sums, AreExact) {
   EXPECT_DOUBLE_EQ(job.bill.resize, 22);
   EXPECT_DOUBLE_EQ(job.bill.preemption, 104);
   EXPECT_DOUBLE_EQ(job.bill.failure, 50);
+  // Each of the two plans that cost anything has its own part; starts and failures are on neither.
+  const auto& bills = world.state().bills();
+  ASSERT_EQ(bills.size(), 2U);
+  EXPECT_EQ(bills[0].lost, (Bill{0, 22, 0}));
+  EXPECT_EQ(bills[1].lost, (Bill{104, 0, 0}));
+  EXPECT_LT(bills[0].round, bills[1].round);
   EXPECT_EQ(world.job(b).waited, span("6s"));
   EXPECT_DOUBLE_EQ(world.job(b).slot_seconds, 28);
 }

@@ -129,6 +129,15 @@ void Fold::recall_length(Job& job) {
 void Fold::bill(Job& job, double Bill::*cause, double slot_seconds) {
   job.bill.*cause += slot_seconds;
   if (!parts_.periods.empty()) parts_.periods.back().lost.*cause += slot_seconds;
+  if (cause != &Bill::failure) bill_plan(job.last_changed_at, cause, slot_seconds);
+}
+
+// What a job loses by being stopped or resized, the newest plan that changed it has caused.
+void Fold::bill_plan(Time planned, double Bill::*cause, double slot_seconds) {
+  auto& bills = parts_.bills;
+  const auto plan = std::lower_bound(bills.begin(), bills.end(), planned,
+                                     [](const PlanBill& one, Time at) { return one.at < at; });
+  if (plan != bills.end() && plan->at == planned) plan->lost.*cause += slot_seconds;
 }
 
 }  // namespace paceline

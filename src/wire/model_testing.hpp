@@ -226,6 +226,10 @@ inline void randomize(Rng& rng, Bill& value) {
   auto& [preemption, resize, failure] = value;
   randomize_all(rng, preemption, resize, failure);
 }
+inline void randomize(Rng& rng, PlanBill& value) {
+  auto& [round, policy, at, lost] = value;
+  randomize_all(rng, round, policy, at, lost);
+}
 inline void randomize(Rng& rng, TargetStatus& value) {
   auto& [delivered_at, reached_at] = value;
   randomize_all(rng, delivered_at, reached_at);
@@ -257,8 +261,9 @@ inline void randomize(Rng& rng, Shape& value) {
   randomize_all(rng, name, model, workers, nodes);
 }
 inline void randomize(Rng& rng, StateParts& value) {
-  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial] = value;
-  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial);
+  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial, bills] =
+      value;
+  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial, bills);
   for (auto n = rng.below(4); n > 0; --n) {
     randomize(rng, interference.alone[random_value<Shape>(rng)]);
     const auto name = random_value<std::string>(rng), beside = random_value<std::string>(rng);

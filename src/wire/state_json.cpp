@@ -70,6 +70,12 @@ void describe(Fields& fields, FieldsOf<Fields, Bill>& bill) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PlanBill>& bill) {
+  auto& [round, policy, at, lost] = bill;
+  fields("round", round)("policy", policy)("at", at)("lost", lost);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, RanAt>& part) {
   auto& [workers, span] = part;
   fields("workers", workers)("seconds", span);
@@ -175,11 +181,11 @@ void describe(Fields& fields, FieldsOf<Fields, Interference>& interference) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
   [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference,
-                          trial] = parts;
+                          trial, bills] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
   fields("scripts", scripts)("names", names);
   fields.unless(Interference{}, "interference", interference);
-  fields("trial", trial);
+  fields("trial", trial)("bills", bills);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }

@@ -36,6 +36,7 @@ class Comparison {
     expect(a.memo == b.memo, "the memo");
     expect(a.scripts == b.scripts, "a script");
     expect(a.trial == b.trial, "the trial");
+    expect(a.bills == b.bills, "a plan's bill");
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 

@@ -99,7 +99,7 @@ void to_version_2(SQLite::Database&) {}
 // The same; plans may tell of promotions, and jobs from where their service counts.
 void to_version_3(SQLite::Database&) {}
 
-// The same; entries and checkpoints may tell of trials.
+// The same; entries and checkpoints may tell of trials, and checkpoints of what plans cost.
 void to_version_4(SQLite::Database&) {}
 
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
