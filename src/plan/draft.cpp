@@ -225,10 +225,8 @@ bool Draft::end_trade(Owed owed) {
 
 void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
   if (verdict.again) revisit(*verdict.again);
-  for (const Change& change : changes) {
-    dropped_.insert_or_assign(change.job, verdict.reason);
-    if (verdict.for_work && change.kind != ChangeKind::start) awaits_save_.insert(change.job);
-  }
+  awaits_save_ = awaits_save_ || verdict.for_work;
+  for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
 }
 
 bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {

@@ -147,8 +147,8 @@ class Draft {
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
   [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
-  // Jobs of dropped trades that might be kept once these have saved their work.
-  [[nodiscard]] const std::set<JobId>& awaits_save() const { return awaits_save_; }
+  // Was a trade dropped that might be kept once a job has saved its work?
+  [[nodiscard]] bool awaits_save() const { return awaits_save_; }
   // A job that comes up would have been asked for its slots, had it been up.
   void await_start() { awaits_start_ = true; }
   [[nodiscard]] bool awaits_start() const { return awaits_start_; }
@@ -179,7 +179,7 @@ class Draft {
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
-  std::set<JobId> awaits_save_;
+  bool awaits_save_ = false;
   bool awaits_start_ = false;
   std::vector<JobId> promoted_;
   std::map<std::string, std::string> memo_;

@@ -50,11 +50,11 @@ bool frees_size(const Job& job) {
 }
 
 // A report changes estimates, which the next round sees. So does a checkpoint, unless it lets the
-// job be resized or a change was held back that costs less now.
-bool concerns_policy(const State& state, const Event& event, const std::set<JobId>& held_back) {
+// job be resized or a change was held back that may cost less now.
+bool concerns_policy(const State& state, const Event& event, bool held_back) {
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
     const Job* job = state.find_job(saved->job);
-    return !held_back.empty() || (job && frees_size(*job));
+    return held_back || (job && frees_size(*job));
   }
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
          !std::holds_alternative<TrialEnded>(event);
@@ -487,7 +487,7 @@ struct Controller::Impl {
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
   bool dirty = false;         // a round is wanted
-  std::set<JobId> held_back;  // for work they had not saved, the last round dropped a trade
+  bool held_back = false;     // the last round dropped a trade for work that was not saved
   bool awaits_start = false;  // it would have asked a job for slots that was not up yet
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
@@ -633,7 +633,7 @@ std::optional<Time> Controller::next_due() const {
   return due;
 }
 
-bool Controller::awaits_save() const { return !impl_->held_back.empty(); }
+bool Controller::awaits_save() const { return impl_->held_back; }
 
 void Controller::on_wake(std::function<void()> wake) {
   impl_->wake = wake;

@@ -111,7 +111,8 @@ class Controller {
   Result<void> step();
   // When step() is due next without news; nothing: only news will do.
   [[nodiscard]] std::optional<Time> next_due() const;
-  // Would some job's next checkpoint be answered with a round? All others can be told late.
+  // Is the next checkpoint answered with a round, whoever saves? Otherwise that of a job is which
+  // may be resized from its first checkpoint on; all others can be told late.
   [[nodiscard]] bool awaits_save() const;
   // `wake` is called when something arrives that step() must see.
   void on_wake(std::function<void()> wake);

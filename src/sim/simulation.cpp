@@ -66,6 +66,7 @@ class Simulation {
       : workload_(workload),
         setup_(setup),
         watch_(watch),
+        saves_count_(saves_count()),
         clock_(workload.arrivals.empty() ? Time{} : workload.arrivals.front().at),
         engine_(
             clock_, [this](JobId id) { return truth_of(id); }, setup.costs,
@@ -127,8 +128,7 @@ class Simulation {
     };
     if (submitted_ < workload_.arrivals.size()) sooner(workload_.arrivals[submitted_].at);
     sooner(controller_.next_due());
-    // What fails goes on from its last save, so that one counts at its own instant.
-    if (controller_.awaits_save() || setup_.failures_per_slot_hour > 0) sooner(engine_.next_save());
+    if (controller_.awaits_save() || saves_count_) sooner(engine_.next_save());
     return next;
   }
 
@@ -275,9 +275,19 @@ class Simulation {
     return std::move(outcome_);
   }
 
+  // What fails goes on from its last save, and jobs with specs of their own may be resized from the
+  // first one on: these count at their own instants.
+  [[nodiscard]] bool saves_count() const {
+    const auto& jobs = workload_.trace->jobs;
+    return setup_.failures_per_slot_hour > 0 ||
+           std::any_of(jobs.begin(), jobs.end(),
+                       [](const TraceJob& j) { return j.spec != nullptr; });
+  }
+
   const Workload& workload_;
   const Setup& setup_;
   const Watch& watch_;
+  const bool saves_count_;
   NullStore store_;
   VirtualClock clock_;
   SimEngine engine_;
