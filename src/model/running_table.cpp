@@ -18,18 +18,20 @@ double RunningTable::Row::measure(Time now) const {
   return now > as_of ? key.measure + slope * to_seconds(now - as_of) : key.measure;
 }
 
-void RunningTable::put(const Job& job) {
+std::optional<RunningTable::Row> RunningTable::row_of(const Order& order, const Job& job) {
   const std::int32_t workers = job.planned_workers();
-  if (!runs_or_will(job) || !job.range.contains(workers)) return drop(job.id);
+  if (!runs_or_will(job) || !job.range.contains(workers)) return std::nullopt;
+  const double slope = order.slope ? order.slope(job) : 0;
+  return Row{&job,    order_key(order, job), slope,          job.changed_at,
+             workers, job.preemptible(),     job.resizable()};
+}
+
+void RunningTable::put(const Job& job) {
+  const auto row = row_of(order_, job);
+  if (!row) return drop(job.id);
   const auto [place, fresh] = places_.try_emplace(job.id, rows_.size());
   if (fresh) rows_.emplace_back();
-  rows_[place->second] = {&job,
-                          order_key(order_, job),
-                          order_.slope ? order_.slope(job) : 0,
-                          job.changed_at,
-                          workers,
-                          job.preemptible(),
-                          job.resizable()};
+  rows_[place->second] = *row;
 }
 
 void RunningTable::drop(JobId job) {

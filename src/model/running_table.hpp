@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -30,10 +31,13 @@ class RunningTable {
     [[nodiscard]] double measure(Time now) const;
   };
 
+  // Nothing: the job doesn't run, or its size lies outside its range.
+  static std::optional<Row> row_of(const Order& order, const Job& job);
+
   explicit RunningTable(const Order& order) : order_(order) {}
 
   [[nodiscard]] const Order& order() const { return order_; }
-  // In no order. Jobs whose size lies outside their range are not among them.
+  // In no order.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
 
   // Takes the job in, brings its row up to date, or drops it if it doesn't run any more.

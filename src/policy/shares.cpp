@@ -71,14 +71,22 @@ bool Shares::takes_part(const Row& row, bool stoppable) const {
 // What running jobs hold is counted as left: they take it, or somebody else does. Who may not be
 // stopped takes its smallest size before anybody else.
 void Shares::claim_running(bool stoppable) {
-  const auto& rows = snapshot_.state.running_by(order_).rows();
-  claims_.reserve(rows.size());
-  for (const Row& row : rows) {
-    if (!takes_part(row, stoppable)) continue;
-    Contender& claim = claims_.emplace_back(claim_of_running(row));
-    left_ += claim.job->slots(claim.now);
-    if (!stoppable || !row.preemptible) take(claim, claim.least);
+  claims_.reserve(snapshot_.state.active().size());
+  if (order_.slope) {
+    for (const Row& row : snapshot_.state.running_by(order_).rows()) claim_running(row, stoppable);
+    return;
   }
+  for (const auto& key : snapshot_.state.active()) {  // in arrival order already
+    const auto row = RunningTable::row_of(order_, snapshot_.state.job(key.job));
+    if (row) claim_running(*row, stoppable);
+  }
+}
+
+void Shares::claim_running(const Row& row, bool stoppable) {
+  if (!takes_part(row, stoppable)) return;
+  Contender& claim = claims_.emplace_back(claim_of_running(row));
+  left_ += claim.job->slots(claim.now);
+  if (!stoppable || !row.preemptible) take(claim, claim.least);
 }
 
 void Shares::admit_more(Sizes sizes) {

@@ -89,6 +89,7 @@ class Shares {
   [[nodiscard]] Contender claim_of_running(const Row& row) const;
   [[nodiscard]] Contender claim_of_waiting(const Job& job) const;
   void claim_running(bool stoppable);
+  void claim_running(const Row& row, bool stoppable);
   void claim_waiting(std::int64_t room);
   void free_running(const std::vector<Row>& rows);
   void claim_contested(const std::vector<Row>& rows, const RunningKeys& keys,
