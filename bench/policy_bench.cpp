@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/rng.hpp"
+#include "gpu_node.hpp"
 #include "placement/pack.hpp"
 #include "plan/apply.hpp"
 #include "policy/registry.hpp"
@@ -22,7 +23,6 @@ namespace {
 
 using namespace paceline;
 
-constexpr std::int64_t kSlotsPerNode = 8;
 constexpr int kRoundsMax = 8;
 
 class Cluster {
@@ -30,7 +30,7 @@ class Cluster {
   // Each job may have from `smallest` workers, or what it wants if that is less, to twice that.
   Cluster(std::int64_t slots, std::int64_t running, std::int64_t waiting, std::int32_t smallest)
       : smallest_(smallest) {
-    for (std::int64_t i = 0; i < slots / kSlotsPerNode; ++i) tell(node(i));
+    for (std::int64_t i = 0; i < slots / kSlotsPerNode; ++i) tell(gpu_node(i));
     tell(PolicySet{"sjf", {}});
     for (std::int64_t i = 0; i < running; ++i) submit(static_cast<std::int32_t>(slots / running));
     start_all();
@@ -54,13 +54,6 @@ class Cluster {
   }
 
  private:
-  static NodeUp node(std::int64_t i) {
-    NodeSpec spec;
-    spec.name = fmt::format("node-{}", i);
-    spec.slots.assign(kSlotsPerNode, SlotSpec{SlotKind::gpu, "h100", "", 0, true, "", 0, 0});
-    return {NodeId{static_cast<std::uint32_t>(i)}, spec};
-  }
-
   void submit(std::int32_t workers) {
     JobSpec spec;
     spec.name = "train";

@@ -20,6 +20,7 @@
 #include "base/rng.hpp"
 #include "clock/manual/manual_clock.hpp"
 #include "disk.hpp"
+#include "gpu_node.hpp"
 #include "scheduler/controller.hpp"
 
 namespace {
@@ -27,7 +28,6 @@ namespace {
 using namespace paceline;
 
 constexpr std::int64_t kSlots = 10'000;
-constexpr std::int64_t kSlotsPerNode = 8;
 constexpr std::int64_t kJobs = 10'000;  // run, and as many wait
 constexpr int kBeginnings = 5;
 
@@ -83,7 +83,7 @@ class Server {
     };
     controller_.emplace(disk_.store(), engine_, clock_, policies_, options);
     (void)controller_->recover();
-    for (std::int64_t i = 0; i < kSlots / kSlotsPerNode; ++i) engine_.tell(node(i));
+    for (std::int64_t i = 0; i < kSlots / kSlotsPerNode; ++i) engine_.tell(gpu_node(i));
     for (std::int64_t i = 0; i < kJobs; ++i) submit();
     settle();
     for (std::int64_t i = 0; i < kJobs; ++i) submit();
@@ -113,13 +113,6 @@ class Server {
   [[nodiscard]] ShadowReport report() { return *controller_->shadow().report(); }
 
  private:
-  static NodeUp node(std::int64_t i) {
-    NodeSpec spec;
-    spec.name = fmt::format("node-{}", i);
-    spec.slots.assign(kSlotsPerNode, SlotSpec{SlotKind::gpu, "h100", "", 0, true, "", 0, 0});
-    return {NodeId{static_cast<std::uint32_t>(i)}, spec};
-  }
-
   void submit() {
     Submission submission;
     submission.spec.name = "train";

@@ -9,7 +9,7 @@
 
 #include "base/rng.hpp"
 #include "sim/cluster.hpp"
-#include "sim/study.hpp"
+#include "sim/study_testing.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -251,26 +251,15 @@ TEST(Simulation, WhatPoliciesDoNotKnowDoesNotOrderJobs) {
 }
 
 TEST(Simulation, OneSeedGivesOneDigestOnAnyNumberOfThreads) {
-  const PolicyRegistry registry;
   StudyPlan plan;
   plan.trace = random_trace(7);
   plan.policies = {{"fifo", {}, {}}, {"srtf", {}, {}}, {"elastic-fifo", {}, {}}, {"las", {}, {}}};
   plan.seeds = {0, 1};
   plan.setup = exact("4x4", {});
-  std::vector<std::vector<std::uint64_t>> digests;
-  for (const unsigned threads : {1U, 2U, 8U}) {
-    class Still final : public Clock {
-      Time now() override { return {}; }
-    } clock;
-    plan.threads = threads;
-    const auto study = run_study(plan, registry, clock, {});
-    ASSERT_TRUE(study);
-    digests.emplace_back();
-    for (const StudyRun& run : study->runs) digests.back().push_back(run.outcome.digest);
-  }
-  EXPECT_EQ(digests[0], digests[1]);
-  EXPECT_EQ(digests[0], digests[2]);
-  EXPECT_NE(digests[0][0], digests[0][2]);
+  const auto alone = digests_on(1, plan);
+  EXPECT_EQ(digests_on(2, plan), alone);
+  EXPECT_EQ(digests_on(8, plan), alone);
+  EXPECT_NE(alone[0], alone[2]);
 }
 
 TEST(Simulation, CanBeGivenUp) {

@@ -1,4 +1,4 @@
-#include "sim/study.hpp"
+#include "sim/study_testing.hpp"
 
 #include <gmock/gmock.h>
 
@@ -98,9 +98,7 @@ TEST(Study, ComparesEveryPolicyWithTheFirst) {
   plan.seeds = {0, 1, 2, 3};
   plan.setup.nodes = *parse_cluster("1x4");
   plan.threads = 2;
-  class Still final : public Clock {
-    Time now() override { return {}; }
-  } clock;
+  StillClock clock;
   double done = 0;
   const auto study = run_study(plan, registry, clock, [&](double part) {
     EXPECT_GE(part, done);

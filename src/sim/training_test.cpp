@@ -5,7 +5,7 @@
 #include <array>
 
 #include "sim/cluster.hpp"
-#include "sim/study.hpp"
+#include "sim/study_testing.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -215,20 +215,9 @@ TEST(ProfiledJob, HasOneDigestOnAnyNumberOfThreads) {
   auto plan = plan_of({.jobs = jobs, .batch = BatchRule::scaled, .elastic = "min=1,max=2x"});
   plan.policies = {{"las", {}, {}}, {"afs", {}, {}}, {"elastic-fifo", {}, {}}};
   plan.seeds = {0, 1};
-  const PolicyRegistry registry;
-  std::vector<std::vector<std::uint64_t>> digests;
-  for (const unsigned threads : {1U, 2U, 4U}) {
-    class Still final : public Clock {
-      Time now() override { return {}; }
-    } clock;
-    plan.threads = threads;
-    const auto study = run_study(plan, registry, clock, {});
-    ASSERT_TRUE(study);
-    digests.emplace_back();
-    for (const StudyRun& run : study->runs) digests.back().push_back(run.outcome.digest);
-  }
-  EXPECT_EQ(digests[0], digests[1]);
-  EXPECT_EQ(digests[0], digests[2]);
+  const auto alone = digests_on(1, plan);
+  EXPECT_EQ(digests_on(2, plan), alone);
+  EXPECT_EQ(digests_on(4, plan), alone);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sim/report/figures.hpp"
 #include "sim/report/line_chart.hpp"
 #include "sim/report/plot.hpp"
+#include "sim/study_testing.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-class Still final : public Clock {
-  Time now() override { return {}; }
-};
 
 StudyPlan plan_of(std::vector<PolicyChoice> policies, std::vector<std::uint64_t> seeds = {0}) {
   auto trace = std::make_shared<Trace>();
@@ -43,7 +40,7 @@ StudyPlan plan_of(std::vector<PolicyChoice> policies, std::vector<std::uint64_t>
 
 Study study_of(const StudyPlan& plan) {
   const PolicyRegistry registry;
-  Still clock;
+  StillClock clock;
   auto study = run_study(plan, registry, clock, {});
   EXPECT_TRUE(study.has_value());
   return study ? std::move(*study) : Study{};
