@@ -14,7 +14,7 @@ std::string change_text(const Document& change) {
   const auto workers = number_of(change, "workers");
   return fmt::format(
       "{} job {}{}{}", text_of(change, "kind"), whole_of(change, "job"),
-      workers ? " with " + plural(static_cast<std::uint64_t>(*workers), "worker") : "",
+      workers && *workers > 0 ? " with " + plural(static_cast<std::uint64_t>(*workers), "worker") : "",
       reason.empty() ? "" : fmt::format(" ({})", reason));
 }
 

@@ -5,13 +5,13 @@
 namespace paceline {
 namespace {
 
-Duration Job::*spent_in(JobState state) {
-  switch (state) {
+Duration Job::*spent_by(const Job& job) {
+  switch (job.state) {
     case JobState::pending:
     case JobState::starting:
       return &Job::waited;
     case JobState::paused:
-      return &Job::paused;
+      return job.lends() ? &Job::waited : &Job::paused;
     default:
       return &Job::ran;
   }
@@ -35,7 +35,7 @@ double Bill::*lost_by(const Job& job) {
 Accrual accrued(const Job& job, Time at) {
   if (is_over(job.state)) return {};
   const Duration passed = std::max(Duration::zero(), at - job.changed_at);
-  return {passed, to_seconds(passed) * job.leased, spent_in(job.state), lost_by(job)};
+  return {passed, to_seconds(passed) * job.leased, spent_by(job), lost_by(job)};
 }
 
 Bill lost_with(const Job& job, const Accrual& accrual) {

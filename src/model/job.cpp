@@ -1,5 +1,6 @@
 #include "model/job.hpp"
 
+#include <algorithm>
 #include <tuple>
 
 namespace paceline {
@@ -25,8 +26,15 @@ Bill& Bill::operator/=(double divisor) {
   return *this;
 }
 
+Duration Job::unsaved(Time until) const {
+  if (current->lent_at) until = std::min(until, *current->lent_at);
+  Time since = current->started_at.value_or(until);
+  if (checkpoint) since = std::max(since, checkpoint->acknowledged_at);
+  return current->unsaved + std::max(Duration::zero(), until - since);
+}
+
 std::int32_t Job::workers() const {
-  if (current) return current->size();
+  if (current && !lends()) return current->size();
   return forming ? forming->size() : 0;
 }
 

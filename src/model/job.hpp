@@ -87,11 +87,11 @@ struct Job {
   std::optional<Time> ended_at;
   std::optional<Time> last_resized_at;
   std::optional<Time> paused_at;
-  Time waiting_since;  // when it became PENDING; meaningless in other states
+  Time waiting_since;  // when it became PENDING or its slots were lent; meaningless in other states
   Time changed_at;     // up to here the sums below are right
-  Duration waited{};   // PENDING and STARTING
+  Duration waited{};   // PENDING and STARTING, and PAUSED for others
   Duration ran{};      // RUNNING, RESIZING, STOPPING
-  Duration paused{};
+  Duration paused{};   // PAUSED by its owner
   std::int32_t leased = 0;  // slots leased to it now
   double slot_seconds = 0;  // leased so far
   double service_from = 0;  // of them, those that count for no queue any more (Plan::promoted)
@@ -117,6 +117,14 @@ struct Job {
   Time last_changed_at;          // when; meaningless while last_change is none
   Reason dropped;                // why tempering dropped the newest change proposed for it; or none
 
+  // Is its gang frozen for others, who have its slots meanwhile? Its owner's pause keeps them.
+  [[nodiscard]] bool lends() const {
+    return state == JobState::paused && current && current->lent_at;
+  }
+  // Does a gang of it hold or await seats?
+  [[nodiscard]] bool seated() const { return forming || (current && !lends()); }
+  // Running of the current gang up to then that no checkpoint has. REQUIRES: there is one.
+  [[nodiscard]] Duration unsaved(Time until) const;
   // Workers it holds now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;
   [[nodiscard]] std::int32_t slots(std::int32_t n) const { return n * spec->slots_per_worker; }

@@ -57,6 +57,8 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("needs {}, {} free now: {} go first", slots(a), b, r.text);
     case ReasonCode::waits_for_turn:
       return fmt::format("could use {}, but the policy gives the slots to others", workers(a));
+    case ReasonCode::waits_for_own:
+      return fmt::format("is frozen with its work in memory, in slots that job {} has now", a);
     case ReasonCode::no_node:
       return "no node is up";
     default:
@@ -82,6 +84,12 @@ std::string act_sentence(const Reason& r) {
       return fmt::format("shrinks from {} to {}, its even share", a, workers(b));
     case ReasonCode::stops_for:
       return fmt::format("stops so that job {} can start", beneficiary(a, r));
+    case ReasonCode::pauses_for:
+      return fmt::format("is frozen where it is so that job {} can start", beneficiary(a, r));
+    case ReasonCode::goes_on:
+      return fmt::format("goes on with {} where it was frozen", workers(a));
+    case ReasonCode::starts_anew:
+      return fmt::format("starts anew with {}: its own slots were not to be had", workers(a));
     case ReasonCode::moves_for:
       return fmt::format("moves so that job {} finds seats together", a);
     case ReasonCode::owner_resized:
@@ -146,6 +154,8 @@ std::string_view name(ReasonCode code) {
       return "WaitsForOthers";
     case ReasonCode::waits_for_turn:
       return "WaitsForTurn";
+    case ReasonCode::waits_for_own:
+      return "WaitsForOwn";
     case ReasonCode::no_node:
       return "NoNode";
     case ReasonCode::starts:
@@ -160,6 +170,12 @@ std::string_view name(ReasonCode code) {
       return "ShrinksToShare";
     case ReasonCode::stops_for:
       return "StopsFor";
+    case ReasonCode::pauses_for:
+      return "PausesFor";
+    case ReasonCode::goes_on:
+      return "GoesOn";
+    case ReasonCode::starts_anew:
+      return "StartsAnew";
     case ReasonCode::moves_for:
       return "MovesFor";
     case ReasonCode::owner_resized:

@@ -32,6 +32,7 @@ enum class ReasonCode {
   too_costly,            // gain, cost in slot-seconds: the change was dropped
   waits_for_others,      // needed slots, free slots; text: who goes first
   waits_for_turn,        // wanted workers: the active policy gave the slots to others
+  waits_for_own,         // a job that has its slots, until (us): frozen there, its work in memory
   no_node,               // no node is up
   // acts
   starts,            // workers; text: what is to be said about the place, or nothing
@@ -40,6 +41,9 @@ enum class ReasonCode {
   shrinks_for,       // from, to, job that starts; text: what puts that one first, or nothing
   shrinks_to_share,  // from, to
   stops_for,         // job that starts; text: what puts it first, or nothing
+  pauses_for,        // the same; it lends its slots meanwhile
+  goes_on,           // workers, in the slots it had lent
+  starts_anew,       // workers: its own slots were not to be had
   moves_for,         // job that starts
   owner_resized,     // from, to
   // runs

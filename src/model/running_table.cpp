@@ -8,8 +8,9 @@ namespace {
 // A gang that is on its way counts as running already: else shares would change twice with every
 // start, and jobs take turns.
 bool runs_or_will(const Job& job) {
+  const bool goes_on = job.lends() && job.forming;
   return job.state == JobState::running || job.state == JobState::starting ||
-         job.state == JobState::resizing;
+         job.state == JobState::resizing || goes_on;
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Lease {
 struct Slot {
   std::optional<Lease> lease;
   std::optional<WorkerKey> promise;  // becomes the lease once the ending one is confirmed empty
+  std::optional<WorkerKey> lent = {};  // by this worker, which is frozen in it
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
@@ -158,8 +159,8 @@ class State {
   [[nodiscard]] const std::set<QueueKey>& queue() const { return queue_; }
   // Those of them that hold or await seats (any gang).
   [[nodiscard]] const std::set<QueueKey>& active() const { return active_; }
-  // Those that wait and may start now or at their eligible time (PENDING, not held, dependencies
-  // met).
+  // Those that wait and may start now or at their eligible time (PENDING or PAUSED for others, not
+  // held, dependencies met).
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
   // The same jobs in another order: built when it is first asked for, kept from then on.
   [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "placement/stock.hpp"
+#include "plan/lending.hpp"
 
 namespace paceline {
 namespace {
@@ -35,6 +36,10 @@ std::string wish_of_the_gang(const Job& job) {
 }  // namespace
 
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
+  if (frozen_workers(job)) {
+    if (const auto has = borrower(draft.snapshot().state, job))
+      return {ReasonCode::waits_for_own, {has->value, to_us(waits_for_own_until(job))}, {}};
+  }
   const std::int64_t need = job.slots(workers);
   const auto free = static_cast<std::int64_t>(draft.free().total());
   if (need > free) return {ReasonCode::waits_for_slots, {need, free}, {}};

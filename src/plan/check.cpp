@@ -7,6 +7,7 @@
 #include <set>
 
 #include "plan/constraints.hpp"
+#include "plan/lending.hpp"
 
 namespace paceline {
 namespace {
@@ -40,7 +41,7 @@ class PlanCheck {
     if (change.reason.code == ReasonCode::none)
       wrong("the change of job {} has no reason", change.job.value);
     check_state_of(*job, change);
-    if (change.kind == ChangeKind::stop) return;
+    if (preempts(change.kind)) return;
     check_size(*job, change);
     for (const Seat& seat : change.placement) check_seat(*job, seat);
   }
@@ -54,12 +55,22 @@ class PlanCheck {
   void check_state_of(const Job& job, const Change& change) {
     const bool waits =
         snapshot_.state.waiting().contains(queue_key(job)) && job.eligible_at <= snapshot_.now;
-    const bool stops = change.kind == ChangeKind::stop;
-    if (change.kind == ChangeKind::start && !waits)
+    if (begins(change.kind) && !waits)
       wrong("job {} is started but does not wait", job.id.value);
-    if (change.kind == ChangeKind::start || job.state == JobState::running) return;
-    const bool may_stop = stops && job.current && !job.forming && job.state == JobState::starting;
-    if (!may_stop) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));
+    if (begins(change.kind)) return check_start(job, change);
+    if (change.kind == ChangeKind::pause && !may_lend(snapshot_.state, job))
+      wrong("job {} is paused and can't lend its slots", job.id.value);
+    if (job.state == JobState::running) return;
+    const bool comes_up = job.current && !job.forming && job.state == JobState::starting;
+    const bool may = change.kind == ChangeKind::stop ? comes_up : job.lends() && waits;
+    if (!may) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));
+  }
+
+  void check_start(const Job& job, const Change& change) {
+    if (job.lends() != (change.kind == ChangeKind::resume))
+      wrong("job {} is {}, no {}", job.id.value, to_string(job.state), to_string(change.kind));
+    else if (job.lends() && change.placement != frozen_seats(job))
+      wrong("job {} can go on only where it was frozen", job.id.value);
   }
 
   void check_size(const Job& job, const Change& change) {
@@ -71,7 +82,10 @@ class PlanCheck {
     if (n % job.spec->mesh.step() != 0) {
       wrong("job {} gets {} workers, no multiple of {}", job.id.value, n, job.spec->mesh.step());
     }
-    if (change.generation <= job.last_generation)
+    const bool used = change.kind == ChangeKind::resume
+                          ? change.generation != job.last_generation
+                          : change.generation <= job.last_generation;
+    if (used)
       wrong("generation {} of job {} was used", change.generation.value, job.id.value);
   }
 
@@ -100,7 +114,7 @@ class PlanCheck {
   // What the plan takes from anybody it may give to anybody, in whatever order.
   void free_seats(const Change& change) {
     const Job* job = snapshot_.state.find_job(change.job);
-    if (!job || !job->current || change.kind == ChangeKind::start) return;
+    if (!job || !job->current || job->lends() || change.kind == ChangeKind::start) return;
     for (const auto& worker : job->current->workers) {
       if (worker.state == WorkerState::ended) continue;
       for (const auto index : worker.seat.slots) freed_.insert({worker.seat.node, index});
@@ -173,12 +187,13 @@ class PlanCheck {
   // Nobody makes room for a job that doesn't get it.
   void check_beneficiary(const Change& change) {
     if (!change.beneficiary) {
-      if (change.kind == ChangeKind::stop) wrong("job {} is stopped for nobody", change.job.value);
+      if (preempts(change.kind))
+        wrong("the {} of job {} is for nobody", to_string(change.kind), change.job.value);
       return;
     }
     const bool served =
         std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& c) {
-          return c.job == *change.beneficiary && c.kind != ChangeKind::stop;
+          return c.job == *change.beneficiary && !preempts(c.kind);
         });
     if (!served)
       wrong("job {} makes room for job {}, which gets nothing", change.job.value,
@@ -223,6 +238,9 @@ class StateCheck {
            "starts without a gang");
     expect(job.state != JobState::running || (job.current && !job.current->stop), job,
            "runs without a gang or with a stop");
+    expect(job.state != JobState::paused || (job.current && !job.current->stop), job,
+           "is paused without a gang or with a stop");
+    expect(job.state != JobState::running || !job.current->lent_at, job, "runs in lent slots");
     expect(job.state != JobState::stopping || (job.current && job.current->stop), job,
            "stops without a stop");
     expect(job.state != JobState::resizing || job.forming || job.current, job,
@@ -246,6 +264,10 @@ class StateCheck {
       const WorkerKey key{job.id, gang.generation, rank};
       for (const auto index : worker.seat.slots) {
         const Slot& slot = state_.slot({worker.seat.node, index});
+        if (job.current && &gang == &*job.current && gang.lent_at) {
+          if (slot.lent != key) expect(false, job, fmt::format("is not frozen in slot {}", index));
+          continue;
+        }
         const bool has_lease = slot.lease && slot.lease->worker == key;
         const bool may_wait = job.forming && &gang == &*job.forming && slot.promise == key;
         leased += has_lease ? 1 : 0;
@@ -270,6 +292,8 @@ class StateCheck {
       complain("is leased to a worker that has no seat there");
     if (slot.promise && !holds(*slot.promise, node.id, index))
       complain("is promised to a worker that has no seat there");
+    if (slot.lent && !holds(*slot.lent, node.id, index))
+      complain("is lent by a worker that has no seat there");
     if (slot.promise && !(slot.lease && slot.lease->ending))
       complain("is promised without an ending lease");
     if (state_.free_slots().is_free({node.id, index}) && (slot.lease || slot.promise || !node.up))

@@ -197,7 +197,7 @@ TEST_F(Violations, AJobStartedBeforeThoseItWaitsFor) {
 
 TEST_F(Violations, AStopForNobodyOrForOneWhoGetsNothing) {
   valid.changes = {{ChangeKind::stop, running, Generation{1}, {}, kBecause, 1, {}}};
-  EXPECT_THAT(found(), ElementsAre("job 1 is stopped for nobody"));
+  EXPECT_THAT(found(), ElementsAre("the stop of job 1 is for nobody"));
   valid.changes[0].beneficiary = waiting;
   EXPECT_THAT(found(), ElementsAre("job 1 makes room for job 2, which gets nothing"));
 }

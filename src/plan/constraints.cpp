@@ -14,12 +14,10 @@ namespace {
 
 constexpr double kRounding = 1e-9;  // of sums of cores
 
-bool holds_seats(const Job& job) { return job.current || job.forming; }
-
 // Preferred and no longer insisted on.
 bool soft(const Affinity& affinity, const Job& job, Time now) {
   if (affinity.required()) return false;
-  return holds_seats(job) || job.eligible_at + *affinity.give_up_after <= now;
+  return job.seated() || job.eligible_at + *affinity.give_up_after <= now;
 }
 
 void sort_unique(auto& values) {
@@ -31,7 +29,7 @@ void sort_unique(auto& values) {
 std::vector<NodeId> seats_of(const Job& job) {
   std::vector<NodeId> nodes;
   for (const auto* gang : {&job.current, &job.forming}) {
-    if (!*gang) continue;
+    if (!*gang || !job.seated()) continue;
     for (const Worker& worker : (*gang)->workers) {
       if (worker.state != WorkerState::ended) nodes.push_back(worker.seat.node);
     }
@@ -218,6 +216,11 @@ std::int32_t Constraints::most_on(NodeId id) const {
     if (other.id == job_.id) return;
     const double workers = 1.0 * slots / other.spec->slots_per_worker;
     cpus_left -= workers * other.spec->cpus;
+    memory_left -= workers * static_cast<double>(other.spec->memory_bytes);
+  });
+  standing_.each_frozen_on(id, [&](const Job& other, std::int32_t slots) {
+    if (other.id == job_.id) return;
+    const double workers = 1.0 * slots / other.spec->slots_per_worker;
     memory_left -= workers * static_cast<double>(other.spec->memory_bytes);
   });
   return workers_within(spec, node, cpus_left, memory_left);

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "plan/constraints.hpp"
+#include "plan/lending.hpp"
 
 namespace paceline {
 namespace {
@@ -19,11 +20,18 @@ bool usable(const State& state, const Seat& seat) {
 // The seats a job would give back and could take again.
 Placement seats_of(const State& state, const Job& job) {
   Placement seats;
+  if (job.lends()) return seats;
   for (const auto& worker : job.current->workers) {
     if (worker.state != WorkerState::ended && usable(state, worker.seat))
       seats.push_back(worker.seat);
   }
   return seats;
+}
+
+// Does it matter to the job who else stands on a node?
+bool minds_others(const State& state, const JobSpec& spec) {
+  return spec.cpus > 0 || spec.memory_bytes > 0 || spec.exclusive || !spec.affinity.empty() ||
+         !state.aloof().empty() || state.interference().knows(spec.name);
 }
 
 }  // namespace
@@ -67,13 +75,35 @@ std::optional<Placement> Draft::fit(JobId id, std::int32_t workers) const {
   const Job& job = snapshot_.state.job(id);
   const auto need = static_cast<std::uint64_t>(job.slots(workers));
   if (need > free_.total()) return std::nullopt;
+  return job.lends() ? fit_again(job, workers) : fit_anywhere(job, workers);
+}
+
+std::optional<Placement> Draft::fit_anywhere(const Job& job, std::int32_t workers) const {
   auto seats = placer_.fit(*this, job, workers);
-  if (!seats && !job.spec->affinity.empty()) ask_again(job);
+  if (!seats && !job.spec->affinity.empty()) ask_again(gives_up_next(job, snapshot_.now));
   return seats;
 }
 
-void Draft::ask_again(const Job& job) const {
-  const auto at = gives_up_next(job, snapshot_.now);
+std::optional<Placement> Draft::fit_again(const Job& job, std::int32_t workers) const {
+  const auto size = frozen_workers(job);
+  if (!size) return fit_anywhere(job, workers);
+  Placement own = frozen_seats(job);
+  if (may_go_on(job, own)) return workers == *size ? std::optional(std::move(own)) : std::nullopt;
+  const Time until = waits_for_own_until(job);
+  if (until <= snapshot_.now) return fit_anywhere(job, workers);
+  ask_again(until);
+  return std::nullopt;
+}
+
+bool Draft::may_go_on(const Job& job, const Placement& own) const {
+  const Constraints constraints(standing(), job, snapshot_.now, kAllPreferred);
+  return std::all_of(own.begin(), own.end(), [&](const Seat& seat) {
+    const auto free = [&](std::uint32_t index) { return free_.is_free({seat.node, index}); };
+    return std::all_of(seat.slots.begin(), seat.slots.end(), free) && constraints.allows(seat.node);
+  });
+}
+
+void Draft::ask_again(const std::optional<Time>& at) const {
   if (at && (!revisit_at_ || *at < *revisit_at_)) revisit_at_ = at;
 }
 
@@ -93,6 +123,9 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
 std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
                                        std::span<const Giving> givers) const {
   const auto mark = free_.mark();
+  const bool minds = minds_others(snapshot_.state, *snapshot_.state.job(id).spec);
+  if (minds) static_cast<void>(standing());
+  std::vector<Change> given;
   for (const Giving& giver : givers) {
     std::optional<Placement> kept;
     if (giver.workers > 0) {
@@ -101,8 +134,13 @@ std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
     }
     release(giver.job);
     if (kept) take(*kept);
+    if (!minds) continue;
+    const ChangeKind kind = giver.pauses ? ChangeKind::pause : ChangeKind::stop;
+    given.push_back({kind, giver.job, {}, kept.value_or(Placement{}), {}, 0, {}});
+    standing_.add(given.back());
   }
   auto found = fit(id, workers);
+  for (; !given.empty(); given.pop_back()) standing_.pop(given.back());
   free_.rewind(mark);
   return found;
 }
@@ -125,18 +163,27 @@ void Draft::take(const Placement& seats) const {
 void Draft::record(Change change) {
   check(!changed(change.job), "a draft changes a job once");
   const Job& job = snapshot_.state.job(change.job);
-  const bool stops = change.kind == ChangeKind::stop;
-  change.generation = stops ? job.current->generation : Generation{job.last_generation.value + 1};
+  const bool stays = preempts(change.kind) || change.kind == ChangeKind::resume;
+  change.generation = stays ? job.current->generation : Generation{job.last_generation.value + 1};
   if (!open_) ++trade_;
   change.trade = trade_;
   changed_.emplace(change.job, changes_.size());
   changes_.push_back(std::move(change));
 }
 
-void Draft::start(JobId job, Placement seats, Reason reason) {
-  name_neighbour(snapshot_.state.job(job), seats, reason);
+void Draft::start(JobId id, Placement seats, Reason reason) {
+  const Job& job = snapshot_.state.job(id);
+  const bool lends = job.lends();
+  const bool goes_on = lends && frozen_workers(job) && seats == frozen_seats(job);
+  name_neighbour(job, seats, reason);
+  if (lends && (reason.code == ReasonCode::starts || reason.code == ReasonCode::starts_at_min)) {
+    reason.code = goes_on ? ReasonCode::goes_on : ReasonCode::starts_anew;
+    reason.numbers.resize(1);
+  }
   take(seats);
-  record({ChangeKind::start, job, {}, std::move(seats), std::move(reason), 0, {}});
+  if (lends && !goes_on) return record_resize(id, std::move(seats), std::move(reason), {});
+  const ChangeKind kind = goes_on ? ChangeKind::resume : ChangeKind::start;
+  record({kind, id, {}, std::move(seats), std::move(reason), 0, {}});
 }
 
 void Draft::name_neighbour(const Job& job, const Placement& seats, Reason& reason) const {
@@ -181,6 +228,11 @@ void Draft::record_resize(JobId id, Placement seats, Reason reason,
 void Draft::stop(JobId id, Reason reason, JobId beneficiary) {
   release(id);
   record({ChangeKind::stop, id, {}, {}, std::move(reason), 0, beneficiary});
+}
+
+void Draft::pause(JobId id, Reason reason, JobId beneficiary) {
+  release(id);
+  record({ChangeKind::pause, id, {}, {}, std::move(reason), 0, beneficiary});
 }
 
 void Draft::hold(JobId job, Reason reason) {

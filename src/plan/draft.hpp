@@ -28,10 +28,11 @@ namespace paceline {
 
 class Draft;
 
-// A job that would go on with so many workers; 0: that would stop.
+// A job that would go on with so many workers; 0: that would stop, or pause.
 struct Giving {
   JobId job;
   std::int32_t workers = 0;
+  bool pauses = false;
 };
 
 // Where: turns "this job, that many workers" into seats on the draft's free slots. Implementations
@@ -100,9 +101,10 @@ class Draft {
   // Could the judge let running jobs be stopped for the job to start with `workers` workers, with
   // nothing owed to it? False: for none.
   [[nodiscard]] bool may_stop_for(JobId job, std::int32_t workers);
-  // Seats for a job that has none / for another size of a job that has some. Changes nothing but
-  // this: where a term that the job only prefers is in the way, asks for a round when it gives it
-  // up.
+  // Seats for a job that has none / for another size of a job that has some. A job that has lent its
+  // slots gets those, or waits for them (plan/lending.hpp). Changes nothing but this: where a term
+  // that the job only prefers is in the way, asks for a round when it gives it up, or gives up
+  // waiting.
   [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> refit(JobId job, std::int32_t workers) const;
 
@@ -112,6 +114,7 @@ class Draft {
 
   // ---- changing; each job at most once a draft. The reason of a start names a neighbour that is
   // known to slow the job down ----
+  // A job that has lent its slots goes on in them, or leaves them for others.
   void start(JobId job, Placement seats, Reason reason);
   // The next generation on `seats`; the kind is move if the number stays.
   void resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary = {});
@@ -123,6 +126,8 @@ class Draft {
   void resize_together(std::vector<Resized> jobs, const Reason& reason,
                        std::optional<JobId> beneficiary);
   void stop(JobId job, Reason reason, JobId beneficiary);
+  // Freezes the job where it is. REQUIRES: may_lend().
+  void pause(JobId job, Reason reason, JobId beneficiary);
   // Why a job waits; kept only for jobs somebody asks about (explain()).
   void hold(JobId job, Reason reason);
   // Service of a waiting job counts from here on: nothing that it had before.
@@ -157,7 +162,10 @@ class Draft {
   [[nodiscard]] Plan plan() const;
 
  private:
-  void ask_again(const Job& job) const;
+  void ask_again(const std::optional<Time>& at) const;
+  [[nodiscard]] std::optional<Placement> fit_anywhere(const Job& job, std::int32_t workers) const;
+  [[nodiscard]] std::optional<Placement> fit_again(const Job& job, std::int32_t workers) const;
+  [[nodiscard]] bool may_go_on(const Job& job, const Placement& own) const;
   void name_neighbour(const Job& job, const Placement& seats, Reason& reason) const;
   void record(Change change);
   void record_resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary);

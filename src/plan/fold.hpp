@@ -64,6 +64,9 @@ class Fold {
   void resize(Job& job, const Change& change);
   void preempt(Job& job, const Change& change);
   void form(Job& job, const Change& change);
+  void lend(Job& job);
+  void take_back(Job& job);
+  void go_on_frozen(Job& job);  // all its slots are its own again
   void promote(std::span<const JobId> jobs);
 
   // ---- lifecycle (fold_jobs.cpp) ----
@@ -88,6 +91,8 @@ class Fold {
   void drop_forming(Job& job);
   void empty(const WorkerKey& worker, const Seat& seat);  // the worker is gone
   void mark_ending(const Job& job, const Gang& gang);
+  void lend_slots(const Job& job, const Gang& gang);
+  void forget_lent(const Job& job, const Gang& gang);
   void try_switch(Job& job);
   [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
   void lease(SlotId id, const WorkerKey& worker);

@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "plan/fold.hpp"
+#include "plan/lending.hpp"
 
 namespace paceline {
 
@@ -23,7 +24,9 @@ void Fold::on(const Plan& plan) {
     job.dropped = {};
     if (change.kind == ChangeKind::stop)
       preempt(job, change);
-    else if (change.kind != ChangeKind::start)
+    else if (change.kind == ChangeKind::pause)
+      lend(job);
+    else if (!begins(change.kind))
       resize(job, change);
   }
   // Jobs may take each other's slots: all of them are ending before any is promised.
@@ -31,16 +34,20 @@ void Fold::on(const Plan& plan) {
     Job& job = touch(change.job);
     if (change.kind == ChangeKind::start)
       start(job, change);
-    else if (change.kind != ChangeKind::stop)
+    else if (change.kind == ChangeKind::resume)
+      take_back(job);
+    else if (!preempts(change.kind))
       form(job, change);
   }
 }
 
-// Starts cost nobody anything.
+// Starts cost nobody anything, nor does who is frozen lose work.
 void Fold::open_bill(const Plan& plan) {
   const bool costs =
       std::any_of(plan.changes.begin(), plan.changes.end(),
-                  [](const Change& change) { return change.kind != ChangeKind::start; });
+                  [](const Change& change) {
+                    return change.kind != ChangeKind::pause && !begins(change.kind);
+                  });
   if (!costs) return;
   parts_.bills.push_back({plan.round, plan.policy, at_});
   if (parts_.bills.size() > kPlanBillsMax) parts_.bills.erase(parts_.bills.begin());
@@ -79,7 +86,8 @@ void Fold::start(Job& job, const Change& change) {
 }
 
 void Fold::resize(Job& job, const Change& change) {
-  check(job.state == JobState::running && job.current, "only a running job is resized");
+  check(job.current && (job.state == JobState::running || job.lends()),
+        "only a job that runs or has lent its slots is resized");
   enter(job, JobState::resizing);
   ++job.resizes;
   job.last_resized_at = at_;
@@ -91,6 +99,35 @@ void Fold::preempt(Job& job, const Change& change) {
   ++job.preemptions;
   stop_gang(job, {Cause::preempted, at_, job.spec->notice.grace, change.beneficiary});
   enter(job, JobState::stopping);
+}
+
+void Fold::lend(Job& job) {
+  check(may_lend(state_, job), "only a job that may lend its slots is paused");
+  ++job.preemptions;
+  enter(job, JobState::paused);
+  job.waiting_since = job.eligible_at = at_;
+  job.current->lent_at = at_;
+  lend_slots(job, *job.current);
+}
+
+// Its slots come back like those of a new generation; its workers stay frozen until all are there.
+void Fold::take_back(Job& job) {
+  check(job.lends() && !job.forming, "only a job that has lent its slots takes them back");
+  job.forming = job.current;
+  job.forming->lent_at.reset();
+  occupy(job, *job.forming);
+  try_switch(job);
+}
+
+void Fold::go_on_frozen(Job& job) {
+  Gang& gang = *job.current;
+  gang.unsaved = job.unsaved(at_);
+  gang.lent_at.reset();
+  gang.started_at = at_;
+  job.forming.reset();
+  job.speed_mark.reset();
+  forget_lent(job, gang);
+  enter(job, JobState::running);
 }
 
 }  // namespace paceline

@@ -76,7 +76,8 @@ void Fold::cancel(Job& job) {
 }
 
 void Fold::pause(Job& job) {
-  if (job.state == JobState::pending) job.held = true;
+  if (job.state == JobState::pending || job.lends()) job.held = true;
+  if (job.lends()) drop_forming(job);
   if (job.state != JobState::running) return;
   enter(job, JobState::paused);
   job.paused_at = at_;
@@ -85,7 +86,7 @@ void Fold::pause(Job& job) {
 void Fold::resume(Job& job) {
   if (job.held) job.eligible_at = std::max(job.eligible_at, at_);
   job.held = false;
-  if (job.state != JobState::paused) return;
+  if (job.state != JobState::paused || job.lends()) return;
   enter(job, JobState::running);
   job.paused_at.reset();
 }
@@ -151,6 +152,7 @@ void Fold::on(const WorkerEnded& e) {
   if (!worker || worker->state == WorkerState::ended) return;
   worker->state = WorkerState::ended;
   worker->ending = e.ending;
+  if (job.lends()) drop_forming(job);
   empty(e.worker, worker->seat);
   if (job.current->all_ended()) return gang_over(job);
   if (e.ending.clean() || job.current->stop) return;
@@ -172,6 +174,7 @@ void Fold::on(const CheckpointAcknowledged& e) {
   if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
   job.checkpoint = e.checkpoint;
+  if (job.current) job.current->unsaved = Duration::zero();
   job.saved_at = job.ran_at;
   job.quick_failures = 0;
 }

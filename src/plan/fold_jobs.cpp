@@ -94,10 +94,8 @@ void Fold::stop_gang(Job& job, Stop stop) {
 void Fold::bill_lost_work(Job& job) {
   const Gang& gang = *job.current;
   if (!gang.started_at) return;
-  const Time durable = job.checkpoint ? std::max(*gang.started_at, job.checkpoint->acknowledged_at)
-                                      : *gang.started_at;
-  const Time until = gang.stop ? gang.stop->at : at_;
-  const double lost = std::max(0.0, to_seconds(until - durable)) * job.slots(gang.size());
+  const Duration unsaved = job.unsaved(gang.stop ? gang.stop->at : at_);
+  const double lost = to_seconds(unsaved) * job.slots(gang.size());
   switch (gang.stop ? gang.stop->cause : Cause::exited) {
     case Cause::resized:
       return bill(job, &Bill::resize, lost);

@@ -64,6 +64,7 @@ void Fold::occupy(Job& job, const Gang& gang) {
 void Fold::empty(const WorkerKey& worker, const Seat& seat) {
   for (const auto index : seat.slots) {
     const SlotId id{seat.node, index};
+    if (slot(id).lent == worker) slot(id).lent.reset();
     if (const auto& l = slot(id).lease; !l || l->worker != worker) continue;
     unlease(id);
     Slot& s = slot(id);
@@ -102,8 +103,22 @@ bool Fold::all_leased(const Job& job, const Gang& gang) const {
   return all;
 }
 
+void Fold::lend_slots(const Job& job, const Gang& gang) {
+  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+    unlease(id);
+    slot(id).lent = key;
+  });
+}
+
+void Fold::forget_lent(const Job& job, const Gang& gang) {
+  for_each_slot(job, gang,
+                [&](const WorkerKey&, const Worker&, SlotId id) { slot(id).lent.reset(); });
+}
+
 void Fold::try_switch(Job& job) {
-  if (job.current || !job.forming || !all_leased(job, *job.forming)) return;
+  if (!job.forming || !all_leased(job, *job.forming)) return;
+  if (job.lends()) return go_on_frozen(job);
+  if (job.current) return;
   job.current = std::exchange(job.forming, std::nullopt);
   job.attempt = job.current->attempt;
 }
@@ -161,9 +176,10 @@ void Fold::reindex(const Job& job) {
   };
   const bool over = is_over(job.state);
   put(state_.queue_, !over);
-  index_active(job, !over && (job.current || job.forming));
+  index_active(job, !over && job.seated());
   for (auto& table : state_.tables_) table.put(job);
-  const bool waits = job.state == JobState::pending && !job.held && dependencies_met(job);
+  const bool stands = job.state == JobState::pending || (job.lends() && !job.forming);
+  const bool waits = stands && !job.held && dependencies_met(job);
   put(state_.waiting_, waits);
   for (auto& order : state_.orders_) {
     if (waits)
@@ -172,7 +188,7 @@ void Fold::reindex(const Job& job) {
       order.drop(job.id);
   }
   reindex_name(job, waits && !job.spec->expected_duration);
-  const bool settled = job.current && !job.forming && !job.current->stop;
+  const bool settled = job.current && !job.forming && !job.current->stop && !job.lends();
   if (!over && settled && !job.range.contains(job.current->size()))
     state_.out_of_range_.insert(job.id);
   else

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::array kNames = {
     std::pair{ChangeKind::start, "start"}, std::pair{ChangeKind::resize, "resize"},
-    std::pair{ChangeKind::move, "move"}, std::pair{ChangeKind::stop, "stop"}};
+    std::pair{ChangeKind::move, "move"},   std::pair{ChangeKind::stop, "stop"},
+    std::pair{ChangeKind::pause, "pause"}, std::pair{ChangeKind::resume, "resume"}};
 
 }  // namespace
 

@@ -24,7 +24,18 @@ enum class ChangeKind {
   resize,  // the next generation with another number of workers
   move,    // the next generation on other seats
   stop,    // preemption: back to PENDING
+  pause,   // preemption: frozen, its slots lent
+  resume,  // it goes on in the slots that it had lent
 };
+
+// Does the job have workers by it that had none?
+constexpr bool begins(ChangeKind kind) {
+  return kind == ChangeKind::start || kind == ChangeKind::resume;
+}
+// Does it take all its slots from the job?
+constexpr bool preempts(ChangeKind kind) {
+  return kind == ChangeKind::stop || kind == ChangeKind::pause;
+}
 
 std::string_view to_string(ChangeKind kind);
 std::optional<ChangeKind> parse_change_kind(std::string_view text);
@@ -32,8 +43,8 @@ std::optional<ChangeKind> parse_change_kind(std::string_view text);
 struct Change {
   ChangeKind kind = ChangeKind::start;
   JobId job;
-  Generation generation;  // the new one; for a stop the one that ends
-  Placement placement;    // empty for a stop
+  Generation generation;  // the new one; for a stop, a pause and a resume the current one
+  Placement placement;    // empty for a stop and a pause
   Reason reason;
   std::uint32_t trade = 0;           // changes of one trade are kept or dropped whole
   std::optional<JobId> beneficiary;  // who gets what this change frees

@@ -7,6 +7,13 @@ const JobId* Standing::holder_of(const Slot& slot) {
   return slot.lease && !slot.lease->ending ? &slot.lease->worker.job : nullptr;
 }
 
+template <class Visit>
+void Standing::each_seat_frozen_by(const Change& change, Visit visit) const {
+  if (change.kind != ChangeKind::pause) return;
+  for (const Worker& worker : state_.job(change.job).current->workers)
+    visit(worker.seat.node, static_cast<std::int32_t>(worker.seat.slots.size()));
+}
+
 void Standing::add(const Change& change) {
   changed_in_order_.push_back(change.job);
   if (keeps_others_off(*state_.job(change.job).spec)) aloof_.push_back(change.job);
@@ -15,10 +22,14 @@ void Standing::add(const Change& change) {
     if (nodes.empty() || nodes.back() != seat.node) nodes.push_back(seat.node);
     newcomers_[seat.node].push_back({change.job, static_cast<std::int32_t>(seat.slots.size())});
   }
+  each_seat_frozen_by(change, [&](NodeId node, std::int32_t slots) {
+    frozen_[node].push_back({change.job, slots});
+  });
 }
 
 void Standing::pop(const Change& change) {
   for (const Seat& seat : change.placement) newcomers_[seat.node].pop_back();
+  each_seat_frozen_by(change, [&](NodeId node, std::int32_t) { frozen_[node].pop_back(); });
   changed_.erase(change.job);
   changed_in_order_.pop_back();
   if (!aloof_.empty() && aloof_.back() == change.job) aloof_.pop_back();
@@ -33,7 +44,7 @@ std::vector<NodeId> Standing::nodes_of(JobId id) const {
       if (worker.state != WorkerState::ended) nodes.push_back(worker.seat.node);
     }
   };
-  if (job.current && !job.current->stop) add_seats(*job.current);
+  if (job.current && !job.current->stop && !job.lends()) add_seats(*job.current);
   if (job.forming) add_seats(*job.forming);
   return nodes;
 }

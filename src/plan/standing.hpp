@@ -40,6 +40,20 @@ class Standing {
     for (const auto& [job, slots] : newcomers->second) visit(state_.job(job), slots);
   }
 
+  // visit(job, slots): jobs that are frozen there in slots that others may have; several times as
+  // well.
+  template <class Visit>
+  void each_frozen_on(NodeId node, Visit visit) const {
+    for (const Slot& slot : state_.find_node(node)->slots) {
+      if (!slot.lent || changed_.contains(slot.lent->job)) continue;
+      const Job& job = state_.job(slot.lent->job);
+      if (!job.seated()) visit(job, 1);
+    }
+    const auto frozen = frozen_.find(node);
+    if (frozen == frozen_.end()) return;
+    for (const auto& [job, slots] : frozen->second) visit(state_.job(job), slots);
+  }
+
   // The nodes where the job will stand; several times the same one perhaps.
   [[nodiscard]] std::vector<NodeId> nodes_of(JobId job) const;
   // The jobs of that name that will stand somewhere (State::active_named), in no order.
@@ -58,12 +72,16 @@ class Standing {
   };
 
   static const JobId* holder_of(const Slot& slot);
+  // visit(node, slots) for each seat that a pause freezes.
+  template <class Visit>
+  void each_seat_frozen_by(const Change& change, Visit visit) const;
 
   const State& state_;
   std::vector<JobId> changed_in_order_;
   std::vector<JobId> aloof_;  // those of them that keep others off their nodes
   std::unordered_map<JobId, std::vector<NodeId>> changed_;  // to the nodes of their new seats
   std::unordered_map<NodeId, std::vector<Newcomer>> newcomers_;
+  std::unordered_map<NodeId, std::vector<Newcomer>> frozen_;  // by changes
 };
 
 // The neighbour on a node that would slow the job down most, or be slowed down by it, by more than

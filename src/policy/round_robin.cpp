@@ -27,6 +27,7 @@ bool fits_a_node(const State& state, const Job& job, std::uint32_t slots) {
 
 std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const Job& job,
                                        std::int32_t workers) {
+  if (job.lends()) return draft.fit(job.id, workers);
   const auto slots = static_cast<std::uint32_t>(job.slots(workers));
   for (const NodeId first : {turn(draft), NodeId{0}}) {
     for (auto node = draft.free().next_from(first, slots); node;

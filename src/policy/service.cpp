@@ -106,10 +106,10 @@ void Service::revisit() {
   }
   for (const Change& change : draft_.changes()) {
     const Job& job = snapshot_.state.job(change.job);
-    if (change.kind == ChangeKind::start)
+    if (begins(change.kind))
       revisit_fall(is_promoted_.contains(job.id) ? 0 : attained(job),
                    job.slots(static_cast<std::int32_t>(change.placement.size())));
-    if (change.kind == ChangeKind::stop) revisit_promotion(job);
+    if (preempts(change.kind)) revisit_promotion(job);
   }
 }
 

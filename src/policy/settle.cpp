@@ -11,6 +11,7 @@
 
 #include "estimate/resize_cost.hpp"
 #include "placement/defragment.hpp"
+#include "plan/lending.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -21,9 +22,13 @@ constexpr int kDroppedInARow = 8;       // trades, before no more are tried in a
 constexpr int kBesideMax = 64;          // jobs that are tried on what a trade frees over its first
 constexpr std::int64_t kSlotsMax = std::numeric_limits<std::int64_t>::max();
 
+// Who gives how, the least harm first.
+enum class Gives { shrinks, pauses, stops };
+
 struct Giver {
   const Wish* wish;
   std::int64_t slots;  // it gives up
+  Gives how;
 };
 
 class Settlement {
@@ -87,11 +92,22 @@ class Settlement {
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless) continue;
       if (!may_gain(wish, n)) return false;
-      const auto chosen = enough_givers(wish, n);
-      if (!chosen.empty()) return trade(wish, n, chosen);
+      auto chosen = enough_givers(wish, n);
+      if (chosen.empty() && frozen_are_in_the_way(wish)) {
+        freezes_ = false;
+        chosen = enough_givers(wish, n);
+      }
+      const bool traded = !chosen.empty() && trade(wish, n, chosen);
+      freezes_ = true;
+      if (!chosen.empty()) return traded;
     }
     if (takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
     return false;
+  }
+
+  // Who is frozen keeps its memory: those who could be are stopped where that is needed.
+  bool frozen_are_in_the_way(const Wish& wish) {
+    return wish.job->spec->memory_bytes > 0 && somebody_pauses_;
   }
 
   // Asked before anybody looks for places: most trades that gain nothing do so wherever they are.
@@ -142,7 +158,7 @@ class Settlement {
     if (slots < wish.job->slots(n)) return false;
     std::vector<Giving> giving;
     for (std::size_t i = 0; i < count; ++i)
-      giving.push_back({able[i]->wish->job->id, able[i]->wish->workers});
+      giving.push_back({able[i]->wish->job->id, able[i]->wish->workers, pauses(*able[i])});
     return draft_.fit_if(wish.job->id, n, giving).has_value();
   }
 
@@ -161,7 +177,7 @@ class Settlement {
     std::int64_t given = 0;
     draft_.begin_trade();
     for (const Giver* giver : chosen) {
-      give_up(*giver->wish, wish.job->id);
+      give_up(*giver, wish.job->id);
       given += giver->slots;
     }
     auto seats = draft_.fit(wish.job->id, n);
@@ -189,23 +205,27 @@ class Settlement {
     }
   }
 
-  void give_up(const Wish& giver, JobId beneficiary) {
+  [[nodiscard]] bool pauses(const Giver& giver) const {
+    return freezes_ && giver.how == Gives::pauses;
+  }
+
+  void give_up(const Giver& giver, JobId beneficiary) {
     const std::int64_t who = beneficiary.value;
-    if (giver.workers == 0) {
-      return draft_.stop(giver.job->id, {ReasonCode::stops_for, {who}, terms_.precedence},
-                         beneficiary);
-    }
-    auto fewer = draft_.refit(giver.job->id, giver.workers);
+    const auto& [job, now, workers, at_least, most, words] = *giver.wish;
+    const auto why = [&](ReasonCode code) { return Reason{code, {who}, terms_.precedence}; };
+    if (pauses(giver)) return draft_.pause(job->id, why(ReasonCode::pauses_for), beneficiary);
+    if (workers == 0) return draft_.stop(job->id, why(ReasonCode::stops_for), beneficiary);
+    auto fewer = draft_.refit(job->id, workers);
     if (!fewer) return;
-    draft_.resize(giver.job->id, std::move(*fewer),
-                  {ReasonCode::shrinks_for, {giver.now, giver.workers, who}, terms_.precedence},
-                  beneficiary);
+    draft_.resize(job->id, std::move(*fewer),
+                  {ReasonCode::shrinks_for, {now, workers, who}, terms_.precedence}, beneficiary);
   }
 
   // Slots are free in the wrong places: others move together. One search a round: it is dear.
   bool start_by_moving(const Wish& wish) {
     const auto free = static_cast<std::int64_t>(draft_.free().total());
     if (looked_for_room_ || wish.job->slots(wish.at_least) > free) return false;
+    if (wish.job->lends()) return false;
     looked_for_room_ = true;
     auto room = make_room(draft_, *wish.job, wish.at_least);
     if (!room) return false;
@@ -220,7 +240,7 @@ class Settlement {
   // Who has more than it should and may change now, least harm first.
   std::vector<Giver>& givers() {
     if (givers_) return *givers_;
-    std::vector<std::tuple<bool, bool, double, std::size_t, const Wish*>> found;
+    std::vector<std::tuple<Gives, bool, double, std::size_t, const Wish*>> found;
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const Wish& wish = wishes_[i];
       if (wish.now <= wish.workers || draft_.changed(wish.job->id)) continue;
@@ -233,18 +253,27 @@ class Settlement {
         if (!refused_) refused_ = wish.job->id;
         continue;
       }
-      const bool from_zero = !wish.job->checkpoint && wish.job->spec->elastic != Elastic::restart;
-      found.emplace_back(wish.workers == 0, from_zero, work_at_risk(*wish.job, snapshot_.now),
-                         wishes_.size() - i, &wish);
+      const Gives how = how_it_gives(wish);
+      const bool from_zero = how != Gives::pauses && !wish.job->checkpoint &&
+                             wish.job->spec->elastic != Elastic::restart;
+      const double risk = how == Gives::pauses ? 0 : work_at_risk(*wish.job, snapshot_.now);
+      found.emplace_back(how, from_zero, risk, wishes_.size() - i, &wish);
     }
     std::sort(found.begin(), found.end());
     givers_.emplace();
     for (const auto& entry : found) {
       const Wish* wish = std::get<const Wish*>(entry);
-      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers)});
-      somebody_shrinks_ = somebody_shrinks_ || wish->workers > 0;
+      const Gives how = std::get<Gives>(entry);
+      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how});
+      somebody_shrinks_ = somebody_shrinks_ || how == Gives::shrinks;
+      somebody_pauses_ = somebody_pauses_ || how == Gives::pauses;
     }
     return *givers_;
+  }
+
+  [[nodiscard]] Gives how_it_gives(const Wish& wish) const {
+    if (wish.workers > 0) return Gives::shrinks;
+    return may_lend(snapshot_.state, *wish.job) ? Gives::pauses : Gives::stops;
   }
 
   // The first that has not given yet.
@@ -315,7 +344,7 @@ class Settlement {
     for (const Wish* wish : unserved_) {
       if (draft_.changed(wish->job->id)) continue;
       Reason reason = lacks_slots(draft_, *wish->job, wish->at_least);
-      if (refused_) {
+      if (refused_ && reason.code != ReasonCode::waits_for_own) {
         reason.code = ReasonCode::waits_for_donor;
         reason.numbers.push_back(refused_->value);
       }
@@ -330,6 +359,8 @@ class Settlement {
   std::optional<std::vector<Giver>> givers_;
   std::size_t gave_ = 0;  // the first of them have
   bool somebody_shrinks_ = false;
+  bool somebody_pauses_ = false;
+  bool freezes_ = true;  // who can be frozen is; else stopped
   int dropped_ = 0;  // trades in a row that were not kept
   bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now

@@ -8,6 +8,7 @@
 
 #include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
+#include "plan/lending.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -49,7 +50,7 @@ Contender Shares::claim_of_running(const Row& row) const {
 
 Contender Shares::claim_of_waiting(const Job& job) const {
   Contender claim{&job, order_key(order_, job), 0, 0, 0, 0};
-  if (sizes_ == Sizes::wanted) {
+  if (sizes_ == Sizes::wanted || frozen_workers(job)) {
     claim.least = claim.most = wanted(snapshot_.state, job);
   } else {
     claim.least = job.range.min;
@@ -277,7 +278,8 @@ void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes size
     const Job& job = snapshot.state.job(at->job);
     if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
     const std::int32_t n =
-        sizes == Sizes::wanted ? wanted(snapshot.state, job) : whole_steps(job, job.range.min);
+        sizes == Sizes::wanted || frozen_workers(job) ? wanted(snapshot.state, job)
+                                                      : whole_steps(job, job.range.min);
     auto& limit = hopeless.try_emplace(job.spec->slots_per_worker, kWorkersMax + 1).first->second;
     if (job.slots(n) > free() || n >= limit) continue;
     auto seats = draft.fit(job.id, n);

@@ -1,5 +1,7 @@
 #include "policy/waiting.hpp"
 
+#include "plan/lending.hpp"
+
 namespace paceline {
 
 bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
@@ -12,6 +14,7 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
 }
 
 std::int32_t wanted(const State& state, const Job& job) {
+  if (const auto frozen = frozen_workers(job)) return *frozen;
   const std::int32_t group = job.spec->mesh.tensor;  // stays on one node
   const auto groups = state.workers_ever(group * job.spec->slots_per_worker);
   const auto most = std::min<std::int64_t>(groups * group, job.range.want);
@@ -20,7 +23,7 @@ std::int32_t wanted(const State& state, const Job& job) {
 
 bool takes_any_slots(const Job& job) {
   const JobSpec& spec = *job.spec;
-  return spec.devices.empty() && spec.affinity.empty() && !spec.exclusive &&
+  return !job.lends() && spec.devices.empty() && spec.affinity.empty() && !spec.exclusive &&
          spec.mesh.tensor == 1 && spec.cpus == 0 && spec.memory_bytes == 0;
 }
 
@@ -35,9 +38,11 @@ void start_in_order(const Snapshot& snapshot, Draft& draft,
       continue;
     }
     if (start(job)) continue;
-    if (!draft.explaining()) return;
+    const bool may_pass = frozen_workers(job).has_value();  // it waits for no slots but its own
+    if (!draft.explaining() && !may_pass) return;
     const Reason lacks = lacks_slots(draft, job, wanted(snapshot.state, job));
     draft.hold(job.id, lacks);
+    if (may_pass) continue;
     behind =
         Reason{ReasonCode::waits_behind, {job.id.value, lacks.numbers[0], lacks.numbers[1]}, {}};
   }

@@ -36,7 +36,7 @@ tl::unexpected<Error> conflict(const Job& job, std::string_view what, std::strin
 }
 
 Result<void> admit_pause(const Job& job) {
-  if (job.state == JobState::pending && !job.held) return {};
+  if ((job.state == JobState::pending || job.lends()) && !job.held) return {};
   if (job.state == JobState::running) return {};
   if (job.held || job.state == JobState::paused) {
     return conflict(job, "it is paused already",
@@ -79,8 +79,10 @@ Result<void> admit(const State& state, JobId id, Request request) {
     case Request::resume:
       break;
   }
-  if (job.held || job.state == JobState::paused) return {};
-  return conflict(job, "it is not paused or held",
+  if (job.held || (job.state == JobState::paused && !job.lends())) return {};
+  return conflict(job,
+                  job.lends() ? "it goes on by itself, as soon as it has its slots back"
+                              : "it is not paused or held",
                   fmt::format("'paceline why {}' says what it waits for.", id.value));
 }
 

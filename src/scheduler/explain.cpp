@@ -66,7 +66,8 @@ Reason Explanation::reason(const Job& job) const {
       return {ReasonCode::resizing, {from, job.planned_workers()}, {}};
     }
     case JobState::paused:
-      return {ReasonCode::paused, {}, {}};
+      if (!job.lends()) return {ReasonCode::paused, {}, {}};
+      return job.forming ? starting(job) : waiting(job);
     case JobState::stopping:
       return {ReasonCode::stopping, {}, stop_sentence(*job.current->stop)};
     default:
@@ -132,7 +133,12 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
         "Its size stays until it acknowledges a checkpoint: then it can be resized without losing "
         "work.");
   }
-  if (job.state == JobState::pending && !job.held) {
+  if (job.lends()) {
+    lines.push_back(
+        "Its slots are lent: it goes on in them once they are free, or starts anew elsewhere when it "
+        "has waited for as long as that would lose.");
+  }
+  if ((job.state == JobState::pending || job.lends()) && !job.held) {
     add_queue(job, lines);
     add_holders(lines);
   }

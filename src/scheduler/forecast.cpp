@@ -270,7 +270,7 @@ ForecastOutcome Forecast::outcome() const {
   auto& means = outcome.means;
   for (const JobId id : counted_) {
     const Job& job = state_.job(id);
-    const bool waits = job.state == JobState::pending || job.state == JobState::starting;
+    const bool waits = accrued(job, now_).spent == &Job::waited;
     const Time end = job.ended_at.value_or(now_);
     means.completion += to_seconds(end - job.submitted_at);
     means.waiting += to_seconds(job.waited + (waits ? now_ - job.changed_at : Duration::zero()));

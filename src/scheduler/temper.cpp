@@ -45,8 +45,8 @@ class Trial {
   }
 
   std::optional<Time> too_soon(const Change& change) const {
-    if (change.kind == ChangeKind::start) return std::nullopt;
     const Job& job = snapshot_.state.job(change.job);
+    if (begins(change.kind) || job.lends()) return std::nullopt;
     Time until = job.current->started_at.value_or(snapshot_.now) + least_run(job);
     if (job.last_resized_at) until = std::max(until, *job.last_resized_at + options_.window);
     if (until <= snapshot_.now) return std::nullopt;
@@ -62,15 +62,17 @@ class Trial {
 
   void weigh(const Change& change) {
     const Job& job = snapshot_.state.job(change.job);
-    if (change.kind != ChangeKind::start) {
+    if (change.kind != ChangeKind::pause && !begins(change.kind)) {
       cost_ += resize_cost(job, snapshot_.now);
       at_risk_ += work_at_risk(job, snapshot_.now);
     }
     switch (change.kind) {
       case ChangeKind::start:
+      case ChangeKind::resume:
         gain_ += useful(job, workers_of(change)) * start_serves(change);
         break;
       case ChangeKind::stop:
+      case ChangeKind::pause:
         gain_ -= job.slots(job.planned_workers()) * longest_start();
         break;
       default:
@@ -91,7 +93,7 @@ class Trial {
 
   // Does it give up slots?
   [[nodiscard]] bool gives(const Change& change) const {
-    return change.kind != ChangeKind::start &&
+    return !begins(change.kind) &&
            workers_of(change) < snapshot_.state.job(change.job).planned_workers();
   }
 
@@ -118,7 +120,7 @@ class Trial {
   [[nodiscard]] double longest_start() const {
     double longest = 0;
     for (const Change& change : changes_) {
-      if (change.kind == ChangeKind::start)
+      if (begins(change.kind))
         longest = std::max(longest, seconds_left(snapshot_.state.job(change.job)));
     }
     return longest;

@@ -129,6 +129,20 @@ TEST_F(Temper, StopsALongJobForAShortOne) {
   EXPECT_EQ(swap(slow).reason, (Reason{ReasonCode::too_costly, {0, 30}, {}}));
 }
 
+TEST_F(Temper, CountsNothingLostWhereAJobIsFrozen) {
+  const JobId lender = world.run("1 expect=500s", 1);
+  world.advance(span("300s"));
+  const JobId quick = world.submit("1 expect=100s");
+  const auto swap = [&](ChangeKind kind) {
+    return judge({to(lender, 0, kind), to(quick, 1, ChangeKind::start)});
+  };
+  // Gain: the 200 s that the lender has left, less 100. Cost of a stop: 300 s unsaved and 5 s.
+  EXPECT_EQ(swap(ChangeKind::stop).reason, (Reason{ReasonCode::too_costly, {100, 305}, {}}));
+  EXPECT_TRUE(swap(ChangeKind::pause).kept);
+  world.advance(span("100s"));
+  EXPECT_EQ(swap(ChangeKind::pause).reason, (Reason{ReasonCode::too_costly, {0, 0}, {}}));
+}
+
 TEST_F(Temper, SaysWhetherACheckpointWouldHelp) {
   const JobId job = running_for("600s");
   // Gain: 1 × 600. Cost: 2 × 600 unsaved + 10.

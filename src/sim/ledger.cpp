@@ -55,13 +55,18 @@ void Ledger::started(Time now, const std::string& machine, const WorkerKey& work
     if (other.job == worker.job && other.generation != worker.generation)
       wrong(now, text(worker) + " is started while " + text(other) + " is alive");
   }
-  for (const auto slot : slots) {
-    const auto [at, free] = occupied_.try_emplace({machine, slot}, worker);
-    if (!free)
-      wrong(now, fmt::format("{} is started in slot {} of {}, where {} is alive", text(worker),
-                             slot, machine, text(at->second)));
+  const Process& process = alive_[worker] = {machine, slots};
+  if (!lending_.contains(worker.job)) occupy(now, worker, process, "is started");
+}
+
+void Ledger::occupy(Time now, const WorkerKey& worker, const Process& process,
+                    std::string_view how) {
+  for (const auto slot : process.slots) {
+    const auto [at, free] = occupied_.try_emplace({process.machine, slot}, worker);
+    if (!free && at->second != worker)
+      wrong(now, fmt::format("{} {} in slot {} of {}, where {} is alive", text(worker), how, slot,
+                             process.machine, text(at->second)));
   }
-  alive_[worker] = {machine, slots};
 }
 
 void Ledger::ended(Time now, const WorkerKey& worker) {
@@ -69,8 +74,32 @@ void Ledger::ended(Time now, const WorkerKey& worker) {
   const auto found = alive_.find(worker);
   if (found == alive_.end()) return;
   if (story_) tell("worker ended", fmt::format("{} on {}", text(worker), found->second.machine));
-  for (const auto slot : found->second.slots) occupied_.erase({found->second.machine, slot});
+  leave(worker, found->second);
   alive_.erase(found);
+}
+
+void Ledger::leave(const WorkerKey& worker, const Process& process) {
+  for (const auto slot : process.slots) {
+    const auto at = occupied_.find({process.machine, slot});
+    if (at != occupied_.end() && at->second == worker) occupied_.erase(at);
+  }
+}
+
+// Its slots are others' from the commit on, and its own again from a commit on.
+void Ledger::follow_lending(Time now, const Job& job) {
+  const bool lends = job.current && job.current->lent_at;
+  if (lends == lending_.contains(job.id)) return;
+  if (lends)
+    lending_.insert(job.id);
+  else
+    lending_.erase(job.id);
+  for (const auto& [worker, process] : alive_) {
+    if (worker.job != job.id) continue;
+    if (lends)
+      leave(worker, process);
+    else if (job.current && job.current->generation == worker.generation)
+      occupy(now, worker, process, "goes on");
+  }
 }
 
 void Ledger::worked(Time now, const WorkerKey& worker) {

@@ -2,7 +2,7 @@
 // and every entry that becomes durable, and remembers what was wrong.
 //
 //   - no worker (job, generation, rank) is started twice, or without the state's wish
-//   - no slot of a machine has two workers in it
+//   - no slot of a machine has two workers in it, but for one that is frozen and has lent it
 //   - no two generations of a job are alive at once, none that the state has given up, and no
 //     number of one comes back
 //   - no gang is in part for longer than the patience: all of its workers are started, or it stops
@@ -104,6 +104,9 @@ class Ledger {
   void check_job(Time now, const State& state, const Job& job);
   void check_generations(Time now, const Job& job);
   void follow_gang(Time now, const State& state, const Job& job);
+  void follow_lending(Time now, const Job& job);
+  void leave(const WorkerKey& worker, const Process& process);
+  void occupy(Time now, const WorkerKey& worker, const Process& process, std::string_view how);
   void check_whole(Time now, const State& state);
   void check_processes(Time now);
   void check_gang(Time now, JobId job, const Wanted& gang);
@@ -126,6 +129,7 @@ class Ledger {
   std::map<JobId, std::string> promised_;
   std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;
   std::map<JobId, Time> paused_;
+  std::set<JobId> lending_;  // their workers' slots are others'
   std::map<JobId, Wanted> current_;
   std::map<JobId, Generation> newest_;
 };

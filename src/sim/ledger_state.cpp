@@ -55,6 +55,7 @@ void Ledger::check_job(Time now, const State& state, const Job& job) {
   else
     paused_.erase(job.id);
   check_generations(now, job);
+  follow_lending(now, job);
   follow_gang(now, state, job);
 }
 
@@ -67,8 +68,10 @@ void Ledger::check_generations(Time now, const Job& job) {
   if (job.current && !runs_on && job.current->generation < newest)
     wrong(now, fmt::format("generation {} of job {} comes back", job.current->generation.value,
                            job.id.value));
+  const bool goes_on = job.lends() && job.forming;
   if (job.forming && (job.forming->generation < newest ||
-                      (job.current && job.forming->generation <= job.current->generation)))
+                      (job.current && !goes_on &&
+                       job.forming->generation <= job.current->generation)))
     wrong(now, fmt::format("generation {} of job {} forms too late", job.forming->generation.value,
                            job.id.value));
   newest = std::max(newest, job.last_generation);

@@ -82,6 +82,57 @@ TEST_F(LedgerTest, SeesTwoWorkersInASlot) {
   expect("is started in slot 1 of box, where worker 1 of generation 1 of job 1 is alive");
 }
 
+// A job that lends its slots, and another that runs in them.
+class LendingLedgerTest : public ::testing::Test {
+ protected:
+  LendingLedgerTest() {
+    lender = world.run("1 memory=1", 1);
+    other = world.submit("1 name=other");
+  }
+  void commit() {
+    const auto entries = std::span(world.journal()).subspan(told);
+    told = world.journal().size();
+    const std::vector<JobId> both{lender, other};
+    ledger.committed(world.now(), entries, world.state(), both);
+  }
+  void start(JobId job) {
+    ledger.started(world.now(), "cpu-0", {job, Generation{1}, 0}, {0});
+  }
+
+  World world{"1x1 cpu memory=4"};
+  Ledger ledger;
+  std::size_t told = 0;
+  JobId lender, other;
+};
+
+TEST_F(LendingLedgerTest, IsContentWithOneAtWorkAndOneFrozenInASlot) {
+  commit();
+  start(lender);
+  world.lend(lender, other, 1);
+  commit();
+  start(other);
+  world.started(other);
+  world.ended(other);
+  ledger.ended(world.now(), {other, Generation{1}, 0});
+  commit();
+  world.start(lender, 1);
+  commit();
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+}
+
+TEST_F(LendingLedgerTest, SeesOneThatGoesOnBesideAnother) {
+  commit();
+  start(lender);
+  world.lend(lender, other, 1);
+  commit();
+  start(other);
+  world.started(other);
+  world.ended(other);
+  world.start(lender, 1);
+  commit();
+  EXPECT_THAT(ledger.faults(), Contains(HasSubstr("goes on in slot 0 of cpu-0, where")));
+}
+
 TEST_F(LedgerTest, SeesAWorkerWhoseGenerationIsOver) {
   world.cancel(job);
   world.killed(job);

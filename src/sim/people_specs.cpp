@@ -52,6 +52,7 @@ void People::draw_length(JobSpec& spec) {
 
 void People::draw_place(JobSpec& spec) {
   spec.exclusive = rng_.chance(0.05);
+  if (rng_.chance(0.5)) spec.memory_bytes = (1 + rng_.below(8)) << 30;
   if (rng_.chance(0.1)) spec.cpus = static_cast<double>(rng_.between(1, 8));
   if (!rng_.chance(0.15)) return;
   const auto* place = kPlaces[rng_.below(kPlaces.size())];

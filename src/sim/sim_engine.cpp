@@ -57,6 +57,10 @@ void SimEngine::follow(const Job& job) {
     stop(run, job);
   else if (run.generation != job.current->generation)
     begin(run, job);
+  else if (run.phase == Phase::running && job.state == JobState::paused)
+    freeze(run);
+  else if (run.phase == Phase::frozen && job.state == JobState::running)
+    thaw(run, job.id);
 }
 
 void SimEngine::begin(Run& run, const Job& job) {
@@ -79,6 +83,18 @@ void SimEngine::come_up(Run& run, JobId job) {
   run.since = clock_.now();
   for (std::int32_t rank = 0; rank < run.workers; ++rank)
     news_.events.emplace_back(WorkerStarted{{job, run.generation, rank}, 0});
+  plan_run(run, job);
+}
+
+void SimEngine::freeze(Run& run) {
+  progress(run, clock_.now());
+  run.phase = Phase::frozen;
+  ++run.stamp;
+}
+
+void SimEngine::thaw(Run& run, JobId job) {
+  run.phase = Phase::running;
+  run.since = clock_.now();
   plan_run(run, job);
 }
 
@@ -122,7 +138,7 @@ void SimEngine::stop(Run& run, const Job& job) {
   const Cause cause = job.current->stop->cause;
   run.generation = job.current->generation;
   run.workers = job.current->size();
-  if (run.phase == Phase::running) {
+  if (run.phase == Phase::running || run.phase == Phase::frozen) {
     save(run, job.id, clock_.now());
     const bool resized = cause == Cause::resized;
     run.pause = resized ? costs_.resize : costs_.restart;

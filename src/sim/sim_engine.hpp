@@ -2,8 +2,8 @@
 // work and speed-up say, and what happens is told as it would be of real ones.
 //
 // A job that is stopped or resized saves at the notice and loses nothing but time: starting again
-// costs the restart pause, another size the resize pause. One that fails goes on from its last
-// save. Cost: O(log running) for each thing that happens.
+// costs the restart pause, another size the resize pause. One that is paused for others goes on at
+// once. One that fails goes on from its last save. Cost: O(log running) for each thing that happens.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ class SimEngine final : public Engine {
   [[nodiscard]] const Losses& losses() const { return losses_; }
 
  private:
-  enum class Phase { none, coming_up, running };
+  enum class Phase { none, coming_up, running, frozen };
   enum class Happening { done, failed, comes_up, reports, saves };
 
   // A gang of a job. Work is in microseconds of running at the wanted size: whole numbers, hence
@@ -116,6 +116,8 @@ class SimEngine final : public Engine {
   void begin(Run& run, const Job& job);
   void stop(Run& run, const Job& job);
   void come_up(Run& run, JobId job);
+  void freeze(Run& run);
+  void thaw(Run& run, JobId job);
   void plan_run(Run& run, JobId job);
   void plan_report(Run& run, JobId job);
   void plan(Time at, JobId job, Happening what, const Run& run);

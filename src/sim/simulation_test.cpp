@@ -55,6 +55,27 @@ Outcome play(const std::shared_ptr<const Trace>& trace, const Setup& setup,
   return outcome ? std::move(*outcome) : Outcome{};
 }
 
+TEST(Simulation, WhoIsFrozenGoesOnAtOnceAndLosesNothing) {
+  auto trace = std::make_shared<Trace>(*trace_of({{0, 100, 1}, {50, 10, 1}}));
+  JobSpec spec;
+  spec.workers = {1, 1, 1};
+  spec.memory_bytes = 1 << 30;
+  spec.name = "fit";
+  spec.user = "ann";
+  for (TraceJob& job : trace->jobs) job.spec = std::make_shared<const JobSpec>(spec);
+  auto setup = exact("1x1", {"srtf", {}, {}});
+  setup.costs.restart = seconds{30};
+  const auto end = [&] { return to_seconds(*play(trace, setup).jobs[0].ended - Time{}); };
+  EXPECT_DOUBLE_EQ(end(), 100 + 10 + 30) << "stopped on a GPU";
+  setup.nodes[0].memory_bytes = std::uint64_t{4} << 30;
+  setup.nodes[0].slots[0].kind = SlotKind::cpu;
+  EXPECT_DOUBLE_EQ(end(), 100 + 10);
+  const Outcome outcome = play(trace, setup);
+  EXPECT_EQ(outcome.jobs[0].preemptions, 1);
+  EXPECT_DOUBLE_EQ(outcome.lost.preemption, 0);
+  EXPECT_EQ(outcome.jobs[0].waited, seconds{10});
+}
+
 // ---- the exact semantics, written down once more, without any of the scheduler's code ----
 
 class BruteForce {

@@ -191,8 +191,8 @@ inline void randomize(Rng& rng, Lease& value) {
   randomize_all(rng, worker, ending);
 }
 inline void randomize(Rng& rng, Slot& value) {
-  auto& [lease, promise] = value;
-  randomize_all(rng, lease, promise);
+  auto& [lease, promise, lent] = value;
+  randomize_all(rng, lease, promise, lent);
 }
 inline void randomize(Rng& rng, Node& value) {
   auto& [id, spec, up, slots] = value;
@@ -219,8 +219,8 @@ inline void randomize(Rng& rng, Stop& value) {
   randomize_all(rng, cause, at, grace, beneficiary);
 }
 inline void randomize(Rng& rng, Gang& value) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop] = value;
-  randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop);
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved] = value;
+  randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved);
 }
 inline void randomize(Rng& rng, Bill& value) {
   auto& [preemption, resize, failure] = value;

@@ -13,8 +13,8 @@ void describe(Fields& fields, FieldsOf<Fields, Lease>& lease) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Slot>& slot) {
-  auto& [lease, promise] = slot;
-  fields("lease", lease)("promise", promise);
+  auto& [lease, promise, lent] = slot;
+  fields("lease", lease)("promise", promise)("lent", lent);
 }
 
 template <class Fields>
@@ -58,9 +58,10 @@ void describe(Fields& fields, FieldsOf<Fields, Stop>& stop) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop] = gang;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
-  fields("formed_at", formed_at)("started_at", started_at)("stop", stop);
+  fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
+  fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
 }
 
 template <class Fields>

@@ -44,7 +44,7 @@ inline constexpr auto kLast<SlotKind> = SlotKind::mig;
 template <>
 inline constexpr auto kLast<Direction> = Direction::at_most;
 template <>
-inline constexpr auto kLast<ChangeKind> = ChangeKind::stop;
+inline constexpr auto kLast<ChangeKind> = ChangeKind::resume;
 template <>
 inline constexpr auto kLast<ReasonCode> = ReasonCode::script;
 

@@ -186,7 +186,7 @@ std::vector<std::string> Script::plan_lines(const Plan& plan) {
   std::vector<std::string> lines;
   for (const Change& change : plan.changes) {
     std::string line = fmt::format("{} {}", to_string(change.kind), change.job.value);
-    if (change.kind != ChangeKind::stop) {
+    if (!preempts(change.kind)) {
       line += fmt::format(" workers {}{}", change.placement.size(), where(change.placement));
     }
     lines.push_back(fmt::format("{} \"{}\"", line, sentence(change.reason)));
@@ -194,7 +194,7 @@ std::vector<std::string> Script::plan_lines(const Plan& plan) {
   const Explanation explanation(world().snapshot(), policy_.get(), *placer_, judge_);
   for (const auto& key : world().state().queue()) {
     const Job& job = world().job(key.job);
-    if (job.state != JobState::pending) continue;
+    if (job.state != JobState::pending && !(job.lends() && !job.forming)) continue;
     lines.push_back(fmt::format("hold {} \"{}\"", job.id.value, sentence(explanation.reason(job))));
   }
   return lines;

@@ -26,6 +26,8 @@ std::pair<std::string, std::string> halves(std::string_view text, char separator
   return {std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
 }
 
+std::uint64_t gib(std::string_view text) { return static_cast<std::uint64_t>(number(text)) << 30; }
+
 NodeSpec node(const std::string& model, std::int64_t index, std::int64_t slots) {
   NodeSpec spec;
   spec.name = fmt::format("{}-{}", model, index);
@@ -46,6 +48,8 @@ void describe(NodeSpec& spec, const std::string& word) {
     spec.network_switch = value;
   else if (key == "cpus")
     spec.cpus = static_cast<double>(number(value));
+  else if (key == "memory")
+    spec.memory_bytes = gib(value);
   else if (key == "islands") {
     for (std::size_t i = 0; i < spec.slots.size(); ++i) {
       const auto island = i * static_cast<std::size_t>(number(value)) / spec.slots.size();
@@ -65,6 +69,8 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.slots_per_worker = small();
   else if (key == "cpus")
     spec.cpus = static_cast<double>(number(value));
+  else if (key == "memory")
+    spec.memory_bytes = gib(value);
   else if (key == "retry")
     spec.retries = small();
   else if (key == "max_duration")

@@ -21,12 +21,12 @@
 namespace paceline::testing {
 
 // Groups of "NODESxSLOTS MODEL", separated by ';'. The model `cpu` makes CPU slots, every other one
-// GPUs. After the model: rack=NAME switch=NAME cpus=N islands=N (each node's slots in N link islands);
+// GPUs. After the model: rack=NAME switch=NAME cpus=N memory=GIB islands=N (each node's slots in N link islands);
 // any other KEY=VALUE is a label.
 //   cluster("2x8 h100 rack=a islands=2; 2x8 h100 rack=b disk=nvme")  → h100-0 … h100-3
 std::vector<NodeSpec> cluster(std::string_view text);
 
-// A worker range, then any of: priority=N elastic=auto|restart|no slots_per_worker=N cpus=N retry=N
+// A worker range, then any of: priority=N elastic=auto|restart|no slots_per_worker=N cpus=N memory=GIB retry=N
 // max_duration=SPAN expect=SPAN samples=N speeds=1:1,2:1.9 after=ID,… target=METRIC>=VALUE grace=SPAN name=WORD
 // user=WORD mesh=TENSORxPIPELINE devices=MODEL,… affinity=TERM anti=TERM exclusive unpreemptible
 // min_run=SPAN deadline=SPAN (after a world's beginning) hold.

@@ -126,6 +126,7 @@ void World::node_lost(std::string_view name) {
   std::vector<WorkerKey> lost;
   for (const auto& slot : state_.find_node(id)->slots) {
     if (slot.lease) lost.push_back(slot.lease->worker);
+    if (slot.lent) lost.push_back(*slot.lent);
   }
   for (const auto& key : lost)
     tell(WorkerEnded{key, {Cause::node_lost, {}, 0, "its node is lost", now_}});
@@ -169,6 +170,16 @@ Plan World::preempt(JobId victim, JobId beneficiary, std::int32_t workers) {
   return round([&](const Snapshot&, Draft& draft) {
     draft.begin_trade();
     draft.stop(victim, {ReasonCode::stops_for, {beneficiary.value}, {}}, beneficiary);
+    draft.start(beneficiary, seats(draft.fit(beneficiary, workers)),
+                {ReasonCode::starts, {workers}, {}});
+    draft.end_trade(Owed::yes);
+  });
+}
+
+Plan World::lend(JobId lender, JobId beneficiary, std::int32_t workers) {
+  return round([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.pause(lender, {ReasonCode::pauses_for, {beneficiary.value}, {}}, beneficiary);
     draft.start(beneficiary, seats(draft.fit(beneficiary, workers)),
                 {ReasonCode::starts, {workers}, {}});
     draft.end_trade(Owed::yes);

@@ -87,6 +87,8 @@ class World {
   Plan change_size(JobId job, std::int32_t workers);
   // Stops `victim`; its slots go to `beneficiary`, who starts with `workers` workers.
   Plan preempt(JobId victim, JobId beneficiary, std::int32_t workers);
+  // The same, and `lender` is frozen instead.
+  Plan lend(JobId lender, JobId beneficiary, std::int32_t workers);
   // Submits a job, starts it, and every worker runs.
   JobId run(std::string_view literal, std::int32_t workers);
 

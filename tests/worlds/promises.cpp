@@ -49,7 +49,7 @@ void Promises::check_plan(const Plan& plan) {
   for (const Change& change : plan.changes) {
     expect(!sentence(change.reason).empty(),
            fmt::format("job {} is changed without a reason", change.job.value));
-    if (change.kind == ChangeKind::stop)
+    if (preempts(change.kind))
       check_stop(plan, change);
     else
       check_sizes(change);
@@ -63,7 +63,7 @@ void Promises::check_sizes(const Change& change) {
          fmt::format("job {} gets {} workers in steps of {}", job.id.value, workers,
                      job.spec->mesh.step()));
   if (expected_.elastic || change.reason.code == ReasonCode::owner_resized) return;
-  const bool same = change.kind == ChangeKind::start
+  const bool same = workers_.at(job.id) == 0
                         ? workers == wanted(script_.world().state(), job)
                         : workers == workers_.at(job.id);
   expect(same, fmt::format("a rigid policy gives job {} another size", job.id.value));
@@ -74,7 +74,7 @@ void Promises::check_stop(const Plan& plan, const Change& change) {
   expect(expected_.preemptive && job.spec->preemptible,
          fmt::format("job {} may not be stopped", job.id.value));
   const bool starts = std::any_of(plan.changes.begin(), plan.changes.end(), [&](const Change& c) {
-    return c.kind == ChangeKind::start && c.job == change.beneficiary;
+    return c.job == change.beneficiary && !preempts(c.kind) && workers_.at(c.job) == 0;
   });
   expect(starts, fmt::format("job {} is stopped for a job that does not start", job.id.value));
 }

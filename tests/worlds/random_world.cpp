@@ -16,6 +16,7 @@ std::string RandomWorld::cluster() {
     text += fmt::format("{} ", one_of({"1", "2", "3", "4", "6", "8"}));
     text += one_of({"cpu", "a100", "h100"});
     if (often()) text += fmt::format(" rack={}", one_of({"a", "b"}));
+    if (often()) text += " memory=64";
     if (seldom()) text += " islands=2";
   }
   return text;
@@ -66,6 +67,7 @@ std::string RandomWorld::submit(const World& world) {
   if (particular)
     text += one_of({" devices=a100", " devices=cpu", " anti=self", " affinity=self:rack~1m",
                     " anti=job:prep~1m", " exclusive"});
+  if (often()) text += fmt::format(" memory={}", rng_.between(1, 8));
   if (seldom()) text += fmt::format(" priority={}", one_of({"10", "60", "90"}));
   if (often()) text += fmt::format(" expect={}s", rng_.between(1, 900));
   if (often()) text += " samples=1000";

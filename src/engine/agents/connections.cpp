@@ -197,7 +197,6 @@ void AgentsEngine::tell_node(NodeView& node, NodeSpec spec) {
 
 void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
   const auto before = std::exchange(node.claims, {});
-  node.occupied.clear();
   for (const Claim& each : hello.claims) {
     ClaimView& claim = node.claims[each.key];
     claim.slots = each.slots;
@@ -206,7 +205,6 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
       claim.last_report = known->second.last_report;
       claim.last_checkpoint = known->second.last_checkpoint;
     }
-    if (!claim.gone) node.occupy(each.key, claim);
     SeatView* seat = find_seat(each.key);
     if (!seat || seat->node != node.id) continue;
     seat->maybe_started = true;
@@ -258,7 +256,6 @@ void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
   ClaimView& claim = node.claims[gone.key];
   if (claim.gone) return;
   claim.gone = true;
-  node.vacate(gone.key, claim);
   SeatView* seat = find_seat(gone.key);
   if (seat && seat->node == node.id)
     tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key)));

@@ -14,6 +14,7 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
                 gang.attempt,
                 gang.stop,
                 job->state == JobState::paused,
+                gang.lent_at.has_value(),
                 job->should_stop(),
                 job->checkpoint ? job->checkpoint->path : "",
                 {},

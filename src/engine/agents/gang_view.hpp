@@ -32,6 +32,7 @@ struct GangView {
   std::int32_t attempt = 1;
   std::optional<Stop> stop;
   bool frozen = false;
+  bool lends = false;  // its slots to others
   bool should_stop = false;
   std::string checkpoint;
   std::vector<SeatView> seats;         // by rank

@@ -10,21 +10,12 @@ ClaimView* NodeView::find_claim(const WorkerKey& key) {
 }
 
 bool NodeView::conflicts(const WorkerKey& key, const std::vector<std::uint32_t>& slots) const {
-  return std::any_of(slots.begin(), slots.end(), [&](std::uint32_t slot) {
-    const auto found = occupied.find(slot);
-    return found != occupied.end() && found->second != key;
+  return std::any_of(claims.begin(), claims.end(), [&](const auto& entry) {
+    const auto& [other, claim] = entry;
+    if (other == key || claim.gone || claim.lends) return false;
+    return std::find_first_of(slots.begin(), slots.end(), claim.slots.begin(),
+                              claim.slots.end()) != slots.end();
   });
-}
-
-void NodeView::occupy(const WorkerKey& key, const ClaimView& claim) {
-  for (const auto slot : claim.slots) occupied[slot] = key;
-}
-
-void NodeView::vacate(const WorkerKey& key, const ClaimView& claim) {
-  for (const auto slot : claim.slots) {
-    const auto found = occupied.find(slot);
-    if (found != occupied.end() && found->second == key) occupied.erase(found);
-  }
 }
 
 }  // namespace paceline

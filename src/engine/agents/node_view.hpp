@@ -18,6 +18,7 @@ namespace paceline {
 struct ClaimView {
   std::vector<std::uint32_t> slots;
   bool gone = false;              // nothing of it is left
+  bool lends = false;             // its slots to others, while it is frozen
   std::uint64_t last_report = 0;  // told of it; a repeat is not told again
   std::uint64_t last_checkpoint = 0;
 
@@ -44,13 +45,11 @@ struct NodeView {
   std::map<WorkerKey, ClaimView> claims;
   std::set<WorkerKey> seats;  // workers here that the state wants something of
   std::set<WorkerKey> held;   // of those: not started, because something is left in their slots
-  std::map<std::uint32_t, WorkerKey> occupied;  // slots of claims that are not gone
 
   [[nodiscard]] ClaimView* find_claim(const WorkerKey& key);
-  // True if one of the slots is occupied by another worker.
+  // True if something of another worker is in one of the slots, and it has not lent them.
+  // Cost: O(claims + their slots).
   [[nodiscard]] bool conflicts(const WorkerKey& key, const std::vector<std::uint32_t>& slots) const;
-  void occupy(const WorkerKey& key, const ClaimView& claim);
-  void vacate(const WorkerKey& key, const ClaimView& claim);
 };
 
 }  // namespace paceline

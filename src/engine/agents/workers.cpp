@@ -120,6 +120,8 @@ void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const Wo
     else
       node.outbox.push(ThawWorker{key});
   }
+  const bool lent = std::exchange(claim.lends, gang.lends);
+  if (gang.lends && !lent) settle_held(node);
   if (gang.should_stop && !std::exchange(claim.should_stop, true))
     node.outbox.push(ShouldStop{key, "target_reached"});
   if (gang.stop) stop(node, gang, key, claim, gang.stop->at + gang.stop->grace);
@@ -150,7 +152,6 @@ void AgentsEngine::start(NodeView& node, const GangView& gang, const WorkerKey& 
   ClaimView& claim = node.claims[key];
   claim.slots = seat.slots;
   claim.frozen = false;
-  node.occupy(key, claim);
   node.outbox.push(StartWorker{std::move(*launch)});
 }
 

@@ -284,7 +284,7 @@ int ClusterView::fit(lua_State* lua) {
   Sandbox::charge(lua, 200 + 10 * std::int64_t{n});
   bool fits = n == view.draft_.workers(job.id) || n == 0;
   if (!fits && !view.draft_.changed(job.id)) {
-    fits = job.current ? view.draft_.refit(job.id, n).has_value()
+    fits = job.current && !job.lends() ? view.draft_.refit(job.id, n).has_value()
                        : !job.forming && view.draft_.fit(job.id, n).has_value();
   }
   lua_pushboolean(lua, fits ? 1 : 0);

@@ -78,6 +78,8 @@ void push_target(Lua lua, const Job& job) {
 
 bool may_resize(const Job& job) { return job.state == JobState::running && job.resizable(); }
 
+bool runs(const Job& job) { return job.current && !job.lends(); }
+
 #define FIELD(name, value)                                 \
   JobField {                                               \
     name, [](Lua lua, const Snapshot& s, const Job& job) { \
@@ -103,7 +105,7 @@ constexpr std::array kFields = {
     FIELD("ran", spent(s, job, &Job::ran)),
     FIELD("remaining", remaining(job, s.now)),
     FIELD("resizable", may_resize(job)),
-    FIELD("resize_cost", job.current ? std::optional(resize_cost(job, s.now)) : std::nullopt),
+    FIELD("resize_cost", runs(job) ? std::optional(resize_cost(job, s.now)) : std::nullopt),
     FIELD("resizes", job.resizes),
     FIELD("slots_per_worker", job.spec->slots_per_worker),
     FIELD("state", to_string(job.state)),
@@ -113,7 +115,7 @@ constexpr std::array kFields = {
     FIELD("user", std::string_view(job.spec->user)),
     FIELD("waited", spent(s, job, &Job::waited)),
     FIELD("want", job.range.want),
-    FIELD("work_at_risk", job.current ? std::optional(work_at_risk(job, s.now)) : std::nullopt),
+    FIELD("work_at_risk", runs(job) ? std::optional(work_at_risk(job, s.now)) : std::nullopt),
     FIELD("workers", job.planned_workers()),
 };
 #undef FIELD

@@ -102,8 +102,12 @@ void to_version_3(SQLite::Database&) {}
 // The same; entries and checkpoints may tell of trials, and checkpoints of what plans cost.
 void to_version_4(SQLite::Database&) {}
 
+// The same; plans may lend the slots of jobs, and checkpoints tell who is frozen where.
+void to_version_5(SQLite::Database&) {}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 4> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4};
+constexpr std::array<Step, 5> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
+                                        to_version_5};
 
 }  // namespace
 

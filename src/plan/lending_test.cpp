@@ -1,0 +1,250 @@
+#include "plan/lending.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/apply.hpp"
+#include "plan/check.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::ending;
+using testing::span;
+using testing::World;
+
+// A job that has run for 30 s, ten of them since it saved, then lent both its slots.
+class Lending : public ::testing::Test {
+ protected:
+  Lending() {
+    lender = world.run("1 slots_per_worker=2 memory=4 retry=1", 1);
+    world.advance(span("20s"));
+    world.checkpoint(lender);
+    world.advance(span("10s"));
+    other = world.submit("2");
+    world.lend(lender, other, 2);
+  }
+
+  void expect_same_from_parts() {
+    EXPECT_THAT(testing::differences(world.state(), State(world.state().parts())), IsEmpty());
+  }
+  std::optional<Placement> fit(JobId job, std::int32_t workers) {
+    const Draft draft(world.snapshot(), placer);
+    return draft.fit(job, workers);
+  }
+  const Job& job() { return world.job(lender); }
+
+  World world{"1x2 cpu memory=16; 1x2 cpu memory=4"};
+  PackPlacer placer;
+  JobId lender, other;
+};
+
+TEST(MayLend, WhoRunsAloneOnProcessorSlotsWithMemoryThatIsKnown) {
+  World world("1x2 cpu memory=16; 1x4 cpu; 1x2 a100 memory=16");
+  const auto may = [&](std::string_view literal, std::int32_t workers) {
+    const JobId id = world.run(literal, workers);
+    const bool lends = may_lend(world.state(), world.job(id));
+    world.ended(id);
+    return lends;
+  };
+  EXPECT_TRUE(may("1 memory=4 devices=cpu", 1));
+  EXPECT_TRUE(may("1 memory=4 slots_per_worker=2 devices=cpu", 1));
+  EXPECT_FALSE(may("2 memory=4 devices=cpu", 2)) << "its workers would give each other up";
+  EXPECT_FALSE(may("1 devices=cpu", 1)) << "nobody knows what it keeps";
+  EXPECT_FALSE(may("1 memory=4 devices=a100", 1)) << "it would keep the device's memory";
+  const JobId starting = world.submit("1 memory=4 devices=cpu");
+  world.start(starting, 1);
+  EXPECT_FALSE(may_lend(world.state(), world.job(starting)));
+  world.run("1 devices=cpu", 1);
+  EXPECT_FALSE(may("1 memory=4 devices=cpu", 1)) << "nobody knows what its node has";
+}
+
+TEST_F(Lending, FreesTheSlotsAndKeepsTheGang) {
+  EXPECT_EQ(job().state, JobState::paused);
+  EXPECT_TRUE(job().lends());
+  EXPECT_FALSE(job().seated());
+  EXPECT_EQ(job().leased, 0);
+  EXPECT_EQ(job().workers(), 0);
+  EXPECT_EQ(job().preemptions, 1);
+  EXPECT_EQ(job().current->generation, Generation{1});
+  EXPECT_EQ(world.job(other).state, JobState::starting);
+  EXPECT_EQ(world.state().slots_leased(), 2);
+  EXPECT_EQ(world.state().slot({NodeId{0}, 1}).lent, (WorkerKey{lender, Generation{1}, 0}));
+  EXPECT_EQ(borrower(world.state(), job()), other);
+  EXPECT_TRUE(world.state().waiting().contains(queue_key(job())));
+  EXPECT_FALSE(world.state().active().contains(queue_key(job())));
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, LosesNoWork) {
+  world.started(other);
+  world.advance(span("60s"));
+  world.ended(other);
+  world.start(lender, 1);
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().current->generation, Generation{1});
+  EXPECT_EQ(job().current->started_at, world.now());
+  EXPECT_EQ(world.state().slot({NodeId{0}, 1}).lent, std::nullopt);
+  EXPECT_EQ(job().waited, span("60s"));
+  EXPECT_EQ(job().ran, span("30s"));
+  EXPECT_DOUBLE_EQ(job().bill.total(), 0);
+  EXPECT_DOUBLE_EQ(job().slot_seconds, 60);
+  world.advance(span("5s"));
+  EXPECT_EQ(job().unsaved(world.now()), span("15s")) << "what it had not saved before, too";
+  world.checkpoint(lender);
+  EXPECT_EQ(job().unsaved(world.now()), span("0s"));
+  world.ended(lender);
+  EXPECT_EQ(job().state, JobState::completed);
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, StaysFrozenUntilItsSlotsAreEmpty) {
+  world.started(other);
+  world.round([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.stop(other, {ReasonCode::stops_for, {lender.value}, {}}, lender);
+    draft.start(lender, draft.fit(lender, 1).value(), {ReasonCode::starts, {1}, {}});
+    draft.end_trade(Owed::yes);
+  });
+  EXPECT_EQ(job().state, JobState::paused);
+  EXPECT_TRUE(job().seated());
+  EXPECT_FALSE(world.state().waiting().contains(queue_key(job()))) << "it is on its way";
+  world.killed(other, 0);
+  EXPECT_EQ(job().state, JobState::paused);
+  expect_same_from_parts();
+  world.killed(other, 1);
+  EXPECT_EQ(job().state, JobState::running);
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, OnItsWayBackLetsGoOfTheSlotsWhereItsOwnerHoldsIt) {
+  world.started(other);
+  world.round([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.stop(other, {ReasonCode::stops_for, {lender.value}, {}}, lender);
+    draft.start(lender, draft.fit(lender, 1).value(), {ReasonCode::starts, {1}, {}});
+    draft.end_trade(Owed::yes);
+  });
+  world.killed(other, 0);
+  world.pause(lender);
+  EXPECT_TRUE(job().held);
+  EXPECT_EQ(job().leased, 0);
+  world.killed(other, 1);
+  EXPECT_EQ(job().state, JobState::paused);
+  world.resume(lender);
+  EXPECT_EQ(job().state, JobState::paused) << "a plan gives it slots, not its owner";
+  world.start(lender, 1);
+  EXPECT_EQ(job().state, JobState::running);
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, WhoDiesFrozenTakesNothingFromWhoHasItsSlots) {
+  world.started(other);
+  world.ended(lender, ending("signal 9"));
+  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_EQ(job().retries_used, 1);
+  EXPECT_EQ(world.job(other).state, JobState::running);
+  EXPECT_EQ(world.job(other).leased, 2);
+  EXPECT_EQ(world.state().slot({NodeId{0}, 0}).lent, std::nullopt);
+  EXPECT_DOUBLE_EQ(job().bill.failure, 2 * 10) << "no second of the pause";
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, WhoDiesOnItsWayBackGivesTheSlotsUp) {
+  world.started(other);
+  world.round([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.stop(other, {ReasonCode::stops_for, {lender.value}, {}}, lender);
+    draft.start(lender, draft.fit(lender, 1).value(), {ReasonCode::starts, {1}, {}});
+    draft.end_trade(Owed::yes);
+  });
+  world.killed(other, 0);
+  world.ended(lender, ending("signal 9"));
+  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_EQ(world.state().slots_leased(), 1);
+  world.killed(other, 1);
+  EXPECT_EQ(world.state().slots_leased(), 0);
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, ACancelEndsItThoughOthersHaveItsSlots) {
+  world.started(other);
+  world.cancel(lender);
+  EXPECT_EQ(job().state, JobState::stopping);
+  expect_same_from_parts();
+  world.killed(lender);
+  EXPECT_EQ(job().state, JobState::cancelled);
+  EXPECT_EQ(world.job(other).leased, 2);
+}
+
+TEST_F(Lending, ItsNodeLostItStartsFromItsCheckpoint) {
+  world.started(other);
+  world.node_lost("cpu-0");
+  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_EQ(job().retries_used, 0);
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, WaitsForItsOwnAsLongAsStartingAnewWouldCost) {
+  world.started(other);
+  EXPECT_EQ(waits_for_own_until(job()), world.now() + span("10s"));
+  world.advance(span("9s"));
+  {
+    const Draft draft(world.snapshot(), placer);
+    EXPECT_FALSE(draft.fit(lender, 1).has_value());
+    EXPECT_EQ(draft.revisit_at(), world.now() + span("1s"));
+  }
+  world.advance(span("1s"));
+  world.start(lender, 1);
+  EXPECT_EQ(job().state, JobState::resizing);
+  EXPECT_EQ(job().forming->workers[0].seat.node, NodeId{1});
+  world.killed(lender);
+  world.started(lender);
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().current->generation, Generation{2});
+  EXPECT_DOUBLE_EQ(job().bill.resize, 2 * 10);
+  expect_same_from_parts();
+}
+
+TEST_F(Lending, StartsAnewAtOnceWhereItsOwnerAsksForAnotherSize) {
+  world.started(other);
+  world.ended(other);
+  world.resize(lender, "2..2");
+  EXPECT_EQ(frozen_workers(job()), std::nullopt);
+  EXPECT_EQ(fit(lender, 2)->size(), 2U);
+}
+
+TEST_F(Lending, KeepsItsMemory) {
+  world.started(other);
+  world.ended(other);
+  EXPECT_EQ(fit(world.submit("1 memory=12"), 1).value()[0].node, NodeId{0});
+  EXPECT_FALSE(fit(world.submit("1 memory=13"), 1).has_value());
+  const JobId large = world.run("1 memory=12", 1);
+  EXPECT_FALSE(may_lend(world.state(), world.job(large))) << "a slot is lent once at a time";
+}
+
+TEST_F(Lending, IsNeitherStartedNorPausedByAPlanThatSaysSo) {
+  world.started(other);
+  world.ended(other);
+  const auto found = [&](ChangeKind kind, Placement seats) {
+    Plan plan;
+    plan.changes = {{kind, lender, Generation{1}, std::move(seats),
+                     {ReasonCode::script, {}, "because"}, 1, {}}};
+    if (kind == ChangeKind::start) plan.changes[0].generation = Generation{2};
+    return violations(world.snapshot(), plan);
+  };
+  const Placement own{{NodeId{0}, {0, 1}}}, elsewhere{{NodeId{1}, {0, 1}}};
+  EXPECT_THAT(found(ChangeKind::resume, own), IsEmpty());
+  EXPECT_THAT(found(ChangeKind::start, own), ElementsAre("job 1 is PAUSED, no start"));
+  EXPECT_THAT(found(ChangeKind::resume, elsewhere),
+              ElementsAre("job 1 can go on only where it was frozen"));
+  EXPECT_THAT(found(ChangeKind::pause, {}),
+              ElementsAre("job 1 is paused and can't lend its slots",
+                          "the pause of job 1 is for nobody"));
+}
+
+}  // namespace
+}  // namespace paceline
