@@ -58,7 +58,7 @@ TEST_F(GroupTest, HoldsFreezesAndLetsGo) {
   const pid_t pid = fork_into(group, wait_for_ever);
   EXPECT_TRUE(eventually([&] { return group.members() == std::vector<pid_t>{pid}; }));
   EXPECT_FALSE(group.remove());
-  EXPECT_TRUE(group.freeze());
+  EXPECT_TRUE(eventually([&] { return group.freeze(); }));
   ::kill(pid, SIGKILL);
   group.thaw();
   EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
