@@ -67,6 +67,30 @@ class PoliciesTest(unittest.TestCase):
                 self.assertEqual(steps, list(range(1, STEPS + 1)), f"job {job}")
             self.assertEqual(box.processes(), [], "a process was left behind")
 
+    def test_who_cannot_save_is_frozen_for_others_and_loses_nothing(self):
+        with Box(BINARY, slots=1, policy="srtf") as box:
+            steps = self.folder(box, 0) / "steps"
+            size = ("--slots", "1", "--memory", "512M", "--min-run", "100ms")
+            frozen = box.submit(*size, "--expect", "60s", "--workdir", str(steps.parent), "--",
+                                sys.executable, "-c", SCRIPT, "200")
+            box.wait_state(frozen, "RUNNING")
+            while not steps.exists():
+                time.sleep(0.05)
+            short = box.submit(*size, "--expect", "1s", "--", "sleep", "2")
+            box.wait_state(frozen, "PAUSED")
+            box.wait_state(short, "RUNNING")
+            self.assertIn("in slots that job 2 has now", box.call("why", str(frozen)).stdout)
+            box.kill()
+            done = steps.read_text()
+            box.up()
+            self.assertEqual(box.job(frozen)["state"], "PAUSED")
+            self.assertEqual(steps.read_text(), done, "it works while it is frozen")
+            ended = {job["id"]: job for job in box.wait_all(seconds=120)}
+            self.assertEqual({job["state"] for job in ended.values()}, {"COMPLETED"})
+            self.assertEqual([int(line) for line in steps.read_text().split()], list(range(1, 201)))
+            self.assertEqual([ended[frozen][key] for key in ("generation", "preemptions")], [1, 1])
+            self.assertEqual(box.processes(), [], "a process was left behind")
+
     def compared(self, box):
         """Jobs come and go until the trial has compared a round with the live policy's."""
         for _ in range(100):
