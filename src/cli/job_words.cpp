@@ -81,6 +81,9 @@ constexpr std::array kWords = {
             &JobWords::max_duration, parses<parse_duration>},
     JobWord{"expect", "", "--expect", "LENGTH", "how long it will be: 2h or '60000 samples'",
             &JobWords::expect, parses<parse_expect>},
+    JobWord{"expect_speeds", "", "--expect-speeds", "TABLE",
+            "how fast with so many workers: 1:1,2:1.9,4:3.5", &JobWords::expect_speeds,
+            parses<parse_speeds>},
     JobWord{"deadline", "", "--deadline", "TIME",
             "when it should be done: 2025-11-20T18:00:00Z, +2h", &JobWords::deadline, deadline},
     JobWord{"retry", "", "--retry", "N", "starts again after a failure, at most (0)",
@@ -218,6 +221,7 @@ void read_course(const JobWords& words, JobSpec& spec) {
     spec.expected_duration = expectation.duration;
     spec.expected_samples = expectation.samples;
   }
+  if (words.expect_speeds) spec.expected_speeds = sound(parse_speeds(*words.expect_speeds));
   spec.retries = small(words.retry, kRetries, 0);
   if (words.signal) spec.notice.signal = sound(parse_signal(*words.signal));
   if (words.grace) spec.notice.grace = sound(parse_duration(*words.grace));

@@ -53,6 +53,8 @@ TEST(Submit, SendsEveryOption) {
                                "90s",
                                "--expect",
                                "2h",
+                               "--expect-speeds",
+                               "1:1,2:1.9",
                                "--deadline",
                                "+2h",
                                "--retry",
@@ -89,6 +91,7 @@ TEST(Submit, SendsEveryOption) {
   EXPECT_EQ(spec.priority, 80);
   EXPECT_EQ(spec.max_duration, Duration(std::chrono::seconds{90}));
   EXPECT_EQ(spec.expected_duration, Duration(std::chrono::hours{2}));
+  EXPECT_EQ(spec.expected_speeds, (Points<std::int32_t>{{1, 1}, {2, 1.9}}));
   EXPECT_TRUE(spec.deadline);
   EXPECT_EQ(spec.retries, 3);
   EXPECT_EQ(spec.elastic, Elastic::no);

@@ -215,6 +215,13 @@ Result<Expectation> parse_expect(std::string_view text) {
   return Expectation{*duration, {}};
 }
 
+Result<Points<std::int32_t>> parse_speeds(std::string_view text) {
+  auto speeds = parse_points<std::int32_t>(text);
+  if (speeds) return std::move(*speeds);
+  return refuse(text, "a table of speeds",
+                "Write sizes that rise, each with its speed: 1:1,2:1.9,4:3.5.");
+}
+
 Result<Time> parse_deadline(std::string_view text, Time now) {
   if (text.starts_with('+')) {
     const auto duration = parse_duration(text.substr(1));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/points.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 
@@ -42,6 +43,9 @@ struct Expectation {
 
 // "2h" or "60000 samples". Errors: invalid.
 Result<Expectation> parse_expect(std::string_view text);
+
+// "1:1,2:1.9,4:3.5": sizes that rise, each with its speed. Errors: invalid.
+Result<Points<std::int32_t>> parse_speeds(std::string_view text);
 
 // RFC 3339 ("2025-11-20T18:00:00Z", "2025-11-20 18:00:00+01:00") or "+2h" from `now`. Errors:
 // invalid (neither of them, no such day, not after `now`).
