@@ -225,7 +225,6 @@ class Settlement {
   bool start_by_moving(const Wish& wish) {
     const auto free = static_cast<std::int64_t>(draft_.free().total());
     if (looked_for_room_ || wish.job->slots(wish.at_least) > free) return false;
-    if (wish.job->lends()) return false;
     looked_for_room_ = true;
     auto room = make_room(draft_, *wish.job, wish.at_least);
     if (!room) return false;

@@ -59,7 +59,7 @@ Result<Speedup> parse_speedup(std::string_view text) {
       return Speedup::table(std::move(*points));
   }
   return fail(ErrorCode::invalid, fmt::format("'{}' is no speed-up.", text),
-              "Give linear, amdahl=0.05 or table=1:1,2:1.9,4:3.5.");
+              "Give linear, amdahl=0.05, table=1:1,2:1.9,4:3.5 or, where there are profiles, profile.");
 }
 
 }  // namespace paceline::sim
