@@ -47,17 +47,19 @@ class Trial {
   std::optional<Time> too_soon(const Change& change) const {
     const Job& job = snapshot_.state.job(change.job);
     if (begins(change.kind) || job.lends()) return std::nullopt;
-    Time until = job.current->started_at.value_or(snapshot_.now) + least_run(job);
+    Time until = job.current->started_at.value_or(snapshot_.now) + least_run(job, change);
     if (job.last_resized_at) until = std::max(until, *job.last_resized_at + options_.window);
     if (until <= snapshot_.now) return std::nullopt;
     return until;
   }
 
   // Who was interrupted before knows what it costs to be back, and runs a multiple of that.
-  [[nodiscard]] Duration least_run(const Job& job) const {
+  [[nodiscard]] Duration least_run(const Job& job, const Change& change) const {
     if (job.spec->minimum_run) return *job.spec->minimum_run;
     if (job.resize_pauses == 0) return options_.minimum_run;
-    return std::max(options_.minimum_run, from_seconds(options_.runs_per_pause * job.resize_pause));
+    const double pauses =
+        workers_of(change) > 0 ? options_.pauses_before_resize : options_.pauses_before_stop;
+    return std::max(options_.minimum_run, from_seconds(pauses * job.resize_pause));
   }
 
   void weigh(const Change& change) {

@@ -3,8 +3,8 @@
 //
 // A trade is dropped when
 //   - a job in it would be resized or stopped before it ran for its own minimum, else for
-//     `minimum_run` and for `runs_per_pause` times the pause that earlier interruptions cost it, or
-//     again within `window` of its last resize;
+//     `minimum_run` and for so many of the pauses that earlier interruptions cost it, or again within
+//     `window` of its last resize;
 //   - it is not owed, and its gain over the horizon is not larger than its cost.
 // Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
 // Slots of who starts, grows or shrinks count by what they add to its speed (estimate/scaling.hpp).
@@ -20,7 +20,7 @@ namespace paceline {
 
 struct TemperOptions {
   Duration minimum_run = std::chrono::seconds{10};
-  double runs_per_pause = 10;
+  double pauses_before_resize = 10, pauses_before_stop = 40;
   Duration window = std::chrono::seconds{20};
   Duration horizon = std::chrono::minutes{10};
 };

@@ -32,7 +32,7 @@ class Temper : public ::testing::Test {
     return job;
   }
 
-  TemperOptions options;  // 10 s or 10 pauses minimum run, 20 s window, 10 min horizon
+  TemperOptions options;  // 10 s minimum run, 10 pauses or 40, 20 s window, 10 min horizon
   World world{"1x16 cpu"};
 };
 
@@ -204,7 +204,7 @@ TEST_F(Temper, HoldsTheMinimumRunEvenAgainstWhatIsOwed) {
   EXPECT_TRUE(judge({to(job, 1)}, Owed::yes).kept);
 }
 
-TEST_F(Temper, LetsWhoWasInterruptedRunForTenOfItsPauses) {
+TEST_F(Temper, LetsWhoWasInterruptedRunForManyOfItsPauses) {
   const JobId victim = world.run("4..4", 4);
   const JobId taker = world.submit("4..4");
   world.preempt(victim, taker, 4);
@@ -215,8 +215,9 @@ TEST_F(Temper, LetsWhoWasInterruptedRunForTenOfItsPauses) {
   world.advance(span("30s"));  // until it is back
   world.started(victim);
   const Time back = world.now();
-  EXPECT_EQ(judge({to(victim, 0, ChangeKind::stop)}, Owed::yes).again, back + span("300s"));
-  world.advance(span("300s"));
+  EXPECT_EQ(judge({to(victim, 2)}, Owed::yes).again, back + span("300s"));
+  EXPECT_EQ(judge({to(victim, 0, ChangeKind::stop)}, Owed::yes).again, back + span("1200s"));
+  world.advance(span("1200s"));
   EXPECT_TRUE(judge({to(victim, 0, ChangeKind::stop)}, Owed::yes).kept);
 }
 
