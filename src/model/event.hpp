@@ -67,14 +67,18 @@ struct TrialEnded {
   std::string name;
   friend bool operator==(const TrialEnded&, const TrialEnded&) = default;
 };
+// Where workers of one gang start or end at the same instant in the same way, one event may tell of
+// several: of the worker named and of those whose ranks follow.
 struct WorkerStarted {
   WorkerKey worker;
   std::int64_t pid = 0;
+  std::int32_t ranks = 1;
   friend bool operator==(const WorkerStarted&, const WorkerStarted&) = default;
 };
 struct WorkerEnded {  // nothing of its process tree is left
   WorkerKey worker;
   Ending ending;
+  std::int32_t ranks = 1;
   friend bool operator==(const WorkerEnded&, const WorkerEnded&) = default;
 };
 struct CheckpointAcknowledged {

@@ -221,7 +221,13 @@ class State {
 
   void add_use(PolicyPeriod& period, Time until) const;  // since the last entry
 
+  // In which of the sets below a job stands.
+  struct Standings {
+    bool queued = false, active = false, waits = false, out_of_range = false, lacks_length = false;
+  };
+
   StateParts parts_;
+  std::deque<Standings> standings_;  // of job n at n-1
   std::set<QueueKey> queue_, active_, waiting_;
   std::set<JobId> out_of_range_, aloof_;
   std::map<std::string, std::set<JobId>, std::less<>> active_by_name_;

@@ -32,6 +32,15 @@ struct OrderKey {
   Time submitted_at;
   JobId job;
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
+  // The same, without regard to NaN: orders compare keys all the time.
+  friend bool operator<(const OrderKey& a, const OrderKey& b) {
+    if (a.negative_priority != b.negative_priority)
+      return a.negative_priority < b.negative_priority;
+    if (a.measure != b.measure) return a.measure < b.measure;
+    if (a.then != b.then) return a.then < b.then;
+    if (a.submitted_at != b.submitted_at) return a.submitted_at < b.submitted_at;
+    return a.job < b.job;
+  }
 };
 
 // What an order goes by. All answer from the job alone; while it waits untouched nothing changes,

@@ -11,7 +11,7 @@ std::vector<JobId> apply(State& state, const Entry& entry) {
   fold.pass_time();
   std::visit([&](const auto& body) { fold.on(body); }, entry.body);
   fold.finish(entry.seq);
-  return {fold.touched().begin(), fold.touched().end()};
+  return fold.take_touched();
 }
 
 void swap_memo(State& state, std::map<std::string, std::string>& memo) {

@@ -6,6 +6,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/state.hpp"
 #include "plan/plan.hpp"
@@ -22,7 +24,8 @@ class Fold {
   void on(const Plan& plan);
   void set_service_from(JobId job, double slot_seconds);
   void build_indexes();  // from parts alone
-  [[nodiscard]] const std::set<JobId>& touched() const { return touched_; }
+  // In id order.
+  [[nodiscard]] std::vector<JobId> take_touched() { return std::move(touched_); }
   [[nodiscard]] std::map<std::string, std::string>& memo() { return parts_.memo; }
 
  private:
@@ -46,7 +49,8 @@ class Fold {
   void pause(Job& job);
   void resume(Job& job);
   void learn_interference(const Job& job, double step_seconds);
-  Worker* find_worker(Job& job, const WorkerKey& key);
+  static Worker* find_worker(Job& job, const WorkerKey& key);
+  void worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Ending& ending);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
   // ---- measures (fold_measures.cpp) ----
@@ -71,6 +75,7 @@ class Fold {
 
   // ---- lifecycle (fold_jobs.cpp) ----
   Job& touch(JobId id);  // settles its sums; every change of a job begins here
+  void mark_touched(JobId id);
   void settle(Job& job);
   void enter(Job& job, JobState state);
   void stop_gang(Job& job, Stop stop);
@@ -102,14 +107,15 @@ class Fold {
   [[nodiscard]] Slot& slot(SlotId id);
   void add_to_topology(const Node& node);
   void reindex(const Job& job);
-  void reindex_name(const Job& job, bool wants_history);
   void index_active(const Job& job, bool active);
+  void index_waiting(const Job& job, bool waits, bool moved);
+  void index_name(const Job& job, bool lacks_length);
   [[nodiscard]] bool dependencies_met(const Job& job) const;
 
   State& state_;
   StateParts& parts_;
   Time at_;
-  std::set<JobId> touched_;
+  std::vector<JobId> touched_;  // in id order
   std::vector<JobId> ended_;  // by this entry; their dependants are looked at when it is folded
 };
 

@@ -62,7 +62,7 @@ void Fold::promote(std::span<const JobId> jobs) {
 
 void Fold::set_service_from(JobId id, double slot_seconds) {
   parts_.jobs[id.value - 1].service_from = slot_seconds;
-  touched_.insert(id);
+  mark_touched(id);
 }
 
 void Fold::form(Job& job, const Change& change) {

@@ -132,11 +132,17 @@ Worker* Fold::find_worker(Job& job, const WorkerKey& key) {
 void Fold::on(const WorkerStarted& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job);
-  Worker* worker = find_worker(job, e.worker);
-  if (!worker || worker->state != WorkerState::assigned) return;
-  worker->state = WorkerState::running;
-  worker->pid = e.pid;
-  if (!job.current->all_started() || job.current->started_at) return;
+  bool any = false;
+  WorkerKey key = e.worker;
+  for (std::int32_t i = 0; i < e.ranks; ++i, ++key.rank) {
+    Worker* worker = find_worker(job, key);
+    if (!worker) break;
+    if (worker->state != WorkerState::assigned) continue;
+    worker->state = WorkerState::running;
+    worker->pid = e.pid;
+    any = true;
+  }
+  if (!any || !job.current->all_started() || job.current->started_at) return;
   job.current->started_at = at_;
   if (job.state == JobState::resizing) measure_pause(job, job.last_resized_at);
   if (job.state == JobState::starting && job.started_at) measure_pause(job, job.last_changed_at);
@@ -148,17 +154,24 @@ void Fold::on(const WorkerStarted& e) {
 void Fold::on(const WorkerEnded& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job);
-  Worker* worker = find_worker(job, e.worker);
-  if (!worker || worker->state == WorkerState::ended) return;
-  worker->state = WorkerState::ended;
-  worker->ending = e.ending;
+  WorkerKey key = e.worker;
+  for (std::int32_t i = 0; i < e.ranks; ++i, ++key.rank) {
+    Worker* worker = find_worker(job, key);
+    if (!worker) return;
+    if (worker->state != WorkerState::ended) worker_ended(job, *worker, key, e.ending);
+  }
+}
+
+void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Ending& ending) {
+  worker.state = WorkerState::ended;
+  worker.ending = ending;
   if (job.lends()) drop_forming(job);
-  empty(e.worker, worker->seat);
+  empty(key, worker.seat);
   if (job.current->all_ended()) return gang_over(job);
-  if (e.ending.clean() || job.current->stop) return;
+  if (ending.clean() || job.current->stop) return;
   drop_forming(job);
-  const Cause cause = e.ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
-  const Duration grace = e.ending.asks_requeue() ? job.spec->notice.grace : kGangFailureGrace;
+  const Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
+  const Duration grace = ending.asks_requeue() ? job.spec->notice.grace : kGangFailureGrace;
   stop_gang(job, {cause, at_, std::min(grace, job.spec->notice.grace), {}});
   enter(job, JobState::stopping);
 }

@@ -59,9 +59,14 @@ bool asks_requeue(const Gang& gang) {
 Job& Fold::touch(JobId id) {
   check(id.value >= 1 && id.value <= parts_.jobs.size(), "the job exists");
   Job& job = parts_.jobs[id.value - 1];
-  touched_.insert(id);
+  mark_touched(id);
   settle(job);
   return job;
+}
+
+void Fold::mark_touched(JobId id) {
+  const auto at = std::lower_bound(touched_.begin(), touched_.end(), id);
+  if (at == touched_.end() || *at != id) touched_.insert(at, id);
 }
 
 void Fold::settle(Job& job) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/check.hpp"
 #include "plan/fold.hpp"
@@ -13,6 +15,14 @@ void for_each_slot(const Job& job, const Gang& gang, Visit visit) {
     const Worker& worker = gang.workers[r];
     for (const auto index : worker.seat.slots) visit(key, worker, SlotId{worker.seat.node, index});
   }
+}
+
+template <class Key>
+void put(std::set<Key>& set, const Key& key, bool in) {
+  if (in)
+    set.insert(key);
+  else
+    set.erase(key);
 }
 
 bool usable(const Node& node, std::uint32_t index) {
@@ -149,55 +159,53 @@ void Fold::add_to_topology(const Node& node) {
                         state_.topology_.site(node.id));
 }
 
+// Most changes of a job leave it where it stands in most of the orders.
+void Fold::reindex(const Job& job) {
+  if (state_.standings_.size() < job.id.value) state_.standings_.resize(job.id.value);
+  auto& stands = state_.standings_[job.id.value - 1];
+  const auto moves = [](bool& stood, bool in) { return std::exchange(stood, in) != in; };
+  const bool over = is_over(job.state);
+  if (moves(stands.queued, !over)) put(state_.queue_, queue_key(job), !over);
+  const bool active = !over && job.seated();
+  if (moves(stands.active, active)) index_active(job, active);
+  for (auto& table : state_.tables_) table.put(job);
+  const bool startable = job.state == JobState::pending || (job.lends() && !job.forming);
+  const bool waits = startable && !job.held && dependencies_met(job);
+  index_waiting(job, waits, moves(stands.waits, waits));
+  const bool lacks_length = waits && !job.spec->expected_duration;
+  if (moves(stands.lacks_length, lacks_length)) index_name(job, lacks_length);
+  const bool settled = job.current && !job.forming && !job.current->stop && !job.lends();
+  const bool out = !over && settled && !job.range.contains(job.current->size());
+  if (moves(stands.out_of_range, out)) put(state_.out_of_range_, job.id, out);
+}
+
 void Fold::index_active(const Job& job, bool active) {
-  const auto key = queue_key(job);
-  if (state_.active_.contains(key) == active) return;
+  put(state_.active_, queue_key(job), active);
   auto& named = state_.active_by_name_;
   if (!active) {
-    state_.active_.erase(key);
     state_.aloof_.erase(job.id);
     const auto of_name = named.find(job.spec->name);
     of_name->second.erase(job.id);
     if (of_name->second.empty()) named.erase(of_name);
     return;
   }
-  state_.active_.insert(key);
   named[job.spec->name].insert(job.id);
   if (keeps_others_off(*job.spec)) state_.aloof_.insert(job.id);
 }
 
-void Fold::reindex(const Job& job) {
-  const auto key = queue_key(job);
-  const auto put = [&](std::set<QueueKey>& set, bool in) {
-    if (in)
-      set.insert(key);
-    else
-      set.erase(key);
-  };
-  const bool over = is_over(job.state);
-  put(state_.queue_, !over);
-  index_active(job, !over && job.seated());
-  for (auto& table : state_.tables_) table.put(job);
-  const bool stands = job.state == JobState::pending || (job.lends() && !job.forming);
-  const bool waits = stands && !job.held && dependencies_met(job);
-  put(state_.waiting_, waits);
+void Fold::index_waiting(const Job& job, bool waits, bool moved) {
+  if (moved) put(state_.waiting_, queue_key(job), waits);
   for (auto& order : state_.orders_) {
     if (waits)
       order.put(job);
-    else
+    else if (moved)
       order.drop(job.id);
   }
-  reindex_name(job, waits && !job.spec->expected_duration);
-  const bool settled = job.current && !job.forming && !job.current->stop && !job.lends();
-  if (!over && settled && !job.range.contains(job.current->size()))
-    state_.out_of_range_.insert(job.id);
-  else
-    state_.out_of_range_.erase(job.id);
 }
 
-void Fold::reindex_name(const Job& job, bool wants_history) {
+void Fold::index_name(const Job& job, bool lacks_length) {
   auto& names = state_.without_length_;
-  if (wants_history) {
+  if (lacks_length) {
     names[job.spec->name].insert(job.id);
   } else if (const auto known = names.find(job.spec->name); known != names.end()) {
     known->second.erase(job.id);

@@ -145,17 +145,12 @@ bool Forecast::start_workers(const Job& job) {
   if (now_ < *at) return false;
   at.reset();
   const Generation generation = job.current->generation;
-  const std::int32_t size = job.current->size();
-  for (std::int32_t rank = 0; rank < size; ++rank)
-    tell(WorkerStarted{{job.id, generation, rank}, 0});
+  tell(WorkerStarted{{job.id, generation, 0}, 0, job.current->size()});
   return true;
 }
 
 bool Forecast::end_workers(const Job& job, const Ending& how) {
-  const JobId id = job.id;
-  const Generation generation = job.current->generation;
-  const std::int32_t size = job.current->size();
-  for (std::int32_t rank = 0; rank < size; ++rank) tell(WorkerEnded{{id, generation, rank}, how});
+  tell(WorkerEnded{{job.id, job.current->generation, 0}, how, job.current->size()});
   return true;
 }
 

@@ -72,16 +72,16 @@ void describe(Fields& fields, FieldsOf<Fields, TrialEnded>& event) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
-  auto& [worker, pid] = event;
+  auto& [worker, pid, ranks] = event;
   describe(fields, worker);
-  fields("pid", pid);
+  fields("pid", pid).unless(1, "ranks", ranks);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
-  auto& [worker, ending] = event;
+  auto& [worker, ending, ranks] = event;
   describe(fields, worker);
-  fields("ending", ending);
+  fields("ending", ending).unless(1, "ranks", ranks);
 }
 
 template <class Fields>

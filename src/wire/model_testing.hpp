@@ -305,10 +305,10 @@ inline void randomize(Rng& rng, PolicySet& value) {
   randomize_all(rng, value.name, value.parameters);
 }
 inline void randomize(Rng& rng, WorkerStarted& value) {
-  randomize_all(rng, value.worker, value.pid);
+  randomize_all(rng, value.worker, value.pid, value.ranks);
 }
 inline void randomize(Rng& rng, WorkerEnded& value) {
-  randomize_all(rng, value.worker, value.ending);
+  randomize_all(rng, value.worker, value.ending, value.ranks);
 }
 inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
   randomize_all(rng, value.job, value.generation, value.checkpoint);
