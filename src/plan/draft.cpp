@@ -277,8 +277,10 @@ bool Draft::end_trade(Owed owed) {
 
 void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
   if (verdict.again) revisit(*verdict.again);
-  awaits_save_ = awaits_save_ || verdict.for_work;
-  for (const Change& change : changes) dropped_.insert_or_assign(change.job, verdict.reason);
+  for (const Change& change : changes) {
+    dropped_.insert_or_assign(change.job, verdict.reason);
+    if (verdict.for_work && !begins(change.kind)) await_save(change.job);
+  }
 }
 
 bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {

@@ -152,11 +152,14 @@ class Draft {
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
   [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
-  // Was a trade dropped that might be kept once a job has saved its work?
-  [[nodiscard]] bool awaits_save() const { return awaits_save_; }
-  // A job that comes up would have been asked for its slots, had it been up.
-  void await_start() { awaits_start_ = true; }
-  [[nodiscard]] bool awaits_start() const { return awaits_start_; }
+  // Jobs for whose unsaved work a trade was dropped that might be kept once they have saved; and
+  // those that might have been part of it in their place. Some perhaps several times.
+  void await_save(JobId job) { awaited_saves_.push_back(job); }
+  [[nodiscard]] const std::vector<JobId>& awaited_saves() const { return awaited_saves_; }
+  // Jobs that come up and would have been asked for their slots, had they been up. Some perhaps
+  // several times.
+  void await_start(JobId job) { awaited_starts_.push_back(job); }
+  [[nodiscard]] const std::vector<JobId>& awaited_starts() const { return awaited_starts_; }
   [[nodiscard]] std::optional<Time> revisit_at() const { return revisit_at_; }
   // The changes so far and the memo's difference. REQUIRES: no trade is open.
   [[nodiscard]] Plan plan() const;
@@ -187,8 +190,7 @@ class Draft {
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
-  bool awaits_save_ = false;
-  bool awaits_start_ = false;
+  std::vector<JobId> awaited_saves_, awaited_starts_;
   std::vector<JobId> promoted_;
   std::map<std::string, std::string> memo_;
   mutable Standing standing_;  // of the first of changes_; follows when somebody asks

@@ -21,7 +21,7 @@ class Policy {
   virtual ~Policy() = default;
   virtual void decide(const Snapshot& snapshot, Draft& draft) const = 0;
   // True: where what its last plan asked for has happened and nothing else, it would change nothing,
-  // so that no round is needed; nor where a gang came up, unless the draft awaits starts.
+  // so that no round is needed; nor where a gang came up, unless the draft awaits its start.
   [[nodiscard]] virtual bool foresees() const { return false; }
   // For policies that can fail, as people's own can: decides, or leaves the draft as it was and
   // says why. Whoever can let another policy decide the round calls this.

@@ -10,11 +10,21 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kQueueGrowth = 10;
 
-std::int32_t queue_of(double service, double threshold, std::int64_t queues) {
+struct Place {
   std::int32_t queue = 0;
-  for (double bound = threshold; queue + 1 < queues && service >= bound; bound *= kQueueGrowth)
-    ++queue;
-  return queue;
+  double until = kNever;  // the service at which the next queue begins
+};
+
+Place place_of(double service, double threshold, std::int64_t queues) {
+  Place place{0, threshold};
+  for (; place.queue + 1 < queues && service >= place.until; place.until *= kQueueGrowth)
+    ++place.queue;
+  if (place.queue + 1 >= queues) place.until = kNever;
+  return place;
+}
+
+std::int32_t queue_of(double service, double threshold, std::int64_t queues) {
+  return place_of(service, threshold, queues).queue;
 }
 
 double queue_measure(const Job& job, const Order::Parameters& parameters) {
@@ -101,16 +111,22 @@ void Service::promote() {
 }
 
 void Service::revisit() {
+  double soonest = kNever;
   for (const auto& row : snapshot_.state.running_by(running().order).rows()) {
-    if (row.slope > 0) revisit_fall(row.measure(snapshot_.now), row.slope);
+    if (row.slope > 0)
+      soonest = std::min(soonest, seconds_to_fall(row.measure(snapshot_.now), row.slope));
   }
   for (const Change& change : draft_.changes()) {
     const Job& job = snapshot_.state.job(change.job);
-    if (begins(change.kind))
-      revisit_fall(is_promoted_.contains(job.id) ? 0 : attained(job),
-                   job.slots(static_cast<std::int32_t>(change.placement.size())));
+    if (begins(change.kind)) {
+      const double service = is_promoted_.contains(job.id) ? 0 : attained(job);
+      const auto slots = job.slots(static_cast<std::int32_t>(change.placement.size()));
+      soonest = std::min(soonest, seconds_to_fall(service, slots));
+    }
     if (preempts(change.kind)) revisit_promotion(job);
   }
+  if (soonest < kNever)
+    draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(soonest * 1e6))});
 }
 
 void Service::revisit_promotion(const Job& stopped) {
@@ -120,12 +136,9 @@ void Service::revisit_promotion(const Job& stopped) {
   if (at < kNever) draft_.revisit(instant(at));
 }
 
-void Service::revisit_fall(double service, double slots) {
-  const std::int32_t in = queue_of(service, parameters_.threshold, parameters_.queues);
-  if (in + 1 >= parameters_.queues) return;
-  const double bound = parameters_.threshold * std::pow(kQueueGrowth, in);
-  const double seconds = (bound - service) / slots;
-  draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(seconds * 1e6))});
+double Service::seconds_to_fall(double service, double slots) const {
+  const Place place = place_of(service, parameters_.threshold, parameters_.queues);
+  return (place.until - service) / slots;
 }
 
 }  // namespace paceline

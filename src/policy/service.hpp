@@ -32,7 +32,7 @@ class Service {
  private:
   [[nodiscard]] double attained(const Job& job) const;
   void promote();
-  void revisit_fall(double service, double slots);
+  [[nodiscard]] double seconds_to_fall(double service, double slots) const;
   void revisit_promotion(const Job& stopped);
   [[nodiscard]] Time instant(double seconds) const;
 

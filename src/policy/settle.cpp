@@ -45,6 +45,7 @@ class Settlement {
     }
     for (const Wish& wish : wishes_) grow(wish);
     even_out();
+    await_saves();
     if (draft_.explaining()) say_who_waits();
   }
 
@@ -124,6 +125,7 @@ class Settlement {
     auto slots = static_cast<std::int64_t>(draft_.free().total());
     const std::int64_t need = wish.job->slots(n);
     auto next = first_giver();
+    if (slots + givable_ < need) return {};
     const auto gather = [&](const auto& enough) {
       for (; next != givers().end() && !enough(); ++next) {
         if (draft_.changed(next->wish->job->id)) continue;
@@ -189,6 +191,7 @@ class Settlement {
     start_beside(wish, given - wish.job->slots(n));
     const bool kept = draft_.end_trade(terms_.owed);
     dropped_ = kept ? 0 : dropped_ + 1;
+    if (kept) givable_ -= given;
     return kept;
   }
 
@@ -240,11 +243,12 @@ class Settlement {
   std::vector<Giver>& givers() {
     if (givers_) return *givers_;
     std::vector<std::tuple<Gives, bool, double, std::size_t, const Wish*>> found;
+    found.reserve(wishes_.size());
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const Wish& wish = wishes_[i];
       if (wish.now <= wish.workers || draft_.changed(wish.job->id)) continue;
       if (wish.job->state != JobState::running) {
-        draft_.await_start();
+        draft_.await_start(wish.job->id);
         continue;
       }
       if (wish.workers == 0 ? !may_stop(*wish.job) : !may_shrink(*wish.job)) continue;
@@ -260,10 +264,12 @@ class Settlement {
     }
     std::sort(found.begin(), found.end());
     givers_.emplace();
+    givers_->reserve(found.size());
     for (const auto& entry : found) {
       const Wish* wish = std::get<const Wish*>(entry);
       const Gives how = std::get<Gives>(entry);
       givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how});
+      givable_ += givers_->back().slots;
       somebody_shrinks_ = somebody_shrinks_ || how == Gives::shrinks;
       somebody_pauses_ = somebody_pauses_ || how == Gives::pauses;
     }
@@ -273,6 +279,12 @@ class Settlement {
   [[nodiscard]] Gives how_it_gives(const Wish& wish) const {
     if (wish.workers > 0) return Gives::shrinks;
     return may_lend(snapshot_.state, *wish.job) ? Gives::pauses : Gives::stops;
+  }
+
+  // Who saves becomes a cheaper giver, perhaps in the place of those who were too dear.
+  void await_saves() {
+    if (draft_.awaited_saves().empty()) return;
+    for (const Giver& giver : givers()) draft_.await_save(giver.wish->job->id);
   }
 
   // The first that has not given yet.
@@ -356,7 +368,8 @@ class Settlement {
   std::vector<Wish> wishes_;
   const Terms& terms_;
   std::optional<std::vector<Giver>> givers_;
-  std::size_t gave_ = 0;  // the first of them have
+  std::size_t gave_ = 0;      // the first of them have
+  std::int64_t givable_ = 0;  // slots of those who have not, at most
   bool somebody_shrinks_ = false;
   bool somebody_pauses_ = false;
   bool freezes_ = true;  // who can be frozen is; else stopped

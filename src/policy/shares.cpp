@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <unordered_set>
 
@@ -23,6 +24,16 @@ std::int32_t whole_steps(const Job& job, std::int32_t workers) {
 }
 
 bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; }
+
+// Indexes of the claims in order: they are large, and moved once.
+std::vector<std::uint32_t> in_order(const std::vector<Contender>& claims) {
+  std::vector<std::uint32_t> order(claims.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return goes_first(claims[a], claims[b]);
+  });
+  return order;
+}
 
 }  // namespace
 
@@ -157,7 +168,6 @@ void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& 
     claims_.push_back(claim_of_waiting(snapshot_.state.job(key.job)));
     claims_.back().key = key;
   }
-  std::sort(claims_.begin(), claims_.end(), goes_first);
   merge_waiting(apart);
 }
 
@@ -200,7 +210,8 @@ void Shares::merge_waiting(const std::vector<OrderKey>& apart) {
       merged.push_back(claim);
     }
   };
-  for (Contender& claim : claims_) {
+  for (const std::uint32_t index : in_order(claims_)) {
+    Contender& claim = claims_[index];
     admit_before(&claim.key);
     const bool may = claim.now > 0 || startable(*claim.job, snapshot_, draft_);
     if (may && claim.workers == 0 && claim.job->slots(claim.least) <= left_)

@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -43,6 +43,17 @@ struct Pending {
   bool decides = false;  // something a policy may answer to
 };
 
+// In id order, each once.
+void sort_once(std::vector<JobId>& jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+}
+
+// REQUIRES: in id order.
+bool names(const std::vector<JobId>& jobs, JobId job) {
+  return std::binary_search(jobs.begin(), jobs.end(), job);
+}
+
 // May a job be resized from its first checkpoint on?
 bool frees_size(const Job& job) {
   return !job.checkpoint && job.spec->elastic == Elastic::automatic &&
@@ -50,11 +61,11 @@ bool frees_size(const Job& job) {
 }
 
 // A report changes estimates, which the next round sees. So does a checkpoint, unless it lets the
-// job be resized or a change was held back that may cost less now.
-bool concerns_policy(const State& state, const Event& event, bool held_back) {
+// job be resized or a change was held back that may cost less now that this job has saved.
+bool concerns_policy(const State& state, const Event& event, const std::vector<JobId>& held_back) {
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
     const Job* job = state.find_job(saved->job);
-    return held_back || (job && frees_size(*job));
+    return names(held_back, saved->job) || (job && frees_size(*job));
   }
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
          !std::holds_alternative<TrialEnded>(event);
@@ -122,6 +133,7 @@ struct Controller::Impl {
   void observe(Pending& pending, Time now) {
     behind = !observed.empty();
     if (!behind) observed = engine.observe();
+    pending.batch.entries.reserve(observed.events.size());
     for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
     for (const Event& event : observed.events) {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
@@ -137,7 +149,8 @@ struct Controller::Impl {
 
   [[nodiscard]] bool is_foreseen(const Event& event) const {
     if (!lineup || !lineup->foresees()) return false;
-    if (std::holds_alternative<WorkerStarted>(event)) return !awaits_start;
+    if (const auto* started = std::get_if<WorkerStarted>(&event))
+      return !names(awaited_starts, started->worker.job);
     return last_plan && is_asked_for(state, event, *last_plan);
   }
 
@@ -235,14 +248,15 @@ struct Controller::Impl {
   }
 
   void fold(const std::vector<Entry>& entries) {
-    std::set<JobId> now_touched;
+    std::vector<JobId> list;
     for (const Entry& entry : entries) {
-      for (const JobId id : apply(state, entry)) now_touched.insert(id);
+      const auto now_touched = apply(state, entry);
+      list.insert(list.end(), now_touched.begin(), now_touched.end());
       if (const auto* event = std::get_if<Event>(&entry.body)) follow_policies(*event);
     }
-    for (const JobId id : now_touched) limits.watch(state.job(id));
-    const std::vector<JobId> list(now_touched.begin(), now_touched.end());
-    touched.insert(list.begin(), list.end());
+    sort_once(list);
+    for (const JobId id : list) limits.watch(state.job(id));
+    touched.insert(touched.end(), list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
     if (!entries.empty()) {
@@ -295,8 +309,10 @@ struct Controller::Impl {
     honour_ranges(snapshot, draft);
     const auto decision = lineup->choose(snapshot, draft);
     revisit_at = draft.revisit_at();
-    held_back = draft.awaits_save();
-    awaits_start = draft.awaits_start();
+    held_back = draft.awaited_saves();
+    awaited_starts = draft.awaited_starts();
+    sort_once(held_back);
+    sort_once(awaited_starts);
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
     for (const auto& [name, error] : decision.failures) {
@@ -334,9 +350,9 @@ struct Controller::Impl {
 
   void act() {
     if (touched.empty()) return;
-    const auto jobs = std::exchange(touched, {});
-    const std::vector<JobId> list(jobs.begin(), jobs.end());
-    engine.act(state, list);
+    auto jobs = std::exchange(touched, {});
+    sort_once(jobs);
+    engine.act(state, jobs);
   }
 
   // ---- keeping ----
@@ -347,7 +363,8 @@ struct Controller::Impl {
   }
 
   Result<void> checkpoint() {
-    const std::vector<JobId> jobs(unsaved.begin(), unsaved.end());
+    std::vector<JobId> jobs(unsaved.begin(), unsaved.end());
+    sort_once(jobs);
     last_checkpoint = clock.now();
     if (auto ok = store.checkpoint(state, jobs); !ok) {
       spdlog::warn("{} {}", ok.error().message, ok.error().hint);
@@ -421,13 +438,14 @@ struct Controller::Impl {
         Began{options.build, options.policy, options.placement, options.coalesce, options.temper};
     if (auto ok = ensure_policy(); !ok) return ok;
     shadow.resume(state, clock.now());
+    std::vector<JobId> live;
     for (const auto& key : state.queue()) {
-      touched.insert(key.job);
+      live.push_back(key.job);
       limits.watch(state.job(key.job));
     }
     dirty = true;
-    const std::vector<JobId> live(touched.begin(), touched.end());
     touched.clear();
+    sort_once(live);
     engine.act(state, live);
     return {};
   }
@@ -482,13 +500,13 @@ struct Controller::Impl {
   std::vector<Command> commands;
   Observed observed;        // told by the engine, not durable yet
   bool behind = false;      // the engine may have more, of which it has told already that it has
-  std::set<JobId> touched;  // to act on
-  std::set<JobId> unsaved;  // since the last checkpoint
+  std::vector<JobId> touched;         // to act on; perhaps several times
+  std::unordered_set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
-  bool dirty = false;         // a round is wanted
-  bool held_back = false;     // the last round dropped a trade for work that was not saved
-  bool awaits_start = false;  // it would have asked a job for slots that was not up yet
+  bool dirty = false;  // a round is wanted
+  std::vector<JobId> held_back;       // for whose unsaved work the last round may have dropped a trade
+  std::vector<JobId> awaited_starts;  // it would have asked them for slots, but they were not up yet
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
       last_plan;  // the last round's, until something happens that it didn't ask for
@@ -633,7 +651,7 @@ std::optional<Time> Controller::next_due() const {
   return due;
 }
 
-bool Controller::awaits_save() const { return impl_->held_back; }
+std::span<const JobId> Controller::awaited_saves() const { return impl_->held_back; }
 
 void Controller::on_wake(std::function<void()> wake) {
   impl_->wake = wake;

@@ -81,8 +81,7 @@ void SimEngine::come_up(Run& run, JobId job) {
   run.pause = Duration::zero();
   run.phase = Phase::running;
   run.since = clock_.now();
-  for (std::int32_t rank = 0; rank < run.workers; ++rank)
-    news_.events.emplace_back(WorkerStarted{{job, run.generation, rank}, 0});
+  news_.events.emplace_back(WorkerStarted{{job, run.generation, 0}, 0, run.workers});
   plan_run(run, job);
 }
 
@@ -104,8 +103,7 @@ void SimEngine::plan_run(Run& run, JobId job) {
     const double rate = hazards_.failures_per_slot_hour * run.slots / 3600e6;  // per microsecond
     plan(run.since + whole_us(-std::log1p(-rng_.uniform()) / rate), job, Happening::failed, run);
   }
-  if (hazards_.save_every > Duration::zero())
-    saves_.push({run.since + hazards_.save_every, job, Happening::saves, run.stamp});
+  if (hazards_.save_every > Duration::zero()) plan_save(run, job, run.since);
   plan_report(run, job);
 }
 
@@ -115,6 +113,11 @@ void SimEngine::plan_report(Run& run, JobId job) {
   const double left_then = length * (1 - (run.reported + 1.0) / (run.truth->reports + 1.0));
   const double us = run.pace.us_for(run.left, std::min(run.left, left_then));
   plan(run.since + whole_us(us), job, Happening::reports, run);
+}
+
+void SimEngine::plan_save(Run& run, JobId job, Time last) {
+  run.saves_at = last + hazards_.save_every;
+  saves_.push({*run.saves_at, job, Happening::saves, run.stamp});
 }
 
 void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
@@ -179,8 +182,7 @@ void SimEngine::fail(Run& run, JobId job) {
 }
 
 void SimEngine::tell_ends(const Run& run, JobId job, const Ending& ending) {
-  for (std::int32_t rank = 0; rank < run.workers; ++rank)
-    news_.events.emplace_back(WorkerEnded{{job, run.generation, rank}, ending});
+  news_.events.emplace_back(WorkerEnded{{job, run.generation, 0}, ending, run.workers});
 }
 
 void SimEngine::happen(const Due& due) {
@@ -218,11 +220,11 @@ void SimEngine::advance() {
 // now that would have changed its speed.
 void SimEngine::take_saves() {
   for (auto next = next_save(); next && *next <= clock_.now(); next = next_save()) {
-    Due due = saves_.top();
+    const Due due = saves_.top();
     saves_.pop();
-    save(runs_[due.job.value - 1], due.job, due.at);
-    due.at += hazards_.save_every;
-    saves_.push(due);
+    Run& run = runs_[due.job.value - 1];
+    save(run, due.job, due.at);
+    plan_save(run, due.job, due.at);
   }
 }
 
@@ -234,5 +236,15 @@ std::optional<Time> SimEngine::first_of(Dues& dues) const {
 
 std::optional<Time> SimEngine::next_due() const { return first_of(due_); }
 std::optional<Time> SimEngine::next_save() const { return first_of(saves_); }
+
+std::optional<Time> SimEngine::next_save(std::span<const JobId> of) const {
+  std::optional<Time> next;
+  for (const JobId job : of) {
+    const Run& run = runs_[job.value - 1];
+    if (run.phase != Phase::running || !run.saves_at) continue;
+    next = std::min(next.value_or(*run.saves_at), *run.saves_at);
+  }
+  return next;
+}
 
 }  // namespace paceline::sim

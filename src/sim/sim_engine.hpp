@@ -75,6 +75,7 @@ class SimEngine final : public Engine {
   // somebody awaits them.
   [[nodiscard]] std::optional<Time> next_due() const;
   [[nodiscard]] std::optional<Time> next_save() const;
+  [[nodiscard]] std::optional<Time> next_save(std::span<const JobId> of) const;
   [[nodiscard]] bool has_news() const { return !news_.events.empty(); }
   [[nodiscard]] const Losses& losses() const { return losses_; }
 
@@ -90,6 +91,7 @@ class SimEngine final : public Engine {
     double kept = 0;  // left if it failed now
     Pace pace;        // of the gang
     Time since;
+    std::optional<Time> saves_at;       // by itself, next
     Duration pause{};                   // before the next gang trains
     double Losses::*lost_to = nullptr;  // what the pause counts as; nullptr: nothing
     Generation generation;
@@ -120,6 +122,7 @@ class SimEngine final : public Engine {
   void thaw(Run& run, JobId job);
   void plan_run(Run& run, JobId job);
   void plan_report(Run& run, JobId job);
+  void plan_save(Run& run, JobId job, Time last);
   void plan(Time at, JobId job, Happening what, const Run& run);
   void happen(const Due& due);
   void save(Run& run, JobId job, Time at);

@@ -128,7 +128,7 @@ class Simulation {
     };
     if (submitted_ < workload_.arrivals.size()) sooner(workload_.arrivals[submitted_].at);
     sooner(controller_.next_due());
-    if (controller_.awaits_save() || saves_count_) sooner(engine_.next_save());
+    sooner(saves_count_ ? engine_.next_save() : engine_.next_save(controller_.awaited_saves()));
     return next;
   }
 
