@@ -21,6 +21,7 @@ Result<std::unique_ptr<Policy>> Las::make(const Parameters& parameters) {
 }
 
 void Las::decide(const Snapshot& snapshot, Draft& draft) const {
+  if (snapshot.state.waiting().empty()) return;
   Service service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
   shares.all_in_order(service.running(), service.apart());

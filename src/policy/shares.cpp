@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <queue>
 #include <unordered_set>
 
@@ -25,14 +24,28 @@ std::int32_t whole_steps(const Job& job, std::int32_t workers) {
 
 bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; }
 
-// Indexes of the claims in order: they are large, and moved once.
-std::vector<std::uint32_t> in_order(const std::vector<Contender>& claims) {
-  std::vector<std::uint32_t> order(claims.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return goes_first(claims[a], claims[b]);
+// What most keys differ in, and where the claim lies: claims are large, and moved once.
+struct Rank {
+  std::int32_t negative_priority;
+  std::uint32_t index;
+  double measure, then;
+};
+
+std::vector<Rank> ranks_of(const std::vector<Contender>& claims) {
+  std::vector<Rank> ranks;
+  ranks.reserve(claims.size());
+  for (std::uint32_t i = 0; i < claims.size(); ++i) {
+    const OrderKey& key = claims[i].key;
+    ranks.push_back({key.negative_priority, i, key.measure, key.then});
+  }
+  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) {
+    if (a.negative_priority != b.negative_priority)
+      return a.negative_priority < b.negative_priority;
+    if (a.measure != b.measure) return a.measure < b.measure;
+    if (a.then != b.then) return a.then < b.then;
+    return goes_first(claims[a.index], claims[b.index]);
   });
-  return order;
+  return ranks;
 }
 
 }  // namespace
@@ -210,8 +223,8 @@ void Shares::merge_waiting(const std::vector<OrderKey>& apart) {
       merged.push_back(claim);
     }
   };
-  for (const std::uint32_t index : in_order(claims_)) {
-    Contender& claim = claims_[index];
+  for (const Rank& rank : ranks_of(claims_)) {
+    Contender& claim = claims_[rank.index];
     admit_before(&claim.key);
     const bool may = claim.now > 0 || startable(*claim.job, snapshot_, draft_);
     if (may && claim.workers == 0 && claim.job->slots(claim.least) <= left_)
