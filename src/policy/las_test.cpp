@@ -21,12 +21,19 @@ std::optional<Time> asks_for(const World& world, const LasParameters& parameters
 TEST(Las, AsksForARoundWhenAJobIsDemoted) {
   World world("1x4 cpu", "las");
   world.run("2", 2);
+  world.submit("8");  // somebody waits, and for more than there is
   world.advance(span("10s"));
   // 2 slots reach 100 slot-seconds 50 s after the start, and 1,000 after 500 s.
   EXPECT_EQ(asks_for(world, {2, 100, 0}), world.now() + span("40s"));
   world.advance(span("40s"));
   EXPECT_EQ(asks_for(world, {2, 100, 0}), std::nullopt) << "there is no third queue";
   EXPECT_EQ(asks_for(world, {3, 100, 0}), world.now() + span("450s"));
+}
+
+TEST(Las, AsksForNoRoundWhileNobodyWaits) {
+  World world("1x4 cpu", "las");
+  world.run("2", 2);
+  EXPECT_EQ(asks_for(world, {2, 100, 0}), std::nullopt);
 }
 
 TEST(Las, AsksForARoundWhenAJobIsPromoted) {

@@ -373,7 +373,7 @@ class Settlement {
   bool somebody_shrinks_ = false;
   bool somebody_pauses_ = false;
   bool freezes_ = true;  // who can be frozen is; else stopped
-  int dropped_ = 0;  // trades in a row that were not kept
+  int dropped_ = 0;      // trades in a row that were not kept
   bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
