@@ -12,10 +12,11 @@ namespace {
 std::string change_text(const Document& change) {
   const auto reason = text_of(change, "reason");
   const auto workers = number_of(change, "workers");
-  return fmt::format(
-      "{} job {}{}{}", text_of(change, "kind"), whole_of(change, "job"),
-      workers && *workers > 0 ? " with " + plural(static_cast<std::uint64_t>(*workers), "worker") : "",
-      reason.empty() ? "" : fmt::format(" ({})", reason));
+  return fmt::format("{} job {}{}{}", text_of(change, "kind"), whole_of(change, "job"),
+                     workers && *workers > 0
+                         ? " with " + plural(static_cast<std::uint64_t>(*workers), "worker")
+                         : "",
+                     reason.empty() ? "" : fmt::format(" ({})", reason));
 }
 
 std::string plan_text(const Document& plan) {

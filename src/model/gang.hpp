@@ -69,7 +69,7 @@ struct Gang {
   std::optional<Time> started_at;  // when the last worker was seen running, or they went on
   std::optional<Stop> stop;
   std::optional<Time> lent_at = {};  // frozen since then, its slots lent to others
-  Duration unsaved{};  // of its running before `started_at`, what no checkpoint has
+  Duration unsaved{};                // of its running before `started_at`, what no checkpoint has
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
   // No worker waits for its start any more.

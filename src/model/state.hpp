@@ -32,7 +32,7 @@ struct Lease {
 
 struct Slot {
   std::optional<Lease> lease;
-  std::optional<WorkerKey> promise;  // becomes the lease once the ending one is confirmed empty
+  std::optional<WorkerKey> promise;    // becomes the lease once the ending one is confirmed empty
   std::optional<WorkerKey> lent = {};  // by this worker, which is frozen in it
   friend bool operator==(const Slot&, const Slot&) = default;
 };

@@ -55,8 +55,7 @@ class PlanCheck {
   void check_state_of(const Job& job, const Change& change) {
     const bool waits =
         snapshot_.state.waiting().contains(queue_key(job)) && job.eligible_at <= snapshot_.now;
-    if (begins(change.kind) && !waits)
-      wrong("job {} is started but does not wait", job.id.value);
+    if (begins(change.kind) && !waits) wrong("job {} is started but does not wait", job.id.value);
     if (begins(change.kind)) return check_start(job, change);
     if (change.kind == ChangeKind::pause && !may_lend(snapshot_.state, job))
       wrong("job {} is paused and can't lend its slots", job.id.value);
@@ -82,11 +81,9 @@ class PlanCheck {
     if (n % job.spec->mesh.step() != 0) {
       wrong("job {} gets {} workers, no multiple of {}", job.id.value, n, job.spec->mesh.step());
     }
-    const bool used = change.kind == ChangeKind::resume
-                          ? change.generation != job.last_generation
-                          : change.generation <= job.last_generation;
-    if (used)
-      wrong("generation {} of job {} was used", change.generation.value, job.id.value);
+    const bool used = change.kind == ChangeKind::resume ? change.generation != job.last_generation
+                                                        : change.generation <= job.last_generation;
+    if (used) wrong("generation {} of job {} was used", change.generation.value, job.id.value);
   }
 
   void check_seat(const Job& job, const Seat& seat) {
@@ -191,10 +188,9 @@ class PlanCheck {
         wrong("the {} of job {} is for nobody", to_string(change.kind), change.job.value);
       return;
     }
-    const bool served =
-        std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& c) {
-          return c.job == *change.beneficiary && !preempts(c.kind);
-        });
+    const bool served = std::any_of(
+        plan_.changes.begin(), plan_.changes.end(),
+        [&](const Change& c) { return c.job == *change.beneficiary && !preempts(c.kind); });
     if (!served)
       wrong("job {} makes room for job {}, which gets nothing", change.job.value,
             change.beneficiary->value);

@@ -116,7 +116,7 @@ class Fold {
   StateParts& parts_;
   Time at_;
   std::vector<JobId> touched_;  // in id order
-  std::vector<JobId> ended_;  // by this entry; their dependants are looked at when it is folded
+  std::vector<JobId> ended_;    // by this entry; their dependants are looked at when it is folded
 };
 
 }  // namespace paceline

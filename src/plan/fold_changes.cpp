@@ -44,10 +44,9 @@ void Fold::on(const Plan& plan) {
 // Starts cost nobody anything, nor does who is frozen lose work.
 void Fold::open_bill(const Plan& plan) {
   const bool costs =
-      std::any_of(plan.changes.begin(), plan.changes.end(),
-                  [](const Change& change) {
-                    return change.kind != ChangeKind::pause && !begins(change.kind);
-                  });
+      std::any_of(plan.changes.begin(), plan.changes.end(), [](const Change& change) {
+        return change.kind != ChangeKind::pause && !begins(change.kind);
+      });
   if (!costs) return;
   parts_.bills.push_back({plan.round, plan.policy, at_});
   if (parts_.bills.size() > kPlanBillsMax) parts_.bills.erase(parts_.bills.begin());

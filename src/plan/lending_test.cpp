@@ -11,8 +11,8 @@ namespace paceline {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using testing::ending;
+using ::testing::IsEmpty;
 using testing::span;
 using testing::World;
 
@@ -231,8 +231,13 @@ TEST_F(Lending, IsNeitherStartedNorPausedByAPlanThatSaysSo) {
   world.ended(other);
   const auto found = [&](ChangeKind kind, Placement seats) {
     Plan plan;
-    plan.changes = {{kind, lender, Generation{1}, std::move(seats),
-                     {ReasonCode::script, {}, "because"}, 1, {}}};
+    plan.changes = {{kind,
+                     lender,
+                     Generation{1},
+                     std::move(seats),
+                     {ReasonCode::script, {}, "because"},
+                     1,
+                     {}}};
     if (kind == ChangeKind::start) plan.changes[0].generation = Generation{2};
     return violations(world.snapshot(), plan);
   };
@@ -241,9 +246,8 @@ TEST_F(Lending, IsNeitherStartedNorPausedByAPlanThatSaysSo) {
   EXPECT_THAT(found(ChangeKind::start, own), ElementsAre("job 1 is PAUSED, no start"));
   EXPECT_THAT(found(ChangeKind::resume, elsewhere),
               ElementsAre("job 1 can go on only where it was frozen"));
-  EXPECT_THAT(found(ChangeKind::pause, {}),
-              ElementsAre("job 1 is paused and can't lend its slots",
-                          "the pause of job 1 is for nobody"));
+  EXPECT_THAT(found(ChangeKind::pause, {}), ElementsAre("job 1 is paused and can't lend its slots",
+                                                        "the pause of job 1 is for nobody"));
 }
 
 }  // namespace

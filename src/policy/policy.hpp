@@ -23,6 +23,12 @@ class Policy {
   // True: where what its last plan asked for has happened and nothing else, it would change nothing,
   // so that no round is needed; nor where a gang came up, unless the draft awaits its start.
   [[nodiscard]] virtual bool foresees() const { return false; }
+  // True: a job that has just come can't start now, whatever a round decided by this judge, and
+  // nobody else changes for it, so that no round is needed.
+  [[nodiscard]] virtual bool passes_over(const Snapshot& /*snapshot*/, const Judge& /*judge*/,
+                                         const Job& /*newcomer*/) const {
+    return false;
+  }
   // For policies that can fail, as people's own can: decides, or leaves the draft as it was and
   // says why. Whoever can let another policy decide the round calls this.
   [[nodiscard]] virtual Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const {

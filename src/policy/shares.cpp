@@ -301,9 +301,9 @@ void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes size
   while (const OrderKey* at = walk.next(free())) {
     const Job& job = snapshot.state.job(at->job);
     if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
-    const std::int32_t n =
-        sizes == Sizes::wanted || frozen_workers(job) ? wanted(snapshot.state, job)
-                                                      : whole_steps(job, job.range.min);
+    const std::int32_t n = sizes == Sizes::wanted || frozen_workers(job)
+                               ? wanted(snapshot.state, job)
+                               : whole_steps(job, job.range.min);
     auto& limit = hopeless.try_emplace(job.spec->slots_per_worker, kWorkersMax + 1).first->second;
     if (job.slots(n) > free() || n >= limit) continue;
     auto seats = draft.fit(job.id, n);

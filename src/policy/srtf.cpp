@@ -1,6 +1,7 @@
 #include "policy/srtf.hpp"
 
 #include "policy/shares.hpp"
+#include "policy/waiting.hpp"
 
 namespace paceline {
 
@@ -11,6 +12,13 @@ void Srtf::decide(const Snapshot& snapshot, Draft& draft) const {
   settle(snapshot, draft, shares.wishes(), {Owed::no, "has less left"});
   fill(snapshot, draft, kShortest, Sizes::wanted);
   say_who_waits(snapshot, draft, Sizes::wanted, "jobs with less left");
+}
+
+bool Srtf::passes_over(const Snapshot& snapshot, const Judge& judge, const Job& newcomer) const {
+  if (!judge.stops) return false;
+  const std::int64_t slots = newcomer.slots(wanted(snapshot.state, newcomer));
+  const auto lacking = slots - static_cast<std::int64_t>(snapshot.state.free_slots().total());
+  return lacking > 0 && !judge.stops(snapshot, newcomer, slots, lacking).kept;
 }
 
 }  // namespace paceline

@@ -18,6 +18,9 @@ class Srtf : public Policy {
  public:
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] bool foresees() const override { return true; }
+  // Who doesn't fit in what is free, and is too long for any stop to be worth it.
+  [[nodiscard]] bool passes_over(const Snapshot& snapshot, const Judge& judge,
+                                 const Job& newcomer) const override;
 };
 
 }  // namespace paceline

@@ -41,6 +41,7 @@ struct Pending {
   Batch batch;
   std::vector<std::function<void(const Result<void>&)>> tell;
   bool decides = false;  // something a policy may answer to
+  std::vector<JobId> newcomers;
 };
 
 // In id order, each once.
@@ -116,7 +117,7 @@ struct Controller::Impl {
     observe(pending, now);
     take_commands(pending, now);
     take_time_limits(pending, now);
-    if (auto ok = commit(pending); !ok) return refuse(pending, now, ok.error());
+    if (auto ok = commit(pending, now); !ok) return refuse(pending, now, ok.error());
     if (round_due(now)) {
       const std::uint64_t before = state.seq();
       if (auto ok = round(now); !ok)
@@ -200,7 +201,8 @@ struct Controller::Impl {
     pending.batch.launches.emplace_back(id, std::move(submission.launch));
     if (!submission.key.empty())
       pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
-    add(pending, JobSubmitted{id, std::move(submission.spec)}, now);
+    append(pending.batch, JobSubmitted{id, std::move(submission.spec)}, now);
+    pending.newcomers.push_back(id);
     tell_when_durable(pending, id, std::move(done));
   }
 
@@ -223,7 +225,7 @@ struct Controller::Impl {
     for (const JobId id : limits.take_due(now)) add(pending, TimeLimitReached{id}, now);
   }
 
-  Result<void> commit(Pending& pending) {
+  Result<void> commit(Pending& pending, Time now) {
     if (pending.batch.entries.empty() && pending.batch.points.empty()) {
       engine.committed();
       return {};
@@ -232,10 +234,16 @@ struct Controller::Impl {
     observed = {};
     fold(pending.batch.entries);
     engine.committed();
-    dirty = dirty || pending.decides;
-    if (dirty) last_plan.reset();
+    dirty = dirty || pending.decides || concern_policy(pending.newcomers, now);
+    if (dirty || !pending.newcomers.empty()) last_plan.reset();
     for (const auto& tell : pending.tell) tell({});
     return {};
+  }
+
+  [[nodiscard]] bool concern_policy(const std::vector<JobId>& newcomers, Time now) const {
+    return std::any_of(newcomers.begin(), newcomers.end(), [&](JobId id) {
+      return !lineup || state.trial() || !lineup->passes_over({state, now}, judge, state.job(id));
+    });
   }
 
   Result<void> refuse(Pending& pending, Time now, const Error& error) {
@@ -463,7 +471,7 @@ struct Controller::Impl {
     if (auto known = registry.make(options.policy, {}); !known) return fail(known.error());
     Pending pending;
     add(pending, PolicySet{options.policy, {}}, clock.now());
-    return commit(pending);
+    return commit(pending, clock.now());
   }
 
   std::function<Result<State>()> reader() {
@@ -498,15 +506,16 @@ struct Controller::Impl {
   TimeLimits limits;
 
   std::vector<Command> commands;
-  Observed observed;        // told by the engine, not durable yet
-  bool behind = false;      // the engine may have more, of which it has told already that it has
-  std::vector<JobId> touched;         // to act on; perhaps several times
+  Observed observed;           // told by the engine, not durable yet
+  bool behind = false;         // the engine may have more, of which it has told already that it has
+  std::vector<JobId> touched;  // to act on; perhaps several times
   std::unordered_set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
-  bool dirty = false;  // a round is wanted
-  std::vector<JobId> held_back;       // for whose unsaved work the last round may have dropped a trade
-  std::vector<JobId> awaited_starts;  // it would have asked them for slots, but they were not up yet
+  bool dirty = false;            // a round is wanted
+  std::vector<JobId> held_back;  // for whose unsaved work the last round may have dropped a trade
+  std::vector<JobId>
+      awaited_starts;  // it would have asked them for slots, but they were not up yet
   std::optional<Time> last_round, revisit_at, retry_at;
   std::optional<Time>
       last_plan;  // the last round's, until something happens that it didn't ask for

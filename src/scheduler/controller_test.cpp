@@ -507,6 +507,30 @@ TEST_F(ControllerTest, NeedsNoRoundWhenAJobComesUpThatNobodyWaitsFor) {
   EXPECT_FALSE(controller->next_due() <= clock.now() + span("1s"));
 }
 
+TEST_F(ControllerTest, NeedsNoRoundForANewcomerThatThePolicyPassesOver) {
+  const auto use_srtf = [&] {
+    controller->set_policy("srtf", {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+    (void)controller->step();
+  };
+  use_srtf();
+  step();
+  (void)run("4..4 expect=2h");
+  settle();
+  use_srtf();  // a round now: the next one would come once the burst is over
+  const auto round_is_due = [&] { return controller->next_due() <= clock.now() + span("1s"); };
+  const auto longer = ask("4..4 expect=1h");
+  (void)controller->step();
+  EXPECT_FALSE(round_is_due()) << "it is worth no stop";
+  (void)ask("4..4 expect=1m");
+  (void)controller->step();
+  EXPECT_TRUE(round_is_due());
+  settle();
+  end(JobId{1}, "0");
+  settle();
+  EXPECT_EQ(job(JobId{3}).state, JobState::starting);
+  EXPECT_EQ(job((*longer)->value()).state, JobState::pending);
+}
+
 TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
   options.temper = false;
   restart();

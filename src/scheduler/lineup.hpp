@@ -43,6 +43,10 @@ class Lineup : public Policy {
   Decision choose(const Snapshot& snapshot, Draft& draft) const;
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] bool foresees() const override { return members_.front().policy->foresees(); }
+  [[nodiscard]] bool passes_over(const Snapshot& snapshot, const Judge& judge,
+                                 const Job& newcomer) const override {
+    return members_.front().policy->passes_over(snapshot, judge, newcomer);
+  }
 
  private:
   bool add(const State& state, const PolicyRegistry& registry, std::string_view name,

@@ -69,9 +69,9 @@ void Ledger::check_generations(Time now, const Job& job) {
     wrong(now, fmt::format("generation {} of job {} comes back", job.current->generation.value,
                            job.id.value));
   const bool goes_on = job.lends() && job.forming;
-  if (job.forming && (job.forming->generation < newest ||
-                      (job.current && !goes_on &&
-                       job.forming->generation <= job.current->generation)))
+  if (job.forming &&
+      (job.forming->generation < newest ||
+       (job.current && !goes_on && job.forming->generation <= job.current->generation)))
     wrong(now, fmt::format("generation {} of job {} forms too late", job.forming->generation.value,
                            job.id.value));
   newest = std::max(newest, job.last_generation);

@@ -95,9 +95,7 @@ class LendingLedgerTest : public ::testing::Test {
     const std::vector<JobId> both{lender, other};
     ledger.committed(world.now(), entries, world.state(), both);
   }
-  void start(JobId job) {
-    ledger.started(world.now(), "cpu-0", {job, Generation{1}, 0}, {0});
-  }
+  void start(JobId job) { ledger.started(world.now(), "cpu-0", {job, Generation{1}, 0}, {0}); }
 
   World world{"1x1 cpu memory=4"};
   Ledger ledger;

@@ -58,8 +58,9 @@ Result<Speedup> parse_speedup(std::string_view text) {
     if (auto points = parse_sizes(text.substr(kTable.size())))
       return Speedup::table(std::move(*points));
   }
-  return fail(ErrorCode::invalid, fmt::format("'{}' is no speed-up.", text),
-              "Give linear, amdahl=0.05, table=1:1,2:1.9,4:3.5 or, where there are profiles, profile.");
+  return fail(
+      ErrorCode::invalid, fmt::format("'{}' is no speed-up.", text),
+      "Give linear, amdahl=0.05, table=1:1,2:1.9,4:3.5 or, where there are profiles, profile.");
 }
 
 }  // namespace paceline::sim

@@ -63,9 +63,8 @@ void Promises::check_sizes(const Change& change) {
          fmt::format("job {} gets {} workers in steps of {}", job.id.value, workers,
                      job.spec->mesh.step()));
   if (expected_.elastic || change.reason.code == ReasonCode::owner_resized) return;
-  const bool same = workers_.at(job.id) == 0
-                        ? workers == wanted(script_.world().state(), job)
-                        : workers == workers_.at(job.id);
+  const bool same = workers_.at(job.id) == 0 ? workers == wanted(script_.world().state(), job)
+                                             : workers == workers_.at(job.id);
   expect(same, fmt::format("a rigid policy gives job {} another size", job.id.value));
 }
 

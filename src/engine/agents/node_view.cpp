@@ -13,8 +13,8 @@ bool NodeView::conflicts(const WorkerKey& key, const std::vector<std::uint32_t>&
   return std::any_of(claims.begin(), claims.end(), [&](const auto& entry) {
     const auto& [other, claim] = entry;
     if (other == key || claim.gone || claim.lends) return false;
-    return std::find_first_of(slots.begin(), slots.end(), claim.slots.begin(),
-                              claim.slots.end()) != slots.end();
+    return std::find_first_of(slots.begin(), slots.end(), claim.slots.begin(), claim.slots.end()) !=
+           slots.end();
   });
 }
 

@@ -285,7 +285,7 @@ int ClusterView::fit(lua_State* lua) {
   bool fits = n == view.draft_.workers(job.id) || n == 0;
   if (!fits && !view.draft_.changed(job.id)) {
     fits = job.current && !job.lends() ? view.draft_.refit(job.id, n).has_value()
-                       : !job.forming && view.draft_.fit(job.id, n).has_value();
+                                       : !job.forming && view.draft_.fit(job.id, n).has_value();
   }
   lua_pushboolean(lua, fits ? 1 : 0);
   return 1;
