@@ -14,12 +14,17 @@ from box import Box
 BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 JOBS, STEPS, SLOTS, SWITCHES = 24, 60, 6, 60
 
-# Counts steps of 20 ms on rank 0 while the others wait; saves where it is when it is told to leave.
+# Counts steps of 20 ms on rank 0 while the others wait; saves where it is when it is told to leave. Rank 0 begins once
+# all others would hear that, as a gang would that trains together: who is killed before has not ended well.
 SCRIPT = '''
 import glob, json, os, signal, sys, time
 rank = int(os.environ["RANK"])
 leave = []
 signal.signal(signal.SIGTERM, lambda *_: leave.append(1))
+up = "up-" + os.environ["PACELINE_GENERATION"] + "-"
+open(up + str(rank), "w").close()
+while rank == 0 and not leave and len(glob.glob(up + "*")) < int(os.environ["WORLD_SIZE"]):
+    time.sleep(0.005)
 saved = sorted(glob.glob("ckpt-*"))
 step = int(saved[-1].rsplit("-", 1)[1]) if saved else 0
 while step < int(sys.argv[1]) and not leave:
