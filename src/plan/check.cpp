@@ -236,7 +236,8 @@ class StateCheck {
            "runs without a gang or with a stop");
     expect(job.state != JobState::paused || (job.current && !job.current->stop), job,
            "is paused without a gang or with a stop");
-    expect(job.state != JobState::running || !job.current->lent_at, job, "runs in lent slots");
+    expect(job.state != JobState::running || !job.current || !job.current->lent_at, job,
+           "runs in lent slots");
     expect(job.state != JobState::stopping || (job.current && job.current->stop), job,
            "stops without a stop");
     expect(job.state != JobState::resizing || job.forming || job.current, job,

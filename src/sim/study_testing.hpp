@@ -21,8 +21,8 @@ inline std::vector<std::uint64_t> digests_on(unsigned threads, StudyPlan plan) {
   StillClock clock;
   plan.threads = threads;
   std::vector<std::uint64_t> digests;
-  for (const StudyRun& run : run_study(plan, registry, clock, {}).value().runs)
-    digests.push_back(run.outcome.digest);
+  const Study study = run_study(plan, registry, clock, {}).value();
+  for (const StudyRun& run : study.runs) digests.push_back(run.outcome.digest);
   return digests;
 }
 
