@@ -212,17 +212,17 @@ std::int32_t Constraints::most_on(NodeId id) const {
   double cpus_left = node.cpus, memory_left = static_cast<double>(node.memory_bytes);
   if (spec.cpus <= 0 && spec.memory_bytes == 0)
     return workers_within(spec, node, cpus_left, memory_left);
+  const auto workers = [&](const Job& other, std::int32_t slots) {
+    return other.id == job_.id ? 0 : 1.0 * slots / other.spec->slots_per_worker;
+  };
+  const auto keeps_memory = [&](const Job& other, std::int32_t slots) {
+    memory_left -= workers(other, slots) * static_cast<double>(other.spec->memory_bytes);
+  };
   standing_.each_on(id, [&](const Job& other, std::int32_t slots) {
-    if (other.id == job_.id) return;
-    const double workers = 1.0 * slots / other.spec->slots_per_worker;
-    cpus_left -= workers * other.spec->cpus;
-    memory_left -= workers * static_cast<double>(other.spec->memory_bytes);
+    cpus_left -= workers(other, slots) * other.spec->cpus;
+    keeps_memory(other, slots);
   });
-  standing_.each_frozen_on(id, [&](const Job& other, std::int32_t slots) {
-    if (other.id == job_.id) return;
-    const double workers = 1.0 * slots / other.spec->slots_per_worker;
-    memory_left -= workers * static_cast<double>(other.spec->memory_bytes);
-  });
+  standing_.each_frozen_on(id, keeps_memory);
   return workers_within(spec, node, cpus_left, memory_left);
 }
 

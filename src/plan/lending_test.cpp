@@ -103,12 +103,7 @@ TEST_F(Lending, LosesNoWork) {
 
 TEST_F(Lending, StaysFrozenUntilItsSlotsAreEmpty) {
   world.started(other);
-  world.round([&](const Snapshot&, Draft& draft) {
-    draft.begin_trade();
-    draft.stop(other, {ReasonCode::stops_for, {lender.value}, {}}, lender);
-    draft.start(lender, draft.fit(lender, 1).value(), {ReasonCode::starts, {1}, {}});
-    draft.end_trade(Owed::yes);
-  });
+  world.preempt(other, lender, 1);
   EXPECT_EQ(job().state, JobState::paused);
   EXPECT_TRUE(job().seated());
   EXPECT_FALSE(world.state().waiting().contains(queue_key(job()))) << "it is on its way";
@@ -122,12 +117,7 @@ TEST_F(Lending, StaysFrozenUntilItsSlotsAreEmpty) {
 
 TEST_F(Lending, OnItsWayBackLetsGoOfTheSlotsWhereItsOwnerHoldsIt) {
   world.started(other);
-  world.round([&](const Snapshot&, Draft& draft) {
-    draft.begin_trade();
-    draft.stop(other, {ReasonCode::stops_for, {lender.value}, {}}, lender);
-    draft.start(lender, draft.fit(lender, 1).value(), {ReasonCode::starts, {1}, {}});
-    draft.end_trade(Owed::yes);
-  });
+  world.preempt(other, lender, 1);
   world.killed(other, 0);
   world.pause(lender);
   EXPECT_TRUE(job().held);
@@ -155,12 +145,7 @@ TEST_F(Lending, WhoDiesFrozenTakesNothingFromWhoHasItsSlots) {
 
 TEST_F(Lending, WhoDiesOnItsWayBackGivesTheSlotsUp) {
   world.started(other);
-  world.round([&](const Snapshot&, Draft& draft) {
-    draft.begin_trade();
-    draft.stop(other, {ReasonCode::stops_for, {lender.value}, {}}, lender);
-    draft.start(lender, draft.fit(lender, 1).value(), {ReasonCode::starts, {1}, {}});
-    draft.end_trade(Owed::yes);
-  });
+  world.preempt(other, lender, 1);
   world.killed(other, 0);
   world.ended(lender, ending("signal 9"));
   EXPECT_EQ(job().state, JobState::pending);

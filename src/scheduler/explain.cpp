@@ -136,8 +136,7 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
   if (job.lends()) {
     lines.push_back(
         "Its slots are lent: it goes on in them once they are free, or starts anew elsewhere when "
-        "it "
-        "has waited for as long as that would lose.");
+        "it has waited for as long as that would lose.");
   }
   if ((job.state == JobState::pending || job.lends()) && !job.held) {
     add_queue(job, lines);

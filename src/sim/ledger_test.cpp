@@ -82,12 +82,19 @@ TEST_F(LedgerTest, SeesTwoWorkersInASlot) {
   expect("is started in slot 1 of box, where worker 1 of generation 1 of job 1 is alive");
 }
 
-// A job that lends its slots, and another that runs in them.
+// A job that lends its slots, and another that ran in them: nobody was told that it is gone.
 class LendingLedgerTest : public ::testing::Test {
  protected:
   LendingLedgerTest() {
     lender = world.run("1 memory=1", 1);
     other = world.submit("1 name=other");
+    commit();
+    start(lender);
+    world.lend(lender, other, 1);
+    commit();
+    start(other);
+    world.started(other);
+    world.ended(other);
   }
   void commit() {
     const auto entries = std::span(world.journal()).subspan(told);
@@ -104,13 +111,6 @@ class LendingLedgerTest : public ::testing::Test {
 };
 
 TEST_F(LendingLedgerTest, IsContentWithOneAtWorkAndOneFrozenInASlot) {
-  commit();
-  start(lender);
-  world.lend(lender, other, 1);
-  commit();
-  start(other);
-  world.started(other);
-  world.ended(other);
   ledger.ended(world.now(), {other, Generation{1}, 0});
   commit();
   world.start(lender, 1);
@@ -119,13 +119,6 @@ TEST_F(LendingLedgerTest, IsContentWithOneAtWorkAndOneFrozenInASlot) {
 }
 
 TEST_F(LendingLedgerTest, SeesOneThatGoesOnBesideAnother) {
-  commit();
-  start(lender);
-  world.lend(lender, other, 1);
-  commit();
-  start(other);
-  world.started(other);
-  world.ended(other);
   world.start(lender, 1);
   commit();
   EXPECT_THAT(ledger.faults(), Contains(HasSubstr("goes on in slot 0 of cpu-0, where")));

@@ -167,19 +167,22 @@ Plan World::change_size(JobId id, std::int32_t workers) {
 }
 
 Plan World::preempt(JobId victim, JobId beneficiary, std::int32_t workers) {
-  return round([&](const Snapshot&, Draft& draft) {
-    draft.begin_trade();
+  return make_way(beneficiary, workers, [&](Draft& draft) {
     draft.stop(victim, {ReasonCode::stops_for, {beneficiary.value}, {}}, beneficiary);
-    draft.start(beneficiary, seats(draft.fit(beneficiary, workers)),
-                {ReasonCode::starts, {workers}, {}});
-    draft.end_trade(Owed::yes);
   });
 }
 
 Plan World::lend(JobId lender, JobId beneficiary, std::int32_t workers) {
+  return make_way(beneficiary, workers, [&](Draft& draft) {
+    draft.pause(lender, {ReasonCode::pauses_for, {beneficiary.value}, {}}, beneficiary);
+  });
+}
+
+Plan World::make_way(JobId beneficiary, std::int32_t workers,
+                     const std::function<void(Draft&)>& give_up) {
   return round([&](const Snapshot&, Draft& draft) {
     draft.begin_trade();
-    draft.pause(lender, {ReasonCode::pauses_for, {beneficiary.value}, {}}, beneficiary);
+    give_up(draft);
     draft.start(beneficiary, seats(draft.fit(beneficiary, workers)),
                 {ReasonCode::starts, {workers}, {}});
     draft.end_trade(Owed::yes);

@@ -97,6 +97,8 @@ class World {
   void fold(std::variant<Event, Plan> body);
 
  private:
+  Plan make_way(JobId beneficiary, std::int32_t workers,
+                const std::function<void(Draft&)>& give_up);
   [[nodiscard]] const Gang& gang(JobId job) const;
   [[nodiscard]] std::vector<std::int32_t> alive(
       JobId job) const;  // ranks of the current gang that have not ended

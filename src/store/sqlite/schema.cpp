@@ -102,7 +102,8 @@ void to_version_3(SQLite::Database&) {}
 // The same; entries and checkpoints may tell of trials, and checkpoints of what plans cost.
 void to_version_4(SQLite::Database&) {}
 
-// The same; plans may lend the slots of jobs, and checkpoints tell who is frozen where.
+// The same; plans may lend the slots of jobs, checkpoints tell who is frozen where, and events may
+// tell of several workers.
 void to_version_5(SQLite::Database&) {}
 
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
