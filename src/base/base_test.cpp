@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "base/check.hpp"
@@ -11,6 +14,7 @@
 #include "base/points.hpp"
 #include "base/result.hpp"
 #include "base/rng.hpp"
+#include "base/sort_again.hpp"
 #include "base/time.hpp"
 
 namespace paceline {
@@ -110,6 +114,35 @@ TEST(Points, AreLinearInBetweenAndFlatBeyond) {
   EXPECT_EQ(value_at(points, 4), 3);
   EXPECT_EQ(value_at(points, 5), 3.25);
   EXPECT_EQ(value_at(points, 9), 4);
+}
+
+RC_GTEST_PROP(SortAgain, SortsWhateverItIsGiven, (std::vector<int> values)) {
+  auto expected = values;
+  std::sort(expected.begin(), expected.end());
+  sort_again(values.begin(), values.end(), std::less<>{});
+  RC_ASSERT(values == expected);
+}
+
+TEST(SortAgain, LooksAtAFewMoreThanThereAreWhereAFewHaveMoved) {
+  constexpr int kValues = 1'000;
+  std::vector<int> values(kValues);
+  std::iota(values.begin(), values.end(), 0);
+  values.push_back(500);
+  values[10] = 12;
+  int asked = 0;
+  sort_again(values.begin(), values.end(), [&](int a, int b) { return ++asked, a < b; });
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  EXPECT_LT(asked, 2 * kValues);
+}
+
+TEST(SortAgain, IsNotQuadraticWhereNothingIsInOrder) {
+  constexpr int kValues = 10'000;
+  std::vector<int> values(kValues);
+  std::iota(values.rbegin(), values.rend(), 0);
+  std::int64_t asked = 0;
+  sort_again(values.begin(), values.end(), [&](int a, int b) { return ++asked, a < b; });
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  EXPECT_LT(asked, 100 * kValues);
 }
 
 }  // namespace

@@ -68,19 +68,33 @@ void FreeSlots::add_node(NodeId id, std::uint32_t slots, const NodeSite& site) {
   for (const auto shelf : node.shelves) shelves_[shelf].add(id, node.count);
 }
 
-void FreeSlots::set_free(SlotId slot, bool free) {
-  if (is_free(slot) == free) return;
-  if (logging_) log_.push_back(slot);
-  change(slot, free);
+void FreeSlots::set_free(SlotId slot, bool free) { Changes(*this).set(slot, free); }
+
+void FreeSlots::Changes::set(SlotId slot, bool free) {
+  if (free_.is_free(slot) == free) return;
+  if (free_.logging_) free_.log_.push_back(slot);
+  toggle(slot);
 }
 
-void FreeSlots::change(SlotId slot, bool free) {
-  auto& node = nodes_[slot.node.value];
-  const auto before = node.count;
+void FreeSlots::Changes::toggle(SlotId slot) {
+  NodeSlots& node = free_.nodes_[slot.node.value];
+  if (!any_ || slot.node != node_) {
+    reshelve();
+    any_ = true;
+    node_ = slot.node;
+    before_ = node.count;
+  }
+  const bool free = !node.free[slot.index];
   node.free[slot.index] = free;
-  node.count = free ? before + 1 : before - 1;
-  total_ = free ? total_ + 1 : total_ - 1;
-  for (const auto shelf : node.shelves) shelves_[shelf].move(slot.node, before, node.count);
+  node.count = free ? node.count + 1 : node.count - 1;
+  free_.total_ = free ? free_.total_ + 1 : free_.total_ - 1;
+}
+
+void FreeSlots::Changes::reshelve() {
+  if (!any_) return;
+  const NodeSlots& node = free_.nodes_[node_.value];
+  if (node.count == before_) return;
+  for (const auto shelf : node.shelves) free_.shelves_[shelf].move(node_, before_, node.count);
 }
 
 bool FreeSlots::is_free(SlotId slot) const {
@@ -150,11 +164,8 @@ FreeSlots::Mark FreeSlots::mark() {
 
 void FreeSlots::rewind(Mark mark) {
   check(logging_ && mark <= log_.size(), "a mark is rewound inside its what-if");
-  while (log_.size() > mark) {
-    const SlotId slot = log_.back();
-    log_.pop_back();
-    change(slot, !is_free(slot));
-  }
+  Changes changes(*this);
+  for (; log_.size() > mark; log_.pop_back()) changes.toggle(log_.back());
 }
 
 void FreeSlots::end_what_if() {

@@ -48,6 +48,9 @@ class FreeSlots {
 
   // REQUIRES: the slot exists. Setting what is already so changes nothing.
   void set_free(SlotId slot, bool free);
+  // The same of many: slots of one node in a row cost little more than one. Nothing is asked of
+  // whole nodes before its end.
+  class Changes;
 
   [[nodiscard]] bool is_free(SlotId slot) const;
   [[nodiscard]] std::uint32_t free_on(NodeId node) const;
@@ -86,7 +89,6 @@ class FreeSlots {
     std::vector<std::uint32_t> shelves;
   };
 
-  void change(SlotId slot, bool free);
   std::uint32_t make_shelf(Area area, std::uint32_t number, std::uint32_t kind);
   [[nodiscard]] const Shelf* find(const ShelfKey& key) const;
 
@@ -97,6 +99,26 @@ class FreeSlots {
   std::uint64_t total_ = 0;
   bool logging_ = false;
   std::vector<SlotId> log_;  // toggled slots
+};
+
+class FreeSlots::Changes {
+ public:
+  explicit Changes(FreeSlots& free) : free_(free) {}
+  ~Changes() { reshelve(); }
+  Changes(const Changes&) = delete;
+  Changes& operator=(const Changes&) = delete;
+
+  void set(SlotId slot, bool free);
+
+ private:
+  friend class FreeSlots;
+  void toggle(SlotId slot);
+  void reshelve();
+
+  FreeSlots& free_;
+  NodeId node_;               // of the last
+  std::uint32_t before_ = 0;  // it had so many free on its shelves
+  bool any_ = false;
 };
 
 }  // namespace paceline

@@ -90,13 +90,14 @@ void expect_same(const FreeSlots& free, const Naive& naive) {
 
 void do_some(FreeSlots& free, Naive& naive) {
   const auto count = *rc::gen::inRange(0, 20);
+  FreeSlots::Changes changes(free);
   for (int i = 0; i < count; ++i) {
     const auto node =
         *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(naive.nodes.size()));
     const auto slot =
         *rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(naive.nodes[node].size()));
     const bool value = *rc::gen::arbitrary<bool>();
-    free.set_free({NodeId{node}, slot}, value);
+    changes.set({NodeId{node}, slot}, value);
     naive.nodes[node][slot] = value;
   }
 }

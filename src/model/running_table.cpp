@@ -1,5 +1,7 @@
 #include "model/running_table.hpp"
 
+#include <algorithm>
+
 #include "model/job.hpp"
 
 namespace paceline {
@@ -23,15 +25,24 @@ std::optional<RunningTable::Row> RunningTable::row_of(const Order& order, const 
   const std::int32_t workers = job.planned_workers();
   if (!runs_or_will(job) || !job.range.contains(workers)) return std::nullopt;
   const double slope = order.slope ? order.slope(job) : 0;
-  return Row{&job,    order_key(order, job), slope,          job.changed_at,
-             workers, job.preemptible(),     job.resizable()};
+  return Row{.job = &job,
+             .key = order_key(order, job),
+             .slope = slope,
+             .as_of = job.changed_at,
+             .workers = workers,
+             .slots = job.slots(workers),
+             .preemptible = job.preemptible(),
+             .resizable = job.resizable()};
 }
 
 void RunningTable::put(const Job& job) {
   const auto row = row_of(order_, job);
   if (!row) return drop(job.id);
   const auto [place, fresh] = places_.try_emplace(job.id, rows_.size());
-  if (fresh) rows_.emplace_back();
+  if (fresh) {
+    sequence_.push_back(static_cast<std::uint32_t>(rows_.size()));
+    rows_.emplace_back();
+  }
   rows_[place->second] = *row;
 }
 
@@ -40,7 +51,10 @@ void RunningTable::drop(JobId job) {
   if (place == places_.end()) return;
   const std::size_t at = place->second;
   places_.erase(place);
+  std::erase(sequence_, static_cast<std::uint32_t>(at));
   if (at + 1 < rows_.size()) {
+    std::replace(sequence_.begin(), sequence_.end(), static_cast<std::uint32_t>(rows_.size() - 1),
+                 static_cast<std::uint32_t>(at));
     rows_[at] = rows_.back();
     places_[rows_[at].job->id] = at;
   }

@@ -25,6 +25,7 @@ class RunningTable {
     double slope = 0;  // of its measure since then, per second
     Time as_of;
     std::int32_t workers = 0;  // it is to have
+    std::int32_t slots = 0;    // of those
     bool preemptible = false;
     bool resizable = false;
 
@@ -39,6 +40,9 @@ class RunningTable {
   [[nodiscard]] const Order& order() const { return order_; }
   // In no order.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  // The rows' indices as whoever sorts them left them, with new rows behind: who sorts them time and
+  // again finds them nearly in order. Tells nothing else of the state.
+  [[nodiscard]] std::vector<std::uint32_t>& sequence() const { return sequence_; }
 
   // Takes the job in, brings its row up to date, or drops it if it doesn't run any more.
   void put(const Job& job);
@@ -47,6 +51,7 @@ class RunningTable {
  private:
   Order order_;
   std::vector<Row> rows_;
+  mutable std::vector<std::uint32_t> sequence_;
   std::unordered_map<JobId, std::size_t> places_;
 };
 

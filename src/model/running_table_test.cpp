@@ -65,6 +65,7 @@ TEST(RunningTable, KnowsWhoMayGiveWay) {
   EXPECT_TRUE(row_of(world.state(), supple).preemptible);
   EXPECT_TRUE(row_of(world.state(), supple).resizable);
   EXPECT_EQ(row_of(world.state(), supple).workers, 2);
+  EXPECT_EQ(row_of(world.state(), supple).slots, 2);
 }
 
 TEST(RunningTable, LeavesOutWhoIsResizedOutOfItsRange) {
@@ -72,6 +73,26 @@ TEST(RunningTable, LeavesOutWhoIsResizedOutOfItsRange) {
   const JobId job = world.run("1..4 elastic=restart", 4);
   world.resize(job, "1..2");
   EXPECT_TRUE(jobs_of(world.state()).empty());
+}
+
+TEST(RunningTable, KeepsTheSequenceInWhichItsRowsWereLeft) {
+  World world("1x8 cpu");
+  const JobId a = world.run("1..1", 1), b = world.run("1..2", 2), c = world.run("1..1", 1);
+  const auto sequence = [&] {
+    const RunningTable& table = world.state().running_by(kService);
+    std::vector<JobId> jobs;
+    for (const auto index : table.sequence()) jobs.push_back(table.rows()[index].job->id);
+    return jobs;
+  };
+  auto& left = world.state().running_by(kService).sequence();
+  std::reverse(left.begin(), left.end());
+  EXPECT_EQ(sequence(), (std::vector{c, b, a}));
+  world.checkpoint(b);
+  EXPECT_EQ(sequence(), (std::vector{c, b, a}));
+  world.ended(a);  // whose row the last takes the place of
+  EXPECT_EQ(sequence(), (std::vector{c, b}));
+  const JobId d = world.run("1..1", 1);
+  EXPECT_EQ(sequence(), (std::vector{c, b, d}));
 }
 
 }  // namespace

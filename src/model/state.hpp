@@ -108,7 +108,7 @@ struct NameHistory {
 
 inline constexpr std::size_t kNamesMax = 4'096;
 inline constexpr std::size_t kNamesForgotten =
-    512;  // those unused for longest, when there are more
+    1'024;  // those unused for longest, when there are more
 
 // Everything the indexes are built from: what a checkpoint stores.
 struct StateParts {

@@ -19,8 +19,9 @@ class WhatIf {
 
  private:
   void set(const Placement& seats, bool free) {
+    FreeSlots::Changes changes(free_);
     for (const Seat& seat : seats) {
-      for (const auto index : seat.slots) free_.set_free({seat.node, index}, free);
+      for (const auto index : seat.slots) changes.set({seat.node, index}, free);
     }
   }
 

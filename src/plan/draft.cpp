@@ -18,13 +18,17 @@ bool usable(const State& state, const Seat& seat) {
 }
 
 // The seats a job would give back and could take again.
+template <class Visit>
+void each_seat_of(const State& state, const Job& job, Visit visit) {
+  if (job.lends()) return;
+  for (const auto& worker : job.current->workers) {
+    if (worker.state != WorkerState::ended && usable(state, worker.seat)) visit(worker.seat);
+  }
+}
+
 Placement seats_of(const State& state, const Job& job) {
   Placement seats;
-  if (job.lends()) return seats;
-  for (const auto& worker : job.current->workers) {
-    if (worker.state != WorkerState::ended && usable(state, worker.seat))
-      seats.push_back(worker.seat);
-  }
+  each_seat_of(state, job, [&](const Seat& seat) { seats.push_back(seat); });
   return seats;
 }
 
@@ -111,22 +115,19 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
   const Job& job = snapshot_.state.job(id);
   check(job.current.has_value() && !changed(id), "the job has seats that the draft left alone");
   const auto mark = free_.mark();
-  const Placement seats = seats_of(snapshot_.state, job);
-  for (const Seat& seat : seats) {
-    for (const auto index : seat.slots) free_.set_free({seat.node, index}, true);
-  }
-  auto found = placer_.refit(*this, job, seats, workers);
+  release(id);
+  auto found = placer_.refit(*this, job, seats_of(snapshot_.state, job), workers);
   free_.rewind(mark);
   return found;
 }
 
 std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
-                                       std::span<const Giving> givers) const {
+                                       std::span<const Part> givers) const {
   const auto mark = free_.mark();
   const bool minds = minds_others(snapshot_.state, *snapshot_.state.job(id).spec);
   if (minds) static_cast<void>(standing());
   std::vector<Change> given;
-  for (const Giving& giver : givers) {
+  for (const Part& giver : givers) {
     std::optional<Placement> kept;
     if (giver.workers > 0) {
       kept = refit(giver.job, giver.workers);
@@ -135,8 +136,7 @@ std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
     release(giver.job);
     if (kept) take(*kept);
     if (!minds) continue;
-    const ChangeKind kind = giver.pauses ? ChangeKind::pause : ChangeKind::stop;
-    given.push_back({kind, giver.job, {}, kept.value_or(Placement{}), {}, 0, {}});
+    given.push_back({giver.kind, giver.job, {}, kept.value_or(Placement{}), {}, 0, {}});
     standing_.add(given.back());
   }
   auto found = fit(id, workers);
@@ -146,16 +146,18 @@ std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
 }
 
 void Draft::release(JobId id) const {
-  for (const Seat& seat : seats_of(snapshot_.state, snapshot_.state.job(id))) {
-    for (const auto index : seat.slots) free_.set_free({seat.node, index}, true);
-  }
+  FreeSlots::Changes changes(free_);
+  each_seat_of(snapshot_.state, snapshot_.state.job(id), [&](const Seat& seat) {
+    for (const auto index : seat.slots) changes.set({seat.node, index}, true);
+  });
 }
 
 void Draft::take(const Placement& seats) const {
+  FreeSlots::Changes changes(free_);
   for (const Seat& seat : seats) {
     for (const auto index : seat.slots) {
       check(free_.is_free({seat.node, index}), "a draft takes only free slots");
-      free_.set_free({seat.node, index}, false);
+      changes.set({seat.node, index}, false);
     }
   }
 }
@@ -262,35 +264,51 @@ void Draft::drop_trade() {
 
 bool Draft::end_trade(Owed owed) {
   check(open_, "a trade is open");
-  const std::span<const Change> changes(changes_.data() + trade_first_,
-                                        changes_.size() - trade_first_);
-  const Verdict verdict =
-      judge_ && !changes.empty() ? judge_.trade(snapshot_, changes, owed) : Verdict{};
-  if (verdict.kept) {
+  std::vector<Part> parts;
+  parts.reserve(changes_.size() - trade_first_);
+  for (std::size_t i = trade_first_; i < changes_.size(); ++i) {
+    const Change& change = changes_[i];
+    parts.push_back({change.kind, change.job, static_cast<std::int32_t>(change.placement.size())});
+  }
+  if (parts.empty() || may_trade(parts, owed)) {
     open_ = false;
     return true;
   }
-  refused(changes, verdict);
   drop_trade();
   return false;
 }
 
-void Draft::refused(std::span<const Change> changes, const Verdict& verdict) {
-  if (verdict.again) revisit(*verdict.again);
-  for (const Change& change : changes) {
-    dropped_.insert_or_assign(change.job, verdict.reason);
-    if (verdict.for_work && !begins(change.kind)) await_save(change.job);
-  }
+bool Draft::may_trade(std::span<const Part> parts, Owed owed) {
+  if (!judge_) return true;
+  Verdict verdict = judge_.trade(snapshot_, parts, owed);
+  const bool kept = verdict.kept;
+  if (!kept) refused(parts, std::move(verdict));
+  return kept;
 }
 
 bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {
-  if (!judge_) return true;
-  Change change{ChangeKind::resize, job, {}, {}, {}, 0, {}};
-  change.placement.resize(static_cast<std::size_t>(workers));
-  const std::span<const Change> changes(&change, 1);
-  const Verdict verdict = judge_.trade(snapshot_, changes, owed);
-  if (!verdict.kept) refused(changes, verdict);
-  return verdict.kept;
+  const Part part{ChangeKind::resize, job, workers};
+  return may_trade({&part, 1}, owed);
+}
+
+void Draft::refused(std::span<const Part> parts, Verdict verdict) {
+  if (verdict.again) revisit(*verdict.again);
+  for (const Part& part : parts) {
+    dropped_.emplace_back(part.job, reasons_.size());
+    if (verdict.for_work && !begins(part.kind)) await_save(part.job);
+  }
+  reasons_.push_back(std::move(verdict.reason));
+}
+
+std::vector<std::pair<JobId, const Reason*>> Draft::dropped() const {
+  auto order = dropped_;
+  std::sort(order.begin(), order.end());
+  std::vector<std::pair<JobId, const Reason*>> last;
+  for (const auto& [job, reason] : order) {
+    if (last.empty() || last.back().first != job) last.emplace_back(job, nullptr);
+    last.back().second = &reasons_[reason];
+  }
+  return last;
 }
 
 bool Draft::may_stop_for(JobId id, std::int32_t workers) {
@@ -299,9 +317,13 @@ bool Draft::may_stop_for(JobId id, std::int32_t workers) {
   const auto slots = static_cast<std::int64_t>(job.slots(workers));
   const std::int64_t stopped = slots - static_cast<std::int64_t>(free_.total());
   if (stopped <= 0) return true;
-  const Verdict verdict = judge_.stops(snapshot_, job, slots, stopped);
-  if (!verdict.kept) dropped_.insert_or_assign(id, verdict.reason);
-  return verdict.kept;
+  Verdict verdict = judge_.stops(snapshot_, job, slots, stopped);
+  const bool kept = verdict.kept;
+  if (!kept) {
+    const Part starts{ChangeKind::start, id, workers};
+    refused({&starts, 1}, std::move(verdict));
+  }
+  return kept;
 }
 
 std::string Draft::memo(std::string_view key) const {

@@ -28,11 +28,11 @@ namespace paceline {
 
 class Draft;
 
-// A job that would go on with so many workers; 0: that would stop, or pause.
-struct Giving {
+// One job's part in a trade: what would happen to it, and with how many workers it would go on.
+struct Part {
+  ChangeKind kind = ChangeKind::start;
   JobId job;
-  std::int32_t workers = 0;
-  bool pauses = false;
+  std::int32_t workers = 0;  // 0: it stops or pauses
 };
 
 // Where: turns "this job, that many workers" into seats on the draft's free slots. Implementations
@@ -61,10 +61,11 @@ struct Verdict {
   bool for_work = false;      // dropped only for work that a checkpoint would save
 };
 
-// Tempering, implemented in scheduler/. A draft without a judge keeps everything.
+// Tempering, implemented in scheduler/: of sizes, wherever the seats are. A draft without a judge
+// keeps everything.
 struct Judge {
-  // Of the changes of one trade.
-  std::function<Verdict(const Snapshot&, std::span<const Change>, Owed)> trade;
+  // Of one trade.
+  std::function<Verdict(const Snapshot&, std::span<const Part>, Owed)> trade;
   // Of a start on so many slots for which running jobs that hold at least `stopped` of them would be
   // stopped, whoever they are. What it drops, `trade` would drop whoever they are, unless it's owed.
   std::function<Verdict(const Snapshot&, const Job& starts, std::int64_t slots,
@@ -95,8 +96,9 @@ class Draft {
   [[nodiscard]] std::span<const Change> changes() const { return changes_; }
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
-  // Would the judge let the job go to `workers` workers now, by itself? If not, asks for a round
-  // when it may.
+  // Would the judge keep such a trade now? If not, asks for a round when it may.
+  [[nodiscard]] bool may_trade(std::span<const Part> parts, Owed owed);
+  // The same of one job that goes to `workers` workers by itself.
   [[nodiscard]] bool may_change(JobId job, std::int32_t workers, Owed owed);
   // Could the judge let running jobs be stopped for the job to start with `workers` workers, with
   // nothing owed to it? False: for none.
@@ -110,7 +112,7 @@ class Draft {
 
   // Seats for a job that has none if these gave up what they have above that. Changes nothing.
   [[nodiscard]] std::optional<Placement> fit_if(JobId job, std::int32_t workers,
-                                                std::span<const Giving> givers) const;
+                                                std::span<const Part> givers) const;
 
   // ---- changing; each job at most once a draft. The reason of a start names a neighbour that is
   // known to slow the job down ----
@@ -151,7 +153,8 @@ class Draft {
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
-  [[nodiscard]] const std::map<JobId, Reason>& dropped() const { return dropped_; }
+  // Of each job in a trade that the judge dropped the last reason, in id order.
+  [[nodiscard]] std::vector<std::pair<JobId, const Reason*>> dropped() const;
   // Jobs for whose unsaved work a trade was dropped that might be kept once they have saved; and
   // those that might have been part of it in their place. Some perhaps several times.
   void await_save(JobId job) { awaited_saves_.push_back(job); }
@@ -174,7 +177,7 @@ class Draft {
   void record_resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary);
   void release(JobId job) const;
   void take(const Placement& seats) const;
-  void refused(std::span<const Change> changes, const Verdict& verdict);
+  void refused(std::span<const Part> parts, Verdict verdict);
 
   Snapshot snapshot_;
   const Placer& placer_;
@@ -189,7 +192,8 @@ class Draft {
   std::map<std::string, std::string> trade_memo_;  // as it was when the open trade began
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;
-  std::map<JobId, Reason> dropped_;
+  std::vector<Reason> reasons_;                         // of dropped trades
+  std::vector<std::pair<JobId, std::size_t>> dropped_;  // and whose they are
   std::vector<JobId> awaited_saves_, awaited_starts_;
   std::vector<JobId> promoted_;
   std::map<std::string, std::string> memo_;

@@ -27,13 +27,17 @@ std::int32_t queue_of(double service, double threshold, std::int64_t queues) {
   return place_of(service, threshold, queues).queue;
 }
 
-double queue_measure(const Job& job, const Order::Parameters& parameters) {
-  return queue_of(job.slot_seconds - job.service_from, parameters[0],
-                  static_cast<std::int64_t>(parameters[1]));
+// By a threshold and the number of queues.
+double queue_of_service(double service, const Order::Parameters& parameters) {
+  return queue_of(service, parameters[0], static_cast<std::int64_t>(parameters[1]));
 }
 
 double service_measure(const Job& job, const Order::Parameters&) {
   return job.slot_seconds - job.service_from;
+}
+
+double queue_measure(const Job& job, const Order::Parameters& parameters) {
+  return queue_of_service(service_measure(job, parameters), parameters);
 }
 
 double slots_leased(const Job& job) { return job.leased; }
@@ -68,9 +72,8 @@ Order Service::order() const {
 
 RunningKeys Service::running() const {
   return {{service_measure, least_slots, first_start, {}, slots_leased},
-          [this](double service) -> double {
-            return queue_of(service, parameters_.threshold, parameters_.queues);
-          }};
+          queue_of_service,
+          order().parameters};
 }
 
 double Service::attained(const Job& job) const {
@@ -113,8 +116,10 @@ void Service::promote() {
 void Service::revisit() {
   double soonest = kNever;
   for (const auto& row : snapshot_.state.running_by(running().order).rows()) {
-    if (row.slope > 0)
-      soonest = std::min(soonest, seconds_to_fall(row.measure(snapshot_.now), row.slope));
+    const double service = row.measure(snapshot_.now);
+    const double more =
+        place_of(service, parameters_.threshold, parameters_.queues).until - service;
+    if (more < soonest * row.slope) soonest = more / row.slope;
   }
   for (const Change& change : draft_.changes()) {
     const Job& job = snapshot_.state.job(change.job);

@@ -34,7 +34,12 @@ struct Giver {
 class Settlement {
  public:
   Settlement(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms)
-      : snapshot_(snapshot), draft_(draft), wishes_(std::move(wishes)), terms_(terms) {}
+      : snapshot_(snapshot), draft_(draft), wishes_(std::move(wishes)), terms_(terms) {
+    for (const Wish& wish : wishes_) {
+      too_much_ += wish.now > wish.workers ? 1 : 0;
+      somebody_shrinks_ = somebody_shrinks_ || (wish.now > wish.workers && wish.workers > 0);
+    }
+  }
 
   void run() {
     for (const Wish& wish : wishes_) {
@@ -92,13 +97,13 @@ class Settlement {
     const std::int32_t step = wish.job->spec->mesh.step();
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless) continue;
-      if (!may_gain(wish, n)) return false;
+      if (!may_gain(wish, n) || !may_trade_with_first(wish, n)) return false;
       auto chosen = enough_givers(wish, n);
       if (chosen.empty() && frozen_are_in_the_way(wish)) {
         freezes_ = false;
         chosen = enough_givers(wish, n);
       }
-      const bool traded = !chosen.empty() && trade(wish, n, chosen);
+      const bool traded = !chosen.empty() && may_trade(wish, n, chosen) && trade(wish, n, chosen);
       freezes_ = true;
       if (!chosen.empty()) return traded;
     }
@@ -113,10 +118,42 @@ class Settlement {
 
   // Asked before anybody looks for places: most trades that gain nothing do so wherever they are.
   bool may_gain(const Wish& wish, std::int32_t n) {
-    if (terms_.owed == Owed::yes || givers().empty() || somebody_shrinks_) return true;
+    if (terms_.owed == Owed::yes || too_much_ == 0 || somebody_shrinks_) return true;
     const bool may = draft_.may_stop_for(wish.job->id, n);
     if (!may) ++dropped_;
     return may;
+  }
+
+  // The same once it is known who would give. Where they give more than is needed, others may start
+  // on the rest: then only the trade itself tells.
+  bool may_trade(const Wish& wish, std::int32_t n, std::span<Giver* const> chosen) {
+    parts_.assign({{ChangeKind::start, wish.job->id, n}});
+    std::int64_t given = 0;
+    for (const Giver* giver : chosen) {
+      parts_.push_back(part_of(*giver));
+      given += giver->slots;
+    }
+    if (terms_.owed == Owed::yes || given > wish.job->slots(n)) return true;
+    const bool may = draft_.may_trade(parts_, terms_.owed);
+    if (!may) ++dropped_;
+    return may;
+  }
+
+  // Where the first giver has the slots, it is judged before anybody looks for places.
+  bool may_trade_with_first(const Wish& wish, std::int32_t n) {
+    if (terms_.owed == Owed::yes || somebody_shrinks_) return true;
+    const auto first = first_giver();
+    if (first == givers().end()) return true;
+    const auto free = static_cast<std::int64_t>(draft_.free().total());
+    if (free + first->slots < wish.job->slots(n)) return true;
+    Giver* const chosen = &*first;
+    return may_trade(wish, n, {&chosen, 1});
+  }
+
+  [[nodiscard]] Part part_of(const Giver& giver) const {
+    if (pauses(giver)) return {ChangeKind::pause, giver.wish->job->id, 0};
+    const std::int32_t workers = giver.wish->workers;
+    return {workers == 0 ? ChangeKind::stop : ChangeKind::resize, giver.wish->job->id, workers};
   }
 
   // The first givers that together make room for n workers; empty if all of them can't.
@@ -158,10 +195,10 @@ class Settlement {
     auto slots = static_cast<std::int64_t>(draft_.free().total());
     for (std::size_t i = 0; i < count; ++i) slots += able[i]->slots;
     if (slots < wish.job->slots(n)) return false;
-    std::vector<Giving> giving;
-    for (std::size_t i = 0; i < count; ++i)
-      giving.push_back({able[i]->wish->job->id, able[i]->wish->workers, pauses(*able[i])});
-    return draft_.fit_if(wish.job->id, n, giving).has_value();
+    if (fits_by_count(*wish.job, draft_)) return true;
+    parts_.clear();
+    for (std::size_t i = 0; i < count; ++i) parts_.push_back(part_of(*able[i]));
+    return draft_.fit_if(wish.job->id, n, parts_).has_value();
   }
 
   // Nobody gives who need not: the last of the order are let off first.
@@ -243,7 +280,7 @@ class Settlement {
   std::vector<Giver>& givers() {
     if (givers_) return *givers_;
     std::vector<std::tuple<Gives, bool, double, std::size_t, const Wish*>> found;
-    found.reserve(wishes_.size());
+    found.reserve(too_much_);
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const Wish& wish = wishes_[i];
       if (wish.now <= wish.workers || draft_.changed(wish.job->id)) continue;
@@ -270,7 +307,6 @@ class Settlement {
       const Gives how = std::get<Gives>(entry);
       givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how});
       givable_ += givers_->back().slots;
-      somebody_shrinks_ = somebody_shrinks_ || how == Gives::shrinks;
       somebody_pauses_ = somebody_pauses_ || how == Gives::pauses;
     }
     return *givers_;
@@ -368,12 +404,14 @@ class Settlement {
   std::vector<Wish> wishes_;
   const Terms& terms_;
   std::optional<std::vector<Giver>> givers_;
-  std::size_t gave_ = 0;      // the first of them have
-  std::int64_t givable_ = 0;  // slots of those who have not, at most
-  bool somebody_shrinks_ = false;
+  std::size_t gave_ = 0;           // the first of them have
+  std::int64_t givable_ = 0;       // slots of those who have not, at most
+  std::size_t too_much_ = 0;       // wishes of those who have it
+  bool somebody_shrinks_ = false;  // as far as wishes go
   bool somebody_pauses_ = false;
-  bool freezes_ = true;  // who can be frozen is; else stopped
-  int dropped_ = 0;      // trades in a row that were not kept
+  bool freezes_ = true;      // who can be frozen is; else stopped
+  std::vector<Part> parts_;  // of the trade that is looked at
+  int dropped_ = 0;          // trades in a row that were not kept
   bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not

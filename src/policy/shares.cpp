@@ -24,30 +24,6 @@ std::int32_t whole_steps(const Job& job, std::int32_t workers) {
 
 bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; }
 
-// What most keys differ in, and where the claim lies: claims are large, and moved once.
-struct Rank {
-  std::int32_t negative_priority;
-  std::uint32_t index;
-  double measure, then;
-};
-
-std::vector<Rank> ranks_of(const std::vector<Contender>& claims) {
-  std::vector<Rank> ranks;
-  ranks.reserve(claims.size());
-  for (std::uint32_t i = 0; i < claims.size(); ++i) {
-    const OrderKey& key = claims[i].key;
-    ranks.push_back({key.negative_priority, i, key.measure, key.then});
-  }
-  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) {
-    if (a.negative_priority != b.negative_priority)
-      return a.negative_priority < b.negative_priority;
-    if (a.measure != b.measure) return a.measure < b.measure;
-    if (a.then != b.then) return a.then < b.then;
-    return goes_first(claims[a.index], claims[b.index]);
-  });
-  return ranks;
-}
-
 }  // namespace
 
 const Order kArrival{same, least_slots};
@@ -62,18 +38,17 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       sizes_(sizes),
       left_(static_cast<std::int64_t>(draft.free().total())) {}
 
-Contender Shares::claim_of_running(const Row& row) const {
+Contender Shares::claim_of_running(const Row& row, const OrderKey& key) const {
   const Job& job = *row.job;
-  Contender claim{&job, row.key, row.workers, 0, row.workers, row.workers};
-  claim.key.measure = std::max(0.0, row.measure(snapshot_.now));
+  Contender claim{&job, key, row.workers, 0, row.workers, row.workers};
   if (sizes_ == Sizes::wanted || !row.resizable) return claim;
   claim.most = job.range.max;
   claim.least = job.range.min;
   return claim;
 }
 
-Contender Shares::claim_of_waiting(const Job& job) const {
-  Contender claim{&job, order_key(order_, job), 0, 0, 0, 0};
+Contender Shares::claim_of_waiting(const Job& job, const OrderKey& key) const {
+  Contender claim{&job, key, 0, 0, 0, 0};
   if (sizes_ == Sizes::wanted || frozen_workers(job)) {
     claim.least = claim.most = wanted(snapshot_.state, job);
   } else {
@@ -109,8 +84,10 @@ void Shares::claim_running(bool stoppable) {
 
 void Shares::claim_running(const Row& row, bool stoppable) {
   if (!takes_part(row, stoppable)) return;
-  Contender& claim = claims_.emplace_back(claim_of_running(row));
-  left_ += claim.job->slots(claim.now);
+  OrderKey key = row.key;
+  key.measure = std::max(0.0, row.measure(snapshot_.now));
+  Contender& claim = claims_.emplace_back(claim_of_running(row, key));
+  left_ += row.slots;
   if (!stoppable || !row.preemptible) take(claim, claim.least);
 }
 
@@ -124,10 +101,8 @@ void Shares::admit_more(Sizes sizes) {
   while (const OrderKey* at = walk.next(left_)) {
     const Job& job = snapshot_.state.job(at->job);
     if (claimed.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
-    Contender claim = claim_of_waiting(job);
-    if (job.slots(claim.least) > left_) continue;
-    take(claim, claim.least);
-    claims_.push_back(claim);
+    Contender claim = claim_of_waiting(job, *at);
+    if (give_least(claim)) claims_.push_back(claim);
   }
 }
 
@@ -150,7 +125,7 @@ void Shares::claim_waiting(std::int64_t room) {
     if (at == nullptr) break;
     const Job& job = snapshot_.state.job(at->job);
     if (!startable(job, snapshot_, draft_)) continue;
-    claims_.push_back(claim_of_waiting(job));
+    claims_.push_back(claim_of_waiting(job, *at));
     room -= job.slots(claims_.back().least);
   }
   const auto middle = claims_.begin() + running;
@@ -165,74 +140,70 @@ void Shares::running_first() {
   std::sort(claims_.begin(), claims_.end(), goes_first);
 }
 
-void Shares::all_in_order() { all_in_order({order_, {}}, {}); }
+void Shares::all_in_order() { all_in_order({order_}, {}); }
 
-// A merge of who runs and who waits; of the latter only those are looked at that still fit. Who runs
-// before anybody who waits and keeps its size is counted, and of no further interest.
+// A merge of who runs and who waits; of the latter only those are looked at that still fit. Of who
+// keeps the size that it wants nobody asks more, unless all are asked for.
 void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& apart) {
-  const auto& rows = snapshot_.state.running_by(keys.order).rows();
-  free_running(rows);
-  std::optional<OrderKey> first;
+  const bool all = keys.all || sizes_ != Sizes::wanted;
+  const RunningLine line(snapshot_, keys, apart);
+  free_running(line.rows());
+  std::unordered_set<JobId> elsewhere;  // in the order
+  for (const OrderKey& key : apart) elsewhere.insert(key.job);
   auto walk = snapshot_.state.waiting_by(order_).walk();
-  if (const OrderKey* at = walk.next(left_)) first = *at;
-  for (const OrderKey& key : apart) first = first ? std::min(*first, key) : key;
-  claim_contested(rows, keys, first);
-  for (const OrderKey& key : apart) {
-    claims_.push_back(claim_of_waiting(snapshot_.state.job(key.job)));
-    claims_.back().key = key;
+  const OrderKey* at = walk.next(left_);
+  const auto admit = [&](const OrderKey& key) {
+    const Job& job = snapshot_.state.job(key.job);
+    if (!elsewhere.empty() && elsewhere.contains(job.id)) return;
+    if (!startable(job, snapshot_, draft_)) return;
+    Contender claim = claim_of_waiting(job, key);
+    if (give_least(claim)) claims_.push_back(claim);
+  };
+  for (const RunningLine::Rank& rank : line.ranks()) {
+    for (; at != nullptr && line.comes_before(*at, rank); at = walk.next(left_)) admit(*at);
+    if (line.row(rank))
+      claim_in_order(line, rank, all);
+    else
+      claim_apart(line.key(rank));
   }
-  merge_waiting(apart);
+  for (; at != nullptr; at = walk.next(left_)) admit(*at);
 }
 
+void Shares::claim_in_order(const RunningLine& line, const RunningLine::Rank& rank, bool all) {
+  const Row& row = *line.row(rank);
+  if (!takes_part(row, true)) return;
+  if (!all && (!row.preemptible || row.slots <= left_)) {
+    if (row.preemptible) left_ -= row.slots;
+    return;
+  }
+  Contender claim = claim_of_running(row, line.key(rank));
+  if (row.preemptible)
+    give_least(claim);
+  else
+    claim.workers = claim.least;
+  claims_.push_back(claim);
+}
+
+void Shares::claim_apart(const OrderKey& key) {
+  const Job& job = snapshot_.state.job(key.job);
+  Contender claim = claim_of_waiting(job, key);
+  if (startable(job, snapshot_, draft_)) give_least(claim);
+  claims_.push_back(claim);
+}
+
+// What running jobs hold is counted as left, but for what those keep who can't be stopped.
 void Shares::free_running(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (!takes_part(row, true)) continue;
-    left_ += row.job->slots(row.workers);
-    if (!row.preemptible) left_ -= row.job->slots(claim_of_running(row).least);
+    left_ += row.slots;
+    if (!row.preemptible) left_ -= row.job->slots(claim_of_running(row, row.key).least);
   }
 }
 
-void Shares::claim_contested(const std::vector<Row>& rows, const RunningKeys& keys,
-                             const std::optional<OrderKey>& first) {
-  claims_.reserve(rows.size());
-  for (const Row& row : rows) {
-    if (!takes_part(row, true)) continue;
-    Contender claim = claim_of_running(row);
-    if (keys.measure) claim.key.measure = keys.measure(claim.key.measure);
-    if (!row.preemptible) claim.workers = claim.least;
-    const bool safe = sizes_ == Sizes::wanted && (!first || claim.key < *first);
-    if (safe && claim.workers == 0) take(claim, claim.least);
-    if (!safe || keys.all) claims_.push_back(claim);
-  }
-}
-
-void Shares::merge_waiting(const std::vector<OrderKey>& apart) {
-  std::unordered_set<JobId> elsewhere;  // in the order
-  for (const OrderKey& key : apart) elsewhere.insert(key.job);
-  std::vector<Contender> merged;
-  merged.reserve(claims_.size());
-  auto walk = snapshot_.state.waiting_by(order_).walk();
-  const OrderKey* at = walk.next(left_);
-  const auto admit_before = [&](const OrderKey* key) {
-    for (; at != nullptr && (!key || *at < *key); at = walk.next(left_)) {
-      const Job& job = snapshot_.state.job(at->job);
-      if (elsewhere.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
-      Contender claim = claim_of_waiting(job);
-      if (job.slots(claim.least) > left_) continue;
-      take(claim, claim.least);
-      merged.push_back(claim);
-    }
-  };
-  for (const Rank& rank : ranks_of(claims_)) {
-    Contender& claim = claims_[rank.index];
-    admit_before(&claim.key);
-    const bool may = claim.now > 0 || startable(*claim.job, snapshot_, draft_);
-    if (may && claim.workers == 0 && claim.job->slots(claim.least) <= left_)
-      take(claim, claim.least);
-    merged.push_back(claim);
-  }
-  admit_before(nullptr);
-  claims_ = std::move(merged);
+bool Shares::give_least(Contender& claim) {
+  if (claim.job->slots(claim.least) > left_) return false;
+  take(claim, claim.least);
+  return true;
 }
 
 bool Shares::growable(const Contender& claim) const {

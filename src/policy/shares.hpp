@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "model/running_table.hpp"
 #include "model/waiting_order.hpp"
 #include "plan/draft.hpp"
+#include "policy/running_line.hpp"
 #include "policy/settle.hpp"
 
 namespace paceline {
@@ -29,13 +29,6 @@ std::int64_t least_slots(const Job& job);
 
 extern const Order kArrival;   // who came first
 extern const Order kShortest;  // who has least left at its wanted size (estimate/remaining.hpp)
-
-// The keys of running jobs, where they are not those of the order.
-struct RunningKeys {
-  Order order;                            // of which the measures are taken, as of now
-  std::function<double(double)> measure;  // what counts of them
-  bool all = false;  // claims() has those, too, who run before everybody who waits
-};
 
 struct Contender {
   const Job* job = nullptr;
@@ -84,17 +77,16 @@ class Shares {
 
  private:
   using Row = RunningTable::Row;
-
   [[nodiscard]] bool takes_part(const Row& row, bool stoppable) const;
-  [[nodiscard]] Contender claim_of_running(const Row& row) const;
-  [[nodiscard]] Contender claim_of_waiting(const Job& job) const;
+  [[nodiscard]] Contender claim_of_running(const Row& row, const OrderKey& key) const;
+  [[nodiscard]] Contender claim_of_waiting(const Job& job, const OrderKey& key) const;
   void claim_running(bool stoppable);
   void claim_running(const Row& row, bool stoppable);
   void claim_waiting(std::int64_t room);
   void free_running(const std::vector<Row>& rows);
-  void claim_contested(const std::vector<Row>& rows, const RunningKeys& keys,
-                       const std::optional<OrderKey>& first);
-  void merge_waiting(const std::vector<OrderKey>& apart);
+  void claim_in_order(const RunningLine& line, const RunningLine::Rank& rank, bool all);
+  void claim_apart(const OrderKey& key);
+  bool give_least(Contender& claim);
   bool growable(const Contender& claim) const;
 
   const Snapshot& snapshot_;

@@ -16,7 +16,7 @@ struct Asked {
 
 Judge judge(bool keeps, Asked& asked) {
   Judge made;
-  made.trade = [](const Snapshot&, std::span<const Change>, Owed) { return Verdict{}; };
+  made.trade = [](const Snapshot&, std::span<const Part>, Owed) { return Verdict{}; };
   made.stops = [&asked, keeps](const Snapshot&, const Job&, std::int64_t slots,
                                std::int64_t stopped) {
     asked = {slots, stopped};

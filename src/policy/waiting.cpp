@@ -15,6 +15,7 @@ bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
 
 std::int32_t wanted(const State& state, const Job& job) {
   if (const auto frozen = frozen_workers(job)) return *frozen;
+  if (job.range.min == job.range.want) return job.range.want;
   const std::int32_t group = job.spec->mesh.tensor;  // stays on one node
   const auto groups = state.workers_ever(group * job.spec->slots_per_worker);
   const auto most = std::min<std::int64_t>(groups * group, job.range.want);
@@ -25,6 +26,15 @@ bool takes_any_slots(const Job& job) {
   const JobSpec& spec = *job.spec;
   return !job.lends() && spec.devices.empty() && spec.affinity.empty() && !spec.exclusive &&
          spec.mesh.tensor == 1 && spec.cpus == 0 && spec.memory_bytes == 0;
+}
+
+bool fits_by_count(const Job& job, const Draft& draft) {
+  const State& state = draft.snapshot().state;
+  const auto aloof = [&](const Change& change) {
+    return keeps_others_off(*state.job(change.job).spec);
+  };
+  return takes_any_slots(job) && job.spec->slots_per_worker == 1 && state.aloof().empty() &&
+         std::none_of(draft.changes().begin(), draft.changes().end(), aloof);
 }
 
 void start_in_order(const Snapshot& snapshot, Draft& draft,

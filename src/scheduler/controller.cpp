@@ -42,6 +42,7 @@ struct Pending {
   std::vector<std::function<void(const Result<void>&)>> tell;
   bool decides = false;  // something a policy may answer to
   std::vector<JobId> newcomers;
+  std::vector<JobId> came_up;  // of those that the last round would have asked for their slots
 };
 
 // In id order, each once.
@@ -143,16 +144,16 @@ struct Controller::Impl {
   }
 
   void add(Pending& pending, Event event, Time now) {
-    pending.decides =
-        pending.decides || (concerns_policy(state, event, held_back) && !is_foreseen(event));
+    const bool foresees = lineup && lineup->foresees();
+    const auto* started = std::get_if<WorkerStarted>(&event);
+    if (foresees && started) {
+      if (names(awaited_starts, started->worker.job))
+        pending.came_up.push_back(started->worker.job);
+    } else if (concerns_policy(state, event, held_back)) {
+      const bool foreseen = foresees && last_plan && is_asked_for(state, event, *last_plan);
+      pending.decides = pending.decides || !foreseen;
+    }
     append(pending.batch, std::move(event), now);
-  }
-
-  [[nodiscard]] bool is_foreseen(const Event& event) const {
-    if (!lineup || !lineup->foresees()) return false;
-    if (const auto* started = std::get_if<WorkerStarted>(&event))
-      return !names(awaited_starts, started->worker.job);
-    return last_plan && is_asked_for(state, event, *last_plan);
   }
 
   void append(Batch& batch, std::variant<Event, Plan> body, Time now) const {
@@ -235,6 +236,7 @@ struct Controller::Impl {
     fold(pending.batch.entries);
     engine.committed();
     dirty = dirty || pending.decides || concern_policy(pending.newcomers, now);
+    for (const JobId id : pending.came_up) ask_when_it_may_change(id, now);
     if (dirty || !pending.newcomers.empty()) last_plan.reset();
     for (const auto& tell : pending.tell) tell({});
     return {};
@@ -244,6 +246,16 @@ struct Controller::Impl {
     return std::any_of(newcomers.begin(), newcomers.end(), [&](JobId id) {
       return !lineup || state.trial() || !lineup->passes_over({state, now}, judge, state.job(id));
     });
+  }
+
+  // A gang that is up may have to run for a while before it can be asked for its slots.
+  void ask_when_it_may_change(JobId id, Time now) {
+    const Job* job = state.find_job(id);
+    if (dirty || !job || job->state != JobState::running) return;
+    const Part part{ChangeKind::resize, id, job->resizable() ? 1 : 0};
+    const Verdict verdict = judge ? judge.trade({state, now}, {&part, 1}, Owed::yes) : Verdict{};
+    dirty = verdict.kept || !verdict.again;
+    if (!dirty) revisit_at = std::min(revisit_at.value_or(*verdict.again), *verdict.again);
   }
 
   Result<void> refuse(Pending& pending, Time now, const Error& error) {

@@ -548,6 +548,23 @@ TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
   EXPECT_EQ(job(shorter).state, JobState::starting);
 }
 
+TEST_F(ControllerTest, HoldsThatRoundOnceTheJobHasRunForLongEnough) {
+  controller->set_policy("srtf", {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  step();
+  const JobId longer = submit("4..4 expect=2h");
+  const JobId shorter = submit("4..4 expect=1m");
+  engine->obey(state());
+  (void)controller->step();
+  EXPECT_EQ(job(longer).state, JobState::running);
+  EXPECT_EQ(controller->next_due(), clock.now() + span("10s")) << "nobody is stopped before that";
+  clock.advance(span("10s"));
+  settle();
+  EXPECT_EQ(job(longer).state, JobState::stopping);
+  engine->obey(state());
+  settle();
+  EXPECT_EQ(job(shorter).state, JobState::starting);
+}
+
 TEST_F(ControllerTest, HonoursAnOwnersResizeUnderARigidPolicy) {
   const JobId a = run("2..2 elastic=restart");
   controller->set_range(a, {1, 1, 1}, [](const Result<void>& r) { EXPECT_TRUE(r); });

@@ -34,7 +34,8 @@ void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft) {
 void record_dropped(const Snapshot& snapshot, const Draft& draft, Plan& plan) {
   for (const auto& [id, reason] : draft.dropped()) {
     const Job& job = snapshot.state.job(id);
-    if (!draft.changed(id) && job.dropped.code != reason.code) plan.dropped.push_back({id, reason});
+    if (!draft.changed(id) && job.dropped.code != reason->code)
+      plan.dropped.push_back({id, *reason});
   }
 }
 

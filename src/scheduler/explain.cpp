@@ -49,7 +49,7 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   draft.explain();
   decide(snapshot, *policy, draft);
   holds_ = draft.holds();
-  dropped_ = draft.dropped();
+  for (const auto& [job, reason] : draft.dropped()) dropped_.emplace(job, *reason);
 }
 
 Reason Explanation::reason(const Job& job) const {

@@ -15,13 +15,11 @@ using testing::World;
 
 class Temper : public ::testing::Test {
  protected:
-  static Change to(JobId job, std::int32_t workers, ChangeKind kind = ChangeKind::resize) {
-    Change change{kind, job, {}, {}, {}, 0, {}};
-    change.placement.resize(static_cast<std::size_t>(workers));
-    return change;
+  static Part to(JobId job, std::int32_t workers, ChangeKind kind = ChangeKind::resize) {
+    return {kind, job, workers};
   }
-  Verdict judge(std::vector<Change> changes, Owed owed = Owed::no) {
-    return make_temper(options).trade(world.snapshot(), changes, owed);
+  Verdict judge(const std::vector<Part>& parts, Owed owed = Owed::no) {
+    return make_temper(options).trade(world.snapshot(), parts, owed);
   }
   // A job of 2 workers that has run for `span` since it last saved its work.
   JobId running_for(std::string_view unsaved, std::string_view literal = "1..8@8 elastic=restart") {
@@ -91,7 +89,7 @@ TEST_F(Temper, CountsWhatSlotsAddToTheSpeed) {
   const JobId starts = world.submit("1");
   // Gain: 1 × 600 s, less what the sixteenth worker adds by Amdahl's law with a serial part of
   // 0.05, (9.143 − 8.824) × 600 = 192. Cost: 5 × 16.
-  const std::vector<Change> trade{to(giver, 15), to(starts, 1, ChangeKind::start)};
+  const std::vector<Part> trade{to(giver, 15), to(starts, 1, ChangeKind::start)};
   EXPECT_TRUE(judge(trade).kept);
   world.advance(span("30s"));
   // Cost: 30 s of 16 slots besides.

@@ -1,0 +1,68 @@
+// Who runs, in the order of a round, with waiting jobs among them that stand apart from the order of
+// those that wait.
+//
+//   const RunningLine line(snapshot, {order}, {});
+//   for (const RunningLine::Rank& rank : line.ranks()) … line.row(rank) …
+//
+// Cost: O(running) where little has changed since the same order was last asked for, else O(running ·
+// log running).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/running_table.hpp"
+#include "plan/draft.hpp"
+
+namespace paceline {
+
+// The keys of running jobs, where they are not those of the order.
+struct RunningKeys {
+  Order order;  // of which the measures are taken, as of now
+  // What counts of them, by the parameters; none: themselves.
+  double (*counts)(double measure, const Order::Parameters& parameters) = nullptr;
+  Order::Parameters parameters{};
+  bool all = false;  // claims are wanted of those, too, who keep their size (Shares::all_in_order)
+};
+
+class RunningLine {
+ public:
+  using Row = RunningTable::Row;
+  // What most keys differ in, and whose it is: rows are large.
+  struct Rank {
+    std::int32_t negative_priority;
+    std::uint32_t index;  // of a row; behind those of one that stands apart
+    double measure, then;
+  };
+
+  // Keeps references to the rows and to `apart`.
+  RunningLine(const Snapshot& snapshot, const RunningKeys& keys,
+              const std::vector<OrderKey>& apart);
+
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }  // in no order
+  [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
+  // nullptr: it stands apart.
+  [[nodiscard]] const Row* row(const Rank& rank) const {
+    return rank.index < rows_.size() ? &rows_[rank.index] : nullptr;
+  }
+  [[nodiscard]] OrderKey key(const Rank& rank) const {
+    const Row* of = row(rank);
+    const OrderKey& rest = of ? of->key : apart_[rank.index - rows_.size()];
+    return {rank.negative_priority, rank.measure, rank.then, rest.submitted_at, rest.job};
+  }
+  // Does the key of another job come first? Looks at rows only where little else tells.
+  [[nodiscard]] bool comes_before(const OrderKey& key, const Rank& rank) const {
+    if (key.negative_priority != rank.negative_priority)
+      return key.negative_priority < rank.negative_priority;
+    if (key.measure != rank.measure) return key.measure < rank.measure;
+    if (key.then != rank.then) return key.then < rank.then;
+    return key < this->key(rank);
+  }
+
+ private:
+  const std::vector<Row>& rows_;
+  const std::vector<OrderKey>& apart_;
+  std::vector<Rank> ranks_;
+};
+
+}  // namespace paceline
