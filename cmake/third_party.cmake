@@ -14,6 +14,7 @@ find_package(tl-expected REQUIRED)
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 find_package(benchmark REQUIRED)
+find_package(mimalloc REQUIRED)
 find_package(PkgConfig REQUIRED)
 # The build of Lua whose errors are C++ exceptions: they unwind our frames.
 pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4-c++)

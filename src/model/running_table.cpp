@@ -17,10 +17,6 @@ bool runs_or_will(const Job& job) {
 
 }  // namespace
 
-double RunningTable::Row::measure(Time now) const {
-  return now > as_of ? key.measure + slope * to_seconds(now - as_of) : key.measure;
-}
-
 std::optional<RunningTable::Row> RunningTable::row_of(const Order& order, const Job& job) {
   const std::int32_t workers = job.planned_workers();
   if (!runs_or_will(job) || !job.range.contains(workers)) return std::nullopt;

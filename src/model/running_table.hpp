@@ -29,7 +29,9 @@ class RunningTable {
     bool preemptible = false;
     bool resizable = false;
 
-    [[nodiscard]] double measure(Time now) const;
+    [[nodiscard]] double measure(Time now) const {
+      return now > as_of ? key.measure + slope * to_seconds(now - as_of) : key.measure;
+    }
   };
 
   // Nothing: the job doesn't run, or its size lies outside its range.

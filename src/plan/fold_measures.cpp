@@ -40,12 +40,15 @@ std::string device_of(const State& state, const Gang& gang) {
 
 // Many at once, so that a name costs little however many there are.
 void forget_old_names(std::map<std::string, NameHistory>& names) {
-  std::vector<std::pair<Time, std::string_view>> by_age;
+  using Name = std::map<std::string, NameHistory>::iterator;
+  std::vector<Name> by_age;
   by_age.reserve(names.size());
-  for (const auto& [name, history] : names) by_age.emplace_back(history.last, name);
+  for (auto name = names.begin(); name != names.end(); ++name) by_age.push_back(name);
   const auto kept = by_age.begin() + static_cast<std::ptrdiff_t>(kNamesForgotten);
-  std::nth_element(by_age.begin(), kept, by_age.end());
-  for (auto old = by_age.begin(); old != kept; ++old) names.erase(std::string(old->second));
+  std::nth_element(by_age.begin(), kept, by_age.end(), [](const Name& a, const Name& b) {
+    return std::tie(a->second.last, a->first) < std::tie(b->second.last, b->first);
+  });
+  for (auto old = by_age.begin(); old != kept; ++old) names.erase(*old);
 }
 
 void take_rate(SpeedPoint& point, double rate) {
@@ -108,13 +111,15 @@ void Fold::measure_pause(Job& job, std::optional<Time> since) {
 // after the 1st, 2nd, 4th, 8th, … job.
 void Fold::learn_length(const Job& job) {
   auto& names = parts_.names;
-  if (!names.contains(job.spec->name) && names.size() >= kNamesMax) forget_old_names(names);
-  NameHistory& history = names[job.spec->name];
+  const auto [known, fresh] = names.try_emplace(job.spec->name);
+  NameHistory& history = known->second;
   ++history.completed;
   const double weight = std::max(kNewestLength, 1.0 / history.completed);
   history.seconds += weight * (job.length_run() - history.seconds);
   history.last = at_;
-  if (!std::has_single_bit(history.completed)) return;
+  const bool moves = std::has_single_bit(history.completed);
+  if (fresh && names.size() > kNamesMax) forget_old_names(names);
+  if (!moves) return;
   const auto waiting = state_.without_length_.find(job.spec->name);
   if (waiting == state_.without_length_.end()) return;
   for (const JobId id : waiting->second) recall_length(touch(id));

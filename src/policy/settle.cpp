@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -92,8 +91,7 @@ class Settlement {
   // further down are worth less.
   bool start_with_givers(const Wish& wish) {
     if (terms_.owed == Owed::no && dropped_ >= kDroppedInARow) return false;
-    auto& hopeless =
-        hopeless_.try_emplace(wish.job->spec->slots_per_worker, kWorkersMax + 1).first->second;
+    std::int32_t& hopeless = hopeless_from(wish.job->spec->slots_per_worker);
     const std::int32_t step = wish.job->spec->mesh.step();
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless) continue;
@@ -109,6 +107,15 @@ class Settlement {
     }
     if (takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
     return false;
+  }
+
+  // So many workers of so many slots don't fit even with every giver.
+  std::int32_t& hopeless_from(std::int32_t slots_per_worker) {
+    const auto known = std::find_if(hopeless_.begin(), hopeless_.end(), [&](const auto& entry) {
+      return entry.first == slots_per_worker;
+    });
+    if (known != hopeless_.end()) return known->second;
+    return hopeless_.emplace_back(slots_per_worker, kWorkersMax + 1).second;
   }
 
   // Who is frozen keeps its memory: those who could be are stopped where that is needed.
@@ -415,8 +422,7 @@ class Settlement {
   bool looked_for_room_ = false;
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
-  std::map<std::int32_t, std::int32_t>
-      hopeless_;  // per slots of a worker: so many workers don't fit even with every giver
+  std::vector<std::pair<std::int32_t, std::int32_t>> hopeless_;  // workers, by slots of each
 };
 
 }  // namespace

@@ -14,6 +14,8 @@
 namespace paceline {
 namespace {
 
+constexpr std::size_t kChangesUsual = 64;  // in one round
+
 double same(const Job&, const Order::Parameters&) { return 0; }
 // Of a job that runs: as of its last change.
 double length(const Job& job, const Order::Parameters&) { return length_left(job, Time{}); }
@@ -148,6 +150,7 @@ void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& 
   const bool all = keys.all || sizes_ != Sizes::wanted;
   const RunningLine line(snapshot_, keys, apart);
   free_running(line.rows());
+  claims_.reserve(all ? line.ranks().size() : kChangesUsual);
   std::unordered_set<JobId> elsewhere;  // in the order
   for (const OrderKey& key : apart) elsewhere.insert(key.job);
   auto walk = snapshot_.state.waiting_by(order_).walk();
