@@ -29,15 +29,17 @@ class Trial {
   // The most that such a trade could gain: who is stopped would have worked for the whole horizon,
   // nothing of it is lost and nobody pauses.
   Verdict judge_stops(const Job& starts, std::int64_t slots, std::int64_t stopped) {
-    gain_ = static_cast<double>(slots) * to_seconds(options_.horizon) -
-            static_cast<double>(stopped) * seconds_left(starts);
+    gain_ = static_cast<double>(slots) * to_seconds(options_.wait_horizon) -
+            static_cast<double>(stopped) * seconds_left(starts, options_.wait_horizon);
     return verdict();
   }
 
  private:
   [[nodiscard]] Verdict verdict() const {
     if (gain_ > cost_) return {};
-    const auto whole = [](double slot_seconds) { return static_cast<std::int64_t>(slot_seconds); };
+    const auto whole = [](double slot_seconds) {
+      return static_cast<std::int64_t>(std::max(0.0, slot_seconds));
+    };
     return {false,
             {ReasonCode::too_costly, {whole(gain_), whole(cost_)}, {}},
             {},
@@ -65,9 +67,10 @@ class Trial {
   void look_at(const Part& part) {
     const Job& job = snapshot_.state.job(part.job);
     if (begins(part.kind))
-      longest_start_ = std::max(longest_start_, seconds_left(job));
+      longest_start_ = std::max(longest_start_, seconds_left(job, options_.wait_horizon));
     else if (part.workers < job.planned_workers())
-      longest_giver_ = std::max(longest_giver_.value_or(0), seconds_left(job));
+      longest_giver_ =
+          std::max(longest_giver_.value_or(0), seconds_left(job, options_.wait_horizon));
   }
 
   void weigh(const Part& part) {
@@ -76,10 +79,11 @@ class Trial {
       cost_ += resize_cost(job, snapshot_.now);
       at_risk_ += work_at_risk(job, snapshot_.now);
     }
+    const double served = seconds_left(job, options_.horizon);
     switch (part.kind) {
       case ChangeKind::start:
       case ChangeKind::resume:
-        gain_ += useful(job, part.workers) * longest_giver_.value_or(seconds_left(job));
+        gain_ += useful(job, part.workers) * longest_giver_.value_or(served);
         break;
       case ChangeKind::stop:
       case ChangeKind::pause:
@@ -87,7 +91,7 @@ class Trial {
         break;
       default:
         const double more = useful(job, part.workers) - useful(job, job.planned_workers());
-        gain_ += more * (more < 0 && longest_start_ > 0 ? longest_start_ : seconds_left(job));
+        gain_ += more * (more < 0 && longest_start_ > 0 ? gone(job) : served);
         break;
     }
   }
@@ -98,10 +102,14 @@ class Trial {
     return speed * job.slots(job.range.want);
   }
 
-  // Seconds that the change serves the job, at most the horizon.
-  [[nodiscard]] double seconds_left(const Job& job) const {
-    const Duration left = remaining(job, snapshot_.now).value_or(options_.horizon);
-    return to_seconds(std::min(left, options_.horizon));
+  // How long a job that shrinks for a start is without what it gives: no longer than it runs.
+  [[nodiscard]] double gone(const Job& job) const {
+    return std::min(longest_start_, seconds_left(job, options_.wait_horizon));
+  }
+
+  // What is not known lasts beyond the horizon.
+  [[nodiscard]] double seconds_left(const Job& job, Duration horizon) const {
+    return to_seconds(std::min(remaining(job, snapshot_.now).value_or(horizon), horizon));
   }
 
   const TemperOptions& options_;

@@ -9,7 +9,8 @@
 // Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
 // Slots of who starts, grows or shrinks count by what they add to its speed (estimate/scaling.hpp).
 // Where others give up slots for a start: slots of who starts × the wait it is spared (what who
-// gives has left), less the slots given × the time they are gone (what who starts has left).
+// gives has left), less the slots given × the time they are gone (what who starts has left), both
+// at most `wait_horizon`: what is known of lengths counts for longer than how long a size will last.
 // Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its
 // measured pause (estimate/resize_cost.hpp).
 #pragma once
@@ -23,6 +24,7 @@ struct TemperOptions {
   double pauses_before_resize = 10, pauses_before_stop = 40;
   Duration window = std::chrono::seconds{20};
   Duration horizon = std::chrono::minutes{10};
+  Duration wait_horizon = std::chrono::hours{24};
 };
 
 Judge make_temper(const TemperOptions& options);

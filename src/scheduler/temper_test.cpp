@@ -30,7 +30,8 @@ class Temper : public ::testing::Test {
     return job;
   }
 
-  TemperOptions options;  // 10 s minimum run, 10 pauses or 40, 20 s window, 10 min horizon
+  // 10 s minimum run, 10 pauses or 40, 20 s window, horizons of 10 min
+  TemperOptions options{.wait_horizon = std::chrono::minutes{10}};
   World world{"1x16 cpu"};
 };
 
@@ -125,6 +126,34 @@ TEST_F(Temper, StopsALongJobForAShortOne) {
   world.advance(span("10s"));
   // Gain: 2 × 390 − 2 × 390 = 0. Cost: 10, and 2 × 10 s unsaved.
   EXPECT_EQ(swap(slow).reason, (Reason{ReasonCode::too_costly, {0, 30}, {}}));
+}
+
+TEST_F(Temper, WeighsWaitsBeyondTheHorizonOfGrowth) {
+  options.wait_horizon = span("24h");
+  const JobId victim = world.run("2 expect=20h", 2);
+  world.advance(span("1h"));
+  world.checkpoint(victim);
+  const auto swap = [&](std::string_view starts) {
+    return judge({to(victim, 0, ChangeKind::stop), to(world.submit(starts), 2, ChangeKind::start)});
+  };
+  EXPECT_TRUE(swap("2 expect=15h").kept) << "2 × 19 h, less 2 × 15 h";
+  EXPECT_FALSE(swap("2 expect=19h").kept) << "2 × 19 h, less 2 × 19 h";
+  EXPECT_FALSE(swap("2").kept) << "nobody knows its length: 24 h";
+  options.wait_horizon = span("10h");
+  EXPECT_FALSE(swap("2 expect=15h").kept) << "2 × 10 h, less 2 × 10 h";
+}
+
+TEST_F(Temper, CountsNoLongerWhatAJobGivesThanItRuns) {
+  options.wait_horizon = span("24h");
+  const JobId giver = world.run("1..16@1 elastic=restart expect=10h", 16);
+  world.advance(span("100s"));
+  world.checkpoint(giver);
+  const double left = to_seconds(*remaining(world.job(giver), world.now()));
+  EXPECT_NEAR(left, 3763, 1);
+  // Gain: 1 × what it would wait, less what the sixteenth worker adds, 0.319, until the giver is
+  // done, though the job of unknown length may take a day. Cost: 5 × 16.
+  const std::vector<Part> trade{to(giver, 15), to(world.submit("1"), 1, ChangeKind::start)};
+  EXPECT_TRUE(judge(trade).kept);
 }
 
 TEST_F(Temper, CountsNothingLostWhereAJobIsFrozen) {
