@@ -146,9 +146,11 @@ class Settlement {
     return may;
   }
 
-  // Where the first giver has the slots, it is judged before anybody looks for places.
+  // Where nothing but slots counts and the first giver has them, it is judged before anybody looks
+  // for places.
   bool may_trade_with_first(const Wish& wish, std::int32_t n) {
     if (terms_.owed == Owed::yes || somebody_shrinks_) return true;
+    if (!fits_by_count(*wish.job, draft_)) return true;
     const auto first = first_giver();
     if (first == givers().end()) return true;
     const auto free = static_cast<std::int64_t>(draft_.free().total());
