@@ -303,8 +303,7 @@ class Settlement {
         continue;
       }
       const Gives how = how_it_gives(wish);
-      const bool from_zero = how != Gives::pauses && !wish.job->checkpoint &&
-                             wish.job->spec->elastic != Elastic::restart;
+      const bool from_zero = how != Gives::pauses && begins_anew(*wish.job);
       const double risk = how == Gives::pauses ? 0 : work_at_risk(*wish.job, snapshot_.now);
       found.emplace_back(how, from_zero, risk, wishes_.size() - i, &wish);
     }

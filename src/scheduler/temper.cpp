@@ -36,12 +36,16 @@ class Trial {
 
  private:
   [[nodiscard]] Verdict verdict() const {
-    if (gain_ > cost_) return {};
+    if (gain_ <= cost_) return dropped(gain_, cost_);
+    return soon_ > 0 && forgotten_ >= soon_ ? dropped(soon_, forgotten_) : Verdict();
+  }
+
+  [[nodiscard]] Verdict dropped(double gain, double cost) const {
     const auto whole = [](double slot_seconds) {
       return static_cast<std::int64_t>(std::max(0.0, slot_seconds));
     };
     return {false,
-            {ReasonCode::too_costly, {whole(gain_), whole(cost_)}, {}},
+            {ReasonCode::too_costly, {whole(gain), whole(cost)}, {}},
             {},
             gain_ > cost_ - at_risk_};
   }
@@ -78,12 +82,15 @@ class Trial {
     if (part.kind != ChangeKind::pause && !begins(part.kind)) {
       cost_ += resize_cost(job, snapshot_.now);
       at_risk_ += work_at_risk(job, snapshot_.now);
+      if (begins_anew(job)) forgotten_ += work_at_risk(job, snapshot_.now);
     }
     const double served = seconds_left(job, options_.horizon);
     switch (part.kind) {
       case ChangeKind::start:
       case ChangeKind::resume:
         gain_ += useful(job, part.workers) * longest_giver_.value_or(served);
+        soon_ += useful(job, part.workers) *
+                 std::min(longest_giver_.value_or(served), to_seconds(options_.horizon));
         break;
       case ChangeKind::stop:
       case ChangeKind::pause:
@@ -122,7 +129,9 @@ class Trial {
   double longest_start_ = 0;  // seconds
   double gain_ = 0;
   double cost_ = 0;
-  double at_risk_ = 0;  // the part of the cost that a checkpoint would spare
+  double at_risk_ = 0;    // the part of the cost that a checkpoint would spare
+  double forgotten_ = 0;  // of that, of jobs that would begin anew
+  double soon_ = 0;       // what starts gain within the horizon of growth
 };
 
 }  // namespace

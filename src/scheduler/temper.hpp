@@ -5,7 +5,9 @@
 //   - a job in it would be resized or stopped before it ran for its own minimum, else for
 //     `minimum_run` and for so many of the pauses that earlier interruptions cost it, or again within
 //     `window` of its last resize;
-//   - it is not owed, and its gain over the horizon is not larger than its cost.
+//   - it is not owed, and its gain is not larger than its cost;
+//   - it is not owed, and jobs that never saved would lose as much for a start as that works within
+//     `horizon`.
 // Gain: slots put to use × the time they will serve (the job's remaining time, at most `horizon`).
 // Slots of who starts, grows or shrinks count by what they add to its speed (estimate/scaling.hpp).
 // Where others give up slots for a start: slots of who starts × the wait it is spared (what who

@@ -143,6 +143,25 @@ TEST_F(Temper, WeighsWaitsBeyondTheHorizonOfGrowth) {
   EXPECT_FALSE(swap("2 expect=15h").kept) << "2 × 10 h, less 2 × 10 h";
 }
 
+TEST_F(Temper, ForgetsNoMoreThanTheHorizonOfGrowthGivesBack) {
+  options.wait_horizon = span("24h");
+  const JobId victim = world.run("2 expect=20h", 2);
+  world.advance(span("9m"));
+  const auto swap = [&] {
+    return judge(
+        {to(victim, 0, ChangeKind::stop), to(world.submit("2 expect=1h"), 2, ChangeKind::start)});
+  };
+  EXPECT_TRUE(swap().kept) << "2 × 9 min would be done again";
+  world.advance(span("1m"));
+  const Verdict dropped = swap();
+  EXPECT_EQ(dropped.reason, (Reason{ReasonCode::too_costly, {1200, 1200}, {}}));
+  EXPECT_TRUE(dropped.for_work);
+  world.checkpoint(victim);
+  EXPECT_TRUE(swap().kept);
+  world.advance(span("1h"));
+  EXPECT_TRUE(swap().kept) << "who saved before saves again";
+}
+
 TEST_F(Temper, CountsNoLongerWhatAJobGivesThanItRuns) {
   options.wait_horizon = span("24h");
   const JobId giver = world.run("1..16@1 elastic=restart expect=10h", 16);
