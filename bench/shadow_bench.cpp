@@ -159,6 +159,7 @@ void shadow_live_round(benchmark::State& bench, const std::string& live,
   Server alone(live), tried(live);
   tried.work_in_background();
   std::vector<double> begin_ms;
+  begin_ms.reserve(kBeginnings);
   for (int i = 0; i < kBeginnings; ++i)
     begin_ms.push_back(timed([&] { tried.try_policy(candidate); }));
   std::vector<double> alone_ms, trial_ms;
