@@ -116,10 +116,8 @@ void Service::promote() {
 void Service::revisit() {
   double soonest = kNever;
   for (const auto& row : snapshot_.state.running_by(running().order).rows()) {
-    const double service = row.measure(snapshot_.now);
-    const double more =
-        place_of(service, parameters_.threshold, parameters_.queues).until - service;
-    if (more < soonest * row.slope) soonest = more / row.slope;
+    if (row.slope > 0)
+      soonest = std::min(soonest, seconds_to_fall(row.measure(snapshot_.now), row.slope));
   }
   for (const Change& change : draft_.changes()) {
     const Job& job = snapshot_.state.job(change.job);
