@@ -21,6 +21,7 @@ class Trial {
       }
     }
     if (owed == Owed::yes) return {};
+    if (knows_all_lengths()) waits_ = options_.wait_horizon;
     for (const Part& part : parts_) look_at(part);
     for (const Part& part : parts_) weigh(part);
     return verdict();
@@ -29,8 +30,9 @@ class Trial {
   // The most that such a trade could gain: who is stopped would have worked for the whole horizon,
   // nothing of it is lost and nobody pauses.
   Verdict judge_stops(const Job& starts, std::int64_t slots, std::int64_t stopped) {
-    gain_ = static_cast<double>(slots) * to_seconds(options_.wait_horizon) -
-            static_cast<double>(stopped) * seconds_left(starts, options_.wait_horizon);
+    if (remaining(starts, snapshot_.now)) waits_ = options_.wait_horizon;
+    gain_ = static_cast<double>(slots) * to_seconds(waits_) -
+            static_cast<double>(stopped) * seconds_left(starts, waits_);
     return verdict();
   }
 
@@ -68,13 +70,18 @@ class Trial {
     return std::max(options_.minimum_run, from_seconds(pauses * job.resize_pause));
   }
 
+  [[nodiscard]] bool knows_all_lengths() const {
+    return std::all_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+      return remaining(snapshot_.state.job(part.job), snapshot_.now).has_value();
+    });
+  }
+
   void look_at(const Part& part) {
     const Job& job = snapshot_.state.job(part.job);
     if (begins(part.kind))
-      longest_start_ = std::max(longest_start_, seconds_left(job, options_.wait_horizon));
+      longest_start_ = std::max(longest_start_, seconds_left(job, waits_));
     else if (part.workers < job.planned_workers())
-      longest_giver_ =
-          std::max(longest_giver_.value_or(0), seconds_left(job, options_.wait_horizon));
+      longest_giver_ = std::max(longest_giver_.value_or(0), seconds_left(job, waits_));
   }
 
   void weigh(const Part& part) {
@@ -111,7 +118,7 @@ class Trial {
 
   // How long a job that shrinks for a start is without what it gives: no longer than it runs.
   [[nodiscard]] double gone(const Job& job) const {
-    return std::min(longest_start_, seconds_left(job, options_.wait_horizon));
+    return std::min(longest_start_, seconds_left(job, waits_));
   }
 
   // What is not known lasts beyond the horizon.
@@ -122,6 +129,7 @@ class Trial {
   const TemperOptions& options_;
   const Snapshot& snapshot_;
   std::span<const Part> parts_;
+  Duration waits_ = options_.horizon;  // for which waits count
   // What a start is worth: the time its slots work, or where others give up slots for it, the wait
   // it is spared: else it would start when the last of them is done.
   std::optional<double> longest_giver_;  // seconds

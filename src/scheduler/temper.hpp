@@ -12,7 +12,7 @@
 // Slots of who starts, grows or shrinks count by what they add to its speed (estimate/scaling.hpp).
 // Where others give up slots for a start: slots of who starts × the wait it is spared (what who
 // gives has left), less the slots given × the time they are gone (what who starts has left), both
-// at most `wait_horizon`: what is known of lengths counts for longer than how long a size will last.
+// at most `wait_horizon` where the lengths of all of them are known, else `horizon`.
 // Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its
 // measured pause (estimate/resize_cost.hpp).
 #pragma once

@@ -138,9 +138,26 @@ TEST_F(Temper, WeighsWaitsBeyondTheHorizonOfGrowth) {
   };
   EXPECT_TRUE(swap("2 expect=15h").kept) << "2 × 19 h, less 2 × 15 h";
   EXPECT_FALSE(swap("2 expect=19h").kept) << "2 × 19 h, less 2 × 19 h";
-  EXPECT_FALSE(swap("2").kept) << "nobody knows its length: 24 h";
+  EXPECT_FALSE(swap("2").kept) << "nobody knows its length: 2 × 10 min, less 2 × 10 min";
   options.wait_horizon = span("10h");
   EXPECT_FALSE(swap("2 expect=15h").kept) << "2 × 10 h, less 2 × 10 h";
+}
+
+TEST_F(Temper, WeighsWaitsOfUnknownLengthsLikeGrowth) {
+  options.wait_horizon = span("24h");
+  const JobId victim = world.run("2", 2);
+  const JobId small = world.run("1", 1);
+  world.advance(span("1h"));
+  world.checkpoint(victim);
+  const auto stop = [&](JobId job, std::int32_t workers, std::string_view starts) {
+    return judge(
+        {to(job, 0, ChangeKind::stop), to(world.submit(starts), workers, ChangeKind::start)});
+  };
+  EXPECT_FALSE(stop(victim, 2, "2 expect=1h").kept) << "2 × 10 min, less 2 × 10 min";
+  EXPECT_TRUE(stop(victim, 2, "2 expect=1m").kept) << "2 × 10 min, less 2 × 1 min";
+  world.checkpoint(small);
+  world.advance(span("2h"));  // Gain: 3 × 10 min, less 10 min. Cost: 2 h of one slot, and 5 s.
+  EXPECT_EQ(stop(small, 3, "3").reason, (Reason{ReasonCode::too_costly, {1200, 7205}, {}}));
 }
 
 TEST_F(Temper, ForgetsNoMoreThanTheHorizonOfGrowthGivesBack) {
@@ -170,9 +187,9 @@ TEST_F(Temper, CountsNoLongerWhatAJobGivesThanItRuns) {
   const double left = to_seconds(*remaining(world.job(giver), world.now()));
   EXPECT_NEAR(left, 3763, 1);
   // Gain: 1 × what it would wait, less what the sixteenth worker adds, 0.319, until the giver is
-  // done, though the job of unknown length may take a day. Cost: 5 × 16.
-  const std::vector<Part> trade{to(giver, 15), to(world.submit("1"), 1, ChangeKind::start)};
-  EXPECT_TRUE(judge(trade).kept);
+  // done, though who starts takes twelve hours. Cost: 5 × 16.
+  const JobId starts = world.submit("1 expect=12h");
+  EXPECT_TRUE(judge({to(giver, 15), to(starts, 1, ChangeKind::start)}).kept);
 }
 
 TEST_F(Temper, CountsNothingLostWhereAJobIsFrozen) {
