@@ -37,7 +37,10 @@ def write_trace(path):
 def digests(program, trace, options, threads):
     command = [program, "simulate", "--trace", trace, "--cluster", CLUSTER, "--policy", ",".join(POLICIES),
                "--seeds", "2", "--threads", str(threads), "-o", "json", *options]
-    study = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    try:
+        study = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    except (OSError, subprocess.CalledProcessError, json.JSONDecodeError) as error:
+        sys.exit(f"{program} can't simulate: {error}. Build it first: cmake --build build/PRESET --target paceline")
     return {(run["policy"], run["seed"]): run["digest"] for run in study["runs"]}
 
 

@@ -21,7 +21,8 @@ class Policy {
   virtual ~Policy() = default;
   virtual void decide(const Snapshot& snapshot, Draft& draft) const = 0;
   // True: where what its last plan asked for has happened and nothing else, it would change nothing,
-  // so that no round is needed; nor where a gang came up, unless the draft awaits its start.
+  // so that no round is needed; nor where a gang came up, unless the draft awaits its start: then
+  // there is one once the judge lets that gang be changed.
   [[nodiscard]] virtual bool foresees() const { return false; }
   // True: a job that has just come can't start now, whatever a round decided by this judge, and
   // nobody else changes for it, so that no round is needed.
