@@ -6,6 +6,11 @@
 
 namespace paceline {
 
+const SlotSpec& Node::slot_spec(std::uint32_t index) const {
+  static const SlotSpec kGone{SlotKind::cpu, "", "", 0, false, "the node has it no longer"};
+  return index < spec.slots.size() ? spec.slots[index] : kGone;
+}
+
 QueueKey queue_key(const Job& job) { return {-job.spec->priority, job.submitted_at, job.id}; }
 
 const Node* State::find_node(NodeId id) const {

@@ -42,6 +42,11 @@ struct Node {
   NodeSpec spec;
   bool up = false;
   std::vector<Slot> slots;  // as many as spec.slots ever had
+
+  // What a slot is now: seats may stand on slots that the node had once and has no longer. Those are
+  // not usable, and of no model. Slots of seats are looked up here, never in spec.slots.
+  [[nodiscard]] const SlotSpec& slot_spec(std::uint32_t index) const;
+  [[nodiscard]] bool usable(std::uint32_t index) const { return up && slot_spec(index).usable; }
   friend bool operator==(const Node&, const Node&) = default;
 };
 

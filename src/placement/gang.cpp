@@ -39,7 +39,7 @@ std::optional<std::string> model_of(const State& state, const Placement& seats) 
   std::optional<std::string> model;
   for (const Seat& seat : seats) {
     for (const auto index : seat.slots) {
-      const auto& here = state.find_node(seat.node)->spec.slots[index].model;
+      const auto& here = state.find_node(seat.node)->slot_spec(index).model;
       if (model && *model != here) return std::nullopt;
       model = here;
     }

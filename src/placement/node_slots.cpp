@@ -105,7 +105,7 @@ Links links_of(const State& state, const Placement& seats) {
   std::set<std::pair<NodeId, std::int32_t>> islands, numas;
   for (const Seat& seat : seats) {
     for (const auto index : seat.slots) {
-      const SlotSpec& slot = state.find_node(seat.node)->spec.slots[index];
+      const SlotSpec& slot = state.find_node(seat.node)->slot_spec(index);
       islands.emplace(seat.node, slot.island);
       numas.emplace(seat.node, slot.numa);
     }

@@ -46,7 +46,7 @@ bool all_free(const FreeSlots& free, const Placement& seats) {
 
 const std::string& model_of(const State& state, const Placement& seats) {
   const Seat& first = seats.front();
-  return state.find_node(first.node)->spec.slots[first.slots.front()].model;
+  return state.find_node(first.node)->slot_spec(first.slots.front()).model;
 }
 
 // Constraints refer to their standing and job only: all of them outlive the search.

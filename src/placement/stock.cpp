@@ -47,8 +47,9 @@ std::vector<std::uint32_t> Stock::slots_on(NodeId node) const {
   auto slots = draft_.free().first_free(node, draft_.free().free_on(node));
   const Topology& topology = state().topology();
   if (wanted_.model && topology.models_of(topology.site(node).kind).size() > 1) {
-    const auto& specs = state().find_node(node)->spec.slots;
-    std::erase_if(slots, [&](std::uint32_t i) { return specs[i].model != *wanted_.model; });
+    const Node& held = *state().find_node(node);
+    std::erase_if(slots,
+                  [&](std::uint32_t i) { return held.slot_spec(i).model != *wanted_.model; });
   }
   return slots;
 }

@@ -98,7 +98,7 @@ class PlanCheck {
 
   void check_slot(const Job& job, const Node& node, std::uint32_t index) {
     const SlotId id{node.id, index};
-    if (index >= node.spec.slots.size() || !node.spec.slots[index].usable) {
+    if (!node.usable(index)) {
       return wrong("job {} gets slot {}/{}, which can't be used", job.id.value, node.spec.name,
                    index);
     }
@@ -157,7 +157,7 @@ class PlanCheck {
     std::set<std::string> models;
     for (const Seat& seat : seats) {
       for (const auto index : seat.slots)
-        models.insert(snapshot_.state.find_node(seat.node)->spec.slots[index].model);
+        models.insert(snapshot_.state.find_node(seat.node)->slot_spec(index).model);
     }
     for (const auto& model : models) {
       if (!constraints.serves(model))

@@ -13,8 +13,8 @@ namespace {
 
 bool usable(const State& state, const Seat& seat) {
   const Node* node = state.find_node(seat.node);
-  return node->up && std::all_of(seat.slots.begin(), seat.slots.end(),
-                                 [&](std::uint32_t i) { return node->spec.slots[i].usable; });
+  return std::all_of(seat.slots.begin(), seat.slots.end(),
+                     [&](std::uint32_t i) { return node->usable(i); });
 }
 
 // The seats a job would give back and could take again.

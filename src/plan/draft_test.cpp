@@ -37,6 +37,20 @@ class DraftTest : public ::testing::Test {
   PackPlacer placer;
 };
 
+TEST_F(DraftTest, TakesBackNoSlotsThatAreGone) {
+  const JobId a = world.run("1..8 elastic=restart", 8);
+  world.checkpoint(a);
+  for (const NodeId node : {NodeId{0}, NodeId{1}}) {
+    NodeSpec spec = world.state().nodes()[node.value].spec;
+    spec.slots.resize(node.value == 0 ? 3 : 1);
+    world.tell(NodeUp{node, spec});
+  }
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_EQ(draft.refit(a, 5), std::nullopt);
+    draft.resize(a, draft.refit(a, 4).value(), kBecause);
+  });
+}
+
 TEST_F(DraftTest, FitsOnlyWhatIsFreeInTheDraft) {
   const JobId a = world.submit("6..6");
   const JobId b = world.submit("3..3");

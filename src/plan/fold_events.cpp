@@ -209,7 +209,8 @@ void Fold::on(const Progressed& e) {
   if (!status.reached_at && meets(target, target.final, metric->second)) status.reached_at = at_;
 }
 
-// Beside jobs of several names nobody can say whose doing it is.
+// Beside jobs of several names nobody can say whose doing it is; on a slot that is gone, of which
+// device.
 void Fold::learn_interference(const Job& job, double step_seconds) {
   if (job.state != JobState::running || !std::isfinite(step_seconds) || step_seconds <= 0) return;
   std::set<NodeId> nodes;
@@ -222,8 +223,10 @@ void Fold::learn_interference(const Job& job, double step_seconds) {
     }
   }
   const Seat& first = job.current->workers.front().seat;
-  const Shape shape{job.spec->name, parts_.nodes[first.node.value].spec.slots[first.slots[0]].model,
-                    job.current->size(), static_cast<std::int32_t>(nodes.size())};
+  const auto& model = parts_.nodes[first.node.value].slot_spec(first.slots[0]).model;
+  if (model.empty()) return;
+  const Shape shape{job.spec->name, model, job.current->size(),
+                    static_cast<std::int32_t>(nodes.size())};
   if (neighbours.empty()) parts_.interference.ran_alone(shape, step_seconds, parts_.seq);
   if (neighbours.size() == 1)
     parts_.interference.ran_beside(shape, *neighbours.begin(), step_seconds, parts_.seq);

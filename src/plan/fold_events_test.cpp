@@ -311,6 +311,57 @@ TEST(Nodes, MayComeBackWithFewerSlotsThanAreLeased) {
   EXPECT_EQ(world.state().free_slots().total(), 2U);
 }
 
+// Its node comes back with so many slots.
+void come_back(World& world, std::size_t slots) {
+  NodeSpec spec = world.state().nodes()[0].spec;
+  spec.slots.resize(slots, spec.slots.front());
+  world.tell(NodeUp{NodeId{0}, spec});
+}
+
+TEST(Nodes, LetWorkersGoOnUponSlotsThatAreGone) {
+  World world("1x4 a100");
+  const JobId first = world.run("1..1", 1);
+  const JobId a = world.run("2..3", 3);
+  world.ended(first);
+  come_back(world, 1);
+  Progress report;
+  report.step = 100;
+  report.step_seconds = 0.5;
+  report.reported_at = world.now();
+  world.report(a, report);
+  EXPECT_EQ(world.job(a).state, JobState::running);
+  EXPECT_THAT(world.state().interference().alone, IsEmpty()) << "of which device, nobody knows";
+  EXPECT_FALSE(world.state().nodes()[0].usable(3));
+  EXPECT_EQ(world.state().nodes()[0].slot_spec(3).note, "the node has it no longer");
+}
+
+TEST(Nodes, GiveSlotsThatAreGoneToNobodyUntilTheyAreBack) {
+  World world("1x4 cpu");
+  const JobId a = world.run("4..4", 4);
+  come_back(world, 2);
+  world.ended(a);
+  EXPECT_EQ(world.state().free_slots().total(), 2U);
+  EXPECT_EQ(world.state().slots_ever(), 2);
+  come_back(world, 6);
+  EXPECT_EQ(world.state().free_slots().total(), 6U);
+  EXPECT_EQ(world.run("6..6", 6), JobId{2});
+}
+
+TEST(Nodes, MayLoseSlotsThatAreOnTheirWayToANewGang) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..4 elastic=restart", 4);
+  world.checkpoint(a);
+  world.change_size(a, 2);
+  come_back(world, 1);
+  world.killed(a);
+  EXPECT_EQ(world.job(a).current->size(), 2);  // its agent refuses the start: lost with its node
+  for (const std::int32_t rank : {0, 1})
+    world.ended(a, rank, {Cause::node_lost, {}, 0, "no slot 1", world.now()});
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+  EXPECT_EQ(world.job(a).retries_used, 0);
+  EXPECT_EQ(world.state().free_slots().total(), 1U);
+}
+
 TEST(Policies, AreTimedInPeriods) {
   World world("1x4 cpu", "fifo");
   world.advance(span("10s"));  // 10 s × 4 slots, none leased

@@ -34,8 +34,7 @@ std::int32_t nodes_of(const Gang& gang) {
 
 std::string device_of(const State& state, const Gang& gang) {
   const Seat& seat = gang.workers.front().seat;
-  const auto& slots = state.find_node(seat.node)->spec.slots;
-  return seat.slots.empty() || seat.slots[0] >= slots.size() ? "" : slots[seat.slots[0]].model;
+  return seat.slots.empty() ? "" : state.find_node(seat.node)->slot_spec(seat.slots[0]).model;
 }
 
 // Many at once, so that a name costs little however many there are.

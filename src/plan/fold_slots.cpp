@@ -25,10 +25,6 @@ void put(std::set<Key>& set, const Key& key, bool in) {
     set.erase(key);
 }
 
-bool usable(const Node& node, std::uint32_t index) {
-  return node.up && index < node.spec.slots.size() && node.spec.slots[index].usable;
-}
-
 }  // namespace
 
 Slot& Fold::slot(SlotId id) {
@@ -41,7 +37,7 @@ Slot& Fold::slot(SlotId id) {
 void Fold::update_free(SlotId id) {
   const Node& node = parts_.nodes[id.node.value];
   const Slot& s = node.slots[id.index];
-  state_.free_.set_free(id, usable(node, id.index) && !s.lease && !s.promise);
+  state_.free_.set_free(id, node.usable(id.index) && !s.lease && !s.promise);
 }
 
 void Fold::lease(SlotId id, const WorkerKey& worker) {

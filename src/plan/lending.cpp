@@ -11,7 +11,7 @@ bool may_lend(const State& state, const Job& job) {
   const Node& node = *state.find_node(seat.node);
   if (!node.up || node.spec.memory_bytes == 0) return false;
   return std::all_of(seat.slots.begin(), seat.slots.end(), [&](std::uint32_t i) {
-    return i < node.spec.slots.size() && node.spec.slots[i].kind == SlotKind::cpu &&
+    return i < node.spec.slots.size() && node.slot_spec(i).kind == SlotKind::cpu &&
            !node.slots[i].lent;
   });
 }

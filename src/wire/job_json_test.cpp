@@ -239,5 +239,19 @@ TEST(NodeJson, SaysTheStateOfEverySlot) {
   EXPECT_EQ(slot_state(one_node(false).nodes()[0], 0), "down");
 }
 
+TEST(NodeJson, TellsOfSlotsThatAreGoneWhileAWorkerIsOnThem) {
+  auto node = one_node().nodes()[0];
+  node.spec.slots.resize(3);
+  node.slots[4].lease = Lease{{JobId{7}, Generation{3}, 0}, false};
+  JsonWriter json;
+  write_node_status(json, node);
+  const auto shown = *parse_json(json.text());
+  ASSERT_EQ(shown["slots"].size(), 4U);
+  EXPECT_EQ(shown["slots"][3]["index"], 4);
+  EXPECT_EQ(shown["slots"][3]["state"], "unusable");
+  EXPECT_EQ(shown["slots"][3]["note"], "the node has it no longer");
+  EXPECT_EQ(shown["slots"][3]["job"], 7);
+}
+
 }  // namespace
 }  // namespace paceline

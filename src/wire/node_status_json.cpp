@@ -9,14 +9,14 @@ const WorkerKey* worker_of(const Slot& slot) {
   return slot.lease ? &slot.lease->worker : nullptr;
 }
 
-void write_slot(JsonWriter& json, const Node& node, std::size_t index) {
-  const auto& spec = node.spec.slots[index];
+void write_slot(JsonWriter& json, const Node& node, std::uint32_t index) {
+  const auto& spec = node.slot_spec(index);
   json.begin_object().field("index", index).field("kind", to_string(spec.kind));
   json.field("model", spec.model).field("uuid", unless_empty(spec.uuid));
   json.field("memory_bytes", unless_zero(spec.memory_bytes));
   json.field("island", spec.island).field("numa", spec.numa);
   json.field("state", slot_state(node, index)).field("note", unless_empty(spec.note));
-  const auto* worker = index < node.slots.size() ? worker_of(node.slots[index]) : nullptr;
+  const auto* worker = worker_of(node.slots[index]);
   if (worker == nullptr) {
     json.null_field("job").null_field("rank").end_object();
     return;
@@ -26,10 +26,9 @@ void write_slot(JsonWriter& json, const Node& node, std::size_t index) {
 
 }  // namespace
 
-std::string_view slot_state(const Node& node, std::size_t index) {
+std::string_view slot_state(const Node& node, std::uint32_t index) {
   if (!node.up) return "down";
-  if (!node.spec.slots[index].usable) return "unusable";
-  if (index >= node.slots.size()) return "free";
+  if (!node.slot_spec(index).usable) return "unusable";
   const auto& slot = node.slots[index];
   if (slot.promise) return "promised";
   if (!slot.lease) return "free";
@@ -44,7 +43,10 @@ void write_node_status(JsonWriter& json, const Node& node) {
   for (const auto& [key, value] : node.spec.labels) json.field(key, value);
   json.end_object().field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
-  for (std::size_t i = 0; i < node.spec.slots.size(); ++i) write_slot(json, node, i);
+  for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
+    const bool there = i < node.spec.slots.size();
+    if (there || worker_of(node.slots[i]) != nullptr) write_slot(json, node, i);
+  }
   json.end_array().end_object();
 }
 

@@ -9,9 +9,9 @@
 namespace paceline {
 
 // "down" (its node is), "unusable", "promised", "ending", "leased" or "free", the first that holds.
-// REQUIRES: index < node.spec.slots.size().
-std::string_view slot_state(const Node& node, std::size_t index);
+std::string_view slot_state(const Node& node, std::uint32_t index);
 
+// Slots that the node has no longer are told of while a worker is on them.
 void write_node_status(JsonWriter& json, const Node& node);
 
 }  // namespace paceline
