@@ -103,7 +103,7 @@ void Agent::on(DevicesChanged) {
 void Agent::on(const ServerFrame& frame) {
   if (frame.session != session_) return;
   outbox_.received(now_, frame.received);
-  outbox_.forget(frame.durable);
+  forget_stored(frame.durable);
   if (frame.message) inbox_.put(frame.number, *frame.message);
   while (const auto message = inbox_.next()) {
     std::visit([this](const auto& each) { on(each); }, *message);
@@ -141,23 +141,15 @@ void Agent::on(const WorkerGone& gone) {
   outbox_.push(gone);
 }
 
-void Agent::on(const WorkerReport& report) {
-  make_room(report.key);
-  outbox_.push(report);
-}
+void Agent::on(const WorkerReport& report) { outbox_.push(report); }
+void Agent::on(const CheckpointSeen& checkpoint) { outbox_.push(checkpoint); }
 
-void Agent::on(const CheckpointSeen& checkpoint) {
-  make_room(checkpoint.key);
-  outbox_.push(checkpoint);
-}
-
-// A server that is away for long costs points of a curve and checkpoints that a later one replaces,
-// nothing else.
-void Agent::make_room(const WorkerKey& key) {
-  if (outbox_.kept().size() < kReportsMax) return;
-  outbox_.drop_oldest_unsent([&](const AgentMessage& message) {
-    const auto* checkpoint = std::get_if<CheckpointSeen>(&message);
-    return is<WorkerReport>(message) || (checkpoint && checkpoint->key == key);
+void Agent::forget_stored(std::uint64_t durable) {
+  outbox_.forget(durable, [this](const AgentMessage& message) {
+    if (const auto* report = std::get_if<WorkerReport>(&message))
+      host_.stored(report->key, report->report);
+    if (const auto* checkpoint = std::get_if<CheckpointSeen>(&message))
+      host_.stored(checkpoint->key, checkpoint->report);
   });
 }
 

@@ -10,7 +10,7 @@
 //
 // What it does by itself: a stop's notice, the wait for its grace, and the kill; kills are repeated
 // until nothing is left. Without a connection it goes on with what it was asked and keeps what
-// there is to tell.
+// there is to tell, which the host bounds: it observes no more until it hears what is stored.
 //
 // Why a worker (job, generation, rank) is started at most once, ever:
 //   1. A host starts no worker that has a claim, and a claim is durable before the worker is
@@ -41,8 +41,6 @@ namespace paceline::agent {
 
 inline constexpr Duration kKillAgainFirst = std::chrono::seconds{2};  // doubles up to the next
 inline constexpr Duration kKillAgainMax = std::chrono::seconds{60};
-inline constexpr std::size_t kReportsMax =
-    10'000;  // kept while nobody takes them; beyond, the oldest are dropped
 inline constexpr std::size_t kFencesMax = 4'096;
 
 class Agent final : public AgentEnd {
@@ -114,7 +112,7 @@ class Agent final : public AgentEnd {
   Hello hello();
   void greet();
   void tell_ends_again();
-  void make_room(const WorkerKey& key);
+  void forget_stored(std::uint64_t durable);
   void send_frames();
 
   Host& host_;

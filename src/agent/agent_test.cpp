@@ -270,22 +270,26 @@ TEST_F(AgentTest, GoesOnWithoutAConnection) {
   EXPECT_EQ(told_of<WorkerGone>().size(), 1U);
 }
 
-TEST_F(AgentTest, KeepsABoundedNumberOfReportsWhileNobodyListens) {
+TEST_F(AgentTest, KeepsEveryReportWhileNobodyListensAndTellsTheHostWhichAreStored) {
   connect();
   start_running(kKey);
   agent->disconnected();
-  for (std::uint64_t i = 1; i <= kReportsMax + 500; ++i) {
+  for (std::uint64_t i = 1; i <= kUnstoredMax; ++i) {
     host.tell(WorkerReport{kKey, i, now, i, {}, {}, {}, {}, {}, {}, {}, {}});
   }
-  host.tell(CheckpointSeen{kKey, 1, now, "/a", {}, {}});
+  host.tell(CheckpointSeen{kKey, kUnstoredMax + 1, now, "/a", {}, {}});
   host.gone(gone(kKey));
   step();
   told.clear();
   connect();
-  while (told_of<WorkerGone>().empty()) answer(taken);
-  EXPECT_LE(told.size(), kReportsMax + 3);
-  EXPECT_EQ(told_of<WorkerReport>().back().report, kReportsMax + 500);
+  while (told_of<WorkerGone>().empty()) answer(0);
+  ASSERT_EQ(told_of<WorkerReport>().size(), kUnstoredMax);
   EXPECT_EQ(told_of<CheckpointSeen>().size(), 1U);
+  EXPECT_TRUE(host.stored_reports.empty());
+  answer(taken - 2);
+  EXPECT_EQ(host.stored_reports.size(), kUnstoredMax);
+  answer(taken);
+  EXPECT_EQ(host.stored_reports.back(), std::pair(kKey, std::uint64_t{kUnstoredMax + 1}));
 }
 
 TEST_F(AgentTest, TellsOfChangedDevices) {

@@ -53,6 +53,8 @@ using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetS
 // ---- what the host tells ----
 using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen>;
 
+inline constexpr std::size_t kUnstoredMax = 10'000;
+
 // The machine. One thread calls everything; observations are handed over on that thread, also from
 // within a call.
 class Host {
@@ -65,13 +67,18 @@ class Host {
   virtual std::string boot_id() = 0;
   // Every claim there is, ended ones too; supervisors that died since are found out and cleaned up.
   // Complete: a start that an earlier agent performed is among them or will never become a process.
-  // Reports and checkpoints that an ended worker left unobserved are observed before this returns:
-  // the end of a worker is the last thing told of it.
+  // `gone` is set once the end of a worker was observed, which is the last thing told of it: where an
+  // ended worker left reports or checkpoints unobserved, they and then its end are observed later.
   virtual std::vector<Claim> claims() = 0;
   // Performs an action. Never blocks for a worker; the outcome is observed later. Idempotent: an
   // action on a worker that is already there, already ended or unknown changes nothing (a Kill of
   // an unknown worker is observed as WorkerGone{node_lost}).
   virtual void perform(const Action& action) = 0;
+  // What was observed of the worker up to its report or checkpoint of this number is stored for
+  // good. All else of it is observed again by the next agent, with the same numbers, as far as the
+  // host can. At most kUnstoredMax reports and checkpoints are observed that are not stored: the
+  // rest waits in the logs, and whoever posts a report waits for his answer.
+  virtual void stored(const WorkerKey& key, std::uint64_t report) = 0;
   // REQUIRES: set before the first claims() and perform().
   virtual void on_observation(std::function<void(Observation)> handler) = 0;
 };

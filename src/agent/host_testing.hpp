@@ -33,6 +33,9 @@ class NotingHost final : public Host {
       kept.erase(discard->key);
     }
   }
+  void stored(const WorkerKey& key, std::uint64_t report) override {
+    stored_reports.emplace_back(key, report);
+  }
   void on_observation(std::function<void(Observation)> handler) override {
     tell = std::move(handler);
   }
@@ -57,6 +60,7 @@ class NotingHost final : public Host {
   NodeSpec node{"box", "10.0.0.1", "", 4, 0, std::vector<SlotSpec>(4)};
   std::map<WorkerKey, Claim> kept;
   std::vector<Action> actions;
+  std::vector<std::pair<WorkerKey, std::uint64_t>> stored_reports;
   std::function<void(Observation)> tell;
 };
 

@@ -42,6 +42,7 @@ class SimHost final : public agent::Host {
   std::string boot_id() override;
   std::vector<Claim> claims() override;
   void perform(const agent::Action& action) override;
+  void stored(const WorkerKey&, std::uint64_t) override {}  // what was told once is not told again
   void on_observation(std::function<void(agent::Observation)> handler) override {
     tell_ = std::move(handler);
   }

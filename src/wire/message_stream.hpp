@@ -59,21 +59,23 @@ class Outbox {
     rest();
   }
 
-  void forget(std::uint64_t number) {
+  // Calls forgotten(message) for everything up to `number` and drops it.
+  template <class Forgotten>
+  void forget(std::uint64_t number, Forgotten forgotten) {
     number = std::min(number, received_);
-    for (; forgotten_ < number; ++forgotten_) messages_.pop_front();
+    for (; forgotten_ < number; ++forgotten_) {
+      forgotten(messages_.front());
+      messages_.pop_front();
+    }
     rest();
+  }
+  void forget(std::uint64_t number) {
+    forget(number, [](const Message&) {});
   }
 
   [[nodiscard]] std::optional<Time> next_due() const { return resend_at_; }
   [[nodiscard]] const std::deque<Message>& kept() const { return messages_; }
 
-  // Drops the oldest message not sent yet for which `which` holds.
-  template <class Which>
-  void drop_oldest_unsent(Which which) {
-    const auto found = std::find_if(unsent(), messages_.end(), which);
-    if (found != messages_.end()) messages_.erase(found);
-  }
   // Drops every message not sent yet for which `which` holds.
   template <class Which>
   void drop_unsent(Which which) {

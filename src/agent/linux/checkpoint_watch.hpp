@@ -9,21 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/linux/checkpoint_search.hpp"
+
 namespace paceline::agent {
-
-// A file or a directory that matches. For a directory, size and time are those of all that is in
-// it, within bounds.
-struct CheckpointMatch {
-  std::string path;  // absolute
-  std::uint64_t size = 0;
-  std::int64_t modified_ns = 0;  // since 1970
-};
-
-// Everything that matches `pattern` (POSIX glob; relative to `directory`), seen with the rights of
-// `uid`; names of files that are still being written (.tmp, .part, .partial, .incomplete, a leading
-// dot, a trailing ~) aside. May block as long as the file system does.
-std::vector<CheckpointMatch> find_checkpoints(const std::string& pattern,
-                                              const std::string& directory, std::uint32_t uid);
 
 // Decides what counts, over all looks of one worker's life.
 class CheckpointWatch {

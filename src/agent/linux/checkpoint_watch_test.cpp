@@ -1,18 +1,9 @@
 #include "agent/linux/checkpoint_watch.hpp"
 
-#include <fcntl.h>
-#include <gmock/gmock.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "agent/linux/files.hpp"
-#include "agent/linux/testing.hpp"
+#include <gtest/gtest.h>
 
 namespace paceline::agent {
 namespace {
-
-using testing::Field;
-using testing::UnorderedElementsAre;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -56,45 +47,6 @@ TEST(CheckpointWatch, WhatWasThereBeforeTheWorkerDoesNotCount) {
 TEST(CheckpointWatch, AtTheEndEveryMatchIsComplete) {
   CheckpointWatch watch(10'000'000, 0);
   EXPECT_EQ(watch.look({match("/a", 1, 11)}, true), "/a");
-}
-
-class FindCheckpoints : public testing::Test {
- protected:
-  void write(const std::string& name, const std::string& text) {
-    const UniqueFd fd(::open((directory_ / name).c_str(), O_WRONLY | O_CREAT, 0644));
-    ASSERT_TRUE(write_all(fd.get(), text));
-  }
-  static auto path(const std::string& path) { return Field(&CheckpointMatch::path, path); }
-
-  TempDirectory directory_;
-};
-
-TEST_F(FindCheckpoints, LeavesOutWhatIsBeingWritten) {
-  for (const char* name : {"a.pt", "b.pt", "c.pt.tmp", "d.partial", ".e.pt", "f.pt~"})
-    write(name, "x");
-  EXPECT_THAT(find_checkpoints("*", directory_.path(), ::geteuid()),
-              UnorderedElementsAre(path(directory_ / "a.pt"), path(directory_ / "b.pt")));
-}
-
-TEST_F(FindCheckpoints, ADirectoryIsAsBigAndAsNewAsWhatIsInIt) {
-  ASSERT_EQ(::mkdir((directory_ / "checkpoint-5").c_str(), 0755), 0);
-  write("checkpoint-5/model", "12345");
-  write("checkpoint-5/state", "123");
-  const auto matches = find_checkpoints("checkpoint-*", directory_.path(), ::geteuid());
-  ASSERT_EQ(matches.size(), 1U);
-  EXPECT_EQ(matches[0].size, 8U);
-  struct stat info {};
-  ::stat((directory_ / "checkpoint-5/state").c_str(), &info);
-  EXPECT_GE(matches[0].modified_ns, info.st_mtim.tv_sec * kSecond + info.st_mtim.tv_nsec);
-}
-
-TEST_F(FindCheckpoints, SeesOnlyWhatTheOwnerMaySee) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root looks for others";
-  write("a.pt", "x");
-  EXPECT_TRUE(find_checkpoints("*", directory_.path(), 65534).empty());
-  EXPECT_EQ(find_checkpoints("*", directory_.path(), 0).size(), 1U);
-  ::chmod(directory_.path().c_str(), 0755);
-  EXPECT_EQ(find_checkpoints("*", directory_.path(), 65534).size(), 1U);
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -16,13 +14,11 @@ constexpr auto kPatience = std::chrono::seconds{1};
 }  // namespace
 
 struct Chores::State {
-  explicit State(boost::asio::io_context& io_context) : io(io_context) {}
   static void work(const std::shared_ptr<State>& self);
 
-  boost::asio::io_context& io;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<Rest()>> queue;
+  std::deque<std::function<void()>> queue;
   bool stopping = false;
   bool stopped = false;
 };
@@ -32,19 +28,17 @@ void Chores::State::work(const std::shared_ptr<State>& self) {
   while (true) {
     self->changed.wait(lock, [&] { return self->stopping || !self->queue.empty(); });
     if (self->stopping) break;
-    const std::function<Rest()> chore = std::move(self->queue.front());
+    const std::function<void()> chore = std::move(self->queue.front());
     self->queue.pop_front();
     lock.unlock();
-    Rest rest = chore();
+    chore();
     lock.lock();
-    // Under the lock: once the chores have ended, nothing of the agent may be touched.
-    if (rest && !self->stopping) boost::asio::post(self->io, std::move(rest));
   }
   self->stopped = true;
   self->changed.notify_all();
 }
 
-Chores::Chores(boost::asio::io_context& io) : state_(std::make_shared<State>(io)) {
+Chores::Chores() : state_(std::make_shared<State>()) {
   // Signals are for the thread that waits for them.
   sigset_t all;
   sigset_t before;
@@ -61,7 +55,7 @@ Chores::~Chores() {
   state_->changed.wait_for(lock, kPatience, [&] { return state_->stopped; });
 }
 
-void Chores::add(std::function<Rest()> chore) {
+void Chores::add(std::function<void()> chore) {
   const std::lock_guard lock(state_->mutex);
   state_->queue.push_back(std::move(chore));
   state_->changed.notify_all();

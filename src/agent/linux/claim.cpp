@@ -20,6 +20,7 @@ namespace {
 // Where the parts of a claim lie: each of them is written by one process, in one write.
 constexpr std::size_t kTailAt = 0;
 constexpr std::size_t kNoticeAt = 32;
+static_assert(kTailAt + sizeof(TailPosition) <= kNoticeAt);
 constexpr std::size_t kProcessesAt = 64;
 constexpr std::size_t kEndingAt = 512;
 constexpr std::size_t kOrderAt = 4096;

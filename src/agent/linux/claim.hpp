@@ -8,7 +8,7 @@
 //                   (WorkerProcesses)
 //   the notice      that one was given
 //   the ending      how it ended, once nothing of its process tree is left (WorkerEnding)
-//   the tail        how far reports were handed on (report_ledger.hpp)
+//   the tail        how far reports are stored (report_ledger.hpp)
 //
 // It is one file because making and removing files is most of what a short job costs. All but the
 // order have their room from the start, so that a worker that fills the disk can't end without a
@@ -83,11 +83,12 @@ struct WorkerEnding {
 std::string claim_name(const WorkerKey& key);  // "7.2.0"
 std::optional<WorkerKey> parse_claim_name(std::string_view name);
 
-// How far the reports of a worker were handed on; see report_ledger.hpp.
+// How far the reports of a worker are stored; see report_ledger.hpp.
 struct TailPosition {
-  std::uint64_t offset = 0;
-  std::uint64_t others = 0;
+  std::uint64_t offset = 0;        // of the log: lines up to here are
+  std::uint64_t other = 0;         // number of the last report that was no line
   std::int64_t checkpoint_ns = 0;  // when the newest checkpoint file that counted was written
+  std::uint64_t other_at = 0;      // where reading the log was at the last report that was no line
 };
 
 std::string to_text(const WorkerOrder& order);

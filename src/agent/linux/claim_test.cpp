@@ -79,11 +79,11 @@ TEST(Claim, HoldsWhatBecomesOfTheWorker) {
   EXPECT_EQ(claim.processes().main.pid, 0);
   claim.write(WorkerProcesses{{10, 100}, {11, 110}});
   claim.write_notice();
-  claim.write(TailPosition{5, 6, 7});
+  claim.write(TailPosition{5, 6, 7, 8});
   claim.write(WorkerEnding{Cause::launch_failed, {}, 0, 12, std::string(5000, 'x')});
   EXPECT_EQ(claim.processes().main, (ProcessId{11, 110}));
   EXPECT_TRUE(claim.noticed());
-  EXPECT_EQ(claim.tail().others, 6U);
+  EXPECT_EQ(claim.tail().other, 6U);
   EXPECT_EQ(claim.ending()->cause, Cause::launch_failed);
   EXPECT_EQ(claim.ending()->message.size(), 2048U);
   EXPECT_EQ(to_text(*claim.order()), to_text(order()));

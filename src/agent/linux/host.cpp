@@ -13,10 +13,12 @@
 #include <set>
 
 #include "agent/linux/cgroups.hpp"
+#include "agent/linux/chores.hpp"
 #include "agent/linux/devices.hpp"
 #include "agent/linux/environment.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
+#include "agent/linux/lookers.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
 #include "agent/linux/status_listener.hpp"
@@ -30,6 +32,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
+constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
 
 using GangKey = std::pair<JobId, Generation>;
@@ -47,13 +50,14 @@ struct LinuxHost::Impl {
   Impl(boost::asio::io_context& io_context, Clock& time, HostOptions host_options)
       : io(io_context),
         options(std::move(host_options)),
-        chores(io_context),
-        context{io_context, time, read_boot_id(),
-                [this](Observation seen) { handler(std::move(seen)); }, chores},
+        context{io_context,     time,
+                read_boot_id(), [this](Observation seen) { handler(std::move(seen)); },
+                lookers,        0},
         cgroups(Cgroups::discover(group_name(options.directory))),
         devices(below("agent/workers"), options.cpu_slots,
                 DeviceLocks(options.directory, options.lock_directories)),
         nursery(options.supervisor, raise_open_files()),
+        lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
         tick_timer(io_context),
         flush_timer(io_context),
         device_timer(io_context) {}
@@ -77,6 +81,8 @@ struct LinuxHost::Impl {
   bool look_at_devices();
   void watch_devices(std::chrono::seconds delay);
   void keep_ticking();
+  void read_logs();
+  Result<void> raise_looker(UniqueFd socket);
   void flush_nursery();
 
   [[nodiscard]] std::string below(const std::string& name) const {
@@ -91,6 +97,7 @@ struct LinuxHost::Impl {
   Cgroups cgroups;
   Devices devices;
   Nursery nursery;
+  Lookers lookers;
   boost::asio::steady_timer tick_timer;
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
@@ -100,6 +107,7 @@ struct LinuxHost::Impl {
   std::function<void()> devices_changed = [] {};
   std::string sockets;  // the directory of the worker sockets
   std::unique_ptr<StatusListener> status;
+  WorkerKey read_last;  // whose log was read last
   bool loaded = false;
   bool ticking = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -287,6 +295,12 @@ void LinuxHost::Impl::tell_later(Observation seen) {
   });
 }
 
+Result<void> LinuxHost::Impl::raise_looker(UniqueFd socket) {
+  auto raised = nursery.raise_looker(std::move(socket));
+  flush_nursery();
+  return raised;
+}
+
 void LinuxHost::Impl::flush_nursery() {
   if (!nursery.busy()) return;
   flush_timer.expires_after(kFlushPause);
@@ -336,15 +350,15 @@ void LinuxHost::Impl::discard(const WorkerKey& key) {
   if (found == workers.end() || !found->second->is_gone()) return;
   std::vector<std::string> files{found->second->path(), found->second->order().socket};
   const std::string setup_outcome = found->second->order().setup_outcome;
+  found->second->forget_unstored();
   workers.erase(found);
   const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
   if (peer == workers.end() || gang_of(peer->first) != gang_of(key)) {
     gangs.erase(gang_of(key));
     if (!setup_outcome.empty()) files.push_back(setup_outcome);
   }
-  chores.add([files = std::move(files)]() -> Chores::Rest {
+  chores.add([files = std::move(files)] {
     for (const std::string& file : files) ::unlink(file.c_str());
-    return {};
   });
 }
 
@@ -357,8 +371,30 @@ void LinuxHost::Impl::keep_ticking() {
         if (error || token.expired()) return;
         ticking = false;
         for (const auto& [key, worker] : std::map(workers)) worker->tick();
+        read_logs();
         keep_ticking();
       });
+}
+
+// The logs take turns, piece by piece, so that one that grows fast or is full of reports can't hold
+// up the others.
+void LinuxHost::Impl::read_logs() {
+  std::vector<std::shared_ptr<SupervisedWorker>> readers;
+  readers.reserve(workers.size());
+  const auto next = workers.upper_bound(read_last);
+  for (auto it = next; it != workers.end(); ++it) readers.push_back(it->second);
+  for (auto it = workers.begin(); it != next; ++it) readers.push_back(it->second);
+  for (std::size_t bytes = 0; !readers.empty();) {
+    std::vector<std::shared_ptr<SupervisedWorker>> more;
+    for (auto& reader : readers) {
+      if (bytes >= kTickBytes || !context.has_room_for_lines()) return;
+      read_last = reader->order().key;
+      const std::size_t read = reader->read_log();
+      bytes += read;
+      if (read > 0) more.push_back(std::move(reader));
+    }
+    readers = std::move(more);
+  }
 }
 
 // ---- the host ----
@@ -411,6 +447,10 @@ std::vector<Claim> LinuxHost::claims() {
   std::vector<Claim> all;
   for (const auto& [key, worker] : impl_->workers) all.push_back(worker->claim());
   return all;
+}
+
+void LinuxHost::stored(const WorkerKey& key, std::uint64_t report) {
+  if (auto* worker = impl_->find(key)) worker->stored(report);
 }
 
 void LinuxHost::perform(const Action& action) {

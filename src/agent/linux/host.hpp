@@ -7,7 +7,7 @@
 //   (*host)->perform(Start{launch});
 //
 // Everything happens on the one thread that runs `io`; observations are handed over from its
-// handlers, and from claims() for workers that ended while no agent was there. Destroying the host
+// handlers. Destroying the host
 // ends nothing: workers run on under their supervisors.
 #pragma once
 
@@ -56,6 +56,7 @@ class LinuxHost final : public Host {
   std::string boot_id() override;
   std::vector<Claim> claims() override;
   void perform(const Action& action) override;
+  void stored(const WorkerKey& key, std::uint64_t report) override;
   void on_observation(std::function<void(Observation)> handler) override;
 
   // Called when describe() would say something else than before: a device was taken or given back

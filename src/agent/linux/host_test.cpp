@@ -184,11 +184,11 @@ TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
   TestHost second(directory_.path());
   const std::vector<Claim> claims = second->claims();
   ASSERT_EQ(claims.size(), 3U);
-  EXPECT_EQ(claims[0].gone->exit_code, 4);
+  EXPECT_EQ(second.gone(key(1)).exit_code, 4);
   EXPECT_FALSE(claims[1].gone);
   EXPECT_EQ(claims[1].pid, runs_on);
   EXPECT_THAT(claims[1].slots, ElementsAre(0));
-  EXPECT_EQ(claims[2].gone->cause, Cause::node_lost);
+  EXPECT_EQ(second.gone(key(3)).cause, Cause::node_lost);
   EXPECT_FALSE(runs(unlucky));
   EXPECT_TRUE(runs(runs_on));
   second->perform(Kill{key(2)});
@@ -367,6 +367,70 @@ TEST_F(HostTest, ReadsReportsFromTheLogBeforeTheEnd) {
   EXPECT_EQ(host.seen<CheckpointSeen>()[0].path, "/a.pt");
 }
 
+// What is not stored waits in the log, however much that is, and so does the end behind it.
+TEST_F(HostTest, ABurstOfReportsIsToldAsFastAsItIsStoredAndCompletely) {
+  constexpr std::size_t kReports = 100'000;
+  TestHost host(directory_.path());
+  host.start(shell_worker(
+      key(1), "seq " + std::to_string(kReports) + R"( | sed 's/.*/{"paceline": {"step": &}}/')"));
+  ASSERT_TRUE(eventually([&] { return ClaimFile::open(claim_path(key(1))).ending().has_value(); }));
+  std::vector<Observation> told;
+  const auto take = [&] {
+    for (Observation& one : host.take()) told.push_back(std::move(one));
+    return told.size();
+  };
+  ASSERT_TRUE(host.until([&] { return take() > kUnstoredMax / 2; }));
+  for (int i = 0; i < 200; ++i) host.turn();
+  EXPECT_LE(take(), kUnstoredMax);
+
+  std::uint64_t steps = 0;
+  std::size_t looked_at = 0;
+  ASSERT_TRUE(host.until([&] {
+    for (take(); looked_at < told.size(); ++looked_at) {
+      const auto* report = std::get_if<WorkerReport>(&told[looked_at]);
+      if (report == nullptr) continue;
+      EXPECT_EQ(report->step, ++steps);
+      host->stored(report->key, report->report);
+    }
+    return std::holds_alternative<WorkerGone>(told.back());
+  }));
+  EXPECT_EQ(steps, kReports);
+}
+
+TEST_F(HostTest, ReportsThatNobodyStoredAreToldToTheNextAgent) {
+  TestHost first(directory_.path());
+  first.start(shell_worker(key(1), R"(echo '{"paceline": {"step": 1}}'
+      echo '{"paceline": {"step": 2}}'; exec sleep 1000)"));
+  ASSERT_TRUE(first.until([&] { return first.seen<WorkerReport>().size() == 2; }));
+  const auto reports = first.seen<WorkerReport>();
+  first->stored(key(1), reports[0].report);
+  const auto settled = [&] { return ClaimFile::open(claim_path(key(1))).tail().offset; };
+  const auto begin = settled();
+  ASSERT_TRUE(first.until([&] { return settled() > begin; }));
+  first.crash();
+  TestHost second(directory_.path());
+  second->claims();
+  ASSERT_TRUE(second.until([&] { return !second.seen<WorkerReport>().empty(); }));
+  EXPECT_EQ(second.seen<WorkerReport>()[0].report, reports[1].report);
+}
+
+// As any user can do it to the log, which is his own.
+TEST_F(HostTest, ALogOfEightTerabytesHoldsUpNeitherAnEndNorAStart) {
+  const std::string longer =
+      "python3 -c \"import os; os.ftruncate(os.open('/proc/self/fd/1', "
+      "os.O_RDWR), 8 << 40)\"; echo '{\"paceline\": {\"step\": 1}}'";
+  {
+    TestHost host(directory_.path());
+    host.start(shell_worker(key(1), longer));
+    EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+    ASSERT_EQ(host.seen<WorkerReport>().size(), 1U);
+    EXPECT_EQ(host.seen<WorkerReport>()[0].step, 1U);
+  }
+  TestHost again(directory_.path());
+  EXPECT_FALSE(again->claims()[0].gone) << "it is read after the start";
+  EXPECT_EQ(again.gone(key(1)).exit_code, 0);
+}
+
 TEST_F(HostTest, AReportReadAgainAfterARestartHasItsNumberAgain) {
   TestHost first(directory_.path());
   first.start(shell_worker(key(1), R"(echo '{"paceline": {"step": 1}}'; exec sleep 1000)"));
@@ -393,6 +457,27 @@ TEST_F(HostTest, ACheckpointFileIsAcknowledgedAndTheLastOneBeforeTheEnd) {
   EXPECT_EQ(host.seen<CheckpointSeen>()[1].path, directory_ / "b.pt");
 }
 
+TEST_F(HostTest, APatternWithoutEndHoldsUpNobodyAndItsOwnerIsTold) {
+  ASSERT_EQ(::mkdir((directory_ / "g").c_str(), 0755), 0);
+  for (int i = 0; i < 40; ++i)
+    ASSERT_EQ(::symlink(".", (directory_ / ("g/l" + std::to_string(i))).c_str()), 0);
+  TestHost host(directory_.path());
+  WorkerLaunch maze = shell_worker(key(1), "exec sleep 1000");
+  maze.launch.directory = directory_.path();
+  maze.checkpoint_glob = "g/*/*/*/*/*";
+  host.start(maze);
+  host.running(key(1));
+  ASSERT_TRUE(host.until([&] { return log(1).find("write a narrower one") != log(1).npos; }));
+  WorkerLaunch honest = shell_worker(key(2), "echo 1 > a.pt; exec sleep 1000");
+  honest.launch.directory = directory_.path();
+  honest.checkpoint_glob = "*.pt";
+  host.start(honest);
+  ASSERT_TRUE(host.until([&] { return host.seen<CheckpointSeen>().size() == 1; }));
+  EXPECT_EQ(host.seen<CheckpointSeen>()[0].key, key(2));
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
+}
+
 TEST_F(HostTest, ACheckpointWrittenWhileNoAgentWasThereIsFound) {
   TestHost first(directory_.path());
   WorkerLaunch launch = shell_worker(key(1), "read x < go; echo 2 > b.pt");
@@ -405,7 +490,8 @@ TEST_F(HostTest, ACheckpointWrittenWhileNoAgentWasThereIsFound) {
   ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
   ASSERT_TRUE(eventually([&] { return ClaimFile::open(claim_path(key(1))).ending().has_value(); }));
   TestHost second(directory_.path());
-  EXPECT_EQ(second->claims()[0].gone->exit_code, 0);
+  second->claims();
+  EXPECT_EQ(second.gone(key(1)).exit_code, 0);
   EXPECT_EQ(second.seen<CheckpointSeen>().size(), 1U);
 }
 

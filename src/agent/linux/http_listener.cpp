@@ -22,6 +22,9 @@ namespace {
 
 constexpr auto kIdleMax = std::chrono::seconds{60};
 constexpr std::uint32_t kHeaderMax = 8 << 10;
+constexpr unsigned kBusy = 503;
+constexpr auto kBusyPause = std::chrono::milliseconds{50};
+constexpr auto kBusyPatience = std::chrono::seconds{10};
 
 class HttpConnection;
 
@@ -54,6 +57,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
  private:
   void answer();
+  void ask(int again);
   void refuse(const boost::system::error_code& error);
   void write(HttpReply reply, bool keep_alive);
   void expect_within_limit();
@@ -64,6 +68,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::function<void(const std::shared_ptr<HttpConnection>&)> over_;
   boost::beast::flat_buffer buffer_{kHeaderMax + HttpListener::kBodyMax};
   std::optional<http::request_parser<http::string_body>> parser_;
+  HttpRequest asked_;
   http::response<http::string_body> response_;
 };
 
@@ -92,12 +97,21 @@ void HttpConnection::read() {
 
 void HttpConnection::answer() {
   const auto& request = parser_->get();
-  HttpRequest asked;
-  asked.method = std::string(request.method_string());
-  asked.path = std::string(request.target().substr(0, request.target().find('?')));
-  asked.authorization = std::string(request[http::field::authorization]);
-  asked.body = request.body();
-  write(handler_(asked), request.keep_alive());
+  asked_.method = std::string(request.method_string());
+  asked_.path = std::string(request.target().substr(0, request.target().find('?')));
+  asked_.authorization = std::string(request[http::field::authorization]);
+  asked_.body = request.body();
+  ask(kBusyPatience / kBusyPause);
+}
+
+void HttpConnection::ask(int again) {
+  HttpReply reply = handler_(asked_);
+  if (reply.status != kBusy || again == 0)
+    return write(std::move(reply), parser_->get().keep_alive());
+  timer_.expires_after(kBusyPause);
+  timer_.async_wait([self = shared_from_this(), again](const boost::system::error_code& error) {
+    if (!error && self->socket_.is_open()) self->ask(again - 1);
+  });
 }
 
 void HttpConnection::refuse(const boost::system::error_code& error) {

@@ -38,7 +38,8 @@ class HttpListener {
   static constexpr std::size_t kBodyMax = 64 << 10;
 
   // Accepts on `listening` (a bound, listening stream socket of any family) until destroyed, which
-  // also drops all connections.
+  // also drops all connections. A request that the handler answers with 503 waits and is handed to
+  // it again, for kBusyPatience at most: then whoever sent it is told.
   HttpListener(boost::asio::io_context& io, UniqueFd listening, Handler handler);
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;

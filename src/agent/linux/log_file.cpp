@@ -61,4 +61,12 @@ Result<std::int64_t> begin_log(const std::string& server_directory, const Worker
   return static_cast<std::int64_t>(info.st_size) + static_cast<std::int64_t>(mark.size());
 }
 
+void add_log_note(const std::string& path, std::string_view sentence) {
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return;
+  const char* before = ends_in_a_line(fd.get(), info.st_size) ? "" : "\n";
+  static_cast<void>(write_all(fd.get(), fmt::format("{}--- {} ---\n", before, sentence)));
+}
+
 }  // namespace paceline::agent

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -20,5 +21,8 @@ std::string mark_line(const WorkerLaunch& worker, Time now);
 // where the worker's own output begins. Errors: storage, forbidden.
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
                                Time now);
+
+// Appends a line for the owner: "--- sentence ---". What can't be written is left out.
+void add_log_note(const std::string& path, std::string_view sentence);
 
 }  // namespace paceline::agent

@@ -18,13 +18,14 @@
 #include <ctime>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/looker.hpp"
 
 namespace paceline::agent {
 namespace {
 
-constexpr int kSocket = 3;           // where the nursery finds its end
-constexpr std::size_t kFdsMax = 64;  // per request
-constexpr std::size_t kFixedFds = 2;
+constexpr int kSocket = 3;            // where the nursery finds its end
+constexpr std::size_t kFdsMax = 64;   // per request
+constexpr std::size_t kFixedFds = 2;  // of a supervisor; a looker has its socket alone
 constexpr int kLeavePolls = 1000;
 constexpr std::uint64_t kOpenFiles = 1024;
 constexpr std::uint64_t kOpenFilesMax = 1 << 18;
@@ -54,9 +55,9 @@ struct SpawnAttributes {
   posix_spawnattr_t value{};
 };
 
-std::vector<int> descriptors(const Inheritance& inheritance) {
-  std::vector<int> all{inheritance.claim.get(), inheritance.listener.get()};
-  for (const UniqueFd& fd : inheritance.held) all.push_back(fd.get());
+std::vector<int> descriptors(const std::vector<UniqueFd>& request) {
+  std::vector<int> all;
+  for (const UniqueFd& fd : request) all.push_back(fd.get());
   return all;
 }
 
@@ -124,11 +125,11 @@ int run_nursery(int socket) {
   ::signal(SIGCHLD, SIG_IGN);
   while (true) {
     std::vector<UniqueFd> fds = receive_descriptors(socket);
-    if (fds.size() < kFixedFds) return 0;
+    if (fds.empty()) return 0;
     if (::fork() != 0) continue;
     ::close(socket);
     ::setsid();
-    ::_exit(supervise(inherit(std::move(fds))));
+    ::_exit(fds.size() < kFixedFds ? run_looker(fds[0].get()) : supervise(inherit(std::move(fds))));
   }
 }
 
@@ -196,7 +197,16 @@ void Nursery::close() {
 }
 
 Result<void> Nursery::raise(Inheritance inheritance) {
-  queue_.push_back(std::move(inheritance));
+  std::vector<UniqueFd> request;
+  request.push_back(std::move(inheritance.claim));
+  request.push_back(std::move(inheritance.listener));
+  for (UniqueFd& fd : inheritance.held) request.push_back(std::move(fd));
+  queue_.push_back(std::move(request));
+  return flush();
+}
+
+Result<void> Nursery::raise_looker(UniqueFd socket) {
+  queue_.emplace_back().push_back(std::move(socket));
   return flush();
 }
 

@@ -33,6 +33,8 @@ class Nursery {
   // that died is started again. What was under way when it died is lost: its claim's lock is free
   // then.
   Result<void> raise(Inheritance inheritance);
+  // The same for a looker (looker.hpp) that serves `socket`.
+  Result<void> raise_looker(UniqueFd socket);
   // Hands over what could not be handed over at once; call now and then while busy().
   Result<void> flush();
   [[nodiscard]] bool busy() const { return !queue_.empty(); }
@@ -45,7 +47,7 @@ class Nursery {
   std::uint64_t open_files_;
   UniqueFd socket_;
   pid_t pid_ = 0;
-  std::deque<Inheritance> queue_;
+  std::deque<std::vector<UniqueFd>> queue_;
 };
 
 // Raises this process's limit of open files as far as it may, and answers what the limit was.

@@ -61,6 +61,8 @@ class TestHost {
       if (const auto* match = std::get_if<T>(&one)) all.push_back(*match);
     return all;
   }
+  // All observations since the last call; the calls below and above know nothing of them any more.
+  std::vector<Observation> take() { return std::exchange(observations_, {}); }
   // Runs until the worker is gone and says how; fails the test if that never comes.
   WorkerGone gone(const WorkerKey& key);
   // Runs until the worker runs; 0 if it never did.

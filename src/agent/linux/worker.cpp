@@ -1,5 +1,6 @@
 #include "agent/linux/worker.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -8,22 +9,30 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <csignal>
-#include <future>
 #include <thread>
 
+#include "agent/linux/log_file.hpp"
 #include "agent/linux/remains.hpp"
 #include "agent/linux/worker_socket.hpp"
 
 namespace paceline::agent {
 namespace {
 
+using Steady = std::chrono::steady_clock;
+
 constexpr auto kRetry = std::chrono::milliseconds{20};
 constexpr int kUnansweredMax = 5;
 constexpr int kAdoptSweepsMax = 400;
 constexpr Duration kLookInterval = std::chrono::seconds{1};
-constexpr auto kLastLookPatience = std::chrono::seconds{5};
+constexpr int kLookRest = 20;  // times as long as a look takes until the next
+constexpr auto kLastLookPatience = std::chrono::seconds{10};
 constexpr std::uint64_t kPercent = 100;
 constexpr auto kAdoptSweepPause = std::chrono::milliseconds{5};
+constexpr int kPiecesAtOnce = 64;
+
+HttpReply no_room() {
+  return http_error(503, "busy", "The server can't store reports now; send this one again later.");
+}
 
 }  // namespace
 
@@ -127,11 +136,8 @@ void SupervisedWorker::kill() {
 
 void SupervisedWorker::tick() {
   if (gone_) return;
-  const Time now = context_.clock.now();
-  tail_.step();
-  ledger_.settle(now);
-  if (!watch_ || looking_ || now < next_look_) return;
-  next_look_ = now + kLookInterval;
+  ledger_.settle(context_.clock.now());
+  if (!watch_ || looking_ || finishing_ || Steady::now() < next_look_) return;
   look_for_checkpoints(false);
 }
 
@@ -142,12 +148,6 @@ Claim SupervisedWorker::claim() const { return {order_.key, pid_, gone_, noticed
 bool SupervisedWorker::supervised() const { return !claim_.lock(); }
 
 void SupervisedWorker::adopt() {
-  adopting_ = true;
-  find_out();
-  adopting_ = false;
-}
-
-void SupervisedWorker::find_out() {
   pid_ = claim_.processes().main.pid;
   if (order_.boot_id != context_.boot_id)
     return end_as(lost("The machine was restarted while the worker ran."));
@@ -208,21 +208,36 @@ void SupervisedWorker::end_as(WorkerEnding ending) {
   finish();
 }
 
-// A worker may have written more at the end than should be read in one go.
+// Most workers leave little to read at their end. The host reads the rest, with all other logs.
 void SupervisedWorker::finish() {
   socket_.reset();
-  if (adopting_ || !tail_.step()) return finish_drained();
+  tail_.end();
+  finishing_ = true;
   boost::asio::post(context_.io, [self = shared_from_this()] {
-    if (!self->left_) self->finish();
+    if (!self->left_) self->read_some();
   });
 }
 
-void SupervisedWorker::finish_drained() {
-  tail_.drain();
+void SupervisedWorker::read_some() {
+  for (int i = 0; i < kPiecesAtOnce && context_.has_room_for_lines(); ++i)
+    if (read_log() == 0) return;
+}
+
+std::size_t SupervisedWorker::read_log() {
+  if (gone_ || looking_last_) return 0;
+  const std::size_t bytes = tail_.step();
+  if (bytes == 0 && finishing_) finish_read();
+  return bytes;
+}
+
+void SupervisedWorker::finish_read() {
+  looking_last_ = true;
+  if (tail_.passed_over() > 0)
+    add_log_note(order_.log, fmt::format("{} MiB of this log were not looked through for reports: "
+                                         "the worker ended before they were read",
+                                         (tail_.passed_over() >> 20) + 1));
   if (!watch_) return finish_looked();
-  if (!adopting_) return look_for_checkpoints(true);
-  look_last_and_wait();
-  finish_looked();
+  look_for_checkpoints(true);
 }
 
 void SupervisedWorker::finish_looked() {
@@ -241,14 +256,17 @@ void SupervisedWorker::open_socket() {
   const WorkerVoice voice{
       [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
       [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; }};
-  socket_ = std::make_unique<HttpListener>(
-      context_.io, std::move(*listening),
-      [this, voice](const HttpRequest& request) { return answer_worker(request, order_, voice); });
+  socket_ = std::make_unique<HttpListener>(context_.io, std::move(*listening),
+                                           [this, voice](const HttpRequest& request) {
+                                             if (request.method == "POST" && !context_.has_room())
+                                               return no_room();
+                                             return answer_worker(request, order_, voice);
+                                           });
 }
 
 // A report that is no line of the log: what stands in the log before it is told before it.
 void SupervisedWorker::take_report(const Report& report) {
-  tail_.step();
+  read_some();
   handle_report(ledger_.other(), report);
 }
 
@@ -256,6 +274,7 @@ HttpReply SupervisedWorker::take_status(const std::string& body) {
   auto status = parse_trainer_status(body);
   if (!status) return http_error(400, "invalid", status.error().message);
   if (gone_) return {200, "{}"};
+  if (!context_.has_room()) return no_room();
   Report& report = status->report;
   if (report.total_steps) total_steps_ = report.total_steps;
   if (!report.step && status->percent) {
@@ -270,6 +289,7 @@ HttpReply SupervisedWorker::take_status(const std::string& body) {
 
 void SupervisedWorker::handle_report(std::uint64_t number, const Report& report) {
   const Time now = context_.clock.now();
+  ++context_.unstored;
   if (report.checkpoint.empty())
     context_.tell(to_observation(order_.key, number, now, report));
   else
@@ -277,21 +297,21 @@ void SupervisedWorker::handle_report(std::uint64_t number, const Report& report)
         CheckpointSeen{order_.key, number, now, report.checkpoint, report.step, report.samples});
 }
 
+void SupervisedWorker::stored(std::uint64_t report) { context_.unstored -= ledger_.stored(report); }
+
 // ---- checkpoint files ----
 
 void SupervisedWorker::look_for_checkpoints(bool final) {
   looking_ = true;
-  context_.chores.add([weak = weak_from_this(), final, glob = order_.checkpoint_glob,
-                       directory = order_.directory, uid = order_.uid]() -> Chores::Rest {
-    auto matches = find_checkpoints(glob, directory, uid);
-    return [weak, final, matches = std::move(matches)] {
-      const auto self = weak.lock();
-      if (!self || self->left_) return;
-      self->looking_ = false;
-      self->take_checkpoints(matches, final);
-      if (final) self->finish_looked();
-    };
-  });
+  context_.lookers.look({order_.uid, order_.checkpoint_glob, order_.directory, watch_->newest_ns()},
+                        [weak = weak_from_this(), began = Steady::now(),
+                         final](const std::optional<CheckpointSearch>& found) {
+                          const auto self = weak.lock();
+                          if (!self || self->left_) return;
+                          const auto took =
+                              std::chrono::duration_cast<Duration>(Steady::now() - began);
+                          self->take_search(found, took, final);
+                        });
   if (!final) return;
   timer_.expires_after(kLastLookPatience);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
@@ -299,23 +319,34 @@ void SupervisedWorker::look_for_checkpoints(bool final) {
   });
 }
 
-void SupervisedWorker::look_last_and_wait() {
-  const auto promise = std::make_shared<std::promise<std::vector<CheckpointMatch>>>();
-  auto found = promise->get_future();
-  context_.chores.add([promise, glob = order_.checkpoint_glob, directory = order_.directory,
-                       uid = order_.uid]() -> Chores::Rest {
-    promise->set_value(find_checkpoints(glob, directory, uid));
-    return {};
-  });
-  if (found.wait_for(kLastLookPatience) == std::future_status::ready)
-    take_checkpoints(found.get(), true);
+// Looking takes no more than a small part of the time.
+void SupervisedWorker::take_search(const std::optional<CheckpointSearch>& found, Duration took,
+                                   bool final) {
+  looking_ = false;
+  next_look_ = Steady::now() + std::max(kLookInterval, kLookRest * took);
+  if (!found || found->cut) say_cut(found.has_value());
+  if (found) take_checkpoints(found->matches, final);
+  if (final) finish_looked();
+}
+
+void SupervisedWorker::say_cut(bool answered) {
+  if (gone_ || std::exchange(said_cut_, true)) return;
+  add_log_note(
+      order_.log,
+      answered ? fmt::format("the checkpoint pattern '{}' leads to more files than are looked at: "
+                             "some may not be seen; write a narrower one",
+                             order_.checkpoint_glob)
+               : fmt::format("files for the checkpoint pattern '{}' can't be looked for: the file "
+                             "system does not answer in time",
+                             order_.checkpoint_glob));
 }
 
 void SupervisedWorker::take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final) {
   if (gone_) return;
   const auto path = watch_->look(matches, final);
   if (!path) return;
-  tail_.step();
+  if (!finishing_) read_some();
+  ++context_.unstored;
   context_.tell(CheckpointSeen{
       order_.key, ledger_.checkpoint(watch_->newest_ns()), context_.clock.now(), *path, {}, {}});
 }

@@ -5,18 +5,20 @@
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "agent/host.hpp"
 #include "agent/linux/checkpoint_watch.hpp"
-#include "agent/linux/chores.hpp"
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
 #include "agent/linux/http_listener.hpp"
 #include "agent/linux/log_tail.hpp"
+#include "agent/linux/lookers.hpp"
 #include "agent/linux/report_ledger.hpp"
 #include "clock/clock.hpp"
 
@@ -28,7 +30,12 @@ struct WorkerContext {
   Clock& clock;
   std::string boot_id;
   std::function<void(Observation)> tell;
-  Chores& chores;
+  Lookers& lookers;
+  std::size_t unstored = 0;  // reports and checkpoints told and not stored
+
+  [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
+  // Logs can wait; some room is left to those who post.
+  [[nodiscard]] bool has_room_for_lines() const { return unstored < kUnstoredMax * 9 / 10; }
 };
 
 class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
@@ -38,8 +45,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   // Takes an open control connection of a worker that was just started.
   void follow(UniqueFd control);
   // Finds out what became of a worker that an earlier agent started: connects to its supervisor or,
-  // where nobody supervises any more, cleans up and tells the end. Waits for the clean-up, but not
-  // for long.
+  // where nobody supervises any more, cleans up and tells the end, after its last reports. Waits for
+  // the clean-up, but not for long; never for the log.
   void adopt();
   // Stops following; what runs goes on.
   void leave();
@@ -52,8 +59,15 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
   // Takes the body of a trainer-status POST.
   HttpReply take_status(const std::string& body);
-  // Hands on what came since the last call. Cheap where nothing came.
+  // Does what is due. Cheap.
   void tick();
+  // Hands on the reports in the next piece of the log, and tells the end of a worker that ended once
+  // there are no more. Answers how many bytes it read.
+  std::size_t read_log();
+  // Its reports up to this number are stored.
+  void stored(std::uint64_t report);
+  // Its unstored reports count no longer.
+  void forget_unstored() { stored(std::numeric_limits<std::uint64_t>::max()); }
 
   [[nodiscard]] const WorkerOrder& order() const { return order_; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -65,21 +79,22 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void take_lines();
   void take_line(std::string_view line);
   void runs(pid_t pid);
-  void find_out();
   void connect();
   void retry_connecting();
 
   void open_socket();
   void take_report(const Report& report);
   void look_for_checkpoints(bool final);
+  void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
+  void say_cut(bool answered);
   void take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final);
-  void look_last_and_wait();
 
   void conclude();
   void sweep_remains();
   void end_as(WorkerEnding ending);
   void finish();
-  void finish_drained();
+  void read_some();
+  void finish_read();
   void finish_looked();
   [[nodiscard]] WorkerEnding lost(std::string message) const;
   [[nodiscard]] bool supervised() const;
@@ -93,8 +108,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   LogTail tail_;
   std::unique_ptr<HttpListener> socket_;
   std::optional<CheckpointWatch> watch_;
-  Time next_look_;
+  std::chrono::steady_clock::time_point next_look_;
   bool looking_ = false;
+  bool said_cut_ = false;
   std::string should_stop_;
   std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
@@ -105,7 +121,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   int unanswered_ = 0;  // kills since the supervisor last showed that it lives
   bool noticed_ = false;
   bool left_ = false;
-  bool adopting_ = false;
+  bool finishing_ = false;     // nothing of it is left; its log is read to the end
+  bool looking_last_ = false;  // and was
   std::optional<WorkerEnding> ending_;
   std::optional<WorkerGone> gone_;
 };
