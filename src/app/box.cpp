@@ -9,6 +9,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -30,6 +31,17 @@ namespace paceline {
 namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds{2000};
+// Live, a script may not hold the server, however long its instructions take.
+SandboxLimits limits_of_scripts() {
+  SandboxLimits limits;
+  limits.time_used = [] {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return Duration{std::int64_t{used.tv_sec} * 1'000'000 + used.tv_nsec / 1'000};
+  };
+  return limits;
+}
+
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
 std::string count(std::size_t n, std::string_view noun) {
@@ -214,7 +226,7 @@ struct Box::Impl {
   boost::asio::signal_set signals;
   boost::asio::steady_timer devices_timer{io};
   SystemClock clock;
-  LuaEngine scripts;
+  LuaEngine scripts{limits_of_scripts()};
   PolicyRegistry policies{&scripts};
   std::optional<DirLock> lock;
   std::unique_ptr<SqliteStore> store;

@@ -16,9 +16,6 @@
 namespace paceline {
 namespace {
 
-// Scripts that never end are to end soon.
-constexpr SandboxLimits kScriptLimits{200'000, 16U << 20, 4096};
-
 sim::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
   auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), AgentsEngine::Options{});
   ServerEnd* end = engine.get();
@@ -43,7 +40,8 @@ void name_seed(int) {
 }  // namespace
 
 const sim::FaultKit& fault_kit() {
-  static const LuaEngine scripts(kScriptLimits);
+  // Those that never end are to end soon.
+  static const LuaEngine scripts(SandboxLimits{200'000, 16U << 20, 4096});
   static const PolicyRegistry policies(&scripts);
   static const sim::FaultKit kit{[] { return std::make_unique<MemoryStore>(); }, make_engine,
                                  policies, sim::fault_scripts()};

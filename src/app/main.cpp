@@ -3,6 +3,7 @@
 #include "agent/linux/supervisor.hpp"
 #include "app/build.hpp"
 #include "app/faults.hpp"
+#include "app/log.hpp"
 #include "app/simulate.hpp"
 #include "app/up.hpp"
 #include "cli/cli.hpp"
@@ -28,6 +29,7 @@ paceline::Build this_build() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  paceline::log_to_stderr("err");
   const paceline::Build build = this_build();
   paceline::Hooks hooks;
   hooks.version = build.text;

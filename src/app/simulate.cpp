@@ -1,7 +1,6 @@
 #include "app/simulate.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
@@ -12,6 +11,7 @@
 #include "placement/placers.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "sim/cluster.hpp"
+#include "sim/device_speeds.hpp"
 #include "sim/journal_trace.hpp"
 #include "sim/policy_list.hpp"
 #include "sim/replay_json.hpp"
@@ -71,6 +71,34 @@ Result<sim::BatchRule> choose_batch(const SimulateOptions& options) {
   return sim::parse_batch_rule(options.batch.value_or("fixed"));
 }
 
+constexpr std::size_t kThroughputsBytesMax = 64U << 20;
+
+Result<void> choose_devices(const SimulateOptions& options, sim::Setup& setup) {
+  if (!options.device_speeds) {
+    if (!options.reference_device) return {};
+    return fail(ErrorCode::invalid, "--reference-device is of measured device speeds.",
+                "Name their file with --device-speeds.");
+  }
+  const std::string& typed = *options.device_speeds;
+  const auto models = sim::models_of(setup.nodes);
+  const bool in_words = typed.find('=') != std::string::npos;
+  if (in_words && options.reference_device)
+    return fail(ErrorCode::invalid, "--reference-device is of a file of measured device speeds.",
+                "The device of speed 1 is what the trace's durations are of.");
+  auto speeds = in_words ? sim::DeviceSpeeds::of_words(typed, models)
+                         : Result<sim::DeviceSpeeds>(sim::DeviceSpeeds{});
+  if (!in_words) {
+    const auto text = read_text_file(typed, kThroughputsBytesMax, "device speeds",
+                                     "Give A100=1,V100=0.45, or a JSON file of throughputs.");
+    if (!text) return fail(text.error());
+    speeds =
+        sim::DeviceSpeeds::of_throughputs(*text, options.reference_device.value_or(""), models);
+  }
+  if (!speeds) return fail(speeds.error());
+  setup.devices = std::make_shared<const sim::DeviceSpeeds>(std::move(*speeds));
+  return {};
+}
+
 bool has_sizes(const sim::Trace& trace) {
   return std::ranges::any_of(trace.jobs, [](const sim::TraceJob& job) {
     return job.spec && job.spec->workers.min < job.spec->workers.max;
@@ -116,6 +144,11 @@ Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
     const auto know = sim::parse_know(*options.know);
     if (!know) return fail(know.error());
     setup.know = *know;
+  }
+  if (options.on_failure) {
+    const auto on_failure = sim::parse_on_failure(*options.on_failure);
+    if (!on_failure) return fail(on_failure.error());
+    setup.on_failure = *on_failure;
   }
   setup.temper = options.temper;
   setup.costs = {options.restart, options.resize};
@@ -185,6 +218,7 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   auto trace = read_jobs(options, *speedup);
   if (!trace) return fail(trace.error());
   if (auto ok = complete_cluster(options, *trace, plan.setup); !ok) return fail(ok.error());
+  if (auto ok = choose_devices(options, plan.setup); !ok) return fail(ok.error());
   if (auto ok = use_profiles(options, *batch, *trace, plan.setup); !ok) return fail(ok.error());
   plan.trace = std::make_shared<const sim::Trace>(std::move(*trace));
   if (auto ok = choose_sizes(options, *speedup, plan); !ok) return fail(ok.error());
@@ -207,7 +241,6 @@ Result<std::string> replay_journal(const SimulateOptions& options, const PolicyR
 }  // namespace
 
 Result<std::string> simulate(const SimulateOptions& options, const ProgressBar& bar) {
-  spdlog::set_level(spdlog::level::err);
   const LuaEngine scripts;
   const PolicyRegistry registry(&scripts);
   if (options.replay) return replay_journal(options, registry);

@@ -1,13 +1,12 @@
 #include "app/up.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "app/box.hpp"
+#include "app/log.hpp"
 
 namespace paceline {
 namespace {
@@ -20,13 +19,6 @@ int exit_code(ErrorCode code) {
   if (code == ErrorCode::invalid) return 64;
   if (code == ErrorCode::not_found) return 66;
   return kExitDirectory;
-}
-
-void log_to_stderr(const std::string& level) {
-  auto logger = spdlog::stderr_color_mt("paceline");
-  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
-  logger->set_level(spdlog::level::from_str(level));
-  spdlog::set_default_logger(std::move(logger));
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ struct SimulateOptions {
   std::int64_t seeds = 1;
   double load = 1;
   std::optional<Duration> from, until, warmup, cooldown;
-  std::optional<std::string> elastic, speedup, learning, reach, placement, know, profiles, batch;
+  std::optional<std::string> elastic, speedup, learning, reach, placement, know, profiles, batch,
+      on_failure, device_speeds, reference_device;
   Duration restart = std::chrono::seconds{30};
   Duration resize = std::chrono::seconds{1};
   double failures = 0;  // per slot and hour

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -20,8 +21,9 @@ constexpr Bounds kThreads{1, 1'024};
 
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
-      speedup, learning, reach, costs, temper, profiles, batch, placement, know, warmup, cooldown,
-      failures, save_every, threads, jobs_out, report, plot, what_if, record;
+      speedup, device_speeds, reference_device, learning, reach, costs, temper, profiles, batch,
+      placement, know, warmup, cooldown, failures, on_failure, save_every, threads, jobs_out,
+      report, plot, what_if, record;
   bool skip_bad_lines = false, replay = false;
   FaultsTyped faults;
   OutputOptions output;
@@ -29,22 +31,38 @@ struct Simulate {
 
 // What belongs to the simulation of a trace.
 std::vector<TraceOption> trace_options(const Simulate& typed) {
-  return {
-      {"--trace", typed.trace.has_value()},       {"--format", typed.format.has_value()},
-      {"--skip-bad-lines", typed.skip_bad_lines}, {"--cluster", typed.cluster.has_value()},
-      {"--policy", typed.policy.has_value()},     {"--seeds", typed.seeds.has_value()},
-      {"--load", typed.load.has_value()},         {"--from", typed.from.has_value()},
-      {"--until", typed.until.has_value()},       {"--warmup", typed.warmup.has_value()},
-      {"--cooldown", typed.cooldown.has_value()}, {"--elastic", typed.elastic.has_value()},
-      {"--speedup", typed.speedup.has_value()},   {"--learning", typed.learning.has_value()},
-      {"--reach", typed.reach.has_value()},       {"--costs", typed.costs.has_value()},
-      {"--failures", typed.failures.has_value()}, {"--save-every", typed.save_every.has_value()},
-      {"--temper", typed.temper.has_value()},     {"--placement", typed.placement.has_value()},
-      {"--know", typed.know.has_value()},         {"--profiles", typed.profiles.has_value()},
-      {"--batch", typed.batch.has_value()},       {"--jobs-out", typed.jobs_out.has_value()},
-      {"--report", typed.report.has_value()},     {"--plot", typed.plot.has_value()},
-      {"--what-if", typed.what_if.has_value()},   {"--replay", typed.replay},
-      {"--record", typed.record.has_value()}};
+  return {{"--trace", typed.trace.has_value()},
+          {"--format", typed.format.has_value()},
+          {"--skip-bad-lines", typed.skip_bad_lines},
+          {"--cluster", typed.cluster.has_value()},
+          {"--policy", typed.policy.has_value()},
+          {"--seeds", typed.seeds.has_value()},
+          {"--load", typed.load.has_value()},
+          {"--from", typed.from.has_value()},
+          {"--until", typed.until.has_value()},
+          {"--warmup", typed.warmup.has_value()},
+          {"--cooldown", typed.cooldown.has_value()},
+          {"--elastic", typed.elastic.has_value()},
+          {"--speedup", typed.speedup.has_value()},
+          {"--device-speeds", typed.device_speeds.has_value()},
+          {"--reference-device", typed.reference_device.has_value()},
+          {"--learning", typed.learning.has_value()},
+          {"--reach", typed.reach.has_value()},
+          {"--costs", typed.costs.has_value()},
+          {"--failures", typed.failures.has_value()},
+          {"--save-every", typed.save_every.has_value()},
+          {"--on-failure", typed.on_failure.has_value()},
+          {"--temper", typed.temper.has_value()},
+          {"--placement", typed.placement.has_value()},
+          {"--know", typed.know.has_value()},
+          {"--profiles", typed.profiles.has_value()},
+          {"--batch", typed.batch.has_value()},
+          {"--jobs-out", typed.jobs_out.has_value()},
+          {"--report", typed.report.has_value()},
+          {"--plot", typed.plot.has_value()},
+          {"--what-if", typed.what_if.has_value()},
+          {"--replay", typed.replay},
+          {"--record", typed.record.has_value()}};
 }
 
 tl::unexpected<Error> refused(std::string_view option, Error error) {
@@ -147,12 +165,15 @@ Result<SimulateOptions> read(const Simulate& typed) {
   options.policies = typed.policy.value_or(options.policies);
   options.elastic = typed.elastic;
   options.speedup = typed.speedup;
+  options.device_speeds = typed.device_speeds;
+  options.reference_device = typed.reference_device;
   options.learning = typed.learning;
   options.reach = typed.reach;
   options.profiles = typed.profiles;
   options.batch = typed.batch;
   options.placement = typed.placement;
   options.know = typed.know;
+  options.on_failure = typed.on_failure;
   options.jobs_out = typed.jobs_out;
   options.report = typed.report;
   options.plot = typed.plot;
@@ -222,6 +243,7 @@ constexpr RunColumn kRunColumns[] = {
     {"USEFUL", "useful_utilization", percent, RunColumn::in_wide},
     {"STOPS", "preemptions", count},
     {"RESIZES", "resizes", count, RunColumn::if_any},
+    {"FAILED ROUNDS", "failed_rounds", count, RunColumn::if_any},
 };
 
 std::string runs_table(const Document& study, const Console& console, const Output& output) {
@@ -257,6 +279,18 @@ std::string comparisons_table(const Document& study, const Console& console, boo
   return table.empty() ? "" : "\n" + table.render(console.look(header));
 }
 
+// Nothing where all devices are of one model.
+std::string devices_line(const Document& settings) {
+  std::vector<std::string> devices;
+  for (const auto& device : list_of(settings, "devices"))
+    devices.push_back(device.is_string() ? device.get<std::string>() : "?");
+  if (devices.size() < 2) return "";
+  const auto speeds = text_of(settings, "device_speeds");
+  if (!speeds.empty()) return fmt::format("Devices: {}.\n", speeds);
+  return fmt::format("Devices: {} count as equally fast; --device-speeds says otherwise.\n",
+                     fmt::join(devices, " and "));
+}
+
 // What was left out, and what the numbers rest on.
 std::string grounds_of(const Document& study) {
   const Document& trace = member(study, "trace");
@@ -289,6 +323,7 @@ std::string grounds_of(const Document& study) {
   if (!elastic.empty() || profiled)
     text += fmt::format("Sizes: {}; speed-up {}.\n", elastic.empty() ? "as asked for" : elastic,
                         text_of(settings, "speedup"));
+  text += devices_line(settings);
   if (const auto learning = text_of(settings, "learning"); !learning.empty())
     text += fmt::format("Learning: {}; targets met after {} of a training.\n", learning,
                         text_of(settings, "reach"));
@@ -325,6 +360,10 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--speedup", "CURVE", typed.speedup,
                 "of elastic jobs: linear, amdahl=0.05 (default), table=1:1,2:1.9 or profile "
                 "(default with --profiles)");
+  options.value("--device-speeds", "SPEEDS", typed.device_speeds,
+                "of unequal devices: A100=1,V100=0.45, or a JSON file of Gavel's throughputs");
+  options.value("--reference-device", "MODEL", typed.reference_device,
+                "of such a file: the device that the trace's durations are of (its fastest)");
   options.value("--learning", "CURVE", typed.learning,
                 "what jobs learn: exp=3, power=0.5 or table=0:0.1,1:0.95; they stop at a target");
   options.value("--reach", "PARTS", typed.reach,
@@ -333,6 +372,10 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
   options.value("--save-every", "SPAN", typed.save_every,
                 "how often jobs that may be stopped, resized or fail save (30m)");
+  options.value(
+      "--on-failure", "WORD", typed.on_failure,
+      "when a policy of your own can't decide a round: stop (default), or fallback to the "
+      "policy before it, as live");
   options.value("--temper", "on|off", typed.temper, "weigh gains against costs (on)");
   options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
   options.value("--know", "WHAT", typed.know,

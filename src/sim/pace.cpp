@@ -12,6 +12,14 @@ Pace::Pace(std::vector<Stage> stages) : speed_(1) {
   stages_ = std::make_unique<const std::vector<Stage>>(std::move(stages));
 }
 
+Pace Pace::times(double factor) && {
+  if (factor == 1) return std::move(*this);
+  if (!stages_) return Pace(speed_ * factor);
+  std::vector<Stage> stages = *stages_;
+  for (Stage& stage : stages) stage.speed *= factor;
+  return Pace(std::move(stages));
+}
+
 double Pace::us_for(double left, double until) const {
   if (!stages_) return (left - until) / speed_;
   double us = 0;

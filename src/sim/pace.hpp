@@ -22,6 +22,9 @@ class Pace {
   // REQUIRES: `until` falls from stage to stage, to 0 or below in the last.
   explicit Pace(std::vector<Stage> stages);
 
+  // The same so many times as fast. REQUIRES: factor > 0.
+  [[nodiscard]] Pace times(double factor) &&;
+
   // Time from when `left` is left until when `until` is. REQUIRES: left >= until >= 0.
   [[nodiscard]] double us_for(double left, double until) const;
   // What is left of it that much later; at least 0.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace paceline::sim {
@@ -22,10 +23,23 @@ std::vector<std::int32_t> slots_by_node(const Gang& gang) {
   return by_node;
 }
 
-Pace pace_of(const Truth& truth, const Gang& gang) {
+// Of its slowest device.
+double device_speed(const Truth& truth, const State& state, const Gang& gang) {
+  if (truth.devices == nullptr) return 1;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const Worker& worker : gang.workers) {
+    const auto& slots = state.find_node(worker.seat.node)->spec.slots;
+    for (const std::uint32_t slot : worker.seat.slots)
+      slowest = std::min(slowest, truth.devices->find(slots[slot].model)->second);
+  }
+  return slowest;
+}
+
+Pace pace_of(const Truth& truth, const State& state, const Gang& gang) {
+  const double devices = device_speed(truth, state, gang);
   if (truth.training != nullptr)
-    return truth.training->pace(slots_by_node(gang), truth.length, truth.reach);
-  return Pace(truth.speedup->of(gang.size()) / truth.speedup->of(truth.wanted));
+    return truth.training->pace(slots_by_node(gang), truth.length, truth.reach).times(devices);
+  return Pace(devices * truth.speedup->of(gang.size()) / truth.speedup->of(truth.wanted));
 }
 
 }  // namespace
@@ -37,7 +51,7 @@ SimEngine::SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const C
 Observed SimEngine::observe() { return std::exchange(news_, {}); }
 
 void SimEngine::act(const State& state, std::span<const JobId> jobs) {
-  for (const JobId id : jobs) follow(state.job(id));
+  for (const JobId id : jobs) follow(state, state.job(id));
 }
 
 SimEngine::Run& SimEngine::run_of(const Job& job) {
@@ -50,24 +64,24 @@ SimEngine::Run& SimEngine::run_of(const Job& job) {
   return run;
 }
 
-void SimEngine::follow(const Job& job) {
+void SimEngine::follow(const State& state, const Job& job) {
   if (!job.current || is_over(job.state)) return;
   Run& run = run_of(job);
   if (job.current->stop)
     stop(run, job);
   else if (run.generation != job.current->generation)
-    begin(run, job);
+    begin(run, state, job);
   else if (run.phase == Phase::running && job.state == JobState::paused)
     freeze(run);
   else if (run.phase == Phase::frozen && job.state == JobState::running)
     thaw(run, job.id);
 }
 
-void SimEngine::begin(Run& run, const Job& job) {
+void SimEngine::begin(Run& run, const State& state, const Job& job) {
   run.generation = job.current->generation;
   run.workers = job.current->size();
   run.slots = job.slots(run.workers);
-  run.pace = pace_of(*run.truth, *job.current);
+  run.pace = pace_of(*run.truth, state, *job.current);
   run.phase = Phase::coming_up;
   run.since = clock_.now();
   ++run.stamp;

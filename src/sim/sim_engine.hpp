@@ -17,6 +17,7 @@
 #include "base/rng.hpp"
 #include "clock/clock.hpp"
 #include "engine/engine.hpp"
+#include "sim/device_speeds.hpp"
 #include "sim/learning.hpp"
 #include "sim/pace.hpp"
 #include "sim/speedup.hpp"
@@ -55,6 +56,7 @@ struct Truth {
   double reach = 1;                         // the part of its training that its length is
   const LearningCurve* learning = nullptr;  // of its metric; nullptr: it has none
   const Training* training = nullptr;       // where it was profiled: in place of `speedup`
+  const SpeedByModel* devices = nullptr;    // against those of `length`; nullptr: all are alike
 };
 
 class SimEngine final : public Engine {
@@ -114,8 +116,8 @@ class SimEngine final : public Engine {
   };
 
   Run& run_of(const Job& job);
-  void follow(const Job& job);
-  void begin(Run& run, const Job& job);
+  void follow(const State& state, const Job& job);
+  void begin(Run& run, const State& state, const Job& job);
   void stop(Run& run, const Job& job);
   void come_up(Run& run, JobId job);
   void freeze(Run& run);

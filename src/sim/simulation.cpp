@@ -49,6 +49,14 @@ Points<std::int32_t> speeds_of(const Training& training, const JobSpec& spec) {
   return speeds;
 }
 
+// "3d 04:05:06"
+std::string clock_text(Duration span) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(span).count();
+  const auto days = seconds / 86'400;
+  return fmt::format("{}{:02}:{:02}:{:02}", days > 0 ? fmt::format("{}d ", days) : "",
+                     seconds / 3'600 % 24, seconds / 60 % 60, seconds % 60);
+}
+
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(Time start) : now_(start) {}
@@ -67,7 +75,8 @@ class Simulation {
         setup_(setup),
         watch_(watch),
         saves_count_(saves_count()),
-        clock_(workload.arrivals.empty() ? Time{} : workload.arrivals.front().at),
+        start_(workload.arrivals.empty() ? Time{} : workload.arrivals.front().at),
+        clock_(start_),
         engine_(
             clock_, [this](JobId id) { return truth_of(id); }, setup.costs,
             hazards_of(setup, registry), setup.seed),
@@ -103,7 +112,7 @@ class Simulation {
     };
     if (!script.empty()) {
       controller_.load_policy(name, script, take_answer);
-      if (auto ok = controller_.step(); !ok) return ok;
+      if (auto ok = controller_.step(); !ok || !answer) return ok ? answer : ok;
     }
     if (!script.empty() || !parameters.empty()) {
       controller_.set_policy(name, parameters, take_answer);
@@ -147,12 +156,25 @@ class Simulation {
     for (int i = 0; i < kStepsPerInstant; ++i) {
       if (auto ok = controller_.step(); !ok) return ok;
       if (given_up_) return fail(ErrorCode::unavailable, "The simulation was given up.");
+      if (outcome_.failures.rounds > 0 && setup_.on_failure == OnFailure::stop)
+        return fail(script_failed());
       const auto due = controller_.next_due();
       if (!engine_.has_news() && !(due && *due <= clock_.now())) return {};
     }
     return fail(ErrorCode::internal,
                 fmt::format("The policy {} changes its mind for ever at one instant.",
                             setup_.policy.text()));
+  }
+
+  [[nodiscard]] Error script_failed() const {
+    const State& state = controller_.state();
+    return {ErrorCode::invalid,
+            fmt::format("{} That was {} after the first submission, with {} jobs running and {} "
+                        "waiting.",
+                        outcome_.failures.why, clock_text(outcome_.failures.first),
+                        state.active().size(), state.waiting().size()),
+            "Correct the script, or simulate what a server would do then: --on-failure fallback.",
+            Retry::useless};
   }
 
   void submit(std::size_t index) {
@@ -202,18 +224,39 @@ class Simulation {
     const LearningCurve* learning = setup_.learning ? &*setup_.learning : nullptr;
     const bool tells_total = setup_.know == Know::estimate;
     const bool reports = tells_total || learning != nullptr;
-    return {arrival.length, arrival.range.want, &setup_.speedup, reports ? kReportsPerJob : 0,
-            tells_total,    arrival.reach,      learning,        training_of(arrival)};
+    return {arrival.length,     arrival.range.want, &setup_.speedup, reports ? kReportsPerJob : 0,
+            tells_total,        arrival.reach,      learning,        training_of(arrival),
+            devices_of(arrival)};
+  }
+
+  [[nodiscard]] const SpeedByModel* devices_of(const Arrival& arrival) const {
+    if (!setup_.devices) return nullptr;
+    const TraceJob& source = workload_.trace->jobs[arrival.job];
+    return setup_.devices->of(source.application, source.slots);
   }
 
   // ---- what became of it ----
   void take(std::span<const Entry> entries, std::span<const JobId> touched) {
     for (const Entry& entry : entries) {
       if (const auto* plan = std::get_if<Plan>(&entry.body)) add_to_digest(entry.at, *plan);
+      if (const auto* event = std::get_if<Event>(&entry.body)) take_failure(entry.at, *event);
     }
     for (const JobId id : touched) {
       const Job& job = controller_.state().job(id);
       if (is_over(job.state) && !counted(id)) count();
+    }
+  }
+
+  void take_failure(Time at, const Event& event) {
+    ScriptFailures& failures = outcome_.failures;
+    if (const auto* failed = std::get_if<PolicyFailed>(&event)) {
+      if (failures.rounds == 0) {
+        failures.why = failed->why;
+        failures.first = at - start_;
+      }
+      ++failures.rounds;
+    } else if (std::holds_alternative<PolicySet>(event) && failures.rounds > 0) {
+      failures.left = at - start_;
     }
   }
 
@@ -288,6 +331,7 @@ class Simulation {
   const Setup& setup_;
   const Watch& watch_;
   const bool saves_count_;
+  const Time start_;
   NullStore store_;
   VirtualClock clock_;
   SimEngine engine_;
@@ -323,6 +367,17 @@ Result<Know> parse_know(std::string_view text) {
     if (to_string(know) == text) return know;
   return fail(ErrorCode::invalid, fmt::format("'{}' is nothing a policy could know.", text),
               "Give oracle, estimate or none.");
+}
+
+std::string_view to_string(OnFailure on_failure) {
+  return on_failure == OnFailure::stop ? "stop" : "fallback";
+}
+
+Result<OnFailure> parse_on_failure(std::string_view text) {
+  for (const OnFailure one : {OnFailure::stop, OnFailure::fallback})
+    if (to_string(one) == text) return one;
+  return fail(ErrorCode::invalid, fmt::format("'{}' is nothing to do when a policy fails.", text),
+              "Give stop or fallback.");
 }
 
 std::string PolicyChoice::text() const {

@@ -40,6 +40,13 @@ struct PolicyChoice {
   [[nodiscard]] std::string text() const;
 };
 
+// What a script that can't decide a round does to the simulation: ends it, or, as live, lets the
+// policy before it decide that round, and after three in a row all others.
+enum class OnFailure { stop, fallback };
+
+std::string_view to_string(OnFailure on_failure);  // "stop", "fallback"
+Result<OnFailure> parse_on_failure(std::string_view text);
+
 struct Setup {
   std::vector<NodeSpec> nodes;
   PolicyChoice policy;                                  // REQUIRES: the registry can make it
@@ -51,10 +58,12 @@ struct Setup {
   Know know = Know::oracle;
   Speedup speedup = Speedup::linear();  // of elastic jobs
   // Of the workload's trace, those that were profiled, elastic or not: in place of the speed-up.
-  std::shared_ptr<const Trainings> trainings = {};  // nullptr: none was
-  std::optional<LearningCurve> learning = {};       // of all jobs; nothing: they report no metric
-  std::uint64_t seed = 0;                           // of failures
-  bool keep_occupancy = false;                      // who held the slots
+  std::shared_ptr<const Trainings> trainings = {};   // nullptr: none was
+  std::shared_ptr<const DeviceSpeeds> devices = {};  // nullptr: all are alike
+  std::optional<LearningCurve> learning = {};        // of all jobs; nothing: they report no metric
+  std::uint64_t seed = 0;                            // of failures
+  bool keep_occupancy = false;                       // who held the slots
+  OnFailure on_failure = OnFailure::stop;
 };
 
 // Where the jobs' speeds come from: "as profiled, batch fixed; 3 jobs without a profile or a batch:
@@ -78,6 +87,14 @@ struct JobOutcome {
   const Speedup* speedup = nullptr;  // its own, by slots; nullptr: the setup's
 };
 
+// Rounds that a script could not decide.
+struct ScriptFailures {
+  std::size_t rounds = 0;
+  std::string why;               // of the first, one sentence
+  Duration first{};              // since the first submission, as the next
+  std::optional<Duration> left;  // from when on another policy decided everything
+};
+
 struct Outcome {
   std::vector<JobOutcome> jobs;  // in the order of submission
   std::int64_t slots = 0;        // of the cluster
@@ -88,12 +105,14 @@ struct Outcome {
   std::size_t refused = 0;             // by the server's own admission
   std::size_t unfinished = 0;          // nothing would have happened any more
   std::optional<Occupancy> occupancy;  // where it was to be kept
+  ScriptFailures failures;
 };
 
 // Called now and then with the number of jobs that are over; false: give up.
 using Watch = std::function<bool(std::size_t over)>;
 
-// Errors: unavailable: it was given up; internal: the policy changes its mind for ever.
+// Errors: unavailable: it was given up; invalid: the script failed; internal: the policy changes its
+// mind for ever.
 Result<Outcome> simulate(const Workload& workload, const Setup& setup,
                          const PolicyRegistry& registry, const Watch& watch = {});
 

@@ -36,9 +36,14 @@ void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& w
   json.end_object();
   json.field("failures_per_slot_hour", setup.failures_per_slot_hour);
   json.field("save_every_seconds", to_seconds(setup.save_every));
+  json.field("on_failure", to_string(setup.on_failure));
   json.field("load", plan.workload.load);
   json.field("elastic", unless_empty(words.elastic)).field("speedup", speedup_text(setup));
   write_profiles(json, setup);
+  json.key("devices").begin_array();
+  for (const std::string& model : models_of(setup.nodes)) json.value(model);
+  json.end_array();
+  json.field("device_speeds", setup.devices ? std::optional(setup.devices->text()) : std::nullopt);
   json.field("learning", setup.learning ? std::optional(setup.learning->text()) : std::nullopt);
   json.field("reach",
              plan.workload.reach ? std::optional(plan.workload.reach->text()) : std::nullopt);
@@ -63,6 +68,16 @@ void write_targets(JsonWriter& json, const Measures& measures, const Setup& setu
   json.field("p99_seconds", measures.p99_time_to_target).end_object();
 }
 
+void write_failures(JsonWriter& json, const ScriptFailures& failures) {
+  json.field("failed_rounds", failures.rounds);
+  if (failures.rounds == 0) return static_cast<void>(json.null_field("failure"));
+  json.key("failure").begin_object().field("why", failures.why);
+  json.field("after_seconds", to_seconds(failures.first));
+  json.field("replaced_after_seconds",
+             failures.left ? std::optional(to_seconds(*failures.left)) : std::nullopt);
+  json.end_object();
+}
+
 void write_run(JsonWriter& json, const StudyRun& run, const StudyPlan& plan) {
   const Measures& m = run.measures;
   json.begin_object();
@@ -80,6 +95,7 @@ void write_run(JsonWriter& json, const StudyRun& run, const StudyPlan& plan) {
   json.end_object();
   write_unfairness(json, m.unfairness);
   write_targets(json, m, plan.setup);
+  write_failures(json, run.outcome.failures);
   json.field("digest", fmt::format("{:016x}", run.outcome.digest));
   json.field("events", run.outcome.events).field("wall_seconds", run.wall_seconds);
   json.end_object();

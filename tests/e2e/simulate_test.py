@@ -123,6 +123,58 @@ class SimulateTest(unittest.TestCase):
         run = self.study("--trace", trace, "--cluster", "2x2", "--policy", mine)["runs"][0]
         self.assertEqual((run["policy"], run["jobs"], run["unfinished"]), (mine.stem, 2, 0))
 
+    def test_a_script_that_fails_once_ends_the_study(self):
+        """Fails only under load, in the middle of the trace; the numbers of nobody stand under its name."""
+        trace = self.trace([(i * 10, 1000, 2) for i in range(20)])
+        script = self.directory / "mine.lua"
+        script.write_text("function decide(c)\n  if #c.waiting > 5 then error('too many') end\n  return {}\nend\n")
+        command = ["--trace", trace, "--cluster", "2x2", "--policy", f"fifo,{script}", "-o", "json"]
+        done = self.call(*command)
+        self.assertEqual((done.returncode, done.stdout), (64, ""), done.stderr)
+        for words in ("The policy mine fails in line 2: too many.", "00:00:50 after the first submission",
+                      "0 jobs running and 6 waiting", "--on-failure fallback"):
+            self.assertIn(words, done.stderr)
+        done = self.call(*command, "--on-failure", "fallback")
+        runs = json.loads(done.stdout)["runs"]
+        self.assertEqual((runs[0]["failed_rounds"], runs[0]["failure"]), (0, None))
+        self.assertEqual(runs[1]["failed_rounds"], 3)
+        self.assertIn("in line 2", runs[1]["failure"]["why"])
+        self.assertEqual((runs[1]["failure"]["after_seconds"], runs[1]["failure"]["replaced_after_seconds"]), (50, 70))
+        report = self.directory / "report.html"
+        done = self.call(*command[:-2], "--on-failure", "fallback", "--report", report)
+        self.assertIn("FAILED ROUNDS", done.stdout)
+        self.assertIn("rounds another policy decided", Page(report.read_text(encoding="utf-8")).text)
+
+    def test_an_endless_script_is_told_as_endless(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 2)])
+        script = self.directory / "late.lua"
+        for text in ("function decide(c)\n  while true do end\nend\n",
+                     "function decide(c)\n  while #c.running > 0 do end\n"
+                     "  return {{job = c.waiting[1].id, workers = 4}}\nend\n"):
+            script.write_text(text)
+            done = self.call("--trace", trace, "--cluster", "2x2", "--policy", script)
+            self.assertEqual((done.returncode, done.stdout), (64, ""), done.stderr)
+            self.assertIn("The policy late does not come to an end within 20000000 instructions. It was at line 2.",
+                          done.stderr)
+
+    def test_unequal_devices_have_speeds_or_are_said_to_count_as_equal(self):
+        trace = self.trace([(0, 100, 2), (0, 100, 2)])
+        command = ["--trace", trace, "--cluster", "1x2:A100;1x2:V100", "--policy", "fifo", *EXACT]
+        self.assertIn("A100 and V100 count as equally fast; --device-speeds says otherwise", self.call(*command).stdout)
+        done = self.call(*command, "--device-speeds", "A100=1,V100=0.5")
+        self.assertIn("Devices: A100=1,V100=0.5.", done.stdout)
+        study = self.study(*command, "--device-speeds", "A100=1,V100=0.5")
+        self.assertEqual(study["runs"][0]["average_jct_seconds"], (100 + 200) / 2)
+        self.assertEqual(study["settings"]["devices"], ["A100", "V100"])
+        file = self.directory / "throughputs.json"
+        file.write_text(json.dumps({"v100": {"('LM', 2)": {"null": 5}}, "a100": {"('LM', 2)": {"null": 20}}}))
+        measured = self.study(*command, "--device-speeds", file, "--reference-device", "V100")
+        self.assertEqual(measured["runs"][0]["average_jct_seconds"], 100, "nothing is known of these jobs")
+        for wrong, words in (("A100=1", "how fast the device 'V100' is"), ("nowhere.json", "nowhere.json")):
+            done = self.call(*command, "--device-speeds", wrong)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+
     def test_a_report_is_one_page_that_loads_nothing(self):
         trace = self.trace([(i * 700, 9000 if i % 5 == 0 else 600, 1 + i % 4) for i in range(100)], "<b>&.csv")
         report = self.directory / "report.html"

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -169,9 +172,12 @@ int set_metatable(lua_State* lua) {
   return 1;
 }
 
+constexpr std::int64_t kNumberCost = 80;  // of a number's text
+
 int to_text(lua_State* lua) {
   luaL_checkany(lua, 1);
   const int type = lua_type(lua, 1);
+  if (type == LUA_TNUMBER) Sandbox::charge(lua, kNumberCost);
   const bool plain = type != LUA_TTABLE && type != LUA_TFUNCTION && type != LUA_TUSERDATA;
   if (plain || luaL_getmetafield(lua, 1, "__tostring") != LUA_TNIL) {
     luaL_tolstring(lua, 1, nullptr);
@@ -240,14 +246,34 @@ int glob(lua_State* lua) {
   return 1;
 }
 
+// Of writing one argument, in instructions: `flags` stand between the % and its letter. A number far
+// from 1 has many digits, and a precision asks for more.
+std::int64_t format_cost(lua_State* lua, int argument, std::string_view flags) {
+  if (lua_type(lua, argument) == LUA_TSTRING)
+    return kNumberCost + static_cast<std::int64_t>(text_at(lua, argument).size()) / 4;
+  if (lua_isinteger(lua, argument) != 0) return kNumberCost;
+  const double number = lua_tonumber(lua, argument);
+  const int exponent = std::isfinite(number) && number != 0 ? std::abs(std::ilogb(number)) : 0;
+  const std::size_t point = flags.find('.');
+  int precision = 6;
+  if (point != std::string_view::npos)
+    std::from_chars(flags.data() + point + 1, flags.data() + flags.size(), precision);
+  return kNumberCost + 4 * (std::clamp(precision, 0, 99) + exponent / 3);
+}
+
 // Upvalue: the library's own. Its %s and %p would show addresses.
 int format(lua_State* lua) {
   const auto form = text_at(lua, 1);
+  auto cost = static_cast<std::int64_t>(form.size()) / 4;
+  int argument = 1;
   for (std::size_t i = form.find('%'); i != std::string_view::npos; i = form.find('%', i + 1)) {
-    i = form.find_first_not_of("-+ #0123456789.", i + 1);
+    const std::size_t flags = i + 1;
+    i = form.find_first_not_of("-+ #0123456789.", flags);
     if (i == std::string_view::npos) break;
     if (form[i] == 'p') luaL_error(lua, "string.format has no '%%p' here");
+    if (form[i] != '%') cost += format_cost(lua, ++argument, form.substr(flags, i - flags));
   }
+  Sandbox::charge(lua, cost);
   for (int i = 2; i <= lua_gettop(lua); ++i) {
     const int type = lua_type(lua, i);
     if (type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TUSERDATA)

@@ -159,6 +159,36 @@ TEST(LuaPolicy, KeepsStepsOfAMesh) {
               HasSubstr("it takes 0 or 4 to 12 in steps of 4"));
 }
 
+// Digits take longer than instructions do.
+TEST(LuaPolicy, CountsTheTextsOfNumbers) {
+  const auto used = [](const std::string& body) {
+    World world("1x4 cpu");
+    const auto policy = LuaPolicy::make(
+        "mine", "function decide(c) for i = 1, 1000 do " + body + " end return {} end", {}, {});
+    std::int64_t instructions = 0;
+    (void)world.plan([&](const Snapshot& snapshot, Draft& draft) {
+      instructions = (*policy)->cost(snapshot, draft).value();
+    });
+    return instructions / 1000;
+  };
+  EXPECT_GT(used("string.format('%.99f', 1e308)"), 850);
+  EXPECT_GT(used("string.format('%d %d', i, i)"), 160);
+  EXPECT_LT(used("string.format('%d %d', i, i)"), 240);
+  EXPECT_LT(used("string.format('%.1f', i / 7)"), 140);
+  EXPECT_GT(used("tostring(i)"), 80);
+}
+
+TEST(LuaPolicy, EndsWhenItsTimeIsUp) {
+  World world("1x4 cpu");
+  SandboxLimits limits;
+  Duration used{};
+  limits.time_used = [&] { return used += std::chrono::milliseconds{300}; };
+  EXPECT_THAT(
+      failure("function decide(c) while true do pcall(tostring, 1.5) end end", world, limits),
+      HasSubstr("computes for more than 1 seconds"));
+  EXPECT_EQ(failure("function decide(c) for i = 1, 100 do end return {} end", world, limits), "");
+}
+
 class Misbehaviour : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Misbehaviour, EndsWithinTheLimits) {

@@ -15,6 +15,7 @@ namespace paceline {
 namespace {
 
 constexpr int kStride = 1'000;
+constexpr std::int64_t kLookEvery = 50'000;       // instructions: some 200 us of plain ones
 constexpr std::size_t kBytesPerInstruction = 64;  // of memory asked for
 constexpr std::size_t kTextHeader = 64;           // at most, of a string in memory
 constexpr std::size_t kErrorTextMax = 500;
@@ -40,7 +41,12 @@ int take_line(std::string& text, std::string_view name) {
 }  // namespace
 
 Sandbox::Sandbox(std::string name, const SandboxLimits& limits, std::uint64_t seed)
-    : name_(std::move(name)), limits_(limits), left_(limits.instructions), stride_(kStride) {
+    : name_(std::move(name)),
+      limits_(limits),
+      left_(limits.instructions),
+      look_(limits.instructions - kLookEvery),
+      began_(limits.time_used ? limits.time_used() : Duration{}),
+      stride_(kStride) {
   lua_ = lua_newstate(allocate, this);
   check(lua_ != nullptr, "the memory of a sandbox holds an empty state");
   *static_cast<Sandbox**>(lua_getextraspace(lua_)) = this;
@@ -92,16 +98,23 @@ void Sandbox::stop(lua_State* lua) {
   std::abort();
 }
 
+void Sandbox::use(lua_State* lua, std::int64_t instructions) {
+  left_ -= instructions;
+  if (left_ <= look_ && limits_.time_used) {
+    look_ = left_ - kLookEvery;
+    late_ = late_ || limits_.time_used() - began_ > limits_.time;
+  }
+  if (left_ <= 0 || late_) stop(lua);
+}
+
 void Sandbox::count(lua_State* lua, lua_Debug*) {
   Sandbox& sandbox = of(lua);
-  sandbox.left_ -= sandbox.stride_;
-  if (sandbox.left_ <= 0) sandbox.stop(lua);
+  sandbox.use(lua, sandbox.stride_);
 }
 
 void Sandbox::charge(lua_State* lua, std::int64_t cost) {
   Sandbox& sandbox = of(lua);
-  sandbox.left_ -= std::min(cost, sandbox.limits_.instructions);
-  if (sandbox.left_ <= 0) sandbox.stop(lua);
+  sandbox.use(lua, std::min(cost, sandbox.limits_.instructions));
 }
 
 // ---- running ----
@@ -124,7 +137,7 @@ Result<void> Sandbox::run(std::string_view text) {
 Result<void> Sandbox::outcome(int status) {
   if (left_ <= 0) {
     std::string text = status == LUA_OK ? "" : error_text();
-    Error error = over(Limit::instructions);
+    Error error = over(late_ ? Limit::time : Limit::instructions);
     if (const int line = take_line(text, name_); line > 0)
       error.message += fmt::format(" It was at line {}.", line);
     return fail(std::move(error));
@@ -158,6 +171,11 @@ Error Sandbox::over(Limit limit) const {
                         limits_.instructions),
             "Look for an endless loop, or for a loop over all jobs inside another.",
             Retry::useless};
+  if (limit == Limit::time)
+    return {ErrorCode::invalid,
+            fmt::format("The policy {} computes for more than {} seconds.", name_,
+                        to_seconds(limits_.time)),
+            "Look for a loop that turns numbers into texts.", Retry::useless};
   if (limit == Limit::text)
     return {
         ErrorCode::invalid,

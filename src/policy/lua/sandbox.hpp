@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 
 namespace paceline {
 
@@ -26,6 +27,10 @@ struct SandboxLimits {
   std::int64_t instructions = 20'000'000;  // of Lua's machine; what library functions do counts too
   std::size_t memory_bytes = 64U << 20;
   std::size_t text_bytes = 4096;  // of any one string: comparing and joining two is one instruction
+  // Of the processor; for instructions that take long, as turning numbers into texts does. It counts
+  // only where somebody tells it: a script that is held again elsewhere fails by what it does alone.
+  Duration time = std::chrono::seconds{1};
+  std::function<Duration()> time_used = {};  // by this thread, since any moment
 };
 
 // luaL_error(), which no compiler knows never to return.
@@ -56,12 +61,13 @@ class Sandbox {
   static void charge(lua_State* lua, std::int64_t cost);
 
  private:
-  enum class Limit { none, instructions, memory, text };
+  enum class Limit { none, instructions, time, memory, text };
 
   static void* allocate(void* self, void* block, std::size_t old_size, std::size_t new_size);
   static void count(lua_State* lua, lua_Debug*);
   static Sandbox& of(lua_State* lua);
   bool admits(std::size_t more, bool text);
+  void use(lua_State* lua, std::int64_t instructions);
   [[noreturn]] void stop(lua_State* lua);
   Result<void> outcome(int status);
   Error failure(std::string text) const;
@@ -71,6 +77,9 @@ class Sandbox {
   std::string name_;
   SandboxLimits limits_;
   std::int64_t left_;  // instructions
+  std::int64_t look_;  // at the time, once no more than these are left
+  Duration began_{};   // by time_used
+  bool late_ = false;  // the time is up
   int stride_;         // instructions between two looks at what is left
   std::size_t bytes_ = 0;
   Limit hit_ = Limit::none;  // the allocation refused last

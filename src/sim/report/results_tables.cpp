@@ -41,6 +41,8 @@ constexpr Column<StudyRun> kOfRuns[] = {
        const Losses& lost = r.measures.lost;
        return (lost.preemption + lost.resize + lost.failure) / 3600;
      }},
+    {"rounds another policy decided", Kind::count,
+     [](const StudyRun& r) { return static_cast<double>(r.outcome.failures.rounds); }},
     {"unfair", Kind::part, [](const StudyRun& r) { return r.measures.unfairness.above_one; }},
 };
 

@@ -53,6 +53,8 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   if (!words.what_if.empty()) terms.add("changed", words.what_if);
   terms.add("sizes", words.elastic.empty() ? "rigid: what jobs asked for" : words.elastic);
   terms.add("speed-up", speedup_text(setup));
+  if (const auto models = models_of(setup.nodes); models.size() > 1)
+    terms.add("devices", setup.devices ? setup.devices->text() : "count as equally fast");
   if (setup.learning) {
     terms.add("learning", fmt::format("{}; targets met after {} of a training",
                                       setup.learning->text(), plan.workload.reach->text()));

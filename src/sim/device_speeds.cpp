@@ -1,0 +1,155 @@
+#include "sim/device_speeds.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "model/device_model.hpp"
+#include "wire/json.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr double kSpeedMax = 1e6;
+constexpr std::size_t kThroughputsBytesMax = 64U << 20;
+constexpr std::string_view kHint =
+    "Name every device of --cluster with its speed, for example A100=1,V100=0.45.";
+
+std::optional<double> speed_in(std::string_view text) {
+  double speed = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, speed);
+  if (error != std::errc{} || at != end || !(speed > 0 && speed <= kSpeedMax)) return std::nullopt;
+  return speed;
+}
+
+tl::unexpected<Error> not_named(std::string_view model) {
+  return fail(ErrorCode::invalid, fmt::format("Nothing says how fast the device '{}' is.", model),
+              std::string(kHint));
+}
+
+// "('LM (batch size 5)', 1)" → the application and its slots.
+std::optional<std::pair<std::string, std::int32_t>> application_in(std::string_view key) {
+  const std::size_t comma = key.rfind("', ");
+  if (!key.starts_with("('") || !key.ends_with(')') || comma == std::string_view::npos || comma < 2)
+    return std::nullopt;
+  const std::string_view number = key.substr(comma + 3, key.size() - comma - 4);
+  std::int32_t slots = 0;
+  const auto [at, error] = std::from_chars(number.data(), number.data() + number.size(), slots);
+  if (error != std::errc{} || at != number.data() + number.size() || slots < 1) return std::nullopt;
+  return std::pair{std::string(key.substr(2, comma - 2)), slots};
+}
+
+using ByApplication = std::map<std::pair<std::string, std::int32_t>, double>;  // steps a second
+
+tl::unexpected<Error> no_throughputs(std::string_view what) {
+  return fail(ErrorCode::data, fmt::format("The file is no measured throughputs: {}.", what),
+              "Give a JSON file of steps a second by device and application, as Gavel's are.");
+}
+
+Result<std::map<std::string, ByApplication>> read_throughputs(std::string_view text) {
+  const auto json = parse_json(text, {kThroughputsBytesMax, 8, 16U << 20});
+  if (!json) return no_throughputs(json.error().message);
+  if (!json->is_object() || json->empty()) return no_throughputs("it has no devices");
+  std::map<std::string, ByApplication> all;
+  for (const auto& [device, jobs] : json->items()) {
+    if (!jobs.is_object()) return no_throughputs(fmt::format("'{}' has no applications", device));
+    for (const auto& [key, figures] : jobs.items()) {
+      const auto application = application_in(key);
+      if (!application) return no_throughputs(fmt::format("'{}' names no application", key));
+      const auto alone = figures.is_object() ? figures.find("null") : figures.end();
+      if (!figures.is_object() || alone == figures.end() || !alone->is_number())
+        return no_throughputs(fmt::format("'{}' on {} has no figure under \"null\"", key, device));
+      if (const double steps = alone->get<double>(); std::isfinite(steps) && steps > 0)
+        all[device][*application] = steps;
+    }
+  }
+  return all;
+}
+
+double sum_of(const ByApplication& figures) {
+  double sum = 0;
+  for (const auto& [application, steps] : figures) sum += steps;
+  return sum;
+}
+
+}  // namespace
+
+std::vector<std::string> models_of(const std::vector<NodeSpec>& nodes) {
+  std::set<std::string> models;
+  for (const NodeSpec& node : nodes) {
+    for (const SlotSpec& slot : node.slots) models.insert(slot.model);
+  }
+  return {models.begin(), models.end()};
+}
+
+Result<DeviceSpeeds> DeviceSpeeds::of_words(std::string_view text,
+                                            const std::vector<std::string>& models) {
+  DeviceSpeeds speeds;
+  speeds.text_ = text;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const auto speed = equals < part.size() ? speed_in(part.substr(equals + 1)) : std::nullopt;
+    if (!speed || equals == 0)
+      return fail(ErrorCode::invalid, fmt::format("'{}' is no device with its speed.", part),
+                  std::string(kHint));
+    for (const std::string& model : models) {
+      if (is_model(part.substr(0, equals), model)) speeds.of_all_[model] = *speed;
+    }
+  }
+  for (const std::string& model : models) {
+    if (!speeds.of_all_.contains(model)) return not_named(model);
+  }
+  return speeds;
+}
+
+Result<DeviceSpeeds> DeviceSpeeds::of_throughputs(std::string_view json, std::string_view reference,
+                                                  const std::vector<std::string>& models) {
+  const auto measured = read_throughputs(json);
+  if (!measured) return fail(measured.error());
+  const auto known = [&](std::string_view name) {
+    return std::find_if(measured->begin(), measured->end(),
+                        [&](const auto& device) { return is_model(device.first, name); });
+  };
+  auto base = std::max_element(
+      measured->begin(), measured->end(),
+      [](const auto& a, const auto& b) { return sum_of(a.second) < sum_of(b.second); });
+  if (!reference.empty()) base = known(reference);
+  if (base == measured->end()) return not_named(reference);
+  DeviceSpeeds speeds;
+  speeds.text_ = fmt::format("as measured, against {}", base->first);
+  for (const std::string& model : models) {
+    const auto device = known(model);
+    if (device == measured->end()) return not_named(model);
+    for (const auto& [application, steps] : base->second) {
+      const auto here = device->second.find(application);
+      if (here == device->second.end()) continue;
+      speeds.of_applications_[application.first][application.second][model] = here->second / steps;
+    }
+  }
+  // What was not measured on every device says nothing of the others.
+  for (auto& [name, by_slots] : speeds.of_applications_)
+    std::erase_if(by_slots, [&](const auto& one) { return one.second.size() < models.size(); });
+  std::erase_if(speeds.of_applications_, [](const auto& one) { return one.second.empty(); });
+  return speeds;
+}
+
+const SpeedByModel* DeviceSpeeds::of(const std::string& application, std::int32_t slots) const {
+  const auto measured = of_applications_.find(application);
+  if (measured == of_applications_.end()) return of_all_.empty() ? nullptr : &of_all_;
+  const auto distance = [&](const auto& one) { return std::abs(one.first - slots); };
+  return &std::min_element(measured->second.begin(), measured->second.end(),
+                           [&](const auto& a, const auto& b) { return distance(a) < distance(b); })
+              ->second;
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,89 @@
+#include "sim/device_speeds.hpp"
+
+#include <gmock/gmock.h>
+
+#include "sim/cluster.hpp"
+#include "sim/simulation.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::vector<std::string> kModels = {"NVIDIA A100-SXM4-40GB", "Tesla V100"};
+
+constexpr std::string_view kThroughputs = R"file({
+  "v100": {"('LM (batch size 5)', 1)": {"null": 10, "('A3C', 1)": [1, 2]},
+           "('LM (batch size 5)', 4)": {"null": 36}, "('A3C', 1)": {"null": 4}},
+  "a100": {"('LM (batch size 5)', 1)": {"null": 20}, "('LM (batch size 5)', 4)": {"null": 90}}})file";
+
+double speed(const DeviceSpeeds& speeds, const std::string& application, std::int32_t slots,
+             const std::string& model) {
+  return speeds.of(application, slots)->find(model)->second;
+}
+
+TEST(DeviceSpeeds, InWordsAreOfAllJobs) {
+  const auto speeds = DeviceSpeeds::of_words("a100=1,V100=0.45", kModels);
+  ASSERT_TRUE(speeds);
+  EXPECT_EQ(speed(*speeds, "anything", 8, "Tesla V100"), 0.45);
+  EXPECT_EQ(speed(*speeds, "", 1, kModels[0]), 1);
+}
+
+TEST(DeviceSpeeds, NameEveryDeviceOfTheCluster) {
+  for (const char* wrong : {"A100=1", "A100=1,V100", "A100=1,V100=0", "A100=1,V100=-1", "=1,V100=1",
+                            "A100=1,V100=nan", "A100=1,,V100=1", "A100=1,V100=1e9", ""})
+    EXPECT_FALSE(DeviceSpeeds::of_words(wrong, kModels)) << wrong;
+  EXPECT_THAT(DeviceSpeeds::of_words("A100=1", kModels).error().message, HasSubstr("Tesla V100"));
+}
+
+TEST(DeviceSpeeds, MeasuredAreOfTheApplicationAndTheNearestSize) {
+  const auto speeds = DeviceSpeeds::of_throughputs(kThroughputs, "v100", kModels);
+  ASSERT_TRUE(speeds) << speeds.error().message;
+  EXPECT_EQ(speed(*speeds, "LM (batch size 5)", 1, kModels[0]), 2);
+  EXPECT_EQ(speed(*speeds, "LM (batch size 5)", 8, kModels[0]), 2.5) << "as with four";
+  EXPECT_EQ(speed(*speeds, "LM (batch size 5)", 8, kModels[1]), 1);
+  EXPECT_EQ(speeds->of("A3C", 1), nullptr) << "measured on one of both alone";
+  EXPECT_EQ(speeds->of("nothing", 1), nullptr);
+  const auto fastest = DeviceSpeeds::of_throughputs(kThroughputs, "", kModels);
+  EXPECT_EQ(speed(*fastest, "LM (batch size 5)", 1, kModels[1]), 0.5);
+}
+
+TEST(DeviceSpeeds, FilesThatAreNoThroughputsAreRefused) {
+  for (const char* wrong :
+       {"", "[]", "{}", R"f({"v100": 1})f", R"f({"v100": {"LM": {"null": 1}}})f",
+        R"f({"v100": {"('LM', 0)": {"null": 1}}})f", R"f({"v100": {"('LM', 1)": {}}})f",
+        R"f({"v100": {"('LM', 1)": 3}})f", R"f({"v100": {"(', 1)": {"null": 1}}})f"})
+    EXPECT_FALSE(DeviceSpeeds::of_throughputs(wrong, "", {"Tesla V100"})) << wrong;
+  EXPECT_FALSE(DeviceSpeeds::of_throughputs(kThroughputs, "T4", kModels));
+  EXPECT_FALSE(DeviceSpeeds::of_throughputs(kThroughputs, "", {"T4"}));
+}
+
+// Two jobs of 100 s, one on each node; and one over both, which is as fast as the slower.
+TEST(DeviceSpeeds, AGangIsAsFastAsItsSlowestDevice) {
+  auto trace = std::make_shared<Trace>();
+  for (const auto& [at, slots] : {std::pair{0, 2}, {0, 2}, {1000, 4}}) {
+    TraceJob job;
+    job.name = "job-" + std::to_string(trace->jobs.size());
+    job.submitted = Time{} + std::chrono::seconds{at};
+    job.duration = std::chrono::seconds{100};
+    job.slots = slots;
+    trace->jobs.push_back(job);
+  }
+  sim::Setup setup;
+  setup.nodes = *parse_cluster("1x2:A100;1x2:V100");
+  setup.policy.name = "fifo";
+  setup.costs = {Duration::zero(), Duration::zero()};
+  setup.devices = std::make_shared<const DeviceSpeeds>(
+      *DeviceSpeeds::of_words("A100=2,V100=0.5", models_of(setup.nodes)));
+  const auto outcome = simulate(make_workload(trace, 4, {}), setup, PolicyRegistry{});
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const auto took = [&](std::size_t i) {
+    return to_seconds(*outcome->jobs[i].ended - *outcome->jobs[i].started);
+  };
+  EXPECT_DOUBLE_EQ(std::min(took(0), took(1)), 50);
+  EXPECT_DOUBLE_EQ(std::max(took(0), took(1)), 200);
+  EXPECT_DOUBLE_EQ(took(2), 200);
+}
+
+}  // namespace
+}  // namespace paceline::sim
