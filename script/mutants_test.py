@@ -1,0 +1,50 @@
+"""Every fault of tests/mutants/mutants.txt still has its line in the source, and the list is long enough to mean something."""
+
+import collections
+import importlib.machinery
+import importlib.util
+import pathlib
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+loader = importlib.machinery.SourceFileLoader("mutants", str(HERE / "mutants"))
+mutants = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutants", loader))
+loader.exec_module(mutants)
+
+
+class ListTest(unittest.TestCase):
+    def setUp(self):
+        self.list = mutants.read_list(mutants.LIST.read_text(encoding="utf-8"))
+
+    def test_each_fault_has_its_line_once(self):
+        self.assertEqual([fault for fault in map(mutants.complaint, self.list) if fault], [])
+
+    def test_there_are_enough_in_every_room(self):
+        self.assertGreaterEqual(len(self.list), 60)
+        rooms = collections.Counter(mutant.folder for mutant in self.list)
+        for room in ("plan", "scheduler", "engine/agents", "agent", "store/memory"):
+            self.assertGreaterEqual(rooms[room], 3, room)
+        self.assertEqual(len({mutant.sentence for mutant in self.list}), len(self.list))
+
+    def test_each_changes_something(self):
+        for mutant in self.list:
+            self.assertNotEqual(mutant.old, mutant.new, mutant.sentence)
+
+
+class MutantTest(unittest.TestCase):
+    def test_a_line_is_replaced_and_one_that_is_not_there_is_told(self):
+        (mutant,) = mutants.read_list("it never stops\nsrc/a.cpp\n- if (done) return;\n+ ;\nlives: nobody looks\n")
+        self.assertEqual((mutant.sentence, mutant.lives), ("it never stops", "nobody looks"))
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            (root / "src").mkdir()
+            (root / "src/a.cpp").write_text("void f() {\n  if (done) return;\n}\n")
+            self.assertEqual(mutant.mutated(root), "void f() {\n;\n}\n")
+            (root / "src/a.cpp").write_text("void f() {\n}\n")
+            with self.assertRaisesRegex(ValueError, "has its line 0 times"):
+                mutant.mutated(root)
+
+
+if __name__ == "__main__":
+    unittest.main()
