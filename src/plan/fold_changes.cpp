@@ -67,6 +67,9 @@ void Fold::set_service_from(JobId id, double slot_seconds) {
 void Fold::form(Job& job, const Change& change) {
   check(!job.forming, "at most one generation forms");
   check(change.generation > job.last_generation, "generations are never reused");
+  const auto empty = [](const Seat& seat) { return seat.slots.empty(); };
+  check(!change.placement.empty() && std::ranges::none_of(change.placement, empty),
+        "a gang has workers, each with slots");
   job.last_generation = change.generation;
   Gang gang;
   gang.generation = change.generation;
