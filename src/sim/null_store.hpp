@@ -10,6 +10,7 @@ class NullStore : public Store {
   Result<State> load() override { return State(); }
   Result<void> append(const Batch&) override { return {}; }
   Result<void> checkpoint(const State&, std::span<const JobId>) override { return {}; }
+  Result<void> prove() override { return {}; }
   Result<std::vector<Entry>> entries(std::uint64_t, std::size_t) override {
     return std::vector<Entry>();
   }

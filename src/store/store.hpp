@@ -73,6 +73,10 @@ class Store {
   // stands.
   virtual Result<void> checkpoint(const State& state, std::span<const JobId> changed) = 0;
 
+  // Writes a little, durably: is what append() would do possible? Errors: storage, and data once
+  // something was found damaged while writing: nothing is written any more then.
+  virtual Result<void> prove() = 0;
+
   // Entries from `seq` on, at most `limit`, in order.
   virtual Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) = 0;
 

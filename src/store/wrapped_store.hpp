@@ -14,6 +14,7 @@ class WrappedStore : public Store {
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override {
     return inner_.checkpoint(state, changed);
   }
+  Result<void> prove() override { return inner_.prove(); }
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
     return inner_.entries(seq, limit);
   }

@@ -12,6 +12,7 @@
 
 #include "agent/linux/files.hpp"
 #include "base/digest.hpp"
+#include "files/own.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -51,17 +52,6 @@ HttpReply tell_me(const WorkerOrder& order, const WorkerVoice& voice) {
                      {"notice", voice.noticed()}})};
 }
 
-Result<void> make_own_directory(const std::string& path, mode_t mode) {
-  if (auto made = make_directories(path, mode); !made) return made;
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())
-    return fail(ErrorCode::forbidden, "'" + path + "' belongs to somebody else.",
-                "Remove it, or choose a shorter --dir.");
-  if (::chmod(path.c_str(), mode) != 0)
-    return fail(system_error("Can't set up '" + path + "'", errno));
-  return {};
-}
-
 }  // namespace
 
 HttpReply answer_worker(const HttpRequest& request, const WorkerOrder& order,
@@ -84,6 +74,8 @@ Result<std::string> make_socket_directory(const std::string& server_directory) {
     path = fmt::format("/tmp/paceline-{}-{:016x}", ::geteuid(),
                        Digest().add(std::string_view(server_directory)).value());
   if (auto made = make_own_directory(path, mode); !made) return fail(made.error());
+  if (::chmod(path.c_str(), mode) != 0)
+    return fail(system_error("Can't set up '" + path + "'", errno));
   return path;
 }
 

@@ -59,6 +59,11 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   return {};
 }
 
+Result<void> MemoryStore::prove() {
+  if (refusal_) return fail(*refusal_);
+  return {};
+}
+
 Result<std::vector<Entry>> MemoryStore::entries(std::uint64_t seq, std::size_t limit) {
   const auto first = std::min<std::uint64_t>(std::max<std::uint64_t>(seq, 1) - 1, journal_.size());
   const auto count = std::min<std::uint64_t>(limit, journal_.size() - first);

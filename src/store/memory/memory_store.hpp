@@ -21,6 +21,7 @@ class MemoryStore final : public Store {
   Result<State> load() override;
   Result<void> append(const Batch& batch) override;
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
+  Result<void> prove() override;
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,

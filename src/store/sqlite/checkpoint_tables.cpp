@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "store/sqlite/sum.hpp"
@@ -21,26 +23,9 @@ T read_value(Row row, int body, std::string_view what, Result<T> (*read)(std::st
   return std::move(*value);
 }
 
-struct Rows {
-  std::string_view noun;
-  std::size_t first;  // id
-  std::size_t count;
-};
-
-// Appends the values of rows (id, body, sum) whose ids count up from the first.
-template <class T>
-void read_rows(Query& select, const Rows& rows, Result<T> (*read)(std::string_view), auto& values) {
-  select.each([&](Row row) {
-    const auto id = rows.first + values.size();
-    const auto what = fmt::format("{} {} of the checkpoint", rows.noun, id);
-    if (row.as<std::size_t>(0) != id) throw Damage{what + " is missing"};
-    values.push_back(read_value(row, 1, what, read));
-    if (values.back().id.value != id) throw Damage{what + " is another one"};
-    return true;
-  });
-  if (values.size() == rows.count) return;
-  throw Damage{fmt::format("the checkpoint should hold {} {}s, not {}", rows.count, rows.noun,
-                           values.size())};
+std::int64_t header_sum(std::int64_t body, std::uint64_t rows) {
+  return std::bit_cast<std::int64_t>(
+      Digest().add(std::bit_cast<std::uint64_t>(body)).add(rows).value());
 }
 
 }  // namespace
@@ -52,43 +37,124 @@ CheckpointTables::CheckpointTables(SQLite::Database& db)
       upsert_header_(db,
                      "REPLACE INTO checkpoint (id, nodes, jobs, body, sum) VALUES (1, ?, ?, ?, ?)"),
       upsert_node_(db, "REPLACE INTO nodes (id, body, sum) VALUES (?, ?, ?)"),
-      upsert_job_(db, "REPLACE INTO jobs (id, body, sum) VALUES (?, ?, ?)") {}
+      upsert_job_(db, "REPLACE INTO jobs (id, body, sum) VALUES (?, ?, ?)"),
+      node_sums_of_(db, "SELECT id, sum FROM nodes ORDER BY id"),
+      job_sums_of_(db, "SELECT id, sum FROM jobs ORDER BY id") {}
+
+// Of a sum over all rows: a row that is missing, another's or of another time changes it.
+std::uint64_t CheckpointTables::Sums::part(std::size_t id, std::int64_t sum) const {
+  return Digest().add(first).add(id).add(static_cast<std::uint64_t>(sum)).value();
+}
+
+void CheckpointTables::Sums::put(std::size_t id, std::int64_t sum) {
+  const auto row = id - first;
+  if (row < rows.size()) fresh_total -= part(id, rows[row]);
+  fresh_total += part(id, sum);
+  fresh.emplace_back(id, sum);
+}
+
+void CheckpointTables::Sums::keep() {
+  for (const auto& [id, sum] : fresh) {
+    rows.resize(std::max(rows.size(), id - first + 1));
+    rows[id - first] = sum;
+  }
+  fresh.clear();
+  total = fresh_total;
+}
 
 StateParts CheckpointTables::read() {
   StateParts parts;
   std::size_t nodes = 0, jobs = 0;
+  std::int64_t sum = 0, body_sum = 0;
   select_header_.each([&](Row row) {
     nodes = row.as<std::size_t>(0);
     jobs = row.as<std::size_t>(1);
-    parts = read_value(row, 2, "the checkpoint", read_state_header);
+    sum = row.integer(3);
+    body_sum = sum_of(row.text(2));
+    auto header = read_state_header(row.text(2));
+    if (!header) throw Damage{fmt::format("the checkpoint: {}", header.error().message)};
+    parts = std::move(*header);
     return false;
   });
-  read_rows(select_nodes_, {"node", 0, nodes}, read_stored_node, parts.nodes);
-  read_rows(select_jobs_, {"job", 1, jobs}, read_stored_job, parts.jobs);
+  read_rows(select_nodes_, nodes_, "node", nodes, read_stored_node, parts.nodes);
+  read_rows(select_jobs_, jobs_, "job", jobs, read_stored_job, parts.jobs);
+  known_ = true;
+  const bool of_before = sum == body_sum;  // schema 5: of the header alone
+  if (!of_before && sum != header_sum(body_sum, nodes_.total + jobs_.total))
+    throw Damage{"the checkpoint does not match its sum, or rows of it are of another time"};
   return parts;
 }
 
+// Appends the values of rows (id, body, sum) whose ids count up from the first.
+template <class T>
+void CheckpointTables::read_rows(Query& select, Sums& sums, std::string_view noun,
+                                 std::size_t count, Result<T> (*parse)(std::string_view),
+                                 auto& values) {
+  sums = Sums(sums.first);
+  select.each([&](Row row) {
+    const auto id = sums.first + values.size();
+    const auto what = fmt::format("{} {} of the checkpoint", noun, id);
+    if (row.as<std::size_t>(0) != id) throw Damage{what + " is missing"};
+    values.push_back(read_value(row, 1, what, parse));
+    if (values.back().id.value != id) throw Damage{what + " is another one"};
+    sums.put(id, row.integer(2));
+    return true;
+  });
+  sums.keep();
+  if (values.size() == count) return;
+  throw Damage{
+      fmt::format("the checkpoint should hold {} {}s, not {}", count, noun, values.size())};
+}
+
+// Of a database that was not read.
+void CheckpointTables::know_rows() {
+  if (std::exchange(known_, true)) return;
+  know_rows(node_sums_of_, nodes_);
+  know_rows(job_sums_of_, jobs_);
+}
+
+void CheckpointTables::know_rows(Query& select, Sums& sums) {
+  select.each([&](Row row) {
+    const auto id = sums.first + sums.fresh.size();
+    if (row.as<std::size_t>(0) != id)
+      throw Damage{fmt::format("row {} of the checkpoint is missing", id)};
+    return sums.put(id, row.integer(1)), true;
+  });
+  sums.keep();
+}
+
 void CheckpointTables::write(const State& state, std::span<const JobId> changed) {
+  know_rows();
+  for (Sums* sums : {&nodes_, &jobs_}) {  // of a checkpoint that failed
+    sums->fresh.clear();
+    sums->fresh_total = sums->total;
+  }
   const auto& parts = state.parts();
   write_nodes(parts.nodes);
   for (const auto job : changed) {
     const auto& text = text_of(state.job(job), write_stored_job);
-    upsert_job_.run(job.value, text, sum_of(text));
+    const auto sum = sum_of(text);
+    upsert_job_.run(job.value, text, sum);
+    jobs_.put(job.value, sum);
   }
   const auto& text = text_of(parts, write_state_header);
-  upsert_header_.run(parts.nodes.size(), parts.jobs.size(), text, sum_of(text));
+  upsert_header_.run(parts.nodes.size(), parts.jobs.size(), text,
+                     header_sum(sum_of(text), nodes_.fresh_total + jobs_.fresh_total));
 }
 
 void CheckpointTables::write_nodes(const std::vector<Node>& nodes) {
-  written_node_sums_ = node_sums_;
-  written_node_sums_.resize(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto& text = text_of(nodes[i], write_stored_node);
     const auto sum = sum_of(text);
-    if (i < node_sums_.size() && sum == node_sums_[i]) continue;
+    if (i < nodes_.rows.size() && sum == nodes_.rows[i]) continue;
     upsert_node_.run(i, text, sum);
-    written_node_sums_[i] = sum;
+    nodes_.put(i, sum);
   }
+}
+
+void CheckpointTables::committed() {
+  nodes_.keep();
+  jobs_.keep();
 }
 
 template <class T>

@@ -1,10 +1,12 @@
 // The last checkpoint: a header, and a row for each node and job, of which only those that changed
-// are rewritten. For store/sqlite alone; throws SQLite::Exception and Damage.
+// are rewritten. The header knows what all rows come to, so that a row from another time is noticed,
+// though it matches its own sum. For store/sqlite alone; throws SQLite::Exception and Damage.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/state.hpp"
@@ -22,17 +24,38 @@ class CheckpointTables {
   void write(const State& state, std::span<const JobId> changed);
   // What write() wrote is durable; without this the next write() compares with the checkpoint
   // before.
-  void committed() { node_sums_ = written_node_sums_; }
+  void committed();
 
  private:
+  // The sums of a table's rows, the first row's first, and what they come to.
+  struct Sums {
+    explicit Sums(std::size_t first_id) : first(first_id) {}
+
+    std::size_t first;  // id of the first row
+    std::vector<std::int64_t> rows = {};
+    std::uint64_t total = 0;
+    std::vector<std::pair<std::size_t, std::int64_t>> fresh = {};  // not committed: id, sum
+    std::uint64_t fresh_total = 0;                                 // with them
+
+    [[nodiscard]] std::uint64_t part(std::size_t id, std::int64_t sum) const;
+    void put(std::size_t id, std::int64_t sum);
+    void keep();
+  };
+
   template <class T>
   const std::string& text_of(const T& value, void (*writer)(JsonWriter&, const T&));
+  template <class T>
+  void read_rows(Query& select, Sums& sums, std::string_view noun, std::size_t count,
+                 Result<T> (*parse)(std::string_view), auto& values);
   void write_nodes(const std::vector<Node>& nodes);
+  void know_rows();
+  static void know_rows(Query& select, Sums& sums);
 
   Query select_header_, select_nodes_, select_jobs_, upsert_header_, upsert_node_, upsert_job_;
-  std::vector<std::int64_t> node_sums_;          // of the rows that write() stored, by id
-  std::vector<std::int64_t> written_node_sums_;  // the same, once committed
-  std::string text_;                             // reused
+  Query node_sums_of_, job_sums_of_;
+  bool known_ = false;  // the sums below are those of the tables
+  Sums nodes_{0}, jobs_{1};
+  std::string text_;  // reused
 };
 
 }  // namespace paceline

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <utility>
 
+#include "files/own.hpp"
+
 namespace paceline {
 namespace {
 
@@ -81,34 +83,7 @@ std::filesystem::path existing(std::filesystem::path dir) {
   return dir.empty() ? "." : dir;
 }
 
-Result<void> make(const std::filesystem::path& given) {
-  const auto dir = given.has_filename() ? given : given.parent_path();  // without a trailing slash
-  std::error_code error;
-  if (dir.has_parent_path()) std::filesystem::create_directories(dir.parent_path(), error);
-  if (error) return fail(cannot_use(dir, error.value()));
-  if (::mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) return fail(cannot_use(dir, errno));
-  if (!std::filesystem::is_directory(dir, error)) return fail(cannot_use(dir, ENOTDIR));
-  return {};
-}
-
 }  // namespace
-
-std::string_view remedy(int reason) {
-  switch (reason) {
-    case ENOSPC:
-    case EDQUOT:
-      return "Make room on that disk, or choose a directory on another one with --dir.";
-    case EROFS:
-      return "Mount that disk writable, or choose a directory on another one with --dir.";
-    case ENOTDIR:
-    case ENOENT:
-    case ENAMETOOLONG:
-    case ELOOP:
-      return "Choose another directory with --dir.";
-    default:
-      return "Give it to the user that runs Paceline, or choose another directory with --dir.";
-  }
-}
 
 std::optional<std::string_view> network_file_system(const FileSystem& system) {
   if (system.magic == kFuse) {
@@ -134,7 +109,9 @@ Result<void> prepare_dir(const std::filesystem::path& dir) {
             dir.string(), *name),
         "Choose a directory on a disk of this machine with --dir.");
   }
-  if (auto made = make(dir); !made) return made;
+  const mode_t mode =
+      ::geteuid() == 0 ? 0711 : 0700;  // root serves others: they pass to its socket
+  if (auto made = make_own_directory(dir, mode); !made) return made;
   if (::faccessat(AT_FDCWD, dir.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
     return fail(cannot_use(dir, errno));
   return {};

@@ -13,12 +13,10 @@
 
 namespace paceline {
 
-// What to do about a directory, or a file in it, that the system refuses for `reason`, an errno.
-std::string_view remedy(int reason);
-
-// Makes `dir` (mode 0700) and its parents where they are missing. Changes nothing if it is there.
-// Errors: storage: not a directory, no right to write, full, read-only, on a network file system; then
-// nothing was made.
+// Makes `dir` and its parents where they are missing: for this user alone, for root such that others
+// pass to what is theirs in it. Changes nothing if it is there. Errors: storage: not a directory, no
+// right to write, full, read-only, on a network file system; then nothing was made. forbidden: it
+// belongs to somebody else, or others may write it (files/own.hpp).
 Result<void> prepare_dir(const std::filesystem::path& dir);
 
 // What statfs() and /proc/self/mountinfo say of a file system.

@@ -1,15 +1,21 @@
 #include "store/sqlite/data_dir.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <cerrno>
 #include <fstream>
 
 #include "store/sqlite/scratch_testing.hpp"
 
 namespace paceline {
 namespace {
+
+// Root serves others, who pass to its socket.
+std::filesystem::perms mode_of_new_directories() {
+  using std::filesystem::perms;
+  const auto others = perms::group_exec | perms::others_exec;
+  return ::geteuid() == 0 ? perms::owner_all | others : perms::owner_all;
+}
 
 TEST(DataDir, IsMadeWithItsParents) {
   Scratch scratch;
@@ -23,7 +29,7 @@ TEST(DataDir, MayHaveATrailingSlash) {
   Scratch scratch;
   EXPECT_TRUE(prepare_dir(scratch.dir() / "a/b/"));
   EXPECT_EQ(std::filesystem::status(scratch.dir() / "a" / "b").permissions(),
-            std::filesystem::perms::owner_all);
+            mode_of_new_directories());
 }
 
 TEST(DataDir, IsNotMadeInAFile) {
@@ -33,12 +39,6 @@ TEST(DataDir, IsNotMadeInAFile) {
   ASSERT_FALSE(under);
   EXPECT_EQ(under.error().code, ErrorCode::storage);
   EXPECT_EQ(under.error().hint, "Choose another directory with --dir.");
-}
-
-TEST(DataDir, SaysWhatToDoAboutEachRefusal) {
-  EXPECT_THAT(remedy(ENOSPC), testing::StartsWith("Make room on that disk"));
-  EXPECT_THAT(remedy(EROFS), testing::StartsWith("Mount that disk writable"));
-  EXPECT_THAT(remedy(EACCES), testing::StartsWith("Give it to the user"));
 }
 
 TEST(DataDir, KnowsNetworkFileSystems) {

@@ -11,13 +11,15 @@
 #include <string>
 #include <utility>
 
-#include "store/sqlite/data_dir.hpp"
+#include "files/own.hpp"
 #include "store/sqlite/schema.hpp"
 
 namespace paceline {
 namespace {
 
 using Path = std::filesystem::path;
+
+constexpr std::int64_t kCheckedAtOpening = 64 << 20;  // bytes: a fraction of a second
 
 Error cannot_open(const Path& file, int reason) {
   return {ErrorCode::storage,
@@ -45,9 +47,18 @@ Error newer(const Path& file, std::int64_t version) {
           "Use that version, or choose another directory with --dir.", Retry::useless};
 }
 
+// The file and what SQLite keeps beside it.
+Result<void> check_own_files(const Path& file) {
+  for (const auto* beside : {"", "-wal", "-shm", "-journal"}) {
+    if (auto ours = check_own_file(file.string() + beside, S_IFREG); !ours) return ours;
+  }
+  return {};
+}
+
 // Makes the file if it is missing, durably, and keeps it from other users: it holds environments.
 Result<void> make_private_file(const Path& file) {
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (auto ours = check_own_files(file); !ours) return ours;
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return fail(cannot_open(file, errno));
   struct stat info {};
   const bool closed_off =
@@ -63,15 +74,21 @@ Result<void> make_private_file(const Path& file) {
   return {};
 }
 
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
 std::int64_t pragma(SQLite::Database& db, const char* name) {
   return db.execAndGet(fmt::format("PRAGMA {}", name)).getInt64();
+}
+
+std::int64_t size_of(SQLite::Database& db) {
+  return pragma(db, "page_count") * pragma(db, "page_size");
 }
 
 // An empty file is ours to fill; any other must carry our mark and a schema that we know.
 Result<void> recognize(SQLite::Database& db, const Path& file) {
   const bool empty = pragma(db, "schema_version") == 0 && pragma(db, "page_count") <= 1;
   if (!empty && pragma(db, "application_id") != kApplicationId) return fail(not_ours(file));
-  const auto version = pragma(db, "user_version");
+  const auto version = schema_of(db);
   if (version > newest_schema()) return fail(newer(file, version));
   return {};
 }
@@ -96,6 +113,9 @@ Result<std::unique_ptr<SQLite::Database>> open_ready(const Path& file,
                                                static_cast<int>(lock_wait.count()));
   if (auto ours = recognize(*db, file); !ours) return fail(ours.error());
   if (auto durable = make_durable(*db, file); !durable) return fail(durable.error());
+  if (size_of(*db) <= kCheckedAtOpening) {
+    if (auto sound = quick_check(*db, file); !sound) return fail(sound.error());
+  }
   migrate(*db);
   return db;
 }
@@ -107,7 +127,7 @@ Result<std::unique_ptr<SQLite::Database>> open_moment(const Path& file,
                                                static_cast<int>(lock_wait.count()));
   db->exec("BEGIN");
   auto ours = recognize(*db, file);
-  if (ours && pragma(*db, "user_version") == 0) ours = fail(not_ours(file));
+  if (ours && schema_of(*db) == 0) ours = fail(not_ours(file));
   if (ours) return db;
   ours.error().hint = "Name the directory of a server that this version of Paceline knows.";
   return fail(ours.error());
@@ -116,6 +136,12 @@ Result<std::unique_ptr<SQLite::Database>> open_moment(const Path& file,
 std::string because(const SQLite::Exception& exception) { return exception.what(); }
 
 }  // namespace
+
+Result<void> quick_check(SQLite::Database& db, const Path& file) {
+  const auto found = db.execAndGet("PRAGMA quick_check(1)").getString();
+  if (found != "ok") return fail(corrupt(file, first_line(found)));
+  return {};
+}
 
 Result<std::unique_ptr<SQLite::Database>> open_database(const Path& file,
                                                         std::chrono::milliseconds lock_wait) {

@@ -14,8 +14,8 @@
 namespace paceline {
 
 // Opens the file, made with mode 0600 if it is not there, and brings it to the newest schema. Reads
-// a few pages, however large the file is. Errors: data: no Paceline database, newer, corrupt;
-// storage; unavailable: locked by another program.
+// every page of a small file, and a few of a large one, which a FileCheck reads later. Errors: data:
+// no Paceline database, newer, corrupt; storage; forbidden; unavailable: locked by another program.
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& file,
                                                         std::chrono::milliseconds lock_wait);
 
@@ -23,6 +23,9 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::p
 // long it is open, also while a server writes to it. Errors: also not_found, forbidden.
 Result<std::unique_ptr<SQLite::Database>> open_to_read(const std::filesystem::path& file,
                                                        std::chrono::milliseconds lock_wait);
+
+// Do the pages hang together? Reads all of them; throws SQLite::Exception. Errors: data.
+Result<void> quick_check(SQLite::Database& db, const std::filesystem::path& file);
 
 Error to_error(const std::filesystem::path& file, const SQLite::Exception& exception);
 Error to_error(const std::filesystem::path& file, const Damage& damage);

@@ -1,5 +1,6 @@
-// One server per directory: holds DIR/paceline.lock for as long as it lives. The kernel lets go of
-// it when the process ends, however it ends.
+// One server per directory: holds a byte of DIR/paceline.db, which only its user can open, and
+// DIR/paceline.lock, which names the holder, for as long as it lives. Whoever deletes the latter lets
+// nobody in. The kernel lets go of both when the process ends, however it ends.
 //
 //   auto lock = DirLock::take(dir);
 //   if (!lock) return fail(lock.error());   // "Paceline already runs on …/paceline (pid 4711)."
@@ -16,7 +17,8 @@ namespace paceline {
 
 class DirLock {
  public:
-  // Makes the directory like prepare_dir(). Errors: conflict, with the pid of the first; storage.
+  // Makes the directory like prepare_dir(), and an empty database where there is none. Errors:
+  // conflict, with the pid of the first; storage; forbidden.
   static Result<DirLock> take(const std::filesystem::path& dir);
 
   DirLock(DirLock&& other) noexcept;
@@ -24,9 +26,10 @@ class DirLock {
   ~DirLock();
 
  private:
-  explicit DirLock(int file) : file_(file) {}
+  DirLock() = default;
 
   int file_ = -1;
+  int database_ = -1;
 };
 
 }  // namespace paceline

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "store/sqlite/scratch_testing.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 
 namespace paceline {
 namespace {
@@ -22,6 +23,43 @@ TEST(DirLock, RefusesASecondServerWithThePidOfTheFirst) {
   EXPECT_EQ(second.error().code, ErrorCode::conflict);
   EXPECT_EQ(second.error().message, fmt::format("Paceline already runs on {} (pid {}).",
                                                 scratch.dir().string(), ::getpid()));
+}
+
+TEST(DirLock, HoldsAlsoWhenItsFileIsDeletedOrReplaced) {
+  Scratch scratch;
+  const auto first = DirLock::take(scratch.dir());
+  ASSERT_TRUE(first);
+  std::filesystem::remove(scratch.dir() / "paceline.lock");
+  const auto second = DirLock::take(scratch.dir());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::conflict);
+  EXPECT_EQ(second.error().message,
+            fmt::format("Paceline already runs on {}.", scratch.dir().string()));
+}
+
+// SQLite's own locks are on the same file, and are dropped by whoever closes it.
+TEST(DirLock, HoldsWhileADatabaseIsOpenedAndClosed) {
+  Scratch scratch;
+  const auto lock = DirLock::take(scratch.dir());
+  ASSERT_TRUE(lock);
+  ASSERT_TRUE(SqliteStore::open(scratch.dir()));
+  ASSERT_TRUE(SqliteStore::open_to_read(scratch.database()));
+  std::filesystem::remove(scratch.dir() / "paceline.lock");
+  EXPECT_FALSE(DirLock::take(scratch.dir()));
+}
+
+TEST(DirLock, FollowsNoLinks) {
+  Scratch scratch;
+  for (const auto* name : {"paceline.lock", "paceline.db"}) {
+    std::filesystem::create_symlink(scratch.dir() / "elsewhere", scratch.dir() / name);
+    const auto refused = DirLock::take(scratch.dir());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::forbidden);
+    EXPECT_EQ(refused.error().message,
+              (scratch.dir() / name).string() + " is a link instead of a file.");
+    EXPECT_FALSE(std::filesystem::exists(scratch.dir() / "elsewhere"));
+    std::filesystem::remove(scratch.dir() / name);
+  }
 }
 
 TEST(DirLock, IsFreeOnceItsOwnerIsGone) {

@@ -27,6 +27,7 @@ Entry read(Row row) {
 
 JournalTable::JournalTable(SQLite::Database& db)
     : last_(db, "SELECT max(seq) FROM journal"),
+      sum_at_(db, "SELECT sum FROM journal WHERE seq = ?"),
       insert_(db, "INSERT INTO journal (seq, body, sum) VALUES (?, ?, ?)"),
       select_(db, "SELECT seq, body, sum FROM journal WHERE seq >= ? ORDER BY seq LIMIT ?") {}
 
@@ -34,13 +35,18 @@ std::uint64_t JournalTable::last_seq() {
   return static_cast<std::uint64_t>(last_.integer().value_or(0));
 }
 
-void JournalTable::append(std::span<const Entry> entries) {
+std::optional<std::int64_t> JournalTable::sum_at(std::uint64_t seq) { return sum_at_.integer(seq); }
+
+std::int64_t JournalTable::append(std::span<const Entry> entries) {
+  std::int64_t sum = 0;
   for (const auto& entry : entries) {
     JsonWriter json(std::move(text_));
     write_entry(json, entry);
     text_ = json.take();
-    insert_.run(entry.seq, text_, sum_of(text_));
+    sum = sum_of(text_);
+    insert_.run(entry.seq, text_, sum);
   }
+  return sum;
 }
 
 void JournalTable::each(std::uint64_t seq, std::size_t limit,

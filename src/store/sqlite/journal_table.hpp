@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,12 +18,15 @@ class JournalTable {
 
   // Of the last entry; 0: none.
   [[nodiscard]] std::uint64_t last_seq();
-  void append(std::span<const Entry> entries);
+  // The sum of an entry; nothing: it is not there.
+  [[nodiscard]] std::optional<std::int64_t> sum_at(std::uint64_t seq);
+  // Returns the sum of the last one. REQUIRES: there is one.
+  std::int64_t append(std::span<const Entry> entries);
   // Hands out the entries from `seq` on, at most `limit`, in order.
   void each(std::uint64_t seq, std::size_t limit, const std::function<void(Entry)>& visit);
 
  private:
-  Query last_, insert_, select_;
+  Query last_, sum_at_, insert_, select_;
   std::string text_;  // reused
 };
 

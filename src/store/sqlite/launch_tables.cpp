@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
+#include "store/sqlite/schema.hpp"
 #include "store/sqlite/sum.hpp"
 
 namespace paceline {
@@ -41,6 +44,22 @@ std::map<std::string, std::string> split_pairs(std::string_view text) {
   return pairs;
 }
 
+constexpr std::int64_t kSchemaWithSums = 6;
+
+// Of a row as it is stored.
+struct LaunchTexts {
+  std::string_view command, setup, directory, environment;
+  bool shell = false;
+  std::uint32_t umask = 0;
+};
+
+std::int64_t sum_of(const LaunchTexts& row) {
+  Digest digest;
+  digest.add(row.command).add(row.setup).add(row.directory).add(row.environment);
+  return std::bit_cast<std::int64_t>(
+      digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask}).value());
+}
+
 }  // namespace
 
 LaunchTables::LaunchTables(SQLite::Database& db)
@@ -51,19 +70,23 @@ LaunchTables::LaunchTables(SQLite::Database& db)
                         "DELETE FROM environments WHERE id = ?1 AND NOT EXISTS "
                         "(SELECT 1 FROM launches WHERE environment = ?1)"),
       put_(db,
-           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment) "
-           "VALUES (?, ?, ?, ?, ?, ?, ?)"),
-      find_(db,
-            "SELECT command, shell, setup, directory, umask, body FROM launches "
-            "JOIN environments ON environments.id = launches.environment WHERE job = ?"),
+           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment, sum) "
+           "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+      find_(db, schema_of(db) >= kSchemaWithSums
+                    ? "SELECT command, shell, setup, directory, umask, body, sum FROM launches "
+                      "JOIN environments ON environments.id = launches.environment WHERE job = ?"
+                    : "SELECT command, shell, setup, directory, umask, body, NULL FROM launches "
+                      "JOIN environments ON environments.id = launches.environment WHERE job = ?"),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
-      blank_(db, "UPDATE launches SET setup = x'', environment = ? WHERE job = ?") {}
+      blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?") {}
 
 void LaunchTables::put(JobId job, const LaunchSpec& launch) {
-  const auto environment = environment_id(joined(launch.environment));
+  const auto environment = joined(launch.environment);
   const auto command = joined(launch.command);
+  const auto sum =
+      sum_of({command, launch.setup, launch.directory, environment, launch.shell, launch.umask});
   put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
-           launch.umask, environment);
+           launch.umask, environment_id(environment), sum);
 }
 
 std::int64_t LaunchTables::environment_id(const std::string& body) {
@@ -84,6 +107,10 @@ void LaunchTables::forget_secrets(JobId job) {
 std::optional<LaunchSpec> LaunchTables::find(JobId job) {
   std::optional<LaunchSpec> found;
   const auto take = [&](Row row) {
+    const auto sum = row.maybe<std::int64_t>(6);
+    if (sum && *sum != sum_of({row.text(0), row.text(2), row.text(3), row.text(5),
+                               row.integer(1) != 0, row.as<std::uint32_t>(4)}))
+      throw Damage{fmt::format("what starts job {} does not match its sum", job.value)};
     found =
         LaunchSpec{split(row.text(0)),       row.integer(1) != 0,      std::string(row.text(2)),
                    split_pairs(row.text(5)), std::string(row.text(3)), row.as<std::uint32_t>(4)};

@@ -16,7 +16,8 @@ class LaunchTables {
   explicit LaunchTables(SQLite::Database& db);
 
   void put(JobId job, const LaunchSpec& launch);
-  // Its environment and setup; an environment goes with the last job that has it.
+  // Its environment and setup; an environment goes with the last job that has it. What is left is
+  // for people to read, and has no sum.
   void forget_secrets(JobId job);
   std::optional<LaunchSpec> find(JobId job);
 

@@ -1,4 +1,5 @@
-// A prepared statement that is bound, run and left ready for the next time. For store/sqlite alone;
+// A statement that is prepared when it is first used, bound, run and left ready for the next time: a
+// file of an older schema can be read without what writes the newest. For store/sqlite alone;
 // throws SQLite::Exception, which SqliteStore turns into an Error.
 //
 //   Query insert(db, "INSERT INTO journal VALUES (?, ?, ?)");
@@ -57,7 +58,8 @@ class Row {
 
 class Query {
  public:
-  Query(SQLite::Database& db, const char* sql) : statement_(db, sql) {}
+  // REQUIRES: `db` and `sql` outlive it.
+  Query(SQLite::Database& db, const char* sql) : db_(db), sql_(sql) {}
 
   // Runs it to its end. Texts must outlive the call, which they do.
   template <class... Args>
@@ -68,9 +70,10 @@ class Query {
   // Hands every row to visit(Row), until that says false.
   template <class Visit, class... Args>
   void each(Visit visit, const Args&... args) {
-    const Ready ready{statement_};
+    if (!statement_) statement_.emplace(db_, sql_);
+    const Ready ready{*statement_};
     bind_all(args...);
-    while (statement_.executeStep() && visit(Row(statement_))) {
+    while (statement_->executeStep() && visit(Row(*statement_))) {
     }
   }
 
@@ -95,23 +98,25 @@ class Query {
   }
   template <std::integral T>
   void bind(int index, T value) {
-    statement_.bind(index, static_cast<std::int64_t>(value));
+    statement_->bind(index, static_cast<std::int64_t>(value));
   }
   template <std::integral T>
   void bind(int index, const std::optional<T>& value) {
     if (value) {
       bind(index, *value);
     } else {
-      statement_.bind(index);
+      statement_->bind(index);
     }
   }
-  void bind(int index, const std::string& text) { statement_.bindNoCopy(index, text); }
+  void bind(int index, const std::string& text) { statement_->bindNoCopy(index, text); }
   void bind(int index, Bytes bytes) {
-    statement_.bindNoCopy(index, static_cast<const void*>(bytes.data.data()),
-                          static_cast<int>(bytes.data.size()));
+    statement_->bindNoCopy(index, static_cast<const void*>(bytes.data.data()),
+                           static_cast<int>(bytes.data.size()));
   }
 
-  SQLite::Statement statement_;
+  SQLite::Database& db_;
+  const char* sql_;
+  std::optional<SQLite::Statement> statement_;
 };
 
 }  // namespace paceline

@@ -51,7 +51,10 @@ TEST(ReadOnlyStore, ReadsWhatAnOlderVersionWroteWithoutChangingItsSchema) {
   Scratch scratch;
   History history(9);
   { ASSERT_TRUE(SqliteStore::open(scratch.dir()).value()->append(next_entries(history, 3))); }
-  SQLite::Database(scratch.database(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 1");
+  SQLite::Database(scratch.database(), SQLite::OPEN_READWRITE)
+      .exec(
+          "ALTER TABLE launches DROP COLUMN sum; DROP TABLE proofs; DROP TABLE identity; "
+          "PRAGMA user_version = 1");
   EXPECT_EQ(SqliteStore::open_to_read(scratch.database()).value()->load().value().seq(), 3U);
   const auto version = [&] {
     SQLite::Database db(scratch.database(), SQLite::OPEN_READONLY);

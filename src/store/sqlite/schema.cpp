@@ -106,16 +106,30 @@ void to_version_4(SQLite::Database&) {}
 // tell of several workers.
 void to_version_5(SQLite::Database&) {}
 
+// What starts a job has a sum of its own, but for rows from before; the sum of a checkpoint's header
+// holds what all its rows come to; there is a row that is written to show that something can be; and a
+// journal has an identity, by which what lies beside it is known.
+void to_version_6(SQLite::Database& db) {
+  db.exec("ALTER TABLE launches ADD COLUMN sum INTEGER");
+  db.exec("CREATE TABLE proofs (id INTEGER PRIMARY KEY CHECK (id = 1), written INTEGER NOT NULL)");
+  db.exec("CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), text TEXT NOT NULL)");
+  db.exec("INSERT INTO identity VALUES (1, lower(hex(randomblob(16))))");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 5> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
-                                        to_version_5};
+constexpr std::array<Step, 6> kSteps = {to_version_1, to_version_2, to_version_3,
+                                        to_version_4, to_version_5, to_version_6};
 
 }  // namespace
 
 std::int64_t newest_schema() { return static_cast<std::int64_t>(kSteps.size()); }
 
+std::int64_t schema_of(SQLite::Database& db) {
+  return db.execAndGet("PRAGMA user_version").getInt64();
+}
+
 void migrate(SQLite::Database& db) {
-  const auto version = db.execAndGet("PRAGMA user_version").getInt64();
+  const auto version = schema_of(db);
   check(version <= newest_schema(), "a newer file is refused before");
   if (version == newest_schema()) return;
   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);

@@ -15,6 +15,9 @@ inline constexpr std::int64_t kApplicationId = 0x50616365;
 // The number of steps this program knows.
 std::int64_t newest_schema();
 
+// The number of steps a file has seen.
+std::int64_t schema_of(SQLite::Database& db);
+
 // Takes an empty or older file to the newest schema, all steps or none. REQUIRES: the file is not
 // newer.
 void migrate(SQLite::Database& db);

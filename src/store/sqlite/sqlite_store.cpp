@@ -1,26 +1,70 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
+#include "plan/assemble.hpp"
+#include "store/failed_check.hpp"
 #include "store/sqlite/checkpoint_tables.hpp"
 #include "store/sqlite/data_dir.hpp"
 #include "store/sqlite/database.hpp"
+#include "store/sqlite/high_water.hpp"
 #include "store/sqlite/journal_table.hpp"
 #include "store/sqlite/launch_tables.hpp"
+#include "store/sqlite/left_behind.hpp"
 #include "store/sqlite/points_table.hpp"
 #include "store/sqlite/submissions_table.hpp"
 
 namespace paceline {
 namespace {
 
+constexpr const char* kProve =
+    "REPLACE INTO proofs (id, written) "
+    "VALUES (1, coalesce((SELECT written FROM proofs), 0) + 1)";
+
 // As many as a journal can have.
 constexpr std::size_t kNoLimit = std::size_t{1} << 62;
+constexpr std::size_t kLostAtOnce = 10'000;  // jobs that stand for lost ones, of one batch
+
+// Ids that were given by the end of the entries, where `before` were by their beginning.
+std::uint32_t jobs_given(std::uint32_t before, std::span<const Entry> entries) {
+  for (const Entry& entry : entries) {
+    const auto* event = std::get_if<Event>(&entry.body);
+    const auto* submitted = event ? std::get_if<JobSubmitted>(event) : nullptr;
+    if (submitted) before = std::max(before, submitted->job.value);
+  }
+  return before;
+}
+
+// A submission of which nothing is known any more, and its end.
+void stand_for_lost(Batch& batch, const State& state, JobId id) {
+  JobSpec spec;
+  spec.name = "lost-with-its-journal";
+  spec.user = "unknown";
+  spec.uid = ::geteuid();
+  const auto add = [&](Event event) {
+    batch.entries.push_back({state.seq() + batch.entries.size() + 1, state.at(), std::move(event)});
+  };
+  add(JobSubmitted{id, std::move(spec)});
+  add(JobRequested{id, Request::cancel, ::geteuid()});
+}
+
+Error older(const std::filesystem::path& file, const std::string& how) {
+  return {ErrorCode::data, fmt::format("The journal in {} lost its end: {}.", file.string(), how),
+          fmt::format("Put back the newest copy of {0} and {0}-wal, or go on without what is lost: "
+                      "'paceline up --accept-older-journal'.",
+                      file.filename().string()),
+          Retry::useless};
+}
 
 }  // namespace
 
@@ -32,19 +76,52 @@ struct SqliteStore::Impl {
         checkpoint(*db),
         launches(*db),
         points(*db),
-        submissions(*db) {
-    last_seq = journal.last_seq();
+        submissions(*db),
+        prove(*db, kProve) {
+    newest.seq = journal.last_seq();
+    newest.sum = journal.sum_at(newest.seq).value_or(0);
   }
 
-  // One transaction around `work`; what it threw undoes all of it.
+  // One transaction around `work`; what it threw undoes all of it. Where it met damage once, nobody
+  // knows what a later one would do.
   template <class Work>
   Result<void> commit(Work work) {
-    return guarded(file, [&]() -> Result<void> {
+    if (damage) return fail(*damage);
+    auto done = guarded(file, [&]() -> Result<void> {
       SQLite::Transaction transaction(*db, SQLite::TransactionBehavior::IMMEDIATE);
       work();
       transaction.commit();
       return {};
     });
+    if (!done && done.error().code == ErrorCode::data) damage = done.error();
+    return done;
+  }
+
+  // What was acknowledged must not be missing later: while the mark can't be raised, no more is.
+  Result<void> raise_mark() {
+    if (!mark || (mark->known() && *mark->known() == newest)) return {};
+    return mark->raise(newest);
+  }
+
+  Result<State> load();
+  Result<void> follow_mark(State& state);
+  Result<void> write(const Batch& batch);  // without its mark
+
+  // How the journal is behind its mark, if it is.
+  std::optional<std::string> lost_end() {
+    if (!mark) return std::nullopt;
+    if (mark->damaged()) {
+      return fmt::format("perhaps, as {} is damaged, which would tell", mark->file().string());
+    }
+    if (!mark->known()) return std::nullopt;
+    const Mark& known = *mark->known();
+    if (known.seq > newest.seq) {
+      return fmt::format("{} entries were acknowledged, and it ends at entry {}", known.seq,
+                         newest.seq);
+    }
+    if (known.seq > 0 && journal.sum_at(known.seq) != known.sum)
+      return fmt::format("entry {} is another one than was acknowledged", known.seq);
+    return std::nullopt;
   }
 
   std::filesystem::path file;
@@ -54,7 +131,11 @@ struct SqliteStore::Impl {
   LaunchTables launches;
   PointsTable points;
   SubmissionsTable submissions;
-  std::uint64_t last_seq = 0;
+  std::optional<HighWater> mark;  // none: the file is only read
+  bool accept_older = false;
+  Mark newest;  // of the journal as it is
+  std::optional<Error> damage;
+  Query prove;
   std::set<JobId>
       folded;  // on top of the last checkpoint, by load() or before a checkpoint that failed
 };
@@ -65,9 +146,16 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
   const auto file = dir / "paceline.db";
   auto db = open_database(file, options.lock_wait);
   if (!db) return fail(db.error());
+  auto mark = HighWater::open(dir);
+  if (!mark) return fail(mark.error());
   return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
-    return std::unique_ptr<SqliteStore>(
-        new SqliteStore(std::make_unique<Impl>(file, std::move(*db))));
+    auto impl = std::make_unique<Impl>(file, std::move(*db));
+    impl->mark.emplace(std::move(*mark));
+    impl->accept_older = options.accept_older_journal;
+    if (impl->mark->known()) impl->newest.jobs = impl->mark->known()->jobs;
+    const auto lost = impl->accept_older ? std::nullopt : impl->lost_end();
+    if (lost) return fail(older(file, *lost));
+    return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
   });
 }
 
@@ -87,35 +175,91 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_to_read(const std::filesy
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqliteStore::~SqliteStore() = default;
 
+void SqliteStore::distrust(Error error) { impl_->damage = std::move(error); }
+
 Result<State> SqliteStore::load() {
-  return guarded(impl_->file, [&]() -> Result<State> {
-    State state(impl_->checkpoint.read());
-    impl_->journal.each(state.seq() + 1, kNoLimit, [&](const Entry& entry) {
-      if (entry.seq != state.seq() + 1)
-        throw Damage{fmt::format("entry {} of the journal is missing", state.seq() + 1)};
-      for (const auto job : apply(state, entry)) impl_->folded.insert(job);
-    });
-    if (state.seq() != impl_->last_seq) throw Damage{"the checkpoint is ahead of the journal"};
-    return state;
+  auto state = impl_->load();
+  if (!state || !impl_->mark) return state;
+  auto ok = guarded(impl_->file, [&] { return impl_->follow_mark(*state); });
+  if (!ok) return fail(ok.error());
+  return state;
+}
+
+Result<State> SqliteStore::Impl::load() {
+  return guarded(file, [&]() -> Result<State> {
+    auto state = assemble(checkpoint.read());
+    if (!state) throw Damage{"the checkpoint: " + state.error().message};
+    const auto fold = [&](const Entry& entry) {
+      if (entry.seq != state->seq() + 1)
+        throw Damage{fmt::format("entry {} of the journal is missing", state->seq() + 1)};
+      for (const auto job : apply(*state, entry)) folded.insert(job);
+    };
+    const auto failed = failed_check([&] { journal.each(state->seq() + 1, kNoLimit, fold); });
+    if (failed) {
+      throw Damage{fmt::format("entry {} of the journal does not fit what was before it: {}",
+                               state->seq() + 1, *failed)};
+    }
+    if (state->seq() != newest.seq) throw Damage{"the checkpoint is ahead of the journal"};
+    return std::move(*state);
   });
+}
+
+// Brings the journal up to its mark, or the other way round. The mark stays where it was until all
+// ids are taken: whoever is stopped meanwhile begins again. REQUIRES: `state` is the journal's fold.
+Result<void> SqliteStore::Impl::follow_mark(State& state) {
+  const auto dir = file.parent_path();
+  if (auto bound = bind_logs(dir, db->execAndGet("SELECT text FROM identity").getString()); !bound)
+    return bound;
+  const auto jobs = static_cast<std::uint32_t>(state.jobs().size());
+  std::uint32_t given = mark->known() ? mark->known()->jobs : jobs_seen(dir);
+  const bool lost = lost_end().has_value() || given > jobs;
+  if (lost && !accept_older) {
+    return fail(older(file, fmt::format("{} jobs were there, and it knows {}", given, jobs)));
+  }
+  newest.jobs = jobs;
+  if (lost) given = std::max(given, jobs_seen(dir));
+  while (state.jobs().size() < given) {
+    Batch batch;
+    const auto first = static_cast<std::uint32_t>(state.jobs().size()) + 1;
+    const auto count = std::min<std::size_t>(given - first + 1, kLostAtOnce);
+    for (std::uint32_t i = 0; i < count; ++i) stand_for_lost(batch, state, JobId{first + i});
+    if (auto kept = write(batch); !kept) return kept;
+    for (const Entry& entry : batch.entries)
+      for (const auto job : apply(state, entry)) folded.insert(job);
+  }
+  if (auto raised = raise_mark(); !raised) return raised;
+  return mark->sync();
 }
 
 Result<void> SqliteStore::append(const Batch& batch) {
-  auto seq = impl_->last_seq;
-  for (const auto& entry : batch.entries)
-    check(entry.seq == ++seq, "entries follow the journal's last");
-  auto done = impl_->commit([&] {
-    impl_->journal.append(batch.entries);
-    for (const auto& [job, launch] : batch.launches) impl_->launches.put(job, launch);
-    for (const auto& point : batch.points) impl_->points.put(point);
-    impl_->submissions.put(batch.keys);
-  });
-  if (done) impl_->last_seq = seq;
+  if (auto raised = impl_->raise_mark(); !raised) return raised;
+  auto done = impl_->write(batch);
+  if (done) (void)impl_->raise_mark();  // where it fails, the next batch is refused
   return done;
 }
 
+Result<void> SqliteStore::Impl::write(const Batch& batch) {
+  Mark after = newest;
+  for (const auto& entry : batch.entries)
+    check(entry.seq == ++after.seq, "entries follow the journal's last");
+  after.jobs = jobs_given(newest.jobs, batch.entries);
+  auto done = commit([&] {
+    if (!batch.entries.empty()) after.sum = journal.append(batch.entries);
+    for (const auto& [job, launch] : batch.launches) launches.put(job, launch);
+    for (const auto& point : batch.points) points.put(point);
+    submissions.put(batch.keys);
+  });
+  if (done) newest = after;
+  return done;
+}
+
+Result<void> SqliteStore::prove() {
+  if (auto raised = impl_->raise_mark(); !raised) return raised;
+  return impl_->commit([&] { impl_->prove.run(); });
+}
+
 Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> changed) {
-  check(state.seq() == impl_->last_seq, "a checkpoint is of the journal's last entry");
+  check(state.seq() == impl_->newest.seq, "a checkpoint is of the journal's last entry");
   impl_->folded.insert(changed.begin(), changed.end());
   const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
   auto done = impl_->commit([&] {
@@ -126,6 +270,7 @@ Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> 
   if (!done) return done;
   impl_->checkpoint.committed();
   impl_->folded.clear();
+  if (impl_->mark) return impl_->mark->sync();
   return done;
 }
 

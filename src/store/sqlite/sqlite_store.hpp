@@ -6,8 +6,10 @@
 //   if (!store) return fail(store.error());
 //
 // Loading reads the last checkpoint and the entries after it, so it does not slow down as the
-// journal grows. Every row that is folded stands beside a digest of itself; a damaged one is an
-// error, never a wrong state.
+// journal grows. Every row that is folded stands beside a digest of itself; a damaged one, one of
+// another time, or one that does not fit the others is an error, never a wrong state. A journal that
+// lost its end is one too: its high-water mark tells (high_water.hpp). Once a write meets damage,
+// nothing is written any more.
 //
 // One thread uses it. Nothing keeps a second server away from the directory here: take a DirLock
 // first (store/sqlite/dir_lock.hpp).
@@ -25,11 +27,15 @@ class SqliteStore final : public Store {
  public:
   struct Options {
     std::chrono::milliseconds lock_wait{500};  // for another program that holds the file locked
+    // load() goes on from a journal that lost its end, and gives no id that was given before: a job
+    // of the server's user that was cancelled stands for each that is lost.
+    bool accept_older_journal = false;
   };
 
   // Makes directory and file where they are missing. Errors: storage (no right, read-only, full, a
-  // network file system); data (corrupt, no Paceline database, written by a newer version);
-  // unavailable (locked by another program).
+  // network file system); forbidden (of another user, or open to others); data (corrupt, behind its
+  // high-water mark, no Paceline database, written by a newer version); unavailable (locked by
+  // another program).
   static Result<std::unique_ptr<SqliteStore>> open(const std::filesystem::path& dir,
                                                    Options options);
   static Result<std::unique_ptr<SqliteStore>> open(const std::filesystem::path& dir);
@@ -41,9 +47,13 @@ class SqliteStore final : public Store {
 
   ~SqliteStore() override;
 
+  // Nothing is written from now on: every write gets the error.
+  void distrust(Error error);
+
   Result<State> load() override;
   Result<void> append(const Batch& batch) override;
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
+  Result<void> prove() override;
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,

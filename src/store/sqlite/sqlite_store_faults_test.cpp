@@ -81,7 +81,7 @@ TEST(SqliteStoreFaults, KeepsItsFilesFromOtherUsers) {
   Scratch scratch;
   const auto dir = scratch.dir() / "new" / "paceline";
   const auto store = SqliteStore::open(dir).value();
-  EXPECT_EQ(mode_of(dir), 0700U);
+  EXPECT_EQ(mode_of(dir), ::geteuid() == 0 ? 0711U : 0700U);
   EXPECT_EQ(mode_of(dir / "paceline.db"), 0600U);
   EXPECT_EQ(mode_of(dir / "paceline.db-wal"), 0600U);
 }
@@ -92,6 +92,31 @@ TEST(SqliteStoreFaults, ClosesOffAFileThatWasOpenToOthers) {
   ASSERT_EQ(::chmod(scratch.database().c_str(), 0644), 0);
   SqliteStore::open(scratch.dir()).value();
   EXPECT_EQ(mode_of(scratch.database()), 0600U);
+}
+
+TEST(SqliteStoreFaults, FollowsNoLinks) {
+  Scratch scratch;
+  for (const auto* name : {"paceline.db", "paceline.db-wal", "paceline.db-shm"}) {
+    std::ofstream(scratch.dir() / "elsewhere") << "x";
+    fs::create_symlink(scratch.dir() / "elsewhere", scratch.dir() / name);
+    const auto error = error_of_open(scratch.dir());
+    EXPECT_EQ(error.code, ErrorCode::forbidden);
+    EXPECT_EQ(error.message, (scratch.dir() / name).string() + " is a link instead of a file.");
+    EXPECT_EQ(fs::file_size(scratch.dir() / "elsewhere"), 1U);
+    fs::remove(scratch.dir() / name);
+  }
+}
+
+TEST(SqliteStoreFaults, TakesNoDirectoryAndNoDatabaseOfSomebodyElse) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  Scratch scratch;
+  const auto dir = scratch.dir() / "theirs";
+  SqliteStore::open(dir).value();
+  ASSERT_EQ(::chown((dir / "paceline.db").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(error_of_open(dir).message, (dir / "paceline.db").string() + " belongs to nobody.");
+  ASSERT_EQ(::chown((dir / "paceline.db").c_str(), 0, 0), 0);
+  ASSERT_EQ(::chown(dir.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(error_of_open(dir).message, "The directory " + dir.string() + " belongs to nobody.");
 }
 
 TEST(SqliteStoreFaults, RefusesANewerSchema) {
@@ -235,6 +260,9 @@ TEST(SqliteStoreFaults, RefusesAFileWithoutTheRightToWrite) {
   Scratch scratch;
   SqliteStore::open(scratch.dir()).value();
   ASSERT_EQ(::chmod(scratch.database().c_str(), 0400), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(scratch.database().c_str(), 65534, 65534), 0);
+  }
   const Nobody nobody(scratch.dir());
   const auto error = error_of_open(scratch.dir());
   EXPECT_EQ(error.code, ErrorCode::storage);
@@ -276,7 +304,7 @@ class SmallDisk {
  public:
   SmallDisk(fs::path at, const std::string& size) : at_(std::move(at)) {
     fs::create_directory(at_);
-    mounted_ = ::mount("tmpfs", at_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+    mounted_ = ::mount("tmpfs", at_.c_str(), "tmpfs", 0, ("mode=700,size=" + size).c_str()) == 0;
   }
   ~SmallDisk() {
     if (mounted_) ::umount2(at_.c_str(), MNT_DETACH);

@@ -1,0 +1,91 @@
+#include "store/sqlite/file_check.hpp"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/history_testing.hpp"
+#include "store/sqlite/scratch_testing.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace paceline {
+namespace {
+
+class FileCheckTest : public testing::Test {
+ protected:
+  // A checkpoint after 1,200 entries, so that a start reads none of the first.
+  FileCheckTest() {
+    History history(1);
+    Batch batch;
+    for (int i = 0; i < 1'200; ++i) batch.entries.push_back(history.next());
+    std::vector<JobId> jobs;
+    for (const auto& job : history.state().jobs()) jobs.push_back(job.id);
+    const auto store = SqliteStore::open(scratch_.dir()).value();
+    EXPECT_TRUE(store->append(batch));
+    EXPECT_TRUE(store->checkpoint(history.state(), jobs));
+  }
+
+  void execute(const std::string& sql) const {
+    SQLite::Database(scratch_.database().string(), SQLite::OPEN_READWRITE).exec(sql);
+  }
+  [[nodiscard]] std::optional<Finding> found() const {
+    std::optional<Finding> finding;
+    FileCheck check(scratch_.database(), [&](const Finding& each) { finding = each; });
+    while (check.work()) {
+    }
+    return finding;
+  }
+  [[nodiscard]] std::string corrupt(const std::string& how) const {
+    return scratch_.database().string() + " is corrupt: " + how;
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(FileCheckTest, FindsNothingInASoundFile) { EXPECT_FALSE(found()); }
+
+TEST_F(FileCheckTest, FindsAnOldEntryThatAStartPassesOver) {
+  execute("UPDATE journal SET sum = sum + 1 WHERE seq = 100");
+  EXPECT_TRUE(SqliteStore::open(scratch_.dir()).value()->load());
+  const auto finding = found();
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->error.message, corrupt("entry 100 of the journal does not match its sum."));
+  EXPECT_TRUE(finding->safe_to_write);
+}
+
+TEST_F(FileCheckTest, FindsThatAnOldEntryIsMissing) {
+  execute("DELETE FROM journal WHERE seq = 600");
+  EXPECT_EQ(found().value().error.message, corrupt("entry 600 of the journal is missing."));
+}
+
+TEST_F(FileCheckTest, FindsPagesThatDoNotHangTogether) {
+  const auto root =
+      SQLite::Database(scratch_.database().string(), SQLite::OPEN_READONLY)
+          .execAndGet("SELECT rootpage FROM sqlite_schema WHERE name = 'points_by_report'")
+          .getInt();
+  std::fstream file(scratch_.database(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((root - 1) * 4096);
+  file << std::string(4096, '\7');
+  file.close();
+  const auto finding = found();
+  ASSERT_TRUE(finding);
+  EXPECT_FALSE(finding->safe_to_write);
+  EXPECT_FALSE(SqliteStore::open(scratch_.dir())) << "a small file is checked by the start, too";
+}
+
+TEST_F(FileCheckTest, DoesNothingMoreOnceItIsStopped) {
+  execute("UPDATE journal SET sum = sum + 1 WHERE seq = 100");
+  bool told = false;
+  FileCheck check(scratch_.database(), [&](const Finding&) { told = true; });
+  EXPECT_TRUE(check.work());
+  check.stop();
+  EXPECT_FALSE(check.work());
+  EXPECT_FALSE(told);
+}
+
+}  // namespace
+}  // namespace paceline
