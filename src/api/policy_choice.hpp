@@ -9,11 +9,6 @@
 
 namespace paceline {
 
-struct PolicyChoice {
-  std::string name;
-  Parameters parameters;
-};
-
 // {"name": …, "parameters": {…}}. Parameters are text; numbers and truth values are taken as they
 // are written. Errors: invalid.
 Result<PolicyChoice> read_policy_choice(const ApiRequest& request);

@@ -11,8 +11,4 @@ double resize_cost(const Job& job, Time now) {
   return work_at_risk(job, now) + pause * job.slots(job.current->size());
 }
 
-bool begins_anew(const Job& job) {
-  return !job.checkpoint && job.spec->elastic != Elastic::restart;
-}
-
 }  // namespace paceline

@@ -14,7 +14,4 @@ inline constexpr double kPausePriorSeconds = 5;  // of a job that was never inte
 double work_at_risk(const Job& job, Time now);  // since the last acknowledged checkpoint
 double resize_cost(const Job& job, Time now);
 
-// Does nothing tell that the job can go on from where it was?
-bool begins_anew(const Job& job);
-
 }  // namespace paceline

@@ -14,6 +14,7 @@
 #include "model/job_spec.hpp"
 #include "model/node.hpp"
 #include "model/progress.hpp"
+#include "model/rules.hpp"
 
 namespace paceline {
 
@@ -67,6 +68,10 @@ struct TrialEnded {
   std::string name;
   friend bool operator==(const TrialEnded&, const TrialEnded&) = default;
 };
+struct RulesSet {  // those that are given; the others stay
+  Rules rules;
+  friend bool operator==(const RulesSet&, const RulesSet&) = default;
+};
 // Where workers of one gang start or end at the same instant in the same way, one event may tell of
 // several: of the worker named and of those whose ranks follow.
 struct WorkerStarted {
@@ -98,8 +103,9 @@ struct TimeLimitReached {
   friend bool operator==(const TimeLimitReached&, const TimeLimitReached&) = default;
 };
 
-using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet,
-                           WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
-                           TimeLimitReached, PolicyLoaded, PolicyFailed, TrialBegan, TrialEnded>;
+using Event =
+    std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
+                 WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
+                 PolicyFailed, TrialBegan, TrialEnded, RulesSet>;
 
 }  // namespace paceline

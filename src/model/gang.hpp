@@ -61,6 +61,14 @@ struct Stop {
   friend bool operator==(const Stop&, const Stop&) = default;
 };
 
+// Others are to have its slots, and it never saved: it was told, and goes on for a while
+// (plan/reclaim.hpp).
+struct Asked {
+  JobId by;    // who would start, as of the newest round
+  Time since;  // of the first round that would have stopped it
+  friend bool operator==(const Asked&, const Asked&) = default;
+};
+
 struct Gang {
   Generation generation;
   std::int32_t attempt = 0;
@@ -70,6 +78,7 @@ struct Gang {
   std::optional<Stop> stop;
   std::optional<Time> lent_at = {};  // frozen since then, its slots lent to others
   Duration unsaved{};                // of its running before `started_at`, what no checkpoint has
+  std::optional<Asked> asked = {};
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
   // No worker waits for its start any more.

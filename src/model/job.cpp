@@ -58,6 +58,8 @@ bool Job::preemptible() const {
   return spec->preemptible && !should_stop() && !(current && current->any_ended());
 }
 
+bool Job::begins_anew() const { return !checkpoint && spec->elastic != Elastic::restart; }
+
 double Job::length_run() const {
   double seconds = 0;
   for (const RanAt& part : ran_at) seconds += to_seconds(part.span) * part.workers / range.want;

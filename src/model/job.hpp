@@ -136,6 +136,10 @@ struct Job {
   [[nodiscard]] bool preemptible() const;
   // Running time that counts, sizes weighed linearly: seconds at the wanted size.
   [[nodiscard]] double length_run() const;
+  // Does nothing tell that it can go on from where it was?
+  [[nodiscard]] bool begins_anew() const;
+  // Was it told that it will be stopped for others?
+  [[nodiscard]] bool is_asked() const { return current && current->asked && !current->stop; }
   // The workers it is to have: of the forming gang, else of the current one, else 0.
   [[nodiscard]] std::int32_t planned_workers() const;
 

@@ -10,6 +10,13 @@ std::int64_t number(const Reason& r, std::size_t i) {
 }
 
 std::string slots(std::int64_t n) { return fmt::format("{} slot{}", n, n == 1 ? "" : "s"); }
+// "9m15s"
+std::string span(std::int64_t seconds) {
+  const auto hours = seconds / 3600, minutes = seconds / 60 % 60;
+  if (hours > 0) return fmt::format("{}h{:02}m", hours, minutes);
+  return minutes > 0 ? fmt::format("{}m{:02}s", minutes, seconds % 60)
+                     : fmt::format("{}s", seconds);
+}
 std::string workers(std::int64_t n) { return fmt::format("{} worker{}", n, n == 1 ? "" : "s"); }
 
 // "3", or "3, which has less left,"
@@ -51,12 +58,21 @@ std::string wait_sentence(const Reason& r) {
     case ReasonCode::waits_for_window:
       return fmt::format("is to have {}, but started or was resized a moment ago", workers(a));
     case ReasonCode::too_costly:
-      return fmt::format("would lose {} slot-seconds by a change that gains {}: it stays as it is",
-                         b, a);
+      if (r.numbers.size() < 3)
+        return fmt::format(
+            "would lose {} slot-seconds by a change that gains {}: it stays as it is", b, a);
+      if (c == 0) return "could start only in the place of others, and that would gain too little";
+      return fmt::format(
+          "could start only in the place of others: job {} would lose most of {} slot-seconds, and "
+          "{} would be gained",
+          c, b, a);
     case ReasonCode::waits_for_others:
       return fmt::format("needs {}, {} free now: {} go first", slots(a), b, r.text);
     case ReasonCode::waits_for_turn:
       return fmt::format("could use {}, but the policy gives the slots to others", workers(a));
+    case ReasonCode::waits_for_reclaim:
+      return fmt::format("needs {}, {} free now: job {} was asked to save, and gives way within {}",
+                         slots(a), b, c, span(number(r, 3)));
     case ReasonCode::waits_for_own:
       return fmt::format("is frozen with its work in memory, in slots that job {} has now", a);
     case ReasonCode::no_node:
@@ -105,6 +121,12 @@ std::string run_sentence(const Reason& r) {
     case ReasonCode::runs:
       return a >= b ? fmt::format("runs with {}, as many as it may have", workers(a))
                     : fmt::format("runs with {} of at most {}", workers(a), b);
+    case ReasonCode::asked:
+      return fmt::format(
+          "is asked for {} by job {}: stopped {}{} unless it saves or ends before; it would lose "
+          "{}",
+          slots(a), b, number(r, 2) > 0 ? "in " : "at any moment",
+          number(r, 2) > 0 ? span(number(r, 2)) : "", span(number(r, 3)));
     case ReasonCode::target_reached:
       return "has reached its target: its script is told to stop";
     case ReasonCode::starting:
@@ -154,6 +176,8 @@ std::string_view name(ReasonCode code) {
       return "WaitsForOthers";
     case ReasonCode::waits_for_turn:
       return "WaitsForTurn";
+    case ReasonCode::waits_for_reclaim:
+      return "WaitsForReclaim";
     case ReasonCode::waits_for_own:
       return "WaitsForOwn";
     case ReasonCode::no_node:
@@ -182,6 +206,8 @@ std::string_view name(ReasonCode code) {
       return "OwnerResized";
     case ReasonCode::runs:
       return "Running";
+    case ReasonCode::asked:
+      return "Asked";
     case ReasonCode::target_reached:
       return "TargetReached";
     case ReasonCode::starting:

@@ -29,11 +29,14 @@ enum class ReasonCode {
   waits_for_empty,       // slots promised to it that are still being emptied
   waits_for_checkpoint,  // wanted workers: it can't be resized before it acknowledges one
   waits_for_window,      // wanted workers, until (us): it was resized a moment ago
-  too_costly,            // gain, cost in slot-seconds: the change was dropped
-  waits_for_others,      // needed slots, free slots; text: who goes first
-  waits_for_turn,        // wanted workers: the active policy gave the slots to others
-  waits_for_own,         // a job that has its slots, until (us): frozen there, its work in memory
-  no_node,               // no node is up
+  too_costly,  // gain, cost in slot-seconds: the change was dropped; of one that would start by it
+               // then the job that would lose most, or 0
+  waits_for_others,   // needed slots, free slots; text: who goes first
+  waits_for_turn,     // wanted workers: the active policy gave the slots to others
+  waits_for_reclaim,  // needed slots, free slots, a job that never saved and was asked for its
+                      // own, seconds until it may be stopped
+  waits_for_own,      // a job that has its slots, until (us): frozen there, its work in memory
+  no_node,            // no node is up
   // acts
   starts,            // workers; text: what is to be said about the place, or nothing
   starts_at_min,     // workers, wanted workers; text: the same
@@ -49,6 +52,8 @@ enum class ReasonCode {
   // runs
   runs,            // workers, max
   target_reached,  // workers: its script is told to stop
+  asked,           // slots, job that would start in its place, seconds until it may be stopped,
+                   // seconds of work that it would lose now
   starting,        // workers running, of
   resizing,        // from, to
   paused,

@@ -32,6 +32,21 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
      "is to have 3 workers, but started or was resized a moment ago"},
     {{ReasonCode::too_costly, {10, 40}, {}},
      "would lose 40 slot-seconds by a change that gains 10: it stays as it is"},
+    {{ReasonCode::too_costly, {10, 40, 7}, {}},
+     "could start only in the place of others: job 7 would lose most of 40 slot-seconds, and 10 "
+     "would be gained"},
+    {{ReasonCode::too_costly, {10, 40, 0}, {}},
+     "could start only in the place of others, and that would gain too little"},
+    {{ReasonCode::waits_for_reclaim, {2, 0, 5, 555}, {}},
+     "needs 2 slots, 0 free now: job 5 was asked to save, and gives way within 9m15s"},
+    {{ReasonCode::asked, {1, 6, 600, 45}, {}},
+     "is asked for 1 slot by job 6: stopped in 10m00s unless it saves or ends before; it would "
+     "lose "
+     "45s"},
+    {{ReasonCode::asked, {2, 6, 0, 7260}, {}},
+     "is asked for 2 slots by job 6: stopped at any moment unless it saves or ends before; it "
+     "would "
+     "lose 2h01m"},
     {{ReasonCode::waits_for_others, {4, 1}, "jobs with less left"},
      "needs 4 slots, 1 free now: jobs with less left go first"},
     {{ReasonCode::stops_for, {9}, "has less left"},

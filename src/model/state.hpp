@@ -130,6 +130,7 @@ struct StateParts {
   std::optional<PolicyTrial> trial;
   std::vector<PlanBill>
       bills;  // of the newest plans that have one, by time; bounded (kPlanBillsMax)
+  Rules rules = {};
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -181,6 +182,10 @@ class State {
   // Active jobs whose size lies outside their range (the owner resized them).
   [[nodiscard]] const std::set<JobId>& out_of_range() const { return out_of_range_; }
 
+  // Running jobs that were told that they will be stopped for others (Gang::asked).
+  [[nodiscard]] const std::set<JobId>& asked() const { return asked_; }
+
+  [[nodiscard]] const Rules& rules() const { return parts_.rules; }
   [[nodiscard]] const PolicyPeriod* policy() const;  // nullptr before the first PolicySet
   [[nodiscard]] const std::vector<PolicyPeriod>& periods() const { return parts_.periods; }
   [[nodiscard]] const std::map<std::string, std::string>& memo() const { return parts_.memo; }
@@ -228,13 +233,14 @@ class State {
 
   // In which of the sets below a job stands.
   struct Standings {
-    bool queued = false, active = false, waits = false, out_of_range = false, lacks_length = false;
+    bool queued = false, active = false, waits = false, out_of_range = false, lacks_length = false,
+         asked = false;
   };
 
   StateParts parts_;
   std::deque<Standings> standings_;  // of job n at n-1
   std::set<QueueKey> queue_, active_, waiting_;
-  std::set<JobId> out_of_range_, aloof_;
+  std::set<JobId> out_of_range_, aloof_, asked_;
   std::map<std::string, std::set<JobId>, std::less<>> active_by_name_;
   Topology topology_;
   std::map<std::string, std::set<JobId>> without_length_;  // waiting, by name

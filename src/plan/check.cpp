@@ -8,6 +8,7 @@
 
 #include "plan/constraints.hpp"
 #include "plan/lending.hpp"
+#include "plan/reclaim.hpp"
 
 namespace paceline {
 namespace {
@@ -22,6 +23,7 @@ class PlanCheck {
     for (const Change& change : plan_.changes) check_change(change);
     for (const Change& change : plan_.changes) check_beneficiary(change);
     for (const JobId id : plan_.promoted) check_promotion(id);
+    for (const Asking& asking : plan_.asked) check_asking(asking);
     if (!found_.empty()) return std::move(found_);
     for (const Change& change : plan_.changes) standing_.add(change);
     for (const Change& change : plan_.changes) check_place(change);
@@ -52,6 +54,12 @@ class PlanCheck {
       wrong("job {} is promoted but does not wait", id.value);
   }
 
+  void check_asking(const Asking& asking) {
+    const Job* job = snapshot_.state.find_job(asking.job);
+    if (!job || !job->current || (asking.by && job->state != JobState::running))
+      wrong("job {} is asked for its slots but does not run", asking.job.value);
+  }
+
   void check_state_of(const Job& job, const Change& change) {
     const bool waits =
         snapshot_.state.waiting().contains(queue_key(job)) && job.eligible_at <= snapshot_.now;
@@ -59,6 +67,9 @@ class PlanCheck {
     if (begins(change.kind)) return check_start(job, change);
     if (change.kind == ChangeKind::pause && !may_lend(snapshot_.state, job))
       wrong("job {} is paused and can't lend its slots", job.id.value);
+    if (change.kind == ChangeKind::stop && job.state == JobState::running &&
+        must_be_asked(snapshot_, job))
+      wrong("job {} never saved and is stopped before its time", job.id.value);
     if (job.state == JobState::running) return;
     const bool comes_up = job.current && !job.forming && job.state == JobState::starting;
     const bool may = change.kind == ChangeKind::stop ? comes_up : job.lends() && waits;
@@ -243,6 +254,8 @@ class StateCheck {
     expect(job.state != JobState::resizing || job.forming || job.current, job,
            "resizes without a gang");
     expect(state_.queue().contains(queue_key(job)) == !over, job, "is in the wrong index");
+    expect(state_.asked().contains(job.id) == job.is_asked(), job,
+           "is asked, or not, unknown to the state");
     if (job.forming)
       expect(job.forming->generation == job.last_generation, job, "forms an old generation");
     std::int32_t leased = 0;

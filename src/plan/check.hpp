@@ -12,7 +12,8 @@ namespace paceline {
 
 // What the plan would break, one sentence each: a slot leased or promised twice, an incomplete
 // gang, workers outside min..max or no multiple of the mesh, a used generation, a job changed twice,
-// a job that may not be changed now, a stop or shrink whose beneficiary gets nothing, a change
+// a job that may not be changed now, one that never saved stopped before it was asked for long enough
+// (plan/reclaim.hpp), a stop or shrink whose beneficiary gets nothing, a change
 // without a reason; and if nothing of that, a required constraint (plan/constraints.hpp) or a tensor
 // group on several nodes.
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan);

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "plan/constraints.hpp"
 #include "plan/lending.hpp"
+#include "plan/reclaim.hpp"
 
 namespace paceline {
 namespace {
@@ -291,13 +292,18 @@ bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {
   return may_trade({&part, 1}, owed);
 }
 
+// Who would start is told whose loss is in the way, not that the loss is its own.
 void Draft::refused(std::span<const Part> parts, Verdict verdict) {
   if (verdict.again) revisit(*verdict.again);
+  Reason of_starts = verdict.reason;
+  if (of_starts.code == ReasonCode::too_costly)
+    of_starts.numbers.push_back(verdict.loser.value_or(JobId{}).value);
   for (const Part& part : parts) {
-    dropped_.emplace_back(part.job, reasons_.size());
+    dropped_.emplace_back(part.job, reasons_.size() + (begins(part.kind) ? 1 : 0));
     if (verdict.for_work && !begins(part.kind)) await_save(part.job);
   }
   reasons_.push_back(std::move(verdict.reason));
+  reasons_.push_back(std::move(of_starts));
 }
 
 std::vector<std::pair<JobId, const Reason*>> Draft::dropped() const {
@@ -326,6 +332,25 @@ bool Draft::may_stop_for(JobId id, std::int32_t workers) {
   return kept;
 }
 
+void Draft::ask(JobId id, JobId by) {
+  if (!asked_.emplace(id, by).second) return;
+  const Time at = may_stop_from(snapshot_, snapshot_.state.job(id));
+  if (at > snapshot_.now) revisit(at);
+}
+
+// Of who is asked what the state doesn't know; of who was and isn't any more, unless it is changed.
+std::vector<Asking> Draft::newly_asked() const {
+  std::vector<Asking> asked;
+  for (const auto& [id, by] : asked_) {
+    const auto& known = snapshot_.state.job(id).current->asked;
+    if (!changed(id) && !(known && known->by == by)) asked.push_back({id, by});
+  }
+  for (const JobId id : snapshot_.state.asked()) {
+    if (!asked_.contains(id) && !changed(id)) asked.push_back({id});
+  }
+  return asked;
+}
+
 std::string Draft::memo(std::string_view key) const {
   const std::string name(key);
   if (const auto it = memo_.find(name); it != memo_.end()) return it->second;
@@ -349,6 +374,7 @@ Plan Draft::plan() const {
   plan.changes = changes_;
   plan.memo = memo_;
   plan.promoted = promoted_;
+  plan.asked = newly_asked();
   return plan;
 }
 

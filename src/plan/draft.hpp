@@ -57,8 +57,9 @@ enum class Owed { no, yes };
 struct Verdict {
   bool kept = true;
   Reason reason;
-  std::optional<Time> again;  // when a dropped trade may be judged anew
-  bool for_work = false;      // dropped only for work that a checkpoint would save
+  std::optional<Time> again;        // when a dropped trade may be judged anew
+  bool for_work = false;            // dropped only for work that a checkpoint would save
+  std::optional<JobId> loser = {};  // whose loss weighs most, where that is why it was dropped
 };
 
 // Tempering, implemented in scheduler/: of sizes, wherever the seats are. A draft without a judge
@@ -159,6 +160,9 @@ class Draft {
   // those that might have been part of it in their place. Some perhaps several times.
   void await_save(JobId job) { awaited_saves_.push_back(job); }
   [[nodiscard]] const std::vector<JobId>& awaited_saves() const { return awaited_saves_; }
+  // A job that never saved would be stopped so that another can start: it is told (plan/reclaim.hpp),
+  // and there is a round when it may be stopped. Who asks first counts.
+  void ask(JobId job, JobId by);
   // Jobs that come up and would have been asked for their slots, had they been up. Some perhaps
   // several times.
   void await_start(JobId job) { awaited_starts_.push_back(job); }
@@ -178,6 +182,7 @@ class Draft {
   void release(JobId job) const;
   void take(const Placement& seats) const;
   void refused(std::span<const Part> parts, Verdict verdict);
+  [[nodiscard]] std::vector<Asking> newly_asked() const;
 
   Snapshot snapshot_;
   const Placer& placer_;
@@ -196,6 +201,7 @@ class Draft {
   std::vector<std::pair<JobId, std::size_t>> dropped_;  // and whose they are
   std::vector<JobId> awaited_saves_, awaited_starts_;
   std::vector<JobId> promoted_;
+  std::map<JobId, JobId> asked_;  // by whom
   std::map<std::string, std::string> memo_;
   mutable Standing standing_;  // of the first of changes_; follows when somebody asks
   mutable std::optional<Time> revisit_at_;

@@ -40,6 +40,7 @@ class Fold {
   void on(const PolicyFailed& e);
   void on(const TrialBegan& e);
   void on(const TrialEnded& e);
+  void on(const RulesSet& e);
   void on(const WorkerStarted& e);
   void on(const WorkerEnded& e);
   void on(const CheckpointAcknowledged& e);
@@ -72,6 +73,7 @@ class Fold {
   void take_back(Job& job);
   void go_on_frozen(Job& job);  // all its slots are its own again
   void promote(std::span<const JobId> jobs);
+  void ask(const Asking& asking);
 
   // ---- lifecycle (fold_jobs.cpp) ----
   Job& touch(JobId id);  // settles its sums; every change of a job begins here

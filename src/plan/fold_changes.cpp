@@ -17,6 +17,7 @@ void Fold::on(const Plan& plan) {
   promote(plan.promoted);
   open_bill(plan);
   for (const Dropped& dropped : plan.dropped) touch(dropped.job).dropped = dropped.reason;
+  for (const Asking& asking : plan.asked) ask(asking);
   for (const Change& change : plan.changes) {
     Job& job = touch(change.job);
     job.last_change = change.reason;
@@ -57,6 +58,19 @@ void Fold::promote(std::span<const JobId> jobs) {
     Job& job = touch(id);
     job.service_from = job.slot_seconds;
   }
+}
+
+// Who asks may change; since when it was asked stays.
+void Fold::ask(const Asking& asking) {
+  Job& job = touch(asking.job);
+  check(job.current.has_value(), "only a job with a gang is asked for its slots");
+  auto& asked = job.current->asked;
+  if (!asking.by)
+    asked.reset();
+  else if (asked)
+    asked->by = *asking.by;
+  else
+    asked = Asked{*asking.by, at_};
 }
 
 void Fold::set_service_from(JobId id, double slot_seconds) {

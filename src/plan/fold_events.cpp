@@ -122,6 +122,10 @@ void Fold::on(const TrialBegan& e) { parts_.trial = PolicyTrial{e.name, e.parame
 
 void Fold::on(const TrialEnded&) { parts_.trial.reset(); }
 
+void Fold::on(const RulesSet& e) {
+  if (e.rules.reclaim_after) parts_.rules.reclaim_after = e.rules.reclaim_after;
+}
+
 Worker* Fold::find_worker(Job& job, const WorkerKey& key) {
   if (!job.current || job.current->generation != key.generation) return nullptr;
   auto& workers = job.current->workers;
@@ -187,7 +191,10 @@ void Fold::on(const CheckpointAcknowledged& e) {
   if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
   job.checkpoint = e.checkpoint;
-  if (job.current) job.current->unsaved = Duration::zero();
+  if (job.current) {
+    job.current->unsaved = Duration::zero();
+    job.current->asked.reset();
+  }
   job.saved_at = job.ran_at;
   job.quick_failures = 0;
 }

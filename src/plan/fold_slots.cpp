@@ -173,6 +173,8 @@ void Fold::reindex(const Job& job) {
   const bool settled = job.current && !job.forming && !job.current->stop && !job.lends();
   const bool out = !over && settled && !job.range.contains(job.current->size());
   if (moves(stands.out_of_range, out)) put(state_.out_of_range_, job.id, out);
+  const bool asked = job.is_asked();
+  if (moves(stands.asked, asked)) put(state_.asked_, job.id, asked);
 }
 
 void Fold::index_active(const Job& job, bool active) {

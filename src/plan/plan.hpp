@@ -58,6 +58,14 @@ struct Dropped {
   friend bool operator==(const Dropped&, const Dropped&) = default;
 };
 
+// A running job that never saved and that others would be started for is told so; or told that nobody
+// asks any more.
+struct Asking {
+  JobId job;
+  std::optional<JobId> by = {};  // who would start in its place; none: nobody any more
+  friend bool operator==(const Asking&, const Asking&) = default;
+};
+
 struct Plan {
   std::uint64_t round = 0;
   std::string policy;
@@ -66,7 +74,8 @@ struct Plan {
   std::map<std::string, std::string>
       memo;  // what the policy remembers anew; an empty value forgets
   std::vector<Dropped> dropped;
-  std::vector<JobId> promoted;  // waiting jobs whose service counts from here on (policy las)
+  std::vector<JobId> promoted;     // waiting jobs whose service counts from here on (policy las)
+  std::vector<Asking> asked = {};  // where it changes
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -125,15 +125,23 @@ void grant_shares(const Snapshot& snapshot, Shares& shares) {
   }
 }
 
+// Who has no share: in the order in which they are served with the rest.
+std::vector<Contender*> the_rest(const Snapshot& snapshot, Shares& shares) {
+  std::vector<Contender*> rest;
+  for (Contender& claim : shares.claims())
+    if (claim.workers == 0) rest.push_back(&claim);
+  sort_by_harm(snapshot, rest);
+  return rest;
+}
+
 }  // namespace
 
 void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
   shares.everybody();
   grant_shares(snapshot, shares);
-  for (Contender& claim : shares.claims()) {
-    if (claim.workers == 0 && claim.job->slots(claim.least) <= shares.left())
-      shares.take(claim, claim.least);
+  for (Contender* claim : the_rest(snapshot, shares)) {
+    if (claim->job->slots(claim->least) <= shares.left()) shares.take(*claim, claim->least);
   }
   shares.spread_to_largest(gain_per_slot);
   settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <tuple>
+#include <string_view>
 #include <vector>
 
+#include "policy/harm.hpp"
 #include "policy/parameters.hpp"
 #include "policy/shares.hpp"
 #include "policy/waiting.hpp"
@@ -19,14 +20,27 @@ struct Tenant {
   double slots = 0;                // it has so far
   std::vector<Contender*> claims;  // its jobs, in its own order
   std::size_t next = 0;            // the first that was not looked at
+};
 
-  [[nodiscard]] std::tuple<double, std::string_view> rank() const { return {slots / weight, name}; }
+// The neediest first: who has least for its weight. Of several who have equally little, where their
+// next jobs differ: who would have one of its jobs stopped, the largest harm first; then by name.
+struct Rank {
+  double share;
+  bool waits;
+  Harm harm;
+  std::string_view name;
+
+  bool operator<(const Rank& o) const {
+    if (share != o.share) return share < o.share;
+    if (waits != o.waits) return o.waits;
+    return harm != o.harm ? o.harm < harm : name < o.name;
+  }
 };
 
 class Filling {
  public:
   Filling(const Snapshot& snapshot, Shares& shares, const std::map<std::string, double>& weights)
-      : shares_(shares) {
+      : snapshot_(snapshot), shares_(shares) {
     count_the_unchangeable(snapshot, weights);
     for (Contender& claim : shares.claims()) {
       Tenant& tenant = tenant_of(claim.job->spec->user, weights);
@@ -36,8 +50,17 @@ class Filling {
   }
 
   void run() {
+    std::map<std::string, std::vector<Contender*>> arrived;
+    for (auto& [name, tenant] : tenants_) {
+      arrived[name] = tenant.claims;
+      sort_by_harm(snapshot_, tenant.claims);
+    }
     serve([this](Tenant& tenant) { return give_smallest(tenant); });
-    for (auto& [name, tenant] : tenants_) tenant.next = 0;
+    admitting_ = false;
+    for (auto& [name, tenant] : tenants_) {
+      tenant.claims = std::move(arrived[name]);
+      tenant.next = 0;
+    }
     serve([this](Tenant& tenant) { return give_step(tenant); });
   }
 
@@ -83,13 +106,26 @@ class Filling {
 
   // The neediest tenant is served until nobody takes anything any more.
   void serve(const std::function<bool(Tenant&)>& give) {
-    std::set<std::pair<std::tuple<double, std::string_view>, Tenant*>> needy;
-    for (auto& [name, tenant] : tenants_) needy.insert({tenant.rank(), &tenant});
+    std::set<std::pair<Rank, Tenant*>> needy;
+    for (auto& [name, tenant] : tenants_) needy.insert({rank_of(tenant), &tenant});
     while (!needy.empty() && shares_.left() > 0) {
       Tenant& tenant = *needy.begin()->second;
       needy.erase(needy.begin());
-      if (give(tenant)) needy.insert({tenant.rank(), &tenant});
+      if (give(tenant)) needy.insert({rank_of(tenant), &tenant});
     }
+  }
+
+  // By the first of its jobs that has nothing yet.
+  [[nodiscard]] Rank rank_of(Tenant& tenant) const {
+    auto& next = tenant.next;
+    const auto served = [&] { return tenant.claims[next]->workers > 0; };
+    Rank rank{tenant.slots / tenant.weight, true, {}, tenant.name};
+    if (!admitting_) return rank;
+    while (next < tenant.claims.size() && served()) ++next;
+    if (next == tenant.claims.size() || tenant.claims[next]->now == 0) return rank;
+    rank.waits = false;
+    rank.harm = harm_of_giving_all(snapshot_, *tenant.claims[next]->job);
+    return rank;
   }
 
   bool give_smallest(Tenant& tenant) {
@@ -120,7 +156,9 @@ class Filling {
     shares_.take(claim, workers);
   }
 
+  const Snapshot& snapshot_;
   Shares& shares_;
+  bool admitting_ = true;  // smallest sizes are given, and no steps yet
   std::map<std::string, Tenant> tenants_;
   std::vector<const Contender*> served_;
 };

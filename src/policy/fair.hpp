@@ -2,10 +2,12 @@
 // Objective:   weighted max-min over tenants: nobody's share can grow without shrinking that of a
 //              tenant who has less for its weight.
 // Rule:        again and again the tenant with the fewest slots for its weight gets the smallest
-//              size of its next job, in its own order (priority, then arrival), until nothing more
-//              fits; then one step at a time for its jobs by the same rule. What a tenant doesn't
-//              use is lent to the others, and reclaimed for it when it comes: by shrinking, then by
-//              stopping the newest of who has more than its share.
+//              size of its next job, until nothing more fits; then one step at a time for its jobs
+//              by the same rule. A tenant's own order is priority, then who runs, whoever would
+//              lose most first, then arrival. What a tenant doesn't use is lent to the others, and
+//              reclaimed for it when it comes: by shrinking, then by stopping, of the jobs of who
+//              has more than its share, those that lose least (policy/harm.hpp). Of tenants that
+//              have equally little the one whose next job would lose most keeps it.
 // Parameters:  weights=ann:2,bob:0.5 (others 1).
 // Assumptions: a tenant is a user. A stopped job goes on from its checkpoint.
 // Cost:        O(jobs · log jobs + slots · log tenants) a round.

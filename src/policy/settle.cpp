@@ -1,16 +1,19 @@
 #include "policy/settle.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <tuple>
 #include <utility>
 
-#include "estimate/resize_cost.hpp"
 #include "placement/defragment.hpp"
 #include "plan/lending.hpp"
+#include "plan/reclaim.hpp"
+#include "policy/harm.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -21,13 +24,12 @@ constexpr int kDroppedInARow = 8;       // trades, before no more are tried in a
 constexpr int kBesideMax = 64;          // jobs that are tried on what a trade frees over its first
 constexpr std::int64_t kSlotsMax = std::numeric_limits<std::int64_t>::max();
 
-// Who gives how, the least harm first.
-enum class Gives { shrinks, pauses, stops };
-
 struct Giver {
   const Wish* wish;
   std::int64_t slots;  // it gives up
   Gives how;
+  bool guarded;        // it has to be asked before it is stopped
+  bool asked = false;  // in this round
 };
 
 class Settlement {
@@ -93,20 +95,53 @@ class Settlement {
     if (terms_.owed == Owed::no && dropped_ >= kDroppedInARow) return false;
     std::int32_t& hopeless = hopeless_from(wish.job->spec->slots_per_worker);
     const std::int32_t step = wish.job->spec->mesh.step();
+    std::vector<Giver*> to_ask;  // for the smallest size that needs somebody asked
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless) continue;
-      if (!may_gain(wish, n) || !may_trade_with_first(wish, n)) return false;
-      auto chosen = enough_givers(wish, n);
-      if (chosen.empty() && frozen_are_in_the_way(wish)) {
-        freezes_ = false;
-        chosen = enough_givers(wish, n);
-      }
-      const bool traded = !chosen.empty() && may_trade(wish, n, chosen) && trade(wish, n, chosen);
-      freezes_ = true;
-      if (!chosen.empty()) return traded;
+      const Try tried = start_with_givers(wish, n, to_ask);
+      if (tried == Try::started) return true;
+      if (tried == Try::dropped) return ask(wish, to_ask), false;
     }
-    if (takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
-    return false;
+    if (to_ask.empty() && takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
+    return ask(wish, to_ask), false;
+  }
+
+  enum class Try { started, dropped, smaller };  // the last: a smaller size may do
+
+  Try start_with_givers(const Wish& wish, std::int32_t n, std::vector<Giver*>& to_ask) {
+    if (!may_gain(wish, n) || !may_trade_with_first(wish, n)) return Try::dropped;
+    auto chosen = enough_givers(wish, n);
+    const bool all_stop = chosen.empty() && frozen_are_in_the_way(wish);
+    if (all_stop) {
+      freezes_ = false;
+      chosen = enough_givers(wish, n);
+    }
+    const Try tried = trade_with(wish, n, chosen, to_ask);
+    freezes_ = true;
+    return tried;
+  }
+
+  Try trade_with(const Wish& wish, std::int32_t n, const std::vector<Giver*>& chosen,
+                 std::vector<Giver*>& to_ask) {
+    if (chosen.empty()) return Try::smaller;
+    if (!may_trade(wish, n, chosen)) return Try::dropped;
+    const auto waits = [&](const Giver* giver) { return giver->guarded && !pauses(*giver); };
+    if (std::none_of(chosen.begin(), chosen.end(), waits))
+      return trade(wish, n, chosen) ? Try::started : Try::dropped;
+    to_ask.clear();
+    for (Giver* giver : chosen)  // who was asked for long enough stays so until the others are, too
+      if (waits(giver) || giver->wish->job->is_asked()) to_ask.push_back(giver);
+    return Try::smaller;
+  }
+
+  // They are spoken for: who comes later in the order asks others.
+  void ask(const Wish& wish, const std::vector<Giver*>& givers) {
+    for (Giver* giver : givers) {
+      giver->asked = somebody_is_asked_ = true;
+      givable_ -= giver->slots;
+      draft_.ask(giver->wish->job->id, wish.job->id);
+    }
+    if (!givers.empty() && draft_.explaining()) asked_for_.emplace(&wish, givers);
   }
 
   // So many workers of so many slots don't fit even with every giver.
@@ -174,7 +209,7 @@ class Settlement {
     if (slots + givable_ < need) return {};
     const auto gather = [&](const auto& enough) {
       for (; next != givers().end() && !enough(); ++next) {
-        if (draft_.changed(next->wish->job->id)) continue;
+        if (has_given(*next)) continue;
         slots += next->slots;
         able.push_back(&*next);
       }
@@ -288,7 +323,7 @@ class Settlement {
   // Who has more than it should and may change now, least harm first.
   std::vector<Giver>& givers() {
     if (givers_) return *givers_;
-    std::vector<std::tuple<Gives, bool, double, std::size_t, const Wish*>> found;
+    std::vector<std::tuple<Harm, std::size_t, const Wish*>> found;
     found.reserve(too_much_);
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const Wish& wish = wishes_[i];
@@ -300,41 +335,48 @@ class Settlement {
       if (wish.workers == 0 ? !may_stop(*wish.job) : !may_shrink(*wish.job)) continue;
       if (!draft_.may_change(wish.job->id, wish.workers, Owed::yes)) {
         if (!refused_) refused_ = wish.job->id;
-        continue;
+        // Who would have to be asked hears of it at once.
+        if (wish.workers > 0 || !must_be_asked(snapshot_, *wish.job)) continue;
       }
-      const Gives how = how_it_gives(wish);
-      const bool from_zero = how != Gives::pauses && begins_anew(*wish.job);
-      const double risk = how == Gives::pauses ? 0 : work_at_risk(*wish.job, snapshot_.now);
-      found.emplace_back(how, from_zero, risk, wishes_.size() - i, &wish);
+      found.emplace_back(harm_of(wish), wishes_.size() - i, &wish);
     }
     std::sort(found.begin(), found.end());
     givers_.emplace();
     givers_->reserve(found.size());
     for (const auto& entry : found) {
       const Wish* wish = std::get<const Wish*>(entry);
-      const Gives how = std::get<Gives>(entry);
-      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how});
+      const Gives how = std::get<Harm>(entry).how;
+      const bool guarded = wish->workers == 0 && must_be_asked(snapshot_, *wish->job);
+      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how, guarded});
       givable_ += givers_->back().slots;
       somebody_pauses_ = somebody_pauses_ || how == Gives::pauses;
     }
     return *givers_;
   }
 
-  [[nodiscard]] Gives how_it_gives(const Wish& wish) const {
-    if (wish.workers > 0) return Gives::shrinks;
-    return may_lend(snapshot_.state, *wish.job) ? Gives::pauses : Gives::stops;
+  [[nodiscard]] Harm harm_of(const Wish& wish) const {
+    return wish.workers > 0 ? harm_of_shrinking(snapshot_, *wish.job)
+                            : harm_of_giving_all(snapshot_, *wish.job);
   }
 
-  // Who saves becomes a cheaper giver, perhaps in the place of those who were too dear.
+  // Who saves becomes a cheaper giver, perhaps in the place of those who were too dear; or in the
+  // place of one that was asked.
   void await_saves() {
-    if (draft_.awaited_saves().empty()) return;
-    for (const Giver& giver : givers()) draft_.await_save(giver.wish->job->id);
+    if (!draft_.awaited_saves().empty())
+      for (const Giver& giver : givers()) draft_.await_save(giver.wish->job->id);
+    if (!somebody_is_asked_) return;
+    for (const auto& key : snapshot_.state.active())
+      if (snapshot_.state.job(key.job).begins_anew()) draft_.await_save(key.job);
+  }
+
+  [[nodiscard]] bool has_given(const Giver& giver) const {
+    return giver.asked || draft_.changed(giver.wish->job->id);
   }
 
   // The first that has not given yet.
   std::vector<Giver>::iterator first_giver() {
     auto& all = givers();
-    while (gave_ < all.size() && draft_.changed(all[gave_].wish->job->id)) ++gave_;
+    while (gave_ < all.size() && has_given(all[gave_])) ++gave_;
     return all.begin() + static_cast<std::ptrdiff_t>(gave_);
   }
 
@@ -399,12 +441,31 @@ class Settlement {
     for (const Wish* wish : unserved_) {
       if (draft_.changed(wish->job->id)) continue;
       Reason reason = lacks_slots(draft_, *wish->job, wish->at_least);
+      if (const auto asked = asked_for_.find(wish); asked != asked_for_.end()) {
+        draft_.hold(wish->job->id, waits_for_reclaim(reason, asked->second));
+        continue;
+      }
       if (refused_ && reason.code != ReasonCode::waits_for_own) {
         reason.code = ReasonCode::waits_for_donor;
         reason.numbers.push_back(refused_->value);
       }
       draft_.hold(wish->job->id, std::move(reason));
     }
+  }
+
+  // For the one that is stopped last.
+  [[nodiscard]] Reason waits_for_reclaim(const Reason& lacks,
+                                         const std::vector<Giver*>& asked) const {
+    const auto until = [&](const Giver* giver) {
+      return may_stop_from(snapshot_, *giver->wish->job);
+    };
+    const Giver* last =
+        *std::max_element(asked.begin(), asked.end(),
+                          [&](const Giver* a, const Giver* b) { return until(a) < until(b); });
+    const auto left = std::chrono::ceil<std::chrono::seconds>(until(last) - snapshot_.now);
+    return {ReasonCode::waits_for_reclaim,
+            {lacks.numbers.at(0), lacks.numbers.at(1), last->wish->job->id.value, left.count()},
+            {}};
   }
 
   const Snapshot& snapshot_;
@@ -421,6 +482,9 @@ class Settlement {
   std::vector<Part> parts_;  // of the trade that is looked at
   int dropped_ = 0;          // trades in a row that were not kept
   bool looked_for_room_ = false;
+  bool somebody_is_asked_ = false;
+  std::map<const Wish*, std::vector<Giver*>>
+      asked_for_;                      // who would start, where that is explained
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
   std::vector<std::pair<std::int32_t, std::int32_t>> hopeless_;  // workers, by slots of each

@@ -7,9 +7,10 @@
 //
 //   settle(snapshot, draft, {{&a, 8, 4, 2, 8}, {&b, 0, 4, 2, 4}}, {Owed::yes, "came first"});
 //
-// Who gives first: who only shrinks, then who can be frozen where it is (plan/lending.hpp), then who
-// can go on from a checkpoint, then who loses the least work, then who comes last. Where tempering drops some trades in a row that nobody is owed, no more
-// are tried in that round: wishes further down are worth less.
+// Who gives first: who is hurt least (policy/harm.hpp), then who comes last. Where somebody who never
+// saved would have to be stopped before its time, all of a trade waits, and those are asked for their
+// slots (plan/reclaim.hpp): nobody else is asked for the same. Where tempering drops some trades in a
+// row that nobody is owed, no more are tried in that round: wishes further down are worth less.
 //
 // Cost: O(wishes) when nothing changes; per start with givers O(log givers) placements and their
 // slots.

@@ -9,6 +9,7 @@
 #include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
 #include "plan/lending.hpp"
+#include "policy/harm.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -259,6 +260,32 @@ std::vector<Wish> Shares::wishes() const {
         {claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers), claim.most});
   }
   return wishes;
+}
+
+void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& claims) {
+  struct Place {
+    std::int32_t negative_priority;
+    bool waits;
+    Harm harm;
+    std::size_t index;
+    Contender* claim;
+
+    bool operator<(const Place& o) const {
+      if (negative_priority != o.negative_priority) return negative_priority < o.negative_priority;
+      if (waits != o.waits) return o.waits;
+      return harm != o.harm ? o.harm < harm : index < o.index;
+    }
+  };
+  std::vector<Place> places;
+  places.reserve(claims.size());
+  for (Contender* claim : claims) {
+    const bool waits = claim->now == 0;
+    places.push_back({claim->key.negative_priority, waits,
+                      waits ? Harm{} : harm_of_giving_all(snapshot, *claim->job), places.size(),
+                      claim});
+  }
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 0; i < claims.size(); ++i) claims[i] = places[i].claim;
 }
 
 double gain_per_slot(const Contender& claim) {

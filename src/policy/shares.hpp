@@ -97,6 +97,10 @@ class Shares {
   std::int64_t left_ = 0;
 };
 
+// Puts jobs of equal claim in the order in which they keep their slots: larger priority first, then
+// who runs, whoever would be hurt most first (policy/harm.hpp), then who waits; the rest by arrival.
+void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& claims);
+
 // What the next step adds to the job's speed, for each slot of it. The unit is the job's speed with
 // one worker, so that jobs compare.
 double gain_per_slot(const Contender& claim);

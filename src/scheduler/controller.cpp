@@ -343,7 +343,7 @@ struct Controller::Impl {
     record_dropped(snapshot, draft, plan);
     plan = checked(snapshot, std::move(plan), decision.by->name);
     const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty() ||
-                      !plan.promoted.empty();
+                      !plan.promoted.empty() || !plan.asked.empty();
     if (says) add(std::move(plan));
     if (gives_way(decision)) add(PolicySet{decision.by->name, decision.by->parameters});
     return batch;
@@ -434,18 +434,33 @@ struct Controller::Impl {
     const bool active = state.policy() && state.policy()->name == name;
     auto script = registry.load(name, text, active ? state.policy()->parameters : Parameters{});
     if (!script) return fail(script.error());
-    return rehearse(**script);
+    if (auto plan = rehearse(**script); !plan) return fail(plan.error());
+    return {};
   }
 
-  // What the script would do now, checked and forgotten.
-  Result<void> rehearse(const Policy& script) {
+  // What the policy would do now, checked and forgotten.
+  Result<Plan> rehearse(const Policy& policy) {
     const Snapshot snapshot{state, clock.now()};
     Draft draft(snapshot, *placer, judge);
     honour_ranges(snapshot, draft);
-    if (auto ok = script.try_decide(snapshot, draft); !ok) return ok;
-    const auto wrong = violations(snapshot, draft.plan());
-    if (wrong.empty()) return {};
+    if (auto ok = policy.try_decide(snapshot, draft); !ok) return fail(ok.error());
+    Plan plan = draft.plan();
+    const auto wrong = violations(snapshot, plan);
+    if (wrong.empty()) return plan;
     return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", wrong.front()));
+  }
+
+  // With the memory that it would begin with.
+  Result<Preview> preview(const PolicyChoice& choice) {
+    const auto made = make_policy(state, registry, choice.name, choice.parameters);
+    if (!made) return fail(made.error());
+    auto memo = choice.memo;
+    swap_memo(state, memo);
+    auto plan = rehearse(**made);
+    swap_memo(state, memo);
+    if (!plan) return fail(plan.error());
+    plan->policy = choice.name;
+    return preview_of({state, clock.now()}, *plan);
   }
 
   Result<void> recover() {
@@ -590,29 +605,50 @@ void Controller::end_trial(Done<void> done) {
   if (impl_->wake) impl_->wake();
 }
 
+void Controller::set_rules(const Rules& rules, Done<void> done) {
+  const auto& after = rules.reclaim_after;
+  if (after && (*after < Duration::zero() || *after > kReclaimAfterMax))
+    return done(fail(ErrorCode::invalid, "reclaim-after is a span from 0s to a year."));
+  impl_->commands.push_back(EventCommand{RulesSet{rules}, std::move(done)});
+  if (impl_->wake) impl_->wake();
+}
+
+Result<Preview> Controller::preview(const PolicyChoice& choice) { return impl_->preview(choice); }
+
+Result<PolicyChoice> Controller::tried_policy() {
+  const auto tried = impl_->shadow.report();
+  if (!tried) return nothing_tried();
+  return PolicyChoice{tried->policy, tried->parameters, tried->memo};
+}
+
 // Both are one batch.
 void Controller::promote_policy(Done<void> done) {
-  const auto tried = impl_->shadow.report();
-  if (!tried) return done(nothing_tried());
-  if (auto made = make_policy(impl_->state, impl_->registry, tried->policy, tried->parameters);
-      !made)
+  const auto tried = tried_policy();
+  if (!tried) return done(fail(tried.error()));
+  if (auto made = make_policy(impl_->state, impl_->registry, tried->name, tried->parameters); !made)
     return done(fail(made.error()));
-  set_policy(tried->policy, tried->parameters, std::move(done), tried->memo);
+  set_policy(tried->name, tried->parameters, std::move(done), tried->memo);
   end_trial([](const Result<void>&) {});
 }
 
 void Controller::rollback_policy(Done<void> done) {
+  const auto before = policy_before();
+  if (!before) return done(fail(before.error()));
+  set_policy(before->name, before->parameters, std::move(done));
+}
+
+Result<PolicyChoice> Controller::policy_before() const {
   const auto& periods = impl_->state.periods();
   const auto same = [&](const PolicyPeriod& period) {
     return period.name == periods.back().name && period.parameters == periods.back().parameters;
   };
   const auto before = std::find_if_not(periods.rbegin(), periods.rend(), same);
   if (before == periods.rend()) {
-    return done(fail(ErrorCode::conflict,
-                     fmt::format("No other policy was active before {}.", periods.back().name),
-                     "Choose one with 'paceline policy set NAME'."));
+    return fail(ErrorCode::conflict,
+                fmt::format("No other policy was active before {}.", periods.back().name),
+                "Choose one with 'paceline policy set NAME'.");
   }
-  set_policy(before->name, before->parameters, std::move(done));
+  return PolicyChoice{before->name, before->parameters};
 }
 
 void Controller::load_policy(std::string name, std::string text, Done<void> done) {

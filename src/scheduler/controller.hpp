@@ -26,6 +26,7 @@
 #include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
+#include "scheduler/preview.hpp"
 #include "scheduler/shadow.hpp"
 #include "store/store.hpp"
 
@@ -35,6 +36,13 @@ struct Submission {
   JobSpec spec;  // user and uid are the submitter's, from the connection
   LaunchSpec launch;
   std::string key;  // Idempotency-Key; empty: none
+};
+
+// A policy to switch to.
+struct PolicyChoice {
+  std::string name;
+  Parameters parameters;
+  std::map<std::string, std::string> memo = {};  // what it remembers from elsewhere
 };
 
 template <class T>
@@ -90,6 +98,17 @@ class Controller {
   // Back to the policy and parameters that were active before. Errors: conflict: there were none; as
   // of set_policy.
   void rollback_policy(Done<void> done);
+
+  // Rules that are given hold from the next round on; the others stay. Errors: invalid.
+  void set_rules(const Rules& rules, Done<void> done);
+
+  // ---- looking ahead ----
+  // What the next round would do if the policy decided it from now on. Nothing changes. Errors: as of
+  // set_policy; what the script says where it fails.
+  [[nodiscard]] Result<Preview> preview(const PolicyChoice& choice);
+  // The policies that promote_policy() and rollback_policy() would switch to. Errors: as of theirs.
+  [[nodiscard]] Result<PolicyChoice> tried_policy();
+  [[nodiscard]] Result<PolicyChoice> policy_before() const;
 
   // ---- reading ----
   // The candidate's trial; whoever drives the controller calls its work(), on this thread or another.

@@ -565,6 +565,96 @@ TEST_F(ControllerTest, HoldsThatRoundOnceTheJobHasRunForLongEnough) {
   EXPECT_EQ(job(shorter).state, JobState::starting);
 }
 
+// Two jobs of ann that never saved hold all slots, for 45 s, and one of bob's waits.
+class Reclaiming : public ControllerTest {
+ protected:
+  void SetUp() override {
+    ControllerTest::SetUp();
+    controller->set_rules({span("10m")}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+    first = run("2 user=ann");
+    second = run("2 user=ann");
+    step(span("45s"));
+    waits = submit("2 user=bob");
+  }
+
+  void switch_to_fair() {
+    controller->set_policy("fair", {}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+    settle();
+  }
+  void save(JobId id) {
+    engine->tell(
+        CheckpointAcknowledged{id, job(id).current->generation, {"/ckpt", {}, {}, clock.now()}});
+  }
+
+  JobId first, second, waits;
+};
+
+TEST_F(Reclaiming, WhoNeverSavedIsAskedAndStoppedWhenItsTimeIsUpOverARestart) {
+  switch_to_fair();
+  const auto asked = job(second).current->asked;
+  ASSERT_TRUE(asked.has_value());
+  EXPECT_EQ(asked->by, waits);
+  EXPECT_EQ(controller->reason(second).code, ReasonCode::asked);
+  EXPECT_EQ(controller->reason(waits).code, ReasonCode::waits_for_reclaim);
+  clock.advance(span("5m"));
+  restart();
+  settle();
+  EXPECT_EQ(job(second).current->asked, asked);
+  clock.advance(asked->since + span("10m") - clock.now() - span("1s"));
+  settle();
+  EXPECT_EQ(job(second).state, JobState::running);
+  clock.advance(span("1s"));
+  settle();
+  EXPECT_EQ(job(second).state, JobState::stopping);
+  EXPECT_EQ(job(first).state, JobState::running);
+}
+
+TEST_F(Reclaiming, WhoSavesMeanwhileGivesWayAtOnce) {
+  switch_to_fair();
+  clock.advance(span("2m"));
+  save(first);
+  settle();
+  EXPECT_EQ(job(first).state, JobState::stopping);
+  EXPECT_THAT(state().asked(), IsEmpty());
+  EXPECT_EQ(controller->reason(second).code, ReasonCode::runs);
+}
+
+TEST_F(Reclaiming, ASwitchIsPlayedBeforeItIsMade) {
+  const auto seq = state().seq();
+  auto preview = controller->preview({"fair", {}});
+  ASSERT_TRUE(preview);
+  ASSERT_EQ(preview->effects.size(), 1U);
+  EXPECT_TRUE(preview->effects[0].asked);
+  EXPECT_EQ(preview->effects[0].job, second);
+  EXPECT_EQ(preview->effects[0].by, waits);
+  EXPECT_EQ(preview->effects[0].stops_at, clock.now() + span("10m"));
+  EXPECT_TRUE(preview->loses_work());
+  EXPECT_EQ(preview->lost_slot_seconds(), 0);
+  save(first);
+  step(span("4s"));
+  preview = controller->preview({"fair", {}});
+  ASSERT_TRUE(preview);
+  ASSERT_EQ(preview->effects.size(), 1U);
+  EXPECT_EQ(preview->effects[0].job, first);
+  EXPECT_EQ(preview->effects[0].lost, span("4s"));
+  EXPECT_EQ(preview->lost_slot_seconds(), 8);
+  EXPECT_EQ(preview->starts, 1);
+  EXPECT_EQ(state().seq(), seq + 1) << "but for the checkpoint nothing happened";
+  EXPECT_EQ(controller->preview({"lottery", {}}).error().code, ErrorCode::not_found);
+  EXPECT_FALSE(controller->preview({"fifo", {}})->loses_work());
+  EXPECT_EQ(controller->policy_before().error().code, ErrorCode::conflict);
+}
+
+TEST_F(ControllerTest, TakesOnlyRulesThatCanBe) {
+  const auto refused = [](const Result<void>& done) { EXPECT_FALSE(done); };
+  controller->set_rules({-span("1s")}, refused);
+  controller->set_rules({kReclaimAfterMax + span("1s")}, refused);
+  controller->set_rules({span("1m")}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+  settle();
+  restart();
+  EXPECT_EQ(state().rules().reclaim_after, span("1m"));
+}
+
 TEST_F(ControllerTest, HonoursAnOwnersResizeUnderARigidPolicy) {
   const JobId a = run("2..2 elastic=restart");
   controller->set_range(a, {1, 1, 1}, [](const Result<void>& r) { EXPECT_TRUE(r); });

@@ -34,8 +34,10 @@ void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft) {
 void record_dropped(const Snapshot& snapshot, const Draft& draft, Plan& plan) {
   for (const auto& [id, reason] : draft.dropped()) {
     const Job& job = snapshot.state.job(id);
-    if (!draft.changed(id) && job.dropped.code != reason->code)
-      plan.dropped.push_back({id, *reason});
+    if (draft.changed(id) || job.dropped.code == reason->code) continue;
+    plan.dropped.push_back({id, *reason});
+    auto& numbers = plan.dropped.back().reason.numbers;
+    if (reason->code == ReasonCode::too_costly) numbers.resize(2);  // as journals have it
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plan/reclaim.hpp"
 #include "scheduler/decide.hpp"
 
 namespace paceline {
@@ -112,8 +113,20 @@ Reason Explanation::starting(const Job& job) const {
 
 Reason Explanation::running(const Job& job) const {
   if (job.should_stop()) return {ReasonCode::target_reached, {job.workers()}, {}};
+  if (job.is_asked()) return asked(job);
   if (const auto hold = holds_.find(job.id); hold != holds_.end()) return hold->second;
   return {ReasonCode::runs, {job.workers(), job.range.max}, {}};
+}
+
+Reason Explanation::asked(const Job& job) const {
+  const Duration left = may_stop_from(snapshot_, job) - snapshot_.now;
+  const auto whole = [](Duration span) {
+    return std::chrono::ceil<std::chrono::seconds>(span).count();
+  };
+  return {ReasonCode::asked,
+          {job.slots(job.current->size()), job.current->asked->by.value,
+           whole(std::max(left, Duration::zero())), whole(job.unsaved(snapshot_.now))},
+          {}};
 }
 
 std::vector<std::string> Explanation::lines(const Job& job) const {
@@ -132,6 +145,11 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
     lines.push_back(
         "Its size stays until it acknowledges a checkpoint: then it can be resized without losing "
         "work.");
+  }
+  if (job.state == JobState::running && job.is_asked()) {
+    lines.push_back(
+        "It has acknowledged no checkpoint yet, so it would begin anew: with one it goes on from "
+        "there.");
   }
   if (job.lends()) {
     lines.push_back(

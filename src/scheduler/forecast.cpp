@@ -172,7 +172,7 @@ bool Forecast::round() {
   if (rounds_left_ == 0) return false;
   --rounds_left_;
   auto plan = decide();
-  if (!plan || (plan->changes.empty() && plan->memo.empty())) return false;
+  if (!plan || (plan->changes.empty() && plan->memo.empty() && plan->asked.empty())) return false;
   const bool changes = !plan->changes.empty();
   tell(std::move(*plan));
   return changes;

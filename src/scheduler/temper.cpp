@@ -5,6 +5,7 @@
 #include "estimate/remaining.hpp"
 #include "estimate/resize_cost.hpp"
 #include "estimate/scaling.hpp"
+#include "plan/reclaim.hpp"
 
 namespace paceline {
 namespace {
@@ -49,7 +50,8 @@ class Trial {
     return {false,
             {ReasonCode::too_costly, {whole(gain), whole(cost)}, {}},
             {},
-            gain_ > cost_ - at_risk_};
+            gain_ > cost_ - at_risk_,
+            loser_};
   }
 
   std::optional<Time> too_soon(const Part& part) const {
@@ -87,9 +89,7 @@ class Trial {
   void weigh(const Part& part) {
     const Job& job = snapshot_.state.job(part.job);
     if (part.kind != ChangeKind::pause && !begins(part.kind)) {
-      cost_ += resize_cost(job, snapshot_.now);
-      at_risk_ += work_at_risk(job, snapshot_.now);
-      if (begins_anew(job)) forgotten_ += work_at_risk(job, snapshot_.now);
+      lose(job, part.kind == ChangeKind::stop ? may_stop_from(snapshot_, job) : snapshot_.now);
     }
     const double served = seconds_left(job, options_.horizon);
     switch (part.kind) {
@@ -108,6 +108,18 @@ class Trial {
         gain_ += more * (more < 0 && longest_start_ > 0 ? gone(job) : served);
         break;
     }
+  }
+
+  // Who has to be asked before it is stopped works until then.
+  void lose(const Job& job, Time when) {
+    const double cost = resize_cost(job, when), work = work_at_risk(job, when);
+    if (!loser_ || cost > largest_) {
+      loser_ = job.id;
+      largest_ = cost;
+    }
+    cost_ += cost;
+    at_risk_ += work;
+    if (job.begins_anew()) forgotten_ += work;
   }
 
   // Slots of that many workers, each counted by what it adds to the speed at the wanted size.
@@ -137,9 +149,11 @@ class Trial {
   double longest_start_ = 0;  // seconds
   double gain_ = 0;
   double cost_ = 0;
-  double at_risk_ = 0;    // the part of the cost that a checkpoint would spare
-  double forgotten_ = 0;  // of that, of jobs that would begin anew
-  double soon_ = 0;       // what starts gain within the horizon of growth
+  double at_risk_ = 0;          // the part of the cost that a checkpoint would spare
+  double forgotten_ = 0;        // of that, of jobs that would begin anew
+  double soon_ = 0;             // what starts gain within the horizon of growth
+  std::optional<JobId> loser_;  // whose part of the cost is largest
+  double largest_ = 0;
 };
 
 }  // namespace

@@ -14,7 +14,8 @@
 // gives has left), less the slots given × the time they are gone (what who starts has left), both
 // at most `wait_horizon` where the lengths of all of them are known, else `horizon`.
 // Cost: for every job that has to restart, the work since its last acknowledged checkpoint and its
-// measured pause (estimate/resize_cost.hpp).
+// measured pause (estimate/resize_cost.hpp); of who has to be asked before it is stopped
+// (plan/reclaim.hpp) as of when it may be.
 #pragma once
 
 #include "plan/draft.hpp"

@@ -71,6 +71,12 @@ void describe(Fields& fields, FieldsOf<Fields, TrialEnded>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, RulesSet>& event) {
+  auto& [rules] = event;
+  describe(fields, rules);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
   auto& [worker, pid, ranks] = event;
   describe(fields, worker);
@@ -118,10 +124,16 @@ void describe(Fields& fields, FieldsOf<Fields, Dropped>& dropped) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Asking>& asking) {
+  auto& [job, by] = asking;
+  fields("job", job)("by", by);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
-  auto& [round, policy, build, changes, memo, dropped, promoted] = plan;
+  auto& [round, policy, build, changes, memo, dropped, promoted, asked] = plan;
   fields("round", round)("policy", policy)("build", build)("changes", changes)("memo", memo);
-  fields("dropped", dropped)("promoted", promoted);
+  fields("dropped", dropped)("promoted", promoted)("asked", asked);
 }
 
 template <class Fields>
@@ -141,7 +153,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "job_requested",  "range_set",          "policy_set",
     "worker_started", "worker_ended",       "checkpoint_acknowledged",
     "progress",       "time_limit_reached", "policy_loaded",
-    "policy_failed",  "trial_began",        "trial_ended"};
+    "policy_failed",  "trial_began",        "trial_ended",
+    "rules_set"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {
@@ -167,7 +180,12 @@ void write_change(JsonWriter& json, const Change& change) {
 // A plan as people get it.
 void write_shown(JsonWriter& json, const Plan& plan) {
   json.field("round", plan.round).field("policy", plan.policy).field("build", plan.build);
-  json.key("changes").begin_array();
+  json.key("asked").begin_array();
+  for (const auto& asking : plan.asked) {
+    json.begin_object().field("job", asking.job.value);
+    json.field("by", asking.by ? std::optional(asking.by->value) : std::nullopt).end_object();
+  }
+  json.end_array().key("changes").begin_array();
   for (const auto& change : plan.changes) write_change(json, change);
   json.end_array();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/accrual.hpp"
+#include "plan/reclaim.hpp"
 
 #include "wire/spec_json.hpp"
 
@@ -146,6 +147,14 @@ void write_times(JsonWriter& json, const JobView& view) {
   json.field("deadline_at", job.spec->deadline);
 }
 
+// Who would start in its place, since when it is asked, and when it may be stopped.
+void write_asked(JsonWriter& json, const JobView& view) {
+  if (!view.job.is_asked()) return static_cast<void>(json.null_field("asked"));
+  const Asked& asked = *view.job.current->asked;
+  json.key("asked").begin_object().field("by", asked.by.value).field("since", asked.since);
+  json.field("stops_at", may_stop_from({view.state, view.now}, view.job)).end_object();
+}
+
 void write_left(JsonWriter& json, const std::optional<TimeLeft>& left) {
   if (!left) return static_cast<void>(json.null_field("remaining"));
   json.key("remaining").begin_object().field("seconds", left->likely);
@@ -207,6 +216,7 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_gang(json, view);
   write_times(json, view);
   write_left(json, view.left);
+  write_asked(json, view);
   write_sums(json, view);
   write_ending(json, view);
   json.field("command", owner ? unless_empty(view.command) : std::nullopt);

@@ -114,6 +114,12 @@ void describe(Fields& fields, FieldsOf<Fields, Progress>& progress) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Rules>& rules) {
+  auto& [reclaim_after] = rules;
+  fields("reclaim_after_seconds", reclaim_after);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Reason>& reason) {
   auto& [code, numbers, text] = reason;
   fields("reason_code", code)("reason_numbers", numbers)("reason_text", text);

@@ -182,9 +182,17 @@ inline void randomize(Rng& rng, Dropped& value) {
   auto& [job, reason] = value;
   randomize_all(rng, job, reason);
 }
+inline void randomize(Rng& rng, Asking& value) {
+  auto& [job, by] = value;
+  randomize_all(rng, job, by);
+}
 inline void randomize(Rng& rng, Plan& value) {
-  auto& [round, policy, build, changes, memo, dropped, promoted] = value;
-  randomize_all(rng, round, policy, build, changes, memo, dropped, promoted);
+  auto& [round, policy, build, changes, memo, dropped, promoted, asked] = value;
+  randomize_all(rng, round, policy, build, changes, memo, dropped, promoted, asked);
+}
+inline void randomize(Rng& rng, Rules& value) {
+  auto& [reclaim_after] = value;
+  randomize(rng, reclaim_after);
 }
 inline void randomize(Rng& rng, Lease& value) {
   auto& [worker, ending] = value;
@@ -218,9 +226,15 @@ inline void randomize(Rng& rng, Stop& value) {
   auto& [cause, at, grace, beneficiary] = value;
   randomize_all(rng, cause, at, grace, beneficiary);
 }
+inline void randomize(Rng& rng, Asked& value) {
+  auto& [by, since] = value;
+  randomize_all(rng, by, since);
+}
 inline void randomize(Rng& rng, Gang& value) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved] = value;
-  randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved);
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked] =
+      value;
+  randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved,
+                asked);
 }
 inline void randomize(Rng& rng, Bill& value) {
   auto& [preemption, resize, failure] = value;
@@ -261,9 +275,10 @@ inline void randomize(Rng& rng, Shape& value) {
   randomize_all(rng, name, model, workers, nodes);
 }
 inline void randomize(Rng& rng, StateParts& value) {
-  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial, bills] =
-      value;
-  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial, bills);
+  auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial, bills,
+         rules] = value;
+  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial, bills,
+                rules);
   for (auto n = rng.below(4); n > 0; --n) {
     randomize(rng, interference.alone[random_value<Shape>(rng)]);
     const auto name = random_value<std::string>(rng), beside = random_value<std::string>(rng);
@@ -301,6 +316,7 @@ inline void randomize(Rng& rng, TrialEnded& value) {
   auto& [name] = value;
   randomize_all(rng, name);
 }
+inline void randomize(Rng& rng, RulesSet& value) { randomize(rng, value.rules); }
 inline void randomize(Rng& rng, PolicySet& value) {
   randomize_all(rng, value.name, value.parameters);
 }

@@ -57,11 +57,18 @@ void describe(Fields& fields, FieldsOf<Fields, Stop>& stop) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Asked>& asked) {
+  auto& [by, since] = asked;
+  fields("by", by)("since", since);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved] = gang;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
   fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
   fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
+  fields("asked", asked);
 }
 
 template <class Fields>
@@ -182,11 +189,12 @@ void describe(Fields& fields, FieldsOf<Fields, Interference>& interference) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
   [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference,
-                          trial, bills] = parts;
+                          trial, bills, rules] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
   fields("scripts", scripts)("names", names);
   fields.unless(Interference{}, "interference", interference);
   fields("trial", trial)("bills", bills);
+  fields.unless(Rules{}, "rules", rules);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }

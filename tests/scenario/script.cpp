@@ -72,6 +72,7 @@ std::vector<std::string> Script::run(std::string_view line) {
   }
   if (verb == "policy") return set_policy(words), Words{};
   if (verb == "placement") return set_placement(words), Words{};
+  if (verb == "reclaim-after") return world().tell(RulesSet{{span(words.at(1))}}), Words{};
   if (verb == "advance") return world().advance(span(words.at(1))), Words{};
   if (verb == "round") return round();
   if (verb == "settle") return settle();
@@ -192,6 +193,12 @@ std::vector<std::string> Script::plan_lines(const Plan& plan) {
     lines.push_back(fmt::format("{} \"{}\"", line, sentence(change.reason)));
   }
   const Explanation explanation(world().snapshot(), policy_.get(), *placer_, judge_);
+  for (const Asking& asking : plan.asked) {
+    const Job& job = world().job(asking.job);
+    lines.push_back(
+        asking.by ? fmt::format("ask {} \"{}\"", job.id.value, sentence(explanation.reason(job)))
+                  : fmt::format("ask {} no more", job.id.value));
+  }
   for (const auto& key : world().state().queue()) {
     const Job& job = world().job(key.job);
     if (job.state != JobState::pending && !(job.lends() && !job.forming)) continue;

@@ -4,6 +4,7 @@
 //   cluster 4x8 h100; 1x4 cpu          nodes h100-0 … h100-3, cpu-0
 //   policy elastic-fifo [KEY=VALUE …] [untempered]
 //   placement spread                   pack if nothing is said
+//   reclaim-after SPAN                 0s if nothing is said
 //   submit 2..8@4 priority=60 …        the next job; keys as in support/literals.hpp
 //   cancel JOB    pause JOB    resume JOB    resize JOB RANGE
 //   advance SPAN                       10s, 5m

@@ -37,6 +37,7 @@ class Comparison {
     expect(a.scripts == b.scripts, "a script");
     expect(a.trial == b.trial, "the trial");
     expect(a.bills == b.bills, "a plan's bill");
+    expect(a.rules == b.rules, "the rules");
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 
@@ -55,6 +56,7 @@ class Comparison {
     expect(a_.active() == b_.active(), "active()");
     expect(a_.waiting() == b_.waiting(), "waiting()");
     expect(a_.out_of_range() == b_.out_of_range(), "out_of_range()");
+    expect(a_.asked() == b_.asked(), "asked()");
     expect(rows(a_) == rows(b_), "running_by()");
   }
 

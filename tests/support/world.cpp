@@ -143,7 +143,7 @@ Plan World::plan(const Decide& decide, const Judge& judge) const {
 
 Plan World::round(const Decide& decide, const Judge& judge) {
   Plan made = plan(decide, judge);
-  if (!made.changes.empty() || !made.memo.empty()) fold(made);
+  if (!made.changes.empty() || !made.memo.empty() || !made.asked.empty()) fold(made);
   return made;
 }
 

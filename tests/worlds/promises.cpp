@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plan/reclaim.hpp"
 #include "policy/waiting.hpp"
 #include "scheduler/decide.hpp"
 
@@ -13,7 +14,8 @@ Observed what_to_expect(const PolicyInfo& info, std::string_view policy_line) {
   const bool stays = info.name == "fifo" || info.name == "elastic-fifo" || info.name == "sjf" ||
                      info.name == "round-robin";
   const bool backfills = policy_line.find("greedy") != std::string_view::npos;
-  return {info.elastic, !stays, info.name == "round-robin" || (info.name == "fifo" && !backfills)};
+  return {info.elastic, !stays, info.name == "round-robin" || (info.name == "fifo" && !backfills),
+          info.name == "fair"};
 }
 
 void Promises::expect(bool holds, const std::string& what) {
@@ -34,6 +36,7 @@ void Promises::before_round() {
   expect(decided(state, true) == plan_, "explaining a round changes its plan");
   expect(decided(State(state.parts()), false) == plan_,
          "a state rebuilt from its parts gives another plan");
+  check_victims();
   workers_.clear();
   for (const Job& job : state.jobs()) workers_[job.id] = job.planned_workers();
 }
@@ -43,6 +46,7 @@ void Promises::after_round(const std::vector<std::string>& lines) {
   for (const auto& line : lines)
     expect(!line.ends_with("\"\""), fmt::format("without a reason: {}", line));
   check_idle();
+  remember_asked();
 }
 
 void Promises::check_plan(const Plan& plan) {
@@ -76,6 +80,69 @@ void Promises::check_stop(const Plan& plan, const Change& change) {
     return c.job == change.beneficiary && !preempts(c.kind) && workers_.at(c.job) == 0;
   });
   expect(starts, fmt::format("job {} is stopped for a job that does not start", job.id.value));
+}
+
+// Of the plan to come, in the world that it changes.
+void Promises::check_victims() {
+  for (const Change& change : plan_.changes) {
+    if (change.kind != ChangeKind::stop) continue;
+    const Job& victim = script_.world().job(change.job);
+    check_asked_in_time(victim);
+    if (expected_.by_tenant) check_loses_least(victim);
+  }
+}
+
+// Whoever never saved was told so long before.
+void Promises::check_asked_in_time(const Job& victim) {
+  const World& world = script_.world();
+  const Duration after = world.state().rules().reclaim_after.value_or(Duration::zero());
+  if (victim.checkpoint || victim.spec->elastic == Elastic::restart || after == Duration::zero())
+    return;
+  const auto notice = notices_.find(victim.id);
+  const bool told =
+      notice != notices_.end() && notice->second.generation == victim.current->generation;
+  expect(told && world.now() - notice->second.at >= after,
+         fmt::format("job {} never saved and is stopped without a notice of {} s", victim.id.value,
+                     to_seconds(after)));
+}
+
+// No job of the same tenant and priority that goes on, and could have given as much, would have lost
+// less.
+void Promises::check_loses_least(const Job& victim) {
+  const World& world = script_.world();
+  const auto least = [](const Job& job) {
+    return job.slots(job.resizable() ? job.range.min : job.workers());
+  };
+  const auto loss = [&](const Job& job) {
+    const bool anew = !job.checkpoint && job.spec->elastic != Elastic::restart;
+    return std::pair(anew, to_seconds(job.unsaved(world.now())) * job.slots(job.workers()));
+  };
+  for (const auto& key : world.state().active()) {
+    const Job& other = world.job(key.job);
+    const bool goes_on = other.state == JobState::running && other.preemptible() &&
+                         other.range.contains(other.workers()) &&
+                         std::none_of(plan_.changes.begin(), plan_.changes.end(),
+                                      [&](const Change& c) { return c.job == other.id; });
+    const bool equal =
+        other.spec->user == victim.spec->user && other.spec->priority == victim.spec->priority;
+    if (!goes_on || !equal || least(other) < least(victim)) continue;
+    if (must_be_asked(world.snapshot(), other)) continue;
+    expect(loss(victim) <= loss(other), fmt::format("job {} is stopped, and job {} would lose less",
+                                                    victim.id.value, other.id.value));
+  }
+}
+
+void Promises::remember_asked() {
+  for (const Asking& asking : plan_.asked) {
+    const Job& job = script_.world().job(asking.job);
+    if (asking.by && job.current)
+      notices_.try_emplace(job.id, Notice{job.current->generation, script_.world().now()});
+    if (!asking.by) notices_.erase(job.id);
+  }
+  std::erase_if(notices_, [&](const auto& notice) {
+    const Job& job = script_.world().job(notice.first);
+    return !job.current || job.current->generation != notice.second.generation || job.checkpoint;
+  });
 }
 
 // Nobody waits next to free slots that it could start on, but behind the head of the line.

@@ -16,6 +16,7 @@ struct Observed {
   bool elastic = false;     // the policy changes sizes
   bool preemptive = false;  // it stops jobs
   bool blocks = false;      // its head of line keeps others from slots that are free
+  bool by_tenant = false;   // whose jobs of equal priority give way by what they lose
 };
 
 Observed what_to_expect(const PolicyInfo& info, std::string_view policy_line);
@@ -37,6 +38,10 @@ class Promises {
   void check_plan(const Plan& plan);
   void check_sizes(const Change& change);
   void check_stop(const Plan& plan, const Change& change);
+  void check_victims();
+  void check_asked_in_time(const Job& victim);
+  void check_loses_least(const Job& victim);
+  void remember_asked();
   void check_idle();
   void expect(bool holds, const std::string& what);
 
@@ -44,6 +49,11 @@ class Promises {
   Observed expected_;
   Plan plan_;                              // of the round to come
   std::map<JobId, std::int32_t> workers_;  // before it
+  struct Notice {
+    Generation generation;
+    Time at;
+  };
+  std::map<JobId, Notice> notices_;  // of who is asked for its slots
   std::vector<std::string> broken_;
 };
 

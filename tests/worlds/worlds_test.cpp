@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@ namespace paceline::testing {
 namespace {
 
 constexpr int kLinesMax = 40;
+constexpr std::array<const char*, 3> kReclaimAfters{"0s", "1m", "10m"};
 constexpr std::uint64_t kDrainedEvery = 4;  // every so many worlds are played to their end
 
 // One world from its cluster on, with every line that made it.
@@ -33,6 +35,7 @@ class Life {
     try {
       run(chance_.cluster());
       run(policy_line_);
+      run(std::string("reclaim-after ") + kReclaimAfters[seed_ % kReclaimAfters.size()]);
       for (int i = 0; i < kLinesMax && promises_.broken().empty(); ++i)
         run(chance_.next(script_.world()));
       if (promises_.broken().empty() && seed_ % kDrainedEvery == 0) play_to_the_end();

@@ -1,0 +1,138 @@
+// Who gives way, whatever the rule: where a policy leaves it open, settling chooses by what is lost.
+#include "policy/settle.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/rng.hpp"
+#include "plan/reclaim.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using testing::span;
+using testing::World;
+
+// Of one job: would it begin anew, and how many slot-seconds would it lose?
+struct Loss {
+  bool anew;
+  double work;
+  friend auto operator<=>(const Loss&, const Loss&) = default;
+};
+
+Loss loss_of(const World& world, const Job& job) {
+  Time since = *job.current->started_at;
+  if (job.checkpoint) since = std::max(since, job.checkpoint->acknowledged_at);
+  const bool anew = !job.checkpoint && job.spec->elastic != Elastic::restart;
+  return {anew, to_seconds(world.now() - since) * job.slots(job.current->size())};
+}
+
+// Up to nine jobs on twelve slots that ran and saved as chance would have it.
+class Crowd {
+ public:
+  explicit Crowd(std::uint64_t seed) : rng_(seed) {
+    if (rng_.chance(0.7)) world_.tell(RulesSet{{span("10m")}});
+    std::int64_t left = 12;
+    while (left > 0 && running_.size() < 9) {
+      const auto n = rng_.between(1, std::min<std::int64_t>(4, left));
+      left -= n;
+      const char* elastic = rng_.chance(0.3) ? " elastic=restart" : "";
+      running_.push_back(world_.run(fmt::format("{}{}", n, elastic), static_cast<std::int32_t>(n)));
+      world_.advance(std::chrono::seconds{rng_.between(1, 300)});
+      const JobId any = running_[rng_.below(running_.size())];
+      if (rng_.chance(0.5)) world_.checkpoint(any);
+    }
+    world_.advance(span("20s"));
+    for (std::int64_t i = rng_.between(1, 3); i > 0; --i)
+      waiting_.push_back(world_.submit(fmt::format("{}", rng_.between(1, 6))));
+  }
+
+  // Everybody who runs may give way to everybody who waits.
+  Plan round() {
+    return world_.round([&](const Snapshot& snapshot, Draft& draft) {
+      std::vector<Wish> wishes;
+      for (const JobId id : waiting_) {
+        const Job& job = world_.job(id);
+        if (job.state == JobState::pending)
+          wishes.push_back({&job, 0, job.range.min, job.range.min, job.range.min});
+      }
+      for (const JobId id : running_) {
+        const Job& job = world_.job(id);
+        if (job.state == JobState::running) wishes.push_back({&job, job.workers(), 0, 0, 0});
+      }
+      settle(snapshot, draft, wishes, {Owed::yes, ""});
+    });
+  }
+
+  // Of a plan to come: who is stopped loses no more than who could have given as much and goes on.
+  void check_stops() {
+    const Snapshot before = world_.snapshot();
+    std::map<JobId, Loss> losses;
+    std::map<JobId, bool> guarded;
+    for (const JobId id : running_) {
+      const Job& job = world_.job(id);
+      if (job.state != JobState::running) continue;
+      losses.emplace(id, loss_of(world_, job));
+      guarded[id] = must_be_asked(before, job);
+    }
+    const Plan plan = round();
+    std::set<JobId> changed;
+    for (const Change& change : plan.changes) changed.insert(change.job);
+    for (const Change& change : plan.changes) {
+      if (change.kind != ChangeKind::stop) continue;
+      ++stops;
+      EXPECT_FALSE(guarded.at(change.job)) << "job " << change.job.value;
+      for (const auto& [other, loss] : losses) {
+        if (changed.contains(other) || guarded.at(other)) continue;
+        if (world_.job(other).range.min < world_.job(change.job).range.min) continue;
+        EXPECT_LE(losses.at(change.job), loss)
+            << "job " << change.job.value << " is stopped, and not job " << other.value;
+      }
+    }
+  }
+
+  // Until all who can start have: every job that is asked gives way or saves in the end.
+  void live() {
+    for (int i = 0; i < 4; ++i) {
+      check_stops();
+      for (const auto& key : std::set(world_.state().active())) {
+        const Job& job = world_.job(key.job);
+        if (job.current && job.current->stop) world_.killed(key.job);
+        if (job.state == JobState::starting && job.current) world_.started(key.job);
+      }
+      world_.advance(span("5m"));
+      if (rng_.chance(0.3)) save_one();
+    }
+    for (const JobId id : waiting_) starts += world_.job(id).started_at ? 1 : 0;
+  }
+
+  int stops = 0, starts = 0;
+
+ private:
+  void save_one() {
+    const JobId id = running_[rng_.below(running_.size())];
+    if (world_.job(id).state == JobState::running) world_.checkpoint(id);
+  }
+
+  Rng rng_;
+  World world_{"1x12 cpu"};
+  std::vector<JobId> running_, waiting_;
+};
+
+TEST(Settle, StopsWhoLosesLeastOfAllWhoMayGive) {
+  int stops = 0, starts = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Crowd crowd(seed);
+    crowd.live();
+    stops += crowd.stops;
+    starts += crowd.starts;
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(stops, 500);
+  EXPECT_GT(starts, 500) << "whoever was asked has given way after ten minutes";
+}
+
+}  // namespace
+}  // namespace paceline

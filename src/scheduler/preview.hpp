@@ -1,0 +1,43 @@
+// What a plan would do to jobs that run, for whoever is about to switch policies: who stops, who goes
+// on with another size, who is asked for its slots, and what each of them would lose.
+//
+//   const Preview preview = preview_of(snapshot, plan);
+//   if (preview.loses_work()) …
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+
+namespace paceline {
+
+struct Effect {
+  JobId job;
+  ChangeKind kind = ChangeKind::stop;  // no start, no resume
+  bool asked = false;  // it goes on, and is stopped at `stops_at`, unless it saves or ends
+  std::int32_t from = 0, to = 0;  // workers
+  std::optional<JobId> by;        // whose start it is for
+  Duration lost{};                // of its work, since its newest checkpoint
+  double lost_slot_seconds = 0;
+  bool anew = false;  // it never saved: what it loses is all it has done
+  std::optional<Time> stops_at = {};
+};
+
+struct Preview {
+  std::string policy;
+  std::vector<Effect> effects;  // in the order of the plan; then who is asked, by id
+  std::int64_t starts = 0;      // jobs
+
+  [[nodiscard]] double lost_slot_seconds() const;  // by the round itself
+  // Now, or once the time of those who are asked is up?
+  [[nodiscard]] bool loses_work() const;
+};
+
+// REQUIRES: the plan is one for the snapshot.
+Preview preview_of(const Snapshot& snapshot, const Plan& plan);
+
+}  // namespace paceline
