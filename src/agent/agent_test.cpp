@@ -191,7 +191,7 @@ TEST_F(AgentTest, AFenceKillsEveryOlderGenerationAndRefusesItsStarts) {
   EXPECT_EQ(host.count<Kill>(), 1U);
   start({kKey.job, Generation{2}, 5});
   EXPECT_EQ(host.count<Start>(), 2U);
-  EXPECT_EQ(told_of<WorkerGone>().back().cause, Cause::launch_failed);
+  EXPECT_EQ(told_of<WorkerGone>().back().cause, Cause::node_lost);
   start({kKey.job, Generation{4}, 0});
   EXPECT_EQ(host.count<Start>(), 3U);
 }

@@ -23,7 +23,7 @@ void Agent::on(const StartWorker& start) {
   if (fenced(key)) {
     outbox_.push(WorkerGone{
         key,
-        Cause::launch_failed,
+        Cause::node_lost,  // by a server that forgot: its next generation may start
         {},
         0,
         fmt::format("generation {} of job {} is over", key.generation.value, key.job.value),

@@ -34,6 +34,8 @@ struct ApiOptions {
   std::uint32_t uid = 0;
   // Is an agent connected? Empty: a node that is up will do.
   std::function<bool()> ready = {};
+  // What was found damaged in what is stored, in a sentence; empty: nothing.
+  std::function<std::string()> damage = {};
   // Ends the server; called after the answer to a shutdown was handed out.
   std::function<void()> leave = {};
 };

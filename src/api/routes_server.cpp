@@ -2,7 +2,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "api/context.hpp"
@@ -11,16 +14,37 @@
 namespace paceline {
 namespace {
 
-bool is_ready(const ApiContext& context) {
+bool has_agent(const ApiContext& context) {
   if (context.options.ready) return context.options.ready();
   return std::ranges::any_of(context.state().nodes(), &Node::up);
 }
 
-Result<std::string> show_readiness(const ApiContext& context) {
-  if (is_ready(context)) return R"({"ready":true})";
-  return fail(ErrorCode::unavailable, "No agent is connected yet.", "Try again in a moment.",
-              Retry::may_help);
-}
+// Ready is who has just written something durably; however many ask, once a second.
+class Readiness {
+ public:
+  explicit Readiness(SharedContext context) : context_(std::move(context)) {}
+
+  Result<std::string> show() {
+    if (!has_agent(*context_)) {
+      return fail(ErrorCode::unavailable, "No agent is connected yet.", "Try again in a moment.",
+                  Retry::may_help);
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (!proved_at_ || now - *proved_at_ >= kProveEvery) {
+      proof_ = context_->controller.store().prove();
+      proved_at_ = now;
+    }
+    if (proof_) return R"({"ready":true})";
+    return fail(ErrorCode::unavailable, proof_.error().message, proof_.error().hint);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kProveEvery{1};
+
+  SharedContext context_;
+  Result<void> proof_;
+  std::optional<std::chrono::steady_clock::time_point> proved_at_;
+};
 
 Result<std::string> show_server(const ApiContext& context) {
   const auto& state = context.state();
@@ -31,6 +55,8 @@ Result<std::string> show_server(const ApiContext& context) {
   json.field("started_at", context.started_at).field("seq", state.seq());
   json.field("policy", state.policy() == nullptr ? std::string_view() : state.policy()->name);
   json.field("slots", state.slots_available()).field("slots_leased", state.slots_leased());
+  const auto damage = context.options.damage ? context.options.damage() : std::string();
+  json.field("damage", unless_empty(damage));
   json.field("uid", context.options.uid).key("jobs").begin_object();
   for (const auto each : kJobStates) json.field(to_string(each), context.counts.of(each));
   json.end_object().end_object();
@@ -98,7 +124,9 @@ void shut_down(const SharedContext& context, const std::shared_ptr<Exchange>& ex
 void add_server_routes(Router& router, const SharedContext& context) {
   router.add("GET", "/healthz", answering([](const ApiRequest&) { return R"({"healthy":true})"; }));
   router.add("GET", "/readyz",
-             answering([context](const ApiRequest&) { return show_readiness(*context); }));
+             answering([readiness = std::make_shared<Readiness>(context)](const ApiRequest&) {
+               return readiness->show();
+             }));
   router.add("GET", "/v1/server",
              answering([context](const ApiRequest&) { return show_server(*context); }));
   router.add("POST", "/v1/shutdown",

@@ -41,6 +41,21 @@ TEST_F(RoutesTest, SaysThatItIsThereAndReady) {
   EXPECT_EQ(code(client_.get("/readyz")), "unavailable");
 }
 
+TEST_F(RoutesTest, IsReadyWhileItCanWrite) {
+  EXPECT_EQ(client_.get("/readyz").status, 200);
+  world_.loop.on([&] {
+    world_.store.refuse_writes({ErrorCode::storage, "The disk is full.", "Make room.", {}});
+  });
+  while (client_.get("/readyz").status == 200) {
+  }
+  const auto refused = client_.get("/readyz");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(parsed(refused)["error"]["message"], "The disk is full.");
+  world_.loop.on([&] { world_.store.accept_writes(); });
+  while (client_.get("/readyz").status != 200) {
+  }
+}
+
 TEST_F(RoutesTest, LoadsShowsAndForgetsAPolicy) {
   const auto body = [](std::string_view script) { return Json{{"script", script}}.dump(); };
   const auto text = "-- Does nothing.\nfunction decide(cluster) return {} end\n";

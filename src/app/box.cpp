@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -25,6 +26,7 @@
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/sqlite/dir_lock.hpp"
+#include "store/sqlite/file_check.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace paceline {
@@ -90,7 +92,9 @@ struct Box::Impl {
     auto locked = DirLock::take(options.directory);
     if (!locked) return fail(locked.error());
     lock.emplace(std::move(*locked));
-    auto opened = SqliteStore::open(options.directory);
+    SqliteStore::Options store_options;
+    store_options.accept_older_journal = options.accept_older_journal;
+    auto opened = SqliteStore::open(options.directory, store_options);
     if (!opened) return fail(opened.error());
     store = std::move(*opened);
     if (auto ok = open_controller(); !ok) return ok;
@@ -100,6 +104,25 @@ struct Box::Impl {
     return listen();
   }
 
+  // Damage that a start passes over, found while the server serves.
+  void check_file() {
+    file_check.emplace(database(), [this](const Finding& found) {
+      boost::asio::post(io, [this, found] { take(found); });
+    });
+    file_reader.emplace([this] { return file_check->work(); });
+    file_reader->wake();
+  }
+
+  void take(const Finding& found) {
+    spdlog::error("{} {}", found.error.message, found.error.hint);
+    damage = found.error.message;
+    if (!found.safe_to_write) store->distrust(found.error);
+  }
+
+  [[nodiscard]] std::filesystem::path database() const {
+    return std::filesystem::path(options.directory) / "paceline.db";
+  }
+
   Result<void> open_controller() {
     engine.emplace(
         clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
@@ -107,8 +130,7 @@ struct Box::Impl {
     controller_options.build = build.text;
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
-    controller_options.read_beside = [file = std::filesystem::path(options.directory) /
-                                             "paceline.db"] {
+    controller_options.read_beside = [file = database()] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
     };
     controller.emplace(*store, *engine, clock, policies, controller_options);
@@ -189,6 +211,7 @@ struct Box::Impl {
     api_options.uid = uid;
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
+    api_options.damage = [this] { return damage; };
     api.emplace(io, *controller, std::move(api_options));
     ServerOptions server_options;
     server_options.socket = std::filesystem::path(options.directory) / "paceline.sock";
@@ -200,7 +223,9 @@ struct Box::Impl {
 
   void run() {
     leave_on_signal();
+    check_file();
     io.run();
+    file_check->stop();
     if (auto saved = controller->checkpoint(); !saved)
       spdlog::error("{} {}", saved.error().message, saved.error().hint);
   }
@@ -239,7 +264,9 @@ struct Box::Impl {
   std::optional<HttpApi> api;
   std::optional<HttpServer> server;
   bool leaving = false;
-  std::optional<Background> background;  // ends before what it works on
+  std::string damage;  // what was found, in a sentence
+  std::optional<FileCheck> file_check;
+  std::optional<Background> background, file_reader;  // end before what they work on
 };
 
 Box::Box(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -23,6 +23,7 @@ struct UpOptions {
   std::string log_level = "info";        // trace, debug, info, warning, error
   std::string rack, network_switch;      // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
+  bool accept_older_journal = false;          // go on from a journal that lost its end
 };
 
 // What `paceline simulate` was asked for. Words that only the simulator knows are as they were typed.

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 struct Up {
   std::optional<std::string> directory, slots, policy, placement, log_level, rack, network_switch;
   std::vector<std::string> labels;
+  bool accept_older_journal = false;
 };
 
 tl::unexpected<Error> refused(std::string_view option, Error error) {
@@ -70,6 +71,7 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
   if (auto ok = read_place(typed, options); !ok) return fail(std::move(ok.error()));
   options.policy = typed.policy;
   options.placement = typed.placement;
+  options.accept_older_journal = typed.accept_older_journal;
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
     return fail(ErrorCode::invalid,
@@ -100,6 +102,8 @@ Command up_command() {
             options.value("--switch", "NAME", typed->network_switch, "switch above its rack");
             options.values("--label", "KEY=VALUE", typed->labels,
                            "what jobs may ask for with --affinity; may be repeated");
+            options.flag("--accept-older-journal", typed->accept_older_journal,
+                         "go on though the journal lost its end; no job's number is given again");
             options.value("--log-level", "LEVEL", typed->log_level,
                           "trace, debug, info, warning or error (info)");
             return [typed](Context& context) -> Result<int> {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
+constexpr std::int64_t kSlotsMore = 2;  // than at first may a machine come to have
 
 Duration between(Rng& rng, Duration low, Duration high) {
   return Duration{rng.between(low.count(), high.count())};
@@ -53,7 +54,12 @@ Habits draw_habits(Rng& rng, bool calm) {
 }
 
 SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node)
-    : queue_(queue), clock_(clock), ledger_(ledger), rng_(rng), node_(std::move(node)) {}
+    : queue_(queue),
+      clock_(clock),
+      ledger_(ledger),
+      rng_(rng),
+      node_(std::move(node)),
+      slots_(node_.slots) {}
 
 std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
 
@@ -96,6 +102,13 @@ void SimHost::tell(agent::Observation observation) {
 void SimHost::on(const agent::Start& start) {
   const WorkerKey& key = start.worker.key;
   if (workers_.contains(key)) return;
+  const auto& slots = start.worker.slots;
+  const bool gone = std::any_of(slots.begin(), slots.end(),
+                                [&](std::uint32_t i) { return i >= node_.slots.size(); });
+  if (gone) {
+    ledger_.note("start on a slot that is gone");
+    return tell(WorkerGone{key, Cause::node_lost, {}, 0, "the slot is gone", clock_.now()});
+  }
   if (full_) {
     ledger_.note("start refused");
     return tell(WorkerGone{key, Cause::node_lost, {}, 0, "the disk is full", clock_.now()});
@@ -237,6 +250,7 @@ void SimHost::reboot() {
   ledger_.note("machine died", node_.name);
   agent_died();
   ++boots_;
+  if (!calm_ && rng_.chance(0.3)) change_size();
   for (auto& [key, worker] : workers_) {
     if (!worker.claim.gone) end(worker, Cause::node_lost, {}, 0, "the machine was restarted");
   }
@@ -257,17 +271,24 @@ void SimHost::supervisor_died() {
 }
 
 void SimHost::change_devices() {
+  if (rng_.chance(0.5)) return change_size();
   ledger_.note("devices changed", node_.name);
   SlotSpec& slot = node_.slots[rng_.below(node_.slots.size())];
   slot.usable = !slot.usable;
   slot.note = slot.usable ? "" : "a foreign process uses it";
 }
 
+// Workers go on upon the slots that are gone.
+void SimHost::change_size() {
+  ledger_.note("slots came or went", node_.name);
+  const auto most = static_cast<std::int64_t>(slots_.size()) + kSlotsMore;
+  node_.slots.resize(static_cast<std::size_t>(rng_.between(1, most)), slots_.front());
+}
+
 void SimHost::calm() {
   calm_ = true;
   full_ = false;
-  for (auto& slot : node_.slots)
-    slot = {slot.kind, slot.model, slot.uuid, slot.memory_bytes, true, ""};
+  node_.slots = slots_;
   for (auto& [key, worker] : workers_) {
     worker.left = std::min(worker.left, Duration{40s});
     if (std::exchange(worker.habits.never_runs, false) && !worker.claim.gone)

@@ -52,7 +52,8 @@ class SimHost final : public agent::Host {
   void reboot();
   // The supervisor of one of its workers, if there is any.
   void supervisor_died();
-  // A slot becomes unusable, or usable again.
+  // A slot becomes unusable, or usable again; or the machine has fewer slots than before, or more. A
+  // reboot may do the latter, too.
   void change_devices();
   // While its disk is full nothing can be claimed, hence nothing be started.
   void set_full(bool full) { full_ = full; }
@@ -84,6 +85,7 @@ class SimHost final : public agent::Host {
   void on(const agent::Discard& discard);
   void on(const agent::SetShouldStop& should_stop);
 
+  void change_size();
   void later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&));
   void run(Worker& worker);
   void go_on(Worker& worker);
@@ -105,6 +107,7 @@ class SimHost final : public agent::Host {
   Ledger& ledger_;
   Rng rng_;
   NodeSpec node_;
+  const std::vector<SlotSpec> slots_;  // that it had at first, and has again in the end
   bool calm_ = false;
   bool full_ = false;
   int boots_ = 1;
