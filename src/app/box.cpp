@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "agent/agent.hpp"
+#include "agent/linux/files.hpp"
 #include "agent/linux/host.hpp"
 #include "api/api.hpp"
 #include "api/http_server.hpp"
@@ -42,6 +43,10 @@ SandboxLimits limits_of_scripts() {
   return limits;
 }
 
+// Given up for the journal once the disk is full; before that nothing new is accepted, and then
+// nothing more started (agent/linux/host.cpp).
+constexpr std::uint64_t kReserveBytes = 8U << 20;
+constexpr agent::Room kRoomForSubmissions{16U << 20, 256};
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
 std::string count(std::size_t n, std::string_view noun) {
@@ -90,7 +95,9 @@ struct Box::Impl {
     auto locked = DirLock::take(options.directory);
     if (!locked) return fail(locked.error());
     lock.emplace(std::move(*locked));
-    auto opened = SqliteStore::open(options.directory);
+    SqliteStore::Options store_options;
+    store_options.reserve_bytes = kReserveBytes;
+    auto opened = SqliteStore::open(options.directory, store_options);
     if (!opened) return fail(opened.error());
     store = std::move(*opened);
     if (auto ok = open_controller(); !ok) return ok;
@@ -110,6 +117,11 @@ struct Box::Impl {
     controller_options.read_beside = [file = std::filesystem::path(options.directory) /
                                              "paceline.db"] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
+    };
+    controller_options.room = [directory = options.directory]() -> Result<void> {
+      auto room = agent::look_for_room(directory, kRoomForSubmissions);
+      if (!room) room.error().hint = "Until then nothing new is accepted; what runs goes on.";
+      return room;
     };
     controller.emplace(*store, *engine, clock, policies, controller_options);
     background.emplace([this] { return controller->shadow().work(); });

@@ -26,6 +26,7 @@ class Explanation {
   [[nodiscard]] Reason waiting(const Job& job) const;
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
+  void add_refusals(std::vector<std::string>& lines) const;
   void add_queue(const Job& job, std::vector<std::string>& lines) const;
   void add_holders(std::vector<std::string>& lines) const;
 

@@ -14,6 +14,7 @@
 #include "store/sqlite/journal_table.hpp"
 #include "store/sqlite/launch_tables.hpp"
 #include "store/sqlite/points_table.hpp"
+#include "store/sqlite/reserve.hpp"
 #include "store/sqlite/submissions_table.hpp"
 
 namespace paceline {
@@ -25,9 +26,11 @@ constexpr std::size_t kNoLimit = std::size_t{1} << 62;
 }  // namespace
 
 struct SqliteStore::Impl {
-  Impl(std::filesystem::path path, std::unique_ptr<SQLite::Database> database)
+  Impl(std::filesystem::path path, std::unique_ptr<SQLite::Database> database,
+       std::uint64_t reserve_bytes)
       : file(std::move(path)),
         db(std::move(database)),
+        reserve(file.parent_path() / "reserve", reserve_bytes),
         journal(*db),
         checkpoint(*db),
         launches(*db),
@@ -49,6 +52,7 @@ struct SqliteStore::Impl {
 
   std::filesystem::path file;
   std::unique_ptr<SQLite::Database> db;
+  Reserve reserve;
   JournalTable journal;
   CheckpointTables checkpoint;
   LaunchTables launches;
@@ -66,8 +70,9 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
   auto db = open_database(file, options.lock_wait);
   if (!db) return fail(db.error());
   return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
-    return std::unique_ptr<SqliteStore>(
-        new SqliteStore(std::make_unique<Impl>(file, std::move(*db))));
+    auto impl = std::make_unique<Impl>(file, std::move(*db), options.reserve_bytes);
+    impl->reserve.take();
+    return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
   });
 }
 
@@ -80,7 +85,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_to_read(const std::filesy
   if (!db) return fail(db.error());
   return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
     return std::unique_ptr<SqliteStore>(
-        new SqliteStore(std::make_unique<Impl>(file, std::move(*db))));
+        new SqliteStore(std::make_unique<Impl>(file, std::move(*db), 0)));
   });
 }
 
@@ -104,18 +109,22 @@ Result<void> SqliteStore::append(const Batch& batch) {
   auto seq = impl_->last_seq;
   for (const auto& entry : batch.entries)
     check(entry.seq == ++seq, "entries follow the journal's last");
-  auto done = impl_->commit([&] {
+  const auto write = [&] {
     impl_->journal.append(batch.entries);
     for (const auto& [job, launch] : batch.launches) impl_->launches.put(job, launch);
     for (const auto& point : batch.points) impl_->points.put(point);
     impl_->submissions.put(batch.keys);
-  });
+  };
+  auto done = impl_->commit(write);
+  const bool disk = !done && done.error().code == ErrorCode::storage;
+  if (disk && impl_->reserve.give_up()) done = impl_->commit(write);
   if (done) impl_->last_seq = seq;
   return done;
 }
 
 Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> changed) {
   check(state.seq() == impl_->last_seq, "a checkpoint is of the journal's last entry");
+  impl_->reserve.take();
   impl_->folded.insert(changed.begin(), changed.end());
   const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
   auto done = impl_->commit([&] {

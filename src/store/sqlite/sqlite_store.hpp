@@ -9,11 +9,15 @@
 // journal grows. Every row that is folded stands beside a digest of itself; a damaged one is an
 // error, never a wrong state.
 //
+// Where the disk is full, a reserve is given up for what is to be appended; it is taken again at a
+// checkpoint, once there is room.
+//
 // One thread uses it. Nothing keeps a second server away from the directory here: take a DirLock
 // first (store/sqlite/dir_lock.hpp).
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
@@ -25,6 +29,7 @@ class SqliteStore final : public Store {
  public:
   struct Options {
     std::chrono::milliseconds lock_wait{500};  // for another program that holds the file locked
+    std::uint64_t reserve_bytes = 0;  // kept in DIR/reserve for when the disk is full; 0: nothing
   };
 
   // Makes directory and file where they are missing. Errors: storage (no right, read-only, full, a
