@@ -22,7 +22,7 @@ void Agent::start() {
   check(workers_.empty(), "an agent is started once");
   for (Claim& claim : host_.claims()) {
     workers_[claim.key] = {
-        claim.pid, std::move(claim.slots), claim.noticed, std::move(claim.gone), {}, {}};
+        claim.pid, std::move(claim.slots), claim.noticed, std::move(claim.gone), {}, {}, 0};
   }
 }
 
@@ -44,6 +44,10 @@ void Agent::step(Time now) {
     std::visit([this](const auto& each) { on(each); }, input);
   }
   fire_timers();
+  if (refusal_ && refusal_->until <= now_) {
+    refusal_.reset();
+    tell_node();
+  }
   send_frames();
 }
 
@@ -52,6 +56,7 @@ std::optional<Time> Agent::next_due() const {
   if (!timers_.empty()) due = timers_.begin()->first;
   if (const auto resend = outbox_.next_due(); session_ && resend)
     due = std::min(due.value_or(*resend), *resend);
+  if (refusal_) due = std::min(due.value_or(refusal_->until), refusal_->until);
   return due;
 }
 
@@ -77,7 +82,7 @@ void Agent::greet() {
 }
 
 Hello Agent::hello() {
-  node_ = host_.describe();
+  node_ = describe();
   Hello hello{node_, host_.boot_id(), {}};
   for (const auto& [key, worker] : workers_) {
     hello.claims.push_back({key, worker.pid, {}, worker.noticed, worker.slots});
@@ -95,9 +100,25 @@ void Agent::tell_ends_again() {
   }
 }
 
-void Agent::on(DevicesChanged) {
-  if (auto node = host_.describe(); node != node_)
-    outbox_.push(NodeChanged{node_ = std::move(node)});
+void Agent::on(DevicesChanged) { tell_node(); }
+
+NodeSpec Agent::describe() {
+  NodeSpec node = host_.describe();
+  node.refusal = refusal_;
+  return node;
+}
+
+void Agent::tell_node() {
+  if (auto node = describe(); node != node_) outbox_.push(NodeChanged{node_ = std::move(node)});
+}
+
+// Told before the end that is its reason, so that the next plan knows.
+void Agent::hold_back(const std::string& why) {
+  if (refusal_) return;
+  ++refusals_;
+  refusal_pause_ = std::clamp(2 * refusal_pause_, kRefusalFirst, kRefusalMax);
+  refusal_ = Refusal{why.substr(0, kRefusalWhyMax), now_ + refusal_pause_};
+  tell_node();
 }
 
 void Agent::on(const ServerFrame& frame) {
@@ -130,6 +151,7 @@ void Agent::on(const WorkerRuns& runs) {
   Worker* worker = find_alive(runs.key);
   if (!worker) return;
   worker->pid = runs.pid;
+  if (!refusal_ && worker->refusals == refusals_) refusal_pause_ = {};
   outbox_.push(runs);
 }
 
@@ -138,6 +160,7 @@ void Agent::on(const WorkerGone& gone) {
   if (!worker) return;
   worker->end = gone;
   set_timer(gone.key, *worker, {});
+  if (gone.cause == Cause::refused) hold_back(gone.message);
   outbox_.push(gone);
 }
 

@@ -9,8 +9,11 @@
 //   link.open();
 //
 // What it does by itself: a stop's notice, the wait for its grace, and the kill; kills are repeated
-// until nothing is left. Without a connection it goes on with what it was asked and keeps what
-// there is to tell, which the host bounds: it observes no more until it hears what is stored.
+// until nothing is left. A machine that can't start a worker for want of its own resources
+// (Cause::refused) is held back: for a pause that grows it refuses every start, and says so in its
+// description; the first worker that comes up afterwards ends the growing. Without a connection it
+// goes on with what it was asked and keeps what there is to tell, which the host bounds: it observes
+// no more until it hears what is stored.
 //
 // Why a worker (job, generation, rank) is started at most once, ever:
 //   1. A host starts no worker that has a claim, and a claim is durable before the worker is
@@ -42,6 +45,10 @@ namespace paceline::agent {
 inline constexpr Duration kKillAgainFirst = std::chrono::seconds{2};  // doubles up to the next
 inline constexpr Duration kKillAgainMax = std::chrono::seconds{60};
 inline constexpr std::size_t kFencesMax = 4'096;
+// How long a machine that could not start a worker starts nothing; doubles with each trial that
+// fails, up to the second.
+inline constexpr Duration kRefusalFirst = std::chrono::seconds{1};
+inline constexpr Duration kRefusalMax = std::chrono::minutes{5};
 
 class Agent final : public AgentEnd {
  public:
@@ -72,7 +79,8 @@ class Agent final : public AgentEnd {
     bool noticed = false;
     std::optional<WorkerGone> end;
     std::optional<Time> kill_at;
-    Duration kill_pause{};  // between the last kill and the next; 0: none was tried
+    Duration kill_pause{};       // between the last kill and the next; 0: none was tried
+    std::uint64_t refusals = 0;  // of this machine, when its start was asked for
   };
   struct Connected {
     Session session;
@@ -108,6 +116,9 @@ class Agent final : public AgentEnd {
   void fire_timers();
   // The worker, if something of it may be left.
   Worker* find_alive(const WorkerKey& key);
+  void hold_back(const std::string& why);
+  void tell_node();
+  [[nodiscard]] NodeSpec describe();
   [[nodiscard]] bool fenced(const WorkerKey& key) const;
   Hello hello();
   void greet();
@@ -124,6 +135,9 @@ class Agent final : public AgentEnd {
   std::map<WorkerKey, Worker> workers_;
   std::set<std::pair<Time, WorkerKey>> timers_;  // each worker's kill_at
   std::map<JobId, Generation> fences_;           // of this session
+  std::optional<Refusal> refusal_;               // while it is held back
+  Duration refusal_pause_{};                     // the last one; 0: none since a worker came up
+  std::uint64_t refusals_ = 0;                   // that held it back, ever
   std::optional<Session> session_;
   Outbox<AgentMessage> outbox_;
   Inbox<ServerMessage> inbox_;

@@ -196,6 +196,92 @@ TEST_F(AgentTest, AFenceKillsEveryOlderGenerationAndRefusesItsStarts) {
   EXPECT_EQ(host.count<Start>(), 3U);
 }
 
+// ---- a machine that lacks something ----
+
+class RefusingAgentTest : public AgentTest {
+ protected:
+  static WorkerKey key(std::uint32_t job) { return {JobId{job}, Generation{1}, 0}; }
+  // A start that the host tries and gives up.
+  void be_refused(std::uint32_t job) {
+    start(key(job));
+    host.gone({key(job), Cause::refused, {}, 0, "no space is left", now});
+    step();
+  }
+  // How long it is held back from now on; none: it isn't.
+  std::optional<Duration> pause() {
+    const auto changed = told_of<NodeChanged>();
+    const auto refusal = changed.empty() ? std::nullopt : changed.back().node.refusal;
+    return refusal ? std::optional(refusal->until - now) : std::nullopt;
+  }
+};
+
+TEST_F(RefusingAgentTest, SaysThatItStartsNothingBeforeItTellsTheEnd) {
+  connect();
+  be_refused(1);
+  ASSERT_EQ(told.size(), 3U);
+  const auto& node = std::get<NodeChanged>(told[1]).node;
+  EXPECT_EQ(node.refusal, (Refusal{"no space is left", now + kRefusalFirst}));
+  EXPECT_EQ(std::get<WorkerGone>(told[2]).cause, Cause::refused);
+}
+
+TEST_F(RefusingAgentTest, RefusesByItselfUntilThePauseIsOver) {
+  connect();
+  be_refused(1);
+  start(key(2));
+  EXPECT_EQ(host.count<Start>(), 1U);
+  EXPECT_EQ(told_of<WorkerGone>().back(),
+            (WorkerGone{key(2), Cause::refused, {}, 0, "no space is left", now}));
+  EXPECT_EQ(pause(), kRefusalFirst) << "a refusal of its own makes no pause longer";
+  EXPECT_EQ(agent->next_due(), now + kRefusalFirst);
+  step(kRefusalFirst);
+  EXPECT_EQ(pause(), std::nullopt);
+  start(key(3));
+  EXPECT_EQ(host.count<Start>(), 2U);
+}
+
+// Otherwise the server would start it again, and hear of an end that is none.
+TEST_F(RefusingAgentTest, NamesWhatItRefusedToALaterServerUntilThatKnows) {
+  connect();
+  be_refused(1);
+  start(key(2));
+  connect();
+  const auto hello = told_of<Hello>().back();
+  EXPECT_EQ(hello.node.refusal, (Refusal{"no space is left", now + kRefusalFirst}));
+  EXPECT_EQ(hello.claims.size(), 2U);
+  say(DiscardWorker{key(1)});
+  say(DiscardWorker{key(2)});
+  EXPECT_EQ(agent->claims(), 0U);
+}
+
+TEST_F(RefusingAgentTest, PausesTwiceAsLongEachTimeUpToABound) {
+  connect();
+  std::vector<Duration> pauses;
+  for (std::uint32_t job = 1; job <= 11; ++job) {
+    be_refused(job);
+    pauses.push_back(pause().value());
+    step(pauses.back());
+  }
+  EXPECT_EQ(pauses[0], kRefusalFirst);
+  EXPECT_EQ(pauses[1], 2 * kRefusalFirst);
+  EXPECT_EQ(pauses[5], 32 * kRefusalFirst);
+  EXPECT_EQ(pauses[10], kRefusalMax);
+}
+
+TEST_F(RefusingAgentTest, BeginsAnewOnceAWorkerHasComeUp) {
+  connect();
+  start(key(9));
+  be_refused(1);
+  step(pause().value());
+  host.runs(key(9), 4711);  // it was started before
+  step();
+  be_refused(2);
+  EXPECT_EQ(pause(), 2 * kRefusalFirst);
+  step(pause().value());
+  start_running(key(3));
+  be_refused(4);
+  EXPECT_EQ(pause(), kRefusalFirst);
+}
+
 TEST_F(AgentTest, DiscardsOnlyWhatEnded) {
   connect();
   start_running(kKey);

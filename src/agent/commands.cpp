@@ -30,7 +30,10 @@ void Agent::on(const StartWorker& start) {
         now_});
     return;
   }
-  workers_[key].slots = start.worker.slots;
+  Worker& worker = workers_[key];
+  worker.slots = start.worker.slots;
+  worker.refusals = refusals_;
+  if (refusal_) return on(WorkerGone{key, Cause::refused, {}, 0, refusal_->why, now_});
   host_.perform(Start{start.worker});
 }
 

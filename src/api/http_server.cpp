@@ -1,6 +1,7 @@
 #include "api/http_server.hpp"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,6 +48,15 @@ void turn_away(Socket& socket) {
       "Retry-After: 1\r\nContent-Length: " +
       std::to_string(body.size()) + "\r\n\r\n" + body;
   (void)::send(socket.native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// Some are kept for the journal, and for starts and ends of workers. The kernel hands out the lowest
+// number that is free, so a high one says that few are left.
+bool takes_a_last_descriptor(Socket& socket) {
+  constexpr int kKept = 64;
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+         static_cast<rlim_t>(socket.native_handle()) + kKept >= limit.rlim_cur;
 }
 
 // How often deadlines are looked at: a fraction of the shortest.
@@ -121,7 +131,7 @@ asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
 
 void HttpServer::Impl::welcome(Socket socket) {
   const auto peer = peer_of(socket);
-  if (is_full(peer)) {
+  if (is_full(peer) || takes_a_last_descriptor(socket)) {
     turn_away(socket);
     return;
   }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "agent/agent.hpp"
+#include "agent/linux/files.hpp"
 #include "agent/linux/host.hpp"
 #include "api/api.hpp"
 #include "api/http_server.hpp"
@@ -44,6 +45,10 @@ SandboxLimits limits_of_scripts() {
   return limits;
 }
 
+// Given up for the journal once the disk is full; before that nothing new is accepted, and then
+// nothing more started (agent/linux/host.cpp).
+constexpr std::uint64_t kReserveBytes = 8U << 20;
+constexpr agent::Room kRoomForSubmissions{16U << 20, 256};
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
 std::string count(std::size_t n, std::string_view noun) {
@@ -94,6 +99,7 @@ struct Box::Impl {
     lock.emplace(std::move(*locked));
     SqliteStore::Options store_options;
     store_options.accept_older_journal = options.accept_older_journal;
+    store_options.reserve_bytes = kReserveBytes;
     auto opened = SqliteStore::open(options.directory, store_options);
     if (!opened) return fail(opened.error());
     store = std::move(*opened);
@@ -132,6 +138,11 @@ struct Box::Impl {
     if (options.placement) controller_options.placement = *options.placement;
     controller_options.read_beside = [file = database()] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
+    };
+    controller_options.room = [directory = options.directory]() -> Result<void> {
+      auto room = agent::look_for_room(directory, kRoomForSubmissions);
+      if (!room) room.error().hint = "Until then nothing new is accepted; what runs goes on.";
+      return room;
     };
     controller.emplace(*store, *engine, clock, policies, controller_options);
     background.emplace([this] { return controller->shadow().work(); });

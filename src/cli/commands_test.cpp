@@ -297,6 +297,17 @@ TEST(Nodes, ShowSlotsWithTheirJobs) {
   EXPECT_EQ(run_words(server, {"nodes", "-o", "name"}).out, "box\n");
 }
 
+TEST(Nodes, SayWhyTheyStartNothing) {
+  const FakeServer server(always(
+      R"({"nodes":[{"name":"box","state":"up","cpus":4,
+        "refusal":{"why":"No space left on device; make room.","until":1763650004},
+        "slots":[{"index":0,"kind":"cpu","model":"cpu","state":"refusing"}]}]})"));
+  const auto shown = run_words(server, {"nodes"}).out;
+  EXPECT_THAT(shown, HasSubstr("box   refusing   0/1"));
+  EXPECT_THAT(shown, ::testing::ContainsRegex("box starts nothing before [-0-9: ]*14:46:44: "
+                                              "No space left on device; make room."));
+}
+
 TEST(Nodes, ShowWhereTheyStand) {
   const FakeServer server(always(
       R"({"nodes":[{"name":"box","rack":"r1","switch":null,"labels":{"disk":"nvme","team":"a"},

@@ -41,9 +41,25 @@ std::string memory_of(const Document& object) {
   return bytes > 0 ? human_bytes(static_cast<std::uint64_t>(bytes)) : "-";
 }
 
+bool refuses(const Document& node) { return member(node, "refusal").is_object(); }
+
 Cell state_cell(const Document& node) {
-  const auto state = text_of(node, "state");
+  const auto state = refuses(node) ? "refusing" : text_of(node, "state");
   return {state, state == "up" ? Style::green : Style::red};
+}
+
+// What stands below the table: a line for each node that starts nothing for now.
+std::string refusals_of(const Document& answer) {
+  const double now = to_seconds(Context::now());
+  std::string text;
+  for (const auto& node : list_of(answer, "nodes")) {
+    if (!refuses(node)) continue;
+    const auto& refusal = member(node, "refusal");
+    text += fmt::format("{} starts nothing before {}: {}\n", text_of(node, "name"),
+                        human_time(number_of(refusal, "until").value_or(0), now),
+                        text_of(refusal, "why"));
+  }
+  return text;
 }
 
 std::string nodes_table(const Document& answer, const Look& look) {
@@ -65,7 +81,7 @@ std::string nodes_table(const Document& answer, const Look& look) {
                {memory_of(node)},
                {uses_of(slots)}});
   }
-  return table.render(look);
+  return table.render(look) + refusals_of(answer);
 }
 
 // "disk=nvme,team=vision"

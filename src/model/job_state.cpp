@@ -25,7 +25,8 @@ constexpr std::array kCauseNames = {std::pair{Cause::exited, "exited"},
                                     std::pair{Cause::node_lost, "node_lost"},
                                     std::pair{Cause::requeue_asked, "requeue_asked"},
                                     std::pair{Cause::dependency_failed, "dependency_failed"},
-                                    std::pair{Cause::crash_loop, "crash_loop"}};
+                                    std::pair{Cause::crash_loop, "crash_loop"},
+                                    std::pair{Cause::refused, "refused"}};
 
 template <class Names, class Value>
 std::string_view name_of(const Names& names, Value value) {
@@ -65,7 +66,7 @@ constexpr std::array kTransitions = {
     Transition{S::running, S::completed, "every worker ended cleanly"},
     Transition{S::running, S::failed, "a worker failed and no retry is left"},
     Transition{S::running, S::pending,
-               "it asked to be requeued, its node was lost, or a retry is left"},
+               "it asked to be requeued, its node was lost or refused it, or a retry is left"},
     Transition{S::resizing, S::running, "every worker of the new generation runs"},
     Transition{S::resizing, S::stopping, "it is told to stop while the new generation forms"},
     Transition{S::resizing, S::completed,

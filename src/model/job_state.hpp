@@ -57,6 +57,7 @@ enum class Cause {
   requeue_asked,  // exit code 75 or 99
   dependency_failed,
   crash_loop,  // retries ended because the job fails again and again without progress
+  refused,     // not started, or not kept: its machine lacks space, descriptors, processes
 };
 
 constexpr bool is_our_kill(Cause cause) {

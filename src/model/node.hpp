@@ -1,12 +1,15 @@
 // A machine with slots, as its agent describes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/time.hpp"
 #include "model/ids.hpp"
 
 namespace paceline {
@@ -29,6 +32,16 @@ struct SlotSpec {
   friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
 };
 
+// A node that starts nothing for now: it lacks what any start takes (space, descriptors, processes).
+// What runs there goes on.
+struct Refusal {
+  std::string why;  // one sentence, for everybody: names nothing of a job; at most kRefusalWhyMax
+  Time until;       // by the node's own clock; then it tries again
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+inline constexpr std::size_t kRefusalWhyMax = 1024;
+
 struct NodeSpec {
   std::string name;     // host name; unique in a cluster
   std::string address;  // where other nodes reach its workers
@@ -38,6 +51,7 @@ struct NodeSpec {
   std::vector<SlotSpec> slots;
   std::string network_switch{};  // the one above the rack; empty: unknown
   std::map<std::string, std::string> labels{};
+  std::optional<Refusal> refusal{};
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

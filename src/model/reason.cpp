@@ -33,7 +33,7 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("waits for {} to complete, job {} first",
                          a == 1 ? "a job" : fmt::format("{} jobs", a), b);
     case ReasonCode::backs_off:
-      if (a == 0) return "was lost with its node: tried again soon";
+      if (a == 0) return "was lost with its node, or not started by it: tried again soon";
       return fmt::format("backs off after {} failed start{}: tried again soon", a,
                          a == 1 ? "" : "s");
     case ReasonCode::waits_for_slots:
@@ -77,6 +77,8 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("is frozen with its work in memory, in slots that job {} has now", a);
     case ReasonCode::no_node:
       return "no node is up";
+    case ReasonCode::node_refuses:
+      return r.text;
     default:
       return {};
   }
@@ -182,6 +184,8 @@ std::string_view name(ReasonCode code) {
       return "WaitsForOwn";
     case ReasonCode::no_node:
       return "NoNode";
+    case ReasonCode::node_refuses:
+      return "NodeRefuses";
     case ReasonCode::starts:
       return "Starts";
     case ReasonCode::starts_at_min:

@@ -37,6 +37,7 @@ enum class ReasonCode {
                       // own, seconds until it may be stopped
   waits_for_own,      // a job that has its slots, until (us): frozen there, its work in memory
   no_node,            // no node is up
+  node_refuses,       // no node that is up starts anything for now; text: one of them, and why
   // acts
   starts,            // workers; text: what is to be said about the place, or nothing
   starts_at_min,     // workers, wanted workers; text: the same

@@ -47,6 +47,8 @@ struct Node {
   // not usable, and of no model. Slots of seats are looked up here, never in spec.slots.
   [[nodiscard]] const SlotSpec& slot_spec(std::uint32_t index) const;
   [[nodiscard]] bool usable(std::uint32_t index) const { return up && slot_spec(index).usable; }
+  // A worker may be started in the slot, once it is empty.
+  [[nodiscard]] bool offers(std::uint32_t index) const { return usable(index) && !spec.refusal; }
   friend bool operator==(const Node&, const Node&) = default;
 };
 

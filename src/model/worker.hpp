@@ -54,11 +54,11 @@ struct WorkerRuns {
 struct WorkerGone {
   WorkerKey key;
   Cause cause =
-      Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed node_lost
+      Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed node_lost refused
   std::optional<std::int32_t> exit_code;  // of the main process, for `exited`
   std::int32_t signal = 0;                // that ended the main process, for `signalled`
-  std::string message;                    // one sentence for launch_failed, setup_failed, node_lost
-  Time at;                                // when the main process ended
+  std::string message;  // one sentence for launch_failed, setup_failed, node_lost, refused
+  Time at;              // when the main process ended
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
 };
 

@@ -109,7 +109,7 @@ class PlanCheck {
 
   void check_slot(const Job& job, const Node& node, std::uint32_t index) {
     const SlotId id{node.id, index};
-    if (!node.usable(index)) {
+    if (!node.offers(index)) {
       return wrong("job {} gets slot {}/{}, which can't be used", job.id.value, node.spec.name,
                    index);
     }

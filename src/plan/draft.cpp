@@ -15,7 +15,7 @@ namespace {
 bool usable(const State& state, const Seat& seat) {
   const Node* node = state.find_node(seat.node);
   return std::all_of(seat.slots.begin(), seat.slots.end(),
-                     [&](std::uint32_t i) { return node->usable(i); });
+                     [&](std::uint32_t i) { return node->offers(i); });
 }
 
 // The seats a job would give back and could take again.

@@ -300,6 +300,27 @@ TEST(Nodes, ThatGoDownKeepTheirLeasesUntilTheWorkersAreKnownToBeGone) {
   EXPECT_EQ(world.state().free_slots().total(), 2U);
 }
 
+TEST(Nodes, ThatRefuseKeepWhatRunsAndGetNothingNew) {
+  World world("2x4 cpu", "fifo");
+  const JobId a = world.run("2..2", 2);
+  const NodeId full = world.job(a).current->workers[0].seat.node;
+  NodeSpec spec = world.state().nodes()[full.value].spec;
+  spec.refusal = Refusal{"no space is left", world.now() + span("2s")};
+  world.tell(NodeUp{full, spec});
+  EXPECT_EQ(world.job(a).state, JobState::running);
+  EXPECT_EQ(world.state().slots_available(), 8);
+  EXPECT_EQ(world.state().free_slots().total(), 4U);
+  const JobId b = world.submit("3..3");
+  const JobId c = world.submit("2..2");
+  world.round();
+  for (const Worker& worker : world.job(b).current->workers) EXPECT_NE(worker.seat.node, full);
+  EXPECT_EQ(world.job(c).state, JobState::pending);
+  spec.refusal.reset();
+  world.tell(NodeUp{full, spec});
+  world.round();
+  for (const Worker& worker : world.job(c).current->workers) EXPECT_EQ(worker.seat.node, full);
+}
+
 TEST(Nodes, MayComeBackWithFewerSlotsThanAreLeased) {
   World world("1x4 cpu");
   const JobId a = world.run("4..4", 4);

@@ -36,7 +36,8 @@ bool fatal(const Ending& e) {
          e.cause == Cause::setup_failed;
 }
 
-bool lost(const Ending& e) { return e.cause == Cause::node_lost; }
+// The machine's doing, not the job's.
+bool lost(const Ending& e) { return e.cause == Cause::node_lost || e.cause == Cause::refused; }
 
 const Ending* find_ending(const Gang& gang, bool (*matches)(const Ending&)) {
   for (const auto& w : gang.workers) {

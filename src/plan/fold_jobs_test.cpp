@@ -179,6 +179,17 @@ TEST(Ending, ByANodeLostRightAfterTheStartWaitsAMoment) {
   EXPECT_EQ(world.job(a).eligible_at, world.now() + kBackoffFirst);
 }
 
+TEST(Ending, ByAMachineThatRefusesCostsNoRetryWhateverItsPeersDo) {
+  World world("2x2 cpu");
+  for (const auto* retries : {"retry=0", "retry=3"}) {
+    const JobId a = world.run(std::string("2..2 ") + retries, 2);
+    world.ended(a, 0, ending("refused"));
+    world.ended(a, 1, ending("1"));  // its rendezvous never came about
+    EXPECT_EQ(world.job(a).state, JobState::pending);
+    EXPECT_EQ(world.job(a).retries_used, 0);
+  }
+}
+
 TEST(Retries, BackOffTwiceAsLongEachTimeUpToABound) {
   World world("1x4 cpu");
   const JobId a = world.submit("1..1 retry=12");

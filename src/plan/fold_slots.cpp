@@ -37,7 +37,7 @@ Slot& Fold::slot(SlotId id) {
 void Fold::update_free(SlotId id) {
   const Node& node = parts_.nodes[id.node.value];
   const Slot& s = node.slots[id.index];
-  state_.free_.set_free(id, node.usable(id.index) && !s.lease && !s.promise);
+  state_.free_.set_free(id, node.offers(id.index) && !s.lease && !s.promise);
 }
 
 void Fold::lease(SlotId id, const WorkerKey& worker) {

@@ -194,7 +194,9 @@ struct Controller::Impl {
         return tell_when_durable(pending, it->second, std::move(done));
       keys.emplace(key, id);
     }
-    if (auto ok = admit(state, submission.spec, submission.launch, id, now); !ok) {
+    auto ok = options.room();
+    if (ok) ok = admit(state, submission.spec, submission.launch, id, now);
+    if (!ok) {
       if (!submission.key.empty()) keys.erase({submission.spec.uid, submission.key});
       return done(fail(ok.error()));
     }

@@ -62,6 +62,8 @@ class Controller {
     // Reads the fold of every durable entry beside the store, for the shadow's working side on a
     // thread of its own. None: asks the store, where one thread does all.
     std::function<Result<State>()> read_beside = {};
+    // Whether anything new may be accepted: an error refuses submissions while all else goes on.
+    std::function<Result<void>()> room = [] { return Result<void>{}; };
   };
 
   Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies,

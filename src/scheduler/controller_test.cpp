@@ -322,6 +322,26 @@ TEST_F(ControllerTest, AKeyOfARefusedSubmissionIsFree) {
   EXPECT_EQ((*possible)->value(), JobId{1});
 }
 
+TEST_F(ControllerTest, RefusesWhatIsNewWhileThereIsNoRoomAndGoesOnWithTheRest) {
+  bool room = true;
+  options.room = [&]() -> Result<void> {
+    if (!room) return fail(kDiskFull);
+    return {};
+  };
+  restart();
+  const auto before = ask("1..1");
+  step();
+  room = false;
+  const auto refused = ask("1..1", "key");
+  settle();
+  EXPECT_EQ((*refused)->error(), kDiskFull);
+  EXPECT_EQ(state().job((*before)->value()).state, JobState::starting);
+  room = true;
+  const auto again = ask("1..1", "key");
+  step();
+  EXPECT_EQ((*again)->value(), JobId{2});
+}
+
 TEST_F(ControllerTest, MakesOneRoundOfABurstButDoesNotDelayTheFirst) {
   settle();
   clock.advance(span("1s"));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "plan/reclaim.hpp"
 #include "scheduler/decide.hpp"
@@ -38,6 +39,25 @@ std::string stop_sentence(const Stop& stop) {
     default:
       return "one of its workers failed";
   }
+}
+
+// "node box starts nothing for 4 s more: …"
+std::string refusal_clause(const Node& node, Time now) {
+  const double left = std::ceil(std::max(0.0, to_seconds(node.spec.refusal->until - now)));
+  return fmt::format("node {} starts nothing for {:.0f} s more: {}", node.spec.name, left,
+                     node.spec.refusal->why);
+}
+
+bool refuses(const Node& node) { return node.up && node.spec.refusal; }
+
+// Where all nodes that are up refuse.
+const Node* only_refusals(const State& state) {
+  const Node* first = nullptr;
+  for (const Node& node : state.nodes()) {
+    if (node.up && !refuses(node)) return nullptr;
+    if (first == nullptr && refuses(node)) first = &node;
+  }
+  return first;
 }
 
 }  // namespace
@@ -88,6 +108,8 @@ Reason Explanation::waiting(const Job& job) const {
   }
   if (open > 0) return {ReasonCode::waits_for_jobs, {open, first.value}, {}};
   if (state.slots_available() == 0) return {ReasonCode::no_node, {}, {}};
+  if (const Node* node = only_refusals(state))
+    return {ReasonCode::node_refuses, {}, refusal_clause(*node, snapshot_.now)};
   const auto dropped = dropped_.find(job.id);
   if (dropped != dropped_.end()) return dropped->second;
   const auto hold = holds_.find(job.id);
@@ -157,10 +179,20 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
         "it has waited for as long as that would lose.");
   }
   if ((job.state == JobState::pending || job.lends()) && !job.held) {
+    add_refusals(lines);
     add_queue(job, lines);
     add_holders(lines);
   }
   return lines;
+}
+
+void Explanation::add_refusals(std::vector<std::string>& lines) const {
+  int listed = 0;
+  for (const Node& node : snapshot_.state.nodes()) {
+    if (!refuses(node)) continue;
+    if (++listed > kListedMax) break;
+    lines.push_back(fmt::format("For now {}.", refusal_clause(node, snapshot_.now)));
+  }
 }
 
 void Explanation::add_queue(const Job& job, std::vector<std::string>& lines) const {

@@ -27,6 +27,7 @@ class Explanation {
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
   [[nodiscard]] Reason asked(const Job& job) const;
+  void add_refusals(std::vector<std::string>& lines) const;
   void add_queue(const Job& job, std::vector<std::string>& lines) const;
   void add_holders(std::vector<std::string>& lines) const;
 

@@ -136,7 +136,7 @@ class FaultWorld {
   void cut_one_way(std::size_t i);
   void cut_network(std::size_t);
   void fill_disk(std::size_t);
-  void fill_machine(std::size_t i);
+  void put_in_want(std::size_t i);
   void set_clock(std::size_t);
   void set_machine_clock(std::size_t i);
   void change_devices(std::size_t i);

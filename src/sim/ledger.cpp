@@ -43,6 +43,7 @@ void Ledger::started(Time now, const std::string& machine, const WorkerKey& work
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
   count("worker started");
   if (story_) tell("worker started", fmt::format("{} on {}", text(worker), machine));
+  refused_.erase(worker);  // asked for again: nobody had heard of the refusal
   if (!ever_.insert(worker).second) wrong(now, text(worker) + " is started a second time");
   const auto current = current_.find(worker.job);
   if (current == current_.end() || current->second.generation != worker.generation) {
@@ -76,6 +77,11 @@ void Ledger::ended(Time now, const WorkerKey& worker) {
   if (story_) tell("worker ended", fmt::format("{} on {}", text(worker), found->second.machine));
   leave(worker, found->second);
   alive_.erase(found);
+}
+
+void Ledger::refused(const WorkerKey& worker) {
+  note("start refused");
+  refused_.insert(worker);
 }
 
 void Ledger::leave(const WorkerKey& worker, const Process& process) {

@@ -12,6 +12,8 @@
 //   - each job has one submission, and stays as it ended; what a person was promised (an id) is
 //     there; at the end nothing is left over
 //   - every change of a plan has a reason
+//   - no job pays for what its machine lacks: a worker that was refused doesn't end as one that failed
+//     by itself, and only where one did a retry is spent or a job FAILED
 #pragma once
 
 #include <functional>
@@ -52,6 +54,8 @@ class Ledger {
   void started(Time now, const std::string& machine, const WorkerKey& worker,
                const std::vector<std::uint32_t>& slots);
   void ended(Time now, const WorkerKey& worker);
+  // Its machine could not start it; told before it ends.
+  void refused(const WorkerKey& worker);
   void worked(Time now, const WorkerKey& worker);
   [[nodiscard]] std::size_t alive() const { return alive_.size(); }
   // Nothing is to be expected of the machine before.
@@ -100,6 +104,7 @@ class Ledger {
 
   void tell(std::string_view what, std::string_view detail);
   void take(Time now, const Entry& entry);
+  void take_ending(Time now, const Entry& entry, const WorkerEnded& ended);
   void check_plan(Time now, const Plan& plan);
   void check_job(Time now, const State& state, const Job& job);
   void check_generations(Time now, const Job& job);
@@ -119,6 +124,7 @@ class Ledger {
   Happened happened_;
 
   std::set<WorkerKey> ever_;
+  std::set<WorkerKey> refused_;
   std::map<WorkerKey, Process> alive_;
   std::map<std::pair<std::string, std::uint32_t>, WorkerKey> occupied_;
   std::map<std::string, Time> away_until_;

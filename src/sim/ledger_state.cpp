@@ -11,6 +11,14 @@
 #include "wire/entry_json.hpp"
 
 namespace paceline::sim {
+namespace {
+
+bool fails_by_itself(const Ending& ending) {
+  return !ending.clean() && !ending.ours() && ending.cause != Cause::node_lost &&
+         ending.cause != Cause::refused;
+}
+
+}  // namespace
 
 void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
                        std::span<const JobId> touched) {
@@ -25,13 +33,37 @@ void Ledger::take(Time now, const Entry& entry) {
   tell("entry", text);
   if (entry.seq != truth_.seq() + 1)
     return wrong(now, fmt::format("entry {} follows entry {}", entry.seq, truth_.seq()));
+  const auto* happened = std::get_if<Event>(&entry.body);
+  if (const auto* ended = happened ? std::get_if<WorkerEnded>(happened) : nullptr)
+    return take_ending(now, entry, *ended);
   apply(truth_, entry);
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
-  const Event& event = std::get<Event>(entry.body);
+  const Event& event = *happened;
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
   const auto* submitted = std::get_if<JobSubmitted>(&event);
   if (submitted && !names_.emplace(submitted->spec.name, submitted->job).second)
     wrong(now, submitted->spec.name + " is submitted twice");
+}
+
+// A job pays with a retry, or with its end.
+void Ledger::take_ending(Time now, const Entry& entry, const WorkerEnded& ended) {
+  const Job* job = truth_.find_job(ended.worker.job);
+  const std::int32_t retries = job ? job->retries_used : 0;
+  bool own_fault = fails_by_itself(ended.ending);
+  if (job && job->current) {
+    for (const Worker& worker : job->current->workers)
+      own_fault = own_fault || (worker.ending && fails_by_itself(*worker.ending));
+  }
+  apply(truth_, entry);
+  WorkerKey key = ended.worker;
+  for (std::int32_t i = 0; i < ended.ranks; ++i, ++key.rank) {
+    if (refused_.contains(key) && fails_by_itself(ended.ending))
+      wrong(now,
+            fmt::format("{} was refused and ends as {}", text(key), to_string(ended.ending.cause)));
+  }
+  if (!job || own_fault) return;
+  if (job->retries_used > retries || job->state == JobState::failed)
+    wrong(now, fmt::format("job {} pays for what its machine lacks", job->id.value));
 }
 
 void Ledger::check_plan(Time now, const Plan& plan) {

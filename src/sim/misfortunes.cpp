@@ -1,6 +1,7 @@
 // What befalls a FaultWorld until it heals.
 #include <array>
 
+#include "agent/wants.hpp"
 #include "sim/fault_world.hpp"
 
 namespace paceline::sim {
@@ -28,7 +29,7 @@ void FaultWorld::befall() {
                                                               &FaultWorld::cut_network,
                                                               &FaultWorld::break_connection,
                                                               &FaultWorld::fill_disk,
-                                                              &FaultWorld::fill_machine,
+                                                              &FaultWorld::put_in_want,
                                                               &FaultWorld::set_clock,
                                                               &FaultWorld::set_machine_clock,
                                                               &FaultWorld::change_devices};
@@ -106,10 +107,13 @@ void FaultWorld::fill_disk(std::size_t) {
   queue_.after(up_to(20s), [this] { store_.set_full(false); });
 }
 
-void FaultWorld::fill_machine(std::size_t i) {
-  ledger_.note("disk full", machines_[i].name);
-  machines_[i].host->set_full(true);
-  queue_.after(up_to(20s), [this, i] { machines_[i].host->set_full(false); });
+void FaultWorld::put_in_want(std::size_t i) {
+  const auto wants = agent::wants();
+  const auto& want = wants[rng_.below(wants.size())];
+  ledger_.note("machine in want", machines_[i].name);
+  machines_[i].host->set_want(want.error_number);
+  const Duration span = rng_.chance(0.2) ? up_to(5min) : up_to(20s);
+  queue_.after(span, [this, i] { machines_[i].host->set_want({}); });
 }
 
 void FaultWorld::set_clock(std::size_t) {

@@ -1,8 +1,11 @@
 #include "sim/sim_host.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "agent/wants.hpp"
 #include "sim/worker_text.hpp"
 
 namespace paceline::sim {
@@ -109,9 +112,14 @@ void SimHost::on(const agent::Start& start) {
     ledger_.note("start on a slot that is gone");
     return tell(WorkerGone{key, Cause::node_lost, {}, 0, "the slot is gone", clock_.now()});
   }
-  if (full_) {
-    ledger_.note("start refused");
-    return tell(WorkerGone{key, Cause::node_lost, {}, 0, "the disk is full", clock_.now()});
+  if (want_ && rng_.chance(0.5)) {
+    ledger_.refused(key);
+    return tell(WorkerGone{key,
+                           agent::blame(agent::StartStep::server, *want_),
+                           {},
+                           0,
+                           std::strerror(*want_),
+                           clock_.now()});
   }
   Worker& worker = workers_[key];
   worker.claim = {key, 0, {}, false, start.worker.slots};
@@ -169,11 +177,20 @@ void SimHost::on(const agent::SetShouldStop& should_stop) {
 // ---- a worker's life ----
 
 void SimHost::run(Worker& worker) {
+  if (want_) return refuse(worker);
   if (worker.habits.end == Cause::launch_failed)
-    return end(worker, Cause::launch_failed, {}, 0, "there is no such program");
+    return end(worker, agent::blame(agent::StartStep::job, ENOENT), {}, 0, std::strerror(ENOENT));
   worker.claim.pid = ++last_pid_;
   tell(WorkerRuns{worker.claim.key, worker.claim.pid});
   if (!worker.frozen) go_on(worker);
+}
+
+// Its supervisor found out.
+void SimHost::refuse(Worker& worker) {
+  ledger_.refused(worker.claim.key);
+  const bool of_the_job = agent::find_want(*want_)->of_the_job && rng_.chance(0.5);
+  const auto step = of_the_job ? agent::StartStep::job : agent::StartStep::server;
+  end(worker, agent::blame(step, *want_), {}, 0, std::strerror(*want_));
 }
 
 void SimHost::go_on(Worker& worker) {
@@ -287,7 +304,7 @@ void SimHost::change_size() {
 
 void SimHost::calm() {
   calm_ = true;
-  full_ = false;
+  want_.reset();
   node_.slots = slots_;
   for (auto& [key, worker] : workers_) {
     worker.left = std::min(worker.left, Duration{40s});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,9 @@ class SimHost final : public agent::Host {
   // A slot becomes unusable, or usable again; or the machine has fewer slots than before, or more. A
   // reboot may do the latter, too.
   void change_devices();
-  // While its disk is full nothing can be claimed, hence nothing be started.
-  void set_full(bool full) { full_ = full; }
+  // While the machine lacks something (agent/wants.hpp) nothing starts: some workers don't get a
+  // claim, of others the supervisor finds out. REQUIRES: one of the wants' error numbers.
+  void set_want(std::optional<int> error_number) { want_ = error_number; }
   // From now on workers behave, and those that hang go on.
   void calm();
 
@@ -88,6 +90,7 @@ class SimHost final : public agent::Host {
   void change_size();
   void later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&));
   void run(Worker& worker);
+  void refuse(Worker& worker);
   void go_on(Worker& worker);
   void work(Worker& worker);
   void finish(Worker& worker);
@@ -109,7 +112,7 @@ class SimHost final : public agent::Host {
   NodeSpec node_;
   const std::vector<SlotSpec> slots_;  // that it had at first, and has again in the end
   bool calm_ = false;
-  bool full_ = false;
+  std::optional<int> want_;
   int boots_ = 1;
   std::int64_t last_pid_ = 100;
   std::map<WorkerKey, Worker> workers_;

@@ -169,6 +169,8 @@ void read_message(JsonScanner& in, std::optional<Message>& message) {
 Result<void> validate(const NodeSpec& node) {
   if (auto ok = validate_labels(node.labels); !ok) return ok;
   if (auto ok = validate_place("rack", node.rack); !ok) return ok;
+  if (node.refusal && node.refusal->why.size() > kRefusalWhyMax)
+    return fail(ErrorCode::too_large, "The reason of a node's refusal has at most 1 KiB.");
   return validate_place("switch", node.network_switch);
 }
 

@@ -136,6 +136,9 @@ TEST(AgentProtocol, RefusesANodeThatIsDescribedWithoutBounds) {
     const auto read = decode_agent_frame(encode({Session{5}, 9, 4, 0, NodeChanged{described}}));
     return read ? "none" : read.error().message;
   };
+  NodeSpec chatty = node();
+  chatty.refusal = Refusal{std::string(kRefusalWhyMax + 1, 'x'), kAt};
+  EXPECT_NE(problem(chatty), "");
   NodeSpec labelled = node();
   for (int i = 0; i < 64; ++i) labelled.labels["k" + std::to_string(i)] = "v";
   EXPECT_EQ(problem(labelled), "A node has at most 64 labels, not 65.");

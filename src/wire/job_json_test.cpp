@@ -237,6 +237,18 @@ TEST(NodeJson, SaysTheStateOfEverySlot) {
   EXPECT_TRUE(shown["rack"].is_null() && shown["switch"].is_null());
   EXPECT_EQ(shown["labels"], Json::object());
   EXPECT_EQ(slot_state(one_node(false).nodes()[0], 0), "down");
+  EXPECT_TRUE(shown["refusal"].is_null());
+}
+
+TEST(NodeJson, SaysWhyItStartsNothing) {
+  auto node = one_node().nodes()[0];
+  node.spec.refusal = Refusal{"no space is left", time_from_us(90'500'000)};
+  JsonWriter json;
+  write_node_status(json, node);
+  const auto shown = *parse_json(json.text());
+  EXPECT_EQ(shown["state"], "up");
+  EXPECT_EQ(shown["refusal"], (Json{{"why", "no space is left"}, {"until", 90.5}}));
+  EXPECT_EQ(shown["slots"][0]["state"], "refusing");
 }
 
 TEST(NodeJson, TellsOfSlotsThatAreGoneWhileAWorkerIsOnThem) {

@@ -29,11 +29,17 @@ void describe(Fields& fields, FieldsOf<Fields, SlotSpec>& slot) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Refusal>& refusal) {
+  auto& [why, until] = refusal;
+  fields("why", why)("until", until);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels] = node;
+  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
-  fields("labels", labels);
+  fields("labels", labels)("refusal", refusal);
 }
 
 template <class Fields>

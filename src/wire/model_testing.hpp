@@ -124,9 +124,13 @@ inline void randomize(Rng& rng, SlotSpec& value) {
   auto& [kind, model, uuid, memory_bytes, usable, note, island, numa] = value;
   randomize_all(rng, kind, model, uuid, memory_bytes, island, numa, usable, note);
 }
+inline void randomize(Rng& rng, Refusal& value) {
+  auto& [why, until] = value;
+  randomize_all(rng, why, until);
+}
 inline void randomize(Rng& rng, NodeSpec& value) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels] = value;
-  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots);
+  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal] = value;
+  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;

@@ -31,7 +31,7 @@ std::string_view slot_state(const Node& node, std::uint32_t index) {
   if (!node.slot_spec(index).usable) return "unusable";
   const auto& slot = node.slots[index];
   if (slot.promise) return "promised";
-  if (!slot.lease) return "free";
+  if (!slot.lease) return node.spec.refusal ? "refusing" : "free";
   return slot.lease->ending ? "ending" : "leased";
 }
 
@@ -41,7 +41,16 @@ void write_node_status(JsonWriter& json, const Node& node) {
   json.field("rack", unless_empty(node.spec.rack));
   json.field("switch", unless_empty(node.spec.network_switch)).key("labels").begin_object();
   for (const auto& [key, value] : node.spec.labels) json.field(key, value);
-  json.end_object().field("cpus", node.spec.cpus);
+  json.end_object();
+  if (const auto& refusal = node.spec.refusal; refusal && node.up)
+    json.key("refusal")
+        .begin_object()
+        .field("why", refusal->why)
+        .field("until", refusal->until)
+        .end_object();
+  else
+    json.null_field("refusal");
+  json.field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
     const bool there = i < node.spec.slots.size();

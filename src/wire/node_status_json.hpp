@@ -8,7 +8,8 @@
 
 namespace paceline {
 
-// "down" (its node is), "unusable", "promised", "ending", "leased" or "free", the first that holds.
+// "down" (its node is), "unusable", "promised", "ending", "leased", "refusing" (its node starts
+// nothing for now) or "free", the first that holds.
 std::string_view slot_state(const Node& node, std::uint32_t index);
 
 // Slots that the node has no longer are told of while a worker is on them.

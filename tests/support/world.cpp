@@ -115,7 +115,16 @@ void World::report(JobId id, const Progress& progress) {
 
 void World::node_up(std::string_view name) {
   const NodeId id = node_named(state_, name);
-  tell(NodeUp{id, state_.find_node(id)->spec});
+  NodeSpec spec = state_.find_node(id)->spec;
+  spec.refusal.reset();
+  tell(NodeUp{id, spec});
+}
+
+void World::node_refuses(std::string_view name, const Refusal& refusal) {
+  const NodeId id = node_named(state_, name);
+  NodeSpec spec = state_.find_node(id)->spec;
+  spec.refusal = refusal;
+  tell(NodeUp{id, spec});
 }
 
 void World::node_down(std::string_view name) { tell(NodeDown{node_named(state_, name)}); }

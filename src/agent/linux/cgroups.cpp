@@ -195,37 +195,38 @@ std::vector<std::string> WorkerGroup::directories() const {
   return all;
 }
 
-std::string WorkerGroup::create() const {
+Result<void> WorkerGroup::create() const {
   for (const std::string& directory : directories())
-    if (!make_group(directory)) return system_error("Can't make the control group", errno).message;
+    if (!make_group(directory)) return fail(system_error("Can't make the control group", errno));
   if (!plan_.unified.empty()) {
     const std::string parent = plan_.unified.substr(0, plan_.unified.rfind('/'));
     if (!has_controllers(parent, "cgroup.subtree_control"))
       write_existing(parent + "/cgroup.subtree_control", "+cpu +memory");
   }
-  std::string problem = write_cpu_limit();
-  if (problem.empty()) problem = write_memory_limit();
+  if (auto held = write_cpu_limit(); !held) return held;
+  if (auto held = write_memory_limit(); !held) return held;
   deny_devices();
-  return problem;
+  return {};
 }
 
-std::string WorkerGroup::write_cpu_limit() const {
+Result<void> WorkerGroup::write_cpu_limit() const {
   if (plan_.limits.cpus <= 0 || (plan_.unified.empty() && plan_.cpu.empty())) return {};
   const auto wanted = std::llround(plan_.limits.cpus * static_cast<double>(kPeriodUs));
   const std::string quota = std::to_string(std::max<std::int64_t>(wanted, kQuotaUsMin));
   const bool held = plan_.unified.empty() ? write_existing(plan_.cpu + "/cpu.cfs_quota_us", quota)
                                           : write_existing(plan_.unified + "/cpu.max",
                                                            quota + " " + std::to_string(kPeriodUs));
-  return held ? "" : system_error("Can't set the CPU limit", errno).message;
+  if (!held) return fail(system_error("Can't set the CPU limit", errno));
+  return {};
 }
 
-std::string WorkerGroup::write_memory_limit() const {
+Result<void> WorkerGroup::write_memory_limit() const {
   if (plan_.limits.memory_bytes == 0 || (plan_.unified.empty() && plan_.memory.empty())) return {};
   const std::string bytes = std::to_string(plan_.limits.memory_bytes);
   const bool v2 = !plan_.unified.empty();
   const bool held = v2 ? write_existing(plan_.unified + "/memory.max", bytes)
                        : write_existing(plan_.memory + "/memory.limit_in_bytes", bytes);
-  if (!held) return system_error("Can't set the memory limit", errno).message;
+  if (!held) return fail(system_error("Can't set the memory limit", errno));
   // Swap would only stretch the same end; not every kernel accounts for it.
   if (v2)
     write_existing(plan_.unified + "/memory.swap.max", "0");

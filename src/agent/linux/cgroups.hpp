@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace paceline::agent {
 
 struct CgroupLimits {
@@ -55,9 +57,9 @@ class WorkerGroup {
  public:
   explicit WorkerGroup(CgroupPlan plan) : plan_(std::move(plan)) {}
 
-  // Makes the directories and writes the limits. Empty on success, else a sentence that names the
-  // limit that can't be held.
-  [[nodiscard]] std::string create() const;
+  // Makes the directories and writes the limits. Errors: storage, forbidden, with a sentence that
+  // names the limit that can't be held.
+  [[nodiscard]] Result<void> create() const;
   // Moves the calling process in. Safe between fork and exec of a single-threaded process.
   [[nodiscard]] bool enter() const;
   // True if every process of the worker is a member.
@@ -75,8 +77,8 @@ class WorkerGroup {
  private:
   [[nodiscard]] const std::string& tracker() const;
   [[nodiscard]] std::vector<std::string> directories() const;
-  [[nodiscard]] std::string write_cpu_limit() const;
-  [[nodiscard]] std::string write_memory_limit() const;
+  [[nodiscard]] Result<void> write_cpu_limit() const;
+  [[nodiscard]] Result<void> write_memory_limit() const;
   void deny_devices() const;
 
   CgroupPlan plan_;

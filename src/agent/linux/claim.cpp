@@ -38,6 +38,7 @@ constexpr CauseWord kCauses[] = {
     {Cause::launch_failed, "launch_failed"},
     {Cause::setup_failed, "setup_failed"},
     {Cause::node_lost, "node_lost"},
+    {Cause::refused, "refused"},
 };
 
 std::string_view word_of(Cause cause) {
@@ -283,9 +284,11 @@ std::string ClaimFile::read_at(std::size_t offset, std::size_t size) const {
   return text;
 }
 
-// What can't be written is learnt again or told in other ways; only the order is worth failing for.
-void ClaimFile::write_at(std::size_t offset, std::string_view text) const {
-  static_cast<void>(::pwrite(fd_.get(), text.data(), text.size(), static_cast<off_t>(offset)) < 0);
+// What can't be written is learnt again or told in other ways; only the order and the supervisor are
+// worth failing for.
+bool ClaimFile::write_at(std::size_t offset, std::string_view text) const {
+  return ::pwrite(fd_.get(), text.data(), text.size(), static_cast<off_t>(offset)) ==
+         static_cast<ssize_t>(text.size());
 }
 
 std::optional<WorkerOrder> ClaimFile::order() const {
@@ -303,8 +306,8 @@ WorkerProcesses ClaimFile::processes() const {
   return processes;
 }
 
-void ClaimFile::write(const WorkerProcesses& processes) const {
-  write_at(kProcessesAt, {reinterpret_cast<const char*>(&processes), sizeof processes});
+bool ClaimFile::write(const WorkerProcesses& processes) const {
+  return write_at(kProcessesAt, {reinterpret_cast<const char*>(&processes), sizeof processes});
 }
 
 TailPosition ClaimFile::tail() const {

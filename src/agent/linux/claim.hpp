@@ -71,7 +71,7 @@ struct WorkerProcesses {
 };
 
 // How a worker ended. `cause` is one of exited, signalled, out_of_memory, launch_failed,
-// setup_failed, node_lost.
+// setup_failed, node_lost, refused.
 struct WorkerEnding {
   Cause cause = Cause::exited;
   std::optional<std::int32_t> exit_code;
@@ -120,14 +120,15 @@ class ClaimFile {
   [[nodiscard]] bool noticed() const;
   [[nodiscard]] TailPosition tail() const;
 
-  void write(const WorkerProcesses& processes) const;
+  // False: errno says why.
+  bool write(const WorkerProcesses& processes) const;
   void write(const WorkerEnding& ending) const;
   void write_notice() const;
   void write(const TailPosition& tail) const;
 
  private:
   [[nodiscard]] std::string read_at(std::size_t offset, std::size_t size) const;
-  void write_at(std::size_t offset, std::string_view text) const;
+  bool write_at(std::size_t offset, std::string_view text) const;
 
   UniqueFd fd_;
 };

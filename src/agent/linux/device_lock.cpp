@@ -9,6 +9,9 @@
 #include <cctype>
 #include <cerrno>
 
+#include "agent/linux/files.hpp"
+#include "agent/wants.hpp"
+
 namespace paceline::agent {
 namespace {
 
@@ -77,6 +80,8 @@ std::vector<UniqueFd> DeviceLocks::open(const std::string& uuid) const {
 
 Result<std::vector<UniqueFd>> DeviceLocks::take(const std::string& uuid) const {
   std::vector<UniqueFd> files = open(uuid);
+  if (files.empty() && find_want(errno) != nullptr)
+    return fail(system_error("No lock can be taken for the device " + uuid, errno));
   if (files.empty())
     return fail(ErrorCode::storage, "No lock can be taken for the device " + uuid + ".",
                 "Make " + directories_.front() + " writable for everybody (mode 1777).");

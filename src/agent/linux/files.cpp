@@ -3,12 +3,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+
+#include "agent/wants.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -36,9 +39,13 @@ bool make_directory(const std::string& path, mode_t mode) {
 Error system_error(std::string_view what, int error_number) {
   const bool denied = error_number == EACCES || error_number == EPERM;
   std::string message(what);
-  message.append(": ").append(std::strerror(error_number)).append(".");
-  return Error{
-      denied ? ErrorCode::forbidden : ErrorCode::storage, std::move(message), {}, Retry::useless};
+  message.append(": ").append(std::strerror(error_number));
+  const Want* want = find_want(error_number);
+  if (want != nullptr) message.append("; ").append(want->remedy);
+  return Error{denied ? ErrorCode::forbidden : ErrorCode::storage,
+               message.append("."),
+               {},
+               want != nullptr ? Retry::may_help : Retry::useless};
 }
 
 std::optional<std::string> read_file(int directory, const char* name, std::size_t max) {
@@ -87,6 +94,16 @@ Result<UniqueFd> open_directory(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return fail(system_error("Can't open the directory '" + path + "'", errno));
   return fd;
+}
+
+// Some file systems count no inodes.
+Result<void> look_for_room(const std::string& directory, Room least) {
+  struct statvfs disk {};
+  if (::statvfs(directory.c_str(), &disk) != 0)
+    return fail(system_error("'" + directory + "' can't be looked at", errno));
+  const bool inodes = disk.f_files == 0 || disk.f_favail >= least.inodes;
+  if (disk.f_bavail * disk.f_frsize >= least.bytes && inodes) return {};
+  return fail(system_error("Little room is left in '" + directory + "'", ENOSPC));
 }
 
 std::vector<std::string> list_directory(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +18,8 @@ namespace paceline::agent {
 
 inline constexpr std::size_t kSmallFileMax = 4 << 20;
 
-// "what: No space left on device", with code storage (or forbidden for a missing right) from
-// `error_number`.
+// "what: No space left on device; make room.", with code storage (or forbidden for a missing right)
+// from `error_number`; trying again can help where the machine lacks something (agent/wants.hpp).
 Error system_error(std::string_view what, int error_number);
 
 // At most `max` bytes of a file; nothing if it can't be opened or read.
@@ -37,6 +38,14 @@ bool write_all(int fd, std::string_view text);
 // Makes every missing directory of an absolute path with `mode`. Errors: storage, forbidden.
 Result<void> make_directories(const std::string& path, mode_t mode);
 Result<UniqueFd> open_directory(const std::string& path);
+
+// What a file system has left for everybody.
+struct Room {
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;
+};
+// Errors: storage, where the file system of `directory` has less than that left.
+Result<void> look_for_room(const std::string& directory, Room least);
 
 // Names in a directory, sorted, without "." and "..".
 std::vector<std::string> list_directory(const std::string& path);

@@ -34,6 +34,8 @@ constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
+// Less is kept for what runs: ends, reports, the journal.
+constexpr Room kRoomMin{8U << 20, 64};
 
 using GangKey = std::pair<JobId, Generation>;
 
@@ -74,6 +76,7 @@ struct LinuxHost::Impl {
                                  const TakenDevices& taken);
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   void discard(const WorkerKey& key);
+  bool forget_gang(const WorkerKey& key);
   void kill_unknown(const WorkerKey& key);
   void tell_later(Observation seen);
   [[nodiscard]] SupervisedWorker* find(const WorkerKey& key) const;
@@ -189,9 +192,11 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
   const std::string path = below("agent/workers/" + claim_name(launch.key));
   if (const auto started = try_start(launch, path); !started) {
     ::unlink(path.c_str());
+    ::unlink((sockets + "/" + claim_name(launch.key) + ".sock").c_str());
+    forget_gang(launch.key);
     WorkerGone gone;
     gone.key = launch.key;
-    gone.cause = started.error().retry == Retry::may_help ? Cause::node_lost : Cause::launch_failed;
+    gone.cause = started.error().retry == Retry::may_help ? Cause::refused : Cause::launch_failed;
     gone.message = started.error().message;
     watch_devices(std::chrono::seconds{0});
     gone.at = context.clock.now();
@@ -201,6 +206,7 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
 }
 
 Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::string& path) {
+  if (auto room = look_for_room(options.directory, kRoomMin); !room) return room;
   auto taken = devices.take(launch.slots);
   if (!taken) return fail(taken.error());
   auto order = make_order(launch, path, *taken);
@@ -210,7 +216,9 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   Inheritance inheritance;
   inheritance.claim = claim->release();
   inheritance.listener = listen_control(order->control);
-  inheritance.held = duplicate(gangs[gang_of(launch.key)].locks);
+  auto ports = duplicate(gangs[gang_of(launch.key)].locks);
+  if (!ports) return fail(ports.error());
+  inheritance.held = std::move(*ports);
   for (UniqueFd& lock : taken->locks) inheritance.held.push_back(std::move(lock));
   UniqueFd control = connect_control(order->control);
   ClaimFile ours = ClaimFile::open(path);
@@ -218,10 +226,13 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
     return fail(system_error("The worker's supervisor can't be reached", errno));
   auto worker =
       std::make_shared<SupervisedWorker>(context, path, std::move(ours), std::move(*order));
+  if (auto followed = worker->follow(std::move(control)); !followed) {
+    worker->leave();
+    return followed;
+  }
   workers.emplace(launch.key, worker);
-  worker->follow(std::move(control));
   // From here on the end of the connection tells what becomes of it, a nursery that fails included.
-  static_cast<void>(nursery.raise(std::move(inheritance)));
+  nursery.raise(std::move(inheritance));
   flush_nursery();
   return {};
 }
@@ -296,9 +307,9 @@ void LinuxHost::Impl::tell_later(Observation seen) {
 }
 
 Result<void> LinuxHost::Impl::raise_looker(UniqueFd socket) {
-  auto raised = nursery.raise_looker(std::move(socket));
+  nursery.raise_looker(std::move(socket));
   flush_nursery();
-  return raised;
+  return {};
 }
 
 void LinuxHost::Impl::flush_nursery() {
@@ -307,7 +318,7 @@ void LinuxHost::Impl::flush_nursery() {
   flush_timer.async_wait(
       [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
         if (error || token.expired()) return;
-        static_cast<void>(nursery.flush());
+        nursery.flush();
         flush_nursery();
       });
 }
@@ -345,6 +356,14 @@ void LinuxHost::Impl::kill_unknown(const WorkerKey& key) {
   tell_later(gone);
 }
 
+// Where no worker of it is left here. False: one is.
+bool LinuxHost::Impl::forget_gang(const WorkerKey& key) {
+  const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
+  if (peer != workers.end() && gang_of(peer->first) == gang_of(key)) return false;
+  gangs.erase(gang_of(key));
+  return true;
+}
+
 void LinuxHost::Impl::discard(const WorkerKey& key) {
   const auto found = workers.find(key);
   if (found == workers.end() || !found->second->is_gone()) return;
@@ -352,11 +371,7 @@ void LinuxHost::Impl::discard(const WorkerKey& key) {
   const std::string setup_outcome = found->second->order().setup_outcome;
   found->second->forget_unstored();
   workers.erase(found);
-  const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
-  if (peer == workers.end() || gang_of(peer->first) != gang_of(key)) {
-    gangs.erase(gang_of(key));
-    if (!setup_outcome.empty()) files.push_back(setup_outcome);
-  }
+  if (forget_gang(key) && !setup_outcome.empty()) files.push_back(setup_outcome);
   chores.add([files = std::move(files)] {
     for (const std::string& file : files) ::unlink(file.c_str());
   });

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -543,6 +544,45 @@ TEST_F(HostTest, TheRanksOfAGangShareAPortAndAfterARestartToo) {
   ASSERT_TRUE(second.until([&] { return !port(2).empty(); }));
   EXPECT_EQ(port(0), port(1));
   EXPECT_EQ(port(0), port(2));
+}
+
+// ---- a machine in want ----
+
+TEST_F(HostTest, RefusesWhereLittleRoomIsLeftAndStartsOnceThereIs) {
+  if (::mount("tmpfs", directory_.path().c_str(), "tmpfs", 0, "size=4m") != 0)
+    GTEST_SKIP() << "this user can't mount a small disk";
+  {
+    TestHost host(directory_.path());
+    host.start(shell_worker(key(1), "true"));
+    EXPECT_EQ(host.gone(key(1)).cause, Cause::refused);
+    EXPECT_THAT(host.gone(key(1)).message, HasSubstr("make room"));
+    EXPECT_TRUE(list_directory(directory_ / "agent/workers").empty());
+    ::mount("tmpfs", directory_.path().c_str(), "tmpfs", MS_REMOUNT, "size=64m");
+    host.start(shell_worker(key(1, 2), "true"));
+    EXPECT_EQ(host.gone(key(1, 2)).exit_code, 0);
+  }
+  ::umount2(directory_.path().c_str(), MNT_DETACH);
+}
+
+TEST_F(HostTest, RefusesWhereNoDescriptorIsLeftAndKeepsNothing) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "true"));
+  host.gone(key(1));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto open = list_directory("/proc/self/fd").size();
+  std::uint32_t job = 2;
+  for (Cause cause = Cause::refused; cause == Cause::refused; ++job) {
+    const rlimit few{open + job, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    host.start(shell_worker(key(job), "true"));
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    cause = host.gone(key(job)).cause;
+    EXPECT_THAT(cause, testing::AnyOf(Cause::refused, Cause::exited))
+        << host.gone(key(job)).message;
+    host->perform(Discard{key(job)});
+  }
+  EXPECT_GT(job, 4U) << "it was never short of one";
 }
 
 TEST_F(HostTest, RunsAWorkerAsItsOwner) {

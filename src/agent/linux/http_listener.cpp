@@ -1,6 +1,7 @@
 #include "agent/linux/http_listener.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -9,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -25,20 +27,31 @@ constexpr std::uint32_t kHeaderMax = 8 << 10;
 constexpr unsigned kBusy = 503;
 constexpr auto kBusyPause = std::chrono::milliseconds{50};
 constexpr auto kBusyPatience = std::chrono::seconds{10};
+constexpr auto kAcceptPause = std::chrono::milliseconds{50};
+constexpr int kDescriptorsKept = 64;  // for starts and ends
 
 class HttpConnection;
+
+// The kernel hands out the lowest number that is free, so a high one says that few are left.
+bool is_a_last_descriptor(int fd) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+         static_cast<rlim_t>(fd) + kDescriptorsKept >= limit.rlim_cur;
+}
 
 }  // namespace
 
 struct HttpListener::State : std::enable_shared_from_this<State> {
-  State(asio::io_context& io_context, int fd, Handler answer)
-      : io(io_context), listening(io_context, fd), handler(std::move(answer)) {}
+  State(asio::io_context& io_context, Handler answer)
+      : io(io_context), listening(io_context), pause(io_context), handler(std::move(answer)) {}
 
   void accept();
+  void accept_later();
   void take(int fd);
 
   asio::io_context& io;
   asio::posix::stream_descriptor listening;
+  asio::steady_timer pause;
   Handler handler;
   std::set<std::shared_ptr<HttpConnection>> connections;
   bool closed = false;
@@ -166,13 +179,24 @@ void HttpListener::State::accept() {
                          if (error || self->closed) return;
                          const int fd = ::accept4(self->listening.native_handle(), nullptr, nullptr,
                                                   SOCK_CLOEXEC | SOCK_NONBLOCK);
+                         const bool exhausted =
+                             fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
                          if (fd >= 0) self->take(fd);
+                         if (exhausted) return self->accept_later();
                          self->accept();
                        });
 }
 
+// No descriptor is left: whoever waits goes on waiting, and this thread does other things.
+void HttpListener::State::accept_later() {
+  pause.expires_after(kAcceptPause);
+  pause.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error && !self->closed) self->accept();
+  });
+}
+
 void HttpListener::State::take(int fd) {
-  if (connections.size() >= kConnectionsMax) {
+  if (connections.size() >= kConnectionsMax || is_a_last_descriptor(fd)) {
     ::close(fd);
     return;
   }
@@ -195,14 +219,21 @@ void HttpListener::State::take(int fd) {
 }
 
 HttpListener::HttpListener(asio::io_context& io, UniqueFd listening, Handler handler)
-    : state_(std::make_shared<State>(io, listening.release(), std::move(handler))) {
+    : state_(std::make_shared<State>(io, std::move(handler))) {
+  boost::system::error_code error;
+  state_->listening.assign(listening.get(), error);
+  if (error) return;
+  static_cast<void>(listening.release());
   state_->accept();
 }
+
+bool HttpListener::listens() const { return state_->listening.is_open(); }
 
 HttpListener::~HttpListener() {
   state_->closed = true;
   boost::system::error_code ignored;
   state_->listening.close(ignored);
+  state_->pause.cancel();
   for (const auto& connection : std::set(state_->connections)) connection->close();
 }
 

@@ -1,6 +1,7 @@
 // A small HTTP server on one listening socket, for training scripts: JSON in, JSON out, keep-alive.
 // Bounded in connections, header, body and idle time; an error on one connection ends that
-// connection alone.
+// connection alone. Connections never take the last descriptors of the process, which starts and
+// ends of workers need.
 #pragma once
 
 #include <functional>
@@ -44,6 +45,9 @@ class HttpListener {
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
+
+  // False: the machine lacked what that takes, and nobody is served.
+  [[nodiscard]] bool listens() const;
 
  private:
   struct State;

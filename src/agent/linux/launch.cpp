@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "agent/linux/files.hpp"
+#include "agent/wants.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -43,8 +44,9 @@ void default_signals() {
 std::optional<Failure> become(std::uint32_t uid) {
   if (uid == ::geteuid()) return std::nullopt;
   if (::geteuid() != 0) return Failure{Step::user, EPERM};
+  errno = 0;
   const passwd* account = ::getpwuid(uid);
-  if (account == nullptr) return Failure{Step::account, 0};
+  if (account == nullptr) return Failure{Step::account, errno};
   if (::initgroups(account->pw_name, account->pw_gid) != 0 ||
       ::setresgid(account->pw_gid, account->pw_gid, account->pw_gid) != 0 ||
       ::setresuid(uid, uid, uid) != 0)
@@ -137,6 +139,15 @@ std::string sentence(const WorkerOrder& order, const LaunchedProgram& program,
   return program_sentence(program.command[0], failure.error_number);
 }
 
+// Of the machine's wants nothing of the job is told: everybody gets to see them.
+Error error_of(const WorkerOrder& order, const LaunchedProgram& program, const Failure& failure) {
+  const bool jobs = failure.step == Step::directory || failure.step == Step::program;
+  const auto step = jobs ? StartStep::job : StartStep::server;
+  if (blame(step, failure.error_number) == Cause::refused)
+    return system_error("A worker can't be started", failure.error_number);
+  return {ErrorCode::invalid, sentence(order, program, failure), {}, Retry::useless};
+}
+
 }  // namespace
 
 Result<pid_t> launch(const WorkerOrder& order, const WorkerGroup& group,
@@ -156,7 +167,7 @@ Result<pid_t> launch(const WorkerOrder& order, const WorkerGroup& group,
   while (got < 0 && errno == EINTR);
   if (got != static_cast<ssize_t>(sizeof failure)) return child;
   ::waitpid(child, nullptr, 0);
-  return fail(ErrorCode::invalid, sentence(order, program, failure));
+  return fail(error_of(order, program, failure));
 }
 
 }  // namespace paceline::agent

@@ -22,7 +22,8 @@ struct LaunchedProgram {
 // Forks and execs `program` with user, directory, umask and environment of `order`, inside `group`.
 // The new process leads a session of its own and dies with its parent. Blocks only until the exec
 // has happened. REQUIRES: a single-threaded caller, which is the program's supervisor. Errors:
-// invalid, whose message is for the owner of the job.
+// invalid, whose message is for the owner of the job; storage, where trying again can help: the
+// machine lacks something.
 Result<pid_t> launch(const WorkerOrder& order, const WorkerGroup& group,
                      const LaunchedProgram& program);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,7 +17,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <optional>
 
+#include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/looker.hpp"
 
@@ -27,6 +30,8 @@ constexpr int kSocket = 3;            // where the nursery finds its end
 constexpr std::size_t kFdsMax = 64;   // per request
 constexpr std::size_t kFixedFds = 2;  // of a supervisor; a looker has its socket alone
 constexpr int kLeavePolls = 1000;
+constexpr int kReceiveTries = 100;
+constexpr int kReceivePauseMs = 10;
 constexpr std::uint64_t kOpenFiles = 1024;
 constexpr std::uint64_t kOpenFilesMax = 1 << 18;
 
@@ -80,8 +85,12 @@ int send_descriptors(int socket, const std::vector<int>& fds) {
   return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
-// Empty once the agent is gone.
-std::vector<UniqueFd> receive_descriptors(int socket) {
+// Nothing once the agent is gone; incomplete where this process lacks descriptors for all of them.
+struct Request {
+  std::vector<UniqueFd> fds;
+  bool complete = false;
+};
+std::optional<Request> receive_request(int socket) {
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kFdsMax)> space{};
@@ -90,16 +99,26 @@ std::vector<UniqueFd> receive_descriptors(int socket) {
   message.msg_iovlen = 1;
   message.msg_control = space.data();
   message.msg_controllen = space.size();
-  ssize_t got = 0;
-  do got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  std::vector<UniqueFd> fds;
-  const cmsghdr* header = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return fds;
+  ssize_t got = -1;
+  for (int i = 0; got < 0 && i < kReceiveTries; ++i) {
+    if (i > 0 && errno != EINTR) ::poll(nullptr, 0, kReceivePauseMs);
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  }
+  if (got <= 0) return std::nullopt;
+  Request request;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return request;
   std::vector<int> raw((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
   std::memcpy(raw.data(), CMSG_DATA(header), raw.size() * sizeof(int));
-  for (const int fd : raw) fds.emplace_back(fd);
-  return fds;
+  for (const int fd : raw) request.fds.emplace_back(fd);
+  request.complete = (message.msg_flags & MSG_CTRUNC) == 0 && !request.fds.empty();
+  return request;
+}
+
+// Nobody supervises the worker: its claim says why, for the agent to find once its connection ends.
+void refuse(UniqueFd claim, const Error& error) {
+  const WorkerEnding ending{Cause::refused, {}, 0, to_us(wall_clock()), error.message};
+  ClaimFile(std::move(claim)).write(ending);
 }
 
 Inheritance inherit(std::vector<UniqueFd> fds) {
@@ -123,14 +142,21 @@ void be_nobodys_guest() {
 
 int run_nursery(int socket) {
   ::signal(SIGCHLD, SIG_IGN);
-  while (true) {
-    std::vector<UniqueFd> fds = receive_descriptors(socket);
-    if (fds.empty()) return 0;
-    if (::fork() != 0) continue;
-    ::close(socket);
-    ::setsid();
-    ::_exit(fds.size() < kFixedFds ? run_looker(fds[0].get()) : supervise(inherit(std::move(fds))));
+  while (auto request = receive_request(socket)) {
+    std::vector<UniqueFd>& fds = request->fds;
+    const pid_t child = request->complete ? ::fork() : -1;
+    if (child == 0) {
+      ::close(socket);
+      ::setsid();
+      ::_exit(fds.size() < kFixedFds ? run_looker(fds[0].get())
+                                     : supervise(inherit(std::move(fds))));
+    }
+    const int error = request->complete ? errno : EMFILE;
+    const bool supervisors = fds.size() >= kFixedFds || (!fds.empty() && !request->complete);
+    if (child < 0 && supervisors)
+      refuse(std::move(fds[0]), system_error("No supervisor can be started", error));
   }
+  return 0;
 }
 
 std::uint64_t raise_open_files() {
@@ -167,6 +193,7 @@ Result<void> Nursery::open() {
   SpawnActions actions;
   // A descriptor that already has the wanted number would keep its close-on-exec flag.
   const UniqueFd moved(::fcntl(theirs.get(), F_DUPFD_CLOEXEC, kSocket + 1));
+  if (!moved) return fail(system_error("The supervisors' nursery can't be reached", errno));
   ::posix_spawn_file_actions_adddup2(&actions.value, moved.get(), kSocket);
   const SpawnAttributes attributes;
   std::vector<char*> arguments;
@@ -181,8 +208,7 @@ Result<void> Nursery::open() {
                                   arguments.data(), ::environ);
   if (error == 0) return {};
   pid_ = 0;
-  return fail(ErrorCode::internal,
-              "'" + program_[0] + "' can't be started: " + std::strerror(error));
+  return fail(system_error("'" + program_[0] + "' can't be started", error));
 }
 
 void Nursery::close() {
@@ -196,35 +222,45 @@ void Nursery::close() {
   pid_ = 0;
 }
 
-Result<void> Nursery::raise(Inheritance inheritance) {
+void Nursery::raise(Inheritance inheritance) {
   std::vector<UniqueFd> request;
   request.push_back(std::move(inheritance.claim));
   request.push_back(std::move(inheritance.listener));
   for (UniqueFd& fd : inheritance.held) request.push_back(std::move(fd));
   queue_.push_back(std::move(request));
-  return flush();
+  flush();
 }
 
-Result<void> Nursery::raise_looker(UniqueFd socket) {
+void Nursery::raise_looker(UniqueFd socket) {
   queue_.emplace_back().push_back(std::move(socket));
-  return flush();
+  flush();
 }
 
 int Nursery::send_first() { return send_descriptors(socket_.get(), descriptors(queue_.front())); }
 
-Result<void> Nursery::flush() {
+void Nursery::flush() {
   while (!queue_.empty()) {
     int error = socket_ ? send_first() : EPIPE;
     if (error == EPIPE || error == ECONNRESET) {
       close();
-      if (auto opened = open(); !opened) return opened;
+      if (const auto opened = open(); !opened) {
+        refuse_first(opened.error());
+        continue;
+      }
       error = send_first();
     }
-    if (error == EAGAIN || error == ETOOMANYREFS || error == ENOBUFS) return {};
-    queue_.pop_front();
-    if (error != 0) return fail(system_error("The supervisors' nursery takes no request", error));
+    if (error == EAGAIN || error == ETOOMANYREFS || error == ENOBUFS) return;
+    if (error != 0)
+      refuse_first(system_error("The supervisors' nursery takes no request", error));
+    else
+      queue_.pop_front();
   }
-  return {};
+}
+
+void Nursery::refuse_first(const Error& error) {
+  std::vector<UniqueFd>& request = queue_.front();
+  if (request.size() >= kFixedFds) refuse(std::move(request[0]), error);
+  queue_.pop_front();
 }
 
 }  // namespace paceline::agent

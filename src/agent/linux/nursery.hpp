@@ -27,21 +27,23 @@ class Nursery {
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // Starts the process. Errors: internal (the program can't be run).
+  // Starts the process. Errors: storage, forbidden (the program can't be run).
   Result<void> open();
   // Has a supervisor made, as soon as the nursery takes the request; never waits for it. A nursery
   // that died is started again. What was under way when it died is lost: its claim's lock is free
-  // then.
-  Result<void> raise(Inheritance inheritance);
-  // The same for a looker (looker.hpp) that serves `socket`.
-  Result<void> raise_looker(UniqueFd socket);
+  // then. Where no supervisor can be made, the claim gets the ending `refused`, and its lock is
+  // free.
+  void raise(Inheritance inheritance);
+  // The same for a looker (looker.hpp) that serves `socket`; where none can be made, that is closed.
+  void raise_looker(UniqueFd socket);
   // Hands over what could not be handed over at once; call now and then while busy().
-  Result<void> flush();
+  void flush();
   [[nodiscard]] bool busy() const { return !queue_.empty(); }
 
  private:
   void close();
   [[nodiscard]] int send_first();
+  void refuse_first(const Error& error);
 
   std::vector<std::string> program_;
   std::uint64_t open_files_;

@@ -96,10 +96,13 @@ Result<Ports> take_ports(JobId job, Generation generation, std::uint32_t count) 
       "Wait until other jobs of this machine have ended.", Retry::may_help);
 }
 
-std::vector<UniqueFd> duplicate(const std::vector<UniqueFd>& fds) {
+Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds) {
   std::vector<UniqueFd> copies;
   copies.reserve(fds.size());
-  for (const UniqueFd& fd : fds) copies.emplace_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  for (const UniqueFd& fd : fds) {
+    copies.emplace_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+    if (!copies.back()) return fail(system_error("The gang's ports can't be handed on", errno));
+  }
   return copies;
 }
 

@@ -28,8 +28,8 @@ struct Ports {
 // unavailable.
 Result<Ports> take_ports(JobId job, Generation generation, std::uint32_t count);
 
-// Copies of descriptors, for a supervisor to hold.
-std::vector<UniqueFd> duplicate(const std::vector<UniqueFd>& fds);
+// Copies of descriptors, for a supervisor to hold. Errors: storage (no descriptor is left).
+Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds);
 
 // The first port and the end of the range that take_ports() uses, from the text of
 // /proc/sys/net/ipv4/ip_local_port_range.

@@ -34,7 +34,8 @@ TEST(Ports, OfTwoGangsNeverMeet) {
 TEST(Ports, OfOneGangAreHeldWhileACopyOfItsLocksLives) {
   auto first = take_ports(JobId{41}, Generation{1}, 3);
   ASSERT_TRUE(first);
-  std::vector<UniqueFd> supervisor = duplicate(first->locks);
+  auto supervisor = duplicate(first->locks);
+  ASSERT_TRUE(supervisor);
   first->locks.clear();
   EXPECT_NE(take_ports(JobId{41}, Generation{1}, 3)->first, first->first);
   supervisor.clear();

@@ -22,6 +22,7 @@
 #include "agent/linux/launch.hpp"
 #include "agent/linux/notice.hpp"
 #include "agent/linux/terminal.hpp"
+#include "agent/wants.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -73,7 +74,7 @@ class Supervisor {
   void freeze();
   void thaw();
   bool reap();
-  void tell_gang(std::string_view outcome);
+  Result<void> tell_gang(std::string_view outcome);
   void main_ended(int status);
   void setup_ended(int status);
   void end_as(WorkerEnding ending);
@@ -113,6 +114,12 @@ UniqueFd watch_signals() {
 
 std::int64_t now_us() { return to_us(wall_clock()); }
 
+// What the machine lacks is not the job's fault.
+WorkerEnding failure(Cause otherwise, const Error& error) {
+  const bool machines = error.retry == Retry::may_help;
+  return {machines ? Cause::refused : otherwise, {}, 0, now_us(), error.message};
+}
+
 int Supervisor::run() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, ("pl-" + claim_name(order_.key)).c_str());
@@ -123,16 +130,13 @@ int Supervisor::run() {
 }
 
 void Supervisor::begin() {
-  claim_.write(WorkerProcesses{identify(::getpid()), {}});
+  const auto failed = [this](const Error& error) { end_as(failure(Cause::launch_failed, error)); };
+  if (!signals_) return failed(system_error("The supervisor can't watch its worker", errno));
+  if (!claim_.write(WorkerProcesses{identify(::getpid()), {}}))
+    return failed(system_error("The worker's claim can't be written", errno));
   log_.reset(::open(order_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!log_)
-    return end_as({Cause::launch_failed,
-                   {},
-                   0,
-                   now_us(),
-                   system_error("The log '" + order_.log + "' can't be opened", errno).message});
-  if (const std::string problem = group_.create(); !problem.empty())
-    return end_as({Cause::launch_failed, {}, 0, now_us(), problem});
+  if (!log_) return failed(system_error("The log '" + order_.log + "' can't be opened", errno));
+  if (const auto made = group_.create(); !made) return failed(made.error());
   if (order_.setup.empty()) return start_main();
   if (order_.runs_setup) start_setup();
 }
@@ -142,7 +146,7 @@ std::optional<pid_t> Supervisor::start(std::vector<std::string> command, Cause c
   auto pid = launch(order_, group_, LaunchedProgram{std::move(command), log_.get(), terminal});
   if (terminal_) terminal_->close_slave();
   if (pid) return *pid;
-  end_as({cause_of_failure, {}, 0, now_us(), pid.error().message});
+  end_as(failure(cause_of_failure, pid.error()));
   return std::nullopt;
 }
 
@@ -168,7 +172,7 @@ bool Supervisor::open_terminal() {
   if (opened)
     terminal_ = std::move(*opened);
   else
-    end_as({Cause::launch_failed, {}, 0, now_us(), opened.error().message});
+    end_as(failure(Cause::launch_failed, opened.error()));
   return opened.has_value();
 }
 
@@ -218,6 +222,7 @@ void Supervisor::handle_signals() {
 
 void Supervisor::accept_connection() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd && find_want(errno) != nullptr && errno != EAGAIN) ::poll(nullptr, 0, kSetupPollMs);
   if (!fd || !is_trusted_peer(fd.get())) return;
   if (connections_.size() == kConnectionsMax) connections_.erase(connections_.begin());
   connections_.push_back({std::move(fd), {}});
@@ -305,8 +310,8 @@ bool Supervisor::reap() {
 
 // The other workers of the gang on this node wait for the outcome of the setup: "ok", or the
 // sentence that says what failed.
-void Supervisor::tell_gang(std::string_view outcome) {
-  static_cast<void>(replace_file(AT_FDCWD, order_.setup_outcome.c_str(), outcome));
+Result<void> Supervisor::tell_gang(std::string_view outcome) {
+  return replace_file(AT_FDCWD, order_.setup_outcome.c_str(), outcome);
 }
 
 void Supervisor::main_ended(int status) {
@@ -330,7 +335,8 @@ void Supervisor::setup_ended(int status) {
   if (phase_ != Phase::setup) return;
   const bool ended = WIFEXITED(status);
   if (ended && WEXITSTATUS(status) == 0 && notice_ == 0) {
-    tell_gang("ok");
+    if (const auto told = tell_gang("ok"); !told)
+      return end_as(failure(Cause::setup_failed, told.error()));
     return start_main();
   }
   if (notice_ != 0) return end_as({Cause::signalled, {}, notice_, now_us(), {}});
@@ -343,7 +349,9 @@ void Supervisor::setup_ended(int status) {
 // The first ending counts; from here on whatever is left of the tree is killed.
 void Supervisor::end_as(WorkerEnding ending) {
   if (!ending_) ending_ = std::move(ending);
-  if (order_.runs_setup && ending_->cause == Cause::setup_failed) tell_gang(ending_->message);
+  // Where that can't be told, the end of this worker stops the others.
+  if (order_.runs_setup && ending_->cause == Cause::setup_failed)
+    static_cast<void>(tell_gang(ending_->message));
   phase_ = Phase::sweeping;
 }
 

@@ -8,9 +8,11 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <cerrno>
 #include <csignal>
 #include <thread>
 
+#include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/remains.hpp"
 #include "agent/linux/worker_socket.hpp"
@@ -68,11 +70,14 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
     watch_.emplace(order_.started_us, ledger_.checkpoint_ns());
 }
 
-void SupervisedWorker::follow(UniqueFd control) {
+Result<void> SupervisedWorker::follow(UniqueFd control) {
   boost::system::error_code error;
-  control_.assign(boost::asio::local::stream_protocol(), control.release(), error);
-  open_socket();
+  control_.assign(boost::asio::local::stream_protocol(), control.get(), error);
+  if (error) return fail(system_error("The worker's supervisor can't be followed", error.value()));
+  static_cast<void>(control.release());
+  const auto opened = open_socket();
   receive();
+  return opened;
 }
 
 void SupervisedWorker::leave() {
@@ -163,7 +168,12 @@ void SupervisedWorker::adopt() {
 }
 
 void SupervisedWorker::connect() {
-  if (UniqueFd control = connect_control(order_.control)) return follow(std::move(control));
+  UniqueFd control = connect_control(order_.control);
+  if (control) {
+    const auto followed = follow(std::move(control));
+    if (!followed) spdlog::warn("{}", followed.error().message);
+    if (control_.is_open()) return;
+  }
   retry_connecting();
 }
 
@@ -249,10 +259,15 @@ void SupervisedWorker::finish_looked() {
 
 // ---- reports ----
 
-void SupervisedWorker::open_socket() {
+// Where the machine is in want of nothing, reports by lines of output still work without it, and
+// should_stop is a convenience.
+Result<void> SupervisedWorker::open_socket() {
   auto listening = listen_at(order_.socket, order_.uid);
-  // Reports by lines of output still work, and should_stop is a convenience.
-  if (!listening) return spdlog::warn("{}", listening.error().message);
+  if (!listening && listening.error().retry == Retry::may_help) return fail(listening.error());
+  if (!listening) {
+    spdlog::warn("{}", listening.error().message);
+    return {};
+  }
   const WorkerVoice voice{
       [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
       [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; }};
@@ -262,6 +277,9 @@ void SupervisedWorker::open_socket() {
                                                return no_room();
                                              return answer_worker(request, order_, voice);
                                            });
+  if (!socket_->listens())
+    return fail(system_error("The worker socket '" + order_.socket + "' can't be watched", ENOMEM));
+  return {};
 }
 
 // A report that is no line of the log: what stands in the log before it is told before it.

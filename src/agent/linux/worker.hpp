@@ -42,8 +42,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
  public:
   SupervisedWorker(WorkerContext& context, std::string path, ClaimFile claim, WorkerOrder order);
 
-  // Takes an open control connection of a worker that was just started.
-  void follow(UniqueFd control);
+  // Takes an open control connection of a worker that is about to be started. Errors: storage (the
+  // machine lacks something).
+  Result<void> follow(UniqueFd control);
   // Finds out what became of a worker that an earlier agent started: connects to its supervisor or,
   // where nobody supervises any more, cleans up and tells the end, after its last reports. Waits for
   // the clean-up, but not for long; never for the log.
@@ -82,7 +83,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void connect();
   void retry_connecting();
 
-  void open_socket();
+  Result<void> open_socket();
   void take_report(const Report& report);
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);

@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -78,6 +81,59 @@ TEST_F(WorkerRoutes, RefuseTheRest) {
 }
 
 // ---- through real sockets ----
+
+UniqueFd connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return fd;
+}
+
+// The limit of open files, so that as many more as `more` can be opened.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const UniqueFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const rlimit few{static_cast<rlim_t>(next.get() + more), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+class Listening : public testing::Test {
+ protected:
+  TempDirectory directory_;
+  boost::asio::io_context io_;
+  HttpListener listener_{io_, std::move(*listen_at(directory_ / "s", ::geteuid())),
+                         [](const HttpRequest&) {
+                           return HttpReply{200, "{}"};
+                         }};
+};
+
+TEST_F(Listening, PausesWhereNoDescriptorIsLeft) {
+  const UniqueFd client = connect_to(directory_ / "s");
+  ASSERT_TRUE(client);
+  const FewDescriptors none(0);
+  EXPECT_LT(io_.run_for(std::chrono::milliseconds{300}), 30U) << "it spins";
+}
+
+TEST_F(Listening, LeavesTheLastDescriptorsToStarts) {
+  const UniqueFd client = connect_to(directory_ / "s");
+  ASSERT_TRUE(client);
+  const FewDescriptors few(10);
+  io_.run_for(std::chrono::milliseconds{10});
+  char byte = 0;
+  EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0) << "it is turned away";
+}
 
 std::string round_trip(const UniqueFd& fd, const std::string& request) {
   EXPECT_TRUE(write_all(fd.get(), request));

@@ -210,6 +210,14 @@ TEST_F(AgentsEngineTest, WhatCannotBeReadCannotBeLaunched) {
   EXPECT_EQ(host().count<Start>(), 0U);
 }
 
+TEST_F(AgentsEngineTest, WhatCannotBeReadForNowIsTriedAgain) {
+  connect();
+  refusal = Error{ErrorCode::storage, "Too many open files.", "", Retry::may_help};
+  const JobId job = run("2");
+  EXPECT_EQ(state(job), JobState::pending);
+  EXPECT_EQ(world.job(job).retries_used, 0);
+}
+
 TEST_F(AgentsEngineTest, WhoLendsItsSlotsIsFrozenBeforeAnotherStartsInThem) {
   world.tell(NodeUp{NodeId{0}, testing::cluster("1x4 cpu memory=16")[0]});
   machines[0].host.node = world.state().nodes()[0].spec;

@@ -145,9 +145,15 @@ void AgentsEngine::start(NodeView& node, const GangView& gang, const WorkerKey& 
   }
   node.held.erase(key);
   auto launch = launch_of(gang, key);
-  if (!launch)
+  if (!launch) {
+    const bool machines = launch.error().retry == Retry::may_help;
     return tell_ended(key, seat,
-                      {Cause::launch_failed, {}, 0, launch.error().message, clock_.now()});
+                      {machines ? Cause::refused : Cause::launch_failed,
+                       {},
+                       0,
+                       launch.error().message,
+                       clock_.now()});
+  }
   seat.maybe_started = true;
   ClaimView& claim = node.claims[key];
   claim.slots = seat.slots;

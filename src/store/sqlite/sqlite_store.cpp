@@ -22,6 +22,7 @@
 #include "store/sqlite/launch_tables.hpp"
 #include "store/sqlite/left_behind.hpp"
 #include "store/sqlite/points_table.hpp"
+#include "store/sqlite/reserve.hpp"
 #include "store/sqlite/submissions_table.hpp"
 
 namespace paceline {
@@ -69,9 +70,11 @@ Error older(const std::filesystem::path& file, const std::string& how) {
 }  // namespace
 
 struct SqliteStore::Impl {
-  Impl(std::filesystem::path path, std::unique_ptr<SQLite::Database> database)
+  Impl(std::filesystem::path path, std::unique_ptr<SQLite::Database> database,
+       std::uint64_t reserve_bytes)
       : file(std::move(path)),
         db(std::move(database)),
+        reserve(file.parent_path() / "reserve", reserve_bytes),
         journal(*db),
         checkpoint(*db),
         launches(*db),
@@ -126,6 +129,7 @@ struct SqliteStore::Impl {
 
   std::filesystem::path file;
   std::unique_ptr<SQLite::Database> db;
+  Reserve reserve;
   JournalTable journal;
   CheckpointTables checkpoint;
   LaunchTables launches;
@@ -149,12 +153,13 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
   auto mark = HighWater::open(dir);
   if (!mark) return fail(mark.error());
   return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
-    auto impl = std::make_unique<Impl>(file, std::move(*db));
+    auto impl = std::make_unique<Impl>(file, std::move(*db), options.reserve_bytes);
     impl->mark.emplace(std::move(*mark));
     impl->accept_older = options.accept_older_journal;
     if (impl->mark->known()) impl->newest.jobs = impl->mark->known()->jobs;
     const auto lost = impl->accept_older ? std::nullopt : impl->lost_end();
     if (lost) return fail(older(file, *lost));
+    impl->reserve.take();
     return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
   });
 }
@@ -168,7 +173,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_to_read(const std::filesy
   if (!db) return fail(db.error());
   return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
     return std::unique_ptr<SqliteStore>(
-        new SqliteStore(std::make_unique<Impl>(file, std::move(*db))));
+        new SqliteStore(std::make_unique<Impl>(file, std::move(*db), 0)));
   });
 }
 
@@ -243,12 +248,15 @@ Result<void> SqliteStore::Impl::write(const Batch& batch) {
   for (const auto& entry : batch.entries)
     check(entry.seq == ++after.seq, "entries follow the journal's last");
   after.jobs = jobs_given(newest.jobs, batch.entries);
-  auto done = commit([&] {
+  const auto put = [&] {
     if (!batch.entries.empty()) after.sum = journal.append(batch.entries);
     for (const auto& [job, launch] : batch.launches) launches.put(job, launch);
     for (const auto& point : batch.points) points.put(point);
     submissions.put(batch.keys);
-  });
+  };
+  auto done = commit(put);
+  const bool disk = !done && done.error().code == ErrorCode::storage;
+  if (disk && reserve.give_up()) done = commit(put);
   if (done) newest = after;
   return done;
 }
@@ -260,6 +268,7 @@ Result<void> SqliteStore::prove() {
 
 Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> changed) {
   check(state.seq() == impl_->newest.seq, "a checkpoint is of the journal's last entry");
+  impl_->reserve.take();
   impl_->folded.insert(changed.begin(), changed.end());
   const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
   auto done = impl_->commit([&] {

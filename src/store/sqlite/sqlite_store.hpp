@@ -11,11 +11,15 @@
 // lost its end is one too: its high-water mark tells (high_water.hpp). Once a write meets damage,
 // nothing is written any more.
 //
+// Where the disk is full, a reserve is given up for what is to be appended; it is taken again at a
+// checkpoint, once there is room.
+//
 // One thread uses it. Nothing keeps a second server away from the directory here: take a DirLock
 // first (store/sqlite/dir_lock.hpp).
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
@@ -30,6 +34,7 @@ class SqliteStore final : public Store {
     // load() goes on from a journal that lost its end, and gives no id that was given before: a job
     // of the server's user that was cancelled stands for each that is lost.
     bool accept_older_journal = false;
+    std::uint64_t reserve_bytes = 0;  // kept in DIR/reserve for when the disk is full; 0: nothing
   };
 
   // Makes directory and file where they are missing. Errors: storage (no right, read-only, full, a

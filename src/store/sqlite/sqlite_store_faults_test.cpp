@@ -336,6 +336,32 @@ TEST(SqliteStoreFaults, GoesOnOnceAFullDiskHasRoom) {
   expect_goes_on(*store, accepted);
 }
 
+TEST(SqliteStoreFaults, GivesItsReserveUpForWhatMustBeWritten) {
+  Scratch scratch;
+  const SmallDisk disk(scratch.dir() / "small", "8m");
+  if (!disk.mounted()) GTEST_SKIP() << "this user can't mount a small disk";
+  const auto dir = scratch.dir() / "small";
+  constexpr std::uint64_t kReserve = 1 << 20;
+  SqliteStore::Options options;
+  options.reserve_bytes = kReserve;
+  const auto store = SqliteStore::open(dir, options).value();
+  EXPECT_EQ(fs::file_size(dir / "reserve"), kReserve);
+  {
+    std::ofstream ballast(dir / "ballast");  // until the disk is full
+    while (ballast << std::string(4096, 'x') << std::flush) {
+    }
+  }
+  std::uint64_t accepted = 0;
+  append_until_refused(*store, accepted);
+  EXPECT_EQ(fs::file_size(dir / "reserve"), 0U);
+  EXPECT_GT(fs::file_size(dir / "paceline.db-wal"), kReserve / 2) << "written instead of it";
+  fs::remove(dir / "ballast");
+  expect_goes_on(*store, accepted);
+  const auto state = store->load().value();
+  EXPECT_TRUE(store->checkpoint(state, {}));
+  EXPECT_EQ(fs::file_size(dir / "reserve"), kReserve) << "there is room again";
+}
+
 TEST(SqliteStoreFaults, GoesOnOnceAFileMayGrowAgain) {
   Scratch scratch;
   const auto store = SqliteStore::open(scratch.dir()).value();
