@@ -33,7 +33,9 @@ enum class ReasonCode {
   waits_for_others,      // needed slots, free slots; text: who goes first
   waits_for_turn,        // wanted workers: the active policy gave the slots to others
   waits_for_own,         // a job that has its slots, until (us): frozen there, its work in memory
-  no_node,               // no node is up
+  waits_for_kept,  // needed slots, of these kept for it and free, the last job to leave (0: none)
+  waits_for_patient,  // needed slots, free slots, a job that waited for too long: they are kept for it
+  no_node,            // no node is up
   // acts
   starts,            // workers; text: what is to be said about the place, or nothing
   starts_at_min,     // workers, wanted workers; text: the same
@@ -48,6 +50,7 @@ enum class ReasonCode {
   owner_resized,     // from, to
   // runs
   runs,            // workers, max
+  leaves_slots,    // workers, max, a waiting job before it that is short of slots
   target_reached,  // workers: its script is told to stop
   starting,        // workers running, of
   resizing,        // from, to

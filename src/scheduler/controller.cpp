@@ -454,8 +454,8 @@ struct Controller::Impl {
     state = std::move(*loaded);
     for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
-    unsaid_began =
-        Began{options.build, options.policy, options.placement, options.coalesce, options.temper};
+    unsaid_began = Began{options.build,    options.policy, options.placement,
+                         options.coalesce, options.temper, registry.patience().text()};
     if (auto ok = ensure_policy(); !ok) return ok;
     shadow.resume(state, clock.now());
     std::vector<JobId> live;

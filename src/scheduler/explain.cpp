@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "policy/patient.hpp"
 #include "scheduler/decide.hpp"
 
 namespace paceline {
@@ -39,6 +41,15 @@ std::string stop_sentence(const Stop& stop) {
   }
 }
 
+std::string times(std::size_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
+
+// "12 min", "3.5 h": as exact as it is worth.
+std::string span(Duration duration) {
+  const double minutes = std::max(0.0, to_seconds(duration) / 60);
+  if (minutes < 90) return fmt::format("{:.0f} min", std::ceil(minutes));
+  return fmt::format("{:.1f} h", minutes / 60);
+}
+
 }  // namespace
 
 Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
@@ -49,6 +60,9 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   draft.explain();
   decide(snapshot, *policy, draft);
   holds_ = draft.holds();
+  patience_ = policy->patience();
+  if (draft.kept_for()) kept_ = Reservation::parse(draft.memo(kReservation));
+  if (kept_) outlook_ = outlook(draft, kept_->slots);
   for (const auto& [job, reason] : draft.dropped()) dropped_.emplace(job, *reason);
 }
 
@@ -139,10 +153,42 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
         "it has waited for as long as that would lose.");
   }
   if ((job.state == JobState::pending || job.lends()) && !job.held) {
+    add_patience(job, lines);
     add_queue(job, lines);
     add_holders(lines);
   }
   return lines;
+}
+
+void Explanation::add_patience(const Job& job, std::vector<std::string>& lines) const {
+  const Passes passes = passes_of(snapshot_.state, job);
+  if (passes.count > 0) {
+    std::string last;
+    for (const JobId id : passes.last)
+      last += fmt::format("{}{}", last.empty() ? "" : ", ", id.value);
+    lines.push_back(fmt::format("Passed over {}: by job{} {}{}.", times(passes.count),
+                                passes.last.size() == 1 ? "" : "s", last,
+                                passes.count > passes.last.size() ? " of late" : ""));
+  }
+  if (patience_ == nullptr || job.eligible_at > snapshot_.now) return;
+  const Duration left = patience_->runs_out(job) - snapshot_.now;
+  if (left > Duration::zero())
+    return lines.push_back(
+        fmt::format("Its patience runs out in {}: then slots are kept for it.", span(left)));
+  lines.push_back(fmt::format("Its patience ran out {} ago.", span(-left)));
+  if (!kept_ || kept_->job != job.id) {
+    lines.push_back(
+        "Slots are kept for one job at a time: others whose patience ran out come first.");
+    return;
+  }
+  std::string when = "as soon as its workers fit there";
+  if (outlook_.last && outlook_.at)
+    when = fmt::format("when job {} ends, likely in {}", outlook_.last->value,
+                       span(*outlook_.at - snapshot_.now));
+  else if (outlook_.last)
+    when = fmt::format("when job {} ends; its length is unknown", outlook_.last->value);
+  lines.push_back(fmt::format("{} of the {} slots kept for it are free. It starts {}.",
+                              outlook_.free, kept_->slots.size(), when));
 }
 
 void Explanation::add_queue(const Job& job, std::vector<std::string>& lines) const {

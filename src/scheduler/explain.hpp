@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "plan/draft.hpp"
+#include "policy/patience.hpp"
 #include "policy/policy.hpp"
+#include "policy/reservation.hpp"
+#include "scheduler/passes.hpp"
 
 namespace paceline {
 
@@ -26,10 +29,14 @@ class Explanation {
   [[nodiscard]] Reason waiting(const Job& job) const;
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
+  void add_patience(const Job& job, std::vector<std::string>& lines) const;
   void add_queue(const Job& job, std::vector<std::string>& lines) const;
   void add_holders(std::vector<std::string>& lines) const;
 
   Snapshot snapshot_;
+  const Patience* patience_ = nullptr;
+  std::optional<Reservation> kept_;  // by the round that was played
+  Outlook outlook_;                  // of it
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
 };
