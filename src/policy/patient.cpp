@@ -16,7 +16,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::string_view kReservation = "kept";  // memo: the reservation
 constexpr std::string_view kServed =
     "served";  // memo: who was served, and until when it is protected
 constexpr std::size_t kServedMax = 64;

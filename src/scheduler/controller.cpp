@@ -13,7 +13,6 @@
 #include "plan/check.hpp"
 #include "scheduler/commands.hpp"
 #include "scheduler/decide.hpp"
-#include "scheduler/explain.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
@@ -654,6 +653,10 @@ Reason Controller::reason(JobId id) const {
 
 std::vector<std::string> Controller::why(JobId job) const {
   return impl_->explain().lines(impl_->state.job(job));
+}
+
+std::optional<Waits> Controller::waits(JobId job) const {
+  return impl_->explain().waits(impl_->state.job(job));
 }
 
 Result<void> Controller::step() { return impl_->step(); }

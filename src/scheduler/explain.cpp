@@ -50,6 +50,16 @@ std::string span(Duration duration) {
   return fmt::format("{:.1f} h", minutes / 60);
 }
 
+std::string kept_sentence(const Waits::Kept& kept, Time now) {
+  std::string when = "as soon as its workers fit there";
+  if (kept.last && kept.at)
+    when = fmt::format("when job {} ends, likely in {}", kept.last->value, span(*kept.at - now));
+  else if (kept.last)
+    when = fmt::format("when job {} ends; its length is unknown", kept.last->value);
+  return fmt::format("{} of the {} slots kept for it are free. It starts {}.", kept.free,
+                     kept.slots, when);
+}
+
 }  // namespace
 
 Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
@@ -160,35 +170,33 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
   return lines;
 }
 
+std::optional<Waits> Explanation::waits(const Job& job) const {
+  if (!snapshot_.state.waiting().contains(queue_key(job))) return std::nullopt;
+  Waits waits{passes_of(snapshot_.state, job), {}, {}};
+  if (patience_ != nullptr) waits.patience_until = patience_->runs_out(job);
+  if (kept_ && kept_->job == job.id)
+    waits.kept = Waits::Kept{kept_->slots.size(), outlook_.free, outlook_.last, outlook_.at};
+  return waits;
+}
+
 void Explanation::add_patience(const Job& job, std::vector<std::string>& lines) const {
-  const Passes passes = passes_of(snapshot_.state, job);
-  if (passes.count > 0) {
-    std::string last;
-    for (const JobId id : passes.last)
-      last += fmt::format("{}{}", last.empty() ? "" : ", ", id.value);
-    lines.push_back(fmt::format("Passed over {}: by job{} {}{}.", times(passes.count),
-                                passes.last.size() == 1 ? "" : "s", last,
-                                passes.count > passes.last.size() ? " of late" : ""));
+  const auto waits = this->waits(job);
+  if (!waits) return;
+  if (const auto& [count, last] = waits->passed; count > 0) {
+    std::string ids;
+    for (const JobId id : last) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id.value);
+    lines.push_back(fmt::format("Passed over {}: by job{} {}{}.", times(count),
+                                last.size() == 1 ? "" : "s", ids,
+                                count > last.size() ? " of late" : ""));
   }
-  if (patience_ == nullptr || job.eligible_at > snapshot_.now) return;
-  const Duration left = patience_->runs_out(job) - snapshot_.now;
+  if (!waits->patience_until) return;
+  const Duration left = *waits->patience_until - snapshot_.now;
   if (left > Duration::zero())
     return lines.push_back(
         fmt::format("Its patience runs out in {}: then slots are kept for it.", span(left)));
   lines.push_back(fmt::format("Its patience ran out {} ago.", span(-left)));
-  if (!kept_ || kept_->job != job.id) {
-    lines.push_back(
-        "Slots are kept for one job at a time: others whose patience ran out come first.");
-    return;
-  }
-  std::string when = "as soon as its workers fit there";
-  if (outlook_.last && outlook_.at)
-    when = fmt::format("when job {} ends, likely in {}", outlook_.last->value,
-                       span(*outlook_.at - snapshot_.now));
-  else if (outlook_.last)
-    when = fmt::format("when job {} ends; its length is unknown", outlook_.last->value);
-  lines.push_back(fmt::format("{} of the {} slots kept for it are free. It starts {}.",
-                              outlook_.free, kept_->slots.size(), when));
+  lines.push_back(waits->kept ? kept_sentence(*waits->kept, snapshot_.now)
+                              : "Slots are kept for one job at a time: others come first.");
 }
 
 void Explanation::add_queue(const Job& job, std::vector<std::string>& lines) const {

@@ -15,6 +15,18 @@
 
 namespace paceline {
 
+// What patience does for a waiting job.
+struct Waits {
+  struct Kept {
+    std::size_t slots = 0, free = 0;
+    std::optional<JobId> last;  // the last to leave them
+    std::optional<Time> at;     // likely; nothing: unknown
+  };
+  Passes passed;
+  std::optional<Time> patience_until;  // nothing: it has no end
+  std::optional<Kept> kept;            // slots, for this job
+};
+
 // What a round would say of every job now.
 class Explanation {
  public:
@@ -24,6 +36,8 @@ class Explanation {
   [[nodiscard]] Reason reason(const Job& job) const;
   // The reason as a sentence, then what it depends on.
   [[nodiscard]] std::vector<std::string> lines(const Job& job) const;
+  // Nothing: the job doesn't wait in line.
+  [[nodiscard]] std::optional<Waits> waits(const Job& job) const;
 
  private:
   [[nodiscard]] Reason waiting(const Job& job) const;
