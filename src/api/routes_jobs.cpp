@@ -86,6 +86,25 @@ Result<std::string> show_job(ApiContext& context, const ApiRequest& request) {
   return context.job_text(**job, request.peer);
 }
 
+void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
+  if (!waits) return static_cast<void>(json.null_field("waits"));
+  json.key("waits").begin_object().field("passed_over", waits->passed.count);
+  json.key("passed_by").begin_array();
+  for (const JobId id : waits->passed.last) json.value(id.value);
+  json.end_array().field("patience_until", waits->patience_until);
+  if (const auto& kept = waits->kept) {
+    json.key("kept").begin_object().field("slots", kept->slots).field("free", kept->free);
+    if (kept->last)
+      json.field("last_job", kept->last->value);
+    else
+      json.null_field("last_job");
+    json.field("free_at", kept->at).end_object();
+  } else {
+    json.null_field("kept");
+  }
+  json.end_object();
+}
+
 Result<std::string> explain_job(const ApiContext& context, const ApiRequest& request) {
   const auto job = context.job(request);
   if (!job) return fail(job.error());
@@ -94,7 +113,9 @@ Result<std::string> explain_job(const ApiContext& context, const ApiRequest& req
   json.field("reason", sentence(context.controller.reason((*job)->id)));
   json.key("lines").begin_array();
   for (const auto& line : context.controller.why((*job)->id)) json.value(line);
-  json.end_array().end_object();
+  json.end_array();
+  write_waits(json, context.controller.waits((*job)->id));
+  json.end_object();
   return json.take();
 }
 

@@ -88,6 +88,11 @@ struct Box::Impl {
 
   // Nothing is made or changed before what was asked for is known to be possible.
   Result<void> open() {
+    if (options.patience) {
+      auto patience = Patience::parse(*options.patience);
+      if (!patience) return fail(patience.error());
+      policies = policies.with(*patience);
+    }
     if (options.policy) {
       if (auto known = policies.make(*options.policy, {}); !known) return fail(known.error());
     }

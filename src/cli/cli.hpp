@@ -20,6 +20,7 @@ struct UpOptions {
   std::optional<int> slots;              // CPU slots to offer; nothing: what the machine has
   std::optional<std::string> policy;     // nothing: as the directory remembers, else the default
   std::optional<std::string> placement;  // nothing: the default
+  std::optional<std::string> patience;   // the same
   std::string log_level = "info";        // trace, debug, info, warning, error
   std::string rack, network_switch;      // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name

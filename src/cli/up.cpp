@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
                                                         "error"};
 
 struct Up {
-  std::optional<std::string> directory, slots, policy, placement, log_level, rack, network_switch;
+  std::optional<std::string> directory, slots, policy, placement, patience, log_level, rack,
+      network_switch;
   std::vector<std::string> labels;
   bool accept_older_journal = false;
 };
@@ -72,6 +73,7 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
   options.policy = typed.policy;
   options.placement = typed.placement;
   options.accept_older_journal = typed.accept_older_journal;
+  options.patience = typed.patience;
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
     return fail(ErrorCode::invalid,
@@ -98,6 +100,9 @@ Command up_command() {
             options.value("--policy", "NAME", typed->policy, "policy to begin with");
             options.value("--placement", "NAME", typed->placement,
                           "where workers stand: pack (default), spread or any");
+            options.value("--patience", "SPAN", typed->patience,
+                          "how long a job is passed over before slots are kept for it: 30m, off "
+                          "(auto: 30m, more for long jobs)");
             options.value("--rack", "NAME", typed->rack, "rack that this machine stands in");
             options.value("--switch", "NAME", typed->network_switch, "switch above its rack");
             options.values("--label", "KEY=VALUE", typed->labels,

@@ -75,6 +75,14 @@ std::string wait_sentence(const Reason& r) {
                          slots(a), b, c, span(number(r, 3)));
     case ReasonCode::waits_for_own:
       return fmt::format("is frozen with its work in memory, in slots that job {} has now", a);
+    case ReasonCode::waits_for_kept:
+      return fmt::format("waited for too long: {} {} kept for it, {} free now{}", slots(a),
+                         a == 1 ? "is" : "are", b,
+                         c == 0 ? "" : fmt::format(", job {} is the last to leave", c));
+    case ReasonCode::waits_for_patient:
+      return fmt::format(
+          "needs {}, {} free now: slots are kept for job {}, which waited for too long", slots(a),
+          b, c);
     case ReasonCode::no_node:
       return "no node is up";
     case ReasonCode::node_refuses:
@@ -118,7 +126,7 @@ std::string act_sentence(const Reason& r) {
 }
 
 std::string run_sentence(const Reason& r) {
-  const auto a = number(r, 0), b = number(r, 1);
+  const auto a = number(r, 0), b = number(r, 1), c = number(r, 2);
   switch (r.code) {
     case ReasonCode::runs:
       return a >= b ? fmt::format("runs with {}, as many as it may have", workers(a))
@@ -129,6 +137,10 @@ std::string run_sentence(const Reason& r) {
           "{}",
           slots(a), b, number(r, 2) > 0 ? "in " : "at any moment",
           number(r, 2) > 0 ? span(number(r, 2)) : "", span(number(r, 3)));
+    case ReasonCode::leaves_slots:
+      return fmt::format(
+          "runs with {} of at most {}: it leaves free slots to job {}, which is ahead", workers(a),
+          b, c);
     case ReasonCode::target_reached:
       return "has reached its target: its script is told to stop";
     case ReasonCode::starting:
@@ -182,6 +194,10 @@ std::string_view name(ReasonCode code) {
       return "WaitsForReclaim";
     case ReasonCode::waits_for_own:
       return "WaitsForOwn";
+    case ReasonCode::waits_for_kept:
+      return "WaitsForKept";
+    case ReasonCode::waits_for_patient:
+      return "WaitsForPatient";
     case ReasonCode::no_node:
       return "NoNode";
     case ReasonCode::node_refuses:
@@ -212,6 +228,8 @@ std::string_view name(ReasonCode code) {
       return "Running";
     case ReasonCode::asked:
       return "Asked";
+    case ReasonCode::leaves_slots:
+      return "LeavesSlots";
     case ReasonCode::target_reached:
       return "TargetReached";
     case ReasonCode::starting:

@@ -36,6 +36,8 @@ enum class ReasonCode {
   waits_for_reclaim,  // needed slots, free slots, a job that never saved and was asked for its
                       // own, seconds until it may be stopped
   waits_for_own,      // a job that has its slots, until (us): frozen there, its work in memory
+  waits_for_kept,  // needed slots, of these kept for it and free, the last job to leave (0: none)
+  waits_for_patient,  // needed slots, free slots, a job that waited for too long: they are kept for it
   no_node,            // no node is up
   node_refuses,       // no node that is up starts anything for now; text: one of them, and why
   // acts
@@ -52,6 +54,7 @@ enum class ReasonCode {
   owner_resized,     // from, to
   // runs
   runs,            // workers, max
+  leaves_slots,    // workers, max, a waiting job before it that is short of slots
   target_reached,  // workers: its script is told to stop
   asked,           // slots, job that would start in its place, seconds until it may be stopped,
                    // seconds of work that it would lose now

@@ -12,6 +12,8 @@
 namespace paceline {
 namespace {
 
+constexpr int kAheadMax = 16;  // waiting jobs that are looked at before one grows
+
 bool usable(const State& state, const Seat& seat) {
   const Node* node = state.find_node(seat.node);
   return std::all_of(seat.slots.begin(), seat.slots.end(),
@@ -40,6 +42,28 @@ bool minds_others(const State& state, const JobSpec& spec) {
 }
 
 }  // namespace
+
+std::optional<JobId> occupant(const Slot& slot) {
+  if (slot.promise) return slot.promise->job;
+  if (slot.lease) return slot.lease->worker.job;
+  return std::nullopt;
+}
+
+std::vector<SlotId> slots_left_by(const State& state, const Job& job) {
+  std::vector<SlotId> slots;
+  const auto add = [&](const Gang& gang) {
+    for (const Worker& worker : gang.workers) {
+      if (!usable(state, worker.seat)) continue;
+      for (const std::uint32_t index : worker.seat.slots) {
+        const SlotId slot{worker.seat.node, index};
+        if (occupant(state.slot(slot)) == job.id) slots.push_back(slot);
+      }
+    }
+  };
+  if (job.forming) add(*job.forming);
+  if (job.current) add(*job.current);
+  return slots;
+}
 
 Draft::Draft(const Snapshot& snapshot, const Placer& placer, Judge judge)
     : snapshot_(snapshot),
@@ -78,9 +102,13 @@ std::int32_t Draft::workers(JobId job) const {
 
 std::optional<Placement> Draft::fit(JobId id, std::int32_t workers) const {
   const Job& job = snapshot_.state.job(id);
-  const auto need = static_cast<std::uint64_t>(job.slots(workers));
-  if (need > free_.total()) return std::nullopt;
-  return job.lends() ? fit_again(job, workers) : fit_anywhere(job, workers);
+  if (job.slots(workers) > free_for(id)) return std::nullopt;
+  if (!keeps_for(id)) return job.lends() ? fit_again(job, workers) : fit_anywhere(job, workers);
+  const auto mark = free_.mark();
+  show_kept();
+  auto found = job.lends() ? fit_again(job, workers) : fit_anywhere(job, workers);
+  free_.rewind(mark);
+  return found;
 }
 
 std::optional<Placement> Draft::fit_anywhere(const Job& job, std::int32_t workers) const {
@@ -119,7 +147,99 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
   release(id);
   auto found = placer_.refit(*this, job, seats_of(snapshot_.state, job), workers);
   free_.rewind(mark);
-  return found;
+  const bool grows = workers > std::max(job.current->size(), job.range.min);
+  const Job* first = found && grows && line_kept_ ? short_of(job, *found) : nullptr;
+  if (first == nullptr) return found;
+  leaves_slots_.insert_or_assign(id, first->id);
+  return std::nullopt;
+}
+
+// The first in line that could use what the job would take besides its own seats, and has not got
+// what it needs.
+const Job* Draft::short_of(const Job& grows, const Placement& seats) const {
+  const State& state = snapshot_.state;
+  const QueueKey own = queue_key(grows);
+  const Placement held = seats_of(state, grows);
+  const auto is_new = [&](const Seat& seat) {
+    return std::find(held.begin(), held.end(), seat) == held.end();
+  };
+  int looked_at = 0;
+  for (const QueueKey& key : state.waiting()) {
+    if (own < key || ++looked_at > kAheadMax) return nullptr;
+    const Job& job = state.job(key.job);
+    if (job.eligible_at > snapshot_.now || changed(job.id)) continue;
+    if (job.slots(job.range.min) > state.slots_available()) continue;
+    const Constraints constraints(standing(), job, snapshot_.now, kAllPreferred);
+    const auto serves = [&](const Seat& seat) {
+      return is_new(seat) && constraints.allows(seat.node);
+    };
+    if (std::any_of(seats.begin(), seats.end(), serves)) return &job;
+  }
+  return nullptr;
+}
+
+// ---- kept slots ----
+
+void Draft::keep(JobId job, std::vector<SlotId> slots) {
+  check(!kept_, "a draft keeps slots for one job");
+  std::sort(slots.begin(), slots.end());
+  kept_ = Kept{job, std::move(slots), {}};
+  FreeSlots::Changes changes(free_);
+  for (const SlotId slot : kept_->slots) {
+    if (!free_.is_free(slot)) continue;
+    changes.set(slot, false);
+    kept_->back.push_back(slot);
+  }
+}
+
+std::optional<JobId> Draft::kept_for() const {
+  return kept_ && !kept_->given ? std::optional(kept_->job) : std::nullopt;
+}
+
+bool Draft::keeps_for(JobId job) const { return kept_ && !kept_->given && kept_->job == job; }
+
+std::int64_t Draft::free_for(JobId job) const {
+  return static_cast<std::int64_t>(free_.total() + (keeps_for(job) ? kept_->back.size() : 0));
+}
+
+// Of what was released of a job's slots.
+void Draft::keep_back(JobId id) const {
+  if (!kept_ || kept_->given) return;
+  FreeSlots::Changes changes(free_);
+  each_seat_of(snapshot_.state, snapshot_.state.job(id), [&](const Seat& seat) {
+    for (const auto index : seat.slots) {
+      const SlotId slot{seat.node, index};
+      const auto& slots = kept_->slots;
+      if (!free_.is_free(slot) || !std::binary_search(slots.begin(), slots.end(), slot)) continue;
+      changes.set(slot, false);
+      kept_->back.push_back(slot);
+    }
+  });
+}
+
+void Draft::show_kept() const {
+  FreeSlots::Changes changes(free_);
+  for (const SlotId slot : kept_->back) changes.set(slot, true);
+}
+
+void Draft::open_kept() {
+  if (!kept_ || kept_->given) return;
+  show_kept();
+  kept_->given = true;
+}
+
+void Draft::protect(JobId job, Time until) { protected_.insert_or_assign(job, until); }
+
+std::optional<Verdict> Draft::protects(std::span<const Part> parts) const {
+  if (protected_.empty()) return std::nullopt;
+  for (const Part& part : parts) {
+    if (begins(part.kind) || part.workers > 0) continue;
+    const auto found = protected_.find(part.job);
+    if (found == protected_.end() || found->second <= snapshot_.now) continue;
+    const Time until = found->second;
+    return Verdict{false, {ReasonCode::waits_for_window, {0, to_us(until)}, {}}, until};
+  }
+  return std::nullopt;
 }
 
 std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
@@ -128,20 +248,46 @@ std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
   const bool minds = minds_others(snapshot_.state, *snapshot_.state.job(id).spec);
   if (minds) static_cast<void>(standing());
   std::vector<Change> given;
+  const std::size_t kept = kept_ ? kept_->back.size() : 0;
   for (const Part& giver : givers) {
-    std::optional<Placement> kept;
+    std::optional<Placement> left;
     if (giver.workers > 0) {
-      kept = refit(giver.job, giver.workers);
-      if (!kept) continue;
+      left = refit(giver.job, giver.workers);
+      if (!left) continue;
     }
     release(giver.job);
-    if (kept) take(*kept);
+    if (left) take(*left);
+    keep_back(giver.job);
     if (!minds) continue;
-    given.push_back({giver.kind, giver.job, {}, kept.value_or(Placement{}), {}, 0, {}});
+    given.push_back({giver.kind, giver.job, {}, left.value_or(Placement{}), {}, 0, {}});
     standing_.add(given.back());
   }
   auto found = fit(id, workers);
   for (; !given.empty(); given.pop_back()) standing_.pop(given.back());
+  free_.rewind(mark);
+  if (kept_) kept_->back.resize(kept);
+  return found;
+}
+
+std::optional<Placement> Draft::fit_without(JobId id, std::int32_t workers,
+                                            std::span<const JobId> gone) const {
+  const auto mark = free_.mark();
+  const bool minds = minds_others(snapshot_.state, *snapshot_.state.job(id).spec);
+  if (minds) static_cast<void>(standing());
+  std::vector<Change> stops;
+  {
+    FreeSlots::Changes changes(free_);
+    for (const JobId other : gone) {
+      if (changed(other)) continue;
+      for (const SlotId slot : slots_left_by(snapshot_.state, snapshot_.state.job(other)))
+        changes.set(slot, true);
+      if (!minds) continue;
+      stops.push_back({ChangeKind::stop, other, {}, {}, {}, 0, {}});
+      standing_.add(stops.back());
+    }
+  }
+  auto found = fit(id, workers);
+  for (; !stops.empty(); stops.pop_back()) standing_.pop(stops.back());
   free_.rewind(mark);
   return found;
 }
@@ -183,6 +329,7 @@ void Draft::start(JobId id, Placement seats, Reason reason) {
     reason.code = goes_on ? ReasonCode::goes_on : ReasonCode::starts_anew;
     reason.numbers.resize(1);
   }
+  if (keeps_for(id)) open_kept();
   take(seats);
   if (lends && !goes_on) return record_resize(id, std::move(seats), std::move(reason), {});
   const ChangeKind kind = goes_on ? ChangeKind::resume : ChangeKind::start;
@@ -205,6 +352,7 @@ void Draft::name_neighbour(const Job& job, const Placement& seats, Reason& reaso
 void Draft::resize(JobId id, Placement seats, Reason reason, std::optional<JobId> beneficiary) {
   release(id);
   take(seats);
+  keep_back(id);
   record_resize(id, std::move(seats), std::move(reason), beneficiary);
 }
 
@@ -212,6 +360,7 @@ void Draft::resize_together(std::vector<Resized> jobs, const Reason& reason,
                             std::optional<JobId> beneficiary) {
   for (const Resized& each : jobs) release(each.job);
   for (const Resized& each : jobs) take(each.seats);
+  for (const Resized& each : jobs) keep_back(each.job);
   for (Resized& each : jobs) record_resize(each.job, std::move(each.seats), reason, beneficiary);
 }
 
@@ -230,11 +379,13 @@ void Draft::record_resize(JobId id, Placement seats, Reason reason,
 
 void Draft::stop(JobId id, Reason reason, JobId beneficiary) {
   release(id);
+  keep_back(id);
   record({ChangeKind::stop, id, {}, {}, std::move(reason), 0, beneficiary});
 }
 
 void Draft::pause(JobId id, Reason reason, JobId beneficiary) {
   release(id);
+  keep_back(id);
   record({ChangeKind::pause, id, {}, {}, std::move(reason), 0, beneficiary});
 }
 
@@ -248,6 +399,8 @@ void Draft::begin_trade() {
   ++trade_;
   trade_first_ = changes_.size();
   trade_mark_ = free_.mark();
+  trade_kept_ = kept_ ? kept_->back.size() : 0;
+  trade_given_ = kept_ && kept_->given;
   trade_memo_ = memo_;
 }
 
@@ -259,6 +412,10 @@ void Draft::drop_trade() {
     changes_.pop_back();
   }
   free_.rewind(trade_mark_);
+  if (kept_) {
+    kept_->back.resize(trade_kept_);
+    kept_->given = trade_given_;
+  }
   memo_ = std::move(trade_memo_);
   open_ = false;
 }
@@ -280,8 +437,9 @@ bool Draft::end_trade(Owed owed) {
 }
 
 bool Draft::may_trade(std::span<const Part> parts, Owed owed) {
-  if (!judge_) return true;
-  Verdict verdict = judge_.trade(snapshot_, parts, owed);
+  auto refusal = protects(parts);
+  if (!refusal && !judge_) return true;
+  Verdict verdict = refusal ? std::move(*refusal) : judge_.trade(snapshot_, parts, owed);
   const bool kept = verdict.kept;
   if (!kept) refused(parts, std::move(verdict));
   return kept;
@@ -321,7 +479,7 @@ bool Draft::may_stop_for(JobId id, std::int32_t workers) {
   if (!judge_.stops) return true;
   const Job& job = snapshot_.state.job(id);
   const auto slots = static_cast<std::int64_t>(job.slots(workers));
-  const std::int64_t stopped = slots - static_cast<std::int64_t>(free_.total());
+  const std::int64_t stopped = slots - free_for(id);
   if (stopped <= 0) return true;
   Verdict verdict = judge_.stops(snapshot_, job, slots, stopped);
   const bool kept = verdict.kept;

@@ -75,6 +75,11 @@ struct Judge {
   explicit operator bool() const { return static_cast<bool>(trade); }
 };
 
+// The last job that has to leave a slot before it is free; nothing: nobody has it.
+std::optional<JobId> occupant(const Slot& slot);
+// The slots that are free once the job has left.
+std::vector<SlotId> slots_left_by(const State& state, const Job& job);
+
 class Draft {
  public:
   Draft(const Snapshot& snapshot, const Placer& placer, Judge judge = {});
@@ -114,6 +119,10 @@ class Draft {
   // Seats for a job that has none if these gave up what they have above that. Changes nothing.
   [[nodiscard]] std::optional<Placement> fit_if(JobId job, std::int32_t workers,
                                                 std::span<const Part> givers) const;
+  // Seats for a job that has none once these have left; who changes in the draft stays. Changes
+  // nothing.
+  [[nodiscard]] std::optional<Placement> fit_without(JobId job, std::int32_t workers,
+                                                     std::span<const JobId> gone) const;
 
   // ---- changing; each job at most once a draft. The reason of a start names a neighbour that is
   // known to slow the job down ----
@@ -135,6 +144,25 @@ class Draft {
   void hold(JobId job, Reason reason);
   // Service of a waiting job counts from here on: nothing that it had before.
   void promote(JobId job) { promoted_.push_back(job); }
+
+  // ---- what is owed to who waited for too long (policy/patient.hpp); called before others decide ----
+  // From here on nobody but the job gets these slots, be they free now or freed by this draft.
+  // REQUIRES: usable ones; called once.
+  void keep(JobId job, std::vector<SlotId> slots);
+  [[nodiscard]] std::optional<JobId> kept_for() const;
+  // Slots that a start of the job could take: free ones, and those kept for it.
+  [[nodiscard]] std::int64_t free_for(JobId job) const;
+  // Whoever starts now may have the slots that are kept.
+  void open_kept();
+  // The job is not stopped or frozen before then, whoever asks.
+  void protect(JobId job, Time until);
+  // Who grows leaves alone what a waiting job before it in line is short of.
+  void keep_line() { line_kept_ = true; }
+  [[nodiscard]] bool line_kept() const { return line_kept_; }
+  // Who was refused seats to grow for that, and for whom.
+  [[nodiscard]] const std::unordered_map<JobId, JobId>& leaves_slots() const {
+    return leaves_slots_;
+  }
 
   // ---- trades ----
   // Changes outside a trade are trades of their own. REQUIRES: no trade is open.
@@ -172,7 +200,20 @@ class Draft {
   [[nodiscard]] Plan plan() const;
 
  private:
+  // The slots kept for a job. `back`: those of them that nobody holds in the draft, shown as taken.
+  struct Kept {
+    JobId job;
+    std::vector<SlotId> slots;  // in order
+    std::vector<SlotId> back;
+    bool given = false;  // the job has started, or everybody may have them
+  };
+
   void ask_again(const std::optional<Time>& at) const;
+  void keep_back(JobId job) const;
+  void show_kept() const;
+  [[nodiscard]] bool keeps_for(JobId job) const;
+  [[nodiscard]] const Job* short_of(const Job& grows, const Placement& seats) const;
+  [[nodiscard]] std::optional<Verdict> protects(std::span<const Part> parts) const;
   [[nodiscard]] std::optional<Placement> fit_anywhere(const Job& job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> fit_again(const Job& job, std::int32_t workers) const;
   [[nodiscard]] bool may_go_on(const Job& job, const Placement& own) const;
@@ -188,12 +229,18 @@ class Draft {
   const Placer& placer_;
   Judge judge_;
   FreeSlots& free_;
+  mutable std::optional<Kept> kept_;
+  std::map<JobId, Time> protected_;
+  bool line_kept_ = false;
+  mutable std::unordered_map<JobId, JobId> leaves_slots_;
   std::vector<Change> changes_;
   std::unordered_map<JobId, std::size_t> changed_;  // index of the job's change
   std::uint32_t trade_ = 0;
   bool open_ = false;
   std::size_t trade_first_ = 0;
   FreeSlots::Mark trade_mark_ = 0;
+  std::size_t trade_kept_ = 0;                     // of Kept::back when the open trade began
+  bool trade_given_ = false;                       // Kept::given then
   std::map<std::string, std::string> trade_memo_;  // as it was when the open trade began
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;

@@ -86,6 +86,7 @@ struct Began {
   std::string placement;  // of workers
   Duration coalesce{};    // of bursts into one round
   bool temper = true;
+  std::string patience = "off";  // of policies that are given none
   friend bool operator==(const Began&, const Began&) = default;
 };
 

@@ -27,6 +27,7 @@ class Fifo : public Policy {
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] bool foresees() const override { return true; }
+  [[nodiscard]] bool keeps_line() const override { return backfill_ != Backfill::greedy; }
 
  private:
   Backfill backfill_;

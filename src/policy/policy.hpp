@@ -14,6 +14,8 @@
 
 namespace paceline {
 
+class Patience;
+
 using Parameters = std::map<std::string, std::string>;
 
 class Policy {
@@ -30,6 +32,10 @@ class Policy {
                                          const Job& /*newcomer*/) const {
     return false;
   }
+  // True: nobody starts who is behind a waiting job in its line, so that nobody is passed over.
+  [[nodiscard]] virtual bool keeps_line() const { return false; }
+  // Under it waiting jobs have this much patience (policy/patient.hpp); nullptr: nobody has any.
+  [[nodiscard]] virtual const Patience* patience() const { return nullptr; }
   // For policies that can fail, as people's own can: decides, or leaves the draft as it was and
   // says why. Whoever can let another policy decide the round calls this.
   [[nodiscard]] virtual Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const {

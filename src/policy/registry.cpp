@@ -13,6 +13,7 @@
 #include "policy/fifo.hpp"
 #include "policy/las.hpp"
 #include "policy/pages.hpp"
+#include "policy/patient.hpp"
 #include "policy/round_robin.hpp"
 #include "policy/sjf.hpp"
 #include "policy/srtf.hpp"
@@ -35,8 +36,9 @@ bool names_script(std::string_view name) {
 
 }  // namespace
 
-PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts)
+PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts, const Patience& patience)
     : scripts_(scripts),
+      patience_(patience),
       policies_{
           {"fifo",
            "Arrival order at the wanted size; the head of the line blocks.",
@@ -116,7 +118,14 @@ PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts)
            {{"weights", ""}},
            Fair::make,
            true},
-      } {}
+      } {
+  for (PolicyInfo& info : policies_) info.defaults.emplace(kPatienceWord, patience_.text());
+}
+
+Result<Patience> PolicyRegistry::patience_of(const Parameters& parameters) const {
+  const auto given = parameters.find(std::string(kPatienceWord));
+  return given == parameters.end() ? Result<Patience>(patience_) : Patience::parse(given->second);
+}
 
 Result<const PolicyInfo*> PolicyRegistry::find(std::string_view name) const {
   std::vector<std::string_view> names;
@@ -143,7 +152,22 @@ Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view name,
     }
     filled[key] = value;
   }
-  return (*info)->make(filled);
+  const auto patience = patience_of(filled);
+  if (!patience) return fail(patience.error());
+  auto made = (*info)->make(filled);
+  if (!made || patience->is_off() || (*made)->keeps_line()) return made;
+  const Patient::Traits traits{(*info)->elastic, true};
+  return std::make_unique<Patient>(std::move(*made), *patience, traits);
+}
+
+Result<std::unique_ptr<Policy>> PolicyRegistry::load_patient(std::string_view name,
+                                                             std::string_view text,
+                                                             const Parameters& parameters) const {
+  auto made = load(name, text, parameters);
+  if (!made) return fail(made.error());
+  const auto patience = patience_of(parameters);
+  if (patience->is_off()) return std::unique_ptr<Policy>(std::move(*made));
+  return std::make_unique<Patient>(std::move(*made), *patience, Patient::Traits{});
 }
 
 Result<std::unique_ptr<ScriptPolicy>> PolicyRegistry::load(std::string_view name,
@@ -164,7 +188,10 @@ Result<std::unique_ptr<ScriptPolicy>> PolicyRegistry::load(std::string_view name
                             kScriptBytesMax >> 10));
   }
   if (!scripts_) return fail(ErrorCode::unavailable, "Nothing here runs policies of your own.");
-  return scripts_->load(name, text, parameters);
+  if (auto patience = patience_of(parameters); !patience) return fail(patience.error());
+  Parameters own = parameters;
+  own.erase(std::string(kPatienceWord));
+  return scripts_->load(name, text, own);
 }
 
 }  // namespace paceline

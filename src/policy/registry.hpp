@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "policy/patience.hpp"
 #include "policy/policy.hpp"
 #include "policy/script.hpp"
 
@@ -15,7 +16,14 @@ class PolicyRegistry {
  public:
   // `scripts` makes policies of people's texts and outlives the registry; nullptr: there is no such
   // engine, and load() refuses.
-  explicit PolicyRegistry(const ScriptEngine* scripts = nullptr);
+  // `patience` is that of policies which are given none (parameter `patience`, policy/patient.hpp).
+  explicit PolicyRegistry(const ScriptEngine* scripts = nullptr, const Patience& patience = {});
+
+  [[nodiscard]] const Patience& patience() const { return patience_; }
+  // The same policies with another patience.
+  [[nodiscard]] PolicyRegistry with(const Patience& patience) const {
+    return PolicyRegistry(scripts_, patience);
+  }
 
   [[nodiscard]] std::span<const PolicyInfo> all() const { return policies_; }
   // Errors: not_found, naming the nearest known policy.
@@ -28,9 +36,16 @@ class PolicyRegistry {
   [[nodiscard]] Result<std::unique_ptr<ScriptPolicy>> load(std::string_view name,
                                                            std::string_view text,
                                                            const Parameters& parameters) const;
+  // The same, with the patience that the parameters say.
+  [[nodiscard]] Result<std::unique_ptr<Policy>> load_patient(std::string_view name,
+                                                             std::string_view text,
+                                                             const Parameters& parameters) const;
 
  private:
+  [[nodiscard]] Result<Patience> patience_of(const Parameters& parameters) const;
+
   const ScriptEngine* scripts_;
+  Patience patience_;
   std::vector<PolicyInfo> policies_;
 };
 

@@ -16,6 +16,7 @@ namespace paceline {
 class RoundRobin : public Policy {
  public:
   void decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] bool keeps_line() const override { return true; }
 };
 
 }  // namespace paceline

@@ -58,7 +58,7 @@ class Settlement {
  private:
   // ---- starting ----
   [[nodiscard]] std::int32_t room_for(const Job& job, std::int64_t slots_most = kSlotsMax) const {
-    const auto slots = std::min(slots_most, static_cast<std::int64_t>(draft_.free().total()));
+    const auto slots = std::min(slots_most, draft_.free_for(job.id));
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(slots / job.spec->slots_per_worker, kWorkersMax));
   }
@@ -97,7 +97,7 @@ class Settlement {
     const std::int32_t step = wish.job->spec->mesh.step();
     std::vector<Giver*> to_ask;  // for the smallest size that needs somebody asked
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
-      if (n >= hopeless) continue;
+      if (n >= hopeless && draft_.kept_for() != wish.job->id) continue;
       const Try tried = start_with_givers(wish, n, to_ask);
       if (tried == Try::started) return true;
       if (tried == Try::dropped) return ask(wish, to_ask), false;
@@ -188,7 +188,7 @@ class Settlement {
     if (!fits_by_count(*wish.job, draft_)) return true;
     const auto first = first_giver();
     if (first == givers().end()) return true;
-    const auto free = static_cast<std::int64_t>(draft_.free().total());
+    const auto free = draft_.free_for(wish.job->id);
     if (free + first->slots < wish.job->slots(n)) return true;
     Giver* const chosen = &*first;
     return may_trade(wish, n, {&chosen, 1});
@@ -203,7 +203,7 @@ class Settlement {
   // The first givers that together make room for n workers; empty if all of them can't.
   std::vector<Giver*> enough_givers(const Wish& wish, std::int32_t n) {
     std::vector<Giver*> able;
-    auto slots = static_cast<std::int64_t>(draft_.free().total());
+    auto slots = draft_.free_for(wish.job->id);
     const std::int64_t need = wish.job->slots(n);
     auto next = first_giver();
     if (slots + givable_ < need) return {};
@@ -236,7 +236,7 @@ class Settlement {
 
   // Counts before it looks for places: most that don't fit lack slots.
   bool fits(const Wish& wish, std::int32_t n, const std::vector<Giver*>& able, std::size_t count) {
-    auto slots = static_cast<std::int64_t>(draft_.free().total());
+    auto slots = draft_.free_for(wish.job->id);
     for (std::size_t i = 0; i < count; ++i) slots += able[i]->slots;
     if (slots < wish.job->slots(n)) return false;
     if (fits_by_count(*wish.job, draft_)) return true;
@@ -307,7 +307,7 @@ class Settlement {
 
   // Slots are free in the wrong places: others move together. One search a round: it is dear.
   bool start_by_moving(const Wish& wish) {
-    const auto free = static_cast<std::int64_t>(draft_.free().total());
+    const auto free = draft_.free_for(wish.job->id);
     if (looked_for_room_ || wish.job->slots(wish.at_least) > free) return false;
     looked_for_room_ = true;
     auto room = make_room(draft_, *wish.job, wish.at_least);
@@ -390,6 +390,7 @@ class Settlement {
     if (!draft_.may_change(wish.job->id, most, Owed::no)) return;
     for (std::int32_t n = most; n > wish.now; n -= step) {
       auto more = draft_.refit(wish.job->id, n);
+      if (!more && draft_.leaves_slots().contains(wish.job->id)) return;
       if (!more) continue;
       draft_.begin_trade();
       draft_.resize(wish.job->id, std::move(*more),

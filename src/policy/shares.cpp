@@ -5,6 +5,7 @@
 #include <map>
 #include <queue>
 #include <unordered_set>
+#include <utility>
 
 #include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
@@ -39,7 +40,9 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       draft_(draft),
       order_(order),
       sizes_(sizes),
-      left_(static_cast<std::int64_t>(draft.free().total())) {}
+      left_(static_cast<std::int64_t>(draft.free().total())),
+      kept_for_(draft.kept_for()),
+      kept_(kept_for_ ? draft.free_for(*kept_for_) - left_ : 0) {}
 
 Contender Shares::claim_of_running(const Row& row, const OrderKey& key) const {
   const Job& job = *row.job;
@@ -101,7 +104,7 @@ void Shares::admit_more(Sizes sizes) {
     if (claim.now == 0) claimed.insert(claim.job->id);
   }
   auto walk = snapshot_.state.waiting_by(order_).walk();
-  while (const OrderKey* at = walk.next(left_)) {
+  while (const OrderKey* at = walk.next(left_ + kept_)) {
     const Job& job = snapshot_.state.job(at->job);
     if (claimed.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
     Contender claim = claim_of_waiting(job, *at);
@@ -124,7 +127,7 @@ void Shares::claim_waiting(std::int64_t room) {
   const auto running = static_cast<std::ptrdiff_t>(claims_.size());
   auto walk = snapshot_.state.waiting_by(order_).walk();
   while (room > 0) {
-    const OrderKey* at = walk.next(left_);
+    const OrderKey* at = walk.next(left_ + kept_);
     if (at == nullptr) break;
     const Job& job = snapshot_.state.job(at->job);
     if (!startable(job, snapshot_, draft_)) continue;
@@ -155,7 +158,7 @@ void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& 
   std::unordered_set<JobId> elsewhere;  // in the order
   for (const OrderKey& key : apart) elsewhere.insert(key.job);
   auto walk = snapshot_.state.waiting_by(order_).walk();
-  const OrderKey* at = walk.next(left_);
+  const OrderKey* at = walk.next(left_ + kept_);
   const auto admit = [&](const OrderKey& key) {
     const Job& job = snapshot_.state.job(key.job);
     if (!elsewhere.empty() && elsewhere.contains(job.id)) return;
@@ -164,13 +167,13 @@ void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& 
     if (give_least(claim)) claims_.push_back(claim);
   };
   for (const RunningLine::Rank& rank : line.ranks()) {
-    for (; at != nullptr && line.comes_before(*at, rank); at = walk.next(left_)) admit(*at);
+    for (; at != nullptr && line.comes_before(*at, rank); at = walk.next(left_ + kept_)) admit(*at);
     if (line.row(rank))
       claim_in_order(line, rank, all);
     else
       claim_apart(line.key(rank));
   }
-  for (; at != nullptr; at = walk.next(left_)) admit(*at);
+  for (; at != nullptr; at = walk.next(left_ + kept_)) admit(*at);
 }
 
 void Shares::claim_in_order(const RunningLine& line, const RunningLine::Rank& rank, bool all) {
@@ -205,8 +208,11 @@ void Shares::free_running(const std::vector<Row>& rows) {
 }
 
 bool Shares::give_least(Contender& claim) {
-  if (claim.job->slots(claim.least) > left_) return false;
+  std::int64_t none = 0;
+  std::int64_t& own = claim.job->id == kept_for_ ? kept_ : none;
+  if (claim.job->slots(claim.least) > left_ + own) return false;
   take(claim, claim.least);
+  left_ += std::exchange(own, 0);
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,8 @@ class Shares {
   Sizes sizes_;
   std::vector<Contender> claims_;
   std::int64_t left_ = 0;
+  std::optional<JobId> kept_for_;
+  std::int64_t kept_ = 0;  // slots kept for that job, until it has its own
 };
 
 // Puts jobs of equal claim in the order in which they keep their slots: larger priority first, then

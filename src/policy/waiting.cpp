@@ -29,6 +29,7 @@ bool takes_any_slots(const Job& job) {
 }
 
 bool fits_by_count(const Job& job, const Draft& draft) {
+  if (draft.kept_for().value_or(job.id) != job.id) return false;
   const State& state = draft.snapshot().state;
   const auto aloof = [&](const Change& change) {
     return keeps_others_off(*state.job(change.job).spec);

@@ -13,7 +13,6 @@
 #include "plan/check.hpp"
 #include "scheduler/commands.hpp"
 #include "scheduler/decide.hpp"
-#include "scheduler/explain.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
@@ -471,8 +470,8 @@ struct Controller::Impl {
     state = std::move(*loaded);
     for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
-    unsaid_began =
-        Began{options.build, options.policy, options.placement, options.coalesce, options.temper};
+    unsaid_began = Began{options.build,    options.policy, options.placement,
+                         options.coalesce, options.temper, registry.patience().text()};
     if (auto ok = ensure_policy(); !ok) return ok;
     shadow.resume(state, clock.now());
     std::vector<JobId> live;
@@ -692,6 +691,10 @@ Reason Controller::reason(JobId id) const {
 
 std::vector<std::string> Controller::why(JobId job) const {
   return impl_->explain().lines(impl_->state.job(job));
+}
+
+std::optional<Waits> Controller::waits(JobId job) const {
+  return impl_->explain().waits(impl_->state.job(job));
 }
 
 Result<void> Controller::step() { return impl_->step(); }

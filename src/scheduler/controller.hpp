@@ -26,6 +26,7 @@
 #include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
+#include "scheduler/explain.hpp"
 #include "scheduler/preview.hpp"
 #include "scheduler/shadow.hpp"
 #include "store/store.hpp"
@@ -125,6 +126,8 @@ class Controller {
   [[nodiscard]] Reason reason(JobId job) const;
   // The reason, then what it depends on: who is ahead, what it was given and why, in sentences.
   [[nodiscard]] std::vector<std::string> why(JobId job) const;
+  // How often it was passed over and what is done about it. Nothing: it doesn't wait in line.
+  [[nodiscard]] std::optional<Waits> waits(JobId job) const;
 
   // ---- driving ----
   // Does everything that is due. Errors: storage: the batch was not kept, commands got the error,

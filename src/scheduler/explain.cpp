@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "plan/reclaim.hpp"
+#include "policy/patient.hpp"
 #include "scheduler/decide.hpp"
 
 namespace paceline {
@@ -60,6 +61,25 @@ const Node* only_refusals(const State& state) {
   return first;
 }
 
+std::string times(std::size_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
+
+// "12 min", "3.5 h": as exact as it is worth.
+std::string span(Duration duration) {
+  const double minutes = std::max(0.0, to_seconds(duration) / 60);
+  if (minutes < 90) return fmt::format("{:.0f} min", std::ceil(minutes));
+  return fmt::format("{:.1f} h", minutes / 60);
+}
+
+std::string kept_sentence(const Waits::Kept& kept, Time now) {
+  std::string when = "as soon as its workers fit there";
+  if (kept.last && kept.at)
+    when = fmt::format("when job {} ends, likely in {}", kept.last->value, span(*kept.at - now));
+  else if (kept.last)
+    when = fmt::format("when job {} ends; its length is unknown", kept.last->value);
+  return fmt::format("{} of the {} slots kept for it are free. It starts {}.", kept.free,
+                     kept.slots, when);
+}
+
 }  // namespace
 
 Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
@@ -70,6 +90,9 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   draft.explain();
   decide(snapshot, *policy, draft);
   holds_ = draft.holds();
+  patience_ = policy->patience();
+  if (draft.kept_for()) kept_ = Reservation::parse(draft.memo(kReservation));
+  if (kept_) outlook_ = outlook(draft, kept_->slots);
   for (const auto& [job, reason] : draft.dropped()) dropped_.emplace(job, *reason);
 }
 
@@ -180,6 +203,7 @@ std::vector<std::string> Explanation::lines(const Job& job) const {
   }
   if ((job.state == JobState::pending || job.lends()) && !job.held) {
     add_refusals(lines);
+    add_patience(job, lines);
     add_queue(job, lines);
     add_holders(lines);
   }
@@ -193,6 +217,35 @@ void Explanation::add_refusals(std::vector<std::string>& lines) const {
     if (++listed > kListedMax) break;
     lines.push_back(fmt::format("For now {}.", refusal_clause(node, snapshot_.now)));
   }
+}
+
+std::optional<Waits> Explanation::waits(const Job& job) const {
+  if (!snapshot_.state.waiting().contains(queue_key(job))) return std::nullopt;
+  Waits waits{passes_of(snapshot_.state, job), {}, {}};
+  if (patience_ != nullptr) waits.patience_until = patience_->runs_out(job);
+  if (kept_ && kept_->job == job.id)
+    waits.kept = Waits::Kept{kept_->slots.size(), outlook_.free, outlook_.last, outlook_.at};
+  return waits;
+}
+
+void Explanation::add_patience(const Job& job, std::vector<std::string>& lines) const {
+  const auto waits = this->waits(job);
+  if (!waits) return;
+  if (const auto& [count, last] = waits->passed; count > 0) {
+    std::string ids;
+    for (const JobId id : last) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id.value);
+    lines.push_back(fmt::format("Passed over {}: by job{} {}{}.", times(count),
+                                last.size() == 1 ? "" : "s", ids,
+                                count > last.size() ? " of late" : ""));
+  }
+  if (!waits->patience_until) return;
+  const Duration left = *waits->patience_until - snapshot_.now;
+  if (left > Duration::zero())
+    return lines.push_back(
+        fmt::format("Its patience runs out in {}: then slots are kept for it.", span(left)));
+  lines.push_back(fmt::format("Its patience ran out {} ago.", span(-left)));
+  lines.push_back(waits->kept ? kept_sentence(*waits->kept, snapshot_.now)
+                              : "Slots are kept for one job at a time: others come first.");
 }
 
 void Explanation::add_queue(const Job& job, std::vector<std::string>& lines) const {

@@ -8,9 +8,24 @@
 #include <vector>
 
 #include "plan/draft.hpp"
+#include "policy/patience.hpp"
 #include "policy/policy.hpp"
+#include "policy/reservation.hpp"
+#include "scheduler/passes.hpp"
 
 namespace paceline {
+
+// What patience does for a waiting job.
+struct Waits {
+  struct Kept {
+    std::size_t slots = 0, free = 0;
+    std::optional<JobId> last;  // the last to leave them
+    std::optional<Time> at;     // likely; nothing: unknown
+  };
+  Passes passed;
+  std::optional<Time> patience_until;  // nothing: it has no end
+  std::optional<Kept> kept;            // slots, for this job
+};
 
 // What a round would say of every job now.
 class Explanation {
@@ -21,6 +36,8 @@ class Explanation {
   [[nodiscard]] Reason reason(const Job& job) const;
   // The reason as a sentence, then what it depends on.
   [[nodiscard]] std::vector<std::string> lines(const Job& job) const;
+  // Nothing: the job doesn't wait in line.
+  [[nodiscard]] std::optional<Waits> waits(const Job& job) const;
 
  private:
   [[nodiscard]] Reason waiting(const Job& job) const;
@@ -28,10 +45,14 @@ class Explanation {
   [[nodiscard]] Reason running(const Job& job) const;
   [[nodiscard]] Reason asked(const Job& job) const;
   void add_refusals(std::vector<std::string>& lines) const;
+  void add_patience(const Job& job, std::vector<std::string>& lines) const;
   void add_queue(const Job& job, std::vector<std::string>& lines) const;
   void add_holders(std::vector<std::string>& lines) const;
 
   Snapshot snapshot_;
+  const Patience* patience_ = nullptr;
+  std::optional<Reservation> kept_;  // by the round that was played
+  Outlook outlook_;                  // of it
   std::unordered_map<JobId, Reason> holds_;
   std::map<JobId, Reason> dropped_;
 };

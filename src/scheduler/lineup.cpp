@@ -10,7 +10,7 @@ Result<std::unique_ptr<Policy>> make_policy(const State& state, const PolicyRegi
                                             std::string_view name, const Parameters& parameters) {
   const auto script = state.scripts().find(std::string(name));
   if (script == state.scripts().end()) return registry.make(name, parameters);
-  return registry.load(name, script->second.text, parameters);
+  return registry.load_patient(name, script->second.text, parameters);
 }
 
 Lineup::Lineup(const State& state, const PolicyRegistry& registry, std::string_view last) {

@@ -227,7 +227,10 @@ class Player {
     if (auto placer = make_placer(began.placement); !placer) return fail(placer.error());
     clock_.set(first.quiet_round.value_or(first.at));
     server_.reset();
-    server_.emplace(began, state_.parts(), clock_, registry_);
+    auto patience = Patience::parse(began.patience);
+    if (!patience) return fail(patience.error());
+    patient_.emplace(registry_.with(*patience));
+    server_.emplace(began, state_.parts(), clock_, *patient_);
     ++replay_.servers;
     return server_->recover();
   }
@@ -278,7 +281,8 @@ class Player {
   Store& journal_;
   const PolicyRegistry& registry_;
   RecordedClock clock_;
-  State state_;  // of the recorded entries
+  State state_;                            // of the recorded entries
+  std::optional<PolicyRegistry> patient_;  // as the server's
   std::optional<Server> server_;
   std::deque<Entry> ahead_;
   std::uint64_t read_ = 0;

@@ -34,6 +34,7 @@ Setup exact(const std::string& cluster, PolicyChoice policy) {
   Setup setup;
   setup.nodes = *parse_cluster(cluster);
   setup.policy = std::move(policy);
+  setup.policy.parameters.emplace("patience", "off");  // unless the test says otherwise
   setup.placement = "any";
   setup.temper = false;
   setup.costs = {Duration::zero(), Duration::zero()};
@@ -223,6 +224,46 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.rule; });
 
 // ---- costs, failures, sizes ----
+
+// ---- nobody starves ----
+
+// A job as wide as the machine, in a stream of small ones that keeps it busy for days.
+std::shared_ptr<const Trace> stream() {
+  std::vector<std::array<double, 3>> rows{{10, 3600, 8}};
+  for (double at = 0; at < 3 * 86'400; at += 440) rows.push_back({at, 3600, 1});
+  return trace_of(rows);
+}
+
+double hours_waited(const PolicyChoice& choice, Know know) {
+  Setup setup;
+  setup.nodes = *parse_cluster("1x8");
+  setup.policy = choice;
+  setup.know = know;
+  for (const JobOutcome& job : play(stream(), setup).jobs) {
+    if (job.slots == 8) return to_seconds(*job.started - job.submitted) / 3600;
+  }
+  return 0;
+}
+
+std::vector<PolicyChoice> every_policy() {
+  std::vector<PolicyChoice> choices{{"fifo", {{"backfill", "greedy"}}, {}},
+                                    {"fifo", {{"backfill", "easy"}}, {}}};
+  for (const PolicyInfo& info : PolicyRegistry().all())
+    choices.push_back({std::string(info.name), {}, {}});
+  return choices;
+}
+
+TEST(Starvation, AWideJobStartsOnceItsPatienceIsOverAndThoseWhoRanThenAre) {
+  for (const PolicyChoice& choice : every_policy()) {
+    for (const Know know : {Know::oracle, Know::none})
+      EXPECT_LE(hours_waited(choice, know), 0.5 + 1 + 0.05) << choice.text();
+  }
+}
+
+TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
+  for (const std::string name : {"elastic-fifo", "las", "afs", "elastic-srtf"})
+    EXPECT_GT(hours_waited({name, {{"patience", "off"}}, {}}, Know::none), 60) << name;
+}
 
 TEST(Simulation, AStoppedJobPaysForStartingAgain) {
   auto setup = exact("1x4", {"srtf", {}, {}});

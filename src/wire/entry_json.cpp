@@ -138,9 +138,9 @@ void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
-  auto& [build, policy, placement, coalesce, temper] = began;
+  auto& [build, policy, placement, coalesce, temper, patience] = began;
   fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
-  fields("temper", temper);
+  fields("temper", temper).unless("off", "patience", patience);
 }
 
 namespace {

@@ -338,7 +338,8 @@ inline void randomize(Rng& rng, Progressed& value) {
 }
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {
-  randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.temper);
+  randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.temper,
+                value.patience);
 }
 inline void randomize(Rng& rng, Entry& value) {
   randomize_all(rng, value.seq, value.at, value.began, value.quiet_round);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/reclaim.hpp"
+#include "policy/patient.hpp"
 #include "policy/waiting.hpp"
 #include "scheduler/decide.hpp"
 
@@ -145,11 +146,13 @@ void Promises::remember_asked() {
   });
 }
 
-// Nobody waits next to free slots that it could start on, but behind the head of the line.
+// Nobody waits next to free slots that it could start on, but behind the head of the line, or where
+// they are kept for a job that waited for too long.
 void Promises::check_idle() {
   if (expected_.blocks) return;
   const Snapshot snapshot = script_.world().snapshot();
   Draft draft(snapshot, script_.placer());
+  if (const auto kept = reservation(snapshot.state)) draft.keep(kept->job, kept->slots);
   for (const auto& key : snapshot.state.waiting()) {
     const Job& job = snapshot.state.job(key.job);
     if (job.eligible_at > snapshot.now) continue;

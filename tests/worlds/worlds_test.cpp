@@ -23,6 +23,9 @@ namespace {
 constexpr int kLinesMax = 40;
 constexpr std::array<const char*, 3> kReclaimAfters{"0s", "1m", "10m"};
 constexpr std::uint64_t kDrainedEvery = 4;  // every so many worlds are played to their end
+constexpr std::uint64_t kFloodedEvery =
+    16;                              // and of these every so many behind a stream of arrivals
+constexpr int kArrivalsMax = 1'000;  // of the stream: it never ends as far as jobs can see
 
 // One world from its cluster on, with every line that made it.
 class Life {
@@ -38,6 +41,7 @@ class Life {
       run(std::string("reclaim-after ") + kReclaimAfters[seed_ % kReclaimAfters.size()]);
       for (int i = 0; i < kLinesMax && promises_.broken().empty(); ++i)
         run(chance_.next(script_.world()));
+      if (promises_.broken().empty() && seed_ % kFloodedEvery == 0) play_in_a_stream();
       if (promises_.broken().empty() && seed_ % kDrainedEvery == 0) play_to_the_end();
     } catch (const std::exception& wrong) {
       return {wrong.what()};
@@ -58,6 +62,40 @@ class Life {
     ++rounds_;
     promises_.before_round();
     promises_.after_round(script_.run(line));
+  }
+
+  // From here on nodes are up, every 10 minutes a small job comes and the job that runs for longest
+  // ends. Whoever waits by then and is no less urgent than those who come, runs some day.
+  void play_in_a_stream() {
+    for (const Node& node : script_.world().state().nodes()) {
+      if (!node.up) run("up " + node.spec.name);
+    }
+    resume_everybody();
+    std::vector<JobId> wait;
+    for (const auto& key : script_.world().state().waiting()) wait.push_back(key.job);
+    for (int i = 0; i < kArrivalsMax && !wait.empty() && promises_.broken().empty(); ++i) {
+      run("submit 1 priority=1");
+      for (const char* line : {"round", "advance 10m", "settle"}) run(line);
+      end_the_oldest();
+      std::erase_if(wait, [&](JobId id) { return script_.world().job(id).started_at.has_value(); });
+    }
+    if (!wait.empty() && promises_.broken().empty())
+      broken_.push_back(fmt::format("job {} waits while others come and go", wait.front().value));
+    for (const Job& job : script_.world().state().jobs()) {
+      if (!is_over(job.state)) run(fmt::format("cancel {}", job.id.value));
+    }
+    run("settle");
+  }
+
+  void end_the_oldest() {
+    const State& state = script_.world().state();
+    const Job* oldest = nullptr;
+    for (const auto& key : state.active()) {
+      const Job& job = state.job(key.job);
+      if (job.state != JobState::running) continue;
+      if (oldest == nullptr || job.current->started_at < oldest->current->started_at) oldest = &job;
+    }
+    if (oldest != nullptr) run(fmt::format("ended {}", oldest->id.value));
   }
 
   // From here on nobody comes, nodes return, and after every rest one job ends. A job whose smallest

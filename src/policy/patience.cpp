@@ -1,0 +1,81 @@
+#include "policy/patience.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/check.hpp"
+#include "estimate/remaining.hpp"
+#include "policy/shares.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr Duration kLeast = std::chrono::minutes{30};
+constexpr Duration kMost = std::chrono::hours{6};
+constexpr double kPartOfLength = 0.1;
+constexpr std::int64_t kSpanMax = 365L * 24 * 3600;  // seconds
+
+Duration automatic(const Job& job) {
+  const double left = length_left(job, job.changed_at);
+  if (std::isinf(left)) return kLeast;
+  const double part = std::min(kPartOfLength * left, to_seconds(kMost));
+  return std::clamp(from_seconds(part), kLeast, kMost);
+}
+
+Time begins_to_wait(const Job& job) { return std::max(job.waiting_since, job.eligible_at); }
+
+double seconds_runs_out(const Job& job, const Order::Parameters& parameters) {
+  const bool fixed = parameters[0] >= 0;
+  return to_seconds(begins_to_wait(job)) + (fixed ? parameters[0] : to_seconds(automatic(job)));
+}
+
+std::optional<std::int64_t> seconds_of(std::string_view text) {
+  std::int64_t count = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (wrong != std::errc{} || count < 0 || count > kSpanMax) return std::nullopt;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.empty() || unit == "s") return count;
+  if (unit == "m") return count * 60;
+  if (unit == "h") return count * 3600;
+  if (unit == "d") return count * 24 * 3600;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Patience> Patience::parse(std::string_view text) {
+  Patience patience;
+  if (text == "auto") return patience;
+  patience.kind_ = text == "off" ? Kind::off : Kind::fixed;
+  if (patience.is_off()) return patience;
+  const auto seconds = seconds_of(text);
+  if (!seconds || *seconds < 1 || *seconds > kSpanMax) {
+    return fail(ErrorCode::invalid, fmt::format("The patience can't be '{}'.", text),
+                "It is auto, off, or a time like 90s, 30m, 2h or 1d.");
+  }
+  patience.span_ = std::chrono::seconds{*seconds};
+  return patience;
+}
+
+std::string Patience::text() const {
+  if (kind_ == Kind::automatic) return "auto";
+  if (is_off()) return "off";
+  return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(span_).count());
+}
+
+Duration Patience::of(const Job& job) const {
+  check(!is_off(), "somebody has patience");
+  return kind_ == Kind::fixed ? span_ : automatic(job);
+}
+
+Time Patience::runs_out(const Job& job) const { return begins_to_wait(job) + of(job); }
+
+Order Patience::order() const {
+  const double fixed = kind_ == Kind::fixed ? to_seconds(span_) : -1;
+  return {seconds_runs_out, least_slots, nullptr, {fixed, 0}, nullptr};
+}
+
+}  // namespace paceline

@@ -1,0 +1,316 @@
+#include "policy/patient.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <vector>
+
+#include "estimate/remaining.hpp"
+#include "plan/lending.hpp"
+#include "policy/settle.hpp"
+#include "policy/shares.hpp"
+#include "policy/waiting.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::string_view kServed =
+    "served";  // memo: who was served, and until when it is protected
+constexpr std::size_t kServedMax = 64;
+constexpr int kTriesMax = 3;       // jobs that nothing can be kept for, before no more are tried
+constexpr int kBackfillsMax = 64;  // jobs that are tried on kept slots
+constexpr int kRenewalsMax = 16;   // beyond which a reservation holds no longer still
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Served {
+  JobId job;
+  Time until;
+};
+
+std::string text_of(const std::vector<Served>& served) {
+  std::string text;
+  for (const auto& [job, until] : served) text += fmt::format("{}@{} ", job.value, to_us(until));
+  return text;
+}
+
+std::vector<Served> read_served(std::string_view text) {
+  std::vector<Served> served;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    Served one;
+    std::int64_t until = 0;
+    const auto job = std::from_chars(at, end, one.job.value);
+    if (job.ec != std::errc{} || job.ptr == end || *job.ptr != '@') break;
+    const auto time = std::from_chars(job.ptr + 1, end, until);
+    if (time.ec != std::errc{} || time.ptr == end) break;
+    one.until = time_from_us(until);
+    served.push_back(one);
+    at = time.ptr + 1;
+  }
+  return served;
+}
+
+// One round's service, before the policy decides and after.
+class Service {
+ public:
+  Service(const Snapshot& snapshot, Draft& draft, const Patience& patience,
+          const Patient::Traits& traits)
+      : snapshot_(snapshot),
+        state_(snapshot.state),
+        draft_(draft),
+        patience_(patience),
+        traits_(traits) {}
+
+  void before() {
+    draft_.keep_line();
+    protect_served();
+    serve_first();
+    if (!draft_.memo(kReservation).empty() && !draft_.kept_for())
+      draft_.remember(std::string(kReservation), "");
+  }
+
+  void after() {
+    if (draft_.explaining()) say_who_waits();
+    if (traits_.fills) fill_kept();
+  }
+
+ private:
+  // ---- who was served ----
+  void protect_served() {
+    for (const Served& one : read_served(draft_.memo(kServed))) {
+      const Job* job = state_.find_job(one.job);
+      if (job == nullptr || !job->seated() || one.until <= snapshot_.now) continue;
+      served_.push_back(one);
+      served_slots_ += job->slots(job->planned_workers());
+      draft_.protect(one.job, one.until);
+    }
+  }
+
+  // Nobody else may be served before one of those who were may be stopped again.
+  bool may_serve(const Job& job) {
+    const auto most = kServedPart * static_cast<double>(state_.slots_available());
+    const auto then = static_cast<double>(served_slots_ + job.slots(size_of(job)));
+    if (served_.empty() || (then <= most && served_.size() < kServedMax)) return true;
+    const auto first =
+        std::min_element(served_.begin(), served_.end(),
+                         [](const Served& a, const Served& b) { return a.until < b.until; });
+    draft_.revisit(first->until);
+    return false;
+  }
+
+  void note_served(const Job& job) {
+    served_.push_back({job.id, snapshot_.now + patience_.of(job)});
+    draft_.remember(std::string(kServed), text_of(served_));
+  }
+
+  // ---- whom to serve ----
+  void serve_first() {
+    const WaitingOrder& order = state_.waiting_by(patience_.order());
+    const std::int64_t slots = state_.slots_available();
+    auto walk = order.walk();
+    for (int tries = 0; tries < kTriesMax;) {
+      const OrderKey* key = walk.next(slots);
+      if (key == nullptr) return;
+      const Job& job = state_.job(key->job);
+      const Time at = patience_.runs_out(job);
+      if (at > snapshot_.now) {
+        draft_.revisit(at);
+        walk =
+            order.walk_after({key->negative_priority, kInfinity, kInfinity, Time::max(), JobId{}});
+        continue;
+      }
+      if (draft_.changed(job.id)) continue;
+      if (!may_serve(job) || serve(job)) return;
+      ++tries;
+    }
+  }
+
+  // The size that it is owed.
+  [[nodiscard]] std::int32_t size_of(const Job& job) const {
+    if (!traits_.elastic || frozen_workers(job)) return wanted(state_, job);
+    return job.range.min;
+  }
+
+  bool serve(const Job& job) {
+    if (start(job) || start_by_shrinking(job)) {
+      note_served(job);
+      return true;
+    }
+    return keep_slots(job);
+  }
+
+  [[nodiscard]] std::string how_long(const Job& job) const {
+    const auto since = std::max(job.waiting_since, job.eligible_at);
+    return fmt::format("had waited for {:.0f} min", to_seconds(snapshot_.now - since) / 60);
+  }
+
+  bool start(const Job& job) {
+    const std::int32_t step = job.spec->mesh.step();
+    for (std::int32_t n = wanted(state_, job); n >= size_of(job) && n > 0; n -= step) {
+      auto seats = draft_.fit(job.id, n);
+      if (!seats) continue;
+      Reason reason{ReasonCode::starts, {n}, how_long(job)};
+      if (traits_.elastic && n < job.range.max)
+        reason = {ReasonCode::starts_at_min, {n, job.range.max}, how_long(job)};
+      draft_.start(job.id, std::move(*seats), std::move(reason));
+      return true;
+    }
+    return false;
+  }
+
+  bool start_by_shrinking(const Job& job) {
+    if (!traits_.elastic || frozen_workers(job)) return false;
+    const std::int32_t least = job.range.min;
+    std::vector<Wish> wishes{{&job, 0, wanted(state_, job), least, job.range.max}};
+    std::int64_t slots = draft_.free_for(job.id);
+    for (const QueueKey& key : state_.active()) {
+      const Job& other = state_.job(key.job);
+      const std::int32_t now = other.planned_workers();
+      if (now <= other.range.min || !may_shrink(other) || draft_.changed(other.id)) continue;
+      wishes.push_back({&other, now, other.range.min, other.range.min, other.range.max});
+      slots += other.slots(now - other.range.min);
+    }
+    if (slots < job.slots(least)) return false;
+    settle(snapshot_, draft_, std::move(wishes), {Owed::yes, how_long(job)});
+    return draft_.changed(job.id);
+  }
+
+  // ---- keeping ----
+  // Where all of them are free and it does not fit, neighbours are in the way.
+  bool keep_slots(const Job& job) {
+    auto kept = Reservation::parse(draft_.memo(kReservation));
+    const bool same =
+        kept && kept->job == job.id && kept->workers == size_of(job) && holds(state_, *kept);
+    if (!same) {
+      kept = reserve(draft_, job, size_of(job));
+    } else if (outlook(draft_, kept->slots).free == kept->slots.size()) {
+      auto whole = reserve(draft_, job, size_of(job), Keeps::nodes);
+      if (!whole || whole->slots != kept->slots) kept = std::move(whole);
+    } else if (kept->since + holds_for(job, *kept) <= snapshot_.now) {
+      renew(job, *kept);
+    }
+    if (!kept) return false;
+    draft_.revisit(kept->since + holds_for(job, *kept));
+    draft_.remember(std::string(kReservation), kept->text());
+    draft_.keep(job.id, kept->slots);
+    kept_ = std::move(kept);
+    return true;
+  }
+
+  [[nodiscard]] Duration holds_for(const Job& job, const Reservation& kept) const {
+    return patience_.of(job) * (std::int64_t{1} << std::min(kept.renewals, kRenewalsMax));
+  }
+
+  void renew(const Job& job, Reservation& kept) const {
+    const Outlook old = outlook(draft_, kept.slots);
+    auto other = reserve(draft_, job, kept.workers);
+    if (other && is_better(outlook(draft_, other->slots), old))
+      kept.slots = std::move(other->slots);
+    kept.due = outlook(draft_, kept.slots).at.value_or(Time{});
+    kept.since = snapshot_.now;
+    ++kept.renewals;
+  }
+
+  // Of two that wait for unknown ends the one whose youngest job is younger: what has run for long is
+  // likely to go on for long.
+  static bool is_better(const Outlook& a, const Outlook& b) {
+    if (a.at && b.at) return *a.at < *b.at;
+    if (a.at || b.at) return a.at.has_value();
+    return b.youngest_unknown < a.youngest_unknown;
+  }
+
+  // ---- who is gone before kept slots were to be free: that time stays, however estimates change ----
+  void fill_kept() {
+    if (!kept_ || !draft_.kept_for()) return;
+    if (kept_->due <= snapshot_.now) return;
+    draft_.open_kept();
+    auto walk = state_.waiting_by(kArrival).walk();
+    const auto free = [&] { return static_cast<std::int64_t>(draft_.free().total()); };
+    int tried = 0;
+    while (const OrderKey* key = walk.next(free())) {
+      const Job& job = state_.job(key->job);
+      if (job.id == kept_->job || draft_.changed(job.id) || !startable(job, snapshot_, draft_))
+        continue;
+      if (++tried > kBackfillsMax) return;
+      start_in_time(job, kept_->due);
+    }
+  }
+
+  void start_in_time(const Job& job, Time at) {
+    const std::int32_t step = job.spec->mesh.step();
+    for (std::int32_t n = wanted(state_, job); n >= size_of(job) && n > 0; n -= step) {
+      const auto left = remaining(job, snapshot_.now, n);
+      if (!left || snapshot_.now + left->likely > at) return;
+      auto seats = draft_.fit(job.id, n);
+      if (!seats) continue;
+      return draft_.start(job.id, std::move(*seats),
+                          {ReasonCode::starts, {n}, "ends before slots kept here are needed"});
+    }
+  }
+
+  // ---- explaining ----
+  void say_who_waits() {
+    for (const auto& [job, first] : draft_.leaves_slots()) {
+      if (draft_.changed(job)) continue;
+      const Job& grows = state_.job(job);
+      draft_.hold(
+          job,
+          {ReasonCode::leaves_slots, {grows.current->size(), grows.range.max, first.value}, {}});
+    }
+    const auto kept_for = draft_.kept_for();
+    if (!kept_ || !kept_for) return;
+    const auto free = static_cast<std::int64_t>(draft_.free().total());
+    for (const QueueKey& key : state_.waiting()) {
+      const Job& job = state_.job(key.job);
+      const bool lacks =
+          job.slots(size_of(job)) <= draft_.free_for(*kept_for) && job.eligible_at <= snapshot_.now;
+      if (draft_.changed(job.id) || job.id == *kept_for || !lacks) continue;
+      draft_.hold(
+          job.id,
+          {ReasonCode::waits_for_patient, {job.slots(size_of(job)), free, kept_for->value}, {}});
+    }
+    const Outlook look = outlook(draft_, kept_->slots);
+    draft_.hold(*kept_for,
+                {ReasonCode::waits_for_kept,
+                 {static_cast<std::int64_t>(kept_->slots.size()),
+                  static_cast<std::int64_t>(look.free), look.last ? look.last->value : 0},
+                 {}});
+  }
+
+  const Snapshot& snapshot_;
+  const State& state_;
+  Draft& draft_;
+  const Patience& patience_;
+  const Patient::Traits& traits_;
+  std::vector<Served> served_;  // and protected
+  std::int64_t served_slots_ = 0;
+  std::optional<Reservation> kept_;
+};
+
+}  // namespace
+
+void Patient::decide(const Snapshot& snapshot, Draft& draft) const {
+  (void)try_decide(snapshot, draft);
+}
+
+// Where a policy failed before this one, its patience counted already.
+Result<void> Patient::try_decide(const Snapshot& snapshot, Draft& draft) const {
+  if (snapshot.state.waiting().empty() || draft.line_kept())
+    return policy_->try_decide(snapshot, draft);
+  Service service(snapshot, draft, patience_, traits_);
+  service.before();
+  auto decided = policy_->try_decide(snapshot, draft);
+  if (decided) service.after();
+  return decided;
+}
+
+std::optional<Reservation> reservation(const State& state) {
+  const auto found = state.memo().find(std::string(kReservation));
+  if (found == state.memo().end()) return std::nullopt;
+  return Reservation::parse(found->second);
+}
+
+}  // namespace paceline

@@ -1,0 +1,66 @@
+// Nobody starves: a policy with patience. A waiting job that was passed over for longer than its
+// patience is served before the policy decides; one at a time, larger priority first, then whose
+// patience ran out first.
+//
+// - If it fits on what is free, it starts; under an elastic policy also where it fits once others
+//   shrink to their smallest sizes.
+// - Else slots are kept for it: where it will fit first by what is known of lengths (reservation.hpp),
+//   and there they stay until it starts. Nobody else starts or grows there, but who is likely to be
+//   gone before the last of them is free. All other slots remain the policy's. A reservation that
+//   has not come true after as long as the job's patience gives way to a better one, if there is
+//   one; each time it holds for twice as long.
+// - Who was served is not stopped again before it has run for as long as its patience was.
+// - All who were served and are protected so hold at most kServedPart of the slots, or are one: where more
+//   wait than the cluster can serve, the policy's order is kept for most of it.
+//
+// And nobody grows into slots that a waiting job before it in line is short of, whatever its
+// patience.
+//
+// Source: reservations as in EASY backfill (Lifka, 1995), where lengths are known; bounds on what is
+//         spent on them are ours (docs/decisions/0039-patience.md).
+// Cost:   O(priorities · log waiting) where nobody's patience has run out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "policy/patience.hpp"
+#include "policy/policy.hpp"
+#include "policy/reservation.hpp"
+
+namespace paceline {
+
+inline constexpr double kServedPart = 0.25;
+inline constexpr std::string_view kReservation = "kept";       // memo: the reservation
+inline constexpr std::string_view kPatienceWord = "patience";  // the parameter of every policy
+
+class Patient final : public Policy {
+ public:
+  struct Traits {
+    bool elastic = false;  // sizes between the smallest and the wanted one will do
+    bool fills = false;    // it leaves no slot free that somebody waiting fits on
+  };
+  // REQUIRES: the patience is not off.
+  Patient(std::unique_ptr<Policy> policy, const Patience& patience, const Traits& traits)
+      : policy_(std::move(policy)), patience_(patience), traits_(traits) {}
+
+  void decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const override;
+  [[nodiscard]] bool foresees() const override { return policy_->foresees(); }
+  [[nodiscard]] const Patience* patience() const override { return &patience_; }
+  [[nodiscard]] bool passes_over(const Snapshot& snapshot, const Judge& judge,
+                                 const Job& newcomer) const override {
+    return policy_->passes_over(snapshot, judge, newcomer);
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  Patience patience_;
+  Traits traits_;
+};
+
+// The reservation that the last round left.
+std::optional<Reservation> reservation(const State& state);
+
+}  // namespace paceline
