@@ -30,6 +30,7 @@ namespace paceline {
 namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds{2000};
+constexpr auto kHearOut = std::chrono::seconds{5};
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
 std::string count(std::size_t n, std::string_view noun) {
@@ -93,6 +94,7 @@ struct Box::Impl {
         clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
     Controller::Options controller_options;
     controller_options.build = build.text;
+    controller_options.hear_out = kHearOut;
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
     controller_options.read_beside = [file = std::filesystem::path(options.directory) /

@@ -45,8 +45,10 @@ void name_seed(int) {
 const sim::FaultKit& fault_kit() {
   static const LuaEngine scripts(kScriptLimits);
   static const PolicyRegistry policies(&scripts);
-  static const sim::FaultKit kit{[] { return std::make_unique<MemoryStore>(); }, make_engine,
-                                 policies, sim::fault_scripts()};
+  static const sim::FaultKit kit{
+      [] { return std::make_unique<MemoryStore>(); }, make_engine,
+      [](ClockSources sources) { return std::make_unique<SystemClock>(std::move(sources)); },
+      policies, sim::fault_scripts()};
   return kit;
 }
 

@@ -77,6 +77,7 @@ struct Began {
   std::string placement;  // of workers
   Duration coalesce{};    // of bursts into one round
   bool temper = true;
+  Duration hear_out{};  // after the start, before time limits were held
   friend bool operator==(const Began&, const Began&) = default;
 };
 

@@ -11,10 +11,17 @@
 #include "wire/entry_json.hpp"
 
 namespace paceline::sim {
+namespace {
+
+constexpr Duration kReckonError = std::chrono::seconds{1};
+
+}  // namespace
 
 void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
                        std::span<const JobId> touched) {
   for (const Entry& entry : entries) take(now, entry);
+  known_at_ = now;
+  if (!entries.empty()) stands_still_ = false;
   for (const JobId id : touched) check_job(now, state, state.job(id));
   check_whole(now, state);
 }
@@ -29,6 +36,11 @@ void Ledger::take(Time now, const Entry& entry) {
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = std::get<Event>(entry.body);
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
+  if (std::holds_alternative<ClockSet>(event)) count("clock seen set");
+  if (const auto* ended = std::get_if<WorkerEnded>(&event))
+    reckoned_[ended->worker.job].unseen += ended->unseen;
+  if (const auto* limit = std::get_if<TimeLimitReached>(&event))
+    check_limit(now, truth_.job(limit->job));
   const auto* submitted = std::get_if<JobSubmitted>(&event);
   if (submitted && !names_.emplace(submitted->spec.name, submitted->job).second)
     wrong(now, submitted->spec.name + " is submitted twice");
@@ -54,9 +66,45 @@ void Ledger::check_job(Time now, const State& state, const Job& job) {
     paused_.try_emplace(job.id, now);
   else
     paused_.erase(job.id);
+  reckon(now, job);
   check_generations(now, job);
   follow_lending(now, job);
   follow_gang(now, state, job);
+}
+
+void Ledger::reckon(Time now, const Job& job) {
+  const auto [known, fresh] = reckoned_.try_emplace(job.id);
+  Reckoning& mine = known->second;
+  if (fresh || mine.submitted == Time{}) {
+    mine.submitted = now;
+    mine.still_before = still_;
+    mine.untold_before = untold_;
+  }
+  if (mine.runs) mine.ran += now - mine.since;
+  mine.since = now;
+  mine.runs = job.state == JobState::running || job.state == JobState::resizing ||
+              job.state == JobState::stopping;
+  const Duration untold = untold_ - mine.untold_before + kReckonError;
+  const Duration less = still_ - mine.still_before + mine.unseen + untold;
+  const auto differs = [&](Duration said, Duration was) {
+    return said > was + untold || said < was - less;
+  };
+  if (differs(job.ran, mine.ran))
+    wrong(now, fmt::format("job {} ran for {:.1f} s, and it is said for {:.1f} s", job.id.value,
+                           to_seconds(mine.ran), to_seconds(job.ran)));
+  const Duration said = job.waited + job.ran + job.paused;
+  if (!is_over(job.state) && differs(said, now - mine.submitted))
+    wrong(now, fmt::format("job {} is there for {:.1f} s, and it is said for {:.1f} s",
+                           job.id.value, to_seconds(now - mine.submitted), to_seconds(said)));
+}
+
+void Ledger::check_limit(Time now, const Job& job) {
+  const Reckoning& mine = reckoned_[job.id];
+  const Duration ran = mine.ran + (mine.runs ? now - mine.since : Duration::zero());
+  const Duration untold = untold_ - mine.untold_before + kReckonError;
+  if (!job.spec->max_duration || ran + untold < *job.spec->max_duration)
+    wrong(now, fmt::format("job {} reaches its time limit after {:.1f} s", job.id.value,
+                           to_seconds(ran)));
 }
 
 // Numbers only grow: what forms or runs is new, or what formed or ran before.
@@ -96,6 +144,9 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
 
 void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {
   if (seq() > 0 && !untold.empty()) count("commit that nobody was told of");
+  if (!untold.empty()) untold_ += now - known_at_;
+  if (stands_still_) still_ += now - known_at_;
+  known_at_ = now;
   for (const Entry& entry : untold) take(now, entry);
   digest_.add(seq());
   if (state.seq() != seq())

@@ -79,9 +79,10 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
-  auto& [worker, ending, ranks] = event;
+  auto& [worker, ending, ranks, unseen] = event;
   describe(fields, worker);
   fields("ending", ending).unless(1, "ranks", ranks);
+  fields.unless(Duration::zero(), "unseen_seconds", unseen);
 }
 
 template <class Fields>
@@ -100,6 +101,12 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, TimeLimitReached>& event) {
   auto& [job] = event;
   fields("job", job);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ClockSet>& event) {
+  auto& [by, boot] = event;
+  fields("by_seconds", by)("boot", boot);
 }
 
 template <class Fields>
@@ -126,9 +133,9 @@ void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
-  auto& [build, policy, placement, coalesce, temper] = began;
+  auto& [build, policy, placement, coalesce, temper, hear_out] = began;
   fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
-  fields("temper", temper);
+  fields("temper", temper).unless(Duration::zero(), "hear_out", hear_out);
 }
 
 namespace {
@@ -141,7 +148,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "job_requested",  "range_set",          "policy_set",
     "worker_started", "worker_ended",       "checkpoint_acknowledged",
     "progress",       "time_limit_reached", "policy_loaded",
-    "policy_failed",  "trial_began",        "trial_ended"};
+    "policy_failed",  "trial_began",        "trial_ended",
+    "clock_set"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

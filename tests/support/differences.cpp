@@ -37,6 +37,7 @@ class Comparison {
     expect(a.scripts == b.scripts, "a script");
     expect(a.trial == b.trial, "the trial");
     expect(a.bills == b.bills, "a plan's bill");
+    expect(a.clock_marks == b.clock_marks && a.boot == b.boot, "the clock");
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 

@@ -111,7 +111,7 @@ UniqueFd watch_signals() {
   return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-std::int64_t now_us() { return to_us(wall_clock()); }
+std::int64_t now_us() { return since_boot().count(); }
 
 int Supervisor::run() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -106,9 +106,12 @@ void to_version_4(SQLite::Database&) {}
 // tell of several workers.
 void to_version_5(SQLite::Database&) {}
 
+// The same; entries and checkpoints may tell how the wall clock stands to the time line.
+void to_version_6(SQLite::Database&) {}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 5> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
-                                        to_version_5};
+constexpr std::array<Step, 6> kSteps = {to_version_1, to_version_2, to_version_3,
+                                        to_version_4, to_version_5, to_version_6};
 
 }  // namespace
 
