@@ -115,7 +115,9 @@ class Ledger {
   };
 
   void tell(std::string_view what, std::string_view detail);
+  void note_commit(Time now);
   void reckon(Time now, const Job& job);
+  void check_sums(Time now, const Job& job);
   void check_limit(Time now, const Job& job);
   void take(Time now, const Entry& entry);
   void check_plan(Time now, const Plan& plan);
@@ -150,8 +152,9 @@ class Ledger {
   std::set<JobId> lending_;  // their workers' slots are others'
   std::map<JobId, Reckoning> reckoned_;
   bool stands_still_ = false;  // until the next commit
-  Time known_at_;              // the newest commit or recovery
+  Time committed_at_;          // the newest commit
   Duration still_{};           // in which no time passed to the server
+  Duration still_before_{};    // the same until the newest commit
   Duration untold_{};          // between commits that it was told of late and then
   std::map<JobId, Wanted> current_;
   std::map<JobId, Generation> newest_;

@@ -20,10 +20,18 @@ constexpr Duration kReckonError = std::chrono::seconds{1};
 void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
                        std::span<const JobId> touched) {
   for (const Entry& entry : entries) take(now, entry);
-  known_at_ = now;
-  if (!entries.empty()) stands_still_ = false;
-  for (const JobId id : touched) check_job(now, state, state.job(id));
+  if (!entries.empty()) note_commit(now);
+  for (const JobId id : touched) {
+    check_job(now, state, state.job(id));
+    check_sums(now, state.job(id));
+  }
   check_whole(now, state);
+}
+
+void Ledger::note_commit(Time now) {
+  committed_at_ = now;
+  still_before_ = still_;
+  stands_still_ = false;
 }
 
 void Ledger::take(Time now, const Entry& entry) {
@@ -84,6 +92,11 @@ void Ledger::reckon(Time now, const Job& job) {
   mine.since = now;
   mine.runs = job.state == JobState::running || job.state == JobState::resizing ||
               job.state == JobState::stopping;
+}
+
+// REQUIRES: the job's sums are of now.
+void Ledger::check_sums(Time now, const Job& job) {
+  const Reckoning& mine = reckoned_[job.id];
   const Duration untold = untold_ - mine.untold_before + kReckonError;
   const Duration less = still_ - mine.still_before + mine.unseen + untold;
   const auto differs = [&](Duration said, Duration was) {
@@ -144,9 +157,6 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
 
 void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {
   if (seq() > 0 && !untold.empty()) count("commit that nobody was told of");
-  if (!untold.empty()) untold_ += now - known_at_;
-  if (stands_still_) still_ += now - known_at_;
-  known_at_ = now;
   for (const Entry& entry : untold) take(now, entry);
   digest_.add(seq());
   if (state.seq() != seq())
@@ -154,6 +164,10 @@ void Ledger::recovered(Time now, std::span<const Entry> untold, const State& sta
   else if (state.parts() != truth_.parts())
     wrong(now, "the state is not what the entries say");
   for (const Job& job : state.jobs()) check_job(now, state, job);
+  if (stands_still_) still_ = still_before_ + (now - committed_at_);
+  if (untold.empty()) return check_whole(now, state);
+  untold_ += now - committed_at_;
+  note_commit(now);
   check_whole(now, state);
 }
 

@@ -125,7 +125,7 @@ void FaultWorld::fill_machine(std::size_t i) {
 void FaultWorld::set_clock(std::size_t) {
   ledger_.note("clock set", "of the server");
   server_clock_.set_wrong(draw_clock_error());
-  wake_server();
+  if (server_) wake_server();
 }
 
 void FaultWorld::set_machine_clock(std::size_t i) {
