@@ -61,7 +61,9 @@ class Cluster {
     spec.workers = {std::min(workers, smallest_), 2 * workers, workers};
     spec.elastic = Elastic::restart;
     spec.expected_duration = std::chrono::seconds{rng_.between(60, 100'000)};
-    if (rng_.chance(0.1)) spec.deadline = now_ + std::chrono::seconds{rng_.between(60, 200'000)};
+    if (rng_.chance(0.1))
+      spec.deadline =
+          WallTime{now_.time_since_epoch()} + std::chrono::seconds{rng_.between(60, 200'000)};
     tell(JobSubmitted{state_.next_job_id(), spec});
   }
 

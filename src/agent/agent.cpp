@@ -134,10 +134,10 @@ void Agent::on(const ServerFrame& frame) {
 void Agent::send_frames() {
   if (!session_ || !send_) return;
   outbox_.flush(now_, [this](std::uint64_t number, const AgentMessage& message) {
-    send_({*session_, number, inbox_.taken(), 0, message});
+    send_({*session_, number, inbox_.taken(), 0, message, now_});
     inbox_.answered();
   });
-  if (inbox_.owes_answer()) send_({*session_, 0, inbox_.taken(), 0, {}});
+  if (inbox_.owes_answer()) send_({*session_, 0, inbox_.taken(), 0, {}, now_});
   inbox_.answered();
 }
 

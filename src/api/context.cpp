@@ -90,6 +90,12 @@ Result<const Job*> ApiContext::own_job(const ApiRequest& request) const {
   return found;
 }
 
+JsonWriter ApiContext::json() const {
+  JsonWriter json;
+  json.shows_by(state().clock_marks());
+  return json;
+}
+
 void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
   JobView view{job, state(), controller.now(), controller.reason(job.id), {}, {}, Viewer::other};
   view.left = time_left(job, view.now);
@@ -103,7 +109,7 @@ void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
 }
 
 std::string ApiContext::job_text(const Job& job, const Peer& peer) {
-  JsonWriter json;
+  JsonWriter json = this->json();
   write_job(json, job, peer);
   return json.take();
 }

@@ -69,6 +69,8 @@ struct ApiContext {
   // The same, for its owner or root. Errors: also forbidden.
   [[nodiscard]] Result<const Job*> own_job(const ApiRequest& request) const;
 
+  // For what people get: with times as the wall clock showed them.
+  [[nodiscard]] JsonWriter json() const;
   void write_job(JsonWriter& json, const Job& job, const Peer& peer);
   [[nodiscard]] std::string job_text(const Job& job, const Peer& peer);
 

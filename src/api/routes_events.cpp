@@ -75,7 +75,7 @@ Result<std::string> list_events(ApiContext& context, const Peer& peer, const Eve
   auto next = wanted.from.value_or(1);
   const auto entries = context.controller.store().entries(next, wanted.limit);
   if (!entries) return fail(entries.error());
-  JsonWriter json;
+  JsonWriter json = context.json();
   TierMarks marks;
   json.begin_object().key("events").begin_array();
   for (const auto& entry : *entries) {
@@ -127,7 +127,7 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
 
   void send(const Entry& entry) {
     next_ = entry.seq + 1;
-    JsonWriter json;
+    JsonWriter json = context_->json();
     if (!write_seen(json, *context_, peer_, entry, marks_)) return;
     stream_->send({{}, std::to_string(entry.seq), json.take()});
   }

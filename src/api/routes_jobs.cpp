@@ -63,7 +63,7 @@ Result<std::string> list_jobs(ApiContext& context, const ApiRequest& request) {
   const auto& state = context.state();
   std::uint32_t listed = 0, seen = listing->after;
   bool more = false;
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().key("jobs").begin_array();
   for (const auto id : candidates(state, *listing)) {
     const auto& job = state.job(id);
@@ -108,7 +108,7 @@ void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
 Result<std::string> explain_job(const ApiContext& context, const ApiRequest& request) {
   const auto job = context.job(request);
   if (!job) return fail(job.error());
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().field("id", (*job)->id.value).field("state", to_string((*job)->state));
   json.field("reason", sentence(context.controller.reason((*job)->id)));
   json.key("lines").begin_array();
@@ -140,7 +140,7 @@ Result<std::string> show_metrics(ApiContext& context, const ApiRequest& request)
   if (auto read = query.finish(); !read) return fail(read.error());
   const auto page = context.controller.store().points((*job)->id, name, from, limit);
   if (!page) return fail(page.error());
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().key("points").begin_array();
   for (const auto& point : page->points) write_point(json, point);
   json.end_array().field("next", page->next).end_object();

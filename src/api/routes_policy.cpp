@@ -116,7 +116,7 @@ void write_plans(JsonWriter& json, const ApiContext& context) {
 }
 
 Result<std::string> list_policies(const ApiContext& context) {
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().key("active");
   write_active(json, context);
   json.key("policies").begin_array();
@@ -133,7 +133,7 @@ Result<std::string> list_policies(const ApiContext& context) {
 Result<std::string> show_policy(const ApiContext& context, const ApiRequest& request) {
   const auto policy = find_policy(context, request.ids.at(0));
   if (!policy) return fail(policy.error());
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().field("name", policy->name).field("summary", policy->summary);
   json.field("text", policy->text);
   write_parameters(json, policy->defaults);
@@ -145,7 +145,7 @@ Result<std::string> show_policy(const ApiContext& context, const ApiRequest& req
 }
 
 std::string active_text(const ApiContext& context) {
-  JsonWriter json;
+  JsonWriter json = context.json();
   write_active(json, context);
   return json.take();
 }
@@ -228,7 +228,7 @@ bool chooses_policies(const ApiContext& context, Exchange& exchange) {
 Done<void> answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   return [context, exchange, previous = active_text(*context)](const Result<void>& done) {
     if (!done) return exchange->refuse(done.error());
-    JsonWriter json;
+    JsonWriter json = context.json();
     json.begin_object().raw_field("active", active_text(*context));
     json.raw_field("previous", previous).end_object();
     exchange->reply({.body = json.take()});

@@ -48,7 +48,7 @@ class Readiness {
 
 Result<std::string> show_server(const ApiContext& context) {
   const auto& state = context.state();
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().field("version", context.options.version);
   json.field("build", context.options.build).field("pid", ::getpid());
   json.field("dir", context.options.directory.string());

@@ -82,7 +82,7 @@ void write_forecast(JsonWriter& json, const ShadowForecast& forecast) {
 }
 
 std::string report_text(const ApiContext& context, const ShadowReport& report) {
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().field("name", report.policy);
   write_parameters(json, report.parameters);
   json.field("since", report.since).field("counted_since", report.counted_since);

@@ -49,6 +49,7 @@ SandboxLimits limits_of_scripts() {
 // nothing more started (agent/linux/host.cpp).
 constexpr std::uint64_t kReserveBytes = 8U << 20;
 constexpr agent::Room kRoomForSubmissions{16U << 20, 256};
+constexpr auto kHearOut = std::chrono::seconds{5};
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
 std::string count(std::size_t n, std::string_view noun) {
@@ -139,6 +140,7 @@ struct Box::Impl {
         clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
     Controller::Options controller_options;
     controller_options.build = build.text;
+    controller_options.hear_out = kHearOut;
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
     controller_options.read_beside = [file = database()] {

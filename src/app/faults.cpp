@@ -43,8 +43,10 @@ const sim::FaultKit& fault_kit() {
   // Those that never end are to end soon.
   static const LuaEngine scripts(SandboxLimits{200'000, 16U << 20, 4096});
   static const PolicyRegistry policies(&scripts);
-  static const sim::FaultKit kit{[] { return std::make_unique<MemoryStore>(); }, make_engine,
-                                 policies, sim::fault_scripts()};
+  static const sim::FaultKit kit{
+      [] { return std::make_unique<MemoryStore>(); }, make_engine,
+      [](ClockSources sources) { return std::make_unique<SystemClock>(std::move(sources)); },
+      policies, sim::fault_scripts()};
   return kit;
 }
 

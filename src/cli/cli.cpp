@@ -133,9 +133,9 @@ Result<Api*> Context::api() {
   return api_.get();
 }
 
-Time Context::now() {
+WallTime Context::now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return Time{std::chrono::duration_cast<Duration>(since)};
+  return WallTime{std::chrono::duration_cast<Duration>(since)};
 }
 
 int run_cli(Context& context, std::vector<std::string> words) {

@@ -31,7 +31,7 @@ class Context {
   // The server, found at the first call. Errors: unavailable, forbidden.
   Result<Api*> api();
   // The time now.
-  [[nodiscard]] static Time now();
+  [[nodiscard]] static WallTime now();
 
  private:
   std::unique_ptr<Api> api_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <vector>
 
 #include "cli/text.hpp"
@@ -26,6 +27,18 @@ std::string plan_text(const Document& plan) {
     text += (i == 0 ? " " : "; ") + change_text(changes[i]);
   }
   return text;
+}
+
+std::string clock_text(const Document& event) {
+  const double by = number_of(event, "by_seconds").value_or(0);
+  const auto span = human_duration(std::abs(by));
+  const bool moved = std::abs(by) >= 1;
+  if (event.contains("boot") && !moved) return "the server runs on this boot of the machine";
+  if (event.contains("boot"))
+    return fmt::format("the machine was started since, by its clock {} {}; no time is counted",
+                       span, by < 0 ? "earlier" : "later");
+  return by < 0 ? fmt::format("the machine's clock was set back by {}", span)
+                : fmt::format("the machine's clock was set forward by {}, or it slept", span);
 }
 
 // Keys that a line has its own place for.
@@ -64,6 +77,12 @@ std::string keys_text(const Document& event) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string text_of_kind(const std::string& kind, const Document& event) {
+  if (kind == "plan") return plan_text(event);
+  if (kind == "clock_set") return clock_text(event);
+  return keys_text(event);
+}
+
 }  // namespace
 
 std::string event_lines(const Document& event, double now) {
@@ -72,7 +91,7 @@ std::string event_lines(const Document& event, double now) {
     return printable(fmt::format("{:>6}  {}  {:<14}  {}", whole_of(event, "seq"), at, kind, text));
   };
   const auto kind = text_of(event, "kind");
-  std::string lines = line(kind, kind == "plan" ? plan_text(event) : keys_text(event));
+  std::string lines = line(kind, text_of_kind(kind, event));
   for (const auto* met : {"target_delivered", "target_reached"}) {
     if (event.contains(met))
       lines += "\n" + line(met, fmt::format("job {}", whole_of(event, "job")));

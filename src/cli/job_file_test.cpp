@@ -59,7 +59,7 @@ min_run: 10m
   EXPECT_EQ(words->setup, "make data");
   EXPECT_EQ(words->env.at("SEED"), "1");
   EXPECT_EQ(words->env.at("EMPTY"), "");
-  const auto spec = to_spec(*words, time_from_us(0));
+  const auto spec = to_spec(*words, wall_from_us(0));
   ASSERT_TRUE(spec) << spec.error().message;
   EXPECT_EQ(spec->name, "digits");
   EXPECT_EQ(spec->workers, (WorkerRange{2, 8, 4}));
@@ -69,7 +69,7 @@ min_run: 10m
   EXPECT_EQ(spec->priority, 80);
   EXPECT_EQ(spec->max_duration, Duration(std::chrono::hours{2}));
   EXPECT_EQ(spec->expected_samples, 60000U);
-  EXPECT_EQ(spec->deadline, time_from_us(86'400'000'000));
+  EXPECT_EQ(spec->deadline, wall_from_us(86'400'000'000));
   EXPECT_EQ(spec->retries, 3);
   EXPECT_EQ(spec->notice, (Notice{10, std::chrono::seconds{30}}));
   EXPECT_EQ(spec->checkpoint_glob, "ckpt/*.pt");

@@ -51,7 +51,7 @@ Result<void> target(const std::string& text) { return verdict(parse_target(text)
 
 // The past is judged when the job is made.
 Result<void> deadline(const std::string& text) {
-  return verdict(parse_deadline(text, Time::min()));
+  return verdict(parse_deadline(text, WallTime::min()));
 }
 
 constexpr std::array kWords = {
@@ -271,7 +271,7 @@ JobWords overlaid(JobWords under, const JobWords& over) {
   return under;
 }
 
-Result<JobSpec> to_spec(const JobWords& words, Time now) {
+Result<JobSpec> to_spec(const JobWords& words, WallTime now) {
   JobSpec spec;
   spec.name = words.name.value_or("");
   read_resources(words, spec);

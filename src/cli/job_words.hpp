@@ -62,7 +62,7 @@ JobWords overlaid(JobWords under, const JobWords& over);
 
 // Errors: invalid, of what several words say together (slots that no number of workers makes).
 // REQUIRES: every word passed its judge.
-Result<JobSpec> to_spec(const JobWords& words, Time now);
+Result<JobSpec> to_spec(const JobWords& words, WallTime now);
 
 // "K=V" of --env. Errors: invalid.
 Result<std::pair<std::string, std::string>> parse_variable(const std::string& text);

@@ -118,7 +118,7 @@ std::string name_of(const std::vector<std::string>& command) {
   return std::filesystem::path(command.front()).stem().string();
 }
 
-Result<Submitter> this_submitter(const Environment& environment, Time now) {
+Result<Submitter> this_submitter(const Environment& environment, WallTime now) {
   std::error_code ec;
   const auto physical = std::filesystem::current_path(ec);
   if (ec) {

@@ -17,11 +17,11 @@ struct Submitter {
   Environment environment;
   std::string directory;  // absolute
   std::uint32_t umask = 022;
-  Time now;
+  WallTime now;
 };
 
 // This process's, with `environment`. Errors: not_found (the current directory is gone).
-Result<Submitter> this_submitter(const Environment& environment, Time now);
+Result<Submitter> this_submitter(const Environment& environment, WallTime now);
 
 enum class Inherit { everything, little };
 

@@ -14,7 +14,7 @@ class Submissions : public ::testing::Test {
   Submitter submitter{{{"PATH", "/usr/bin:/bin"}, {"HOME", "/home/ann"}, {"SEED", "1"}},
                       directory.path(),
                       027,
-                      time_from_us(0)};
+                      wall_from_us(0)};
   JobWords words_of(std::vector<std::string> command) {
     JobWords words;
     words.command = std::move(command);

@@ -112,7 +112,7 @@ std::optional<std::int64_t> parse_offset(std::string_view text) {
   return (text.front() == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
-std::optional<Time> parse_rfc3339(std::string_view text) {
+std::optional<WallTime> parse_rfc3339(std::string_view text) {
   constexpr std::size_t kDateTimeLength = 19;
   if (text.size() <= kDateTimeLength) return {};
   std::string head(text.substr(0, kDateTimeLength));
@@ -129,7 +129,7 @@ std::optional<Time> parse_rfc3339(std::string_view text) {
   const auto hour = field(head, 11, 2), minute = field(head, 14, 2), second = field(head, 17, 2);
   if (!day || !offset || hour > 23 || minute > 59 || second > 60) return {};
   const auto seconds = *day * 86'400 + hour * 3600 + minute * 60 + second - *offset;
-  return time_from_us(seconds * 1'000'000);
+  return wall_from_us(seconds * 1'000'000);
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ Result<Points<std::int32_t>> parse_speeds(std::string_view text) {
                 "Write sizes that rise, each with its speed: 1:1,2:1.9,4:3.5.");
 }
 
-Result<Time> parse_deadline(std::string_view text, Time now) {
+Result<WallTime> parse_deadline(std::string_view text, WallTime now) {
   if (text.starts_with('+')) {
     const auto duration = parse_duration(text.substr(1));
     if (!duration) return fail(duration.error());

@@ -49,7 +49,7 @@ Result<Points<std::int32_t>> parse_speeds(std::string_view text);
 
 // RFC 3339 ("2025-11-20T18:00:00Z", "2025-11-20 18:00:00+01:00") or "+2h" from `now`. Errors:
 // invalid (neither of them, no such day, not after `now`).
-Result<Time> parse_deadline(std::string_view text, Time now);
+Result<WallTime> parse_deadline(std::string_view text, WallTime now);
 
 // The id of a job. Errors: invalid.
 Result<std::uint32_t> parse_id(std::string_view text);

@@ -81,7 +81,7 @@ TEST(ParseExpect, ReadsLengthsAndSamples) {
 }
 
 TEST(ParseDeadline, ReadsPointsInTime) {
-  const Time now = time_from_us(1'000'000);
+  const WallTime now = wall_from_us(1'000'000);
   const auto at = [&](std::string_view text) {
     return to_seconds(parse_deadline(text, now).value());
   };
@@ -93,7 +93,7 @@ TEST(ParseDeadline, ReadsPointsInTime) {
 }
 
 TEST(ParseDeadline, RefusesEverythingElse) {
-  const Time now = time_from_us(1'763'661'600'000'000);
+  const WallTime now = wall_from_us(1'763'661'600'000'000);
   for (const auto* text :
        {"", "+", "+2", "tomorrow", "2025-11-20", "2026-11-20T18:00:00", "2026-02-29T00:00:00Z",
         "2026-13-01T00:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T18:00:00+24:00",
@@ -123,7 +123,7 @@ RC_GTEST_PROP(Units, AreReadOrRefusedWhateverTheyAre, ()) {
   const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(alphabet));
   if (const auto duration = parse_duration(text)) RC_ASSERT(*duration > Duration{});
   if (const auto bytes = parse_bytes(text)) RC_ASSERT(*bytes > 0U);
-  if (const auto at = parse_deadline(text, Time{})) RC_ASSERT(*at > Time{});
+  if (const auto at = parse_deadline(text, WallTime{})) RC_ASSERT(*at > WallTime{});
   if (const auto cores = parse_cores(text)) RC_ASSERT(std::isfinite(*cores));
   (void)parse_expect(text);
   (void)parse_signal(text);

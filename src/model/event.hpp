@@ -15,6 +15,7 @@
 #include "model/node.hpp"
 #include "model/progress.hpp"
 #include "model/rules.hpp"
+#include "model/wall_clock.hpp"
 
 namespace paceline {
 
@@ -84,6 +85,7 @@ struct WorkerEnded {  // nothing of its process tree is left
   WorkerKey worker;
   Ending ending;
   std::int32_t ranks = 1;
+  Duration unseen{};  // so long before this it had ended, where nobody could be told at once
   friend bool operator==(const WorkerEnded&, const WorkerEnded&) = default;
 };
 struct CheckpointAcknowledged {
@@ -98,6 +100,14 @@ struct Progressed {  // at most one per job and round: all that decisions see
   Progress report;
   friend bool operator==(const Progressed&, const Progressed&) = default;
 };
+// From here on the clock of the server's machine shows `by` more than before, to the second: it was
+// set, or the machine slept. With a boot, the machine was started since the entry before: the time
+// line stood still, and `by` is about how long it was off.
+struct ClockSet {
+  Duration by{};
+  std::optional<Boot> boot;
+  friend bool operator==(const ClockSet&, const ClockSet&) = default;
+};
 struct TimeLimitReached {
   JobId job;
   friend bool operator==(const TimeLimitReached&, const TimeLimitReached&) = default;
@@ -106,6 +116,6 @@ struct TimeLimitReached {
 using Event =
     std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
-                 PolicyFailed, TrialBegan, TrialEnded, RulesSet>;
+                 PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet>;
 
 }  // namespace paceline

@@ -86,7 +86,7 @@ struct JobSpec {
   // How many times as fast as one worker it trains with so many; empty: unknown. In between and to
   // no worker linear, beyond the last flat.
   Points<std::int32_t> expected_speeds;
-  std::optional<Time> deadline;
+  std::optional<WallTime> deadline;
   std::int32_t retries = 0;
   Elastic elastic = Elastic::automatic;
   std::string checkpoint_glob;  // relative to the working directory; empty: none

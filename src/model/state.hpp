@@ -20,6 +20,7 @@
 #include "model/running_table.hpp"
 #include "model/topology.hpp"
 #include "model/waiting_order.hpp"
+#include "model/wall_clock.hpp"
 
 namespace paceline {
 
@@ -131,8 +132,10 @@ struct StateParts {
   Interference interference;
   std::optional<PolicyTrial> trial;
   std::vector<PlanBill>
-      bills;  // of the newest plans that have one, by time; bounded (kPlanBillsMax)
+      bills;                 // of the newest plans that have one, by time; bounded (kPlanBillsMax)
   Rules rules = {};
+  ClockMarks clock_marks;    // bounded (kClockMarksMax)
+  std::optional<Boot> boot;  // of the server's machine; nothing: nobody told
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -152,6 +155,18 @@ class State {
   [[nodiscard]] std::uint64_t seq() const { return parts_.seq; }
   [[nodiscard]] std::uint64_t round() const { return parts_.round; }
   [[nodiscard]] Time at() const { return parts_.at; }
+
+  [[nodiscard]] const ClockMarks& clock_marks() const { return parts_.clock_marks; }
+  [[nodiscard]] const std::optional<Boot>& boot() const { return parts_.boot; }
+  // How far the wall clock is ahead of the time line.
+  [[nodiscard]] Duration ahead() const {
+    return parts_.clock_marks.empty() ? Duration{} : parts_.clock_marks.back().ahead;
+  }
+  // When the job's deadline is due, as the wall clock stands now.
+  [[nodiscard]] std::optional<Time> deadline(const Job& job) const {
+    if (!job.spec->deadline) return std::nullopt;
+    return Time{job.spec->deadline->time_since_epoch() - ahead()};
+  }
 
   [[nodiscard]] const std::vector<Node>& nodes() const { return parts_.nodes; }
   [[nodiscard]] const Node* find_node(NodeId id) const;

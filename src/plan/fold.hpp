@@ -46,12 +46,13 @@ class Fold {
   void on(const CheckpointAcknowledged& e);
   void on(const Progressed& e);
   void on(const TimeLimitReached& e);
+  void on(const ClockSet& e);
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);
   void learn_interference(const Job& job, double step_seconds);
   static Worker* find_worker(Job& job, const WorkerKey& key);
-  void worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Ending& ending);
+  void worker_ended(Job& job, Worker& worker, const WorkerKey& key, const WorkerEnded& e);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
   // ---- measures (fold_measures.cpp) ----
@@ -76,13 +77,14 @@ class Fold {
   void ask(const Asking& asking);
 
   // ---- lifecycle (fold_jobs.cpp) ----
-  Job& touch(JobId id);  // settles its sums; every change of a job begins here
+  Job& touch(JobId id);              // settles its sums; every change of a job begins here
+  Job& touch(JobId id, Time until);  // settles them up to then
   void mark_touched(JobId id);
-  void settle(Job& job);
+  void settle(Job& job, Time until);
   void enter(Job& job, JobState state);
   void stop_gang(Job& job, Stop stop);
-  void gang_over(Job& job);
-  void go_on(Job& job);  // the forming gang takes over, or the job waits again
+  void gang_over(Job& job, Time ended);  // its last worker ended then
+  void go_on(Job& job);                  // the forming gang takes over, or the job waits again
   void fail_or_retry(Job& job, const Ending& first);
   void requeue(Job& job, Duration backoff);
   void end(Job& job, JobState state, Ending ending);

@@ -155,23 +155,25 @@ void Fold::on(const WorkerStarted& e) {
   if (comes_up && !job.current->stop) enter(job, JobState::running);
 }
 
+// What came after its end, unseen, is nobody's running.
 void Fold::on(const WorkerEnded& e) {
   if (!state_.find_job(e.worker.job)) return;
-  Job& job = touch(e.worker.job);
+  Job& job = touch(e.worker.job, at_ - e.unseen);
   WorkerKey key = e.worker;
   for (std::int32_t i = 0; i < e.ranks; ++i, ++key.rank) {
     Worker* worker = find_worker(job, key);
     if (!worker) return;
-    if (worker->state != WorkerState::ended) worker_ended(job, *worker, key, e.ending);
+    if (worker->state != WorkerState::ended) worker_ended(job, *worker, key, e);
   }
 }
 
-void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Ending& ending) {
+void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const WorkerEnded& e) {
+  const Ending& ending = e.ending;
   worker.state = WorkerState::ended;
   worker.ending = ending;
   if (job.lends()) drop_forming(job);
   empty(key, worker.seat);
-  if (job.current->all_ended()) return gang_over(job);
+  if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);
   if (ending.clean() || job.current->stop) return;
   drop_forming(job);
   const Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
@@ -247,6 +249,11 @@ void Fold::on(const TimeLimitReached& e) {
   drop_forming(job);
   stop_gang(job, {Cause::timed_out, at_, job.spec->notice.grace, {}});
   enter(job, JobState::stopping);
+}
+
+void Fold::on(const ClockSet& e) {
+  set_ahead(parts_.clock_marks, at_, e.by);
+  if (e.boot) parts_.boot = e.boot;
 }
 
 }  // namespace paceline

@@ -164,6 +164,80 @@ TEST(TimeLimit, StopsTheGangAndEndsInTimeout) {
   EXPECT_EQ(world.job(a).ending->cause, Cause::timed_out);
 }
 
+// A worker that ended while nobody could be told, and when.
+WorkerEnded unseen(const World& world, JobId job, std::int32_t rank, std::string_view how,
+                   Duration before) {
+  Ending end = ending(how);
+  end.at = world.now() - before;
+  return {{job, world.job(job).current->generation, rank}, end, 1, before};
+}
+
+TEST(UnseenEnd, CountsNothingThatCameAfterIt) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1", 1);
+  world.advance(span("8h"));
+  world.tell(unseen(world, a, 0, "0", span("7h")));
+  const Job& job = world.job(a);
+  EXPECT_EQ(job.state, JobState::completed);
+  EXPECT_EQ(job.ran, span("1h"));
+  EXPECT_DOUBLE_EQ(job.slot_seconds, 3600);
+  EXPECT_EQ(job.changed_at, world.now());
+}
+
+TEST(UnseenEnd, OfARankLeavesTheOthersTheirTime) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2", 2);
+  world.advance(span("8h"));
+  world.tell(unseen(world, a, 0, "0", span("7h")));
+  EXPECT_EQ(world.job(a).ran, span("1h"));
+  world.tell(unseen(world, a, 1, "0", span("2h")));
+  EXPECT_EQ(world.job(a).state, JobState::completed);
+  EXPECT_EQ(world.job(a).ran, span("6h"));
+}
+
+TEST(UnseenEnd, IsWaitedAfterNotRun) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1 retry=1", 1);
+  world.advance(span("8h"));
+  world.tell(unseen(world, a, 0, "1", span("7h")));
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+  EXPECT_EQ(world.job(a).ran, span("1h"));
+  EXPECT_DOUBLE_EQ(world.job(a).bill.failure, 3600);
+  world.advance(span("1h"));
+  world.cancel(a);
+  EXPECT_EQ(world.job(a).waited, span("1h"));
+}
+
+TEST(UnseenEnd, BeforeTheTimeLimitIsNoTimeout) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1 max_duration=2h", 1);
+  const JobId b = world.run("1..1 max_duration=2h", 1);
+  world.advance(span("8h"));
+  for (const JobId id : {a, b}) world.time_limit(id);
+  world.tell(unseen(world, a, 0, "0", span("7h")));
+  world.ended(b, 0, ending("0"));
+  EXPECT_EQ(world.job(a).state, JobState::completed);
+  EXPECT_EQ(world.job(b).state, JobState::timeout);
+}
+
+TEST(ClockSet, MovesDeadlinesAndNothingElse) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..1 deadline=2h", 1);
+  const Time due = world.state().deadline(world.job(a)).value();
+  world.advance(span("10s"));
+  world.tell(ClockSet{span("3h"), {}});
+  EXPECT_EQ(world.job(a).ran, Duration::zero());
+  EXPECT_EQ(world.state().deadline(world.job(a)), due - span("3h"));
+  EXPECT_EQ(shown(world.state().clock_marks(), world.now() - Duration{1}),
+            WallTime{(world.now() - Duration{1}).time_since_epoch()});
+  world.advance(span("10s"));
+  world.tell(ClockSet{-span("4h"), Boot{"next", world.now()}});
+  EXPECT_EQ(world.state().ahead(), -span("1h"));
+  EXPECT_EQ(world.state().boot(), (Boot{"next", world.now()}));
+  world.cancel(a);
+  EXPECT_EQ(world.job(a).ran, span("20s"));
+}
+
 TEST(TimeLimit, GivesWayToACancelAndToNothingMilder) {
   World world("1x4 cpu");
   const JobId a = world.run("1..1", 1);

@@ -57,11 +57,13 @@ bool asks_requeue(const Gang& gang) {
 
 }  // namespace
 
-Job& Fold::touch(JobId id) {
+Job& Fold::touch(JobId id) { return touch(id, at_); }
+
+Job& Fold::touch(JobId id, Time until) {
   check(id.value >= 1 && id.value <= parts_.jobs.size(), "the job exists");
   Job& job = parts_.jobs[id.value - 1];
   mark_touched(id);
-  settle(job);
+  settle(job, until);
   return job;
 }
 
@@ -70,9 +72,9 @@ void Fold::mark_touched(JobId id) {
   if (at == touched_.end() || *at != id) touched_.insert(at, id);
 }
 
-void Fold::settle(Job& job) {
-  const Accrual accrual = accrued(job, at_);
-  job.changed_at = std::max(job.changed_at, at_);
+void Fold::settle(Job& job, Time until) {
+  const Accrual accrual = accrued(job, until);
+  job.changed_at = std::max(job.changed_at, until);
   if (accrual.spent == nullptr) return;
   job.slot_seconds += accrual.slot_seconds;
   job.*accrual.spent += accrual.passed;
@@ -118,10 +120,13 @@ void Fold::forget_lost_work(Job& job) {
   job.speed_mark.reset();
 }
 
-// The cause decides the ending, not the exit code alone.
-void Fold::gang_over(Job& job) {
+// The cause decides the ending, not the exit code alone. Who had ended by itself, unseen, before its
+// time limit was not ended by it.
+void Fold::gang_over(Job& job, Time ended) {
+  job.changed_at = std::max(job.changed_at, at_);
   const Gang& gang = *job.current;
-  const Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
+  Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
+  if (stop == Cause::timed_out && ended < gang.stop->at) stop = Cause::exited;
   const Ending* first = gang.first_failure();
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
   if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e));

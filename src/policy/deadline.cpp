@@ -88,7 +88,7 @@ struct Due {
 std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Contender>& claims) {
   std::vector<Due> due;
   for (Contender& claim : claims) {
-    const auto& deadline = claim.job->spec->deadline;
+    const auto deadline = snapshot.state.deadline(*claim.job);
     if (!deadline || *deadline <= snapshot.now) continue;
     const double left = length_left(*claim.job, snapshot.now);
     if (std::isinf(left)) continue;

@@ -55,7 +55,7 @@ Result<const Job*> find_job(const State& state, JobId id) {
 }
 
 Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next,
-                   Time now) {
+                   WallTime now) {
   if (auto ok = validate(spec); !ok) return ok;
   if (auto ok = validate(launch); !ok) return ok;
   if (auto ok = fits_some_day(state, spec, spec.workers.min); !ok) return ok;

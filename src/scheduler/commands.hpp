@@ -13,7 +13,7 @@ namespace paceline {
 // `next`: the id the job would get. Errors: invalid, not_found (a job named by `after`), too_large,
 // unavailable (no node yet).
 Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next,
-                   Time now);
+                   WallTime now);
 
 // Errors: not_found, conflict.
 Result<void> admit(const State& state, JobId job, Request request);

@@ -22,6 +22,7 @@ namespace paceline {
 namespace {
 
 constexpr Duration kStorageRetry = std::chrono::seconds{1};
+constexpr Duration kClockDrift = std::chrono::seconds{1};  // labels are no further off than that
 constexpr int kFailuresMax = 3;  // of a script in a row: then the policy before it takes its place
 
 struct SubmitCommand {
@@ -114,6 +115,7 @@ struct Controller::Impl {
     if (retry_at && now < *retry_at) return {};
     retry_at.reset();
     Pending pending;
+    observe_clock(pending, now);
     observe(pending, now);
     take_commands(pending, now);
     take_time_limits(pending, now);
@@ -127,6 +129,20 @@ struct Controller::Impl {
     }
     act();
     return checkpoint_if_due(now);
+  }
+
+  // Deadlines are due by the wall clock, and people are shown what it showed.
+  void observe_clock(Pending& pending, Time now) {
+    const Boot* boot = clock.boot();
+    const bool booted = boot != nullptr && boot->id != (state.boot() ? state.boot()->id : "");
+    const Duration by = clock.wall() - shown(state.clock_marks(), now);
+    if (!booted && std::chrono::abs(by) < kClockDrift) return;
+    add(pending, ClockSet{by, booted ? std::optional(*boot) : std::nullopt}, now);
+    if (std::chrono::abs(by) < kClockDrift) return;
+    spdlog::warn("{} by {:.0f} s.",
+                 booted ? "The machine was started since: its clock moved"
+                        : "The machine's clock was set, or the machine slept: it moved",
+                 to_seconds(by));
   }
 
   // What is told is kept until it is durable, and nothing more is taken until then. Reports go
@@ -194,7 +210,7 @@ struct Controller::Impl {
       keys.emplace(key, id);
     }
     auto ok = options.room();
-    if (ok) ok = admit(state, submission.spec, submission.launch, id, now);
+    if (ok) ok = admit(state, submission.spec, submission.launch, id, clock.wall());
     if (!ok) {
       if (!submission.key.empty()) keys.erase({submission.spec.uid, submission.key});
       return done(fail(ok.error()));
@@ -224,6 +240,7 @@ struct Controller::Impl {
   }
 
   void take_time_limits(Pending& pending, Time now) {
+    if (now < limits_from) return;
     for (const JobId id : limits.take_due(now)) add(pending, TimeLimitReached{id}, now);
   }
 
@@ -468,10 +485,13 @@ struct Controller::Impl {
     auto loaded = store.load();
     if (!loaded) return fail(loaded.error());
     state = std::move(*loaded);
+    clock.resume(state.at(), state.boot());
+    limits_from = clock.now() + options.hear_out;
     for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
     unsaid_began = Began{options.build,    options.policy, options.placement,
-                         options.coalesce, options.temper, registry.patience().text()};
+                         options.coalesce, options.temper, registry.patience().text(),
+                         options.hear_out};
     if (auto ok = ensure_policy(); !ok) return ok;
     shadow.resume(state, clock.now());
     std::vector<JobId> live;
@@ -532,6 +552,7 @@ struct Controller::Impl {
   std::map<std::string, ScriptPage> pages;
   int failures = 0;  // of the active policy, in a row
   TimeLimits limits;
+  Time limits_from;  // not held before
 
   std::vector<Command> commands;
   Observed observed;           // told by the engine, not durable yet
@@ -676,6 +697,7 @@ void Controller::forget_policy(std::string name, Done<void> done) {
 Shadow& Controller::shadow() { return impl_->shadow; }
 const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }
+WallTime Controller::wall() const { return impl_->clock.wall(); }
 Store& Controller::store() const { return impl_->store; }
 const PolicyRegistry& Controller::policies() const { return impl_->registry; }
 
@@ -701,6 +723,7 @@ Result<void> Controller::step() { return impl_->step(); }
 
 std::optional<Time> Controller::next_due() const {
   std::optional<Time> due = impl_->limits.next();
+  if (due) due = std::max(*due, impl_->limits_from);
   const auto sooner = [&](std::optional<Time> at) {
     if (at && (!due || *at < *due)) due = at;
   };

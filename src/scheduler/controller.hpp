@@ -56,7 +56,9 @@ class Controller {
     std::string policy = "elastic-fifo";                  // of a new directory
     std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
     Duration coalesce = std::chrono::milliseconds{
-        5};  // bursts become one round; a first event on an idle server is not delayed
+        5};               // bursts become one round; a first event on an idle server is not delayed
+    Duration hear_out{};  // so long after a start agents tell what ended meanwhile, before time
+                          // limits are held
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
     bool temper = true;
@@ -118,6 +120,7 @@ class Controller {
   [[nodiscard]] Shadow& shadow();
   [[nodiscard]] const State& state() const;
   [[nodiscard]] Time now() const;
+  [[nodiscard]] WallTime wall() const;
   [[nodiscard]] Store& store() const;
   [[nodiscard]] const PolicyRegistry& policies() const;
   // What the scripts in state().scripts() say of themselves; one that can't be loaded is missing.

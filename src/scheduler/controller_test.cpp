@@ -371,6 +371,133 @@ TEST_F(ControllerTest, StopsAJobAtItsTimeLimit) {
   EXPECT_EQ(job(a).state, JobState::timeout);
 }
 
+TEST_F(ControllerTest, HearsOutWhatEndedMeanwhileBeforeItHoldsALimit) {
+  const JobId a = run("1..1 max_duration=60s");
+  clock.advance(span("61s"));
+  options.hear_out = span("5s");
+  restart();
+  EXPECT_GE(*controller->next_due(), clock.now());
+  step();
+  EXPECT_EQ(job(a).state, JobState::running);
+  engine->tell(WorkerEnded{{a, job(a).current->generation, 0}, ending("0"), 1, span("30s")});
+  step();
+  EXPECT_EQ(job(a).state, JobState::completed);
+  EXPECT_LT(job(a).ran, span("32s"));
+}
+
+TEST_F(ControllerTest, HoldsALimitOnceItHasHeard) {
+  const JobId a = run("1..1 max_duration=60s");
+  clock.advance(span("61s"));
+  options.hear_out = span("5s");
+  restart();
+  step(span("5s"));
+  step();
+  EXPECT_EQ(job(a).state, JobState::stopping);
+}
+
+// A clock of a machine, in the hand.
+class MachineClock final : public Clock {
+ public:
+  Time now() override { return line; }
+  WallTime wall() override { return WallTime{(line + ahead).time_since_epoch()}; }
+  [[nodiscard]] const Boot* boot() const override { return &booted; }
+  void resume(Time last, const std::optional<Boot>& known) override {
+    resumed_after = last;
+    resumed_in = known;
+  }
+
+  Time line = time_from_us(1'000'000'000);
+  Duration ahead{};
+  Boot booted{"first", line};
+  Time resumed_after;
+  std::optional<Boot> resumed_in;
+};
+
+class ClockSetTest : public ::testing::Test {
+ protected:
+  ClockSetTest() { begin(); }
+
+  void begin() {
+    spdlog::set_level(spdlog::level::off);
+    controller =
+        std::make_unique<Controller>(store, engine, clock, policies, Controller::Options{});
+    ASSERT_TRUE(controller->recover());
+    step();
+  }
+  void step() {
+    clock.line += span("1s");
+    ASSERT_TRUE(controller->step());
+  }
+  std::vector<ClockSet> told() {
+    std::vector<ClockSet> all;
+    for (const Entry& entry : store.entries(1, 1'000).value()) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      if (event == nullptr) continue;
+      if (const auto* set = std::get_if<ClockSet>(event)) all.push_back(*set);
+    }
+    return all;
+  }
+  Result<JobId> submit(JobSpec spec) {
+    Result<JobId> answer;
+    LaunchSpec launch;
+    launch.command = {"train"};
+    launch.directory = "/";
+    controller->submit({std::move(spec), launch, {}}, [&](Result<JobId> id) { answer = id; });
+    step();
+    return answer;
+  }
+
+  MemoryStore store;
+  HandEngine engine;
+  MachineClock clock;
+  PolicyRegistry policies;
+  std::unique_ptr<Controller> controller;
+};
+
+TEST_F(ClockSetTest, IsToldOnceWithItsBoot) {
+  for (int i = 0; i < 3; ++i) step();
+  EXPECT_THAT(told(), ElementsAre(ClockSet{Duration{}, clock.booted}));
+}
+
+TEST_F(ClockSetTest, IsToldWhenSomebodySetsIt) {
+  clock.ahead = span("3h");
+  step();
+  clock.ahead += span("900ms");  // within what labels may be off
+  step();
+  clock.ahead = -span("240h");
+  step();
+  step();
+  EXPECT_THAT(told(), ElementsAre(ClockSet{Duration{}, clock.booted}, ClockSet{span("3h"), {}},
+                                  ClockSet{-span("243h"), {}}));
+  EXPECT_EQ(controller->state().ahead(), -span("240h"));
+}
+
+TEST_F(ClockSetTest, GoesOnAfterARestartWhereTheJournalEnds) {
+  begin();
+  EXPECT_EQ(clock.resumed_after, controller->state().at());
+  EXPECT_EQ(clock.resumed_in, clock.booted);
+  EXPECT_EQ(told().size(), 1U);
+  clock.booted = {"second", clock.line};
+  clock.ahead += span("8h");
+  begin();
+  EXPECT_THAT(told().back(), (ClockSet{span("8h"), clock.booted}));
+}
+
+TEST_F(ClockSetTest, ADeadlineIsDueByTheWallClock) {
+  const auto nodes = testing::cluster("1x4 cpu");
+  engine.tell(NodeUp{NodeId{0}, nodes[0]});
+  step();
+  clock.ahead = span("3h");
+  JobSpec spec = testing::job("1");
+  spec.deadline = clock.wall() - span("1h");
+  EXPECT_FALSE(submit(spec));
+  spec.deadline = clock.wall() + span("1h");
+  const auto id = submit(spec);
+  ASSERT_TRUE(id) << id.error().message;
+  const Time due = controller->state().deadline(controller->state().job(*id)).value();
+  EXPECT_EQ(due, clock.line + span("1h") - span("1s"));
+}
+
 TEST_F(ControllerTest, TellsATimeLimitOnceAndAgainAfterARefusal) {
   const JobId a = run("1..1 max_duration=60s");
   clock.advance(span("61s"));

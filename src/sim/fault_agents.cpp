@@ -15,6 +15,7 @@ constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 void FaultWorld::start_agent(std::size_t i) {
   Machine& machine = machines_[i];
   ledger_.note("agent starts", machine.name);
+  machine.clock->start_process();
   machine.agent = std::make_unique<agent::Agent>(*machine.host);
   machine.step_put = false;
   machine.timer.reset();

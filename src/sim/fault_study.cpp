@@ -69,7 +69,8 @@ FaultReport run_fault_seed(const FaultOptions& options, const FaultKit& kit) {
   running = options.seed;
   const auto disk = kit.make_disk();
   FaultReport report =
-      FaultWorld(options, {*disk, kit.make_engine, kit.policies, kit.scripts}).run();
+      FaultWorld(options, {*disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts})
+          .run();
   running.reset();
   return report;
 }

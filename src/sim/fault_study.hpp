@@ -22,6 +22,7 @@ namespace paceline::sim {
 struct FaultKit {
   std::function<std::unique_ptr<Store>()> make_disk;
   MakeEngine make_engine;
+  MakeClock make_clock;
   const PolicyRegistry& policies;
   std::vector<std::string> scripts;
 };

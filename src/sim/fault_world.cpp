@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 const Time kBegin = time_from_us(1'700'000'000'000'000);
 constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
-constexpr int kShadowWorkMax = 20;      // pieces of it after a step
+constexpr Duration kHearOut = 5s;
+constexpr int kShadowWorkMax = 20;  // pieces of it after a step
 constexpr std::size_t kAllEntries = std::numeric_limits<std::size_t>::max();
 
 struct Pace {
@@ -36,7 +37,8 @@ FaultWorld::FaultWorld(FaultOptions options, const FaultParts& parts)
       queue_(kBegin),
       rng_(options_.seed),
       ledger_(kBegin),
-      store_(parts.disk) {
+      store_(parts.disk),
+      server_clock_(queue_, parts_.make_clock, "server") {
   if (!options_.story) return;
   ledger_.on_story([this](std::string_view line) { options_.story(queue_.now() - kBegin, line); });
 }
@@ -49,6 +51,7 @@ void FaultWorld::build() {
   crash_every_commit_ = rng_.chance(0.1) && options_.misfortunes;
   if (crash_every_commit_) ledger_.set_patience(kPatienceAtEveryCommit);
   server_options_.checkpoint_entries = 100;
+  server_options_.hear_out = kHearOut;
   server_options_.temper = rng_.chance(0.7);
   server_options_.placement = placers()[rng_.below(placers().size())].name;
   People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts};
@@ -79,8 +82,8 @@ NodeSpec FaultWorld::draw_node(std::uint64_t number) {
 void FaultWorld::build_machine(const LinkHabits& link, NodeSpec node) {
   Machine machine;
   machine.name = node.name;
-  machine.clock = std::make_unique<SetClock>(queue_);
-  machine.clock->restart(up_to(kClockErrorMax) - kClockErrorMax / 2);
+  machine.clock = std::make_unique<SetClock>(queue_, parts_.make_clock, machine.name);
+  machine.clock->set_wrong(draw_clock_error());
   machine.host =
       std::make_unique<SimHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()), std::move(node));
   machine.link = std::make_unique<SimLink>(queue_, ledger_, Rng(rng_.next()), sessions_);
@@ -137,7 +140,8 @@ void FaultWorld::start_server() {
   ++server_life_;
   server_step_put_ = false;
   server_timer_.reset();
-  if (!calm_) server_clock_.restart(up_to(kClockErrorMax) - kClockErrorMax / 2);
+  if (!calm_) server_clock_.set_wrong(draw_clock_error());
+  server_clock_.start_process();
   arm_crash();
   server_ = build_server();
   if (!recover()) {  // the disk is full, or it dies again
@@ -277,5 +281,12 @@ void FaultWorld::heal() {
 }
 
 Duration FaultWorld::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
+
+// Either way: mostly days, now and then hours or seconds.
+Duration FaultWorld::draw_clock_error() {
+  static constexpr std::array<Duration, 4> kMost = {kClockErrorMax, kClockErrorMax, 6h, 1min};
+  const Duration most = kMost[rng_.below(kMost.size())];
+  return up_to(2 * most) - most;
+}
 
 }  // namespace paceline::sim

@@ -40,6 +40,7 @@ using MakeEngine = std::function<EngineUnderTest(Clock&, std::function<Result<La
 struct FaultParts {
   Store& disk;  // empty
   const MakeEngine& make_engine;
+  const MakeClock& make_clock;
   const PolicyRegistry& policies;
   const std::vector<std::string>& scripts;  // texts of policies that people bring
 };
@@ -73,7 +74,7 @@ struct FaultReport {
   Duration took{};
 };
 
-inline constexpr Duration kClockErrorMax = std::chrono::minutes{1};
+inline constexpr Duration kClockErrorMax = std::chrono::hours{24 * 10};
 // Of a run: more of them mean that it goes in circles.
 inline constexpr std::uint64_t kEventsMax = 1'000'000;
 
@@ -127,6 +128,7 @@ class FaultWorld {
   // ---- what goes wrong (misfortunes.cpp) ----
   void befall();
   void crash_server(std::size_t);
+  void restart_server_machine(std::size_t);
   void crash_agent(std::size_t i);
   void restart_machine(std::size_t i);
   void lose_machine_for_long(std::size_t i);
@@ -149,6 +151,7 @@ class FaultWorld {
   void check_rest();
   FaultReport report();
   Duration up_to(Duration most);
+  Duration draw_clock_error();
 
   FaultOptions options_;
   const FaultParts parts_;
@@ -156,7 +159,7 @@ class FaultWorld {
   Rng rng_;
   Ledger ledger_;
   FaultyStore store_;
-  SetClock server_clock_{queue_};
+  SetClock server_clock_;
   Controller::Options server_options_;
   std::uint64_t sessions_ = 0;
   std::vector<Machine> machines_;

@@ -40,8 +40,9 @@ Elastic elastic_of(const Job& job) {
   return job.checkpoint ? Elastic::restart : Elastic::no;
 }
 
-JobSpec spec_of(const Job& job) {
+JobSpec spec_of(const Job& job, const State& state) {
   JobSpec spec = *job.spec;
+  if (spec.deadline) *spec.deadline -= ahead_at(state.clock_marks(), job.submitted_at);
   spec.elastic = elastic_of(job);
   spec.expected_samples.reset();
   spec.max_duration.reset();
@@ -51,7 +52,7 @@ JobSpec spec_of(const Job& job) {
   return spec;
 }
 
-TraceJob job_of(const Job& job, Duration length) {
+TraceJob job_of(const Job& job, const State& state, Duration length) {
   TraceJob made;
   made.name = std::to_string(job.id.value);
   made.submitted = job.submitted_at;
@@ -61,7 +62,7 @@ TraceJob job_of(const Job& job, Duration length) {
   made.application = job.spec->name;
   made.models = job.spec->devices;
   made.line = job.id.value;
-  made.spec = std::make_shared<const JobSpec>(spec_of(job));
+  made.spec = std::make_shared<const JobSpec>(spec_of(job, state));
   return made;
 }
 
@@ -91,7 +92,7 @@ Trace trace_of(const State& state, const Speedup& speedup) {
       ++trace.not_over;
     else if (job.state != JobState::completed)
       ++trace.cut_short;
-    trace.jobs.push_back(job_of(job, length));
+    trace.jobs.push_back(job_of(job, state, length));
   }
   return trace;
 }

@@ -14,6 +14,8 @@
 //   - every change of a plan has a reason
 //   - no job pays for what its machine lacks: a worker that was refused doesn't end as one that failed
 //     by itself, and only where one did a retry is spent or a job FAILED
+//   - however clocks are set, jobs ran and were there for as long as is said of them, and none
+//     reaches its time limit before it ran for so long
 #pragma once
 
 #include <functional>
@@ -68,6 +70,9 @@ class Ledger {
   // committed() was not told of.
   void recovered(Time now, std::span<const Entry> untold, const State& state);
   void promised(JobId job, const std::string& name) { promised_[job] = name; }
+  // The server's machine is down: to the server no time passes from its last entry until it is back
+  // and writes another.
+  void stands_still() { stands_still_ = true; }
   // Of the last entry it knows.
   [[nodiscard]] std::uint64_t seq() const { return truth_.seq(); }
 
@@ -102,7 +107,22 @@ class Ledger {
     std::optional<Time> dead_by;        // it is stopped: nobody is alive any more
   };
 
+  // What the true time says of a job.
+  struct Reckoning {
+    Time submitted;
+    Time since;         // when it was looked at last
+    bool runs = false;  // since then
+    Duration ran{};
+    Duration unseen{};        // for which it was said afterwards that it had ended already
+    Duration still_before{};  // of the server's time, when it was submitted
+    Duration untold_before{};
+  };
+
   void tell(std::string_view what, std::string_view detail);
+  void note_commit(Time now);
+  void reckon(Time now, const Job& job);
+  void check_sums(Time now, const Job& job);
+  void check_limit(Time now, const Job& job);
   void take(Time now, const Entry& entry);
   void take_ending(Time now, const Entry& entry, const WorkerEnded& ended);
   void check_plan(Time now, const Plan& plan);
@@ -136,6 +156,12 @@ class Ledger {
   std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;
   std::map<JobId, Time> paused_;
   std::set<JobId> lending_;  // their workers' slots are others'
+  std::map<JobId, Reckoning> reckoned_;
+  bool stands_still_ = false;  // until the next commit
+  Time committed_at_;          // the newest commit
+  Duration still_{};           // in which no time passed to the server
+  Duration still_before_{};    // the same until the newest commit
+  Duration untold_{};          // between commits that it was told of late and then
   std::map<JobId, Wanted> current_;
   std::map<JobId, Generation> newest_;
 };

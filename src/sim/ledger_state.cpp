@@ -17,14 +17,25 @@ bool fails_by_itself(const Ending& ending) {
   return !ending.clean() && !ending.ours() && ending.cause != Cause::node_lost &&
          ending.cause != Cause::refused;
 }
+constexpr Duration kReckonError = std::chrono::seconds{1};
 
 }  // namespace
 
 void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
                        std::span<const JobId> touched) {
   for (const Entry& entry : entries) take(now, entry);
-  for (const JobId id : touched) check_job(now, state, state.job(id));
+  if (!entries.empty()) note_commit(now);
+  for (const JobId id : touched) {
+    check_job(now, state, state.job(id));
+    check_sums(now, state.job(id));
+  }
   check_whole(now, state);
+}
+
+void Ledger::note_commit(Time now) {
+  committed_at_ = now;
+  still_before_ = still_;
+  stands_still_ = false;
 }
 
 void Ledger::take(Time now, const Entry& entry) {
@@ -40,6 +51,9 @@ void Ledger::take(Time now, const Entry& entry) {
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
+  if (std::holds_alternative<ClockSet>(event)) count("clock seen set");
+  if (const auto* limit = std::get_if<TimeLimitReached>(&event))
+    check_limit(now, truth_.job(limit->job));
   const auto* submitted = std::get_if<JobSubmitted>(&event);
   if (submitted && !names_.emplace(submitted->spec.name, submitted->job).second)
     wrong(now, submitted->spec.name + " is submitted twice");
@@ -55,6 +69,7 @@ void Ledger::take_ending(Time now, const Entry& entry, const WorkerEnded& ended)
       own_fault = own_fault || (worker.ending && fails_by_itself(*worker.ending));
   }
   apply(truth_, entry);
+  reckoned_[ended.worker.job].unseen += ended.unseen;
   WorkerKey key = ended.worker;
   for (std::int32_t i = 0; i < ended.ranks; ++i, ++key.rank) {
     if (refused_.contains(key) && fails_by_itself(ended.ending))
@@ -86,9 +101,50 @@ void Ledger::check_job(Time now, const State& state, const Job& job) {
     paused_.try_emplace(job.id, now);
   else
     paused_.erase(job.id);
+  reckon(now, job);
   check_generations(now, job);
   follow_lending(now, job);
   follow_gang(now, state, job);
+}
+
+void Ledger::reckon(Time now, const Job& job) {
+  const auto [known, fresh] = reckoned_.try_emplace(job.id);
+  Reckoning& mine = known->second;
+  if (fresh || mine.submitted == Time{}) {
+    mine.submitted = now;
+    mine.still_before = still_;
+    mine.untold_before = untold_;
+  }
+  if (mine.runs) mine.ran += now - mine.since;
+  mine.since = now;
+  mine.runs = job.state == JobState::running || job.state == JobState::resizing ||
+              job.state == JobState::stopping;
+}
+
+// REQUIRES: the job's sums are of now.
+void Ledger::check_sums(Time now, const Job& job) {
+  const Reckoning& mine = reckoned_[job.id];
+  const Duration untold = untold_ - mine.untold_before + kReckonError;
+  const Duration less = still_ - mine.still_before + mine.unseen + untold;
+  const auto differs = [&](Duration said, Duration was) {
+    return said > was + untold || said < was - less;
+  };
+  if (differs(job.ran, mine.ran))
+    wrong(now, fmt::format("job {} ran for {:.1f} s, and it is said for {:.1f} s", job.id.value,
+                           to_seconds(mine.ran), to_seconds(job.ran)));
+  const Duration said = job.waited + job.ran + job.paused;
+  if (!is_over(job.state) && differs(said, now - mine.submitted))
+    wrong(now, fmt::format("job {} is there for {:.1f} s, and it is said for {:.1f} s",
+                           job.id.value, to_seconds(now - mine.submitted), to_seconds(said)));
+}
+
+void Ledger::check_limit(Time now, const Job& job) {
+  const Reckoning& mine = reckoned_[job.id];
+  const Duration ran = mine.ran + (mine.runs ? now - mine.since : Duration::zero());
+  const Duration untold = untold_ - mine.untold_before + kReckonError;
+  if (!job.spec->max_duration || ran + untold < *job.spec->max_duration)
+    wrong(now, fmt::format("job {} reaches its time limit after {:.1f} s", job.id.value,
+                           to_seconds(ran)));
 }
 
 // Numbers only grow: what forms or runs is new, or what formed or ran before.
@@ -135,6 +191,10 @@ void Ledger::recovered(Time now, std::span<const Entry> untold, const State& sta
   else if (state.parts() != truth_.parts())
     wrong(now, "the state is not what the entries say");
   for (const Job& job : state.jobs()) check_job(now, state, job);
+  if (stands_still_) still_ = still_before_ + (now - committed_at_);
+  if (untold.empty()) return check_whole(now, state);
+  untold_ += now - committed_at_;
+  note_commit(now);
   check_whole(now, state);
 }
 

@@ -16,10 +16,11 @@ constexpr SimLink::Cut kBothWays{true, true};
 
 void FaultWorld::befall() {
   using Misfortune = void (FaultWorld::*)(std::size_t machine);
-  static constexpr std::array<Misfortune, 17> kMisfortunes = {&FaultWorld::crash_server,
+  static constexpr std::array<Misfortune, 18> kMisfortunes = {&FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
+                                                              &FaultWorld::restart_server_machine,
                                                               &FaultWorld::crash_agent,
                                                               &FaultWorld::restart_machine,
                                                               &FaultWorld::lose_machine_for_long,
@@ -46,6 +47,14 @@ void FaultWorld::crash_server(std::size_t) {
   store_.crash_at_next(static_cast<CrashPoint>(point), rng_.below(4));
 }
 
+void FaultWorld::restart_server_machine(std::size_t) {
+  if (!server_) return;
+  ledger_.note("machine died", "of the server");
+  ledger_.stands_still();
+  stop_server();
+  server_clock_.reboot();
+}
+
 void FaultWorld::crash_agent(std::size_t i) {
   ledger_.note("agent crash", machines_[i].name);
   stop_agent(i, up_to(30s));
@@ -66,7 +75,8 @@ void FaultWorld::take_machine(std::size_t i, Duration back_after) {
   machine.host->reboot();
   ledger_.away(machine.name, queue_.now() + back_after);
   stop_agent(i, back_after);
-  machine.clock->restart(up_to(kClockErrorMax) - kClockErrorMax / 2);
+  machine.clock->reboot();
+  machine.clock->set_wrong(draw_clock_error());
 }
 
 void FaultWorld::kill_supervisor(std::size_t i) { machines_[i].host->supervisor_died(); }
@@ -118,12 +128,13 @@ void FaultWorld::put_in_want(std::size_t i) {
 
 void FaultWorld::set_clock(std::size_t) {
   ledger_.note("clock set", "of the server");
-  server_clock_.set_forwards(up_to(kClockErrorMax));
+  server_clock_.set_wrong(draw_clock_error());
+  if (server_) wake_server();
 }
 
 void FaultWorld::set_machine_clock(std::size_t i) {
   ledger_.note("clock set", machines_[i].name);
-  machines_[i].clock->set_forwards(up_to(kClockErrorMax));
+  machines_[i].clock->set_wrong(draw_clock_error());
 }
 
 void FaultWorld::change_devices(std::size_t i) {

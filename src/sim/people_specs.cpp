@@ -47,7 +47,7 @@ void People::draw_length(JobSpec& spec) {
   if (rng_.chance(0.5)) spec.minimum_run = draw(rng_, 1s, 30s);
   if (rng_.chance(0.5)) spec.expected_duration = draw(rng_, 1s, 2min);
   if (rng_.chance(0.1)) spec.expected_samples = 64 * (1 + rng_.below(500));
-  if (server_ && rng_.chance(0.2)) spec.deadline = server_->now() + draw(rng_, 10s, 10min);
+  if (server_ && rng_.chance(0.2)) spec.deadline = server_->wall() + draw(rng_, 10s, 10min);
 }
 
 void People::draw_place(JobSpec& spec) {

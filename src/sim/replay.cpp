@@ -16,13 +16,22 @@ namespace {
 
 constexpr std::size_t kPage = 1'000;
 
+// Its wall clock is as far ahead of the time line as the entries say.
 class RecordedClock final : public Clock {
  public:
   Time now() override { return now_; }
+  WallTime wall() override { return WallTime{(now_ + ahead_).time_since_epoch()}; }
+  [[nodiscard]] const Boot* boot() const override { return boot_ ? &*boot_ : nullptr; }
   void set(Time now) { now_ = now; }
+  void set(const ClockSet& set) {
+    ahead_ += set.by;
+    if (set.boot) boot_ = set.boot;
+  }
 
  private:
   Time now_;
+  Duration ahead_{};
+  std::optional<Boot> boot_;
 };
 
 // Tells what it is told to.
@@ -61,6 +70,7 @@ Controller::Options options_of(const Began& began) {
   options.placement = began.placement;
   options.coalesce = began.coalesce;
   options.temper = began.temper;
+  options.hear_out = began.hear_out;
   return options;
 }
 
@@ -147,6 +157,7 @@ class Feeder {
     server_.set_policy(one, given ? memo->memo : decltype(memo->memo)());
   }
   void give(const TimeLimitReached&, const Event&) {}
+  void give(const ClockSet&, const Event&) {}
   void give(const PolicyFailed&, const Event&) {}
   void give(const auto&, const Event& event) { server_.tell(event); }
 
@@ -209,6 +220,7 @@ class Player {
       if (auto ok = begin(step.front()); !ok) return ok;
     }
     if (!server_) {
+      set_wall(step);
       fold(step);
       replay_.folded += step.size();
       return {};
@@ -248,10 +260,19 @@ class Player {
     more();
     if (written.size() >= step.size()) return written;
     clock_.set(step.front().at);
+    set_wall(step.subspan(written.size()));
     Feeder(*server_, state_.round()).feed(step.subspan(written.size()));
     if (auto ok = server_->step(); !ok) return fail(ok.error());
     more();
     return written;
+  }
+
+  void set_wall(std::span<const Entry> entries) {
+    for (const Entry& entry : entries) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      const auto* set = event != nullptr ? std::get_if<ClockSet>(event) : nullptr;
+      if (set != nullptr) clock_.set(*set);
+    }
   }
 
   // `last` of its server, which may not have lived to write more.

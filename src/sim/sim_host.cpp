@@ -70,9 +70,21 @@ std::vector<Claim> SimHost::claims() {
   for (auto& [key, worker] : workers_) {
     if (worker.orphaned && !worker.claim.gone) lose(worker);
   }
-  for (auto& each : std::exchange(unheard_, {})) tell(std::move(each));
+  const Time now = clock_.now();
+  for (auto& each : std::exchange(unheard_, {})) {
+    std::visit(
+        [&](auto& seen) {
+          if constexpr (requires { seen.at; }) seen.at = now;
+        },
+        each);
+    tell(std::move(each));
+  }
   std::vector<Claim> claims;
-  for (const auto& [key, worker] : workers_) claims.push_back(worker.claim);
+  for (auto& [key, worker] : workers_) {
+    if (worker.claim.gone)
+      worker.claim.gone->at = worker.ended_in == boots_ ? now - (since_boot() - worker.ended) : now;
+    claims.push_back(worker.claim);
+  }
   return claims;
 }
 
@@ -255,6 +267,8 @@ void SimHost::save(Worker& worker) {
 void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
                   std::int32_t signal, std::string message) {
   ++worker.version;
+  worker.ended = since_boot();
+  worker.ended_in = boots_;
   worker.claim.gone =
       WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), clock_.now()};
   ledger_.ended(queue_.now(), worker.claim.key);
@@ -266,11 +280,11 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
 void SimHost::reboot() {
   ledger_.note("machine died", node_.name);
   agent_died();
-  ++boots_;
   if (!calm_ && rng_.chance(0.3)) change_size();
   for (auto& [key, worker] : workers_) {
     if (!worker.claim.gone) end(worker, Cause::node_lost, {}, 0, "the machine was restarted");
   }
+  ++boots_;
 }
 
 void SimHost::supervisor_died() {

@@ -35,7 +35,7 @@ Habits draw_habits(Rng& rng, bool calm);
 
 class SimHost final : public agent::Host {
  public:
-  // What it stamps has the time of `clock`; what happens goes by the queue's.
+  // What it stamps has the time of `clock`, a machine's; what happens goes by the queue's.
   SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node);
 
   // ---- agent::Host ----
@@ -75,6 +75,8 @@ class SimHost final : public agent::Host {
     int killed = 0;
     std::uint64_t reports = 0;
     std::uint64_t step = 0;
+    Duration ended{};           // since the boot
+    int ended_in = 0;           // of the boots
     std::uint64_t version = 0;  // what was put into the queue for an earlier one is void
     [[nodiscard]] bool runs() const { return claim.pid != 0 && !claim.gone; }
   };
@@ -103,6 +105,7 @@ class SimHost final : public agent::Host {
   void end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code, std::int32_t signal,
            std::string message);
   void tell(agent::Observation observation);
+  [[nodiscard]] Duration since_boot() { return clock_.now() - clock_.boot()->at; }
   Worker* find_alive(const WorkerKey& key);
 
   EventQueue& queue_;

@@ -164,6 +164,8 @@ class History {
     if (rng_.chance(0.1)) return PolicySet{"round-robin", {{"interval", "30"}}};
     if (rng_.chance(0.1)) return TrialBegan{"las", {{"queues", "3"}}};
     if (rng_.chance(0.1)) return TrialEnded{"las"};
+    if (rng_.chance(0.1))
+      return ClockSet{std::chrono::seconds{rng_.between(-9'000, 9'000)}, Boot{"another", now_}};
     const JobId job{static_cast<std::uint32_t>(
         rng_.between(1, static_cast<std::int64_t>(state_.jobs().size())))};
     if (rng_.chance(0.3)) return RangeSet{job, {1, 4, 2}};

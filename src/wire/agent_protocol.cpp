@@ -147,6 +147,7 @@ std::string encode_frame(const Frame<Message>& frame) {
   FieldWriter fields(json);
   fields("session", frame.session)("number", frame.number);
   fields("received", frame.received)("durable", frame.durable);
+  fields.unless(Time{}, "clock", frame.clock);
   if (frame.message) {
     const auto kind = kKinds<Message>[frame.message->index()];
     std::visit([&](const auto& message) { fields(kind, message); }, *frame.message);
@@ -174,6 +175,20 @@ Result<void> validate(const NodeSpec& node) {
   return validate_place("switch", node.network_switch);
 }
 
+// Differences of such times are durations still.
+Result<void> validate(Time told) {
+  const Time least{-kTimeToldMax.time_since_epoch()};
+  if (least <= told && told <= kTimeToldMax) return {};
+  return fail(ErrorCode::data, "a time is out of range");
+}
+
+struct TimeTold {
+  Time operator()(const WorkerGone& gone) const { return gone.at; }
+  Time operator()(const WorkerReport& report) const { return report.at; }
+  Time operator()(const CheckpointSeen& checkpoint) const { return checkpoint.at; }
+  Time operator()(const auto&) const { return {}; }
+};
+
 // What a person gave the agent and everybody gets to see.
 Result<void> validate(const std::optional<AgentMessage>& message) {
   if (!message) return {};
@@ -192,6 +207,7 @@ Result<Frame<Message>> decode_frame(std::string_view text) {
   FieldReader fields(in);
   fields("session", frame.session)("number", frame.number);
   fields("received", frame.received)("durable", frame.durable);
+  fields.unless(Time{}, "clock", frame.clock);
   read_message(in, frame.message);
   in.expect('}').finish();
   if (!in.ok()) return fail(ErrorCode::data, in.problem());
@@ -210,6 +226,10 @@ Result<AgentFrame> decode_agent_frame(std::string_view text) {
   auto frame = decode_frame<AgentMessage>(text);
   if (!frame) return frame;
   if (auto valid = validate(frame->message); !valid) return fail(valid.error());
+  if (auto valid = validate(frame->clock); !valid) return fail(valid.error());
+  if (!frame->message) return frame;
+  if (auto valid = validate(std::visit(TimeTold{}, *frame->message)); !valid)
+    return fail(valid.error());
   return frame;
 }
 Result<ServerFrame> decode_server_frame(std::string_view text) {

@@ -97,6 +97,9 @@ struct Frame {
   std::uint64_t durable =
       0;  // from the server: what every message up to this number told is in the journal
   std::optional<Message> message;
+  // From an agent: what its clock showed when it sent this. The points in time that it tells are by
+  // that clock: the server learns from them how long ago something was, and compares no clocks.
+  Time clock = {};
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
@@ -104,11 +107,12 @@ using AgentFrame = Frame<AgentMessage>;    // from an agent
 using ServerFrame = Frame<ServerMessage>;  // from the server
 
 inline constexpr std::size_t kFrameBytesMax = 16 << 20;
+inline constexpr Time kTimeToldMax = time_from_us(std::int64_t{1} << 60);  // and as far below 0
 
 std::string encode(const AgentFrame& frame);
 std::string encode(const ServerFrame& frame);
 
-// Errors: data (what is wrong), too_large, invalid (of what describes a node: model/label.hpp).
+// Errors: data (what is wrong; a time out of range), too_large, invalid (of what describes a node: model/label.hpp).
 Result<AgentFrame> decode_agent_frame(std::string_view text);
 Result<ServerFrame> decode_server_frame(std::string_view text);
 

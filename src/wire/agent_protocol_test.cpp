@@ -56,7 +56,7 @@ WorkerReport report() {
 
 template <class Message>
 void expect_from_agent(const Message& message) {
-  const AgentFrame frame{Session{5}, 9, 4, 0, message};
+  const AgentFrame frame{Session{5}, 9, 4, 0, message, kAt};
   const auto read = decode_agent_frame(encode(frame));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, frame) << encode(frame);
@@ -129,6 +129,20 @@ INSTANTIATE_TEST_SUITE_P(
             R"({"session":1,"number":1,"received":0,"durable":0,"worker_gone":{"job":1,"generation":1,"rank":0,"cause":"boredom"}})",
             "boredom"},
         Refused{R"({"session":1,"number":1,"received":0,"durable":0,"start_worker":{}})", "'}'"},
+        Refused{R"({"session":1,"number":0,"received":0,"durable":0,"clock":9223372036854.775807})",
+                "out of range"},
+        Refused{
+            R"({"session":1,"number":0,"received":0,"durable":0,"clock":99999999999999999999.0})",
+            "out of range"},
+        Refused{
+            R"({"session":1,"number":1,"received":0,"durable":0,"worker_gone":{"job":1,"generation":1,"rank":0,"cause":"exited","exit_code":0,"signal":0,"at":-9223372036854.775808}})",
+            "out of range"},
+        Refused{
+            R"({"session":1,"number":1,"received":0,"durable":0,"checkpoint_seen":{"job":1,"generation":1,"rank":0,"report":1,"at":1152921504606.846977,"path":"/a"}})",
+            "out of range"},
+        Refused{
+            R"({"session":1,"number":1,"received":0,"durable":0,"worker_report":{"job":1,"generation":1,"rank":0,"report":1,"at":"nan"}})",
+            "whole number"},
         Refused{R"({"session":-1})", "whole number"}));
 
 TEST(AgentProtocol, RefusesANodeThatIsDescribedWithoutBounds) {

@@ -85,9 +85,10 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
-  auto& [worker, ending, ranks] = event;
+  auto& [worker, ending, ranks, unseen] = event;
   describe(fields, worker);
   fields("ending", ending).unless(1, "ranks", ranks);
+  fields.unless(Duration::zero(), "unseen_seconds", unseen);
 }
 
 template <class Fields>
@@ -106,6 +107,12 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, TimeLimitReached>& event) {
   auto& [job] = event;
   fields("job", job);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ClockSet>& event) {
+  auto& [by, boot] = event;
+  fields("by_seconds", by)("boot", boot);
 }
 
 template <class Fields>
@@ -138,9 +145,10 @@ void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
-  auto& [build, policy, placement, coalesce, temper, patience] = began;
+  auto& [build, policy, placement, coalesce, temper, patience, hear_out] = began;
   fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
   fields("temper", temper).unless("off", "patience", patience);
+  fields.unless(Duration::zero(), "hear_out", hear_out);
 }
 
 namespace {
@@ -154,7 +162,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "worker_started", "worker_ended",       "checkpoint_acknowledged",
     "progress",       "time_limit_reached", "policy_loaded",
     "policy_failed",  "trial_began",        "trial_ended",
-    "rules_set"};
+    "rules_set",      "clock_set"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

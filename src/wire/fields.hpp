@@ -191,6 +191,12 @@ struct Form<Time> : NeverLeftOut {
 };
 
 template <>
+struct Form<WallTime> : NeverLeftOut {
+  static void write(JsonWriter& json, WallTime value) { json.value(value); }
+  static void read(JsonScanner& in, WallTime& value) { value = wall_from_us(in.microseconds()); }
+};
+
+template <>
 struct Form<Duration> : NeverLeftOut {
   static void write(JsonWriter& json, Duration value) { json.value(value); }
   static void read(JsonScanner& in, Duration& value) { value = Duration{in.microseconds()}; }

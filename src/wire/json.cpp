@@ -132,9 +132,9 @@ ObjectReader& ObjectReader::seconds(std::string_view key, std::optional<Duration
   return *this;
 }
 
-ObjectReader& ObjectReader::time(std::string_view key, std::optional<Time>& out) {
+ObjectReader& ObjectReader::time(std::string_view key, std::optional<WallTime>& out) {
   if (const auto read = number(key, 0, kTimeSecondsMax, "a time in seconds since 1970")) {
-    out = Time{from_seconds(*read)};
+    out = WallTime{from_seconds(*read)};
   }
   return *this;
 }

@@ -62,7 +62,7 @@ class ObjectReader {
   ObjectReader& seconds(std::string_view key, Duration& out);
   ObjectReader& seconds(std::string_view key, std::optional<Duration>& out);
   // Seconds since 1970.
-  ObjectReader& time(std::string_view key, std::optional<Time>& out);
+  ObjectReader& time(std::string_view key, std::optional<WallTime>& out);
 
   // A whole number from `min` to `max`. REQUIRES: both fit a std::int64_t.
   template <std::integral T>

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "base/time.hpp"
+#include "model/wall_clock.hpp"
 
 namespace paceline {
 
@@ -36,6 +37,13 @@ class JsonWriter {
   // Takes over `buffer`, emptied: saves an allocation where texts are written again and again.
   explicit JsonWriter(std::string buffer) : out_(std::move(buffer)) { out_.clear(); }
 
+  // For people: from here on points on the time line are written as the wall clock showed them.
+  // REQUIRES: the marks outlive the writer.
+  JsonWriter& shows_by(const ClockMarks& marks) {
+    marks_ = &marks;
+    return *this;
+  }
+
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
@@ -53,7 +61,11 @@ class JsonWriter {
     return natural(static_cast<std::uint64_t>(number));
   }
   // Seconds since 1970 with microseconds, exactly: 1763636112.123456.
-  JsonWriter& value(Time at) { return seconds(to_us(at)); }
+  JsonWriter& value(WallTime at) { return seconds(to_us(at)); }
+  // A point on the time line: as it stands there, or as the wall clock showed it (shows_by).
+  JsonWriter& value(Time at) {
+    return seconds(to_us(marks_ == nullptr ? at : at + ahead_at(*marks_, at)));
+  }
   // Seconds with microseconds.
   JsonWriter& value(Duration span) { return seconds(span.count()); }
   template <class T>
@@ -87,6 +99,7 @@ class JsonWriter {
   void quote(std::string_view text);
 
   std::string out_;
+  const ClockMarks* marks_ = nullptr;
 };
 
 }  // namespace paceline

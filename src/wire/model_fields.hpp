@@ -10,6 +10,7 @@
 #include "model/progress.hpp"
 #include "model/reason.hpp"
 #include "model/target.hpp"
+#include "model/wall_clock.hpp"
 #include "wire/fields.hpp"
 
 namespace paceline {
@@ -108,6 +109,12 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Checkpoint>& checkpoint) {
   auto& [path, step, samples, acknowledged_at] = checkpoint;
   fields("path", path)("step", step)("samples", samples)("acknowledged_at", acknowledged_at);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Boot>& boot) {
+  auto& [id, at] = boot;
+  fields("id", id)("at", at);
 }
 
 template <class Fields>

@@ -61,6 +61,9 @@ inline void randomize(Rng& rng, Duration& value) {
 inline void randomize(Rng& rng, Time& value) {
   value = time_from_us(random_value<std::int64_t>(rng));
 }
+inline void randomize(Rng& rng, WallTime& value) {
+  value = wall_from_us(random_value<std::int64_t>(rng));
+}
 
 template <class Tag, class Rep>
 void randomize(Rng& rng, Id<Tag, Rep>& id) {
@@ -278,11 +281,19 @@ inline void randomize(Rng& rng, Shape& value) {
   auto& [name, model, workers, nodes] = value;
   randomize_all(rng, name, model, workers, nodes);
 }
+inline void randomize(Rng& rng, ClockMark& value) {
+  auto& [from, ahead] = value;
+  randomize_all(rng, from, ahead);
+}
+inline void randomize(Rng& rng, Boot& value) {
+  auto& [id, at] = value;
+  randomize_all(rng, id, at);
+}
 inline void randomize(Rng& rng, StateParts& value) {
   auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial, bills,
-         rules] = value;
+         rules, clock_marks, boot] = value;
   randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial, bills,
-                rules);
+                rules, clock_marks, boot);
   for (auto n = rng.below(4); n > 0; --n) {
     randomize(rng, interference.alone[random_value<Shape>(rng)]);
     const auto name = random_value<std::string>(rng), beside = random_value<std::string>(rng);
@@ -312,6 +323,10 @@ inline void randomize(Rng& rng, PolicyFailed& value) {
   auto& [name, why] = value;
   randomize_all(rng, name, why);
 }
+inline void randomize(Rng& rng, ClockSet& value) {
+  auto& [by, boot] = value;
+  randomize_all(rng, by, boot);
+}
 inline void randomize(Rng& rng, TrialBegan& value) {
   auto& [name, parameters] = value;
   randomize_all(rng, name, parameters);
@@ -328,7 +343,7 @@ inline void randomize(Rng& rng, WorkerStarted& value) {
   randomize_all(rng, value.worker, value.pid, value.ranks);
 }
 inline void randomize(Rng& rng, WorkerEnded& value) {
-  randomize_all(rng, value.worker, value.ending, value.ranks);
+  randomize_all(rng, value.worker, value.ending, value.ranks, value.unseen);
 }
 inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
   randomize_all(rng, value.job, value.generation, value.checkpoint);
@@ -339,7 +354,7 @@ inline void randomize(Rng& rng, Progressed& value) {
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {
   randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.temper,
-                value.patience);
+                value.patience, value.hear_out);
 }
 inline void randomize(Rng& rng, Entry& value) {
   randomize_all(rng, value.seq, value.at, value.began, value.quiet_round);

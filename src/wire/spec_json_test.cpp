@@ -50,7 +50,7 @@ TEST(SpecJson, ReadsEveryKey) {
   EXPECT_EQ(spec->expected_duration, Duration{7'200'500'000});
   EXPECT_EQ(spec->expected_samples, 60'000U);
   EXPECT_EQ(spec->expected_speeds, (Points<std::int32_t>{{1, 1}, {2, 1.9}, {4, 3.5}}));
-  EXPECT_EQ(spec->deadline, time_from_us(1'763'636'112'123'456));
+  EXPECT_EQ(spec->deadline, wall_from_us(1'763'636'112'123'456));
   EXPECT_EQ(spec->retries, 3);
   EXPECT_EQ(spec->elastic, Elastic::restart);
   EXPECT_EQ(spec->checkpoint_glob, "ckpt/*.pt");
@@ -182,7 +182,7 @@ JobSpec any_spec() {
   spec.expected_samples = maybe(*rc::gen::inRange<std::uint64_t>(1, 1ULL << 40));
   for (int n = 1; *rc::gen::inRange(0, 4) > 0; n *= 2)
     spec.expected_speeds.emplace_back(n, *rc::gen::inRange(1, 100) / 7.0);
-  spec.deadline = maybe(time_from_us(*rc::gen::inRange<std::int64_t>(1, 4'000'000'000'000'000)));
+  spec.deadline = maybe(wall_from_us(*rc::gen::inRange<std::int64_t>(1, 4'000'000'000'000'000)));
   spec.retries = *rc::gen::inRange(0, kRetriesMax);
   spec.elastic = *rc::gen::element(Elastic::automatic, Elastic::restart, Elastic::no);
   spec.checkpoint_glob = any_text(100);

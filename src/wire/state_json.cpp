@@ -84,6 +84,12 @@ void describe(Fields& fields, FieldsOf<Fields, PlanBill>& bill) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ClockMark>& mark) {
+  auto& [from, ahead] = mark;
+  fields("from", from)("ahead_seconds", ahead);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, RanAt>& part) {
   auto& [workers, span] = part;
   fields("workers", workers)("seconds", span);
@@ -189,11 +195,11 @@ void describe(Fields& fields, FieldsOf<Fields, Interference>& interference) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
   [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference,
-                          trial, bills, rules] = parts;
+                          trial, bills, rules, clock_marks, boot] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
   fields("scripts", scripts)("names", names);
   fields.unless(Interference{}, "interference", interference);
-  fields("trial", trial)("bills", bills);
+  fields("trial", trial)("bills", bills)("clock_marks", clock_marks)("boot", boot);
   fields.unless(Rules{}, "rules", rules);
 }
 

@@ -24,7 +24,7 @@ void live_through(std::uint64_t seed, Store& disk) {
   options.disks_fill = false;
   const FaultKit& kit = fault_kit();
   const FaultReport report =
-      FaultWorld(options, {disk, kit.make_engine, kit.policies, kit.scripts}).run();
+      FaultWorld(options, {disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts}).run();
   for (const auto& fault : report.faults) ADD_FAILURE() << fault;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "app/faults.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/wrapped_store.hpp"
@@ -105,6 +107,20 @@ class Forgetful final : public WrappedStore {
   MemoryStore disk_;
 };
 
+// As the wall clock shows, but for going back.
+class FollowsTheWallClock final : public Clock {
+ public:
+  explicit FollowsTheWallClock(ClockSources sources) : sources_(std::move(sources)) {}
+  Time now() override { return last_ = std::max(last_, Time{sources_.wall().time_since_epoch()}); }
+  [[nodiscard]] const Boot* boot() const override { return &boot_; }
+  void resume(Time last, const std::optional<Boot>&) override { last_ = last; }
+
+ private:
+  ClockSources sources_;
+  Time last_;
+  Boot boot_{"ever the same", {}};
+};
+
 // ---- worlds ----
 
 // Of the first seeds together.
@@ -128,6 +144,14 @@ FaultKit kit_with_engine() {
 }
 
 TEST(BrokenParts, AreNoneInTheProgram) { EXPECT_EQ(faults_of(fault_kit()), ""); }
+
+TEST(BrokenParts, AClockThatFollowsTheWallClockCountsWhatNobodyRan) {
+  FaultKit kit = fault_kit();
+  kit.make_clock = [](ClockSources sources) {
+    return std::make_unique<FollowsTheWallClock>(std::move(sources));
+  };
+  EXPECT_THAT(faults_of(kit), HasSubstr("it is said for"));
+}
 
 TEST(BrokenParts, AnEngineThatForgetsEndsLeavesJobsBehind) {
   EXPECT_THAT(faults_of(kit_with_engine<ForgetsEnds>()), HasSubstr("is still"));

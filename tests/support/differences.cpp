@@ -38,6 +38,7 @@ class Comparison {
     expect(a.trial == b.trial, "the trial");
     expect(a.bills == b.bills, "a plan's bill");
     expect(a.rules == b.rules, "the rules");
+    expect(a.clock_marks == b.clock_marks && a.boot == b.boot, "the clock");
     expect(a.jobs.size() == b.jobs.size(), "the number of jobs");
   }
 

@@ -103,7 +103,7 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
   else if (key == "min_run")
     spec.minimum_run = span(value);
   else if (key == "deadline")
-    spec.deadline = time_from_us(1'000'000'000) + span(value);
+    spec.deadline = wall_from_us(1'000'000'000) + span(value);
   else if (key == "hold")
     spec.hold = true;
   else if (key == "after") {

@@ -76,7 +76,7 @@ struct WorkerEnding {
   Cause cause = Cause::exited;
   std::optional<std::int32_t> exit_code;
   std::int32_t signal = 0;
-  std::int64_t at_us = 0;
+  std::int64_t at_us = 0;  // since the boot, awake
   std::string message;
 };
 

@@ -4,7 +4,7 @@
 //
 //   agent:       notice 15 | kill | freeze | thaw | ping
 //   supervisor:  running 4711 | pong | ended cause=exited exit_code=0 signal=0
-//                at_us=1763636112123456 message=
+//                at_us=361121234567 message=
 //
 // The channel is a socket in the abstract name space under a random name that only the claim knows:
 // no path that could be too long, nothing to remove. Both ends take nobody but their own user and

@@ -249,7 +249,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch, cons
                                                 const TakenDevices& taken) {
   const auto port = gang_port(launch);
   if (!port) return fail(port.error());
-  const Time now = context.clock.now();
+  const WallTime now = context.clock.wall();
   const auto offset = begin_log(options.directory, launch, now);
   if (!offset) return fail(offset.error());
   WorkerFacts facts;

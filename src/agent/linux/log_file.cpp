@@ -14,7 +14,7 @@
 namespace paceline::agent {
 namespace {
 
-std::string utc(Time time) {
+std::string utc(WallTime time) {
   const std::time_t seconds = to_us(time) / 1'000'000;
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
@@ -35,13 +35,13 @@ std::string log_path(const std::string& server_directory, JobId job, std::int32_
   return fmt::format("{}/logs/{}/rank{}.log", server_directory, job.value, rank);
 }
 
-std::string mark_line(const WorkerLaunch& worker, Time now) {
+std::string mark_line(const WorkerLaunch& worker, WallTime now) {
   return fmt::format("--- attempt {}, generation {}, rank {} of {}, {} ---\n", worker.attempt,
                      worker.key.generation.value, worker.key.rank, worker.world_size, utc(now));
 }
 
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
-                               Time now) {
+                               WallTime now) {
   const std::string path = log_path(server_directory, worker.key.job, worker.key.rank);
   const auto failed = [&] {
     return fail(system_error("The log '" + path + "' can't be written", errno));

@@ -15,12 +15,12 @@
 namespace paceline::agent {
 
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t rank);
-std::string mark_line(const WorkerLaunch& worker, Time now);
+std::string mark_line(const WorkerLaunch& worker, WallTime now);
 
 // Makes the file where it is missing, gives it to the worker's user, and appends the mark. Answers
 // where the worker's own output begins. Errors: storage, forbidden.
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
-                               Time now);
+                               WallTime now);
 
 // Appends a line for the owner: "--- sentence ---". What can't be written is left out.
 void add_log_note(const std::string& path, std::string_view sentence);

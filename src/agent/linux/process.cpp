@@ -171,9 +171,8 @@ std::vector<pid_t> all_pids() {
   return pids;
 }
 
-Time wall_clock() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return Time{std::chrono::duration_cast<Duration>(now)};
+Duration since_boot() {
+  return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
 }  // namespace paceline::agent

@@ -51,7 +51,8 @@ bool has_environment_entry(std::string_view environ, std::string_view entry);
 
 std::vector<pid_t> all_pids();
 
-// The wall clock, for times that are told to others.
-Time wall_clock();
+// How long the machine has been awake since its boot: what supervisors and agents of one boot measure
+// by alike.
+Duration since_boot();
 
 }  // namespace paceline::agent

@@ -112,7 +112,7 @@ UniqueFd watch_signals() {
   return UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-std::int64_t now_us() { return to_us(wall_clock()); }
+std::int64_t now_us() { return since_boot().count(); }
 
 // What the machine lacks is not the job's fault.
 WorkerEnding failure(Cause otherwise, const Error& error) {

@@ -210,7 +210,16 @@ void SupervisedWorker::sweep_remains() {
 }
 
 WorkerEnding SupervisedWorker::lost(std::string message) const {
-  return {Cause::node_lost, {}, 0, to_us(context_.clock.now()), std::move(message)};
+  return {Cause::node_lost, {}, 0, since_boot().count(), std::move(message)};
+}
+
+// Of another boot nobody knows how long ago it was. What is after now was told by a supervisor that
+// still measured by the wall clock.
+Time SupervisedWorker::ended_at() const {
+  const Time now = context_.clock.now();
+  const Duration at{ending_->at_us};
+  const bool known = order_.boot_id == context_.boot_id && at >= Duration::zero();
+  return known ? now - std::max(Duration::zero(), since_boot() - at) : now;
 }
 
 void SupervisedWorker::end_as(WorkerEnding ending) {
@@ -253,7 +262,7 @@ void SupervisedWorker::finish_read() {
 void SupervisedWorker::finish_looked() {
   if (gone_) return;
   gone_ = WorkerGone{order_.key,      ending_->cause,   ending_->exit_code,
-                     ending_->signal, ending_->message, time_from_us(ending_->at_us)};
+                     ending_->signal, ending_->message, ended_at()};
   context_.tell(*gone_);
 }
 

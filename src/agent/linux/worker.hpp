@@ -98,6 +98,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void finish_read();
   void finish_looked();
   [[nodiscard]] WorkerEnding lost(std::string message) const;
+  [[nodiscard]] Time ended_at() const;
   [[nodiscard]] bool supervised() const;
   void handle_report(std::uint64_t number, const Report& report);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <utility>
 
 namespace paceline {
@@ -12,24 +13,32 @@ Duration since_epoch() {
   return std::chrono::duration_cast<Duration>(Source::now().time_since_epoch());
 }
 
-SystemClock::Sources machine() {
-  return {[] { return Time{since_epoch<std::chrono::system_clock>()}; },
-          [] { return since_epoch<std::chrono::steady_clock>(); }};
+std::string read_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+ClockSources machine() {
+  return {[] { return WallTime{since_epoch<std::chrono::system_clock>()}; },
+          [] { return since_epoch<std::chrono::steady_clock>(); }, read_boot_id()};
 }
 
 }  // namespace
 
-SystemClock::SystemClock(Time not_before) : SystemClock(machine(), not_before) {}
+SystemClock::SystemClock() : SystemClock(machine()) {}
 
-SystemClock::SystemClock(Sources sources, Time not_before)
-    : sources_(std::move(sources)), last_(not_before), steady_(sources_.steady()) {}
+SystemClock::SystemClock(ClockSources sources) : sources_(std::move(sources)) {
+  boot_ = {sources_.boot_id, Time{sources_.wall().time_since_epoch() - sources_.steady()}};
+}
 
-Time SystemClock::now() {
-  const std::scoped_lock lock(mutex_);
-  const auto steady = sources_.steady();
-  const auto elapsed = steady - std::exchange(steady_, steady);
-  last_ = std::max(sources_.wall(), last_ + elapsed * 9 / 10);
-  return last_;
+void SystemClock::resume(Time last, const std::optional<Boot>& boot) {
+  if (last == Time{}) return;
+  const Duration steady = sources_.steady();
+  const bool same = boot && !boot->id.empty() && boot->id == boot_.id;
+  const Time now = same ? boot->at + steady : last;
+  boot_.at = std::max(now, last + Duration{1}) - steady;
 }
 
 }  // namespace paceline

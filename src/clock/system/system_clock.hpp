@@ -1,16 +1,15 @@
-// The machine's time, made monotone: it never goes back, even if somebody sets the machine's clock
-// back. While it is ahead of the machine's clock it runs a tenth slower until that has caught up,
-// so a clock set back by an hour is made good within ten hours and no duration is more than a tenth
-// short meanwhile. A clock set forward is followed at once.
+// A machine's clock. The time line is its monotonic clock (CLOCK_MONOTONIC), put where the wall clock
+// stood when the first server began: setting the wall clock moves nothing, and while the machine
+// sleeps or is off no time passes, since no job can run either.
 //
-//   SystemClock clock(state.at());   // also not before what the journal has seen
+//   SystemClock clock;
+//   clock.resume(state.at(), state.boot());   // goes on where the journal ends
 //   Time now = clock.now();
 //
-// Any thread may call it.
+// Any thread may call it, once it was resumed.
 #pragma once
 
 #include <functional>
-#include <mutex>
 
 #include "clock/clock.hpp"
 
@@ -18,22 +17,18 @@ namespace paceline {
 
 class SystemClock final : public Clock {
  public:
-  // What the machine offers; tests hand in their own.
-  struct Sources {
-    std::function<Time()> wall;        // may jump
-    std::function<Duration()> steady;  // never jumps, starts anywhere
-  };
+  // Of this machine.
+  SystemClock();
+  explicit SystemClock(ClockSources sources);
 
-  explicit SystemClock(Time not_before = {});
-  SystemClock(Sources sources, Time not_before);
-
-  Time now() override;
+  Time now() override { return boot_.at + sources_.steady(); }
+  WallTime wall() override { return sources_.wall(); }
+  [[nodiscard]] const Boot* boot() const override { return &boot_; }
+  void resume(Time last, const std::optional<Boot>& boot) override;
 
  private:
-  Sources sources_;
-  std::mutex mutex_;
-  Time last_;
-  Duration steady_;  // when last_ was read
+  ClockSources sources_;
+  Boot boot_;
 };
 
 }  // namespace paceline

@@ -60,7 +60,8 @@ void AgentsEngine::tell_started(const WorkerKey& key, SeatView& seat, std::int64
 void AgentsEngine::tell_ended(const WorkerKey& key, SeatView& seat, Ending ending) {
   if (seat.end_told) return;
   seat.end_told = true;
-  tell(WorkerEnded{key, std::move(ending)});
+  const Duration unseen = clock_.now() - ending.at;
+  tell(WorkerEnded{key, std::move(ending), 1, unseen < kSeenWithin ? Duration::zero() : unseen});
 }
 
 }  // namespace paceline

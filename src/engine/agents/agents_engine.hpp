@@ -45,6 +45,10 @@ namespace paceline {
 // What was told and is not durable yet is bounded; while there is more, agents keep what they have
 // to tell.
 inline constexpr std::size_t kNewsMax = 10'000;
+// What an agent says was longer ago was so long ago.
+inline constexpr Duration kToldLateMax = std::chrono::hours{24 * 30};
+// An end that was told later than this is told with how long it was unseen.
+inline constexpr Duration kSeenWithin = std::chrono::seconds{1};
 
 class AgentsEngine final : public Engine, public ServerEnd {
  public:
@@ -83,7 +87,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   // ---- connections (connections.cpp) ----
   void learn_nodes(const State& state);
   void serve(const AgentFrame& frame);
-  void greet(Session session, const Hello& hello);
+  void greet(const AgentFrame& frame, const Hello& hello);
   NodeView& node_named(const std::string& name);
   void adopt_claims(NodeView& node, const Hello& hello);
   void tell_node(NodeView& node, NodeSpec spec);
@@ -102,6 +106,9 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void on(NodeView& node, const WorkerReport& report);
   void on(NodeView& node, const CheckpointSeen& checkpoint);
   void on(NodeView& node, const WorkerGone& gone);
+  // What the agent tells with its own time, by the server's.
+  static void note_clock(NodeView& node, const AgentFrame& frame, Time now);
+  [[nodiscard]] Time when(const NodeView& node, Time told) const;
   void tell(Event event);
   void tell_started(const WorkerKey& key, SeatView& seat, std::int64_t pid);
   void tell_ended(const WorkerKey& key, SeatView& seat, Ending ending);

@@ -67,13 +67,15 @@ class AgentsEngineTest : public ::testing::Test {
     settle();
   }
 
+  [[nodiscard]] Time agents_time() { return clock.now() + agents_ahead; }
+
   // Frames and rounds without policy until nothing moves.
   void settle() {
     bool moved = true;
     while (moved) {
       engine->step();
       for (auto& [id, machine] : machines) {
-        if (machine.agent) machine.agent->step(clock.now());
+        if (machine.agent) machine.agent->step(agents_time());
       }
       moved = carry() || commit();
     }
@@ -161,6 +163,7 @@ class AgentsEngineTest : public ::testing::Test {
 
   World world;
   ManualClock clock{world.now()};
+  Duration agents_ahead{};  // of the server's clock
   AgentsEngine::Options options;
   std::unique_ptr<AgentsEngine> engine;
   std::map<std::uint32_t, Machine> machines;
@@ -334,6 +337,68 @@ TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
   settle();
   EXPECT_EQ(world.job(job).checkpoint, (Checkpoint{"/a.pt", 100, 6400, clock.now()}));
 }
+
+// Of all that an agent tells only how long ago it was is believed.
+class AgentsClockTest : public AgentsEngineTest, public ::testing::WithParamInterface<Duration> {
+ protected:
+  AgentsClockTest() {
+    agents_ahead = GetParam();
+    connect();
+  }
+};
+
+TEST_P(AgentsClockTest, WhatWasSavedAfterANoticeCounts) {
+  const JobId job = run("1 elastic=restart");
+  pass(seconds{60});
+  const Time stopped = clock.now();
+  world.preempt(job, world.submit("4"), 4);
+  act();
+  settle();
+  pass(seconds{5});
+  host().tell(CheckpointSeen{key(job, 1, 0), 1, agents_time() - seconds{2}, "/a", 10, {}});
+  settle();
+  EXPECT_EQ(world.job(job).checkpoint->acknowledged_at, stopped + seconds{3});
+  host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", agents_time()});
+  settle();
+  EXPECT_EQ(state(job), JobState::pending);
+}
+
+TEST_P(AgentsClockTest, AnEndIsToldWithHowLongItWasUnseen) {
+  const JobId job = run("1");
+  pass(seconds{7200});
+  host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", agents_time() - seconds{3600}});
+  settle();
+  EXPECT_EQ(told_of<WorkerEnded>().back().unseen, seconds{3600});
+  EXPECT_EQ(world.job(job).ran, seconds{3600});
+}
+
+TEST_P(AgentsClockTest, PointsLieWhereTheyWereMade) {
+  const JobId job = run("1");
+  pass(seconds{60});
+  host().tell(WorkerReport{
+      key(job, 1, 0), 1, agents_time() - seconds{20}, 1, {}, {}, {}, {}, {}, {}, {}, {}});
+  settle();
+  EXPECT_EQ(points.back().at, clock.now() - seconds{20});
+  EXPECT_EQ(world.job(job).progress->reported_at, clock.now() - seconds{20});
+}
+
+TEST_P(AgentsClockTest, TimesThatCannotBeAreBounded) {
+  for (const Duration wrong :
+       {Duration{-std::chrono::years{200}}, Duration{std::chrono::years{200}}}) {
+    const JobId job = run("1");
+    const WorkerKey worker = key(job, 1, 0);
+    host().gone({worker, Cause::exited, 0, 0, "", agents_time() + wrong});
+    settle();
+    EXPECT_EQ(state(job), JobState::completed);
+    EXPECT_GE(world.job(job).ending->at, clock.now() - kToldLateMax);
+    EXPECT_LE(world.job(job).ending->at, clock.now());
+    EXPECT_EQ(world.job(job).ran, Duration::zero());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ahead, AgentsClockTest,
+                         ::testing::Values(Duration{}, Duration{seconds{-900}},
+                                           Duration{std::chrono::hours{200}}));
 
 TEST_F(AgentsEngineTest, AdoptsWhatRunsAfterAServerRestart) {
   connect();

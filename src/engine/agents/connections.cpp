@@ -12,15 +12,15 @@ namespace {
 constexpr std::size_t kEarlyMax = 65'536;
 constexpr std::int32_t kSigkill = 9;
 
-Progress progress_of(const WorkerReport& report) {
+Progress progress_of(const WorkerReport& report, Time at) {
   return {
       report.step,         report.total_steps,  report.samples,       report.position, report.epoch,
-      report.total_epochs, report.step_seconds, report.learning_rate, report.metrics,  report.at};
+      report.total_epochs, report.step_seconds, report.learning_rate, report.metrics,  at};
 }
 
 // A signal that we sent is not a fault of the worker: the stop's cause stands for it.
-Ending ending_of(const WorkerGone& gone, const GangView& gang) {
-  Ending ending{gone.cause, gone.exit_code, gone.signal, gone.message, gone.at};
+Ending ending_of(const WorkerGone& gone, const GangView& gang, Time at) {
+  Ending ending{gone.cause, gone.exit_code, gone.signal, gone.message, at};
   const bool ours = gone.signal == kSigkill || gone.signal == gang.spec->notice.signal;
   if (gang.stop && gone.cause == Cause::signalled && ours) ending.cause = gang.stop->cause;
   return ending;
@@ -51,10 +51,11 @@ void AgentsEngine::serve(const AgentFrame& frame) {
   if (found == sessions_.end()) return;
   if (!found->second) {
     const auto* hello = frame.message ? std::get_if<Hello>(&*frame.message) : nullptr;
-    if (hello && frame.number == 1) greet(frame.session, *hello);
+    if (hello && frame.number == 1) greet(frame, *hello);
     return;
   }
   NodeView& node = nodes_[found->second->value];
+  note_clock(node, frame, clock_.now());
   node.outbox.received(clock_.now(), frame.received);
   node.outbox.forget(frame.received);
   if (frame.message) node.inbox.put(frame.number, *frame.message);
@@ -164,7 +165,8 @@ void AgentsEngine::count_lost(NodeView& node) {
   }
 }
 
-void AgentsEngine::greet(Session session, const Hello& hello) {
+void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
+  const Session session = frame.session;
   NodeView& node = node_named(hello.node.name);
   if (session <= node.last_session) return;  // overtaken by a later one: what it says is old
   node.last_session = session;
@@ -175,6 +177,7 @@ void AgentsEngine::greet(Session session, const Hello& hello) {
   }
   sessions_[session] = node.id;
   node.session = session;
+  note_clock(node, frame, clock_.now());
   node.outbox = {};
   node.inbox.restart();
   node.inbox.put(1, hello);
@@ -214,6 +217,17 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
 
 // ---- what agents tell ----
 
+void AgentsEngine::note_clock(NodeView& node, const AgentFrame& frame, Time now) {
+  if (frame.clock != Time{}) node.clock_ahead = frame.clock - now;
+}
+
+// Frames travel for a while, so this is a little late, and never before what was decided ahead of
+// it.
+Time AgentsEngine::when(const NodeView& node, Time told) const {
+  const Time now = clock_.now();
+  return std::clamp(told - node.clock_ahead, now - kToldLateMax, now);
+}
+
 void AgentsEngine::on(NodeView& node, const Hello& hello) {
   tell_node(node, hello.node);
   adopt_claims(node, hello);
@@ -237,9 +251,10 @@ void AgentsEngine::on(NodeView& node, const WorkerReport& report) {
   ClaimView* claim = node.find_claim(report.key);
   if (!claim || !find_seat(report.key) || report.report <= claim->last_report) return;
   claim->last_report = report.report;
-  tell(Progressed{report.key.job, report.key.generation, progress_of(report)});
-  news_.points.push_back({report.key.job, report.key.generation, report.key.rank, report.report,
-                          report.at, report.step, report.samples, report.metrics});
+  const Time at = when(node, report.at);
+  tell(Progressed{report.key.job, report.key.generation, progress_of(report, at)});
+  news_.points.push_back({report.key.job, report.key.generation, report.key.rank, report.report, at,
+                          report.step, report.samples, report.metrics});
 }
 
 void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
@@ -249,7 +264,7 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
   tell(CheckpointAcknowledged{
       checkpoint.key.job,
       checkpoint.key.generation,
-      {checkpoint.path, checkpoint.step, checkpoint.samples, checkpoint.at}});
+      {checkpoint.path, checkpoint.step, checkpoint.samples, when(node, checkpoint.at)}});
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
@@ -258,7 +273,7 @@ void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
   claim.gone = true;
   SeatView* seat = find_seat(gone.key);
   if (seat && seat->node == node.id)
-    tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key)));
+    tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key), when(node, gone.at)));
   settle(node, gone.key);
   settle_held(node);
 }

@@ -34,6 +34,7 @@ struct NodeView {
   bool up = false;                 // as told last
   std::optional<Session> session;  // set once its agent said Hello
   Session last_session;            // that ever did
+  Duration clock_ahead{};          // of the agent, when its newest frame came
   Outbox<ServerMessage> outbox;
   Inbox<AgentMessage> inbox;
   std::uint64_t observed = 0;  // messages that observe() has told

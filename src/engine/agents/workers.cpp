@@ -131,7 +131,6 @@ void AgentsEngine::stop(NodeView& node, const GangView& gang, const WorkerKey& k
                         ClaimView& claim, Time deadline) {
   if (claim.kill_at && *claim.kill_at <= deadline) return;
   claim.kill_at = deadline;
-  // Never more than all of it, should the clock have been set back.
   const Duration grace = gang.stop ? gang.stop->grace : Duration::zero();
   const Duration left = std::clamp(deadline - clock_.now(), Duration::zero(), grace);
   node.outbox.push(StopWorker{key, gang.spec->notice.signal, left});

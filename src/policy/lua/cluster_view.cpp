@@ -251,7 +251,7 @@ void ClusterView::push(lua_State* lua) {
   lua_createtable(lua, static_cast<int>(shown_.size()), 0);
   lua_rawsetp(lua, LUA_REGISTRYINDEX, &kJobs);
   lua_newtable(lua);
-  lua_pushnumber(lua, to_seconds(snapshot_.now));
+  lua_pushnumber(lua, to_seconds(snapshot_.now + snapshot_.state.ahead()));
   lua_setfield(lua, -2, "now");
   lua_pushinteger(lua, snapshot_.state.slots_available());
   lua_setfield(lua, -2, "slots");

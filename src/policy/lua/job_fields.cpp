@@ -26,6 +26,7 @@ void push(Lua lua, std::uint32_t value) { lua_pushinteger(lua, value); }
 void push(Lua lua, std::string_view text) { push_text(lua, text); }
 void push(Lua lua, Duration value) { lua_pushnumber(lua, to_seconds(value)); }
 void push(Lua lua, Time value) { lua_pushnumber(lua, to_seconds(value)); }
+void push(Lua lua, WallTime value) { lua_pushnumber(lua, to_seconds(value)); }
 
 template <class T>
 void push(Lua lua, const std::optional<T>& value) {
@@ -110,7 +111,7 @@ constexpr std::array kFields = {
     FIELD("slots_per_worker", job.spec->slots_per_worker),
     FIELD("state", to_string(job.state)),
     FIELD("step", job.spec->mesh.step()),
-    FIELD("submitted", job.submitted_at),
+    FIELD("submitted", job.submitted_at + s.state.ahead()),
     JobField{"target", [](Lua lua, const Snapshot&, const Job& job) { push_target(lua, job); }},
     FIELD("user", std::string_view(job.spec->user)),
     FIELD("waited", spent(s, job, &Job::waited)),

@@ -110,7 +110,7 @@ void to_version_5(SQLite::Database&) {}
 // holds what all its rows come to; there is a row that is written to show that something can be; and a
 // journal has an identity, by which what lies beside it is known. Plans may ask jobs for their slots,
 // checkpoints tell who is asked, rules are set, nodes may tell that they start nothing for now, and
-// workers that they were refused.
+// workers that they were refused; and how the wall clock stands to the time line is told.
 void to_version_6(SQLite::Database& db) {
   db.exec("ALTER TABLE launches ADD COLUMN sum INTEGER");
   db.exec("CREATE TABLE proofs (id INTEGER PRIMARY KEY CHECK (id = 1), written INTEGER NOT NULL)");
