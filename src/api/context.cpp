@@ -91,11 +91,11 @@ Result<const Job*> ApiContext::own_job(const ApiRequest& request) const {
 }
 
 void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
-  JobView view{job, state(), controller.now(), controller.reason(job.id), {}, {}, Viewer::other};
+  const auto seen_by = viewer(peer, job);
+  JobView view{job, state(), controller.now(), controller.reason(job.id, seen_by), {}, {}, seen_by};
   view.left = time_left(job, view.now);
-  if (owns(peer, job)) {
+  if (seen_by == Viewer::owner) {
     const auto& line = commands.of(job.id, controller.store());
-    view.viewer = Viewer::owner;
     view.command = line.command;
     view.directory = line.directory;
   }
@@ -176,6 +176,10 @@ Router HttpApi::router() const {
   add_event_routes(router, context_);
   add_attach_route(router, context_);
   return router;
+}
+
+std::function<bool(const Peer&)> HttpApi::keeper() const {
+  return [context = context_](const Peer& peer) { return context->administers(peer); };
 }
 
 std::function<Result<void>(const Peer&)> HttpApi::admission() const {

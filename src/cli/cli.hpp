@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "model/limits.hpp"
 
 namespace paceline {
 
@@ -23,6 +24,7 @@ struct UpOptions {
   std::string log_level = "info";        // trace, debug, info, warning, error
   std::string rack, network_switch;      // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
+  Limits limits;
 };
 
 // What `paceline simulate` was asked for. Words that only the simulator knows are as they were typed.

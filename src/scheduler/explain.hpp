@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/viewer.hpp"
 #include "plan/draft.hpp"
 #include "policy/policy.hpp"
 
@@ -18,9 +19,10 @@ class Explanation {
   Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
               const Judge& judge);
 
-  [[nodiscard]] Reason reason(const Job& job) const;
+  // As others may read it, unless its owner asks.
+  [[nodiscard]] Reason reason(const Job& job, Viewer viewer = Viewer::other) const;
   // The reason as a sentence, then what it depends on.
-  [[nodiscard]] std::vector<std::string> lines(const Job& job) const;
+  [[nodiscard]] std::vector<std::string> lines(const Job& job, Viewer viewer = Viewer::other) const;
 
  private:
   [[nodiscard]] Reason waiting(const Job& job) const;
