@@ -17,6 +17,7 @@
 #include "api/http.hpp"
 #include "api/router.hpp"
 #include "base/result.hpp"
+#include "model/limits.hpp"
 #include "scheduler/controller.hpp"
 
 namespace boost::asio {
@@ -32,6 +33,7 @@ struct ApiOptions {
   // Of the server. 0: it is shared, everyone sees the queue and touches what is theirs; else it
   // serves this user (and root) alone.
   std::uint32_t uid = 0;
+  Limits limits = {};  // to be told of
   // Is an agent connected? Empty: a node that is up will do.
   std::function<bool()> ready = {};
   // What was found damaged in what is stored, in a sentence; empty: nothing.
@@ -53,6 +55,8 @@ class HttpApi {
 
   // Every route of docs/api.md.
   [[nodiscard]] Router router() const;
+  // Who keeps the server: root and whose server it is.
+  [[nodiscard]] std::function<bool(const Peer&)> keeper() const;
   // Who may connect at all.
   [[nodiscard]] std::function<Result<void>(const Peer&)> admission() const;
 

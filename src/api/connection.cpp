@@ -15,6 +15,7 @@
 #include <exception>
 #include <utility>
 
+#include "api/request_header.hpp"
 #include "api/url.hpp"
 
 namespace asio = boost::asio;
@@ -27,6 +28,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kSmallReadBytes = 4 << 10;
 constexpr std::size_t kLargeReadBytes = 64 << 10;
+constexpr std::size_t kSpareBytes = 64 << 10;  // of a body that a keeper may always send
 constexpr std::size_t kDiscardBytesMax = 64 << 20;
 constexpr std::chrono::milliseconds kDiscardTime{2'000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -52,6 +54,12 @@ std::vector<std::pair<std::string, std::string>> headers_of(const Message& messa
   return headers;
 }
 
+Error no_room(std::string_view whose) {
+  return {ErrorCode::unavailable,
+          fmt::format("{} hold as much of the server's memory as they may.", whose),
+          "Read the answers to earlier requests, or try again in a moment.", Retry::may_help};
+}
+
 Error internal_error() {
   return {ErrorCode::internal, "Paceline failed to answer this request.",
           "Look at the server's log for the cause.", Retry::useless};
@@ -60,7 +68,11 @@ Error internal_error() {
 }  // namespace
 
 Connection::Connection(Socket socket, Peer peer, std::shared_ptr<ServerContext> context)
-    : socket_(std::move(socket)), peer_(peer), context_(std::move(context)), wake_(context_->io) {
+    : socket_(std::move(socket)),
+      peer_(peer),
+      context_(std::move(context)),
+      load_(context_->traffic, peer_.uid),
+      wake_(context_->io) {
   buffer_.reserve(kSmallReadBytes);
 }
 
@@ -78,7 +90,8 @@ Connection::Awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 }
 
 Connection::Awaitable<bool> Connection::read_request() {
-  phase_ = Phase::reading;
+  enter(Phase::reading);
+  load_.set(0);
   expect_within(context_->options.idle_ms);
   if (buffer_.size() == 0 && buffer_.capacity() > kSmallReadBytes) {
     buffer_.shrink_to_fit();
@@ -87,12 +100,36 @@ Connection::Awaitable<bool> Connection::read_request() {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(context_->options.header_bytes_max));
   parser_->body_limit(context_->options.body_bytes_max);
-  error_code error;
-  co_await http::async_read_header(socket_, buffer_, *parser_,
-                                   asio::redirect_error(asio::use_awaitable, error));
-  if (error) co_return co_await reject(error);
+  const bool read = co_await read_header();
+  if (!read) co_return false;
   if (parser_->is_done()) co_return true;
+  const auto length = parser_->content_length().value_or(context_->options.body_bytes_max);
+  if (length <= context_->options.body_bytes_max) {
+    if (auto room = take_body(length); !room) co_return co_await reject(std::move(room.error()));
+  }
   co_return co_await read_body();
+}
+
+// The whole header is parsed at once, so that it is seen as it was sent.
+Connection::Awaitable<bool> Connection::read_header() {
+  for (;;) {
+    error_code error;
+    const auto bytes = buffer_.cdata();
+    const auto count = buffer_.size() > 0 ? parser_->put(bytes, error) : 0;
+    if (parser_->is_header_done()) {
+      const auto plain =
+          check_header({static_cast<const char*>(bytes.data()), count}, parser_->get());
+      buffer_.consume(count);
+      if (!plain) co_return co_await reject(plain.error());
+      co_return true;
+    }
+    buffer_.consume(count);
+    if (error && error != http::error::need_more) co_return co_await reject(error);
+    const auto more = co_await socket_.async_read_some(
+        buffer_.prepare(kSmallReadBytes), asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return false;
+    buffer_.commit(more);
+  }
 }
 
 Connection::Awaitable<bool> Connection::read_body() {
@@ -114,7 +151,6 @@ Connection::Awaitable<bool> Connection::read_body() {
 // Says why a request can not be read, where that can still be said. Always false.
 Connection::Awaitable<bool> Connection::reject(error_code error) {
   const auto& limits = context_->options;
-  keep_alive_ = false;
   Error reason{ErrorCode::invalid, fmt::format("This is not an HTTP request: {}.", error.message()),
                "Speak HTTP/1.1.", Retry::useless};
   if (error == http::error::header_limit) {
@@ -131,18 +167,51 @@ Connection::Awaitable<bool> Connection::reject(error_code error) {
              error == http::error::end_of_stream || error == http::error::partial_message) {
     co_return false;
   }
-  const bool written = co_await write_response(error_response(reason));
+  co_return co_await reject(std::move(reason));
+}
+
+Connection::Awaitable<bool> Connection::reject(Error error) {
+  keep_alive_ = false;
+  const bool written = co_await write_response(error_response(error));
   if (!written) co_await discard_rest();
   co_return false;
 }
 
+Result<void> Connection::take_body(std::size_t bytes) {
+  const auto& traffic = context_->traffic;
+  const bool keeper = context_->keeps(peer_);
+  const bool fits =
+      keeper ? bytes <= kSpareBytes || traffic.has_room(bytes) : traffic.has_room(peer_.uid, bytes);
+  if (!fits)
+    return fail(no_room(traffic.has_room(bytes) ? "Your requests" : "All users' requests"));
+  load_.set(bytes);
+  return {};
+}
+
+// An answer may go beyond the bound that was not reached before it.
+Result<void> Connection::take_answer() {
+  const auto& traffic = context_->traffic;
+  if (context_->keeps(peer_)) {
+    while (!traffic.has_room(1) && context_->make_room()) {
+    }
+    return {};
+  }
+  const bool mine = load_.bytes() > 0;  // its own body doesn't count
+  if (mine || traffic.has_room(peer_.uid, 1)) return {};
+  return fail(no_room(traffic.has_room(1) ? "Your unread answers" : "All users' unread answers"));
+}
+
 void Connection::dispatch() {
-  phase_ = Phase::handling;
+  enter(Phase::handling);
   deadline_ = Instant::max();
   woken_ = false;
   answer_ = {};
   auto& message = parser_->get();
   keep_alive_ = message.keep_alive() && message.version() >= 11 && !context_->stopping;
+  if (const auto room = take_answer(); !room) {
+    answer(error_response(room.error()));
+    return;
+  }
   const auto target = message.target();
   auto url = parse_url({target.data(), target.size()});
   if (!url) {
@@ -193,8 +262,9 @@ Connection::Awaitable<bool> Connection::deliver() {
   exchange_.reset();
   Answer answer = std::exchange(answer_, {});
   if (phase_ == Phase::closed) co_return false;
-  phase_ = Phase::writing;
+  enter(Phase::writing);
   if (auto* response = std::get_if<ApiResponse>(&answer)) {
+    load_.set(response->body.size());
     co_return co_await write_response(std::move(*response));
   }
   if (auto* stream = std::get_if<std::shared_ptr<LiveStream>>(&answer)) {
@@ -241,8 +311,24 @@ Connection::Awaitable<void> Connection::sleep_until(Instant at) {
 }
 
 void Connection::wake() {
+  if (stream_) load_.set(stream_->queue().bytes());
   woken_ = true;
   wake_.cancel();
+}
+
+void Connection::enter(Phase phase) {
+  phase_ = phase;
+  entered_ = now();
+}
+
+std::pair<int, Connection::Instant> Connection::stillness() const {
+  const bool asks_nothing = phase_ == Phase::reading;
+  return {asks_nothing ? 0 : phase_ == Phase::writing ? 1 : 2, entered_};
+}
+
+bool Connection::has_room() const {
+  return context_->keeps(peer_) ? context_->traffic.has_room(1)
+                                : context_->traffic.has_room(peer_.uid, 1);
 }
 
 void Connection::expect_within(std::chrono::milliseconds span) { deadline_ = now() + span; }
@@ -276,6 +362,7 @@ void Connection::close() {
   wake();
   if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->client_left();
   if (const auto stream = std::exchange(stream_, nullptr)) stream->client_left();
+  load_.set(0);
 }
 
 // A watch that is still pending from an earlier request serves this one too.

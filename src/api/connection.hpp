@@ -16,20 +16,34 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "api/exchange.hpp"
 #include "api/http.hpp"
 #include "api/http_server.hpp"
 #include "api/router.hpp"
+#include "api/traffic.hpp"
 
 namespace paceline {
 
 // What all connections of a server share.
 struct ServerContext {
+  ServerContext(boost::asio::io_context& i, Router r, ServerOptions o)
+      : io(i),
+        router(std::move(r)),
+        options(std::move(o)),
+        traffic(options.traffic_bytes_max, options.traffic_bytes_per_user_max) {}
+
+  [[nodiscard]] bool keeps(const Peer& peer) const {
+    return options.keeper ? options.keeper(peer) : peer.uid == 0;
+  }
+
   boost::asio::io_context& io;
   Router router;
   ServerOptions options;
+  Traffic traffic;
+  std::function<bool()> make_room = {};  // drops the answer that is unread for the longest, if any
   bool stopping = false;
 };
 
@@ -51,6 +65,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The server stops: leave as soon as the running request is answered.
   void wind_down();
   void close();
+  // Sorts first who can best be spared: who asks nothing, then who doesn't read, for the longest.
+  [[nodiscard]] std::pair<int, Instant> stillness() const;
+  // Does it hold an answer that its client hasn't read?
+  [[nodiscard]] bool is_unread() const { return phase_ == Phase::writing && load_.bytes() > 0; }
+  // May its stream queue more, as far as all that its user holds goes?
+  [[nodiscard]] bool has_room() const;
 
   // ---- for exchanges and streams ----
   void answer(Answer answer);
@@ -60,8 +80,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class Phase { reading, handling, writing, streaming, tunnelling, closed };
 
   Awaitable<bool> read_request();
+  Awaitable<bool> read_header();
   Awaitable<bool> read_body();
   Awaitable<bool> reject(boost::system::error_code error);
+  Awaitable<bool> reject(Error error);
+  // Room for a request and for its answer. Errors: unavailable.
+  Result<void> take_body(std::size_t bytes);
+  Result<void> take_answer();
+  void enter(Phase phase);
   void dispatch();
   void route(ApiRequest request);
   Awaitable<bool> deliver();
@@ -84,6 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   Peer peer_;
   std::shared_ptr<ServerContext> context_;
+  Load load_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   boost::asio::steady_timer wake_;
@@ -92,6 +119,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<LiveStream> stream_;
   Answer answer_;
   Instant deadline_ = Instant::max();
+  Instant entered_ = std::chrono::steady_clock::now();  // the phase
   Phase phase_ = Phase::reading;
   bool woken_ = false;
   bool watching_ = false;

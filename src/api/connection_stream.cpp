@@ -48,7 +48,7 @@ asio::awaitable<bool> copy(Socket& from, Socket& to) {
 
 Connection::Awaitable<void> Connection::write_stream(std::shared_ptr<LiveStream> stream) {
   const bool begun = co_await write_all(kStreamHead, {});
-  phase_ = phase_ == Phase::closed ? Phase::closed : Phase::streaming;
+  if (phase_ != Phase::closed) enter(Phase::streaming);
   stream_ = stream;
   if (!begun || phase_ == Phase::closed) {
     stream->client_left();
@@ -83,6 +83,7 @@ Connection::Awaitable<bool> Connection::write_pieces(StreamQueue& queue) {
       co_await socket_.async_write_some(pieces, asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return false;
   queue.written(count);
+  load_.set(queue.bytes());
   co_return true;
 }
 
@@ -96,7 +97,7 @@ Connection::Awaitable<void> Connection::tunnel(Tunnel tunnel) {
   const asio::local::stream_protocol protocol;
   auto far = std::make_shared<Socket>(context_->io, protocol, *connected);
   far_end_ = far;
-  phase_ = Phase::tunnelling;
+  enter(Phase::tunnelling);
   const auto head =
       fmt::format("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {}\r\n\r\n",
                   tunnel.protocol);

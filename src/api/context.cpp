@@ -97,11 +97,11 @@ JsonWriter ApiContext::json() const {
 }
 
 void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
-  JobView view{job, state(), controller.now(), controller.reason(job.id), {}, {}, Viewer::other};
+  const auto seen_by = viewer(peer, job);
+  JobView view{job, state(), controller.now(), controller.reason(job.id, seen_by), {}, {}, seen_by};
   view.left = time_left(job, view.now);
-  if (owns(peer, job)) {
+  if (seen_by == Viewer::owner) {
     const auto& line = commands.of(job.id, controller.store());
-    view.viewer = Viewer::owner;
     view.command = line.command;
     view.directory = line.directory;
   }
@@ -182,6 +182,10 @@ Router HttpApi::router() const {
   add_event_routes(router, context_);
   add_attach_route(router, context_);
   return router;
+}
+
+std::function<bool(const Peer&)> HttpApi::keeper() const {
+  return [context = context_](const Peer& peer) { return context->administers(peer); };
 }
 
 std::function<Result<void>(const Peer&)> HttpApi::admission() const {

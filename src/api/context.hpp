@@ -63,6 +63,9 @@ struct ApiContext {
   // May this peer do what concerns everybody: the policy, a shutdown?
   [[nodiscard]] bool administers(const Peer& peer) const;
   [[nodiscard]] bool owns(const Peer& peer, const Job& job) const;
+  [[nodiscard]] Viewer viewer(const Peer& peer, const Job& job) const {
+    return owns(peer, job) ? Viewer::owner : Viewer::other;
+  }
 
   // The job that a request's first id names. Errors: invalid, not_found.
   [[nodiscard]] Result<const Job*> job(const ApiRequest& request) const;

@@ -13,8 +13,16 @@ void LiveStream::send(const StreamEvent& event) {
     cut("slow");
     return;
   }
-  full_ = !queue_.has_room();
+  full_ = !has_room();
   wake();
+}
+
+// An empty queue always takes something, so that a stream that waits for room is woken by its own
+// reader.
+bool LiveStream::has_room() const {
+  if (over_ || !queue_.has_room()) return false;
+  const auto connection = connection_.lock();
+  return queue_.empty() || !connection || connection->has_room();
 }
 
 void LiveStream::end() {
@@ -30,7 +38,7 @@ void LiveStream::on_gone(std::function<void()> gone) {
 }
 
 void LiveStream::offer_room() {
-  if (over_ || !full_ || !queue_.has_room()) return;
+  if (!full_ || !has_room()) return;
   full_ = false;
   if (const auto ready = on_room_) ready();
 }

@@ -21,7 +21,7 @@ class LiveStream final : public ApiStream {
       : connection_(std::move(connection)), queue_(bytes_max) {}
 
   void send(const StreamEvent& event) override;
-  [[nodiscard]] bool has_room() const override { return !over_ && queue_.has_room(); }
+  [[nodiscard]] bool has_room() const override;
   void end() override;
   void on_room(std::function<void()> ready) override { on_room_ = std::move(ready); }
   void on_gone(std::function<void()> gone) override;

@@ -38,10 +38,22 @@ Peer peer_of(Socket& socket) {
   return asked == 0 ? Peer{who.uid, who.gid, who.pid} : Peer{UINT32_MAX, UINT32_MAX, 0};
 }
 
+const Error& too_many_of_all() {
+  static const Error error{ErrorCode::unavailable,
+                           "The server has as many connections as it takes.",
+                           "Try again in a moment.", Retry::may_help};
+  return error;
+}
+
+const Error& too_many_of_one() {
+  static const Error error{ErrorCode::unavailable,
+                           "You have as many connections to the server as one user may.",
+                           "Close some; 'paceline limits' shows how many.", Retry::may_help};
+  return error;
+}
+
 // Tells a client to come again later. It fits the socket's buffer, so nobody waits for it.
-void turn_away(Socket& socket) {
-  const Error busy{ErrorCode::unavailable, "The server has as many connections as it takes.",
-                   "Close some, or try again later.", Retry::may_help};
+void turn_away(Socket& socket, const Error& busy) {
   const auto body = error_body(busy);
   const auto text =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -71,12 +83,13 @@ std::chrono::milliseconds sweep_period(const ServerOptions& options) {
 class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
  public:
   Impl(asio::io_context& io, Router router, ServerOptions options)
-      : context_(std::make_shared<ServerContext>(
-            ServerContext{io, std::move(router), std::move(options)})),
+      : context_(std::make_shared<ServerContext>(io, std::move(router), std::move(options))),
         acceptor_(io),
         pause_(io),
         sweep_(io),
-        patience_(io) {}
+        patience_(io) {
+    context_->make_room = [this] { return close_unread(); };
+  }
 
   Result<void> start();
   void stop(std::chrono::milliseconds patience_ms, std::function<void()> stopped);
@@ -86,7 +99,9 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
  private:
   static asio::awaitable<void> accept_all(std::shared_ptr<Impl> self);
   void welcome(Socket socket);
-  [[nodiscard]] bool is_full(const Peer& peer) const;
+  [[nodiscard]] const Error* too_many(const Peer& peer) const;
+  void close_stillest();
+  bool close_unread();
   void part(const std::shared_ptr<Connection>& connection);
   void schedule_sweep();
   void sweep();
@@ -131,10 +146,13 @@ asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
 
 void HttpServer::Impl::welcome(Socket socket) {
   const auto peer = peer_of(socket);
-  if (is_full(peer) || takes_a_last_descriptor(socket)) {
-    turn_away(socket);
+  const Error* error = too_many(peer);
+  if (error == nullptr && takes_a_last_descriptor(socket)) error = &too_many_of_all();
+  if (error != nullptr) {
+    turn_away(socket, *error);
     return;
   }
+  if (connections_.size() >= context_->options.connections_max) close_stillest();
   auto connection = std::make_shared<Connection>(std::move(socket), peer, context_);
   connections_[connection.get()] = connection;
   ++per_user_[peer.uid];
@@ -146,12 +164,30 @@ void HttpServer::Impl::welcome(Socket socket) {
                  });
 }
 
-bool HttpServer::Impl::is_full(const Peer& peer) const {
+const Error* HttpServer::Impl::too_many(const Peer& peer) const {
   const auto& options = context_->options;
+  if (context_->keeps(peer)) return nullptr;
   const auto mine = per_user_.find(peer.uid);
-  const bool user_full =
-      peer.uid != 0 && mine != per_user_.end() && mine->second >= options.connections_per_user_max;
-  return user_full || connections_.size() >= options.connections_max;
+  if (mine != per_user_.end() && mine->second >= options.connections_per_user_max)
+    return &too_many_of_one();
+  return connections_.size() >= options.connections_max ? &too_many_of_all() : nullptr;
+}
+
+void HttpServer::Impl::close_stillest() {
+  const auto stillest = std::ranges::min_element(
+      connections_, {}, [](const auto& each) { return each.second->stillness(); });
+  if (stillest != connections_.end()) std::shared_ptr(stillest->second)->close();
+}
+
+// True if there was an answer that its client leaves unread.
+bool HttpServer::Impl::close_unread() {
+  std::shared_ptr<Connection> oldest;
+  for (const auto& [key, connection] : connections_) {
+    if (!connection->is_unread()) continue;
+    if (!oldest || connection->stillness() < oldest->stillness()) oldest = connection;
+  }
+  if (oldest) oldest->close();
+  return oldest != nullptr;
 }
 
 void HttpServer::Impl::part(const std::shared_ptr<Connection>& connection) {

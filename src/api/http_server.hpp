@@ -7,7 +7,9 @@
 //
 // Connections are kept alive and may pipeline; their requests are answered one after the other.
 // Whatever a client does (half a request, too much of one, leaving in the middle) costs it its
-// connection and nobody else anything.
+// connection and nobody else anything. No user takes more connections or memory than his share.
+// Those who keep the server are never refused for want of room: the connection that has been still
+// for the longest is closed for them.
 #pragma once
 
 #include <chrono>
@@ -33,11 +35,16 @@ struct ServerOptions {
   // Asked for every request; an error is the answer. Empty: everyone who can connect.
   std::function<Result<void>(const Peer&)> admit = {};
 
-  std::size_t connections_max = 1024;           // over it: 503 and closed
-  std::size_t connections_per_user_max = 1024;  // root has no such bound
-  std::size_t header_bytes_max = 64 << 10;      // over it: 413
-  std::size_t body_bytes_max = 4 << 20;         // over it: 413
-  std::size_t stream_bytes_max = 1 << 20;       // waiting for one reader; over it: cut
+  // Who keeps the server: no bound per user holds for them. Empty: root.
+  std::function<bool(const Peer&)> keeper = {};
+
+  std::size_t connections_max = 1024;         // over it: 503 and closed
+  std::size_t connections_per_user_max = 64;  // the same
+  std::size_t traffic_bytes_max = 256 << 20;  // of requests and unread answers; over it: 503
+  std::size_t traffic_bytes_per_user_max = 32 << 20;  // the same
+  std::size_t header_bytes_max = 64 << 10;            // over it: 413
+  std::size_t body_bytes_max = 4 << 20;               // over it: 413
+  std::size_t stream_bytes_max = 1 << 20;             // waiting for one reader; over it: cut
 
   using Milliseconds = std::chrono::milliseconds;
   Milliseconds idle_ms{300'000};  // without a whole header

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "api/server_testing.hpp"
+#include "api/traffic.hpp"
 
 namespace paceline {
 namespace {
@@ -15,6 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+const auto nobody = [](const Peer&) { return false; };
+const auto everybody = [](const Peer&) { return true; };
 
 class HttpServerTest : public ::testing::Test {
  protected:
@@ -89,8 +93,10 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   start();
   Client client(socket_);
   client.send(
-      "GET /soon HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\none"
-      "GET /hello HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\ntwo");
+      "GET /soon HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "3\r\n\r\none"
+      "GET /hello HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "3\r\n\r\ntwo");
   EXPECT_EQ(client.reply().body, "soon");
   EXPECT_EQ(client.reply().body, "one");
   EXPECT_EQ(client.reply().body, "{}");
@@ -101,13 +107,13 @@ TEST_F(HttpServerTest, TellsRoutesWhoAsksForWhat) {
   start();
   Client client(socket_);
   EXPECT_EQ(client.get("/who/a%20b?q=1+2").body, "a b 1 2 true");
-  EXPECT_EQ(client.get("http://paceline/who/x?q=").body, "x  true");
+  EXPECT_EQ(client.get("/who/x?q=").body, "x  true");
 }
 
 TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
   start();
   Client client(socket_);
-  client.send("GET /hello HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.send("GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.reply().head, HasSubstr("Connection: close"));
   EXPECT_TRUE(client.closed());
 }
@@ -115,7 +121,7 @@ TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
 TEST_F(HttpServerTest, AnswersAClientThatIsDoneSending) {
   start();
   Client client(socket_);
-  client.send("GET /soon HTTP/1.1\r\n\r\n");
+  client.send("GET /soon HTTP/1.1\r\nHost: x\r\n\r\n");
   client.finish_sending();
   EXPECT_EQ(client.reply().body, "soon");
   EXPECT_TRUE(client.closed());
@@ -144,10 +150,49 @@ TEST_F(HttpServerTest, RefusesWhatIsNoHttp) {
   EXPECT_TRUE(client.closed());
 }
 
+// A proxy in front could take each of them for something else.
+TEST_F(HttpServerTest, RefusesWhatCanBeReadInTwoWays) {
+  start();
+  const std::string host = "Host: x\r\n", echo = "POST /echo HTTP/1.1\r\n";
+  for (const auto& [request, what] : std::vector<std::pair<std::string, std::string>>{
+           {"GET /hello HTTP/1.1\r\n", "no Host"},
+           {"GET /hello HTTP/1.1\r\n" + host + host, "more than one Host"},
+           {"GET http://x/hello HTTP/1.1\r\n" + host, "no path"},
+           {"OPTIONS * HTTP/1.1\r\n" + host, "no path"},
+           {"GET /hello HTTP/1.1\r\n" + host + "X: a\r\n b\r\n", "on the next one"},
+           {"GET /hello HTTP/1.1\r\n" + host + "X: a\r\n\tb\r\n", "on the next one"},
+           {echo + host + "Transfer-Encoding: gzip\r\nContent-Length: 0\r\n", "Content-Length and"},
+           {echo + host + "Content-Length: 0\r\nTransfer-Encoding: identity\r\n",
+            "bad Transfer-Encoding"},
+           {echo + host + "Transfer-Encoding: gzip, chunked\r\n", "other than 'chunked'"},
+           {echo + host + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "bad Transfer-Encoding"},
+           {echo + host + "Transfer-Encoding: gzip\r\n", "other than 'chunked'"}}) {
+    Client client(socket_);
+    client.send(request + "\r\n");
+    const auto reply = client.reply();
+    EXPECT_EQ(reply.status, 400) << request;
+    EXPECT_THAT(reply.body, HasSubstr(what)) << request;
+    EXPECT_TRUE(client.closed()) << request;
+  }
+  Client client(socket_);
+  EXPECT_EQ(client.get("/who%2Fx?q=1").status, 400);
+  client.send("GET /hello HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 200);
+}
+
+TEST_F(HttpServerTest, ReadsAHeaderThatComesInPieces) {
+  start();
+  Client client(socket_);
+  const std::string request = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok";
+  for (const char byte : request) client.send(std::string(1, byte));
+  EXPECT_EQ(client.reply().body, "ok");
+}
+
 TEST_F(HttpServerTest, RefusesAHeaderOverItsBound) {
   start();
   Client client(socket_);
-  client.send("GET /hello HTTP/1.1\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n");
+  client.send("GET /hello HTTP/1.1\r\nHost: x\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n");
   EXPECT_EQ(client.reply().status, 413);
 }
 
@@ -157,7 +202,7 @@ TEST_F(HttpServerTest, RefusesABodyOverItsBoundWhileItIsStillSent) {
   Client announced(socket_);
   EXPECT_EQ(announced.call("POST", "/echo", much).status, 413);
   Client chunked(socket_);
-  chunked.send("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n300000\r\n");
+  chunked.send("POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n300000\r\n");
   chunked.send(much);
   EXPECT_EQ(chunked.reply().status, 413);
   Client fits(socket_);
@@ -167,7 +212,8 @@ TEST_F(HttpServerTest, RefusesABodyOverItsBoundWhileItIsStillSent) {
 TEST_F(HttpServerTest, TellsAPatientClientToContinue) {
   start();
   Client client(socket_);
-  client.send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.send(
+      "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_EQ(client.reply().status, 100);
   client.send("ok");
   EXPECT_EQ(client.reply().body, "ok");
@@ -177,7 +223,7 @@ TEST_F(HttpServerTest, HalfARequestHarmsNobody) {
   start();
   Client header(socket_), body(socket_), other(socket_);
   header.send("GET /hel");
-  body.send("POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  body.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   header.close();
   body.close();
   EXPECT_EQ(other.get("/hello").status, 200);
@@ -188,7 +234,7 @@ TEST_F(HttpServerTest, ClosesIdleAndUnfinishedConnections) {
   start({.idle_ms = 40ms, .body_ms = 40ms});
   Client idle(socket_), header(socket_), body(socket_);
   header.send("GET /hel");
-  body.send("POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  body.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_TRUE(idle.closed());
   EXPECT_TRUE(header.closed());
   EXPECT_TRUE(body.closed());
@@ -197,7 +243,7 @@ TEST_F(HttpServerTest, ClosesIdleAndUnfinishedConnections) {
 TEST_F(HttpServerTest, CutsAClientThatDoesNotTakeItsResponse) {
   start({.write_ms = 40ms});
   Client client(socket_);
-  client.send("GET /big HTTP/1.1\r\n\r\n");
+  client.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
   wait_for_connections(1);
   wait_for_connections(0);
   EXPECT_LT(client.rest().size(), 8U << 20);
@@ -215,7 +261,7 @@ TEST_F(HttpServerTest, ADefectOfARouteIsAnAnswerToo) {
 TEST_F(HttpServerTest, NoticesThatTheClientLeavesWhileItWaits) {
   start();
   Client client(socket_);
-  client.send("GET /kept HTTP/1.1\r\n\r\n");
+  client.send("GET /kept HTTP/1.1\r\nHost: x\r\n\r\n");
   arrived_.get_future().get();
   client.close();
   gone_.get_future().get();
@@ -228,14 +274,14 @@ TEST_F(HttpServerTest, NoticesItOnALaterRequestToo) {
   Client client(socket_);
   EXPECT_EQ(client.get("/soon").body, "soon");
   EXPECT_EQ(client.get("/soon").body, "soon");
-  client.send("GET /kept HTTP/1.1\r\n\r\n");
+  client.send("GET /kept HTTP/1.1\r\nHost: x\r\n\r\n");
   arrived_.get_future().get();
   client.close();
   gone_.get_future().get();
 }
 
 TEST_F(HttpServerTest, TurnsAwayConnectionsOverItsBound) {
-  start({.connections_max = 2});
+  start({.keeper = nobody, .connections_max = 2});
   Client first(socket_), second(socket_);
   first.get("/hello");
   second.get("/hello");
@@ -248,6 +294,95 @@ TEST_F(HttpServerTest, TurnsAwayConnectionsOverItsBound) {
   wait_for_connections(1);
   Client fourth(socket_);
   EXPECT_EQ(fourth.get("/hello").status, 200);
+}
+
+TEST_F(HttpServerTest, TurnsAwayOneUsersConnectionsOverTheirBound) {
+  start({.keeper = nobody, .connections_per_user_max = 2});
+  Client first(socket_), second(socket_);
+  first.get("/hello");
+  second.get("/hello");
+  Client third(socket_);
+  const auto reply = third.reply();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_THAT(reply.body, HasSubstr("as one user may"));
+  EXPECT_EQ(first.get("/hello").status, 200);
+}
+
+TEST_F(HttpServerTest, ClosesTheStillestConnectionForAKeeper) {
+  start({.keeper = everybody, .connections_max = 3, .connections_per_user_max = 1});
+  Client busy(socket_), still(socket_), later(socket_);
+  busy.send("GET /kept HTTP/1.1\r\nHost: x\r\n\r\n");
+  arrived_.get_future().get();
+  still.get("/hello");
+  later.get("/hello");
+  Client keeper(socket_);
+  EXPECT_EQ(keeper.get("/hello").status, 200);
+  EXPECT_TRUE(still.closed());
+  EXPECT_EQ(later.get("/hello").status, 200);
+  loop_.on([&] { kept_->reply({.body = "done"}); });
+  EXPECT_EQ(busy.reply().body, "done");
+}
+
+constexpr std::size_t kBig = 8 << 20;
+
+TEST_F(HttpServerTest, RefusesBodiesBeyondWhatAUserMayHold) {
+  start({.keeper = nobody, .traffic_bytes_per_user_max = 3 << 20});
+  Client first(socket_);
+  first.send(
+      "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+      "Content-Length: 2097152\r\n\r\n");
+  EXPECT_EQ(first.reply().status, 100);
+  Client second(socket_);
+  const auto refused = second.call("POST", "/echo", std::string(2 << 20, 'x'));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, HasSubstr("Your requests hold"));
+  first.send(std::string(2 << 20, 'x'));
+  EXPECT_EQ(first.reply().body.size(), 2U << 20);
+  Client third(socket_);
+  EXPECT_EQ(third.call("POST", "/echo", std::string(2 << 20, 'x')).status, 201);
+}
+
+TEST_F(HttpServerTest, AnswersNobodyWhoLeavesTooMuchUnread) {
+  start({.keeper = nobody, .traffic_bytes_per_user_max = kBig});
+  Client unread(socket_), other(socket_);
+  unread.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(unread.until("\r\n\r\n"), HasSubstr("200"));
+  const auto refused = other.get("/hello");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, HasSubstr("unread answers"));
+  EXPECT_EQ(unread.take(kBig).size(), kBig);
+  EXPECT_EQ(other.get("/hello").status, 200);
+}
+
+TEST_F(HttpServerTest, DropsTheOldestUnreadAnswerForAKeeper) {
+  start({.keeper = everybody, .traffic_bytes_max = 2 * kBig});
+  Client first(socket_), second(socket_), keeper(socket_);
+  for (auto* client : {&first, &second}) {
+    client->send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(client->until("\r\n\r\n"), HasSubstr("200"));
+  }
+  EXPECT_EQ(keeper.get("/hello").status, 200);
+  EXPECT_LT(first.rest().size(), kBig);
+  EXPECT_EQ(second.take(kBig).size(), kBig);
+}
+
+TEST(Traffic, CountsPerUserAndForAll) {
+  Traffic traffic(100, 60);
+  Load one(traffic, 1), more(traffic, 1);
+  one.set(40);
+  EXPECT_TRUE(traffic.has_room(1, 20));
+  EXPECT_FALSE(traffic.has_room(1, 21));
+  {
+    Load two(traffic, 2);
+    two.set(50);
+    EXPECT_FALSE(traffic.has_room(1, 11));
+    EXPECT_TRUE(traffic.has_room(10));
+  }
+  more.set(20);
+  EXPECT_FALSE(traffic.has_room(1, 1));
+  EXPECT_TRUE(traffic.has_room(2, 40));
+  one.set(0);
+  EXPECT_EQ(traffic.total(), 20U);
 }
 
 TEST_F(HttpServerTest, AdmitsOnlyWhomItIsTold) {
@@ -264,7 +399,7 @@ TEST_F(HttpServerTest, StopsOnceRunningRequestsAreAnswered) {
   start();
   Client idle(socket_), busy(socket_);
   idle.get("/hello");
-  busy.send("GET /kept HTTP/1.1\r\n\r\n");
+  busy.send("GET /kept HTTP/1.1\r\nHost: x\r\n\r\n");
   arrived_.get_future().get();
   std::promise<void> stopped;
   loop_.on([&] { server_->stop(10s, [&] { stopped.set_value(); }); });
@@ -278,7 +413,7 @@ TEST_F(HttpServerTest, StopsOnceRunningRequestsAreAnswered) {
 TEST_F(HttpServerTest, StopsAnywayWhenPatienceEnds) {
   start();
   Client busy(socket_);
-  busy.send("GET /kept HTTP/1.1\r\n\r\n");
+  busy.send("GET /kept HTTP/1.1\r\nHost: x\r\n\r\n");
   arrived_.get_future().get();
   std::promise<void> stopped;
   loop_.on([&] { server_->stop(1ms, [&] { stopped.set_value(); }); });

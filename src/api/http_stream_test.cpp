@@ -41,7 +41,7 @@ class HttpStreamTest : public ::testing::Test {
   }
 
   void open(Client& client) {
-    client.send("GET /events HTTP/1.1\r\n\r\n");
+    client.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
     begun_.get_future().get();
   }
   void send(int number, std::size_t bytes = 1) {
@@ -169,7 +169,7 @@ TEST_F(HttpStreamTest, IsCutWhenTheServerStops) {
 }
 
 constexpr std::string_view kAttach =
-    "GET /attach HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: paceline-pty\r\n\r\n";
+    "GET /attach HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: paceline-pty\r\n\r\n";
 
 TEST_F(HttpStreamTest, TunnelsBytesBothWays) {
   start();

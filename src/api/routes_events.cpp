@@ -34,15 +34,6 @@ Result<EventQuery> read_query(const ApiRequest& request) {
   return wanted;
 }
 
-// What a script reports is its owner's alone.
-std::optional<JobId> private_to(const Entry& entry) {
-  const auto* event = std::get_if<Event>(&entry.body);
-  if (event == nullptr) return {};
-  if (const auto* report = std::get_if<Progressed>(event)) return report->job;
-  if (const auto* saved = std::get_if<CheckpointAcknowledged>(event)) return saved->job;
-  return {};
-}
-
 // Marks the report that met a tier of its job's target. Several reports of one batch share the time
 // by which it is known: the first of them is the one.
 class TierMarks {
@@ -64,11 +55,10 @@ class TierMarks {
 // Writes what this peer may see; false: nothing.
 bool write_seen(JsonWriter& json, const ApiContext& context, const Peer& peer, const Entry& entry,
                 TierMarks& marks) {
-  const auto job = private_to(entry);
-  const auto* owned = job ? context.state().find_job(*job) : nullptr;
-  if (owned != nullptr && !context.owns(peer, *owned)) return false;
-  write_event(json, entry, owned == nullptr ? TiersMet{} : marks.of(entry, *owned));
-  return true;
+  const auto id = private_to(entry);
+  const auto* job = id ? context.state().find_job(*id) : nullptr;
+  if (job == nullptr) return write_event(json, entry, id ? Viewer::other : Viewer::owner);
+  return write_event(json, entry, context.viewer(peer, *job), marks.of(entry, *job));
 }
 
 Result<std::string> list_events(ApiContext& context, const Peer& peer, const EventQuery& wanted) {

@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint32_t kPageMax = 1000;
 constexpr std::size_t kScanMax = 100'000;  // jobs looked at for one page
 constexpr std::uint64_t kPointsMax = 10'000;
+constexpr std::uint64_t kPointsAtOnce = 250;  // read from the store
 constexpr std::uint32_t kWaitSecondsMax = 60;
 
 struct Listing {
@@ -108,11 +109,12 @@ void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
 Result<std::string> explain_job(const ApiContext& context, const ApiRequest& request) {
   const auto job = context.job(request);
   if (!job) return fail(job.error());
+  const auto viewer = context.viewer(request.peer, **job);
   JsonWriter json = context.json();
   json.begin_object().field("id", (*job)->id.value).field("state", to_string((*job)->state));
-  json.field("reason", sentence(context.controller.reason((*job)->id)));
+  json.field("reason", sentence(context.controller.reason((*job)->id, viewer)));
   json.key("lines").begin_array();
-  for (const auto& line : context.controller.why((*job)->id)) json.value(line);
+  for (const auto& line : context.controller.why((*job)->id, viewer)) json.value(line);
   json.end_array();
   write_waits(json, context.controller.waits((*job)->id));
   json.end_object();
@@ -129,6 +131,24 @@ void write_point(JsonWriter& json, const NumberedPoint& numbered) {
   json.end_object().end_object();
 }
 
+// Writes up to `limit` points, and fewer where they are large. Returns from where the next page goes
+// on.
+Result<std::uint64_t> write_points(JsonWriter& json, Store& store, JobId job, std::string_view name,
+                                   std::uint64_t from, std::uint64_t limit) {
+  for (std::uint64_t left = limit; left > 0;) {
+    const auto page = store.points(job, name, from, std::min(left, kPointsAtOnce));
+    if (!page) return fail(page.error());
+    for (const auto& point : page->points) {
+      if (json.text().size() > kPageBytesMax) return point.number;
+      write_point(json, point);
+    }
+    from = page->next;
+    if (page->points.size() < kPointsAtOnce) break;
+    left -= page->points.size();
+  }
+  return from;
+}
+
 Result<std::string> show_metrics(ApiContext& context, const ApiRequest& request) {
   const auto job = context.own_job(request);
   if (!job) return fail(job.error());
@@ -138,12 +158,13 @@ Result<std::string> show_metrics(ApiContext& context, const ApiRequest& request)
   query.text("name", name, 128).whole("limit", limit, 1, kPointsMax);
   query.whole("from", from, 0, std::numeric_limits<std::uint64_t>::max());
   if (auto read = query.finish(); !read) return fail(read.error());
-  const auto page = context.controller.store().points((*job)->id, name, from, limit);
-  if (!page) return fail(page.error());
   JsonWriter json = context.json();
   json.begin_object().key("points").begin_array();
-  for (const auto& point : page->points) write_point(json, point);
-  json.end_array().field("next", page->next).end_object();
+  const auto next = write_points(json, context.controller.store(), (*job)->id, name,
+                                 std::max<std::uint64_t>(from, 1), limit);
+  if (!next) return fail(next.error());
+  json.end_array().field("next", *next);
+  json.field("passed_over", context.controller.points_passed_over((*job)->id)).end_object();
   return json.take();
 }
 

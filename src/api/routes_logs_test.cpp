@@ -24,8 +24,8 @@ class LogsTest : public ::testing::Test {
     }
   }
   void follow(Client& follower, std::string_view query = "", std::string_view headers = "") {
-    follower.send(
-        fmt::format("GET /v1/jobs/1/logs?follow=1&{} HTTP/1.1\r\n{}\r\n", query, headers));
+    follower.send(fmt::format("GET /v1/jobs/1/logs?follow=1&{} HTTP/1.1\r\nHost: x\r\n{}\r\n",
+                              query, headers));
     follower.until("\r\n\r\n");
   }
   // The next event that is no heartbeat.

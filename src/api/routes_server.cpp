@@ -63,6 +63,21 @@ Result<std::string> show_server(const ApiContext& context) {
   return json.take();
 }
 
+Result<std::string> show_limits(const ApiContext& context) {
+  constexpr Limits kDefaults;
+  JsonWriter json;
+  json.begin_object().key("limits").begin_array();
+  for (const auto& limit : kLimits) {
+    json.begin_object().field("name", limit.name);
+    json.field("value", context.options.limits.*(limit.value));
+    json.field("default", kDefaults.*(limit.value));
+    json.field("unit", limit.unit == LimitUnit::bytes ? "bytes" : "count");
+    json.field("counts", limit.what).end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
 // Answers everybody who asked for the end, and brings it about.
 void leave(const SharedContext& context) {
   JsonWriter json;
@@ -129,6 +144,8 @@ void add_server_routes(Router& router, const SharedContext& context) {
              }));
   router.add("GET", "/v1/server",
              answering([context](const ApiRequest&) { return show_server(*context); }));
+  router.add("GET", "/v1/limits",
+             answering([context](const ApiRequest&) { return show_limits(*context); }));
   router.add("POST", "/v1/shutdown",
              [context](const auto& exchange) { shut_down(context, exchange); });
 }

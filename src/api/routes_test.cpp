@@ -139,8 +139,8 @@ TEST_F(RoutesTest, ManyClientsSubmitAtOnce) {
   for (int i = 0; i < 50; ++i) clients.push_back(std::make_unique<Client>(world_.socket()));
   const auto body = submission();
   for (const auto& each : clients) {
-    each->send(
-        fmt::format("POST /v1/jobs HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+    each->send(fmt::format("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+                           body.size(), body));
   }
   std::set<int> ids;
   for (const auto& each : clients) ids.insert(parsed(each->reply())["id"].get<int>());
@@ -151,8 +151,8 @@ TEST_F(RoutesTest, ManyClientsSubmitAtOnce) {
 TEST_F(RoutesTest, AClientThatLeavesHasSubmittedAllTheSame) {
   Client hasty(world_.socket());
   const auto body = submission();
-  hasty.send(
-      fmt::format("POST /v1/jobs HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+  hasty.send(fmt::format("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}",
+                         body.size(), body));
   hasty.close();
   job_once(1, "RUNNING");
 }
@@ -238,7 +238,7 @@ TEST_F(RoutesTest, WaitsForTheEndOfAJob) {
   submit();
   job_once(1, "RUNNING");
   Client waiting(world_.socket());
-  waiting.send("GET /v1/jobs/1/wait?timeout_seconds=60 HTTP/1.1\r\n\r\n");
+  waiting.send("GET /v1/jobs/1/wait?timeout_seconds=60 HTTP/1.1\r\nHost: x\r\n\r\n");
   world_.end_worker(1, 3);
   const auto over = parsed(waiting.reply());
   EXPECT_EQ(over["state"], "FAILED");
@@ -414,7 +414,7 @@ TEST_F(RoutesTest, ShowsTheJournalInPages) {
 
 TEST_F(RoutesTest, FollowsTheJournal) {
   Client follower(world_.socket());
-  follower.send("GET /v1/events?from=1&follow=1 HTTP/1.1\r\n\r\n");
+  follower.send("GET /v1/events?from=1&follow=1 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(follower.until("\r\n\r\n"), HasSubstr("text/event-stream"));
   submit(R"({"name": "followed"})");
   const auto seen = follower.until("\"kind\":\"worker_started\"");
@@ -431,7 +431,7 @@ TEST_F(RoutesTest, ResumesTheJournalAfterTheLastEventThatAClientGot) {
   submit();
   job_once(1, "RUNNING");
   Client follower(world_.socket());
-  follower.send("GET /v1/events?follow=1 HTTP/1.1\r\nLast-Event-ID: 2\r\n\r\n");
+  follower.send("GET /v1/events?follow=1 HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 2\r\n\r\n");
   follower.until("\r\n\r\n");
   EXPECT_THAT(follower.until("\n\n"), HasSubstr("id: 3\n"));
 }
@@ -478,7 +478,7 @@ TEST_F(RoutesTest, AttachesToARunningTerminalOnly) {
   std::filesystem::create_directories(terminals);
   Terminal terminal(terminals / "2.1.0.sock");
   Client client(world_.socket());
-  client.send(fmt::format("GET /v1/jobs/2/attach HTTP/1.1\r\n{}\r\n", kUpgrade));
+  client.send(fmt::format("GET /v1/jobs/2/attach HTTP/1.1\r\nHost: x\r\n{}\r\n", kUpgrade));
   terminal.accept();
   EXPECT_EQ(client.reply().status, 101);
   terminal.write("$ ");

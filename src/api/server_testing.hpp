@@ -90,10 +90,17 @@ class Client {
     if (length != std::string::npos) {
       std::from_chars(reply.head.data() + length + 16, reply.head.data() + reply.head.size(), size);
     }
-    while (kept_.size() < size && more()) {
-    }
     reply.body = take(size);
     return reply;
+  }
+
+  // So many bytes; fewer if the server closed before.
+  std::string take(std::size_t count) {
+    while (kept_.size() < count && more()) {
+    }
+    auto taken = kept_.substr(0, count);
+    kept_.erase(0, count);
+    return taken;
   }
 
   // Everything up to and with `mark`; what there was if the server closed before.
@@ -124,11 +131,6 @@ class Client {
     const auto count = ::recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
     if (count > 0) kept_.append(bytes, static_cast<std::size_t>(count));
     return count > 0;
-  }
-  std::string take(std::size_t count) {
-    auto taken = kept_.substr(0, count);
-    kept_.erase(0, count);
-    return taken;
   }
 
   int fd_;

@@ -33,6 +33,8 @@ class StreamQueue {
 
   [[nodiscard]] bool empty() const { return pieces_.empty(); }
   [[nodiscard]] bool has_room() const { return !cut_ && bytes_ < bytes_max_ / 2; }
+  // Waiting to be written.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] bool is_cut() const { return cut_; }
 
  private:

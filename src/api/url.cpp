@@ -43,12 +43,13 @@ Result<void> read_pair(std::string_view pair, std::map<std::string, std::string>
   return {};
 }
 
-// Without "http://host" in front.
-std::string_view origin_form(std::string_view target) {
-  const auto scheme = target.find("://");
-  if (target.starts_with('/') || scheme == std::string_view::npos) return target;
-  const auto slash = target.find('/', scheme + 3);
-  return slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+// A slash that was escaped would part the path where whoever wrote it saw no border.
+Result<std::string> decode_path(std::string_view path) {
+  const auto slashes = static_cast<std::size_t>(std::ranges::count(path, '/'));
+  auto decoded = percent_decode(path);
+  if (!decoded || static_cast<std::size_t>(std::ranges::count(*decoded, '/')) == slashes)
+    return decoded;
+  return fail(ErrorCode::invalid, "The path has an escaped slash.", "Nothing here is named so.");
 }
 
 }  // namespace
@@ -73,12 +74,11 @@ Result<std::string> percent_decode(std::string_view text) {
 }
 
 Result<Url> parse_url(std::string_view target) {
-  target = origin_form(target);
   if (!target.starts_with('/')) {
     return fail(ErrorCode::invalid, "The request names no path.", "Ask for a path like /v1/jobs.");
   }
   const auto question = std::min(target.find('?'), target.size());
-  auto path = percent_decode(target.substr(0, question));
+  auto path = decode_path(target.substr(0, question));
   if (!path) return fail(std::move(path.error()));
   Url url{std::move(*path), {}};
   auto rest = target.substr(std::min(question + 1, target.size()));

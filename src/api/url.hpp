@@ -14,8 +14,8 @@ struct Url {
   std::map<std::string, std::string> query;  // of a key that stands twice, the last
 };
 
-// Reads the origin form, and the absolute form with any scheme and host. Errors: invalid (no path,
-// a broken %-escape, an encoded NUL).
+// Reads the origin form. Errors: invalid (no path, a broken %-escape, an encoded NUL, an encoded
+// slash in the path).
 Result<Url> parse_url(std::string_view target);
 
 // "%2F" → "/"; '+' stays. Errors: invalid.

@@ -143,6 +143,10 @@ struct Box::Impl {
     controller_options.hear_out = kHearOut;
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
+    controller_options.limits = options.limits;
+    controller_options.keeper = [me = static_cast<std::uint32_t>(::getuid())](std::uint32_t uid) {
+      return uid == 0 || uid == me;
+    };
     controller_options.read_beside = [file = database()] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
     };
@@ -227,6 +231,7 @@ struct Box::Impl {
     api_options.version = build.version;
     api_options.build = build.text;
     api_options.uid = uid;
+    api_options.limits = options.limits;
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
     api_options.damage = [this] { return damage; };
@@ -235,6 +240,11 @@ struct Box::Impl {
     server_options.socket = std::filesystem::path(options.directory) / "paceline.sock";
     server_options.access = uid == 0 ? SocketAccess::everyone : SocketAccess::owner;
     server_options.admit = api->admission();
+    server_options.keeper = api->keeper();
+    server_options.connections_max = options.limits.connections;
+    server_options.connections_per_user_max = options.limits.connections_per_user;
+    server_options.traffic_bytes_max = options.limits.traffic;
+    server_options.traffic_bytes_per_user_max = options.limits.traffic_per_user;
     server.emplace(io, api->router(), std::move(server_options));
     return server->start();
   }

@@ -62,6 +62,32 @@ std::string to_utf8(std::string_view text) {
   return out;
 }
 
+bool is_invisible(char32_t point) {
+  const auto within = [point](char32_t first, char32_t last) {
+    return point >= first && point <= last;
+  };
+  return point < 0x20 || within(0x7F, 0x9F) || point == 0x061C || within(0x200E, 0x200F) ||
+         within(0x2028, 0x202E) || within(0x2066, 0x2069) || point == 0xFEFF;
+}
+
+char32_t first_point(std::string_view text) {
+  const auto length = utf8_length(text);
+  const auto lead = byte_at(text, 0);
+  if (length <= 1) return lead;
+  char32_t point = lead & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) point = (point << 6) | (byte_at(text, i) & 0x3FU);
+  return point;
+}
+
+bool is_visible(std::string_view text) {
+  while (!text.empty()) {
+    const auto length = utf8_length(text);
+    if (length == 0 || is_invisible(first_point(text))) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::size_t utf8_unfinished(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto tail = text.substr(text.size() - back);

@@ -17,6 +17,17 @@ bool is_utf8(std::string_view text);
 // `text` with every malformed byte replaced by U+FFFD.
 std::string to_utf8(std::string_view text);
 
+// A code point that doesn't show, or changes how what stands around it shows: a control character
+// (C0, C1, DEL), a mark that turns the direction of writing, a separator of lines, a byte order
+// mark.
+bool is_invisible(char32_t point);
+
+// The code point at the start of `text`; of a malformed one its first byte. REQUIRES: not empty.
+char32_t first_point(std::string_view text);
+
+// Is it UTF-8 that shows as it is? What names have to be.
+bool is_visible(std::string_view text);
+
 // How many bytes at the end of `text` are the beginning of a code point that is not complete yet:
 // 0..3. Whoever cuts a growing text into pieces keeps them for the next piece.
 std::size_t utf8_unfinished(std::string_view text);

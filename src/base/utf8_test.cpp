@@ -25,6 +25,17 @@ TEST(Utf8, ReplacesOnlyWhatIsMalformed) {
   EXPECT_EQ(to_utf8("caf\xC3\xA9"), "caf\xC3\xA9");
 }
 
+TEST(Utf8, TellsWhatShowsAsItIs) {
+  for (const auto* good :
+       {"", "train.py", "caf\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x9A\xB4", "\xD7\xA9\xD7\x9C"}) {
+    EXPECT_TRUE(is_visible(good)) << good;
+  }
+  for (const auto* bad : {"a\tb", "\x1b[31m", "\x7f", "\xC2\x9B", "\xE2\x80\xAE", "\xE2\x81\xA6",
+                          "\xE2\x80\xA8", "\xD8\x9C", "\xEF\xBB\xBF", "\xFF"}) {
+    EXPECT_FALSE(is_visible(bad)) << bad;
+  }
+}
+
 TEST(Utf8, KnowsAnUnfinishedEnd) {
   EXPECT_EQ(utf8_unfinished("abc"), 0U);
   EXPECT_EQ(utf8_unfinished("a\xC3"), 1U);

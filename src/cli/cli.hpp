@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "model/limits.hpp"
 
 namespace paceline {
 
@@ -25,6 +26,7 @@ struct UpOptions {
   std::string rack, network_switch;      // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
   bool accept_older_journal = false;          // go on from a journal that lost its end
+  Limits limits;
 };
 
 // What `paceline simulate` was asked for. Words that only the simulator knows are as they were typed.

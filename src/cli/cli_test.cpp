@@ -115,6 +115,24 @@ TEST_F(Up, DescribesItsMachine) {
             (std::map<std::string, std::string>{{"disk", "nvme"}, {"team", "vision"}}));
 }
 
+TEST_F(Up, SetsLimits) {
+  EXPECT_EQ(up({"--dir", "/p"}), 5);
+  EXPECT_EQ(asked->limits, Limits{});
+  EXPECT_EQ(up({"--dir", "/p", "--limit", "connections=500", "--limit", "connections-per-user=9"}),
+            5);
+  EXPECT_EQ(asked->limits.connections, 500U);
+  EXPECT_EQ(asked->limits.connections_per_user, 9U);
+}
+
+TEST_F(Up, RefusesLimitsThatMakeNoSense) {
+  EXPECT_EQ(up({"--dir", "/a", "--limit", "connections"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--limit", "conections=500"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--limit", "connections=many"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--limit", "connections=1"}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--limit", "connections=-1"}), 64);
+  EXPECT_FALSE(asked);
+}
+
 TEST_F(Up, FindsItsDirectory) {
   EXPECT_EQ(up({}, {{"PACELINE_DIR", "/a"}, {"HOME", "/h"}}), 5);
   EXPECT_EQ(asked->directory, "/a");

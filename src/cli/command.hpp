@@ -83,6 +83,7 @@ Command wait_command();
 Command why_command();
 Command nodes_command();
 Command users_command();
+Command limits_command();
 Command events_command();
 Command policy_list_command();
 Command policy_show_command();

@@ -27,6 +27,7 @@ std::span<const Command> commands() {
       resize_command(),
       nodes_command(),
       users_command(),
+      limits_command(),
       policy_list_command(),
       policy_show_command(),
       policy_set_command(),

@@ -141,6 +141,8 @@ TEST(JobFile, RefusesWhatIsNotOne) {
   EXPECT_EQ(refusal("a: &x 1\nb: *x\n"), ":1:4: Anchors are not used in job files.");
   EXPECT_EQ(refusal("[a]: 1\n"), ":1:1: A key must be a word.");
   EXPECT_EQ(refusal("run: \xff\n"), " is not UTF-8 text.");
+  EXPECT_EQ(refusal(std::string("run: a\0b\n", 9)), " holds a NUL, which is no text.");
+  EXPECT_EQ(refusal("run: \"a\\0b\"\n"), ":1:6: A text holds no NUL.");
   EXPECT_EQ(refusal(std::string(kYamlBytesMax + 1, ' ')), " is larger than 1 MiB.");
   EXPECT_TRUE(refusal("run: \"x\nname: y").starts_with(":"));
   EXPECT_TRUE(refusal("a: b: c\n").starts_with(":1:5: "));

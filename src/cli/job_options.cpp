@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/utf8.hpp"
 #include "cli/job_file.hpp"
 #include "cli/patience.hpp"
 
@@ -104,6 +105,11 @@ Result<int> with_submission(Context& context, const JobOptions& job,
   auto submission =
       make_submission(*words, *submitter, job.clean_env ? Inherit::little : Inherit::everything);
   if (!submission) return fail(std::move(submission.error()));
+  for (const auto& [name, value] : submitter->environment) {
+    if (job.clean_env || (is_utf8(name) && is_utf8(value))) continue;
+    context.console.note(
+        fmt::format("The variable {} is not UTF-8 text: the job goes without it.", to_utf8(name)));
+  }
   return then(std::move(*submission));
 }
 

@@ -76,7 +76,13 @@ Result<LaunchSpec> launch_of(const JobWords& words, const Submitter& submitter, 
   launch.umask = submitter.umask;
   launch.environment = inherited(submitter.environment, inherit);
   if (launch.environment.contains("PWD")) launch.environment["PWD"] = launch.directory;
-  for (const auto& [name, value] : words.env) launch.environment[name] = value;
+  for (const auto& [name, value] : words.env) {
+    launch.environment[name] = value;
+    if (is_utf8(name) && is_utf8(value)) continue;
+    return fail(ErrorCode::invalid,
+                fmt::format("The variable '{}' is not UTF-8 text.", to_utf8(name)),
+                "Let the script read it from a file.");
+  }
   if (!all_utf8(launch.command) || !is_utf8(launch.directory)) {
     return fail(ErrorCode::invalid, "The command or its directory is not UTF-8 text.",
                 "Rename what it names.");
@@ -150,7 +156,7 @@ Result<SubmissionBody> make_submission(const JobWords& words, const Submitter& s
     if (auto found = find_program_of(*launch); !found) return fail(std::move(found.error()));
   }
   if (spec->name.empty()) spec->name = name_of(words.command).substr(0, kNameLengthMax);
-  if (!is_utf8(spec->name)) spec->name = "job";
+  if (!is_visible(spec->name) && !words.name) spec->name = "job";
   return SubmissionBody{std::move(*spec), std::move(*launch)};
 }
 

@@ -38,6 +38,12 @@ TEST_F(Submissions, TakeTheSubmittersWorldAlong) {
   EXPECT_EQ(made->spec.name, "sh");
 }
 
+TEST_F(Submissions, CarryNoVariableThatIsNoText) {
+  auto words = words_of({"sh"});
+  words.env["SEED"] = "\xff";
+  EXPECT_EQ(make(words).error().message, "The variable 'SEED' is not UTF-8 text.");
+}
+
 TEST_F(Submissions, TakeLittleAlongIfAsked) {
   EXPECT_EQ(make(words_of({"sh"}), Inherit::little)->launch.environment,
             (Environment{{"PATH", "/usr/bin:/bin"}, {"HOME", "/home/ann"}}));

@@ -18,14 +18,7 @@ struct CodePoint {
 };
 
 CodePoint first_code_point(std::string_view text) {
-  const std::size_t length = utf8_length(text);
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (length <= 1) return {lead, 1};
-  char32_t value = lead & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    value = (value << 6) | (static_cast<unsigned char>(text[i]) & 0x3FU);
-  }
-  return {value, length};
+  return {first_point(text), std::max<std::size_t>(utf8_length(text), 1)};
 }
 
 struct Interval {
@@ -139,9 +132,9 @@ std::string printable(std::string_view text) {
   std::string clean = to_utf8(text);
   for (std::size_t at = 0; at < clean.size();) {
     const auto point = first_code_point(std::string_view(clean).substr(at));
-    const bool control = point.value < 0x20 || (point.value >= 0x7F && point.value < 0xA0);
-    if (control) clean.replace(at, point.length, " ");
-    at += control ? 1 : point.length;
+    const bool hidden = is_invisible(point.value);
+    if (hidden) clean.replace(at, point.length, " ");
+    at += hidden ? 1 : point.length;
   }
   return clean;
 }

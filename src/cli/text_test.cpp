@@ -58,6 +58,9 @@ TEST(Printable, KeepsTheCursorWhereItIs) {
                       "31m"),
             " 31m");  // the one-byte CSI of C1
   EXPECT_EQ(printable("\xff"), "\xEF\xBF\xBD");
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b\xE2\x81\xA9"),
+            "a b ");
 }
 
 RC_GTEST_PROP(CutToWidth, NeverExceedsIt, (const std::string& bytes)) {

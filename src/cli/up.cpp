@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 
+#include "base/nearest.hpp"
 #include "cli/command.hpp"
 #include "cli/units.hpp"
 #include "model/label.hpp"
@@ -17,7 +19,7 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 struct Up {
   std::optional<std::string> directory, slots, policy, placement, patience, log_level, rack,
       network_switch;
-  std::vector<std::string> labels;
+  std::vector<std::string> labels, limits;
   bool accept_older_journal = false;
 };
 
@@ -42,6 +44,44 @@ Result<void> read_place(const Up& typed, UpOptions& options) {
     }
   }
   if (auto ok = validate_labels(options.labels); !ok) return refused("--label", ok.error());
+  return {};
+}
+
+tl::unexpected<Error> no_such_limit(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& limit : kLimits) names.push_back(limit.name);
+  const auto near = nearest(name, names);
+  return fail(ErrorCode::invalid,
+              fmt::format("--limit: There is no limit '{}'{}", name,
+                          near ? fmt::format("; did you mean '{}'?", *near) : "."),
+              "docs/limits.md and 'paceline limits' list them.");
+}
+
+Result<std::uint64_t> read_amount(const Limit& limit, std::string_view text) {
+  constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  if (limit.unit == LimitUnit::bytes) return parse_bytes(text);
+  return parse_whole(text, {0, kLargest}).map([](std::int64_t value) {
+    return static_cast<std::uint64_t>(value);
+  });
+}
+
+// "connections-per-user=64"
+Result<void> read_limit(std::string_view text, Limits& limits) {
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    return fail(ErrorCode::invalid, fmt::format("--limit: '{}' has no value.", text),
+                "Write NAME=VALUE, like connections-per-user=64.");
+  }
+  const auto* const limit = find_limit(text.substr(0, equals));
+  if (limit == nullptr) return no_such_limit(text.substr(0, equals));
+  const auto value = read_amount(*limit, text.substr(equals + 1));
+  if (!value) return refused("--limit", value.error());
+  if (*value < limit->min || *value > limit->max) {
+    return fail(ErrorCode::invalid, fmt::format("--limit: {} must be from {} to {}.", limit->name,
+                                                limit_text(limit->unit, limit->min),
+                                                limit_text(limit->unit, limit->max)));
+  }
+  limits.*(limit->value) = *value;
   return {};
 }
 
@@ -70,6 +110,9 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
     options.slots = static_cast<int>(*slots);
   }
   if (auto ok = read_place(typed, options); !ok) return fail(std::move(ok.error()));
+  for (const auto& text : typed.limits) {
+    if (auto ok = read_limit(text, options.limits); !ok) return fail(std::move(ok.error()));
+  }
   options.policy = typed.policy;
   options.placement = typed.placement;
   options.accept_older_journal = typed.accept_older_journal;
@@ -107,6 +150,8 @@ Command up_command() {
             options.value("--switch", "NAME", typed->network_switch, "switch above its rack");
             options.values("--label", "KEY=VALUE", typed->labels,
                            "what jobs may ask for with --affinity; may be repeated");
+            options.values("--limit", "NAME=VALUE", typed->limits,
+                           "a bound of 'paceline limits'; may be repeated");
             options.flag("--accept-older-journal", typed->accept_older_journal,
                          "go on though the journal lost its end; no job's number is given again");
             options.value("--log-level", "LEVEL", typed->log_level,

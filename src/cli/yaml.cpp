@@ -43,6 +43,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                 const std::string& value) override {
+    if (value.find('\0') != std::string::npos) throw Refusal{mark, "A text holds no NUL."};
     auto word = node(mark, anchor, YamlNode::Kind::word);
     word.text = value;
     add(std::move(word));
@@ -143,6 +144,10 @@ Result<YamlNode> parse_yaml(const std::string& text, const std::string& name) {
   if (!is_utf8(text)) {
     return fail(ErrorCode::invalid, fmt::format("{} is not UTF-8 text.", name),
                 "Save it as UTF-8.");
+  }
+  if (text.find('\0') != std::string::npos) {
+    return fail(ErrorCode::invalid, fmt::format("{} holds a NUL, which is no text.", name),
+                "Save it as UTF-8 text.");
   }
   TreeBuilder tree;
   try {

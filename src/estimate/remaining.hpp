@@ -1,5 +1,5 @@
 // How long a job still has to run: its length, declared by its owner, else what its progress says,
-// else what jobs of its name took, less what it has run. Lengths are running seconds at the wanted
+// else what its owner's jobs of its name took, less what it has run. Lengths are running seconds at the wanted
 // size; at another size they are divided by its speed (scaling.hpp). What it has run at other sizes
 // counts by the speeds that it expects of them, else linearly.
 #pragma once

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.hpp"
 #include "model/label.hpp"
 
 namespace paceline {
@@ -184,10 +185,10 @@ Result<void> validate(const JobSpec& spec) {
     return invalid(fmt::format("A job's name has 1 to {} bytes.", kNameLengthMax),
                    "Give another --name.");
   }
-  for (const char c : spec.name) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      return invalid("A job's name holds no control characters.", "Give another --name.");
-    }
+  if (!is_visible(spec.name)) {
+    return invalid(
+        "A job's name is text without control characters or marks that turn its direction.",
+        "Give another --name.");
   }
   if (auto ok = validate_resources(spec); !ok) return ok;
   if (auto ok = validate_places(spec); !ok) return ok;

@@ -80,7 +80,14 @@ TEST(ValidateSpec, RefusesWhatIsImpossibleInOneSentence) {
   const std::vector<std::pair<std::function<void(JobSpec&)>, std::string>> cases = {
       {[](JobSpec& s) { s.name = ""; }, "A job's name has 1 to 128 bytes."},
       {[](JobSpec& s) { s.name = std::string(129, 'n'); }, "A job's name has 1 to 128 bytes."},
-      {[](JobSpec& s) { s.name = "a\nb"; }, "A job's name holds no control characters."},
+      {[](JobSpec& s) { s.name = "a\nb"; },
+       "A job's name is text without control characters or marks that turn its direction."},
+      {[](JobSpec& s) {
+         s.name =
+             "a\xE2\x80\xAE"
+             "b";
+       },
+       "A job's name is text without control characters or marks that turn its direction."},
       {[](JobSpec& s) {
          s.workers = {0, 1, 1};
        },

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/utf8.hpp"
 
 namespace paceline {
 namespace {
@@ -14,11 +15,6 @@ bool is_key_character(char c) {
          std::string_view("._-/").find(c) != std::string_view::npos;
 }
 
-bool is_printable(std::string_view text) {
-  return std::ranges::none_of(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
 Result<void> validate_label(std::string_view key, std::string_view value) {
   if (key.empty() || key.size() > kLabelKeyMax || !std::ranges::all_of(key, is_key_character)) {
     return fail(ErrorCode::invalid,
@@ -26,7 +22,7 @@ Result<void> validate_label(std::string_view key, std::string_view value) {
                             kLabelKeyMax, key.substr(0, kLabelKeyMax)),
                 "Write KEY=VALUE, for example disk=nvme.");
   }
-  const bool readable = is_printable(value) && value.find('~') == std::string_view::npos;
+  const bool readable = is_visible(value) && value.find('~') == std::string_view::npos;
   if (value.empty() || value.size() > kLabelValueMax || !readable) {
     return fail(ErrorCode::invalid,
                 fmt::format("The value of the label '{}' must have 1 to {} printable bytes "
@@ -63,7 +59,7 @@ Result<void> validate_labels(const Labels& labels) {
 }
 
 Result<void> validate_place(std::string_view what, std::string_view name) {
-  if (name.size() <= kPlaceNameMax && is_printable(name)) return {};
+  if (name.size() <= kPlaceNameMax && is_visible(name)) return {};
   return fail(
       ErrorCode::invalid,
       fmt::format("The name of a {} must have at most {} printable bytes.", what, kPlaceNameMax),

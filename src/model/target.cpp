@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/utf8.hpp"
+
 namespace paceline {
 namespace {
 
@@ -25,7 +27,7 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 tl::unexpected<Error> bad_target(std::string_view expression) {
-  return fail(ErrorCode::invalid, fmt::format("'{}' is not a target.", expression),
+  return fail(ErrorCode::invalid, fmt::format("'{}' is not a target.", to_utf8(expression)),
               "Write METRIC>=VALUE or METRIC<=VALUE, for example 'accuracy>=0.95'.");
 }
 
@@ -46,7 +48,8 @@ Result<Target> parse_target(std::string_view expression) {
   }
   const auto metric = trim(expression.substr(0, at));
   const auto value = parse_number(trim(expression.substr(at + 2)));
-  if (metric.empty() || metric.size() > kMetricLengthMax || !value) return bad_target(expression);
+  if (metric.empty() || metric.size() > kMetricLengthMax || !is_visible(metric) || !value)
+    return bad_target(expression);
   const auto direction = expression[at] == '>' ? Direction::at_least : Direction::at_most;
   return Target{std::string(metric), direction, *value, *value};
 }

@@ -7,6 +7,17 @@
 namespace paceline {
 namespace {
 
+TEST(ParseTarget, TakesMetricsThatShowAlone) {
+  EXPECT_TRUE(parse_target("pr\xC3\xA4zision>=0.9"));
+  for (const char* bad : {"a\x07"
+                          "b>=1",
+                          "a\xC2\x9B"
+                          "b>=1",
+                          "a\xE2\x80\xAE"
+                          "b>=1"})
+    EXPECT_FALSE(parse_target(bad));
+}
+
 TEST(ParseTarget, ReadsMetricDirectionAndValue) {
   const Target accuracy{"accuracy", Direction::at_least, 0.95, 0.95};
   EXPECT_EQ(parse_target("accuracy>=0.95"), accuracy);

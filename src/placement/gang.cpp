@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "model/kind.hpp"
 #include "placement/node_slots.hpp"
 #include "placement/what_if.hpp"
 
@@ -68,7 +69,9 @@ class Fitting {
   std::optional<Placement> fit(const Constraints& constraints) const {
     auto seats = in_peace_or_not(constraints, false);
     const auto& interference = draft_.snapshot().state.interference();
-    if (!seats || !interference.knows(job_.spec->name) || !hurts(*seats)) return seats;
+    if (!seats || interference.pairs.empty() || !interference.knows(kind_of(*job_.spec)) ||
+        !hurts(*seats))
+      return seats;
     auto calm = in_peace_or_not(constraints, true);
     return calm && nodes_of(*calm).size() <= nodes_of(*seats).size() ? calm : seats;
   }

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "model/kind.hpp"
 #include "plan/apply.hpp"
 #include "plan/fold.hpp"
 
@@ -218,7 +219,7 @@ void Fold::on(const Progressed& e) {
   if (!status.reached_at && meets(target, target.final, metric->second)) status.reached_at = at_;
 }
 
-// Beside jobs of several names nobody can say whose doing it is; on a slot that is gone, of which
+// Beside jobs of several kinds nobody can say whose doing it is; on a slot that is gone, of which
 // device.
 void Fold::learn_interference(const Job& job, double step_seconds) {
   if (job.state != JobState::running || !std::isfinite(step_seconds) || step_seconds <= 0) return;
@@ -228,13 +229,13 @@ void Fold::learn_interference(const Job& job, double step_seconds) {
   for (const NodeId node : nodes) {
     for (const Slot& slot : parts_.nodes[node.value].slots) {
       if (slot.lease && slot.lease->worker.job != job.id)
-        neighbours.insert(state_.job(slot.lease->worker.job).spec->name);
+        neighbours.insert(kind_of(*state_.job(slot.lease->worker.job).spec));
     }
   }
   const Seat& first = job.current->workers.front().seat;
   const auto& model = parts_.nodes[first.node.value].slot_spec(first.slots[0]).model;
   if (model.empty()) return;
-  const Shape shape{job.spec->name, model, job.current->size(),
+  const Shape shape{kind_of(*job.spec), model, job.current->size(),
                     static_cast<std::int32_t>(nodes.size())};
   if (neighbours.empty()) parts_.interference.ran_alone(shape, step_seconds, parts_.seq);
   if (neighbours.size() == 1)

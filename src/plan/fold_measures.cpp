@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/kind.hpp"
 #include "plan/fold.hpp"
 
 namespace paceline {
@@ -110,7 +111,7 @@ void Fold::measure_pause(Job& job, std::optional<Time> since) {
 // after the 1st, 2nd, 4th, 8th, … job.
 void Fold::learn_length(const Job& job) {
   auto& names = parts_.names;
-  const auto [known, fresh] = names.try_emplace(job.spec->name);
+  const auto [known, fresh] = names.try_emplace(kind_of(*job.spec));
   NameHistory& history = known->second;
   ++history.completed;
   const double weight = std::max(kNewestLength, 1.0 / history.completed);
@@ -119,13 +120,13 @@ void Fold::learn_length(const Job& job) {
   const bool moves = std::has_single_bit(history.completed);
   if (fresh && names.size() > kNamesMax) forget_old_names(names);
   if (!moves) return;
-  const auto waiting = state_.without_length_.find(job.spec->name);
+  const auto waiting = state_.without_length_.find(known->first);
   if (waiting == state_.without_length_.end()) return;
   for (const JobId id : waiting->second) recall_length(touch(id));
 }
 
 void Fold::recall_length(Job& job) {
-  const auto known = parts_.names.find(job.spec->name);
+  const auto known = parts_.names.find(kind_of(*job.spec));
   if (known == parts_.names.end()) return;
   job.usual_length = from_seconds(known->second.seconds);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "model/kind.hpp"
 #include "plan/fold.hpp"
 
 namespace paceline {
@@ -203,9 +204,10 @@ void Fold::index_waiting(const Job& job, bool waits, bool moved) {
 
 void Fold::index_name(const Job& job, bool lacks_length) {
   auto& names = state_.without_length_;
+  const auto kind = kind_of(*job.spec);
   if (lacks_length) {
-    names[job.spec->name].insert(job.id);
-  } else if (const auto known = names.find(job.spec->name); known != names.end()) {
+    names[kind].insert(job.id);
+  } else if (const auto known = names.find(kind); known != names.end()) {
     known->second.erase(job.id);
     if (known->second.empty()) names.erase(known);
   }

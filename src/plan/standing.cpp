@@ -1,5 +1,7 @@
 #include "plan/standing.hpp"
 
+#include "model/kind.hpp"
+
 namespace paceline {
 
 const JobId* Standing::holder_of(const Slot& slot) {
@@ -60,9 +62,11 @@ std::vector<JobId> Standing::named(std::string_view pattern) const {
 std::optional<Neighbour> worst_neighbour(const Standing& standing, const Job& job, NodeId node) {
   const Interference& interference = standing.state().interference();
   std::optional<Neighbour> worst;
+  if (interference.pairs.empty()) return worst;
+  const auto kind = kind_of(*job.spec);
   standing.each_on(node, [&](const Job& other, std::int32_t) {
     if (other.id == job.id) return;
-    const double slow_down = interference.slow_down(job.spec->name, other.spec->name);
+    const double slow_down = interference.slow_down(kind, kind_of(*other.spec));
     if (slow_down > (worst ? worst->slow_down : kSlowDownMax))
       worst = Neighbour{other.spec->name, slow_down};
   });

@@ -11,11 +11,13 @@
 #include "base/check.hpp"
 #include "plan/apply.hpp"
 #include "plan/check.hpp"
+#include "scheduler/admission.hpp"
 #include "scheduler/commands.hpp"
 #include "scheduler/decide.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
+#include "scheduler/thinning.hpp"
 #include "scheduler/timers.hpp"
 
 namespace paceline {
@@ -101,7 +103,11 @@ struct Controller::Impl {
         clock(c),
         registry(r),
         options(std::move(o)),
-        placer(known_placer(options.placement)) {}
+        placer(known_placer(options.placement)) {
+    if (!options.limits) return;
+    admission.emplace(*options.limits, options.keeper);
+    thinning.emplace(options.limits->points_per_second);
+  }
 
   static std::unique_ptr<Placer> known_placer(const std::string& name) {
     auto made = make_placer(name);
@@ -150,6 +156,8 @@ struct Controller::Impl {
   void observe(Pending& pending, Time now) {
     behind = !observed.empty();
     if (!behind) observed = engine.observe();
+    if (!behind && thinning)
+      observed.points = thinning->take(std::move(observed.points), observed.events, state, now);
     pending.batch.entries.reserve(observed.events.size());
     for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
     for (const Event& event : observed.events) {
@@ -204,24 +212,68 @@ struct Controller::Impl {
       const auto key = std::pair{submission.spec.uid, submission.key};
       auto known = store.find_submission(key.first, key.second, now);
       if (!known) return done(fail(known.error()));
-      if (*known) return done(**known);
-      if (const auto it = keys.find(key); it != keys.end())
+      if (*known) return done(repeated(**known, submission));
+      if (const auto it = keys.find(key); it != keys.end()) {
+        if (auto same = repeated(pending.batch, it->second, submission); !same)
+          return done(fail(same.error()));
         return tell_when_durable(pending, it->second, std::move(done));
+      }
       keys.emplace(key, id);
     }
-    auto ok = options.room();
-    if (ok) ok = admit(state, submission.spec, submission.launch, id, clock.wall());
-    if (!ok) {
+    if (auto ok = admit_submission(submission, id); !ok) {
       if (!submission.key.empty()) keys.erase({submission.spec.uid, submission.key});
       return done(fail(ok.error()));
     }
     ++submitted;
+    if (admission) admission->took(id, submission.spec.uid, submission.launch);
     pending.batch.launches.emplace_back(id, std::move(submission.launch));
     if (!submission.key.empty())
       pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
     append(pending.batch, JobSubmitted{id, std::move(submission.spec)}, now);
     pending.newcomers.push_back(id);
     tell_when_durable(pending, id, std::move(done));
+  }
+
+  Result<void> admit_submission(const Submission& submission, JobId id) {
+    if (auto ok = options.room(); !ok) return ok;
+    if (auto ok = admit(state, submission.spec, submission.launch, id, clock.wall()); !ok)
+      return ok;
+    if (!admission) return {};
+    return admission->admit(state, store, submission.spec.uid, submission.launch);
+  }
+
+  // The job that was submitted with the same key, if it was asked for in the same words.
+  Result<JobId> repeated(JobId job, const Submission& submission) const {
+    const auto launch = store.launch(job);
+    if (!launch) return fail(launch.error());
+    const bool over = is_over(state.job(job).state);
+    return repeated(job, *state.job(job).spec, *launch, over, submission);
+  }
+
+  Result<JobId> repeated(const Batch& batch, JobId job, const Submission& submission) const {
+    const JobSpec* spec = nullptr;
+    for (const Entry& entry : batch.entries) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      const auto* submitted = event ? std::get_if<JobSubmitted>(event) : nullptr;
+      if (submitted && submitted->job == job) spec = &submitted->spec;
+    }
+    const auto launch = std::find_if(batch.launches.begin(), batch.launches.end(),
+                                     [&](const auto& each) { return each.first == job; });
+    check(spec && launch != batch.launches.end(), "what was taken is in the batch");
+    return repeated(job, *spec, launch->second, false, submission);
+  }
+
+  // Of a job that is over only the command and the directory are known.
+  static Result<JobId> repeated(JobId job, const JobSpec& spec, const LaunchSpec& launch, bool over,
+                                const Submission& submission) {
+    const bool starts_alike = over ? launch.command == submission.launch.command &&
+                                         launch.directory == submission.launch.directory
+                                   : launch == submission.launch;
+    if (spec == submission.spec && starts_alike) return job;
+    return fail(
+        ErrorCode::conflict,
+        fmt::format("The Idempotency-Key was used for job {}, which is another one.", job.value),
+        "Use a new key for every submission.");
   }
 
   // Changes nothing but what the policy that was just set remembers; no round was held for it.
@@ -279,6 +331,7 @@ struct Controller::Impl {
   Result<void> refuse(Pending& pending, Time now, const Error& error) {
     spdlog::error("{} {}", error.message, error.hint);
     for (const auto& tell : pending.tell) tell(fail(error));
+    if (admission) admission->drop_from(state.next_job_id());
     for (const auto& key : state.active()) limits.watch(state.job(key.job));
     retry_at = now + kStorageRetry;
     act();
@@ -294,6 +347,7 @@ struct Controller::Impl {
     }
     sort_once(list);
     for (const JobId id : list) limits.watch(state.job(id));
+    if (admission) admission->follow(state, list);
     touched.insert(touched.end(), list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
@@ -408,6 +462,7 @@ struct Controller::Impl {
       spdlog::warn("{} {}", ok.error().message, ok.error().hint);
       return ok;
     }
+    if (admission) admission->forget_launches(state, jobs);
     unsaved.clear();
     unsaved_entries = 0;
     return {};
@@ -502,6 +557,7 @@ struct Controller::Impl {
     dirty = true;
     touched.clear();
     sort_once(live);
+    if (admission) admission->follow(state, live);
     engine.act(state, live);
     return {};
   }
@@ -553,6 +609,8 @@ struct Controller::Impl {
   int failures = 0;  // of the active policy, in a row
   TimeLimits limits;
   Time limits_from;  // not held before
+  std::optional<Admission> admission;
+  std::optional<Thinning> thinning;
 
   std::vector<Command> commands;
   Observed observed;           // told by the engine, not durable yet
@@ -704,15 +762,19 @@ const PolicyRegistry& Controller::policies() const { return impl_->registry; }
 const std::map<std::string, ScriptPage>& Controller::script_pages() const { return impl_->pages; }
 
 // What is over depends on no policy: nothing is decided to tell it.
-Reason Controller::reason(JobId id) const {
+Reason Controller::reason(JobId id, Viewer viewer) const {
   const Job& job = impl_->state.job(id);
-  if (!is_over(job.state)) return impl_->explain().reason(job);
+  if (!is_over(job.state)) return impl_->explain().reason(job, viewer);
   const Snapshot snapshot{impl_->state, impl_->clock.now()};
-  return Explanation(snapshot, nullptr, *impl_->placer, impl_->judge).reason(job);
+  return Explanation(snapshot, nullptr, *impl_->placer, impl_->judge).reason(job, viewer);
 }
 
-std::vector<std::string> Controller::why(JobId job) const {
-  return impl_->explain().lines(impl_->state.job(job));
+std::uint64_t Controller::points_passed_over(JobId job) const {
+  return impl_->thinning ? impl_->thinning->passed_over(job) : 0;
+}
+
+std::vector<std::string> Controller::why(JobId job, Viewer viewer) const {
+  return impl_->explain().lines(impl_->state.job(job), viewer);
 }
 
 std::optional<Waits> Controller::waits(JobId job) const {

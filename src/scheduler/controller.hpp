@@ -22,7 +22,9 @@
 #include "clock/clock.hpp"
 #include "engine/engine.hpp"
 #include "model/launch.hpp"
+#include "model/limits.hpp"
 #include "model/state.hpp"
+#include "model/viewer.hpp"
 #include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
@@ -36,7 +38,7 @@ namespace paceline {
 struct Submission {
   JobSpec spec;  // user and uid are the submitter's, from the connection
   LaunchSpec launch;
-  std::string key;  // Idempotency-Key; empty: none
+  std::string key;  // Idempotency-Key; empty: none. With it, the same submission is made once
 };
 
 // A policy to switch to.
@@ -62,6 +64,9 @@ class Controller {
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
     bool temper = true;
+    std::optional<Limits> limits = {};  // none: as much as comes
+    // Whom no limit per user holds. Empty: root.
+    std::function<bool(std::uint32_t uid)> keeper = {};
     // Reads the fold of every durable entry beside the store, for the shadow's working side on a
     // thread of its own. None: asks the store, where one thread does all.
     std::function<Result<State>()> read_beside = {};
@@ -126,11 +131,15 @@ class Controller {
   // What the scripts in state().scripts() say of themselves; one that can't be loaded is missing.
   [[nodiscard]] const std::map<std::string, ScriptPage>& script_pages() const;
   // Why the job is as it is and what would change it: the same code that decides says it.
-  [[nodiscard]] Reason reason(JobId job) const;
+  // What it says to others, unless its owner asks.
+  [[nodiscard]] Reason reason(JobId job, Viewer viewer = Viewer::other) const;
   // The reason, then what it depends on: who is ahead, what it was given and why, in sentences.
-  [[nodiscard]] std::vector<std::string> why(JobId job) const;
+  [[nodiscard]] std::vector<std::string> why(JobId job, Viewer viewer = Viewer::other) const;
   // How often it was passed over and what is done about it. Nothing: it doesn't wait in line.
   [[nodiscard]] std::optional<Waits> waits(JobId job) const;
+
+  // Metric points of that job which were passed over since this controller began.
+  [[nodiscard]] std::uint64_t points_passed_over(JobId job) const;
 
   // ---- driving ----
   // Does everything that is due. Errors: storage: the batch was not kept, commands got the error,

@@ -611,6 +611,69 @@ TEST_F(ControllerTest, WakesItsDriver) {
   EXPECT_EQ(woken, 2);
 }
 
+TEST_F(ControllerTest, TellsOthersHowAJobEndedButNotWhatWasSaidOfIt) {
+  const JobId a = run("1..1");
+  engine->tell(
+      WorkerEnded{{a, job(a).current->generation, 0},
+                  {Cause::launch_failed, {}, 0, "There is no program '/home/ann/x'.", {}}});
+  settle();
+  EXPECT_EQ(job(a).state, JobState::failed);
+  EXPECT_EQ(sentence(controller->reason(a, Viewer::owner)), "There is no program '/home/ann/x'.");
+  EXPECT_EQ(sentence(controller->reason(a, Viewer::other)), "could not be started");
+  EXPECT_EQ(controller->why(a, Viewer::owner).front(),
+            "Job 1 (FAILED) There is no program '/home/ann/x'.");
+  EXPECT_EQ(controller->why(a, Viewer::other).front(), "Job 1 (FAILED) could not be started.");
+  for (const auto& line : controller->why(a, Viewer::other))
+    EXPECT_THAT(line, Not(HasSubstr("ann")));
+}
+
+TEST_F(ControllerTest, TakesNoOtherSubmissionUnderAKeyThatWasUsed) {
+  const auto first = ask("1..1", "key");
+  const auto same = ask("1..1", "key");
+  const auto other = ask("2..2", "key");
+  step();
+  EXPECT_EQ((*first)->value(), (*same)->value());
+  EXPECT_EQ((*other)->error().code, ErrorCode::conflict);
+  const auto again = ask("1..1", "key");
+  const auto later = ask("1..1 name=other", "key");
+  const auto another = ask("1..1 name=other", "key", 1001);
+  step();
+  EXPECT_EQ((*again)->value(), (*first)->value());
+  EXPECT_EQ((*later)->error().code, ErrorCode::conflict);
+  EXPECT_TRUE((*another)->has_value()) << "keys are each user's own";
+  engine->obey(state());
+  step();
+  end((*first)->value(), "0");
+  settle();
+  ASSERT_TRUE(controller->checkpoint());
+  const auto after = ask("1..1", "key");
+  step();
+  EXPECT_EQ((*after)->value(), (*first)->value()) << "also when it is over";
+}
+
+TEST_F(ControllerTest, HoldsToItsLimits) {
+  Limits limits;
+  limits.waiting_jobs_per_user = 2;
+  limits.points_per_second = 3;
+  options.limits = limits;
+  restart();
+  const auto a = ask("4..4"), b = ask("4..4"), c = ask("4..4");
+  step();
+  EXPECT_TRUE((*b)->has_value());
+  EXPECT_EQ((*c)->error().code, ErrorCode::unavailable);
+  settle();
+  restart();
+  const auto d = ask("4..4"), e = ask("4..4");
+  step();
+  EXPECT_TRUE((*d)->has_value()) << "one of the first two has slots";
+  EXPECT_FALSE((*e)->has_value()) << "those from before the restart count";
+  for (std::uint64_t report = 1; report <= 100; ++report)
+    engine->news.points.push_back({(*a)->value(), Generation{1}, 0, report, {}, {}, {}, {}});
+  settle();
+  EXPECT_EQ(store.points((*a)->value(), "", 1, 1000)->points.size(), 4U);
+  EXPECT_EQ(controller->points_passed_over((*a)->value()), 96U);
+}
+
 TEST_F(ControllerTest, SaysWhyAJobWaits) {
   run("3..3 name=digits");
   const JobId b = submit("2..2");

@@ -14,14 +14,29 @@ namespace {
 
 constexpr int kListedMax = 5;
 
-std::string ending_sentence(const Job& job) {
+// These are the server's own words, and hold nothing of the owner's.
+bool is_said_by_us(Cause cause) {
+  return cause == Cause::cancelled || cause == Cause::timed_out ||
+         cause == Cause::dependency_failed || cause == Cause::crash_loop;
+}
+
+std::string ending_sentence(const Job& job, Viewer viewer) {
   const Ending& e = *job.ending;
-  if (!e.message.empty()) return e.message;
+  if (!e.message.empty() && (viewer == Viewer::owner || is_said_by_us(e.cause))) return e.message;
   if (e.cause == Cause::signalled) return fmt::format("ended by signal {}", e.signal);
   if (e.cause == Cause::out_of_memory)
     return "killed for using more memory than its limit: submit with more --memory";
+  if (e.cause == Cause::launch_failed) return "could not be started";
+  if (e.cause == Cause::setup_failed) return "failed in its setup";
+  if (e.cause == Cause::node_lost) return "was lost with its node";
   if (e.exit_code) return fmt::format("exited with code {}", *e.exit_code);
   return std::string(to_string(e.cause));
+}
+
+// What an agent tells of an end may be a whole sentence, with its full stop.
+std::string with_full_stop(std::string text) {
+  if (!text.ends_with('.')) text += '.';
+  return text;
 }
 
 std::string stop_sentence(const Stop& stop) {
@@ -96,7 +111,7 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   for (const auto& [job, reason] : draft.dropped()) dropped_.emplace(job, *reason);
 }
 
-Reason Explanation::reason(const Job& job) const {
+Reason Explanation::reason(const Job& job, Viewer viewer) const {
   switch (job.state) {
     case JobState::pending:
       return waiting(job);
@@ -115,7 +130,7 @@ Reason Explanation::reason(const Job& job) const {
     case JobState::stopping:
       return {ReasonCode::stopping, {}, stop_sentence(*job.current->stop)};
     default:
-      return {ReasonCode::ended, {}, ending_sentence(job)};
+      return {ReasonCode::ended, {}, ending_sentence(job, viewer)};
   }
 }
 
@@ -174,9 +189,9 @@ Reason Explanation::asked(const Job& job) const {
           {}};
 }
 
-std::vector<std::string> Explanation::lines(const Job& job) const {
-  std::vector<std::string> lines{
-      fmt::format("Job {} ({}) {}.", job.id.value, to_string(job.state), sentence(reason(job)))};
+std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const {
+  std::vector<std::string> lines{with_full_stop(fmt::format(
+      "Job {} ({}) {}", job.id.value, to_string(job.state), sentence(reason(job, viewer))))};
   if (job.last_change.code != ReasonCode::none) {
     const auto ago = to_seconds(snapshot_.now - job.last_changed_at);
     lines.push_back(fmt::format("Last decision, {:.0f} s ago: it {}.", std::max(0.0, ago),

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/viewer.hpp"
 #include "plan/draft.hpp"
 #include "policy/patience.hpp"
 #include "policy/policy.hpp"
@@ -33,9 +34,10 @@ class Explanation {
   Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
               const Judge& judge);
 
-  [[nodiscard]] Reason reason(const Job& job) const;
+  // As others may read it, unless its owner asks.
+  [[nodiscard]] Reason reason(const Job& job, Viewer viewer = Viewer::other) const;
   // The reason as a sentence, then what it depends on.
-  [[nodiscard]] std::vector<std::string> lines(const Job& job) const;
+  [[nodiscard]] std::vector<std::string> lines(const Job& job, Viewer viewer = Viewer::other) const;
   // Nothing: the job doesn't wait in line.
   [[nodiscard]] std::optional<Waits> waits(const Job& job) const;
 

@@ -203,6 +203,15 @@ void write_shown(JsonWriter& json, const PolicyLoaded& event) {
   json.field("name", event.name).field("bytes", event.text.size());
 }
 
+// What others may see of an event; nothing: not even that it happened.
+std::optional<Event> public_part_of(Event event) {
+  if (std::holds_alternative<Progressed>(event)) return {};
+  if (std::holds_alternative<CheckpointAcknowledged>(event)) return {};
+  if (auto* submitted = std::get_if<JobSubmitted>(&event)) submitted->spec.checkpoint_glob.clear();
+  if (auto* ended = std::get_if<WorkerEnded>(&event)) ended->ending.message.clear();
+  return event;
+}
+
 template <std::size_t i>
 Body read_event(JsonScanner& in, FieldReader& fields, std::string_view kind) {
   if constexpr (i == kEventKinds.size()) {
@@ -270,9 +279,25 @@ TiersMet tiers_met(const Entry& entry, const Job& job) {
           job.target.reached_at == entry.at && meets(*target, target->final, metric->second)};
 }
 
-void write_event(JsonWriter& json, const Entry& entry, TiersMet met) {
-  begin_entry(json, entry);
+std::optional<JobId> private_to(const Entry& entry) {
   const auto* event = std::get_if<Event>(&entry.body);
+  if (event == nullptr) return {};
+  if (const auto* submitted = std::get_if<JobSubmitted>(event)) return submitted->job;
+  if (const auto* ended = std::get_if<WorkerEnded>(event)) return ended->worker.job;
+  if (const auto* report = std::get_if<Progressed>(event)) return report->job;
+  if (const auto* saved = std::get_if<CheckpointAcknowledged>(event)) return saved->job;
+  return {};
+}
+
+bool write_event(JsonWriter& json, const Entry& entry, Viewer viewer, TiersMet met) {
+  const auto* event = std::get_if<Event>(&entry.body);
+  std::optional<Event> public_part;
+  if (event != nullptr && viewer == Viewer::other) {
+    public_part = public_part_of(*event);
+    if (!public_part) return false;
+    event = &*public_part;
+  }
+  begin_entry(json, entry);
   if (event == nullptr) {
     write_shown(json, std::get<Plan>(entry.body));
   } else if (const auto* loaded = std::get_if<PolicyLoaded>(event)) {
@@ -283,6 +308,7 @@ void write_event(JsonWriter& json, const Entry& entry, TiersMet met) {
   if (met.deliver) json.field("target_delivered", true);
   if (met.final) json.field("target_reached", true);
   json.end_object();
+  return true;
 }
 
 }  // namespace paceline

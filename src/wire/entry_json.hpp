@@ -8,11 +8,13 @@
 // strings are UTF-8 (what is not becomes U+FFFD).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "model/job.hpp"
+#include "model/viewer.hpp"
 #include "plan/plan.hpp"
 #include "wire/json_writer.hpp"
 
@@ -36,8 +38,13 @@ struct TiersMet {
 };
 TiersMet tiers_met(const Entry& entry, const Job& job);
 
+// The job whose owner alone sees all of the entry; nothing: everybody does.
+std::optional<JobId> private_to(const Entry& entry);
+
 // As people get it: the same, and besides every change of a plan has its number of `workers` and
-// its `reason` as a sentence, and a report the tiers it met.
-void write_event(JsonWriter& json, const Entry& entry, TiersMet met = {});
+// its `reason` as a sentence, and a report the tiers it met. For others a submission comes without
+// its checkpoint pattern and a worker's end without its message; of reports and checkpoints they
+// see nothing. False: nothing was written.
+bool write_event(JsonWriter& json, const Entry& entry, Viewer viewer, TiersMet met = {});
 
 }  // namespace paceline

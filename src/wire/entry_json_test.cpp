@@ -108,7 +108,7 @@ TEST(EntryJson, OfAPlan) {
 
 TEST(EntryJson, ShowsPeopleTheReasonOfAChangeAsASentence) {
   JsonWriter json;
-  write_event(json, {13, time_from_us(0), one_change()});
+  write_event(json, {13, time_from_us(0), one_change()}, Viewer::other);
   const auto shown =
       R"("trade":0,"workers":1,"reason":")" + sentence({ReasonCode::starts, {1}, ""}) + R"("}]})";
   EXPECT_TRUE(json.text().ends_with(shown)) << json.text();
@@ -117,8 +117,32 @@ TEST(EntryJson, ShowsPeopleTheReasonOfAChangeAsASentence) {
 TEST(EntryJson, ShowsPeopleAnEventAsItIsKept) {
   const auto event = entry(NodeDown{NodeId{4}});
   JsonWriter json;
-  write_event(json, event);
+  write_event(json, event, Viewer::other);
   EXPECT_EQ(json.text(), entry_text(event));
+}
+
+TEST(EntryJson, KeepsFromOthersWhatIsTheOwners) {
+  const auto shown = [](Event event, Viewer viewer) {
+    JsonWriter json;
+    const bool written = write_event(json, entry(std::move(event)), viewer);
+    EXPECT_EQ(written, !json.text().empty());
+    return json.take();
+  };
+  JobSubmitted submitted{JobId{7}, {}};
+  submitted.spec.name = "digits";
+  submitted.spec.checkpoint_glob = "secret/*.pt";
+  const Ending ending{Cause::launch_failed, {}, 0, "There is no program '/home/ann/secret'.", {}};
+  const WorkerEnded ended{{JobId{7}, Generation{1}, 0}, ending};
+  const CheckpointAcknowledged saved{JobId{7}, Generation{1}, {"/home/ann/secret.pt", 1, 2, {}}};
+  for (const Event& event : {Event{submitted}, Event{ended}, Event{saved}}) {
+    EXPECT_EQ(private_to(entry(event)), JobId{7});
+    EXPECT_THAT(shown(event, Viewer::owner), HasSubstr("secret"));
+    EXPECT_THAT(shown(event, Viewer::other), Not(HasSubstr("secret")));
+  }
+  EXPECT_THAT(shown(submitted, Viewer::other), HasSubstr("digits"));
+  EXPECT_THAT(shown(ended, Viewer::other), HasSubstr("launch_failed"));
+  EXPECT_EQ(shown(Progressed{JobId{7}, Generation{1}, {}}, Viewer::other), "");
+  EXPECT_EQ(private_to(entry(NodeDown{NodeId{4}})), std::nullopt);
 }
 
 TEST(EntryJson, MarksTheReportsThatMetATierOfTheTarget) {
@@ -132,7 +156,7 @@ TEST(EntryJson, MarksTheReportsThatMetATierOfTheTarget) {
     progress.metrics = {{"accuracy", accuracy}};
     const Entry report{1, time_from_us(at), Progressed{JobId{1}, Generation{1}, progress}};
     JsonWriter json;
-    write_event(json, report, tiers_met(report, job));
+    write_event(json, report, Viewer::owner, tiers_met(report, job));
     return json.take();
   };
   EXPECT_THAT(shown(1, 0.96), EndsWith(R"(,"target_delivered":true})"));

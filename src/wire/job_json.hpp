@@ -10,12 +10,10 @@
 #include "model/job.hpp"
 #include "model/reason.hpp"
 #include "model/state.hpp"
+#include "model/viewer.hpp"
 #include "wire/json_writer.hpp"
 
 namespace paceline {
-
-// Command and directory, metrics and checkpoint are the owner's alone.
-enum class Viewer { owner, other };
 
 // Running time left, most likely and between what bounds, and where that is known from.
 struct TimeLeft {
@@ -25,9 +23,9 @@ struct TimeLeft {
 
 struct JobView {
   const Job& job;
-  const State& state;  // of the same moment as `job`: names its nodes
-  Time now;            // sums of time run up to here
-  Reason reason;
+  const State& state;     // of the same moment as `job`: names its nodes
+  Time now;               // sums of time run up to here
+  Reason reason;          // as `viewer` may read it
   std::string command;    // as typed; empty: not known (any more)
   std::string directory;  // likewise
   Viewer viewer = Viewer::owner;

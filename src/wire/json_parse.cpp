@@ -120,6 +120,10 @@ Result<Json> parse_json(std::string_view text, const JsonBounds& bounds) {
                 fmt::format("The JSON text has {} bytes; at most {} are read.", text.size(),
                             bounds.bytes_max));
   }
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    return fail(ErrorCode::invalid, "The JSON text begins with a byte order mark.",
+                "Send it without one.");
+  }
   TreeBuilder builder(bounds);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder).take();

@@ -24,6 +24,11 @@ std::string refusal(std::string_view text) {
   return read ? "" : read.error().message;
 }
 
+TEST(ParseJson, TakesNoByteOrderMark) {
+  EXPECT_EQ(parse_json("\xEF\xBB\xBF{}").error().message,
+            "The JSON text begins with a byte order mark.");
+}
+
 TEST(ParseJson, ReadsEveryKindOfValue) {
   const auto json = parse_json(R"({"a": [1, -2, 2.5, "x", true, null, {}], "b": {"c": []}})");
   ASSERT_TRUE(json.has_value());

@@ -6,11 +6,14 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
+
 namespace paceline {
 namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // nlohmann passes over it
 constexpr double kCountMax = 9007199254740992.0;  // 2^53: beyond it a JSON number is no exact count
 
 struct CountKey {
@@ -68,14 +71,16 @@ Result<Json> parse_json(std::string_view text) {
                                                   kReportBytesMax, text.size()));
   const bool strange = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
   Json json = Json::parse(strange ? without_nan(text) : std::string(text), nullptr, false);
-  if (json.is_discarded()) return fail(invalid("The report is not JSON."));
+  if (json.is_discarded() || text.starts_with(kByteOrderMark))
+    return fail(invalid("The report is not JSON."));
   if (!json.is_object()) return fail(invalid("The report is not a JSON object."));
   return json;
 }
 
 bool is_count(const Json& value) {
-  if (value.is_number_unsigned()) return true;
   if (!value.is_number()) return false;
+  if (value.is_number_unsigned())
+    return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kCountMax);
   const double number = value.get<double>();
   return number >= 0 && number <= kCountMax && number == std::floor(number);
 }
@@ -89,7 +94,7 @@ Result<bool> read_reserved(const std::string& key, const Json& value, Report& re
   for (const auto& count : kCounts) {
     if (count.name != key) continue;
     if (!is_count(value))
-      return fail(invalid(fmt::format("'{}' must be a whole number from 0.", key)));
+      return fail(invalid(fmt::format("'{}' must be a whole number from 0 to 2^53.", key)));
     report.*count.member = to_count(value);
     return true;
   }
@@ -117,6 +122,7 @@ Result<void> read_metric(const std::string& key, const Json& value, Report& repo
         "'{:.64}' must be a number; every key that is not reserved is a metric.", key)));
   if (key.empty() || key.size() > kMetricNameMax)
     return fail(invalid(fmt::format("The name of a metric has 1 to {} bytes.", kMetricNameMax)));
+  if (!is_visible(key)) return fail(invalid("The name of a metric has no control characters."));
   if (report.metrics.size() == kMetricsMax)
     return fail(invalid(fmt::format("A report may hold {} metrics.", kMetricsMax)));
   report.metrics.emplace(key, value.get<double>());
@@ -150,7 +156,8 @@ void read_trainer_metric(const std::string& name, double value, TrainerStatus& s
     report.epoch = value;
   else if (name == "learning_rate")
     report.learning_rate = value;
-  else if (!name.empty() && name.size() <= kMetricNameMax && report.metrics.size() < kMetricsMax)
+  else if (!name.empty() && name.size() <= kMetricNameMax && is_visible(name) &&
+           report.metrics.size() < kMetricsMax)
     report.metrics.emplace(name, value);
 }
 

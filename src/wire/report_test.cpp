@@ -27,9 +27,9 @@ TEST(Report, LeavesOutNumbersThatAreNotFinite) {
 
 TEST(Report, NamesTheKeyThatIsWrong) {
   EXPECT_EQ(parse_report(R"({"step": -1})").error().message,
-            "'step' must be a whole number from 0.");
+            "'step' must be a whole number from 0 to 2^53.");
   EXPECT_EQ(parse_report(R"({"step": 1.5})").error().message,
-            "'step' must be a whole number from 0.");
+            "'step' must be a whole number from 0 to 2^53.");
   EXPECT_NE(parse_report(R"({"accuracy": "high"})").error().message.find("'accuracy'"),
             std::string::npos);
   EXPECT_EQ(parse_report(R"({"checkpoint": "a.pt"})").error().message,
@@ -46,6 +46,23 @@ TEST(Report, IsBounded) {
   EXPECT_TRUE(parse_report("{\"" + std::string(128, 'a') + "\": 1}"));
   EXPECT_EQ(parse_report(std::string(kReportBytesMax + 1, ' ')).error().code, ErrorCode::too_large);
 }
+
+TEST(Report, CountsToWhereANumberIsExact) {
+  EXPECT_EQ(parse_report(R"({"step": 9007199254740992})")->step, std::uint64_t{1} << 53);
+  EXPECT_FALSE(parse_report(R"({"step": 9007199254740993})"));
+  EXPECT_FALSE(parse_report(R"({"step": 18446744073709551615})"));
+}
+
+TEST(Report, TakesNamesThatShowAlone) {
+  EXPECT_TRUE(parse_report("{\"pr\u00e4zision\": 1}"));
+  for (const char* name : {"a\\u0007b", "a\\u009bb", "a\\u202eb", "a\\u2066b", "\\ufeffa"})
+    EXPECT_FALSE(parse_report("{\"" + std::string(name) + "\": 1}")) << name;
+  const auto status =
+      parse_trainer_status(R"({"trainerStatus": {"metrics": [{"name": "a\u202eb", "value": 1}]}})");
+  EXPECT_TRUE(status->report.metrics.empty());
+}
+
+TEST(Report, TakesNoByteOrderMark) { EXPECT_FALSE(parse_report("\xEF\xBB\xBF{\"step\": 1}")); }
 
 TEST(ReportLine, IsFoundAfterAnyPrefix) {
   EXPECT_EQ(parse_report_line(R"({"paceline": {"step": 12}})")->step, 12U);

@@ -21,8 +21,8 @@ std::string default_name(const LaunchSpec& launch) {
   const auto script = std::ranges::find_if(words, is_script);
   const std::string_view word = script == words.end() ? words.front() : *script;
   std::string name(word.substr(word.find_last_of('/') + 1, kNameLengthMax));
-  std::erase_if(name, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
-  return name.empty() ? "job" : to_utf8(name).substr(0, kNameLengthMax);
+  name.resize(name.size() - utf8_unfinished(name));
+  return !name.empty() && is_visible(name) ? name : "job";
 }
 
 }  // namespace

@@ -199,8 +199,8 @@ class RequestsTest(BadInput):
                 self.assertTrue(error["message"].endswith("."))
 
     def test_clients_that_leave_in_the_middle(self):
-        for part in (b"", b"POST /v1/j", b"GARBAGE\r\n\r\n", b'POST /v1/jobs HTTP/1.1\r\nContent-Length: 900\r\n\r\n{"spec"',
-                     b"POST /v1/jobs HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n{"):
+        for part in (b"", b"POST /v1/j", b"GARBAGE\r\n\r\n", b'POST /v1/jobs HTTP/1.1\r\nHost: p\r\nContent-Length: 900\r\n\r\n{"spec"',
+                     b"POST /v1/jobs HTTP/1.1\r\nHost: p\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n{"):
             with self.connect() as client:
                 client.sendall(part)
         self.assert_no_descriptor_stays()

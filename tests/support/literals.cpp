@@ -89,6 +89,8 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.name = value;
   else if (key == "user")
     spec.user = value;
+  else if (key == "uid")
+    spec.uid = static_cast<std::uint32_t>(number(value));
   else if (key == "mesh")
     spec.mesh = {static_cast<std::int32_t>(number(halves(value, 'x').first)),
                  static_cast<std::int32_t>(number(halves(value, 'x').second))};

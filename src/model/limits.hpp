@@ -1,0 +1,64 @@
+// What one user, one job or all together may take of a server: every bound that its administrator
+// sets with `paceline up --limit NAME=VALUE`. docs/limits.md is the page for people; it tells what
+// happens beyond each, and the bounds that are fixed.
+//
+// A new limit is a member, a row of kLimits and a row of that page (a test compares them). Whoever
+// holds to it takes it from the options that `app` hands on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace paceline {
+
+struct Limits {
+  std::uint64_t connections = 1'024;
+  std::uint64_t connections_per_user = 64;
+  std::uint64_t traffic = 256U << 20;
+  std::uint64_t traffic_per_user = 32U << 20;
+  std::uint64_t waiting_jobs = 100'000;
+  std::uint64_t waiting_jobs_per_user = 20'000;
+  std::uint64_t launches_per_user = 512U << 20;
+  std::uint64_t points_per_second = 100;
+
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
+enum class LimitUnit { count, bytes };
+
+struct Limit {
+  std::string_view name;  // "connections-per-user"
+  std::uint64_t Limits::*value;
+  LimitUnit unit;
+  std::uint64_t min, max;  // that it may be set to
+  std::string_view what;   // that it counts
+};
+
+inline constexpr std::array kLimits = {
+    Limit{"connections", &Limits::connections, LimitUnit::count, 16, 1'000'000,
+          "connections to the API"},
+    Limit{"connections-per-user", &Limits::connections_per_user, LimitUnit::count, 4, 1'000'000,
+          "connections to the API of one user"},
+    Limit{"traffic", &Limits::traffic, LimitUnit::bytes, 32U << 20, std::uint64_t{1} << 40,
+          "requests and unread answers in memory"},
+    Limit{"traffic-per-user", &Limits::traffic_per_user, LimitUnit::bytes, 8U << 20,
+          std::uint64_t{1} << 40, "requests and unread answers of one user in memory"},
+    Limit{"waiting-jobs", &Limits::waiting_jobs, LimitUnit::count, 1, 10'000'000,
+          "jobs that are not over and hold no slots"},
+    Limit{"waiting-jobs-per-user", &Limits::waiting_jobs_per_user, LimitUnit::count, 1, 10'000'000,
+          "jobs of one user that are not over and hold no slots"},
+    Limit{"launches-per-user", &Limits::launches_per_user, LimitUnit::bytes, 4U << 20,
+          std::uint64_t{1} << 40, "commands and environments of one user's jobs"},
+    Limit{"points-per-second", &Limits::points_per_second, LimitUnit::count, 1, 100'000,
+          "metric points kept of one job in a second"},
+};
+
+// Nothing if there is none of that name.
+const Limit* find_limit(std::string_view name);
+
+// As `--limit` takes it: "64", "32M".
+std::string limit_text(LimitUnit unit, std::uint64_t value);
+
+}  // namespace paceline

@@ -1,0 +1,102 @@
+#include "scheduler/admission.hpp"
+
+#include <gtest/gtest.h>
+
+#include "store/memory/memory_store.hpp"
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using testing::World;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  static Limits limits() {
+    Limits limits;
+    limits.waiting_jobs = 5;
+    limits.waiting_jobs_per_user = 3;
+    limits.launches_per_user = 1000;
+    return limits;
+  }
+  static LaunchSpec launch(std::size_t bytes) {
+    LaunchSpec launch;
+    launch.command = {std::string(bytes - 2, 'x')};
+    launch.directory = "/";
+    return launch;
+  }
+  Result<void> admit(std::uint32_t uid, std::size_t bytes = 10) {
+    return admission.admit(world.state(), store, uid, launch(bytes));
+  }
+  void take(std::uint32_t uid, std::size_t bytes = 10) {
+    ASSERT_TRUE(admit(uid, bytes).has_value());
+    admission.took(JobId{++last}, uid, launch(bytes));
+  }
+
+  World world{"1x1 cpu"};
+  MemoryStore store;
+  Admission admission{limits(), [](std::uint32_t uid) { return uid == 0; }};
+  std::uint32_t last = 0;
+};
+
+TEST_F(AdmissionTest, BoundsWhatMayWaitOfOneUser) {
+  for (int i = 0; i < 3; ++i) take(1);
+  const auto refused = admit(1);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_NE(refused.error().hint.find("waiting-jobs-per-user"), std::string::npos);
+  EXPECT_TRUE(admit(2).has_value());
+}
+
+TEST_F(AdmissionTest, BoundsWhatMayWaitOfAllAndAKeeperByThatAlone) {
+  for (int i = 0; i < 4; ++i) take(0);
+  take(1);
+  EXPECT_FALSE(admit(2).has_value());
+  EXPECT_FALSE(admit(0).has_value());
+}
+
+TEST_F(AdmissionTest, BoundsWhatStartsTheJobsOfAUser) {
+  take(1, 600);
+  EXPECT_TRUE(admit(1, 400).has_value());
+  EXPECT_FALSE(admit(1, 401).has_value());
+  EXPECT_TRUE(admit(0, 5000).has_value());
+}
+
+TEST_F(AdmissionTest, ForgetsABatchThatWasRefused) {
+  for (int i = 0; i < 3; ++i) take(1, 300);
+  admission.drop_from(JobId{1});
+  last = 0;
+  for (int i = 0; i < 3; ++i) take(1, 300);
+}
+
+TEST_F(AdmissionTest, FollowsTheState) {
+  const JobId running = world.run("1..1", 1);
+  const JobId waiting = world.submit("1..1");
+  const auto uid = world.job(waiting).spec->uid;
+  ASSERT_NE(uid, 0U);
+  last = waiting.value;
+  admission.follow(world.state(), std::vector{running, waiting});
+  for (int i = 0; i < 2; ++i) take(uid);
+  EXPECT_FALSE(admit(uid).has_value());
+  world.tell(JobRequested{waiting, Request::cancel, uid});
+  admission.follow(world.state(), std::vector{waiting});
+  EXPECT_TRUE(admit(uid).has_value());
+}
+
+TEST_F(AdmissionTest, CountsWhatWasThereBeforeUntilItIsForgotten) {
+  const JobId job = world.submit("1..1");
+  const auto uid = world.job(job).spec->uid;
+  Batch batch;
+  batch.launches.emplace_back(job, launch(900));
+  ASSERT_TRUE(store.append(batch).has_value());
+  admission.follow(world.state(), std::vector{job});
+  EXPECT_FALSE(admit(uid, 200).has_value());
+  world.tell(JobRequested{job, Request::cancel, uid});
+  admission.follow(world.state(), std::vector{job});
+  EXPECT_FALSE(admit(uid, 200).has_value()) << "it is still stored";
+  admission.forget_launches(world.state(), std::vector{job});
+  EXPECT_TRUE(admit(uid, 200).has_value());
+}
+
+}  // namespace
+}  // namespace paceline

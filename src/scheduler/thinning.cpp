@@ -1,0 +1,118 @@
+#include "scheduler/thinning.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+namespace paceline {
+namespace {
+
+// Is it the first of its batch to meet a tier that was not met before?
+class Tiers {
+ public:
+  explicit Tiers(const Job* job) : job_(job) {}
+
+  bool met_by(const MetricPoint& point) {
+    if (!job_ || !job_->spec->target) return false;
+    const Target& target = *job_->spec->target;
+    const auto value = point.values.find(target.metric);
+    if (value == point.values.end()) return false;
+    const auto first = [&](bool& told, const std::optional<Time>& known, double threshold) {
+      return !known && meets(target, threshold, value->second) && !std::exchange(told, true);
+    };
+    const bool delivers = first(delivered_, job_->target.delivered_at, target.deliver);
+    return first(reached_, job_->target.reached_at, target.final) || delivers;
+  }
+
+ private:
+  const Job* job_;
+  bool delivered_ = false, reached_ = false;
+};
+
+}  // namespace
+
+std::vector<MetricPoint> Thinning::take(std::vector<MetricPoint> points,
+                                        std::span<const Event> events, const State& state,
+                                        Time now) {
+  if (points.empty() && held_.empty()) return points;
+  std::map<JobId, std::vector<MetricPoint>> by_job;
+  for (auto& point : points) by_job[point.job].push_back(std::move(point));
+  std::vector<MetricPoint> kept;
+  for (auto& [id, of_job] : by_job) take_job(id, state.find_job(id), std::move(of_job), now, kept);
+  if (!held_.empty()) catch_up(events, now, kept);
+  forget_idle(now);
+  return kept;
+}
+
+std::uint64_t Thinning::passed_over(JobId job) const {
+  const auto found = passed_over_.find(job);
+  return found == passed_over_.end() ? 0 : found->second;
+}
+
+void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
+                        std::vector<MetricPoint>& kept) {
+  Share& share =
+      shares_.try_emplace(id, Share{static_cast<double>(per_second_), now}).first->second;
+  refill(share, now);
+  const auto room = static_cast<std::size_t>(share.room), count = points.size();
+  const bool all = count <= room;
+  Tiers tiers(job);
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool chosen = all || (i + 1) * room / count > i * room / count;
+    const bool stays = tiers.met_by(points[i]) || share.fresh;
+    share.fresh = false;
+    if (chosen || stays) {
+      ++taken;
+      share.newest.reset();
+      kept.push_back(std::move(points[i]));
+    } else {
+      share.newest = std::move(points[i]);
+    }
+  }
+  share.room = std::max(0.0, share.room - static_cast<double>(taken));
+  if (taken < count) passed_over_[id] += count - taken;
+  if (share.newest)
+    held_.insert(id);
+  else
+    held_.erase(id);
+}
+
+void Thinning::refill(Share& share, Time now) const {
+  const auto limit = static_cast<double>(per_second_);
+  const double passed = std::max(0.0, to_seconds(now - share.at));
+  share.room = std::min(limit, share.room + passed * limit);
+  share.at = now;
+}
+
+void Thinning::catch_up(std::span<const Event> events, Time now, std::vector<MetricPoint>& kept) {
+  std::set<JobId> ended;
+  for (const Event& event : events) {
+    if (const auto* end = std::get_if<WorkerEnded>(&event)) ended.insert(end->worker.job);
+  }
+  for (auto id = held_.begin(); id != held_.end();) {
+    Share& share = shares_.at(*id);
+    refill(share, now);
+    if (share.room < 1 && !ended.contains(*id)) {
+      ++id;
+      continue;
+    }
+    share.room = std::max(0.0, share.room - 1);
+    kept.push_back(std::move(*std::exchange(share.newest, std::nullopt)));
+    --passed_over_[*id];
+    id = held_.erase(id);
+  }
+}
+
+// Who reported nothing for a second has all its room again.
+void Thinning::forget_idle(Time now) {
+  constexpr Duration kIdle = std::chrono::seconds{1};
+  if (now - forgotten_at_ < kIdle && now >= forgotten_at_) return;
+  forgotten_at_ = now;
+  std::erase_if(shares_, [&](const auto& each) {
+    return !each.second.newest && now - each.second.at > kIdle;
+  });
+}
+
+}  // namespace paceline

@@ -1,0 +1,53 @@
+// Which metric points are kept of a job that reports more than its share. Within `per_second` (and
+// as many at once) all are. Beyond it, of those that come together an even choice that ends with
+// the newest; a point that is the first to meet a tier of the job's target always; and the newest
+// one that was passed over at the latest when there is room again or a worker of the job ends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "model/event.hpp"
+#include "model/progress.hpp"
+#include "model/state.hpp"
+
+namespace paceline {
+
+class Thinning {
+ public:
+  explicit Thinning(std::uint64_t per_second) : per_second_(per_second) {}
+
+  // What is kept of `points`, in their order, and of earlier ones. Called once for each observation,
+  // with its events.
+  std::vector<MetricPoint> take(std::vector<MetricPoint> points, std::span<const Event> events,
+                                const State& state, Time now);
+  // Points of that job which were passed over so far.
+  [[nodiscard]] std::uint64_t passed_over(JobId job) const;
+
+ private:
+  struct Share {
+    double room = 0;                         // points that may be kept now
+    Time at;                                 // when that was
+    bool fresh = true;                       // none of it is kept yet
+    std::optional<MetricPoint> newest = {};  // that was passed over
+  };
+
+  void take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
+                std::vector<MetricPoint>& kept);
+  void refill(Share& share, Time now) const;
+  // The newest that were passed over, where there is room again or the job's worker ended.
+  void catch_up(std::span<const Event> events, Time now, std::vector<MetricPoint>& kept);
+  void forget_idle(Time now);
+
+  std::uint64_t per_second_;
+  std::map<JobId, Share> shares_;  // of jobs that reported in the last seconds
+  std::set<JobId> held_;           // those with a newest point that was passed over
+  std::map<JobId, std::uint64_t> passed_over_;
+  Time forgotten_at_;
+};
+
+}  // namespace paceline

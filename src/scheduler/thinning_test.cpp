@@ -1,0 +1,97 @@
+#include "scheduler/thinning.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using testing::World;
+
+class ThinningTest : public ::testing::Test {
+ protected:
+  std::vector<MetricPoint> points(std::uint64_t count, double accuracy = 0) {
+    std::vector<MetricPoint> made;
+    while (count-- > 0) {
+      MetricPoint point{job, Generation{1}, 0, ++reports, {}, {}, {}, {}};
+      point.values["accuracy"] = accuracy;
+      made.push_back(point);
+    }
+    return made;
+  }
+  std::vector<std::uint64_t> take(std::vector<MetricPoint> some, std::vector<Event> events = {}) {
+    std::vector<std::uint64_t> numbers;
+    for (const auto& point : thinning.take(std::move(some), events, world.state(), now))
+      numbers.push_back(point.report);
+    return numbers;
+  }
+
+  World world{"1x4 cpu"};
+  JobId job = world.run("1..1 target=accuracy>=0.9", 1);
+  Thinning thinning{10};
+  Time now = time_from_us(1'000'000'000);
+  std::uint64_t reports = 0;
+};
+
+TEST_F(ThinningTest, KeepsAllOfWhoReportsNoMoreThanItsShare) {
+  for (int second = 0; second < 20; ++second) {
+    EXPECT_THAT(take(points(10)), SizeIs(10));
+    now += std::chrono::seconds{1};
+  }
+  EXPECT_EQ(thinning.passed_over(job), 0U);
+}
+
+TEST_F(ThinningTest, KeepsTheFirstTheLastAndAnEvenChoiceOfABurst) {
+  const auto kept = take(points(1000));
+  EXPECT_THAT(kept, ElementsAre(1, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000));
+  EXPECT_EQ(thinning.passed_over(job), 989U);
+}
+
+TEST_F(ThinningTest, KeepsNoMoreThanItsShareHoweverItComes) {
+  std::size_t kept = 0;
+  for (int step = 0; step < 10'000; ++step) {
+    kept += take(points(3)).size();
+    now += std::chrono::milliseconds{1};
+  }
+  EXPECT_LE(kept, 10U * 11U + 1U);
+  EXPECT_GE(kept, 10U * 10U);
+}
+
+TEST_F(ThinningTest, KeepsWhatIsFirstToMeetTheTarget) {
+  take(points(1000));
+  auto more = points(50);
+  more[20].values["accuracy"] = more[30].values["accuracy"] = 0.95;
+  const auto met = more[20].report;
+  EXPECT_THAT(take(more), ElementsAre(met));
+}
+
+TEST_F(ThinningTest, KeepsTheNewestOnceThereIsRoomAgain) {
+  take(points(1000));
+  EXPECT_THAT(take(points(50)), IsEmpty());
+  EXPECT_THAT(take({}), IsEmpty());
+  now += std::chrono::seconds{1};
+  EXPECT_THAT(take({}), ElementsAre(1050));
+  EXPECT_THAT(take({}), IsEmpty());
+}
+
+TEST_F(ThinningTest, KeepsTheNewestOfAWorkerThatEnds) {
+  take(points(1000));
+  const WorkerEnded end{{job, Generation{1}, 0}, {}};
+  EXPECT_THAT(take(points(50), {end}), ElementsAre(1050));
+}
+
+TEST_F(ThinningTest, StandsAClockThatGoesBack) {
+  take(points(1000));
+  now -= std::chrono::hours{1};
+  EXPECT_THAT(take(points(5)), IsEmpty());
+  now += std::chrono::seconds{1};
+  EXPECT_THAT(take(points(5)), SizeIs(5));
+}
+
+}  // namespace
+}  // namespace paceline
