@@ -14,6 +14,7 @@ namespace paceline::sim {
 
 void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
                        std::span<const JobId> touched) {
+  now_ = now;
   for (const Entry& entry : entries) take(now, entry);
   for (const JobId id : touched) check_job(now, state, state.job(id));
   check_whole(now, state);
@@ -26,6 +27,7 @@ void Ledger::take(Time now, const Entry& entry) {
   if (entry.seq != truth_.seq() + 1)
     return wrong(now, fmt::format("entry {} follows entry {}", entry.seq, truth_.seq()));
   apply(truth_, entry);
+  oracle_.took(entry);
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = std::get<Event>(entry.body);
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
@@ -55,6 +57,7 @@ void Ledger::check_job(Time now, const State& state, const Job& job) {
   else
     paused_.erase(job.id);
   check_generations(now, job);
+  oracle_.check(now, state, job);
   follow_lending(now, job);
   follow_gang(now, state, job);
 }
@@ -95,6 +98,7 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
 }
 
 void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {
+  now_ = now;
   if (seq() > 0 && !untold.empty()) count("commit that nobody was told of");
   for (const Entry& entry : untold) take(now, entry);
   digest_.add(seq());

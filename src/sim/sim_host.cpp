@@ -227,7 +227,7 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
   ++worker.version;
   worker.claim.gone =
       WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), clock_.now()};
-  ledger_.ended(queue_.now(), worker.claim.key);
+  ledger_.ended(queue_.now(), *worker.claim.gone, worker.claim.noticed || worker.killed > 0);
   tell(*worker.claim.gone);
 }
 
