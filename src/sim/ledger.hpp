@@ -56,6 +56,8 @@ class Ledger {
                const std::vector<std::uint32_t>& slots);
   // `disturbed`: it had a notice or a kill before.
   void ended(Time now, const WorkerGone& gone, bool disturbed);
+  // It wrote its report of this number.
+  void reported(const WorkerKey& worker, std::uint64_t report) { oracle_.wrote(worker, report); }
   void worked(Time now, const WorkerKey& worker);
   [[nodiscard]] std::size_t alive() const { return alive_.size(); }
   // Nothing is to be expected of the machine before.

@@ -122,6 +122,7 @@ void Ledger::check_whole(Time now, const State& state) {
 
 void Ledger::at_rest(Time now, const State& state) {
   recovered(now, {}, state);
+  oracle_.at_rest();
   for (const Job& job : state.jobs()) {
     count(to_string(job.state));
     count("retry", static_cast<std::uint64_t>(job.retries_used));

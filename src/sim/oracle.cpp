@@ -122,6 +122,19 @@ void Oracle::check(Time now, const State& state, const Job& job) {
   if (!std::exchange(course.over, true)) check_end(course, state, job);
 }
 
+// Where a machine was given up, nobody reads its logs.
+void Oracle::at_rest() {
+  for (const auto& [worker, ending] : endings_) {
+    const auto end = ends_.find(worker);
+    const bool given_up = ending.cause == Cause::node_lost;
+    if (end == ends_.end() || (given_up && end->second.cause != Cause::node_lost)) continue;
+    for (const std::uint64_t report : written_[worker]) {
+      if (!stored_.contains({worker.job, worker.generation, worker.rank, report}))
+        wrong_(fmt::format("report {} of {} was written and is not stored", report, text(worker)));
+    }
+  }
+}
+
 void Oracle::follow_gang(Course& course, const Job& job) {
   const Generation now = job.current ? job.current->generation : Generation{};
   if (now == course.generation) return;

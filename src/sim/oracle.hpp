@@ -11,6 +11,7 @@
 //   - what the server confirms to an agent is there: a report is stored and counts, a checkpoint is
 //     acknowledged
 //   - a report that meets a tier marks it
+//   - at the end every report is stored that a worker wrote whose end was heard of
 //
 // A gang that was disturbed, by a plan, by people or by a lost machine, may end either way and proves
 // nothing of retries.
@@ -22,6 +23,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "model/state.hpp"
 #include "plan/plan.hpp"
@@ -37,6 +39,8 @@ class Oracle {
   // ---- what is seen of machines ----
   // `disturbed`: the worker had a notice or a kill before.
   void ended(const WorkerGone& gone, bool disturbed);
+  // A worker wrote its report of this number into its log.
+  void wrote(const WorkerKey& worker, std::uint64_t report) { written_[worker].push_back(report); }
   // An agent sent it. Told of again and again, as frames are sent again.
   void told(const AgentFrame& frame);
   // The server says that everything up to `number` is durable.
@@ -47,6 +51,8 @@ class Oracle {
   void stored(const MetricPoint& point);
   // After each commit, of each job that it touched.
   void check(Time now, const State& state, const Job& job);
+  // Once everything has calmed down.
+  void at_rest();
 
  private:
   using Report = std::tuple<JobId, Generation, std::int32_t, std::uint64_t>;
@@ -77,6 +83,7 @@ class Oracle {
   std::set<WorkerKey> disturbed_;
   std::map<WorkerKey, Ending> endings_;  // in the journal
   std::map<JobId, Course> courses_;
+  std::map<WorkerKey, std::vector<std::uint64_t>> written_;
   std::set<Report> stored_;
   std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;
   std::map<Session, std::uint64_t> confirmed_;

@@ -61,9 +61,11 @@ std::vector<Claim> SimHost::claims() {
   for (auto& [key, worker] : workers_) {
     if (worker.orphaned && !worker.claim.gone) lose(worker);
   }
-  for (auto& each : std::exchange(unheard_, {})) tell(std::move(each));
   std::vector<Claim> claims;
-  for (const auto& [key, worker] : workers_) claims.push_back(worker.claim);
+  for (const auto& [key, worker] : workers_) {
+    for (const auto& each : worker.log) tell(each);
+    claims.push_back(worker.claim);
+  }
   return claims;
 }
 
@@ -85,10 +87,23 @@ void SimHost::later(const WorkerKey& key, Duration span, void (SimHost::*what)(W
 }
 
 void SimHost::tell(agent::Observation observation) {
-  if (tell_) return tell_(std::move(observation));
-  const bool kept_by_claim = std::holds_alternative<WorkerRuns>(observation) ||
-                             std::holds_alternative<WorkerGone>(observation);
-  if (!kept_by_claim) unheard_.push_back(std::move(observation));
+  if (tell_) tell_(std::move(observation));
+}
+
+// What only a log tells, and keeps until it is stored.
+void SimHost::write(Worker& worker, agent::Observation observation) {
+  worker.log.push_back(observation);
+  tell(std::move(observation));
+}
+
+void SimHost::stored(const WorkerKey& key, std::uint64_t report) {
+  const auto found = workers_.find(key);
+  if (found == workers_.end()) return;
+  const auto number = [](const agent::Observation& each) {
+    const auto* told = std::get_if<WorkerReport>(&each);
+    return told ? told->report : std::get<CheckpointSeen>(each).report;
+  };
+  std::erase_if(found->second.log, [&](const auto& each) { return number(each) <= report; });
 }
 
 // ---- what the agent asks ----
@@ -203,23 +218,24 @@ void SimHost::lose(Worker& worker) { end(worker, Cause::node_lost, {}, 0, "its s
 
 void SimHost::report(Worker& worker) {
   worker.step += 10;
-  tell(WorkerReport{worker.claim.key,
-                    ++worker.reports,
-                    clock_.now(),
-                    worker.step,
-                    1000,
-                    64 * worker.step,
-                    {},
-                    {},
-                    {},
-                    {},
-                    {},
-                    {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}});
+  ledger_.reported(worker.claim.key, ++worker.reports);
+  write(worker, WorkerReport{worker.claim.key,
+                             worker.reports,
+                             clock_.now(),
+                             worker.step,
+                             1000,
+                             64 * worker.step,
+                             {},
+                             {},
+                             {},
+                             {},
+                             {},
+                             {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}});
 }
 
 void SimHost::save(Worker& worker) {
-  tell(CheckpointSeen{worker.claim.key, ++worker.reports, clock_.now(), "/checkpoint", worker.step,
-                      64 * worker.step});
+  write(worker, CheckpointSeen{worker.claim.key, ++worker.reports, clock_.now(), "/checkpoint",
+                               worker.step, 64 * worker.step});
 }
 
 void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
