@@ -19,7 +19,10 @@ void FaultWorld::start_agent(std::size_t i) {
   machine.agent = std::make_unique<agent::Agent>(*machine.host);
   machine.step_put = false;
   machine.timer.reset();
-  machine.agent->on_send([&machine](const AgentFrame& frame) { machine.link->send(frame); });
+  machine.agent->on_send([this, &machine](const AgentFrame& frame) {
+    ledger_.sent(frame);
+    machine.link->send(frame);
+  });
   machine.agent->on_wake([this, i] { wake_agent(i); });
   machine.agent->start();
   machine.link->set_agent(machine.agent.get());

@@ -137,6 +137,7 @@ FaultReport FaultWorld::report() {
 
 void FaultWorld::start_server() {
   store_.revive();
+  store_.on_stored([this](const Batch& batch) { ledger_.stored(batch); });
   ++server_life_;
   server_step_put_ = false;
   server_timer_.reset();
@@ -172,6 +173,7 @@ void FaultWorld::listen_to(Server& server) {
       });
   server.parts.end->on_send([this](const ServerFrame& frame) {
     if (!store_.may_act()) return wake_server();
+    ledger_.sent(queue_.now(), frame, server_->controller->state());
     for (Machine& machine : machines_) machine.link->send(frame);
   });
 }

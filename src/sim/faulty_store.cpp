@@ -49,6 +49,7 @@ Result<void> FaultyStore::append(const Batch& batch) {
 Result<void> FaultyStore::keep(const Batch& batch) {
   if (auto ok = WrappedStore::append(batch); !ok) return ok;
   ++commits_;
+  if (stored_) stored_(batch);
   return {};
 }
 

@@ -2,7 +2,9 @@
 // right after, when all is durable and nobody was told.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "store/wrapped_store.hpp"
 
@@ -30,6 +32,8 @@ class FaultyStore final : public WrappedStore {
   void revive();
   // Asked before each effect; false: the user is dead.
   bool may_act();
+  // Called with each batch that became durable.
+  void on_stored(std::function<void(const Batch&)> stored) { stored_ = std::move(stored); }
   // Appends that became durable, ever.
   [[nodiscard]] std::uint64_t commits() const { return commits_; }
 
@@ -48,6 +52,7 @@ class FaultyStore final : public WrappedStore {
   bool full_ = false;
   bool crashed_ = false;
   std::uint64_t commits_ = 0;
+  std::function<void(const Batch&)> stored_;
   std::optional<Crash> crash_;
   std::optional<std::uint64_t> effects_left_;  // then the user dies
 };

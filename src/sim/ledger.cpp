@@ -70,7 +70,9 @@ void Ledger::occupy(Time now, const WorkerKey& worker, const Process& process,
   }
 }
 
-void Ledger::ended(Time now, const WorkerKey& worker) {
+void Ledger::ended(Time now, const WorkerGone& gone, bool disturbed) {
+  oracle_.ended(gone, disturbed);
+  const WorkerKey& worker = gone.key;
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
   const auto found = alive_.find(worker);
   if (found == alive_.end()) return;
@@ -82,6 +84,15 @@ void Ledger::ended(Time now, const WorkerKey& worker) {
 void Ledger::refused(const WorkerKey& worker) {
   note("start refused");
   refused_.insert(worker);
+}
+
+void Ledger::sent(Time now, const ServerFrame& frame, const State& state) {
+  now_ = now;
+  oracle_.confirmed(frame.session, frame.durable, state);
+}
+
+void Ledger::stored(const Batch& batch) {
+  for (const MetricPoint& point : batch.points) oracle_.stored(point);
 }
 
 void Ledger::leave(const WorkerKey& worker, const Process& process) {

@@ -31,6 +31,9 @@
 #include "base/time.hpp"
 #include "model/state.hpp"
 #include "plan/plan.hpp"
+#include "sim/oracle.hpp"
+#include "store/store.hpp"
+#include "wire/agent_protocol.hpp"
 
 namespace paceline::sim {
 
@@ -55,7 +58,10 @@ class Ledger {
   // ---- processes ----
   void started(Time now, const std::string& machine, const WorkerKey& worker,
                const std::vector<std::uint32_t>& slots);
-  void ended(Time now, const WorkerKey& worker);
+  // `disturbed`: it had a notice or a kill before.
+  void ended(Time now, const WorkerGone& gone, bool disturbed);
+  // It wrote its report of this number.
+  void reported(const WorkerKey& worker, std::uint64_t report) { oracle_.wrote(worker, report); }
   // Its machine could not start it; told before it ends.
   void refused(const WorkerKey& worker);
   void worked(Time now, const WorkerKey& worker);
@@ -75,6 +81,11 @@ class Ledger {
   void stands_still() { stands_still_ = true; }
   // Of the last entry it knows.
   [[nodiscard]] std::uint64_t seq() const { return truth_.seq(); }
+
+  // ---- what must not be lost (oracle.hpp) ----
+  void sent(const AgentFrame& frame) { oracle_.told(frame); }
+  void sent(Time now, const ServerFrame& frame, const State& state);
+  void stored(const Batch& batch);
 
   // ---- time ----
   // Called after every event; looks at most once a second.
@@ -150,6 +161,8 @@ class Ledger {
   std::map<std::string, Time> away_until_;
   std::optional<Time> looked_at_;
 
+  Time now_;
+  Oracle oracle_{[this](std::string what) { wrong(now_, std::move(what)); }};
   State truth_;  // the fold of every entry
   std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;

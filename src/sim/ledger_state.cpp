@@ -23,6 +23,7 @@ constexpr Duration kReckonError = std::chrono::seconds{1};
 
 void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
                        std::span<const JobId> touched) {
+  now_ = now;
   for (const Entry& entry : entries) take(now, entry);
   if (!entries.empty()) note_commit(now);
   for (const JobId id : touched) {
@@ -48,6 +49,7 @@ void Ledger::take(Time now, const Entry& entry) {
   if (const auto* ended = happened ? std::get_if<WorkerEnded>(happened) : nullptr)
     return take_ending(now, entry, *ended);
   apply(truth_, entry);
+  oracle_.took(entry);
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
@@ -103,6 +105,7 @@ void Ledger::check_job(Time now, const State& state, const Job& job) {
     paused_.erase(job.id);
   reckon(now, job);
   check_generations(now, job);
+  oracle_.check(now, state, job);
   follow_lending(now, job);
   follow_gang(now, state, job);
 }
@@ -183,6 +186,7 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
 }
 
 void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {
+  now_ = now;
   if (seq() > 0 && !untold.empty()) count("commit that nobody was told of");
   for (const Entry& entry : untold) take(now, entry);
   digest_.add(seq());
@@ -210,6 +214,7 @@ void Ledger::check_whole(Time now, const State& state) {
 
 void Ledger::at_rest(Time now, const State& state) {
   recovered(now, {}, state);
+  oracle_.at_rest();
   for (const Job& job : state.jobs()) {
     count(to_string(job.state));
     count("retry", static_cast<std::uint64_t>(job.retries_used));

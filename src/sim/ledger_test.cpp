@@ -35,6 +35,10 @@ class LedgerTest : public ::testing::Test {
   }
   void start(std::int32_t rank) { ledger.started(world.now(), "box", key(rank), seat(rank).slots); }
 
+  void end(const WorkerKey& worker) {
+    ledger.ended(world.now(), {worker, Cause::exited, 0, 0, "", world.now()}, false);
+  }
+
   // Tells of what was not told yet.
   void commit() { commit(world.state()); }
   void commit(const State& state) {
@@ -55,7 +59,7 @@ class LedgerTest : public ::testing::Test {
 };
 
 TEST_F(LedgerTest, IsContentWithAWorldInOrder) {
-  for (const std::int32_t rank : {0, 1}) ledger.ended(world.now(), key(rank));
+  for (const std::int32_t rank : {0, 1}) end(key(rank));
   world.ended(job);
   commit();
   ledger.passed(world.now() + span("1h"));
@@ -64,7 +68,7 @@ TEST_F(LedgerTest, IsContentWithAWorldInOrder) {
 }
 
 TEST_F(LedgerTest, SeesAWorkerStartedTwice) {
-  ledger.ended(world.now(), key(0));
+  end(key(0));
   start(0);
   expect("worker 0 of generation 1 of job 1 is started a second time");
 }
@@ -103,6 +107,9 @@ class LendingLedgerTest : public ::testing::Test {
     ledger.committed(world.now(), entries, world.state(), both);
   }
   void start(JobId job) { ledger.started(world.now(), "cpu-0", {job, Generation{1}, 0}, {0}); }
+  void end(const WorkerKey& worker) {
+    ledger.ended(world.now(), {worker, Cause::exited, 0, 0, "", world.now()}, false);
+  }
 
   World world{"1x1 cpu memory=4"};
   Ledger ledger;
@@ -111,7 +118,7 @@ class LendingLedgerTest : public ::testing::Test {
 };
 
 TEST_F(LendingLedgerTest, IsContentWithOneAtWorkAndOneFrozenInASlot) {
-  ledger.ended(world.now(), {other, Generation{1}, 0});
+  end({other, Generation{1}, 0});
   commit();
   world.start(lender, 1);
   commit();
@@ -182,7 +189,7 @@ TEST_F(LedgerTest, SeesASlotPromisedTwice) {
 
 TEST_F(LedgerTest, SeesAJobThatIsOverAndComesBack) {
   world.cancel(job);
-  for (const std::int32_t rank : {0, 1}) ledger.ended(world.now(), key(rank));
+  for (const std::int32_t rank : {0, 1}) end(key(rank));
   world.killed(job);
   commit();
   StateParts parts = world.state().parts();
@@ -193,7 +200,7 @@ TEST_F(LedgerTest, SeesAJobThatIsOverAndComesBack) {
 
 TEST_F(LedgerTest, SeesAJobThatIsOverTwice) {
   world.cancel(job);
-  for (const std::int32_t rank : {0, 1}) ledger.ended(world.now(), key(rank));
+  for (const std::int32_t rank : {0, 1}) end(key(rank));
   world.killed(job);
   commit();
   StateParts parts = world.state().parts();

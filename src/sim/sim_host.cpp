@@ -71,16 +71,16 @@ std::vector<Claim> SimHost::claims() {
     if (worker.orphaned && !worker.claim.gone) lose(worker);
   }
   const Time now = clock_.now();
-  for (auto& each : std::exchange(unheard_, {})) {
-    std::visit(
-        [&](auto& seen) {
-          if constexpr (requires { seen.at; }) seen.at = now;
-        },
-        each);
-    tell(std::move(each));
-  }
   std::vector<Claim> claims;
   for (auto& [key, worker] : workers_) {
+    for (auto& each : worker.log) {
+      std::visit(
+          [&](auto& seen) {
+            if constexpr (requires { seen.at; }) seen.at = now;
+          },
+          each);
+      tell(each);
+    }
     if (worker.claim.gone)
       worker.claim.gone->at = worker.ended_in == boots_ ? now - (since_boot() - worker.ended) : now;
     claims.push_back(worker.claim);
@@ -106,10 +106,23 @@ void SimHost::later(const WorkerKey& key, Duration span, void (SimHost::*what)(W
 }
 
 void SimHost::tell(agent::Observation observation) {
-  if (tell_) return tell_(std::move(observation));
-  const bool kept_by_claim = std::holds_alternative<WorkerRuns>(observation) ||
-                             std::holds_alternative<WorkerGone>(observation);
-  if (!kept_by_claim) unheard_.push_back(std::move(observation));
+  if (tell_) tell_(std::move(observation));
+}
+
+// What only a log tells, and keeps until it is stored.
+void SimHost::write(Worker& worker, agent::Observation observation) {
+  worker.log.push_back(observation);
+  tell(std::move(observation));
+}
+
+void SimHost::stored(const WorkerKey& key, std::uint64_t report) {
+  const auto found = workers_.find(key);
+  if (found == workers_.end()) return;
+  const auto number = [](const agent::Observation& each) {
+    const auto* told = std::get_if<WorkerReport>(&each);
+    return told ? told->report : std::get<CheckpointSeen>(each).report;
+  };
+  std::erase_if(found->second.log, [&](const auto& each) { return number(each) <= report; });
 }
 
 // ---- what the agent asks ----
@@ -245,23 +258,24 @@ void SimHost::lose(Worker& worker) { end(worker, Cause::node_lost, {}, 0, "its s
 
 void SimHost::report(Worker& worker) {
   worker.step += 10;
-  tell(WorkerReport{worker.claim.key,
-                    ++worker.reports,
-                    clock_.now(),
-                    worker.step,
-                    1000,
-                    64 * worker.step,
-                    {},
-                    {},
-                    {},
-                    {},
-                    {},
-                    {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}});
+  ledger_.reported(worker.claim.key, ++worker.reports);
+  write(worker, WorkerReport{worker.claim.key,
+                             worker.reports,
+                             clock_.now(),
+                             worker.step,
+                             1000,
+                             64 * worker.step,
+                             {},
+                             {},
+                             {},
+                             {},
+                             {},
+                             {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}});
 }
 
 void SimHost::save(Worker& worker) {
-  tell(CheckpointSeen{worker.claim.key, ++worker.reports, clock_.now(), "/checkpoint", worker.step,
-                      64 * worker.step});
+  write(worker, CheckpointSeen{worker.claim.key, ++worker.reports, clock_.now(), "/checkpoint",
+                               worker.step, 64 * worker.step});
 }
 
 void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
@@ -271,7 +285,7 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
   worker.ended_in = boots_;
   worker.claim.gone =
       WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), clock_.now()};
-  ledger_.ended(queue_.now(), worker.claim.key);
+  ledger_.ended(queue_.now(), *worker.claim.gone, worker.claim.noticed || worker.killed > 0);
   tell(*worker.claim.gone);
 }
 

@@ -43,7 +43,7 @@ class SimHost final : public agent::Host {
   std::string boot_id() override;
   std::vector<Claim> claims() override;
   void perform(const agent::Action& action) override;
-  void stored(const WorkerKey&, std::uint64_t) override {}  // what was told once is not told again
+  void stored(const WorkerKey& key, std::uint64_t report) override;
   void on_observation(std::function<void(agent::Observation)> handler) override {
     tell_ = std::move(handler);
   }
@@ -77,7 +77,8 @@ class SimHost final : public agent::Host {
     std::uint64_t step = 0;
     Duration ended{};           // since the boot
     int ended_in = 0;           // of the boots
-    std::uint64_t version = 0;  // what was put into the queue for an earlier one is void
+    std::vector<agent::Observation> log;  // reports and checkpoints that are not stored yet
+    std::uint64_t version = 0;            // what was put into the queue for an earlier one is void
     [[nodiscard]] bool runs() const { return claim.pid != 0 && !claim.gone; }
   };
 
@@ -106,6 +107,7 @@ class SimHost final : public agent::Host {
            std::string message);
   void tell(agent::Observation observation);
   [[nodiscard]] Duration since_boot() { return clock_.now() - clock_.boot()->at; }
+  void write(Worker& worker, agent::Observation observation);
   Worker* find_alive(const WorkerKey& key);
 
   EventQueue& queue_;
@@ -119,7 +121,6 @@ class SimHost final : public agent::Host {
   int boots_ = 1;
   std::int64_t last_pid_ = 100;
   std::map<WorkerKey, Worker> workers_;
-  std::vector<agent::Observation> unheard_;  // reports that no agent was there for
   std::function<void(agent::Observation)> tell_;
 };
 

@@ -167,12 +167,9 @@ class Simulation {
   }
 
   [[nodiscard]] Error script_failed() const {
-    const State& state = controller_.state();
+    const auto& [rounds, why, first, left] = outcome_.failures;
     return {ErrorCode::invalid,
-            fmt::format("{} That was {} after the first submission, with {} jobs running and {} "
-                        "waiting.",
-                        outcome_.failures.why, clock_text(outcome_.failures.first),
-                        state.active().size(), state.waiting().size()),
+            fmt::format("{} That was {} after the first submission.", why, clock_text(first)),
             "Correct the script, or simulate what a server would do then: --on-failure fallback.",
             Retry::useless};
   }

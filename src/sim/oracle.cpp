@@ -1,0 +1,209 @@
+#include "sim/oracle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "plan/apply.hpp"
+#include "sim/worker_text.hpp"
+
+namespace paceline::sim {
+namespace {
+
+constexpr std::int32_t kTempFail = 75,
+                       kTempFailToo = 99;  // exit codes that ask to be started again
+constexpr Duration kLimitSlack = std::chrono::minutes{1};  // of a time limit: clocks err
+
+// Causes that only a worker itself can bring about.
+bool is_own(Cause cause) {
+  return cause == Cause::exited || cause == Cause::signalled || cause == Cause::out_of_memory ||
+         cause == Cause::launch_failed || cause == Cause::setup_failed;
+}
+
+WorkerKey first_of(JobId job, Generation generation) { return {job, generation, 0}; }
+
+}  // namespace
+
+bool Oracle::is_bad(const WorkerGone& gone) {
+  if (gone.cause != Cause::exited) return is_own(gone.cause);
+  return gone.exit_code != 0 && gone.exit_code != kTempFail && gone.exit_code != kTempFailToo;
+}
+
+// ---- machines ----
+
+void Oracle::ended(const WorkerGone& gone, bool disturbed) {
+  ends_.emplace(gone.key, gone);
+  if (disturbed) disturbed_.insert(gone.key);
+}
+
+void Oracle::told(const AgentFrame& frame) {
+  if (frame.message) told_[frame.session].emplace(frame.number, *frame.message);
+}
+
+void Oracle::confirmed(Session session, std::uint64_t number, const State& state) {
+  std::uint64_t& before = confirmed_[session];
+  auto& messages = told_[session];
+  for (auto it = messages.upper_bound(before); it != messages.end() && it->first <= number; ++it)
+    check_told(it->second, state);
+  messages.erase(messages.begin(), messages.upper_bound(number));
+  before = std::max(before, number);
+}
+
+// Of a worker that is in the current gang and has not ended: of others nothing needs to be kept.
+void Oracle::check_told(const AgentMessage& message, const State& state) {
+  if (const auto* report = std::get_if<WorkerReport>(&message)) check_report(*report, state);
+  const auto* seen = std::get_if<CheckpointSeen>(&message);
+  if (!seen) return;
+  const Job* job = state.find_job(seen->key.job);
+  const bool counts = job && job->current && job->current->generation == seen->key.generation;
+  if (counts && !job->checkpoint)
+    wrong_(fmt::format("a checkpoint of {} is confirmed and not known", text(seen->key)));
+}
+
+void Oracle::check_report(const WorkerReport& report, const State& state) {
+  const Job* job = state.find_job(report.key.job);
+  const auto rank = static_cast<std::size_t>(report.key.rank);
+  if (!job || !job->current || job->current->generation != report.key.generation) return;
+  if (job->current->workers.at(rank).state == WorkerState::ended) return;
+  if (!stored_.contains({report.key.job, report.key.generation, report.key.rank, report.report}))
+    wrong_(fmt::format("report {} of {} is confirmed and not stored", report.report,
+                       text(report.key)));
+  if (!job->progress)
+    wrong_(fmt::format("report {} of {} is confirmed and does not count", report.report,
+                       text(report.key)));
+  if (!job->spec->target) return;
+  const Target& target = *job->spec->target;
+  const auto metric = report.metrics.find(target.metric);
+  if (metric != report.metrics.end() && meets(target, target.final, metric->second) &&
+      !job->target.reached_at)
+    wrong_(fmt::format("report {} of {} meets the target, and nothing marks it", report.report,
+                       text(report.key)));
+}
+
+// ---- the journal ----
+
+void Oracle::stored(const MetricPoint& point) {
+  stored_.insert({point.job, point.generation, point.rank, point.report});
+}
+
+void Oracle::took(const Entry& entry) {
+  if (const auto* plan = std::get_if<Plan>(&entry.body)) {
+    for (const Change& change : plan->changes) courses_[change.job].disturbed = true;
+    return;
+  }
+  const Event& event = std::get<Event>(entry.body);
+  if (const auto* asked = std::get_if<JobRequested>(&event)) {
+    courses_[asked->job].disturbed = true;
+    courses_[asked->job].cancel_asked |= asked->request == Request::cancel;
+  } else if (const auto* late = std::get_if<TimeLimitReached>(&event)) {
+    courses_[late->job].disturbed = true;
+  } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
+    endings_.emplace(over->worker, over->ending);
+    const auto true_end = ends_.find(over->worker);
+    const bool known = true_end != ends_.end();
+    const bool same = known && true_end->second.cause == over->ending.cause &&
+                      true_end->second.exit_code == over->ending.exit_code;
+    if (is_own(over->ending.cause) && !same)
+      wrong_(fmt::format("{} is said to have ended ({}), and {}", text(over->worker),
+                         to_string(over->ending.cause),
+                         known ? "ended otherwise" : "did not end so on its machine"));
+  }
+}
+
+void Oracle::check(Time now, const State& state, const Job& job) {
+  Course& course = courses_[job.id];
+  if (course.counted) course.ran += now - course.seen;
+  course.seen = now;
+  course.counted = job.state == JobState::running || job.state == JobState::resizing ||
+                   job.state == JobState::starting || job.state == JobState::stopping;
+  follow_gang(course, job);
+  if (!is_over(job.state)) return check_retries(course, job);
+  if (!std::exchange(course.over, true)) check_end(course, state, job);
+}
+
+// Where a machine was given up, nobody reads its logs.
+void Oracle::at_rest() {
+  for (const auto& [worker, ending] : endings_) {
+    const auto end = ends_.find(worker);
+    const bool given_up = ending.cause == Cause::node_lost;
+    if (end == ends_.end() || (given_up && end->second.cause != Cause::node_lost)) continue;
+    for (const std::uint64_t report : written_[worker]) {
+      if (!stored_.contains({worker.job, worker.generation, worker.rank, report}))
+        wrong_(fmt::format("report {} of {} was written and is not stored", report, text(worker)));
+    }
+  }
+}
+
+void Oracle::follow_gang(Course& course, const Job& job) {
+  const Generation now = job.current ? job.current->generation : Generation{};
+  if (now == course.generation) return;
+  if (course.generation != Generation{}) gang_over(course, job.id, course.generation);
+  course.generation = now;
+  course.disturbed = false;
+}
+
+void Oracle::gang_over(Course& course, JobId id, Generation generation) {
+  bool bad = false, certain = !course.disturbed;
+  for (auto it = ends_.lower_bound(first_of(id, generation));
+       it != ends_.end() && it->first.job == id && it->first.generation == generation; ++it)
+    bad = bad || (is_bad(it->second) && !disturbed_.contains(it->first));
+  for (auto it = endings_.lower_bound(first_of(id, generation));
+       it != endings_.end() && it->first.job == id && it->first.generation == generation; ++it) {
+    const Ending& ending = it->second;
+    certain = certain && ending.cause != Cause::node_lost && !ending.asks_requeue();
+  }
+  course.perhaps += bad ? 1 : 0;
+  course.failed += bad && certain ? 1 : 0;
+}
+
+bool Oracle::failed_by_itself(JobId id, Generation generation) const {
+  for (auto it = ends_.lower_bound(first_of(id, generation));
+       it != ends_.end() && it->first.job == id && it->first.generation == generation; ++it) {
+    if (is_bad(it->second) && !disturbed_.contains(it->first)) return true;
+  }
+  return false;
+}
+
+void Oracle::check_retries(const Course& course, const Job& job) {
+  if (job.retries_used > course.perhaps)
+    wrong_(fmt::format("job {} has used {} retries, and {} of its gangs failed", job.id.value,
+                       job.retries_used, course.perhaps));
+  if (job.retries_used < course.failed)
+    wrong_(fmt::format("job {} goes on after {} failures with {} of {} retries used", job.id.value,
+                       course.failed, job.retries_used, job.spec->retries));
+}
+
+void Oracle::check_end(const Course& course, const State& state, const Job& job) {
+  const auto say = [&](std::string_view what) {
+    wrong_(fmt::format("job {} is {} ({}): {}", job.id.value, to_string(job.state),
+                       job.ending ? job.ending->message : "", what));
+  };
+  switch (job.state) {
+    case JobState::failed: {
+      const bool loops = job.ending && job.ending->cause == Cause::crash_loop;
+      if (!loops && course.perhaps <= job.spec->retries) say("it has retries left");
+      break;
+    }
+    case JobState::timeout:
+      if (!job.spec->max_duration || course.ran + kLimitSlack < *job.spec->max_duration)
+        say("its time is not over");
+      break;
+    case JobState::cancelled: {
+      const bool waited =
+          std::any_of(job.spec->after.begin(), job.spec->after.end(), [&](JobId id) {
+            const Job* other = state.find_job(id);
+            return !other || (is_over(other->state) && other->state != JobState::completed);
+          });
+      if (!course.cancel_asked && !waited) say("nobody asked for it");
+      break;
+    }
+    case JobState::completed:
+      if (failed_by_itself(job.id, job.last_generation)) say("a worker of its last gang failed");
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace paceline::sim

@@ -1,0 +1,92 @@
+// What should become of each job, from what its workers did and what people asked, written down once
+// more without the scheduler's code. Where a Ledger sees that the state is whole, this sees that it is
+// true:
+//
+//   - a worker's ending in the journal is how it ended on its machine
+//   - a job is FAILED only where more of its gangs failed by themselves than it has retries (or as many
+//     in a row as make a crash loop), and no job goes on that failed so often; retries are counted
+//     for gangs that failed, and for no others
+//   - TIMEOUT only over a time limit, and not before it; CANCELLED only where somebody asked, or where
+//     a job it waits for did not complete; COMPLETED only where no worker of the last gang failed
+//   - what the server confirms to an agent is there: a report is stored and counts, a checkpoint is
+//     acknowledged
+//   - a report that meets a tier marks it
+//   - at the end every report is stored that a worker wrote whose end was heard of
+//
+// A gang that was disturbed, by a plan, by people or by a lost machine, may end either way and proves
+// nothing of retries.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+#include "wire/agent_protocol.hpp"
+
+namespace paceline::sim {
+
+class Oracle {
+ public:
+  using Wrong = std::function<void(std::string)>;
+  explicit Oracle(Wrong wrong) : wrong_(std::move(wrong)) {}
+
+  // ---- what is seen of machines ----
+  // `disturbed`: the worker had a notice or a kill before.
+  void ended(const WorkerGone& gone, bool disturbed);
+  // A worker wrote its report of this number into its log.
+  void wrote(const WorkerKey& worker, std::uint64_t report) { written_[worker].push_back(report); }
+  // An agent sent it. Told of again and again, as frames are sent again.
+  void told(const AgentFrame& frame);
+  // The server says that everything up to `number` is durable.
+  void confirmed(Session session, std::uint64_t number, const State& state);
+
+  // ---- what is seen of the journal ----
+  void took(const Entry& entry);
+  void stored(const MetricPoint& point);
+  // After each commit, of each job that it touched.
+  void check(Time now, const State& state, const Job& job);
+  // Once everything has calmed down.
+  void at_rest();
+
+ private:
+  using Report = std::tuple<JobId, Generation, std::int32_t, std::uint64_t>;
+  // One job as far as it is known from outside.
+  struct Course {
+    Generation generation;   // of the gang that is current
+    bool disturbed = false;  // while this gang was there
+    int failed = 0;          // gangs that did so for certain
+    int perhaps = 0;         // gangs of which a worker failed by itself, whatever else happened
+    bool cancel_asked = false;
+    bool over = false;
+    Duration ran{};  // as the world's clock has it
+    Time seen;
+    bool counted = false;  // its time counts since then
+  };
+
+  void follow_gang(Course& course, const Job& job);
+  void gang_over(Course& course, JobId id, Generation generation);
+  void check_end(const Course& course, const State& state, const Job& job);
+  void check_retries(const Course& course, const Job& job);
+  void check_told(const AgentMessage& message, const State& state);
+  void check_report(const WorkerReport& report, const State& state);
+  [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
+  [[nodiscard]] static bool is_bad(const WorkerGone& gone);
+
+  Wrong wrong_;
+  std::map<WorkerKey, WorkerGone> ends_;  // on the machines
+  std::set<WorkerKey> disturbed_;
+  std::map<WorkerKey, Ending> endings_;  // in the journal
+  std::map<JobId, Course> courses_;
+  std::map<WorkerKey, std::vector<std::uint64_t>> written_;
+  std::set<Report> stored_;
+  std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;
+  std::map<Session, std::uint64_t> confirmed_;
+};
+
+}  // namespace paceline::sim
