@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/looker.hpp"
+#include "agent/linux/signals.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -27,6 +29,9 @@ constexpr int kSocket = 3;            // where the nursery finds its end
 constexpr std::size_t kFdsMax = 64;   // per request
 constexpr std::size_t kFixedFds = 2;  // of a supervisor; a looker has its socket alone
 constexpr int kLeavePolls = 1000;
+// Between waking a nursery and replacing it, and when a waking is long past.
+constexpr auto kWakingMin = std::chrono::seconds{2};
+constexpr auto kWakingMax = std::chrono::seconds{30};
 constexpr std::uint64_t kOpenFiles = 1024;
 constexpr std::uint64_t kOpenFilesMax = 1 << 18;
 
@@ -111,6 +116,8 @@ Inheritance inherit(std::vector<UniqueFd> fds) {
 
 void be_nobodys_guest() {
   ::setsid();
+  // It ends with its agent even where somebody stopped it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::chdir("/") != 0) ::_exit(1);
   ::umask(077);
   const int null = ::open("/dev/null", O_RDWR);
@@ -194,6 +201,22 @@ void Nursery::close() {
     ::nanosleep(&pause, nullptr);
   }
   pid_ = 0;
+  woken_.reset();
+}
+
+// One that is merely slow has others' starts in its hands.
+void Nursery::wake() {
+  const auto stat = pid_ == 0 ? std::nullopt : read_stat(pid_);
+  if (!stat || (stat->state != 'T' && stat->state != 't')) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!woken_ || now - *woken_ > kWakingMax) {
+    woken_ = now;
+    send_signal(ProcessId{pid_, stat->start_time}, SIGCONT);
+  } else if (now - *woken_ >= kWakingMin) {
+    send_signal(ProcessId{pid_, stat->start_time}, SIGKILL);
+    close();
+    static_cast<void>(open());
+  }
 }
 
 Result<void> Nursery::raise(Inheritance inheritance) {
