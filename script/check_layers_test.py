@@ -117,6 +117,12 @@ class Layers(unittest.TestCase):
         self.assert_clean("base/id.hpp", "// a similar, simple, simultaneous thing; asim\n")
         self.assert_clean("base/id_test.cpp", "#include <gmock/gmock.h>\n")
 
+    def test_a_signal_that_nobody_asked_about_is_found(self):
+        self.write("layers.txt", TABLE + "agent: model\nagent/linux: agent\n")
+        self.assert_fault("send_signal()", "agent/linux/worker.cpp", "void f() { ::kill(1, 9); }\n")
+        self.write("agent/linux/worker.cpp", "void W::kill() { send_signal(pids, 9); } // ::kill(1)\n")
+        self.assertEqual(self.faults("agent/linux/signals.cpp", "void f() { ::kill(1, 9); }\n"), [])
+
     def test_a_table_that_points_upwards_is_found(self):
         self.write("layers.txt", "core = base\nbase: model\nmodel:\n")
         self.assertIn("which is not above it", self.faults()[0])

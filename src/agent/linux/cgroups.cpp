@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <ctime>
 
@@ -248,13 +249,19 @@ bool WorkerGroup::enter() const {
   return entered;
 }
 
-std::vector<pid_t> WorkerGroup::members() const {
+std::vector<pid_t> parse_members(std::string_view text) {
   std::vector<pid_t> pids;
-  if (!tracks()) return pids;
-  const std::string text = read_file(tracker() + "/cgroup.procs").value_or("");
-  for (const std::string_view line : split(text, '\n'))
-    if (!line.empty()) pids.push_back(static_cast<pid_t>(std::atoi(std::string(line).c_str())));
+  for (const std::string_view line : split(text, '\n')) {
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+    if (error == std::errc{} && end == line.data() + line.size() && pid > 0) pids.push_back(pid);
+  }
   return pids;
+}
+
+std::vector<pid_t> WorkerGroup::members() const {
+  if (!tracks()) return {};
+  return parse_members(read_file(tracker() + "/cgroup.procs").value_or(""));
 }
 
 bool WorkerGroup::freeze() const {

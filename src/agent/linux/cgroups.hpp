@@ -90,6 +90,10 @@ struct CgroupMount {
   std::string mount_point;
   std::string own;
 };
+// The pids of a cgroup.procs file. A member outside the reader's pid namespace shows as 0 and is
+// left out: a signal to 0 is one to the sender's own group.
+std::vector<pid_t> parse_members(std::string_view text);
+
 CgroupMount find_cgroup_mount(std::string_view mountinfo, std::string_view cgroup,
                               std::string_view controller);
 

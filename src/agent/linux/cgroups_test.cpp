@@ -30,6 +30,11 @@ TEST(CgroupMounts, InAContainerTheMountShowsApartOfTheHierarchy) {
   EXPECT_EQ(find_cgroup_mount(kHybrid, kOwn, "memory").own, "/sys/fs/cgroup/memory/job");
 }
 
+TEST(CgroupMembers, OnesThatCannotBeSeenAreLeftOut) {
+  EXPECT_EQ(parse_members("17\n0\n4711\n"), (std::vector<pid_t>{17, 4711}));
+  EXPECT_EQ(parse_members("0\n-1\n\nabc\n12x\n99999999999\n"), std::vector<pid_t>{});
+}
+
 // A process of its own in a group of its own.
 class GroupTest : public testing::Test {
  protected:

@@ -1,6 +1,7 @@
 #include "agent/linux/claim.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,48 +11,44 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "agent/linux/fields.hpp"
 #include "agent/linux/files.hpp"
+#include "base/check.hpp"
+#include "base/digest.hpp"
 
 namespace paceline::agent {
 namespace {
 
-// Where the parts of a claim lie: each of them is written by one process, in one write.
-constexpr std::size_t kTailAt = 0;
-constexpr std::size_t kNoticeAt = 32;
-static_assert(kTailAt + sizeof(TailPosition) <= kNoticeAt);
-constexpr std::size_t kProcessesAt = 64;
-constexpr std::size_t kEndingAt = 512;
-constexpr std::size_t kOrderAt = 4096;
 constexpr std::size_t kMessageMax = 2048;
+constexpr std::size_t kSealSize = sizeof(std::uint64_t);
+constexpr std::size_t kNameMax = 15;  // that the kernel keeps of a process's name
+constexpr std::string_view kSealedFirst = "claim";
+constexpr std::string_view kPlainFirst = "key";
+constexpr std::string_view kSealedVersion = "2";
 
-// How a cause is written in a status file.
-struct CauseWord {
-  Cause cause;
-  std::string_view word;
-};
-constexpr CauseWord kCauses[] = {
-    {Cause::exited, "exited"},
-    {Cause::signalled, "signalled"},
-    {Cause::out_of_memory, "out_of_memory"},
-    {Cause::launch_failed, "launch_failed"},
-    {Cause::setup_failed, "setup_failed"},
-    {Cause::node_lost, "node_lost"},
-    {Cause::refused, "refused"},
-};
+// By what a worker may end. The words are those of the journal.
+constexpr Cause kCauses[] = {Cause::exited,        Cause::signalled,    Cause::out_of_memory,
+                             Cause::launch_failed, Cause::setup_failed, Cause::node_lost,
+                             Cause::refused};
 
-std::string_view word_of(Cause cause) {
-  for (const auto& entry : kCauses)
-    if (entry.cause == cause) return entry.word;
-  return "node_lost";
+bool may_end_by(Cause cause) {
+  return std::find(std::begin(kCauses), std::end(kCauses), cause) != std::end(kCauses);
 }
 
 std::optional<Cause> cause_of(std::string_view word) {
-  for (const auto& entry : kCauses)
-    if (entry.word == word) return entry.cause;
-  return std::nullopt;
+  const auto cause = parse_cause(word);
+  return cause && may_end_by(*cause) ? cause : std::nullopt;
 }
+
+// A code that can't be read must not pass for 0, which is success.
+bool is_small_number(std::string_view value) {
+  const std::int64_t number = field_number(value);
+  return std::in_range<std::int32_t>(number) && std::to_string(number) == value;
+}
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
 void add_cgroups(FieldWriter& out, const CgroupPlan& plan) {
   out.add("cgroup.unified", plan.unified);
@@ -195,9 +192,10 @@ std::optional<WorkerKey> parse_claim_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string to_text(const WorkerOrder& order) {
+std::string to_text(const WorkerOrder& order, ClaimFormat format) {
   FieldWriter out;
-  out.add("key", claim_name(order.key));
+  if (format == ClaimFormat::sealed) out.add(kSealedFirst, kSealedVersion);
+  out.add(kPlainFirst, claim_name(order.key));
   add_texts(out, order);
   out.add("umask", order.umask);
   out.add("uid", order.uid);
@@ -210,26 +208,32 @@ std::string to_text(const WorkerOrder& order) {
   out.add("local_rank", order.local_rank);
   out.add("port", order.port);
   add_cgroups(out, order.cgroups);
-  out.add("end", "");
+  if (format == ClaimFormat::sealed)
+    out.add("digest", hex(Digest().add(std::string_view(out.text())).value()));
+  else
+    out.add("end", "");
   return out.text();
 }
 
 std::optional<WorkerOrder> parse_order(std::string_view text) {
   const std::vector<NamedField> all = fields(text);
-  if (all.empty() || all.front().first != "key" || all.back().first != "end") return std::nullopt;
-  const auto key = parse_claim_name(all.front().second);
-  if (!key) return std::nullopt;
+  if (all.empty()) return std::nullopt;
+  const auto format = all.front().first == kSealedFirst ? ClaimFormat::sealed : ClaimFormat::plain;
   WorkerOrder order;
-  order.key = *key;
-  for (const NamedField& field : all)
-    if (!read_text(field, order) && !read_cgroups(field, order.cgroups)) read_number(field, order);
-  if (order.command.empty()) return std::nullopt;
+  for (const NamedField& field : all) {
+    if (field.first == kPlainFirst)
+      order.key = parse_claim_name(field.second).value_or(WorkerKey{});
+    else if (!read_text(field, order) && !read_cgroups(field, order.cgroups))
+      read_number(field, order);
+  }
+  if (order.command.empty() || to_text(order, format) != text) return std::nullopt;
   return order;
 }
 
 std::string to_text(const WorkerEnding& ending) {
   FieldWriter out;
-  out.add("cause", word_of(ending.cause));
+  check(may_end_by(ending.cause), "a worker ends by a cause of its own");
+  out.add("cause", to_string(ending.cause));
   if (ending.exit_code) out.add("exit_code", *ending.exit_code);
   out.add("signal", ending.signal);
   out.add("at_us", ending.at_us);
@@ -244,8 +248,10 @@ std::optional<WorkerEnding> parse_ending(std::string_view text) {
   for (const auto& [name, value] : fields(text)) {
     if (name == "cause")
       cause = cause_of(value);
-    else if (name == "exit_code")
+    else if (name == "exit_code" && is_small_number(value))
       ending.exit_code = static_cast<std::int32_t>(field_number(value));
+    else if (name == "exit_code")
+      return std::nullopt;
     else if (name == "signal")
       ending.signal = static_cast<std::int32_t>(field_number(value));
     else if (name == "at_us")
@@ -260,22 +266,54 @@ std::optional<WorkerEnding> parse_ending(std::string_view text) {
   return std::nullopt;
 }
 
+std::string supervisor_name(const WorkerKey& key) {
+  return ("pl-" + claim_name(key)).substr(0, kNameMax);
+}
+
+// ---- the file ----
+
+ClaimFile::ClaimFile(UniqueFd fd, WorkerKey key) : fd_(std::move(fd)), key_(key) {
+  if (!fd_) return;
+  const std::string first = std::string(kPlainFirst) + '\0';
+  if (read_at(kOrderAt, first.size()) == first) format_ = ClaimFormat::plain;
+}
+
 Result<ClaimFile> ClaimFile::create(const std::string& path, const WorkerOrder& order) {
-  ClaimFile claim(UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)));
+  ClaimFile claim(UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
+                  order.key);
   if (!claim) return fail(system_error("The worker's claim '" + path + "' can't be made", errno));
   const std::string text = std::string(kOrderAt, '\0') + to_text(order);
-  if (!write_all(claim.fd_.get(), text) || !claim.lock())
-    return fail(system_error("The worker's claim '" + path + "' can't be written", errno));
-  return claim;
+  if (write_all(claim.fd_.get(), text) && claim.lock()) return claim;
+  const Error error = system_error("The worker's claim '" + path + "' can't be written", errno);
+  ::unlink(path.c_str());
+  return fail(error);
 }
 
 ClaimFile ClaimFile::open(const std::string& path) {
-  return ClaimFile(UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC)));
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) fd.reset();
+  const auto key = parse_claim_name(std::string_view(path).substr(path.rfind('/') + 1));
+  return {std::move(fd), key.value_or(WorkerKey{})};
 }
 
 bool ClaimFile::lock() const { return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
 
 bool ClaimFile::begun() const { return !lock() || processes().supervisor.pid != 0; }
+
+bool ClaimFile::is_supervised_by(pid_t pid) const {
+  const std::string place = "/proc/" + std::to_string(pid);
+  struct stat own {};
+  if (read_file(place + "/comm") != supervisor_name(key_) + "\n" || ::fstat(fd_.get(), &own) != 0)
+    return false;
+  for (const std::string& name : list_directory(place + "/fd")) {
+    struct stat held {};
+    if (::stat((place + "/fd/" + name).c_str(), &held) == 0 && held.st_dev == own.st_dev &&
+        held.st_ino == own.st_ino)
+      return true;
+  }
+  return false;
+}
 
 std::string ClaimFile::read_at(std::size_t offset, std::size_t size) const {
   std::string text(size, '\0');
@@ -284,11 +322,76 @@ std::string ClaimFile::read_at(std::size_t offset, std::size_t size) const {
   return text;
 }
 
+const ClaimFile::Part& ClaimFile::tail_part() const {
+  static_assert(sizeof(TailPosition) + kSealSize <= kTail.size);
+  static_assert(sizeof(TailPosition) <= kPlainTail.size);
+  return format_ == ClaimFormat::plain ? kPlainTail : kTail;
+}
+
+const ClaimFile::Part& ClaimFile::notice_part() const {
+  return format_ == ClaimFormat::plain ? kPlainNotice : kNotice;
+}
+
+std::uint64_t ClaimFile::seal(const Part& part, std::string_view content) const {
+  return Digest().add(claim_name(key_)).add(std::uint64_t{part.at}).add(content).value();
+}
+
+// The content without its seal, padded with zeros. In the format without digests a part is what
+// stands there.
+ClaimFile::PartState ClaimFile::look(const Part& part, std::string& content) const {
+  content = read_at(part.at, part.size);
+  content.resize(part.size, '\0');
+  if (content.find_first_not_of('\0') == std::string::npos) return PartState::absent;
+  if (format_ == ClaimFormat::plain) return PartState::exact;
+  std::uint64_t sealed = 0;
+  std::memcpy(&sealed, &content[part.size - kSealSize], kSealSize);
+  content.resize(part.size - kSealSize);
+  return sealed == seal(part, content) ? PartState::exact : PartState::damaged;
+}
+
+std::string ClaimFile::read(const Part& part) const {
+  std::string content;
+  return look(part, content) == PartState::exact ? content : std::string{};
+}
+
 // What can't be written is learnt again or told in other ways; only the order and the supervisor are
 // worth failing for.
-bool ClaimFile::write_at(std::size_t offset, std::string_view text) const {
-  return ::pwrite(fd_.get(), text.data(), text.size(), static_cast<off_t>(offset)) ==
+bool ClaimFile::write(const Part& part, std::string_view content) const {
+  std::string text(content);
+  if (format_ == ClaimFormat::sealed) {
+    text.resize(part.size - kSealSize, '\0');
+    const std::uint64_t sealed = seal(part, text);
+    text.append(reinterpret_cast<const char*>(&sealed), kSealSize);
+  }
+  return ::pwrite(fd_.get(), text.data(), text.size(), static_cast<off_t>(part.at)) ==
          static_cast<ssize_t>(text.size());
+}
+
+template <class Value>
+Value ClaimFile::read_value(const Part& part) const {
+  Value value;
+  const std::string content = read(part);
+  if (content.size() >= sizeof value) std::memcpy(&value, content.data(), sizeof value);
+  return value;
+}
+
+template <class Value>
+std::string_view bytes_of(const Value& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+ClaimState ClaimFile::state() const {
+  bool begun = false, whole = true;
+  for (const Part& part : {tail_part(), notice_part(), kProcesses, kEnding}) {
+    std::string content;
+    const PartState state = look(part, content);
+    begun = begun || state != PartState::absent;
+    whole = whole && state != PartState::damaged;
+  }
+  const auto written = order();
+  if (!written) return begun ? ClaimState::damaged : ClaimState::unfinished;
+  if (!whole || written->key != key_) return ClaimState::damaged;
+  return format_ == ClaimFormat::sealed ? ClaimState::exact : ClaimState::plain;
 }
 
 std::optional<WorkerOrder> ClaimFile::order() const {
@@ -296,43 +399,29 @@ std::optional<WorkerOrder> ClaimFile::order() const {
   if (::fstat(fd_.get(), &info) != 0 || info.st_size <= static_cast<off_t>(kOrderAt))
     return std::nullopt;
   const std::size_t size = static_cast<std::size_t>(info.st_size) - kOrderAt;
-  return parse_order(read_at(kOrderAt, std::min(size, kSmallFileMax)));
+  return size > kSmallFileMax ? std::nullopt : parse_order(read_at(kOrderAt, size));
 }
 
-WorkerProcesses ClaimFile::processes() const {
-  WorkerProcesses processes;
-  const std::string text = read_at(kProcessesAt, sizeof processes);
-  if (text.size() == sizeof processes) std::memcpy(&processes, text.data(), sizeof processes);
-  return processes;
-}
+WorkerProcesses ClaimFile::processes() const { return read_value<WorkerProcesses>(kProcesses); }
 
 bool ClaimFile::write(const WorkerProcesses& processes) const {
-  return write_at(kProcessesAt, {reinterpret_cast<const char*>(&processes), sizeof processes});
+  return write(kProcesses, bytes_of(processes));
 }
 
-TailPosition ClaimFile::tail() const {
-  TailPosition tail;
-  const std::string text = read_at(kTailAt, sizeof tail);
-  if (text.size() == sizeof tail) std::memcpy(&tail, text.data(), sizeof tail);
-  return tail;
-}
+TailPosition ClaimFile::tail() const { return read_value<TailPosition>(tail_part()); }
 
-void ClaimFile::write(const TailPosition& tail) const {
-  write_at(kTailAt, {reinterpret_cast<const char*>(&tail), sizeof tail});
-}
+void ClaimFile::write(const TailPosition& tail) const { write(tail_part(), bytes_of(tail)); }
 
-bool ClaimFile::noticed() const { return read_at(kNoticeAt, 1) == "n"; }
+bool ClaimFile::noticed() const { return read(notice_part()).starts_with('n'); }
 
-void ClaimFile::write_notice() const { write_at(kNoticeAt, "n"); }
+void ClaimFile::write_notice() const { write(notice_part(), "n"); }
 
-std::optional<WorkerEnding> ClaimFile::ending() const {
-  return parse_ending(read_at(kEndingAt, kOrderAt - kEndingAt));
-}
+std::optional<WorkerEnding> ClaimFile::ending() const { return parse_ending(read(kEnding)); }
 
 void ClaimFile::write(const WorkerEnding& ending) const {
   WorkerEnding bounded = ending;
   bounded.message.resize(std::min(bounded.message.size(), kMessageMax));
-  write_at(kEndingAt, to_text(bounded));
+  write(kEnding, to_text(bounded));
 }
 
 }  // namespace paceline::agent

@@ -10,6 +10,11 @@
 //   the ending      how it ended, once nothing of its process tree is left (WorkerEnding)
 //   the tail        how far reports are stored (report_ledger.hpp)
 //
+// Every part, the order too, is sealed by a digest that also covers the worker's key; what is not
+// exactly what was written counts as nothing, and nobody is signalled by it. The version before
+// wrote no digests (ClaimFormat::plain): such claims are followed, but nobody is signalled by them
+// either.
+//
 // It is one file because making and removing files is most of what a short job costs. All but the
 // order have their room from the start, so that a worker that fills the disk can't end without a
 // trace. Nothing is fsync'ed: a claim has to survive the death of agent, server and supervisor, for
@@ -30,6 +35,14 @@
 #include "base/result.hpp"
 
 namespace paceline::agent {
+
+// The name of the variable that marks every process of a worker; see marks.hpp.
+inline constexpr std::string_view kMarkerName = "PACELINE_WORKER";
+
+enum class ClaimFormat {
+  plain,   // without digests, as an earlier version wrote it
+  sealed,  // as written now
+};
 
 // All that a supervisor needs to start and end one worker, and an agent to take it over. Holds the
 // owner's environment: 0600.
@@ -91,29 +104,50 @@ struct TailPosition {
   std::uint64_t other_at = 0;      // where reading the log was at the last report that was no line
 };
 
-std::string to_text(const WorkerOrder& order);
+std::string to_text(const WorkerOrder& order, ClaimFormat format = ClaimFormat::sealed);
+// Nothing unless `text` is exactly what to_text() writes, every field and the digest included.
 std::optional<WorkerOrder> parse_order(std::string_view text);
+
+// REQUIRES: a cause that a worker may end by (see WorkerEnding).
 std::string to_text(const WorkerEnding& ending);
+// Nothing for text that was cut off, or with an unknown cause.
 std::optional<WorkerEnding> parse_ending(std::string_view text);
+
+// What a whole claim is worth.
+enum class ClaimState {
+  exact,       // as it was written
+  plain,       // of the format without digests, and complete as far as that can be seen
+  unfinished,  // its writer died over it: nothing was started by it
+  damaged,
+};
 
 class ClaimFile {
  public:
   // Makes the claim and takes its lock, for the supervisor to inherit. Errors: conflict (it is
   // there), storage.
   static Result<ClaimFile> create(const std::string& path, const WorkerOrder& order);
-  // A second, unlocked descriptor of a claim; empty if there is none.
+  // A second, unlocked descriptor of a claim; empty if there is none, or it is no plain file.
+  // REQUIRES: the path ends in the claim's name.
   static ClaimFile open(const std::string& path);
-  explicit ClaimFile(UniqueFd fd) : fd_(std::move(fd)) {}
+  ClaimFile(UniqueFd fd, WorkerKey key);
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
   [[nodiscard]] UniqueFd release() { return std::move(fd_); }
+  [[nodiscard]] const WorkerKey& key() const { return key_; }
+  [[nodiscard]] ClaimFormat format() const { return format_; }
   // False once it is certain that nothing of it was started or will be: no supervisor has taken it
   // on, and none can any more. Takes the lock if that is free.
   [[nodiscard]] bool begun() const;
   // Takes the lock without waiting; false while somebody else holds it.
   [[nodiscard]] bool lock() const;
+  // True if the process is one of those that hold the claim open and goes by a supervisor's name:
+  // the kernel's word, not the file's.
+  [[nodiscard]] bool is_supervised_by(pid_t pid) const;
 
-  // Nothing if its writer died over it.
+  [[nodiscard]] ClaimState state() const;
+
+  // Nothing, nobody, no notice and the beginning where a part was never written, or is not what was
+  // written.
   [[nodiscard]] std::optional<WorkerOrder> order() const;
   [[nodiscard]] WorkerProcesses processes() const;
   [[nodiscard]] std::optional<WorkerEnding> ending() const;
@@ -127,10 +161,36 @@ class ClaimFile {
   void write(const TailPosition& tail) const;
 
  private:
+  // A part of the file: each is written by one process, in one write.
+  struct Part {
+    std::size_t at;
+    std::size_t size;
+  };
+  enum class PartState { absent, exact, damaged };
+  static constexpr Part kTail{0, 40};
+  static constexpr Part kNotice{40, 24};
+  static constexpr Part kPlainTail{0, 32};
+  static constexpr Part kPlainNotice{32, 32};
+  static constexpr Part kProcesses{64, 448};
+  static constexpr Part kEnding{512, 3584};
+  static constexpr std::size_t kOrderAt = 4096;
+
+  [[nodiscard]] const Part& tail_part() const;
+  [[nodiscard]] const Part& notice_part() const;
   [[nodiscard]] std::string read_at(std::size_t offset, std::size_t size) const;
-  bool write_at(std::size_t offset, std::string_view text) const;
+  [[nodiscard]] std::uint64_t seal(const Part& part, std::string_view content) const;
+  [[nodiscard]] PartState look(const Part& part, std::string& content) const;
+  [[nodiscard]] std::string read(const Part& part) const;
+  bool write(const Part& part, std::string_view content) const;
+  template <class Value>
+  [[nodiscard]] Value read_value(const Part& part) const;
 
   UniqueFd fd_;
+  WorkerKey key_;
+  ClaimFormat format_ = ClaimFormat::sealed;
 };
+
+// The name that a supervisor shows as, as far as the kernel keeps one: "pl-7.2.0".
+std::string supervisor_name(const WorkerKey& key);
 
 }  // namespace paceline::agent

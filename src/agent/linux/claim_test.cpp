@@ -1,10 +1,13 @@
 #include "agent/linux/claim.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "agent/linux/control.hpp"
 #include "agent/linux/fields.hpp"
+#include "agent/linux/files.hpp"
+#include "agent/linux/marks.hpp"
 #include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
@@ -43,6 +46,119 @@ TEST(Claim, AnOrderThatWasCutOffIsNone) {
   const std::string text = to_text(order());
   for (std::size_t size = 0; size < text.size(); ++size)
     EXPECT_FALSE(parse_order(std::string_view(text).substr(0, size))) << size;
+}
+
+// What one turned bit makes of it is no order.
+TEST(Claim, EveryBitOfAnOrderCounts) {
+  const std::string text = to_text(order());
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    std::string damaged = text;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_FALSE(parse_order(damaged)) << bit;
+  }
+  EXPECT_FALSE(parse_order(text + text));
+  EXPECT_FALSE(parse_order(text + std::string(2, '\0')));
+}
+
+TEST(Claim, AnOrderOfTheFormatWithoutDigestsIsReadWhole) {
+  const std::string text = to_text(order(), ClaimFormat::plain);
+  EXPECT_TRUE(
+      text.starts_with(std::string("key\0"
+                                   "7.2.3",
+                                   9)));
+  const auto read = parse_order(text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_text(*read, ClaimFormat::plain), text);
+  std::string renamed = text;
+  renamed.replace(renamed.find("marker"), 6, "larker");
+  EXPECT_FALSE(parse_order(renamed));
+}
+
+TEST(Claim, EveryBitOfAClaimCounts) {
+  TempDirectory directory;
+  const std::string path = directory / "7.2.3";
+  auto made = ClaimFile::create(path, order());
+  ASSERT_TRUE(made);
+  made->write(WorkerProcesses{{10, 100}, {11, 110}});
+  made->write_notice();
+  made->write(TailPosition{5, 6, 7});
+  made->write(WorkerEnding{Cause::exited, 3, 0, 12, {}});
+  const std::string text = contents(path);
+  ASSERT_EQ(ClaimFile::open(path).state(), ClaimState::exact);
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    const char damaged = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_EQ(::pwrite(file.get(), &damaged, 1, static_cast<off_t>(bit / 8)), 1);
+    EXPECT_EQ(ClaimFile::open(path).state(), ClaimState::damaged) << bit;
+    ASSERT_EQ(::pwrite(file.get(), &text[bit / 8], 1, static_cast<off_t>(bit / 8)), 1);
+  }
+  EXPECT_EQ(ClaimFile::open(path).state(), ClaimState::exact);
+}
+
+TEST(Claim, IsNobodyElses) {
+  TempDirectory directory;
+  ASSERT_TRUE(ClaimFile::create(directory / "7.2.3", order()));
+  ASSERT_EQ(::rename((directory / "7.2.3").c_str(), (directory / "7.2.4").c_str()), 0);
+  EXPECT_EQ(ClaimFile::open(directory / "7.2.4").state(), ClaimState::damaged);
+}
+
+TEST(Claim, WhoseWriterDiedOverItIsUnfinished) {
+  TempDirectory directory;
+  ASSERT_TRUE(ClaimFile::create(directory / "7.2.3", order()));
+  ASSERT_EQ(::truncate((directory / "7.2.3").c_str(), 4200), 0);
+  const ClaimFile claim = ClaimFile::open(directory / "7.2.3");
+  EXPECT_EQ(claim.state(), ClaimState::unfinished);
+  claim.write(WorkerProcesses{{10, 100}, {}});
+  EXPECT_EQ(claim.state(), ClaimState::damaged);
+}
+
+TEST(Claim, AnUnknownCauseIsNoOther) {
+  FieldWriter text;
+  text.add("cause", "preempted");
+  text.add("end", "");
+  EXPECT_FALSE(parse_ending(text.text()));
+  EXPECT_DEATH(static_cast<void>(to_text(WorkerEnding{Cause::cancelled, {}, 0, 1, {}})),
+               "cause of its own");
+}
+
+TEST(Marks, AreOnAnOrderOnlyWhereAllOfItIsTheWorkersOwn) {
+  TempDirectory directory;
+  ASSERT_TRUE(make_directories(directory / "agent/workers", 0700));
+  const Marks marks(directory.path());
+  for (const ClaimFormat format : {ClaimFormat::plain, ClaimFormat::sealed}) {
+    WorkerOrder own = order();
+    own.marker = marks.marker(own.key, format);
+    own.cgroups.freezer = "/sys/fs/cgroup/freezer/" + marks.group(format) + "/7.2.3";
+    EXPECT_TRUE(is_marker(own.marker));
+    EXPECT_TRUE(marks.are_on(own, format));
+    for (const std::string& group :
+         {std::string("/sys/fs/cgroup/freezer/user.slice"),
+          "/sys/fs/cgroup/freezer/" + marks.group(format) + "/7.2.33",
+          "/sys/../x/" + marks.group(format) + "/7.2.3", marks.group(format) + "/7.2.3"}) {
+      WorkerOrder other = own;
+      other.cgroups.memory = group;
+      EXPECT_FALSE(marks.are_on(other, format)) << group;
+    }
+    for (const std::string& marker :
+         {std::string(), own.marker + "0", marks.marker(key(7, 2, 4))}) {
+      WorkerOrder other = own;
+      other.marker = marker;
+      EXPECT_FALSE(marks.are_on(other, format)) << marker;
+    }
+  }
+}
+
+// Two servers may stand at one path of different mounts.
+TEST(Marks, OfTwoDirectoriesAtOnePathDiffer) {
+  TempDirectory directory;
+  ASSERT_TRUE(make_directories(directory / "a/agent/workers", 0700));
+  ASSERT_TRUE(make_directories(directory / "b/agent/workers", 0700));
+  const Marks first(directory / "a");
+  ASSERT_EQ(::rename((directory / "a").c_str(), (directory / "c").c_str()), 0);
+  ASSERT_EQ(::rename((directory / "b").c_str(), (directory / "a").c_str()), 0);
+  const Marks second(directory / "a");
+  EXPECT_NE(first.marker(key(1)), second.marker(key(1)));
+  EXPECT_NE(first.group(), second.group());
 }
 
 TEST(Claim, NamesAreKeys) {
@@ -101,6 +217,10 @@ TEST(Control, LinesSurviveTheWire) {
   ASSERT_TRUE(read);
   EXPECT_EQ(to_text(*read), to_text(ending));
   EXPECT_FALSE(parse_ended_line("ended cause=exited"));
+  EXPECT_FALSE(parse_ended_line("ended cause=exited exit_code=x signal=0 at_us=1 message="));
+  EXPECT_FALSE(parse_ended_line("ended cause=cancelled signal=0 at_us=1 message="));
+  for (const char* bad : {"running", "running 0", "running -1", "running x", "running 99999999999"})
+    EXPECT_FALSE(parse_running_line(bad)) << bad;
 }
 
 }  // namespace

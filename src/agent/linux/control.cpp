@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "agent/linux/fields.hpp"
 #include "base/check.hpp"
@@ -67,7 +68,9 @@ std::string running_line(pid_t pid) { return fmt::format("running {}\n", pid); }
 
 std::optional<pid_t> parse_running_line(std::string_view line) {
   if (take_word(line) != "running") return std::nullopt;
-  return static_cast<pid_t>(field_number(line));
+  const std::int64_t pid = field_number(line);
+  if (pid <= 0 || !std::in_range<pid_t>(pid)) return std::nullopt;
+  return static_cast<pid_t>(pid);
 }
 
 std::string ended_line(const WorkerEnding& ending) {

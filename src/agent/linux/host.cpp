@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "agent/linux/cgroups.hpp"
@@ -19,13 +20,14 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/lookers.hpp"
+#include "agent/linux/marks.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
+#include "agent/linux/set_aside.hpp"
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/worker.hpp"
 #include "agent/linux/worker_socket.hpp"
 #include "base/check.hpp"
-#include "base/digest.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -41,9 +43,13 @@ using GangKey = std::pair<JobId, Generation>;
 
 GangKey gang_of(const WorkerKey& key) { return {key.job, key.generation}; }
 
-// The groups of two servers on one machine must not meet.
-std::string group_name(const std::string& directory) {
-  return fmt::format("paceline-{:016x}", Digest().add(std::string_view(directory)).value());
+constexpr std::size_t kLostSupervisorsMax = 4096;
+
+Result<void> make_own_directories(const std::string& directory) {
+  for (const char* name :
+       {"agent", "agent/workers", "agent/damaged", "agent/setups", "agent/terminals", "logs"})
+    if (auto made = make_directories(directory + "/" + name, 0700); !made) return made;
+  return {};
 }
 
 }  // namespace
@@ -52,10 +58,15 @@ struct LinuxHost::Impl {
   Impl(boost::asio::io_context& io_context, Clock& time, HostOptions host_options)
       : io(io_context),
         options(std::move(host_options)),
-        context{io_context,     time,
-                read_boot_id(), [this](Observation seen) { handler(std::move(seen)); },
-                lookers,        0},
-        cgroups(Cgroups::discover(group_name(options.directory))),
+        context{io_context,
+                time,
+                read_boot_id(),
+                [this](Observation seen) { handler(std::move(seen)); },
+                lookers,
+                [this] { nursery.wake(); },
+                [this](const WorkerKey& key) { return count_lost_supervisor(key); }},
+        marks(options.directory),
+        cgroups(Cgroups::discover(marks.group())),
         devices(below("agent/workers"), options.cpu_slots,
                 DeviceLocks(options.directory, options.lock_directories)),
         nursery(options.supervisor, raise_open_files()),
@@ -67,21 +78,25 @@ struct LinuxHost::Impl {
   Result<void> open();
   void open_status();
   void load();
-  void adopt(const std::string& name);
+  void adopt(const WorkerKey& key);
+  void set_aside(const WorkerKey& key, ClaimFile claim);
+  void watch_aside(const WorkerKey& key, ClaimFile claim);
+  int count_lost_supervisor(const WorkerKey& key);
   void remove_strays(const std::string& directory) const;
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
-  Result<WorkerOrder> make_order(const WorkerLaunch& launch, const std::string& path,
-                                 const TakenDevices& taken);
+  Result<WorkerOrder> make_order(const WorkerLaunch& launch, const TakenDevices& taken);
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   void discard(const WorkerKey& key);
   bool forget_gang(const WorkerKey& key);
+  void discard_aside(const WorkerKey& key);
   void kill_unknown(const WorkerKey& key);
   void tell_later(Observation seen);
   [[nodiscard]] SupervisedWorker* find(const WorkerKey& key) const;
 
   bool look_at_devices();
+  std::vector<std::uint32_t> all_slots();
   void watch_devices(std::chrono::seconds delay);
   void keep_ticking();
   void read_logs();
@@ -97,6 +112,7 @@ struct LinuxHost::Impl {
   std::function<void(Observation)> handler = [](const Observation&) {};
   Chores chores;
   WorkerContext context;
+  Marks marks;
   Cgroups cgroups;
   Devices devices;
   Nursery nursery;
@@ -105,6 +121,12 @@ struct LinuxHost::Impl {
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
   std::map<WorkerKey, std::shared_ptr<SupervisedWorker>> workers;
+  std::map<WorkerKey, std::shared_ptr<SetAsideWorker>> aside;
+  struct LostSupervisors {
+    Generation last;
+    int times = 0;
+  };
+  std::map<JobId, LostSupervisors> lost_supervisors;
   std::map<GangKey, Ports> gangs;
   std::vector<SlotSpec> slots;  // as described last
   std::function<void()> devices_changed = [] {};
@@ -117,8 +139,6 @@ struct LinuxHost::Impl {
 };
 
 Result<void> LinuxHost::Impl::open() {
-  for (const char* name : {"agent", "agent/workers", "agent/setups", "agent/terminals", "logs"})
-    if (auto made = make_directories(below(name), 0700); !made) return made;
   auto made = make_socket_directory(options.directory);
   if (!made) return fail(made.error());
   sockets = *made;
@@ -147,7 +167,11 @@ void LinuxHost::Impl::open_status() {
 void LinuxHost::Impl::load() {
   if (loaded) return;
   loaded = true;
-  for (const std::string& name : list_directory(below("agent/workers"))) adopt(name);
+  for (const std::string& name : list_directory(below("agent/damaged")))
+    if (const auto key = parse_claim_name(name))
+      watch_aside(*key, ClaimFile::open(marks.aside_path(*key)));
+  for (const std::string& name : list_directory(below("agent/workers")))
+    if (const auto key = parse_claim_name(name)) adopt(*key);
   for (const std::string& directory : {sockets, below("agent/terminals"), below("agent/setups")})
     remove_strays(directory);
   keep_ticking();
@@ -166,18 +190,54 @@ void LinuxHost::Impl::remove_strays(const std::string& directory) const {
   }
 }
 
-void LinuxHost::Impl::adopt(const std::string& name) {
-  const std::string path = below("agent/workers/" + name);
-  ClaimFile claim = ClaimFile::open(path);
-  auto order = claim ? claim.order() : std::nullopt;
+// A claim whose supervisor lives stays with it, whatever it looks like: nothing of it is removed or
+// told to have ended before its lock is ours.
+void LinuxHost::Impl::adopt(const WorkerKey& key) {
+  ClaimFile claim = ClaimFile::open(marks.claim_path(key));
+  if (!claim) return set_aside(key, std::move(claim));
+  const ClaimState state = claim.state();
   // Whoever made it died before anything could be started: the server asks for it again.
-  const bool same_boot = order && order->boot_id == context.boot_id;
-  if (!order || (same_boot && !claim.begun())) return static_cast<void>(::unlink(path.c_str()));
+  const bool never_began = state == ClaimState::unfinished && claim.lock() &&
+                           marked_processes(marks.marker(key)).empty() &&
+                           marked_processes(marks.marker(key, ClaimFormat::plain)).empty();
+  if (never_began) return static_cast<void>(::unlink(marks.claim_path(key).c_str()));
+  const bool whole = state == ClaimState::exact || state == ClaimState::plain;
+  auto order = whole ? claim.order() : std::nullopt;
+  if (!order || !marks.are_on(*order, claim.format())) return set_aside(key, std::move(claim));
+  if (order->boot_id == context.boot_id && !claim.begun())
+    return static_cast<void>(::unlink(marks.claim_path(key).c_str()));
   if (order->port != 0) gangs.try_emplace(gang_of(order->key), Ports{order->port, {}});
-  auto worker =
-      std::make_shared<SupervisedWorker>(context, path, std::move(claim), std::move(*order));
-  workers.emplace(worker->order().key, worker);
+  auto worker = std::make_shared<SupervisedWorker>(context, marks.claim_path(key), std::move(claim),
+                                                   std::move(*order));
+  workers.emplace(key, worker);
   worker->adopt();
+}
+
+void LinuxHost::Impl::set_aside(const WorkerKey& key, ClaimFile claim) {
+  const std::string path = marks.claim_path(key);
+  if (::rename(path.c_str(), marks.aside_path(key).c_str()) != 0)
+    spdlog::error("{}", system_error("'" + path + "' can't be moved", errno).message);
+  watch_aside(key, std::move(claim));
+}
+
+// A claim that was set aside before and whose worker is over concerns nobody any more.
+void LinuxHost::Impl::watch_aside(const WorkerKey& key, ClaimFile claim) {
+  const auto worker = std::make_shared<SetAsideWorker>(context, std::move(claim), marks,
+                                                       cgroups.plan(claim_name(key), {}));
+  worker->watch();
+  spdlog::error("{}", worker->problem());
+  aside.insert_or_assign(key, worker);
+}
+
+int LinuxHost::Impl::count_lost_supervisor(const WorkerKey& key) {
+  LostSupervisors& lost = lost_supervisors[key.job];
+  if (lost.last == key.generation) return lost.times;
+  const bool in_a_row = lost.last.value + 1 == key.generation.value;
+  lost = {key.generation, in_a_row ? lost.times + 1 : 1};
+  const int times = lost.times;
+  if (lost_supervisors.size() > kLostSupervisorsMax)
+    lost_supervisors.erase(lost_supervisors.begin());
+  return times;
 }
 
 SupervisedWorker* LinuxHost::Impl::find(const WorkerKey& key) const {
@@ -188,10 +248,9 @@ SupervisedWorker* LinuxHost::Impl::find(const WorkerKey& key) const {
 // ---- start ----
 
 void LinuxHost::Impl::start(const WorkerLaunch& launch) {
-  if (find(launch.key) != nullptr) return;
-  const std::string path = below("agent/workers/" + claim_name(launch.key));
+  if (find(launch.key) != nullptr || aside.contains(launch.key)) return;
+  const std::string path = marks.claim_path(launch.key);
   if (const auto started = try_start(launch, path); !started) {
-    ::unlink(path.c_str());
     ::unlink((sockets + "/" + claim_name(launch.key) + ".sock").c_str());
     forget_gang(launch.key);
     WorkerGone gone;
@@ -209,26 +268,30 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   if (auto room = look_for_room(options.directory, kRoomMin); !room) return room;
   auto taken = devices.take(launch.slots);
   if (!taken) return fail(taken.error());
-  auto order = make_order(launch, path, *taken);
+  auto order = make_order(launch, *taken);
   if (!order) return fail(order.error());
   auto claim = ClaimFile::create(path, *order);
   if (!claim) return fail(claim.error());
   Inheritance inheritance;
   inheritance.claim = claim->release();
   inheritance.listener = listen_control(order->control);
+  const auto give_up = [&](const Error& error) -> Result<void> {
+    ::unlink(path.c_str());
+    return fail(error);
+  };
   auto ports = duplicate(gangs[gang_of(launch.key)].locks);
-  if (!ports) return fail(ports.error());
+  if (!ports) return give_up(ports.error());
   inheritance.held = std::move(*ports);
   for (UniqueFd& lock : taken->locks) inheritance.held.push_back(std::move(lock));
   UniqueFd control = connect_control(order->control);
   ClaimFile ours = ClaimFile::open(path);
   if (!inheritance.listener || !control || !ours)
-    return fail(system_error("The worker's supervisor can't be reached", errno));
+    return give_up(system_error("The worker's supervisor can't be reached", errno));
   auto worker =
       std::make_shared<SupervisedWorker>(context, path, std::move(ours), std::move(*order));
-  if (auto followed = worker->follow(std::move(control)); !followed) {
+  if (const auto begun = worker->begin(std::move(control)); !begun) {
     worker->leave();
-    return followed;
+    return give_up(begun.error());
   }
   workers.emplace(launch.key, worker);
   // From here on the end of the connection tells what becomes of it, a nursery that fails included.
@@ -245,7 +308,7 @@ Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
 }
 
-Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch, const std::string& path,
+Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
                                                 const TakenDevices& taken) {
   const auto port = gang_port(launch);
   if (!port) return fail(port.error());
@@ -254,7 +317,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch, cons
   if (!offset) return fail(offset.error());
   WorkerFacts facts;
   facts.server_directory = options.directory;
-  facts.marker = fmt::format("PACELINE_WORKER={}@{}", claim_name(launch.key), path);
+  facts.marker = marks.marker(launch.key);
   facts.port = *port;
   facts.slot_kind = taken.kind;
   facts.devices = taken.uuids;
@@ -325,6 +388,14 @@ void LinuxHost::Impl::flush_nursery() {
 
 // ---- devices ----
 
+// What a worker of whom nothing is known may hold.
+std::vector<std::uint32_t> LinuxHost::Impl::all_slots() {
+  if (slots.empty()) look_at_devices();
+  std::vector<std::uint32_t> all(slots.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return all;
+}
+
 // True if something is not as it was described last.
 bool LinuxHost::Impl::look_at_devices() {
   std::set<std::uint32_t> leased;
@@ -364,7 +435,16 @@ bool LinuxHost::Impl::forget_gang(const WorkerKey& key) {
   return true;
 }
 
+// The file stays, under a name that is no claim's, for people to look at.
+void LinuxHost::Impl::discard_aside(const WorkerKey& key) {
+  if (!aside.at(key)->gone()) return;
+  aside.erase(key);
+  const std::string path = marks.aside_path(key);
+  ::rename(path.c_str(), (path + ".over").c_str());
+}
+
 void LinuxHost::Impl::discard(const WorkerKey& key) {
+  if (aside.contains(key)) return discard_aside(key);
   const auto found = workers.find(key);
   if (found == workers.end() || !found->second->is_gone()) return;
   std::vector<std::string> files{found->second->path(), found->second->order().socket};
@@ -418,11 +498,13 @@ LinuxHost::LinuxHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LinuxHost::~LinuxHost() {
   for (const auto& [key, worker] : impl_->workers) worker->leave();
+  for (const auto& [key, worker] : impl_->aside) worker->leave();
 }
 
 Result<std::unique_ptr<LinuxHost>> LinuxHost::open(boost::asio::io_context& io, Clock& clock,
                                                    HostOptions options) {
   check(options.directory.starts_with('/'), "a host's directory is absolute");
+  if (auto made = make_own_directories(options.directory); !made) return fail(made.error());
   auto impl = std::make_unique<Impl>(io, clock, std::move(options));
   if (auto opened = impl->open(); !opened) return fail(opened.error());
   return std::unique_ptr<LinuxHost>(new LinuxHost(std::move(impl)));
@@ -461,6 +543,8 @@ std::vector<Claim> LinuxHost::claims() {
   impl_->load();
   std::vector<Claim> all;
   for (const auto& [key, worker] : impl_->workers) all.push_back(worker->claim());
+  for (const auto& [key, worker] : impl_->aside)
+    all.push_back({key, 0, worker->gone(), false, impl_->all_slots()});
   return all;
 }
 
@@ -476,10 +560,14 @@ void LinuxHost::perform(const Action& action) {
     void operator()(const Start& a) const { impl.start(a.worker); }
     void operator()(const GiveNotice& a) const {
       if (auto* worker = impl.find(a.key)) worker->give_notice(a.signal);
+      if (const auto aside = impl.aside.find(a.key); aside != impl.aside.end())
+        aside->second->give_notice();
     }
     void operator()(const Kill& a) const {
       if (auto* worker = impl.find(a.key))
         worker->kill();
+      else if (const auto aside = impl.aside.find(a.key); aside != impl.aside.end())
+        aside->second->kill();
       else
         impl.kill_unknown(a.key);
     }

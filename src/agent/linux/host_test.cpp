@@ -3,13 +3,19 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "agent/linux/claim.hpp"
+#include "agent/linux/control.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
 #include "agent/linux/testing.hpp"
 
@@ -205,6 +211,7 @@ TEST_F(HostTest, AClaimThatNoSupervisorTookOnIsForgottenAndCanBeMadeAgain) {
     TestHost first(directory_.path());
     order.boot_id = first->boot_id();
   }
+  order.marker = Marks(directory_.path()).marker(key(1));
   ASSERT_TRUE(ClaimFile::create(claim_path(key(1)), order));
 
   TestHost second(directory_.path());
@@ -231,12 +238,162 @@ TEST_F(HostTest, ASupervisorThatNoLongerAnswersIsKilledWithItsTree) {
   TestHost host(directory_.path());
   host.start(shell_worker(key(1), "exec sleep 1000"));
   const pid_t main = host.running(key(1));
-  ::kill(processes(key(1)).supervisor.pid, SIGSTOP);
-  for (int i = 0; i < 5; ++i) host->perform(Kill{key(1)});
-  EXPECT_TRUE(runs(main));
+  // Whoever stops it again at once is stronger than a SIGCONT.
+  const pid_t supervisor = processes(key(1)).supervisor.pid;
   host->perform(Kill{key(1)});
-  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  ASSERT_TRUE(host.until([&] {
+    ::kill(supervisor, SIGSTOP);
+    return !runs(supervisor);
+  }));
+  host.gone(key(1));
   EXPECT_FALSE(runs(main));
+}
+
+TEST_F(HostTest, AStoppedSupervisorGoesOnForAKill) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  host.running(key(1));
+  const pid_t supervisor = processes(key(1)).supervisor.pid;
+  ::kill(supervisor, SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return read_stat(supervisor)->state == 'T'; }));
+  host->perform(Kill{key(1)});
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::signalled);
+}
+
+TEST_F(HostTest, AStoppedNurseryGoesOnForAStart) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  host.running(key(1));
+  for (const pid_t child : children(::getpid()))
+    if (contents("/proc/" + std::to_string(child) + "/cmdline").find("supervise") !=
+        std::string::npos)
+      ::kill(child, SIGSTOP);
+  host.start(shell_worker(key(2), "exec sleep 1000"));
+  host->perform(Kill{key(2)});
+  host.gone(key(2));
+  host.start(shell_worker(key(3), "exit 3"));
+  EXPECT_EQ(host.gone(key(3)).exit_code, 3);
+}
+
+TEST_F(HostTest, ManyConnectionsToASupervisorEndNobody) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  const pid_t main = host.running(key(1));
+  const std::string channel = ClaimFile::open(claim_path(key(1))).order()->control;
+  // Some say nothing, some say what an agent would.
+  for (const char* said : {"", "ping\n"}) {
+    std::vector<UniqueFd> strangers;
+    for (int i = 0; i < 12; ++i) {
+      ASSERT_TRUE(host.until([&] {
+        UniqueFd fd = connect_control(channel);
+        if (fd) strangers.push_back(std::move(fd));
+        return strangers.size() > static_cast<std::size_t>(i);
+      }));
+      write_all(strangers.back().get(), said);
+    }
+    // The agent is still heard, over whatever connection.
+    host->perform(Freeze{key(1)});
+    host->perform(Thaw{key(1)});
+    EXPECT_TRUE(runs(main));
+    EXPECT_TRUE(host.seen<WorkerGone>().empty());
+  }
+  host->perform(GiveNotice{key(1), SIGTERM});
+  EXPECT_EQ(host.gone(key(1)).signal, SIGTERM);
+}
+
+// A job that may signal its supervisor, and is in no group.
+TEST_F(HostTest, AJobThatKillsItsSupervisorAgainAndAgainFails) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes a mount namespace";
+  const auto causes = in_pid_namespace([&] {
+    ::umount2("/sys/fs/cgroup", MNT_DETACH);
+    std::string told;
+    TestHost host(directory_.path());
+    for (std::uint32_t generation = 1; generation <= 5; ++generation) {
+      host.start(shell_worker(key(1, generation), "kill -9 $PPID; exec sleep 1000"));
+      told += std::string(to_string(host.gone(key(1, generation)).cause)) + " ";
+    }
+    return told;
+  });
+  if (!causes) GTEST_SKIP() << "no pid namespace here";
+  EXPECT_EQ(*causes, "node_lost node_lost node_lost signalled signalled ");
+}
+
+TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
+  TestHost first(directory_.path());
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  first.start(shell_worker(key(1), "read x < " + (directory_ / "go") + "; exit 4"));
+  first.start(shell_worker(key(2), "exec sleep 1000"));
+  first.running(key(1));
+  const pid_t unwatched = first.running(key(2));
+  first.crash();
+  for (std::uint32_t job : {1U, 2U}) {
+    std::string order = contents(claim_path(key(job)));
+    const std::size_t marker = order.find("marker");
+    const UniqueFd file(::open(claim_path(key(job)).c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(::pwrite(file.get(), "l", 1, static_cast<off_t>(marker)), 1);
+  }
+
+  TestHost second(directory_.path());
+  EXPECT_EQ(second->claims().size(), 2U);
+  for (const Claim& claim : second->claims()) {
+    EXPECT_FALSE(claim.gone);
+    EXPECT_FALSE(claim.slots.empty());
+    EXPECT_FALSE(exists(claim_path(claim.key)));
+    EXPECT_TRUE(exists(directory_ / ("agent/damaged/" + claim_name(claim.key))));
+  }
+  second.start(shell_worker(key(2), "exit 0"));
+  EXPECT_TRUE(runs(unwatched));
+  // Its supervisor still writes how it ended, under a digest of its own.
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  EXPECT_EQ(second.gone(key(1)).exit_code, 4);
+  second->perform(Discard{key(1)});
+  EXPECT_TRUE(exists(directory_ / "agent/damaged/1.1.0.over"));
+  second.crash();
+
+  TestHost third(directory_.path());
+  ASSERT_EQ(third->claims().size(), 1U);
+  third->perform(Kill{key(2)});
+  EXPECT_EQ(third.gone(key(2)).cause, Cause::node_lost);
+  EXPECT_FALSE(runs(unwatched));
+}
+
+// As an earlier version wrote it.
+TEST_F(HostTest, AClaimWithoutDigestsIsFollowedAndKillsNobody) {
+  const Marks marks((directory_.path()));
+  WorkerOrder order;
+  {
+    TestHost first(directory_.path());
+    order.boot_id = first->boot_id();
+  }
+  order.key = key(1);
+  order.command = {"true"};
+  order.marker = marks.marker(key(1), ClaimFormat::plain);
+  const UniqueFd file(::open(claim_path(key(1)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const WorkerProcesses strangers{identify(::getppid()), identify(::getppid())};
+  std::string text(4096, '\0');
+  std::memcpy(&text[64], &strangers, sizeof strangers);
+  ASSERT_TRUE(write_all(file.get(), text + to_text(order, ClaimFormat::plain)));
+  ASSERT_EQ(::flock(file.get(), LOCK_EX), 0);
+  const pid_t left = ::fork();
+  if (left == 0) {
+    const char* environment[] = {order.marker.c_str(), nullptr};
+    ::execle("/bin/sleep", "sleep", "1000", nullptr, environment);
+    ::_exit(1);
+  }
+  ASSERT_TRUE(
+      eventually([&] { return marked_processes(order.marker) == std::vector<pid_t>{left}; }));
+
+  TestHost host(directory_.path());
+  ASSERT_EQ(host->claims().size(), 1U);
+  host->perform(Kill{key(1)});
+  EXPECT_FALSE(host->claims()[0].gone);
+  ::flock(file.get(), LOCK_UN);
+  for (int i = 0; i < 100; ++i) host.turn();
+  EXPECT_FALSE(host->claims()[0].gone);
+  EXPECT_TRUE(runs(left));
+  ::kill(left, SIGKILL);
+  ::waitpid(left, nullptr, 0);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
 }
 
 TEST_F(HostTest, SweepsUpWhatAForgottenWorkerLeft) {

@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/looker.hpp"
+#include "agent/linux/signals.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -32,6 +34,9 @@ constexpr std::size_t kFixedFds = 2;  // of a supervisor; a looker has its socke
 constexpr int kLeavePolls = 1000;
 constexpr int kReceiveTries = 100;
 constexpr int kReceivePauseMs = 10;
+// Between waking a nursery and replacing it, and when a waking is long past.
+constexpr auto kWakingMin = std::chrono::seconds{2};
+constexpr auto kWakingMax = std::chrono::seconds{30};
 constexpr std::uint64_t kOpenFiles = 1024;
 constexpr std::uint64_t kOpenFilesMax = 1 << 18;
 
@@ -130,6 +135,8 @@ Inheritance inherit(std::vector<UniqueFd> fds) {
 
 void be_nobodys_guest() {
   ::setsid();
+  // It ends with its agent even where somebody stopped it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::chdir("/") != 0) ::_exit(1);
   ::umask(077);
   const int null = ::open("/dev/null", O_RDWR);
@@ -220,6 +227,22 @@ void Nursery::close() {
     ::nanosleep(&pause, nullptr);
   }
   pid_ = 0;
+  woken_.reset();
+}
+
+// One that is merely slow has others' starts in its hands.
+void Nursery::wake() {
+  const auto stat = pid_ == 0 ? std::nullopt : read_stat(pid_);
+  if (!stat || (stat->state != 'T' && stat->state != 't')) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!woken_ || now - *woken_ > kWakingMax) {
+    woken_ = now;
+    send_signal(ProcessId{pid_, stat->start_time}, SIGCONT);
+  } else if (now - *woken_ >= kWakingMin) {
+    send_signal(ProcessId{pid_, stat->start_time}, SIGKILL);
+    close();
+    static_cast<void>(open());
+  }
 }
 
 void Nursery::raise(Inheritance inheritance) {

@@ -5,8 +5,10 @@
 // supervisors don't.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,9 @@ class Nursery {
   void raise(Inheritance inheritance);
   // The same for a looker (looker.hpp) that serves `socket`; where none can be made, that is closed.
   void raise_looker(UniqueFd socket);
+  // For a supervisor that doesn't begin: lets a nursery go on that somebody stopped, and replaces one
+  // that was let go on a while ago without avail.
+  void wake();
   // Hands over what could not be handed over at once; call now and then while busy().
   void flush();
   [[nodiscard]] bool busy() const { return !queue_.empty(); }
@@ -50,6 +55,7 @@ class Nursery {
   UniqueFd socket_;
   pid_t pid_ = 0;
   std::deque<std::vector<UniqueFd>> queue_;
+  std::optional<std::chrono::steady_clock::time_point> woken_;
 };
 
 // Raises this process's limit of open files as far as it may, and answers what the limit was.

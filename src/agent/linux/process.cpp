@@ -1,17 +1,21 @@
 #include "agent/linux/process.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <map>
 #include <set>
 
+#include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
 
 namespace paceline::agent {
 namespace {
 
 constexpr std::size_t kEnvironMax = 2 << 20;
+constexpr std::size_t kAncestorsMax = 4096;
 
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
@@ -141,6 +145,7 @@ std::vector<pid_t> descendants(pid_t root) {
 }
 
 bool has_environment_entry(std::string_view environ, std::string_view entry) {
+  if (entry.empty()) return false;
   std::size_t at = environ.find(entry);
   while (at != std::string_view::npos) {
     const std::size_t end = at + entry.size();
@@ -152,11 +157,32 @@ bool has_environment_entry(std::string_view environ, std::string_view entry) {
   return false;
 }
 
-std::vector<pid_t> marked_processes(std::string_view entry) {
+std::vector<pid_t> ancestors() {
+  std::vector<pid_t> found;
+  for (pid_t pid = ::getppid(); pid > 0 && found.size() < kAncestorsMax;) {
+    found.push_back(pid);
+    const auto stat = read_stat(pid);
+    pid = stat ? stat->parent : 0;
+  }
+  return found;
+}
+
+// PACELINE_WORKER=7.2.0@/directory/agent/workers/7.2.0, and an identity behind it.
+bool is_marker(std::string_view entry) {
+  const std::size_t equals = entry.find('=');
+  const std::size_t at = entry.find("@/");
+  if (equals == std::string_view::npos || at == std::string_view::npos || at < equals) return false;
+  const std::string_view name = entry.substr(equals + 1, at - equals - 1);
+  return entry.substr(0, equals) == kMarkerName && parse_claim_name(name) &&
+         entry.substr(at).find("/" + std::string(name)) != std::string_view::npos;
+}
+
+std::vector<pid_t> marked_processes(std::string_view marker) {
   std::set<pid_t> found;
+  if (!is_marker(marker)) return {};
   for (const pid_t pid : all_pids()) {
     const auto environ = read_file(proc_path(pid, "environ"), kEnvironMax);
-    if (!environ || !has_environment_entry(*environ, entry) || !runs(pid)) continue;
+    if (!environ || !has_environment_entry(*environ, marker) || !runs(pid)) continue;
     found.insert(pid);
     for (const pid_t child : descendants(pid))
       if (runs(child)) found.insert(child);

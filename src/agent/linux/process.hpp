@@ -43,10 +43,14 @@ std::vector<pid_t> children(pid_t parent);
 // Every living descendant of `root`, parents before children, without `root` itself.
 std::vector<pid_t> descendants(pid_t root);
 
-// Every process (zombies aside) whose environment holds `entry` ("NAME=value") as one whole entry,
-// with all its descendants. Reads what the caller may read of /proc: as root everything, else the
-// processes of its own user.
-std::vector<pid_t> marked_processes(std::string_view entry);
+// The parent of the calling process, its parent, and so on.
+std::vector<pid_t> ancestors();
+
+// Every process (zombies aside) whose environment holds `marker` as one whole entry, with all its
+// descendants; nobody for what is no marker of a worker (see marks.hpp). Reads what the caller may
+// read of /proc: as root everything, else the processes of its own user.
+std::vector<pid_t> marked_processes(std::string_view marker);
+bool is_marker(std::string_view entry);
 bool has_environment_entry(std::string_view environ, std::string_view entry);
 
 std::vector<pid_t> all_pids();

@@ -5,6 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/signals.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -45,6 +49,45 @@ TEST(Process, AMarkIsAWholeEntry) {
   EXPECT_FALSE(has_environment_entry(environ, "PACELINE_WORKER=7.2.0@/"));
   EXPECT_FALSE(has_environment_entry(environ, "WORKER=7.2.0@/d"));
   EXPECT_TRUE(has_environment_entry(environ, "B=2"));
+  EXPECT_FALSE(has_environment_entry(environ, ""));
+}
+
+TEST(Process, NobodyIsFoundByWhatIsNoMarker) {
+  EXPECT_TRUE(is_marker("PACELINE_WORKER=7.2.0@/d/agent/workers/7.2.0"));
+  EXPECT_TRUE(is_marker("PACELINE_WORKER=7.2.0@/d/agent/workers/7.2.0#0123456789abcdef"));
+  ::setenv("PACELINE_WORKER_TEST", "1", 1);
+  for (const char* entry :
+       {"", "=", "A", "PATH=/bin", "PACELINE_WORKER=", "PACELINE_WORKER=7.2.0",
+        "PACELINE_WORKER=7.2.0@/d/agent/workers/7.2.1", "larker=7.2.0@/d/agent/workers/7.2.0"}) {
+    EXPECT_FALSE(is_marker(entry)) << entry;
+    EXPECT_TRUE(marked_processes(entry).empty()) << entry;
+  }
+  // Every process has this one; it is no marker.
+  const auto environ = read_file("/proc/self/environ").value_or("");
+  EXPECT_TRUE(marked_processes(environ.substr(0, environ.find('\0'))).empty());
+}
+
+TEST(Signals, ReachNeitherGroupsNorInitNorOneselfNorAncestors) {
+  const std::vector<pid_t> above = ancestors();
+  EXPECT_THAT(above, testing::Contains(::getppid()));
+  for (const pid_t pid : {-1, 0, 1, ::getpid(), ::getppid()}) EXPECT_FALSE(may_signal(pid, above));
+  // Were one of these sent, there would be nobody left to tell.
+  send_signal(std::vector<pid_t>{-1, 0, 1, ::getpid()}, SIGKILL);
+  EXPECT_FALSE(send_signal(identify(::getpid()), SIGKILL));
+}
+
+TEST(Signals, ReachAProcessAndNotItsSuccessor) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    while (true) ::pause();
+  }
+  ProcessId stranger = identify(pid);
+  ++stranger.start_time;
+  EXPECT_FALSE(send_signal(stranger, SIGKILL));
+  EXPECT_TRUE(send_signal(identify(pid), SIGKILL));
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
 }
 
 }  // namespace

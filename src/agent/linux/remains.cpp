@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "agent/linux/process.hpp"
+#include "agent/linux/signals.hpp"
 
 namespace paceline::agent {
 
@@ -15,9 +16,11 @@ std::vector<pid_t> Remains::find() const {
 bool Remains::sweep() const {
   if (find().empty()) return group_.remove();
   group_.freeze();
-  for (const pid_t pid : find()) ::kill(pid, SIGKILL);
+  send_signal(find(), SIGKILL);
   group_.thaw();
   return false;
 }
+
+bool Remains::have_ended() const { return find().empty() && group_.remove(); }
 
 }  // namespace paceline::agent

@@ -1,5 +1,6 @@
 // What is left of a worker whose supervisor died: found by the control group and by the marker in
-// the environment, killed, and only then counted as gone.
+// the environment, killed, and only then counted as gone. REQUIRES: both are this worker's own
+// (Marks::are_on()).
 #pragma once
 
 #include <string>
@@ -17,6 +18,8 @@ class Remains {
   // Freezes, kills and thaws everything found. True once nothing is left, control group included;
   // call again until then. Reads all of /proc: some milliseconds on a busy machine.
   [[nodiscard]] bool sweep() const;
+  // The same, but kills nobody: true once everything found has ended by itself.
+  [[nodiscard]] bool have_ended() const;
 
  private:
   [[nodiscard]] std::vector<pid_t> find() const;

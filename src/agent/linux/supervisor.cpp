@@ -21,6 +21,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/launch.hpp"
 #include "agent/linux/notice.hpp"
+#include "agent/linux/signals.hpp"
 #include "agent/linux/terminal.hpp"
 #include "agent/wants.hpp"
 
@@ -36,12 +37,13 @@ constexpr int kStopSweepsMax = 20;
 struct Connection {
   UniqueFd fd;
   std::string input;
+  bool commanded = false;  // it has said something that a supervisor understands
 };
 
 class Supervisor {
  public:
   Supervisor(Inheritance inheritance, WorkerOrder order)
-      : claim_(std::move(inheritance.claim)),
+      : claim_(std::move(inheritance.claim), order.key),
         listener_(std::move(inheritance.listener)),
         held_(std::move(inheritance.held)),
         order_(std::move(order)),
@@ -65,6 +67,7 @@ class Supervisor {
   [[nodiscard]] int timeout_ms();
   void handle_signals();
   void accept_connection();
+  [[nodiscard]] std::vector<Connection>::iterator least_wanted();
   void serve(Connection& connection);
   void obey(Connection& connection, const ControlCommand& command);
   void tell(const Connection& connection, std::string_view line);
@@ -122,7 +125,7 @@ WorkerEnding failure(Cause otherwise, const Error& error) {
 
 int Supervisor::run() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::prctl(PR_SET_NAME, ("pl-" + claim_name(order_.key)).c_str());
+  ::prctl(PR_SET_NAME, supervisor_name(order_.key).c_str());
   signals_ = watch_signals();
   begin();
   while (phase_ != Phase::over) turn();
@@ -224,9 +227,17 @@ void Supervisor::accept_connection() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd && find_want(errno) != nullptr && errno != EAGAIN) ::poll(nullptr, 0, kSetupPollMs);
   if (!fd || !is_trusted_peer(fd.get())) return;
-  if (connections_.size() == kConnectionsMax) connections_.erase(connections_.begin());
-  connections_.push_back({std::move(fd), {}});
+  if (connections_.size() == kConnectionsMax) connections_.erase(least_wanted());
+  connections_.push_back({std::move(fd), {}, false});
   if (main_ > 0) tell(connections_.back(), running_line(main_));
+}
+
+// The agent's own connection says what it is by its first command; whoever has said nothing makes
+// room for the next one.
+std::vector<Connection>::iterator Supervisor::least_wanted() {
+  const auto silent = std::find_if(connections_.begin(), connections_.end(),
+                                   [](const Connection& c) { return !c.commanded; });
+  return silent == connections_.end() ? connections_.begin() : silent;
 }
 
 void Supervisor::serve(Connection& connection) {
@@ -238,7 +249,9 @@ void Supervisor::serve(Connection& connection) {
   for (std::size_t end; (end = connection.input.find('\n')) != std::string::npos;) {
     const auto command = parse_command(std::string_view(connection.input).substr(0, end));
     connection.input.erase(0, end + 1);
-    if (command) obey(connection, *command);
+    if (!command) continue;
+    connection.commanded = true;
+    obey(connection, *command);
   }
 }
 
@@ -275,7 +288,7 @@ void Supervisor::give_notice(int signal) {
   if (phase_ == Phase::waiting) return end_as({Cause::signalled, {}, signal, now_us(), {}});
   const pid_t root = phase_ == Phase::setup ? setup_ : main_;
   const auto shell = phase_ == Phase::setup ? file_id("/bin/sh") : shell_;
-  for (const pid_t pid : notice_targets(root, shell)) ::kill(pid, signal);
+  send_signal(notice_targets(root, shell), signal);
 }
 
 void Supervisor::freeze() {
@@ -286,7 +299,7 @@ void Supervisor::freeze() {
   std::vector<pid_t> stopped;
   for (int i = 0; i < kStopSweepsMax; ++i) {
     std::vector<pid_t> tree = descendants(::getpid());
-    for (const pid_t pid : tree) ::kill(pid, SIGSTOP);
+    send_signal(tree, SIGSTOP);
     if (tree == stopped) return;
     stopped = std::move(tree);
   }
@@ -294,7 +307,7 @@ void Supervisor::freeze() {
 
 void Supervisor::thaw() {
   if (group_.tracks()) return group_.thaw();
-  for (const pid_t pid : descendants(::getpid())) ::kill(pid, SIGCONT);
+  send_signal(descendants(::getpid()), SIGCONT);
 }
 
 // True while a descendant is left: orphans of the tree become children of the supervisor.
@@ -358,8 +371,8 @@ void Supervisor::end_as(WorkerEnding ending) {
 void Supervisor::sweep() {
   if (!reap() && group_.members().empty()) return finish();
   freeze();
-  for (const pid_t pid : descendants(::getpid())) ::kill(pid, SIGKILL);
-  for (const pid_t pid : group_.members()) ::kill(pid, SIGKILL);
+  send_signal(descendants(::getpid()), SIGKILL);
+  send_signal(group_.members(), SIGKILL);
   group_.thaw();
 }
 
@@ -379,7 +392,7 @@ void Supervisor::finish() {
 }  // namespace
 
 int supervise(Inheritance inheritance) {
-  ClaimFile claim(std::move(inheritance.claim));
+  ClaimFile claim(std::move(inheritance.claim), {});
   auto order = claim.order();
   if (!order) return 1;
   inheritance.claim = claim.release();

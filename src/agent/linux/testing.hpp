@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,11 @@ class TestHost {
   std::unique_ptr<LinuxHost> host_;
   std::vector<Observation> observations_;
 };
+
+// Runs `test` in a process of its own in a new pid namespace with a /proc of its own, where nothing
+// outside can be harmed; everything it leaves is killed at the end. What it returns, or how it
+// ended instead; nothing where this machine doesn't let us.
+std::optional<std::string> in_pid_namespace(const std::function<std::string()>& test);
 
 WorkerKey key(std::uint32_t job, std::uint32_t generation = 1, std::int32_t rank = 0);
 // A worker of one slot that runs `script` in a shell of its own making (its main process).

@@ -1,6 +1,10 @@
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -106,6 +110,54 @@ pid_t TestHost::running(const WorkerKey& key) {
   };
   EXPECT_TRUE(until(find)) << "the worker never ran";
   return pid;
+}
+
+namespace {
+
+constexpr int kNoNamespace = 77;
+
+// Runs as the first process of the namespace.
+int run_inside(const std::function<std::string()>& test, int result) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("proc", "/proc", "proc", 0, nullptr) != 0)
+    return kNoNamespace;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    write_all(result, test());
+    ::_exit(0);
+  }
+  int status = 0;
+  for (pid_t ended = 0; ended != child;) ended = ::waitpid(-1, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::optional<std::string> in_pid_namespace(const std::function<std::string()>& test) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  const pid_t outer = ::fork();
+  if (outer == 0) {
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) ::_exit(kNoNamespace);
+    const pid_t inner = ::fork();
+    if (inner == 0) ::_exit(run_inside(test, writing.get()));
+    int status = 0;
+    ::waitpid(inner, &status, 0);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status));
+  }
+  writing.reset();
+  std::string said;
+  char buffer[4096];
+  for (ssize_t n; (n = ::read(reading.get(), buffer, sizeof buffer)) > 0;)
+    said.append(buffer, static_cast<std::size_t>(n));
+  int status = 0;
+  ::waitpid(outer, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoNamespace) return std::nullopt;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    said += "; ended with wait status " + std::to_string(status);
+  return said;
 }
 
 WorkerKey key(std::uint32_t job, std::uint32_t generation, std::int32_t rank) {

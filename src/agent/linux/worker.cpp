@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
@@ -15,6 +16,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/remains.hpp"
+#include "agent/linux/signals.hpp"
 #include "agent/linux/worker_socket.hpp"
 
 namespace paceline::agent {
@@ -23,8 +25,8 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kRetry = std::chrono::milliseconds{20};
-constexpr int kUnansweredMax = 5;
 constexpr int kAdoptSweepsMax = 400;
+constexpr int kSupervisorsLostMax = 3;
 constexpr Duration kLookInterval = std::chrono::seconds{1};
 constexpr int kLookRest = 20;  // times as long as a look takes until the next
 constexpr auto kLastLookPatience = std::chrono::seconds{10};
@@ -63,6 +65,7 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
             [this](std::uint64_t number, const Report& report) { handle_report(number, report); }),
       control_(context.io),
       timer_(context.io),
+      answer_timer_(context.io),
       noticed_(claim_.noticed()) {
   order_.environment = {};
   order_.command = {};
@@ -70,14 +73,31 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
     watch_.emplace(order_.started_us, ledger_.checkpoint_ns());
 }
 
+Result<void> SupervisedWorker::begin(UniqueFd control) {
+  const auto followed = follow(std::move(control));
+  if (followed) expect_answer(kBeginPatience);
+  return followed;
+}
+
 Result<void> SupervisedWorker::follow(UniqueFd control) {
   boost::system::error_code error;
+  input_.clear();
   control_.assign(boost::asio::local::stream_protocol(), control.get(), error);
   if (error) return fail(system_error("The worker's supervisor can't be followed", error.value()));
   static_cast<void>(control.release());
-  const auto opened = open_socket();
+  const auto opened = socket_ ? Result<void>{} : open_socket();
+  say_again();
   receive();
   return opened;
+}
+
+// What an earlier connection may not have delivered. The first command tells the supervisor that
+// this is its agent.
+void SupervisedWorker::say_again() {
+  if (notice_ != 0 && !claim_.noticed()) send({ControlCommand::Kind::notice, notice_});
+  if (frozen_) send({ControlCommand::Kind::freeze, 0});
+  if (killing_) send({ControlCommand::Kind::kill, 0});
+  send({ControlCommand::Kind::ping, 0});
 }
 
 void SupervisedWorker::leave() {
@@ -86,6 +106,7 @@ void SupervisedWorker::leave() {
   boost::system::error_code ignored;
   control_.close(ignored);
   timer_.cancel();
+  answer_timer_.cancel();
 }
 
 void SupervisedWorker::receive() {
@@ -108,7 +129,7 @@ void SupervisedWorker::take_lines() {
 void SupervisedWorker::take_line(std::string_view line) {
   if (const auto pid = parse_running_line(line)) runs(*pid);
   if (const auto ending = parse_ended_line(line)) ending_ = *ending;
-  if (line == kPong) unanswered_ = 0;
+  if (line == kPong) answer_timer_.cancel();
 }
 
 void SupervisedWorker::runs(pid_t pid) {
@@ -117,9 +138,11 @@ void SupervisedWorker::runs(pid_t pid) {
   context_.tell(WorkerRuns{order_.key, pid});
 }
 
-// A command that can't be delivered is for a supervisor that is gone: the end of the connection
-// says the rest.
+// A command that can't be delivered is for a supervisor that is gone, or said again over the next
+// connection.
 void SupervisedWorker::send(const ControlCommand& command) {
+  if (command.kind == ControlCommand::Kind::freeze) frozen_ = true;
+  if (command.kind == ControlCommand::Kind::thaw) frozen_ = false;
   if (gone_ || !control_.is_open()) return;
   const std::string line = to_line(command);
   static_cast<void>(
@@ -128,15 +151,41 @@ void SupervisedWorker::send(const ControlCommand& command) {
 
 void SupervisedWorker::give_notice(std::int32_t signal) {
   noticed_ = true;
+  notice_ = signal;
+  signal_supervisor(SIGCONT);
   send({ControlCommand::Kind::notice, signal});
 }
 
 void SupervisedWorker::kill() {
   if (gone_) return;
-  const ProcessId supervisor = claim_.processes().supervisor;
-  if (++unanswered_ > kUnansweredMax && is_alive(supervisor)) ::kill(supervisor.pid, SIGKILL);
+  signal_supervisor(SIGCONT);
   send({ControlCommand::Kind::kill, 0});
   send({ControlCommand::Kind::ping, 0});
+  if (!std::exchange(killing_, true)) expect_answer(kAnswerPatience);
+}
+
+// Only whom the kernel shows to be the supervisor.
+void SupervisedWorker::signal_supervisor(int signal) const {
+  const ProcessId supervisor = claim_.processes().supervisor;
+  if (supervisor.pid == 0)
+    context_.wake_nursery();
+  else if (claim_.is_supervised_by(supervisor.pid))
+    send_signal(supervisor, signal);
+}
+
+void SupervisedWorker::expect_answer(std::chrono::milliseconds patience) {
+  answer_timer_.expires_after(patience);
+  answer_timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error && !self->left_ && !self->gone_) self->no_answer();
+  });
+}
+
+// A supervisor that has begun is left alone until somebody wants its worker's end.
+void SupervisedWorker::no_answer() {
+  const bool begun = claim_.processes().supervisor.pid != 0;
+  if (begun && !killing_) return;
+  signal_supervisor(SIGKILL);
+  expect_answer(kAnswerPatience);
 }
 
 void SupervisedWorker::tick() {
@@ -159,9 +208,8 @@ void SupervisedWorker::adopt() {
   if (supervised()) return connect();
   ending_ = claim_.ending();
   if (ending_) return finish();
-  const Remains remains(order_.cgroups, order_.marker);
   for (int i = 0; i < kAdoptSweepsMax; ++i) {
-    if (remains.sweep()) return conclude();
+    if (remains_are_gone()) return conclude();
     std::this_thread::sleep_for(kAdoptSweepPause);
   }
   conclude();
@@ -191,22 +239,45 @@ void SupervisedWorker::retry_connecting() {
 
 // ---- the end ----
 
+// By a claim without digests nobody is killed.
+bool SupervisedWorker::remains_are_gone() const {
+  const Remains remains(order_.cgroups, order_.marker);
+  return claim_.format() == ClaimFormat::sealed ? remains.sweep() : remains.have_ended();
+}
+
 void SupervisedWorker::conclude() {
   boost::system::error_code ignored;
   control_.close(ignored);
   if (!ending_) ending_ = claim_.ending();
+  if (ending_) return finish();
+  if (supervised()) return retry_connecting();
+  ending_ = claim_.ending();
   if (ending_) return finish();
   sweep_remains();
 }
 
 // The supervisor died. Its slots are free only when the tree it leaves behind is gone.
 void SupervisedWorker::sweep_remains() {
-  if (Remains(order_.cgroups, order_.marker).sweep())
-    return end_as(lost("The supervisor of the worker was killed."));
+  if (remains_are_gone()) return end_as(supervisor_lost());
   timer_.expires_after(kRetry);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error && !self->left_) self->sweep_remains();
   });
+}
+
+// A worker that may signal its supervisor and is in no group that would show so may have ended it
+// itself: again and again, that is a failure of its own.
+WorkerEnding SupervisedWorker::supervisor_lost() const {
+  WorkerEnding ending = lost("The supervisor of the worker was killed.");
+  const bool suspect = order_.uid == ::geteuid() && !WorkerGroup(order_.cgroups).tracks();
+  const int times = suspect ? context_.count_lost_supervisor(order_.key) : 0;
+  if (times <= kSupervisorsLostMax) return ending;
+  ending.cause = Cause::signalled;
+  ending.signal = SIGKILL;
+  ending.message = fmt::format(
+      "The supervisor of the worker was killed {} times in a row, by the job itself as it seems.",
+      times);
+  return ending;
 }
 
 WorkerEnding SupervisedWorker::lost(std::string message) const {
@@ -261,6 +332,7 @@ void SupervisedWorker::finish_read() {
 
 void SupervisedWorker::finish_looked() {
   if (gone_) return;
+  answer_timer_.cancel();
   gone_ = WorkerGone{order_.key,      ending_->cause,   ending_->exit_code,
                      ending_->signal, ending_->message, ended_at()};
   context_.tell(*gone_);

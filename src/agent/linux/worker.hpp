@@ -31,6 +31,10 @@ struct WorkerContext {
   std::string boot_id;
   std::function<void(Observation)> tell;
   Lookers& lookers;
+  // Called while a worker waits for its supervisor to begin.
+  std::function<void()> wake_nursery;
+  // Counts a supervisor that was killed, and says of how many generations of its job in a row.
+  std::function<int(const WorkerKey&)> count_lost_supervisor;
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
 
   [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
@@ -38,13 +42,17 @@ struct WorkerContext {
   [[nodiscard]] bool has_room_for_lines() const { return unstored < kUnstoredMax * 9 / 10; }
 };
 
+// How long a supervisor may take to answer a kill, or to begin.
+inline constexpr auto kAnswerPatience = std::chrono::seconds{3};
+inline constexpr auto kBeginPatience = std::chrono::seconds{5};
+
 class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
  public:
   SupervisedWorker(WorkerContext& context, std::string path, ClaimFile claim, WorkerOrder order);
 
   // Takes an open control connection of a worker that is about to be started. Errors: storage (the
   // machine lacks something).
-  Result<void> follow(UniqueFd control);
+  Result<void> begin(UniqueFd control);
   // Finds out what became of a worker that an earlier agent started: connects to its supervisor or,
   // where nobody supervises any more, cleans up and tells the end, after its last reports. Waits for
   // the clean-up, but not for long; never for the log.
@@ -54,8 +62,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   void send(const ControlCommand& command);
   void give_notice(std::int32_t signal);
-  // Has the supervisor kill the tree. A supervisor that answers to none of several kills is killed
-  // itself, and the tree without it.
+  // Has the supervisor kill the tree. One that was stopped is let go on first; one that doesn't
+  // answer within kAnswerPatience all the same is killed itself, and the tree without it.
   void kill();
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
   // Takes the body of a trainer-status POST.
@@ -76,12 +84,17 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   [[nodiscard]] bool is_gone() const { return gone_.has_value(); }
 
  private:
+  Result<void> follow(UniqueFd control);
   void receive();
   void take_lines();
   void take_line(std::string_view line);
   void runs(pid_t pid);
   void connect();
   void retry_connecting();
+  void say_again();
+  void signal_supervisor(int signal) const;
+  void expect_answer(std::chrono::milliseconds patience);
+  void no_answer();
 
   Result<void> open_socket();
   void take_report(const Report& report);
@@ -91,7 +104,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void take_checkpoints(const std::vector<CheckpointMatch>& matches, bool final);
 
   void conclude();
+  [[nodiscard]] bool remains_are_gone() const;
   void sweep_remains();
+  [[nodiscard]] WorkerEnding supervisor_lost() const;
   void end_as(WorkerEnding ending);
   void finish();
   void read_some();
@@ -117,10 +132,13 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer answer_timer_;
   std::array<char, 1024> chunk_{};
   std::string input_;
   pid_t pid_ = 0;
-  int unanswered_ = 0;  // kills since the supervisor last showed that it lives
+  bool killing_ = false;     // and the supervisor has not shown since that it heard so
+  std::int32_t notice_ = 0;  // the signal of the notice that this agent gave
+  bool frozen_ = false;      // as this agent asked last
   bool noticed_ = false;
   bool left_ = false;
   bool finishing_ = false;     // nothing of it is left; its log is read to the end

@@ -202,14 +202,16 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
   const auto before = std::exchange(node.claims, {});
   for (const Claim& each : hello.claims) {
     ClaimView& claim = node.claims[each.key];
-    claim.slots = each.slots;
     if (const auto known = before.find(each.key); known != before.end()) {
       claim.gone = known->second.gone;
       claim.last_report = known->second.last_report;
       claim.last_checkpoint = known->second.last_checkpoint;
     }
     SeatView* seat = find_seat(each.key);
-    if (!seat || seat->node != node.id) continue;
+    const bool seated = seat && seat->node == node.id;
+    // An agent that can't read a claim any more says that it may hold everything.
+    claim.slots = seated ? seat->slots : each.slots;
+    if (!seated) continue;
     seat->maybe_started = true;
     if (each.pid != 0) tell_started(each.key, *seat, each.pid);
   }
