@@ -67,11 +67,11 @@ EVERYBODYS_FIELDS = set(
     "memory_bytes preemptible priority elastic retry retries_used hold after generation attempt resizes preemptions reason "
     "reason_code progress target gang pids nodes submitted_at started_at ended_at max_duration_seconds min_run_seconds "
     "expect_seconds expect_samples expect_speeds deadline_at remaining waited_seconds ran_seconds paused_seconds slot_seconds "
-    "lost_slot_seconds exit_code cause ending".split())
+    "lost_slot_seconds exit_code cause ending asked".split())
 
 # Events that others don't get at all, and those that everybody does.
 OWNERS_EVENTS = {"progress", "checkpoint_acknowledged"}
-EVERYBODYS_EVENTS = {"node_up", "node_down", "job_submitted", "job_requested", "range_set", "policy_set", "worker_started",
+EVERYBODYS_EVENTS = {"node_up", "rules_set", "clock_set", "node_down", "job_submitted", "job_requested", "range_set", "policy_set", "worker_started",
                      "worker_ended", "time_limit_reached", "policy_loaded", "policy_failed", "trial_began", "trial_ended", "plan"}
 
 SCRIPT = f"""
