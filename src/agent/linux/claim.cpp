@@ -278,6 +278,11 @@ ClaimFile::ClaimFile(UniqueFd fd, WorkerKey key) : fd_(std::move(fd)), key_(key)
   if (read_at(kOrderAt, first.size()) == first) format_ = ClaimFormat::plain;
 }
 
+ClaimFile::ClaimFile(UniqueFd fd) : ClaimFile(std::move(fd), {}) {
+  const auto written = fd_ ? order() : std::nullopt;
+  if (written) key_ = written->key;
+}
+
 Result<ClaimFile> ClaimFile::create(const std::string& path, const WorkerOrder& order) {
   ClaimFile claim(UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)),
                   order.key);

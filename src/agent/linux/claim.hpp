@@ -130,6 +130,8 @@ class ClaimFile {
   // REQUIRES: the path ends in the claim's name.
   static ClaimFile open(const std::string& path);
   ClaimFile(UniqueFd fd, WorkerKey key);
+  // One that was just made: the key is that of the order in it.
+  explicit ClaimFile(UniqueFd fd);
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
   [[nodiscard]] UniqueFd release() { return std::move(fd_); }

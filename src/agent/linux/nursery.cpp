@@ -122,7 +122,7 @@ std::optional<Request> receive_request(int socket) {
 
 // Nobody supervises the worker: its claim says why, for the agent to find once its connection ends.
 void refuse(UniqueFd claim, const Error& error) {
-  const WorkerEnding ending{Cause::refused, {}, 0, to_us(wall_clock()), error.message};
+  const WorkerEnding ending{Cause::refused, {}, 0, since_boot().count(), error.message};
   ClaimFile(std::move(claim)).write(ending);
 }
 
