@@ -228,7 +228,7 @@ bool chooses_policies(const ApiContext& context, Exchange& exchange) {
 Done<void> answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   return [context, exchange, previous = active_text(*context)](const Result<void>& done) {
     if (!done) return exchange->refuse(done.error());
-    JsonWriter json = context.json();
+    JsonWriter json = context->json();
     json.begin_object().raw_field("active", active_text(*context));
     json.raw_field("previous", previous).end_object();
     exchange->reply({.body = json.take()});
