@@ -98,14 +98,14 @@ class Fold {
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);
   void drop_forming(Job& job);
-  void empty(const WorkerKey& worker, const Seat& seat);  // the worker is gone
+  void empty(const WorkerKey& worker, const Seat& seat, Time gone_at);  // the worker is gone
   void mark_ending(const Job& job, const Gang& gang);
   void lend_slots(const Job& job, const Gang& gang);
   void forget_lent(const Job& job, const Gang& gang);
   void try_switch(Job& job);
   [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
   void lease(SlotId id, const WorkerKey& worker);
-  void unlease(SlotId id);
+  void unlease(SlotId id, Time until);  // the sums of its job count until then
   void update_free(SlotId id);
   void count_node(const Node& node, int sign);
   [[nodiscard]] Slot& slot(SlotId id);

@@ -173,7 +173,7 @@ void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Wo
   worker.state = WorkerState::ended;
   worker.ending = ending;
   if (job.lends()) drop_forming(job);
-  empty(key, worker.seat);
+  empty(key, worker.seat, at_ - e.unseen);
   if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);
   if (ending.clean() || job.current->stop) return;
   drop_forming(job);

@@ -49,9 +49,9 @@ void Fold::lease(SlotId id, const WorkerKey& worker) {
   update_free(id);
 }
 
-void Fold::unlease(SlotId id) {
+void Fold::unlease(SlotId id, Time until) {
   Slot& s = slot(id);
-  Job& job = touch(s.lease->worker.job);
+  Job& job = touch(s.lease->worker.job, until);
   --job.leased;
   --state_.slots_leased_;
   s.lease.reset();
@@ -68,12 +68,12 @@ void Fold::occupy(Job& job, const Gang& gang) {
   });
 }
 
-void Fold::empty(const WorkerKey& worker, const Seat& seat) {
+void Fold::empty(const WorkerKey& worker, const Seat& seat, Time gone_at) {
   for (const auto index : seat.slots) {
     const SlotId id{seat.node, index};
     if (slot(id).lent == worker) slot(id).lent.reset();
     if (const auto& l = slot(id).lease; !l || l->worker != worker) continue;
-    unlease(id);
+    unlease(id, gone_at);
     Slot& s = slot(id);
     if (!s.promise) continue;
     const WorkerKey next = *std::exchange(s.promise, std::nullopt);
@@ -88,7 +88,7 @@ void Fold::drop_forming(Job& job) {
   for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
     Slot& s = slot(id);
     if (s.promise == key) s.promise.reset();
-    if (s.lease && s.lease->worker == key) unlease(id);
+    if (s.lease && s.lease->worker == key) unlease(id, at_);
     update_free(id);
   });
 }
@@ -112,7 +112,7 @@ bool Fold::all_leased(const Job& job, const Gang& gang) const {
 
 void Fold::lend_slots(const Job& job, const Gang& gang) {
   for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
-    unlease(id);
+    unlease(id, at_);
     slot(id).lent = key;
   });
 }

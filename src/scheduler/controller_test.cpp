@@ -430,7 +430,8 @@ class ClockSetTest : public ::testing::Test {
   }
   std::vector<ClockSet> told() {
     std::vector<ClockSet> all;
-    for (const Entry& entry : store.entries(1, 1'000).value()) {
+    const auto entries = store.entries(1, 1'000).value();
+    for (const Entry& entry : entries) {
       const auto* event = std::get_if<Event>(&entry.body);
       if (event == nullptr) continue;
       if (const auto* set = std::get_if<ClockSet>(event)) all.push_back(*set);

@@ -223,8 +223,6 @@ INSTANTIATE_TEST_SUITE_P(
                     ExactPolicy{"sjf", {"sjf", {}, {}}}, ExactPolicy{"srtf", {"srtf", {}, {}}}),
     [](const auto& tested) { return tested.param.rule; });
 
-// ---- costs, failures, sizes ----
-
 // ---- nobody starves ----
 
 // A job as wide as the machine, in a stream of small ones that keeps it busy for days.
@@ -248,7 +246,8 @@ double hours_waited(const PolicyChoice& choice, Know know) {
 std::vector<PolicyChoice> every_policy() {
   std::vector<PolicyChoice> choices{{"fifo", {{"backfill", "greedy"}}, {}},
                                     {"fifo", {{"backfill", "easy"}}, {}}};
-  for (const PolicyInfo& info : PolicyRegistry().all())
+  const PolicyRegistry registry;
+  for (const PolicyInfo& info : registry.all())
     choices.push_back({std::string(info.name), {}, {}});
   return choices;
 }
@@ -264,6 +263,8 @@ TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
   for (const std::string name : {"elastic-fifo", "las", "afs", "elastic-srtf"})
     EXPECT_GT(hours_waited({name, {{"patience", "off"}}, {}}, Know::none), 60) << name;
 }
+
+// ---- costs, failures, sizes ----
 
 TEST(Simulation, AStoppedJobPaysForStartingAgain) {
   auto setup = exact("1x4", {"srtf", {}, {}});

@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "out of range"},
         Refused{
             R"({"session":1,"number":0,"received":0,"durable":0,"clock":99999999999999999999.0})",
-            "out of range"},
+            "whole number that fits"},
         Refused{
             R"({"session":1,"number":1,"received":0,"durable":0,"worker_gone":{"job":1,"generation":1,"rank":0,"cause":"exited","exit_code":0,"signal":0,"at":-9223372036854.775808}})",
             "out of range"},

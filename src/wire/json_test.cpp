@@ -94,7 +94,7 @@ TEST(ObjectReader, ReadsListsMapsAndTimes) {
   std::map<std::string, std::string> env;
   std::vector<std::int64_t> ids;
   std::optional<Duration> span;
-  std::optional<Time> at;
+  std::optional<WallTime> at;
   ObjectReader reader(*json, "it");
   reader.texts("argv", argv, 2).text_map("env", env, 1).wholes("ids", ids, 1, 9, 2);
   reader.seconds("for", span).time("at", at);
@@ -103,7 +103,7 @@ TEST(ObjectReader, ReadsListsMapsAndTimes) {
   EXPECT_EQ(env.at("A"), "1");
   EXPECT_THAT(ids, testing::ElementsAre(3, 4));
   EXPECT_EQ(span, Duration{1'500'000});
-  EXPECT_EQ(at, time_from_us(1'763'636'112'123'456));
+  EXPECT_EQ(at, wall_from_us(1'763'636'112'123'456));
 }
 
 TEST(ObjectReader, RefusesListsOverTheirBoundAndNul) {

@@ -38,7 +38,7 @@ TEST(Ports, OfOneGangAreHeldWhileACopyOfItsLocksLives) {
   ASSERT_TRUE(supervisor);
   first->locks.clear();
   EXPECT_NE(take_ports(JobId{41}, Generation{1}, 3)->first, first->first);
-  supervisor.clear();
+  supervisor->clear();
   EXPECT_EQ(take_ports(JobId{41}, Generation{1}, 3)->first, first->first);
 }
 

@@ -149,16 +149,6 @@ std::string post(const std::string& path, const std::string& body, const std::st
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-UniqueFd connect_to(const std::string& path) {
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0)
-      << path;
-  return fd;
-}
-
 // Talks from a process of its own while the host turns.
 class SocketTest : public testing::Test {
  protected:

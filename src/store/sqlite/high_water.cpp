@@ -70,6 +70,8 @@ Result<HighWater> HighWater::open(const std::filesystem::path& dir) {
     mark.known_ = record->mark;
   }
   mark.damaged_ = size > 0 && !mark.known_;
+  // So that a disk that fills up later has room for it; where blocks can't be kept, the reserve serves.
+  static_cast<void>(::fallocate(mark.fd_, FALLOC_FL_KEEP_SIZE, 0, kRecord * kRecords));
   return mark;
 }
 

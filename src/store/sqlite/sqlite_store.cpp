@@ -237,7 +237,9 @@ Result<void> SqliteStore::Impl::follow_mark(State& state) {
 }
 
 Result<void> SqliteStore::append(const Batch& batch) {
-  if (auto raised = impl_->raise_mark(); !raised) return raised;
+  auto raised = impl_->raise_mark();
+  if (!raised && impl_->reserve.give_up()) raised = impl_->raise_mark();
+  if (!raised) return raised;
   auto done = impl_->write(batch);
   if (done) (void)impl_->raise_mark();  // where it fails, the next batch is refused
   return done;
