@@ -13,7 +13,7 @@ using namespace paceline;
 
 namespace {
 
-constexpr SandboxLimits kLimits{.instructions = 100'000, .memory_bytes = 4U << 20};
+const SandboxLimits kLimits{.instructions = 100'000, .memory_bytes = 4U << 20};
 
 // Two slots run a job, two are free; two jobs wait.
 State small_world() {

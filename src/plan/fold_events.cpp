@@ -176,6 +176,7 @@ void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Wo
   empty(key, worker.seat, at_ - e.unseen);
   if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);
   if (ending.clean() || job.current->stop) return;
+  settle(job, at_);  // until now it was what it is no longer
   drop_forming(job);
   const Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   const Duration grace = ending.asks_requeue() ? job.spec->notice.grace : kGangFailureGrace;

@@ -151,7 +151,8 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation) {
   for (auto it = endings_.lower_bound(first_of(id, generation));
        it != endings_.end() && it->first.job == id && it->first.generation == generation; ++it) {
     const Ending& ending = it->second;
-    certain = certain && ending.cause != Cause::node_lost && !ending.asks_requeue();
+    certain = certain && ending.cause != Cause::node_lost && ending.cause != Cause::refused &&
+              !ending.asks_requeue();
   }
   course.perhaps += bad ? 1 : 0;
   course.failed += bad && certain ? 1 : 0;

@@ -66,24 +66,26 @@ void SimLink::carry(bool cut, Time& newest, Deliver deliver) {
   }
 }
 
-AgentFrame SimLink::travelled(const AgentFrame& frame) const {
-  return habits_.as_text ? decode_agent_frame(encode(frame)).value() : frame;
-}
-
-ServerFrame SimLink::travelled(const ServerFrame& frame) const {
-  return habits_.as_text ? decode_server_frame(encode(frame)).value() : frame;
+// As the other end reads it.
+template <class Frame, class Decode>
+Frame SimLink::travelled(const Frame& frame, Decode decode) const {
+  if (!habits_.as_text) return frame;
+  auto read = decode(encode(frame));
+  if (read) return std::move(*read);
+  ledger_.wrong(queue_.now(), "a frame can't be read: " + read.error().message);
+  return frame;
 }
 
 void SimLink::send(const AgentFrame& frame) {
   carry(cut_.to_server, newest_to_server_, [this, frame, life = server_life_] {
-    if (server_ && life == server_life_) server_->receive(travelled(frame));
+    if (server_ && life == server_life_) server_->receive(travelled(frame, decode_agent_frame));
   });
 }
 
 void SimLink::send(const ServerFrame& frame) {
   if (!mine_.contains(frame.session)) return;
   carry(cut_.to_agent, newest_to_agent_, [this, frame, life = agent_life_] {
-    if (agent_ && life == agent_life_) agent_->receive(travelled(frame));
+    if (agent_ && life == agent_life_) agent_->receive(travelled(frame, decode_server_frame));
   });
 }
 

@@ -47,8 +47,8 @@ class SimLink {
  private:
   template <class Deliver>
   void carry(bool cut, Time& newest, Deliver deliver);
-  [[nodiscard]] AgentFrame travelled(const AgentFrame& frame) const;
-  [[nodiscard]] ServerFrame travelled(const ServerFrame& frame) const;
+  template <class Frame, class Decode>
+  [[nodiscard]] Frame travelled(const Frame& frame, Decode decode) const;
   void tell_server(Session session);
   void tell_agent(Session session);
   [[nodiscard]] Duration up_to(Duration most);

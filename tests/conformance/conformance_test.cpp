@@ -30,6 +30,7 @@
 #include "agent/linux/supervisor.hpp"
 #include "agent/wants.hpp"
 #include "base/digest.hpp"
+#include "clock/system/system_clock.hpp"
 #include "conformance/syscall_faults.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/ledger.hpp"
@@ -68,7 +69,10 @@ testing::SyscallFaults& faults() {
 // Of many starts while it lacks something.
 std::set<Outcome> simulated(int error_number) {
   sim::EventQueue queue(time_from_us(1'700'000'000'000'000));
-  sim::SetClock clock(queue);
+  const sim::MakeClock make = [](ClockSources sources) {
+    return std::make_unique<SystemClock>(std::move(sources));
+  };
+  sim::SetClock clock(queue, make, "box");
   sim::Ledger ledger;
   NodeSpec node;
   node.name = "box";
@@ -108,11 +112,6 @@ std::vector<std::string> processes() {
   }
   return all;
 }
-
-class WallClock final : public Clock {
- public:
-  Time now() override { return agent::wall_clock(); }
-};
 
 class RealHost {
  public:
@@ -195,7 +194,7 @@ class RealHost {
 
   std::string directory_;
   boost::asio::io_context io_;
-  WallClock clock_;
+  SystemClock clock_;
   std::unique_ptr<LinuxHost> host_;
   std::optional<WorkerGone> gone_;
   std::vector<std::string> groups_ = groups();

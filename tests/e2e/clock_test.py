@@ -3,6 +3,7 @@ wrongly. The clock is set by libfaketime (package faketime), for server and supe
 """
 
 import glob
+import json
 import os
 import sys
 import time
@@ -44,7 +45,7 @@ class WrongBox(Box):
         self.ahead.unlink(missing_ok=True)
 
     def clock_steps(self):
-        events = self.json("events")["events"]
+        events = [json.loads(line) for line in self.call("events", "-o", "json").stdout.splitlines()]
         return [round(event["by_seconds"] / HOUR) for event in events if event["kind"] == "clock_set" and abs(event["by_seconds"]) > 60]
 
 

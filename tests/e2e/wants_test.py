@@ -37,7 +37,7 @@ class SmallDisk:
 
     def __init__(self, slots, options):
         self.box = Box(BINARY, slots=slots)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.box.directory)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options + ",mode=0700", "tmpfs", str(self.box.directory)], check=True)
         self.box.__enter__()
         self.go = Path(f"{self.box.directory}.go")
         self.ballast = self.box.directory / "ballast"

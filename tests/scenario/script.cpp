@@ -140,7 +140,7 @@ std::vector<std::string> Script::submit(std::string_view literal) {
   launch.directory = "/";
   const auto verdict = admit(world().state(), testing::job(literal), launch,
                              world().state().next_job_id(),
-                             shown(world().state().clock_marks(), world().now()));
+                             paceline::shown(world().state().clock_marks(), world().now()));
   if (verdict) world().submit(literal);
   return told(verdict);
 }

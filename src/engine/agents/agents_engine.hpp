@@ -109,6 +109,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   // What the agent tells with its own time, by the server's.
   static void note_clock(NodeView& node, const AgentFrame& frame, Time now);
   [[nodiscard]] Time when(const NodeView& node, Time told) const;
+  [[nodiscard]] Time until_here(const NodeView& node, const Refusal& refusal) const;
   void tell(Event event);
   void tell_started(const WorkerKey& key, SeatView& seat, std::int64_t pid);
   void tell_ended(const WorkerKey& key, SeatView& seat, Ending ending);

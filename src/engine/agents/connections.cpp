@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kEarlyMax = 65'536;
 constexpr std::int32_t kSigkill = 9;
+constexpr Duration kRefusalLongest = std::chrono::minutes{10};  // that is believed
+constexpr Duration kRefusalAgain = std::chrono::seconds{1};     // ends that are one refusal's
 
 Progress progress_of(const WorkerReport& report, Time at) {
   return {
@@ -192,6 +194,7 @@ void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
 }
 
 void AgentsEngine::tell_node(NodeView& node, NodeSpec spec) {
+  if (spec.refusal) spec.refusal->until = until_here(node, *spec.refusal);
   if (node.up && node.spec == spec) return;
   node.up = true;
   node.spec = std::move(spec);
@@ -228,6 +231,16 @@ void AgentsEngine::note_clock(NodeView& node, const AgentFrame& frame, Time now)
 Time AgentsEngine::when(const NodeView& node, Time told) const {
   const Time now = clock_.now();
   return std::clamp(told - node.clock_ahead, now - kToldLateMax, now);
+}
+
+// By the server's clock. The same refusal told again ends when it was said to first.
+Time AgentsEngine::until_here(const NodeView& node, const Refusal& refusal) const {
+  const Time now = clock_.now();
+  const Time until = std::clamp(refusal.until - node.clock_ahead, now, now + kRefusalLongest);
+  const auto& known = node.spec.refusal;
+  const bool same = known && known->why == refusal.why &&
+                    std::chrono::abs(known->until - until) < kRefusalAgain;
+  return same ? known->until : until;
 }
 
 void AgentsEngine::on(NodeView& node, const Hello& hello) {
