@@ -6,11 +6,11 @@
 namespace paceline::agent {
 namespace {
 
-// A job's directory may lie on a medium that is read-only or full by its owner's wish or quota; what
+// A job's directory may lie on a medium that is read-only by its owner's wish; what
 // the kernel itself lacks is the machine's whatever it works on.
 constexpr Want kWants[] = {
-    {ENOSPC, false, "make room, also for inodes ('df -h', 'df -i')"},
-    {EDQUOT, false, "make room within the quota, or have it raised"},
+    {ENOSPC, true, "make room, also for inodes ('df -h', 'df -i')"},
+    {EDQUOT, true, "make room within the quota, or have it raised"},
     {EROFS, false, "the file system is mounted read-only: see 'dmesg', then mount it writable"},
     {EMFILE, true, "raise the limit of open files ('ulimit -n') of the server"},
     {ENFILE, true, "raise the machine's limit of open files (fs.file-max)"},

@@ -11,7 +11,7 @@ namespace {
 TEST(Wants, AreTheMachinesFault) {
   for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN, ENOMEM, EIO, EROFS})
     EXPECT_EQ(blame(StartStep::server, error), Cause::refused) << error;
-  for (const int error : {EMFILE, ENFILE, EAGAIN, ENOMEM, EIO})
+  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN, ENOMEM, EIO})
     EXPECT_EQ(blame(StartStep::job, error), Cause::refused) << error;
 }
 

@@ -84,14 +84,14 @@ class Fold {
   void enter(Job& job, JobState state);
   void stop_gang(Job& job, Stop stop);
   void gang_over(Job& job, Time ended);  // its last worker ended then
-  void go_on(Job& job);                  // the forming gang takes over, or the job waits again
-  void fail_or_retry(Job& job, const Ending& first);
+  void go_on(Job& job, Time ended);                  // the forming gang takes over, or the job waits again
+  void fail_or_retry(Job& job, const Ending& first, Time ended);
   void requeue(Job& job, Duration backoff);
   void end(Job& job, JobState state, Ending ending);
   void waits_no_more(const Job& job);       // for jobs before it
   void end_as_told(Job& job, Cause cause);  // by its owner (cancelled) or the clock (timed_out)
   void release_dependants(const Job& job);
-  void bill_lost_work(Job& job);
+  void bill_lost_work(Job& job, Time until);
   void forget_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;
 

@@ -99,10 +99,10 @@ void Fold::stop_gang(Job& job, Stop stop) {
   mark_ending(job, *job.current);
 }
 
-void Fold::bill_lost_work(Job& job) {
+void Fold::bill_lost_work(Job& job, Time until) {
   const Gang& gang = *job.current;
   if (!gang.started_at) return;
-  const Duration unsaved = job.unsaved(gang.stop ? gang.stop->at : at_);
+  const Duration unsaved = job.unsaved(gang.stop ? std::min(gang.stop->at, until) : until);
   const double lost = to_seconds(unsaved) * job.slots(gang.size());
   switch (gang.stop ? gang.stop->cause : Cause::exited) {
     case Cause::resized:
@@ -120,25 +120,25 @@ void Fold::forget_lost_work(Job& job) {
   job.speed_mark.reset();
 }
 
-// The cause decides the ending, not the exit code alone. Who had ended by itself, unseen, before its
+// The cause decides the ending, not the exit code alone. A gang that had ended well, unseen, before its
 // time limit was not ended by it.
 void Fold::gang_over(Job& job, Time ended) {
   job.changed_at = std::max(job.changed_at, at_);
   const Gang& gang = *job.current;
   Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
-  if (stop == Cause::timed_out && ended < gang.stop->at) stop = Cause::exited;
   const Ending* first = gang.first_failure();
+  if (stop == Cause::timed_out && !first && ended < gang.stop->at) stop = Cause::exited;
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
-  if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e));
+  if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e), ended);
   const bool made_room = stop == Cause::preempted || stop == Cause::resized;
   const bool saved =
       job.checkpoint && made_room && job.checkpoint->acknowledged_at >= gang.stop->at;
   if (!first && (!saved || job.should_stop())) {
     return end(job, JobState::completed, Ending(*gang.workers.front().ending));
   }
-  if (made_room) return go_on(job);
+  if (made_room) return go_on(job, ended);
   if (find_ending(gang, lost)) {
-    bill_lost_work(job);
+    bill_lost_work(job, ended);
     return requeue(job, counts_as_quick(job) ? kBackoffFirst : Duration::zero());
   }
   const Ending decisive = *first;
@@ -153,7 +153,7 @@ void Fold::gang_over(Job& job, Time ended) {
     }
     return requeue(job, job.quick_failures > 0 ? backoff(job.quick_failures) : Duration::zero());
   }
-  fail_or_retry(job, decisive);
+  fail_or_retry(job, decisive, ended);
 }
 
 bool Fold::counts_as_quick(const Job& job) const {
@@ -162,8 +162,8 @@ bool Fold::counts_as_quick(const Job& job) const {
   return !progressed && at_ - gang.formed_at < kQuickFailure;
 }
 
-void Fold::go_on(Job& job) {
-  bill_lost_work(job);
+void Fold::go_on(Job& job, Time ended) {
+  bill_lost_work(job, ended);
   forget_lost_work(job);
   job.current.reset();
   if (job.forming) return try_switch(job);
@@ -171,8 +171,8 @@ void Fold::go_on(Job& job) {
   job.eligible_at = at_;
 }
 
-void Fold::fail_or_retry(Job& job, const Ending& first) {
-  bill_lost_work(job);
+void Fold::fail_or_retry(Job& job, const Ending& first, Time ended) {
+  bill_lost_work(job, ended);
   if (job.retries_used >= job.spec->retries) return end(job, JobState::failed, first);
   job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
   if (job.quick_failures >= kQuickFailuresMax) {

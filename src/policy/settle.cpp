@@ -315,8 +315,19 @@ class Settlement {
     draft_.begin_trade();
     draft_.resize_together(std::move(room->moves),
                            {ReasonCode::moves_for, {wish.job->id.value}, {}}, wish.job->id);
+    if (!may_take(*wish.job, room->seats)) return draft_.drop_trade(), false;
     start(wish, std::move(room->seats));
     return draft_.end_trade(Owed::no);
+  }
+
+  // Slots that are kept for another job are so again once those who had them have left.
+  [[nodiscard]] bool may_take(const Job& job, const Placement& seats) const {
+    if (draft_.kept_for() == job.id) return true;
+    return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
+      return std::all_of(seat.slots.begin(), seat.slots.end(), [&](std::uint32_t index) {
+        return draft_.free().is_free({seat.node, index});
+      });
+    });
   }
 
   // ---- givers ----

@@ -15,7 +15,7 @@ namespace {
 
 bool fails_by_itself(const Ending& ending) {
   return !ending.clean() && !ending.ours() && ending.cause != Cause::node_lost &&
-         ending.cause != Cause::refused;
+         ending.cause != Cause::refused && ending.cause != Cause::requeue_asked;
 }
 constexpr Duration kReckonError = std::chrono::seconds{1};
 
@@ -45,11 +45,11 @@ void Ledger::take(Time now, const Entry& entry) {
   tell("entry", text);
   if (entry.seq != truth_.seq() + 1)
     return wrong(now, fmt::format("entry {} follows entry {}", entry.seq, truth_.seq()));
+  oracle_.took(entry);
   const auto* happened = std::get_if<Event>(&entry.body);
   if (const auto* ended = happened ? std::get_if<WorkerEnded>(happened) : nullptr)
     return take_ending(now, entry, *ended);
   apply(truth_, entry);
-  oracle_.took(entry);
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
   if (std::holds_alternative<PolicyFailed>(event)) count("script failed");

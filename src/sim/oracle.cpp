@@ -30,6 +30,13 @@ bool Oracle::is_bad(const WorkerGone& gone) {
   return gone.exit_code != 0 && gone.exit_code != kTempFail && gone.exit_code != kTempFailToo;
 }
 
+// What a worker does after a notice is no failure, but that it could not be started at all.
+bool Oracle::counts_as_failure(const WorkerGone& gone) const {
+  const bool whatever = gone.cause == Cause::out_of_memory || gone.cause == Cause::launch_failed ||
+                        gone.cause == Cause::setup_failed;
+  return is_bad(gone) && (whatever || !disturbed_.contains(gone.key));
+}
+
 // ---- machines ----
 
 void Oracle::ended(const WorkerGone& gone, bool disturbed) {
@@ -147,7 +154,7 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation) {
   bool bad = false, certain = !course.disturbed;
   for (auto it = ends_.lower_bound(first_of(id, generation));
        it != ends_.end() && it->first.job == id && it->first.generation == generation; ++it)
-    bad = bad || (is_bad(it->second) && !disturbed_.contains(it->first));
+    bad = bad || counts_as_failure(it->second);
   for (auto it = endings_.lower_bound(first_of(id, generation));
        it != endings_.end() && it->first.job == id && it->first.generation == generation; ++it) {
     const Ending& ending = it->second;
@@ -161,7 +168,7 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation) {
 bool Oracle::failed_by_itself(JobId id, Generation generation) const {
   for (auto it = ends_.lower_bound(first_of(id, generation));
        it != ends_.end() && it->first.job == id && it->first.generation == generation; ++it) {
-    if (is_bad(it->second) && !disturbed_.contains(it->first)) return true;
+    if (counts_as_failure(it->second)) return true;
   }
   return false;
 }

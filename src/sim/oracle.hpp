@@ -77,6 +77,7 @@ class Oracle {
   void check_report(const WorkerReport& report, const State& state);
   [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
   [[nodiscard]] static bool is_bad(const WorkerGone& gone);
+  [[nodiscard]] bool counts_as_failure(const WorkerGone& gone) const;
 
   Wrong wrong_;
   std::map<WorkerKey, WorkerGone> ends_;  // on the machines

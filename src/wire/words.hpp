@@ -38,7 +38,7 @@ inline constexpr auto kLast<Reach> = Reach::network_switch;
 template <>
 inline constexpr auto kLast<JobState> = JobState::timeout;
 template <>
-inline constexpr auto kLast<Cause> = Cause::crash_loop;
+inline constexpr auto kLast<Cause> = Cause::refused;
 template <>
 inline constexpr auto kLast<SlotKind> = SlotKind::mig;
 template <>

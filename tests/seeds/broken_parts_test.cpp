@@ -163,7 +163,7 @@ TEST(BrokenParts, AnEngineThatTellsEndsTooEarlyLeavesProcessesBehind) {
 }
 
 TEST(BrokenParts, AnEngineThatStopsNobodyKeepsJobsStopping) {
-  EXPECT_THAT(faults_of(kit_with_engine<StopsNobody>()), HasSubstr("is still STOPPING"));
+  EXPECT_THAT(faults_of(kit_with_engine<StopsNobody>()), HasSubstr("outlives its stop"));
 }
 
 FaultKit kit_with_disk(Forgets what) {

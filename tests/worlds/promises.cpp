@@ -101,8 +101,10 @@ void Promises::check_asked_in_time(const Job& victim) {
     return;
   const auto notice = notices_.find(victim.id);
   const bool told =
-      notice != notices_.end() && notice->second.generation == victim.current->generation;
-  expect(told && world.now() - notice->second.at >= after,
+      notice != notices_.end() && notice->second.generation == victim.current->generation &&
+      world.now() - notice->second.at >= after;
+  const bool known = victim.is_asked() && world.now() - victim.current->asked->since >= after;
+  expect(told || known,
          fmt::format("job {} never saved and is stopped without a notice of {} s", victim.id.value,
                      to_seconds(after)));
 }

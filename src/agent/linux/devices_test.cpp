@@ -272,7 +272,7 @@ TEST_F(DevicesTest, AWorkerOnADeviceThatAnotherServerHasGoesBack) {
   bool changed = false;
   host->on_devices_changed([&] { changed = true; });
   host.start(shell_worker(key(1), "true"));
-  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::refused);
   EXPECT_THAT(host.gone(key(1)).message, HasSubstr("in use by another Paceline server (/srv/b)"));
   EXPECT_TRUE(host.until([&] { return changed; }));
   EXPECT_FALSE(host->describe().slots[0].usable);

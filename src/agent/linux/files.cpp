@@ -76,8 +76,11 @@ Result<void> replace_file(int directory, const char* name, std::string_view text
   const UniqueFd fd(
       ::openat(directory, fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!fd || !write_all(fd.get(), text) ||
-      ::renameat(directory, fresh.c_str(), directory, name) != 0)
-    return fail(system_error(std::string("Can't write the file '") + name + "'", errno));
+      ::renameat(directory, fresh.c_str(), directory, name) != 0) {
+    const int reason = errno;
+    ::unlinkat(directory, fresh.c_str(), 0);
+    return fail(system_error(std::string("Can't write the file '") + name + "'", reason));
+  }
   return {};
 }
 
