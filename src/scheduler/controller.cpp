@@ -546,7 +546,7 @@ struct Controller::Impl {
     last_checkpoint = clock.now();
     unsaid_began = Began{options.build,    options.policy, options.placement,
                          options.coalesce, options.temper, registry.patience().text(),
-                         options.hear_out};
+                         limits_from - state.at()};
     if (auto ok = ensure_policy(); !ok) return ok;
     shadow.resume(state, clock.now());
     std::vector<JobId> live;

@@ -63,14 +63,15 @@ class WrittenStore final : public NullStore {
   std::vector<Entry> written_;
 };
 
-Controller::Options options_of(const Began& began) {
+// `since`: from the end of the journal before to the server's beginning, as it is replayed.
+Controller::Options options_of(const Began& began, Duration since) {
   Controller::Options options;
   options.build = began.build;
   options.policy = began.policy;
   options.placement = began.placement;
   options.coalesce = began.coalesce;
   options.temper = began.temper;
-  options.hear_out = began.hear_out;
+  options.hear_out = began.hear_out - since;
   return options;
 }
 
@@ -78,7 +79,9 @@ Controller::Options options_of(const Began& began) {
 class Server {
  public:
   Server(const Began& began, StateParts parts, Clock& clock, const PolicyRegistry& registry)
-      : store_(std::move(parts)), controller_(store_, engine_, clock, registry, options_of(began)) {
+      : began_after_(clock.now() - parts.at),
+        store_(std::move(parts)),
+        controller_(store_, engine_, clock, registry, options_of(began, began_after_)) {
     launch_.command = {"replayed"};
     launch_.directory = "/";
   }
@@ -110,6 +113,7 @@ class Server {
   }
 
  private:
+  Duration began_after_;
   Done<void> hear() {
     return [this](const Result<void>& done) { keep_refusal(done); };
   }

@@ -275,6 +275,7 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   Inheritance inheritance;
   inheritance.claim = claim->release();
   inheritance.listener = listen_control(order->control);
+  const int deaf = errno;  // where nobody listens
   const auto give_up = [&](const Error& error) -> Result<void> {
     ::unlink(path.c_str());
     return fail(error);
@@ -286,7 +287,8 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   UniqueFd control = connect_control(order->control);
   ClaimFile ours = ClaimFile::open(path);
   if (!inheritance.listener || !control || !ours)
-    return give_up(system_error("The worker's supervisor can't be reached", errno));
+    return give_up(system_error("The worker's supervisor can't be reached",
+                                inheritance.listener ? errno : deaf));
   auto worker =
       std::make_shared<SupervisedWorker>(context, path, std::move(ours), std::move(*order));
   if (const auto begun = worker->begin(std::move(control)); !begun) {

@@ -238,8 +238,8 @@ Time AgentsEngine::until_here(const NodeView& node, const Refusal& refusal) cons
   const Time now = clock_.now();
   const Time until = std::clamp(refusal.until - node.clock_ahead, now, now + kRefusalLongest);
   const auto& known = node.spec.refusal;
-  const bool same = known && known->why == refusal.why &&
-                    std::chrono::abs(known->until - until) < kRefusalAgain;
+  const bool same =
+      known && known->why == refusal.why && std::chrono::abs(known->until - until) < kRefusalAgain;
   return same ? known->until : until;
 }
 
