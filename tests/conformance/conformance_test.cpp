@@ -132,8 +132,12 @@ class RealHost {
     if (turn_until([&] { return remains().empty(); }, std::chrono::seconds{1})) return {};
     host_.reset();
     open();
-    for (const Claim& claim : host_->claims()) host_->perform(agent::Discard{claim.key});
-    turn_until([&] { return remains().empty(); });
+    const std::vector<Claim> left = host_->claims();
+    turn_until([&] {
+      // A worker that is not over yet is not forgotten.
+      for (const Claim& claim : left) host_->perform(agent::Discard{claim.key});
+      return remains().empty();
+    });
     return remains();
   }
 
