@@ -132,7 +132,7 @@ struct StateParts {
   Interference interference;
   std::optional<PolicyTrial> trial;
   std::vector<PlanBill>
-      bills;                 // of the newest plans that have one, by time; bounded (kPlanBillsMax)
+      bills;  // of the newest plans that have one, by time; bounded (kPlanBillsMax)
   Rules rules = {};
   ClockMarks clock_marks;    // bounded (kClockMarksMax)
   std::optional<Boot> boot;  // of the server's machine; nothing: nobody told

@@ -84,7 +84,7 @@ class Fold {
   void enter(Job& job, JobState state);
   void stop_gang(Job& job, Stop stop);
   void gang_over(Job& job, Time ended);  // its last worker ended then
-  void go_on(Job& job, Time ended);                  // the forming gang takes over, or the job waits again
+  void go_on(Job& job, Time ended);      // the forming gang takes over, or the job waits again
   void fail_or_retry(Job& job, const Ending& first, Time ended);
   void requeue(Job& job, Duration backoff);
   void end(Job& job, JobState state, Ending ending);

@@ -87,7 +87,7 @@ struct Began {
   Duration coalesce{};    // of bursts into one round
   bool temper = true;
   std::string patience = "off";  // of policies that are given none
-  Duration hear_out{};  // after the start, before time limits were held
+  Duration hear_out{};           // after the start, before time limits were held
   friend bool operator==(const Began&, const Began&) = default;
 };
 

@@ -17,7 +17,7 @@
 // patience.
 //
 // Source: reservations as in EASY backfill (Lifka, 1995), where lengths are known; bounds on what is
-//         spent on them are ours (docs/decisions/0039-patience.md).
+//         spent on them are ours (docs/decisions/0041-patience.md).
 // Cost:   O(priorities · log waiting) where nobody's patience has run out.
 #pragma once
 

@@ -544,8 +544,8 @@ struct Controller::Impl {
     limits_from = clock.now() + options.hear_out;
     for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
-    unsaid_began = Began{options.build,    options.policy, options.placement,
-                         options.coalesce, options.temper, registry.patience().text(),
+    unsaid_began = Began{options.build,           options.policy, options.placement,
+                         options.coalesce,        options.temper, registry.patience().text(),
                          limits_from - state.at()};
     if (auto ok = ensure_policy(); !ok) return ok;
     shadow.resume(state, clock.now());

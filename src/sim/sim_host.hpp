@@ -75,8 +75,8 @@ class SimHost final : public agent::Host {
     int killed = 0;
     std::uint64_t reports = 0;
     std::uint64_t step = 0;
-    Duration ended{};           // since the boot
-    int ended_in = 0;           // of the boots
+    Duration ended{};                     // since the boot
+    int ended_in = 0;                     // of the boots
     std::vector<agent::Observation> log;  // reports and checkpoints that are not stored yet
     std::uint64_t version = 0;            // what was put into the queue for an earlier one is void
     [[nodiscard]] bool runs() const { return claim.pid != 0 && !claim.gone; }

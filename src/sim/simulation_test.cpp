@@ -247,8 +247,7 @@ std::vector<PolicyChoice> every_policy() {
   std::vector<PolicyChoice> choices{{"fifo", {{"backfill", "greedy"}}, {}},
                                     {"fifo", {{"backfill", "easy"}}, {}}};
   const PolicyRegistry registry;
-  for (const PolicyInfo& info : registry.all())
-    choices.push_back({std::string(info.name), {}, {}});
+  for (const PolicyInfo& info : registry.all()) choices.push_back({std::string(info.name), {}, {}});
   return choices;
 }
 

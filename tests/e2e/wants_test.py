@@ -101,6 +101,7 @@ class WantsTest(unittest.TestCase):
         refused = box.call("submit", "--", "true", check=False)
         self.assertEqual(refused.returncode, 74)
         self.assertIn("Little room is left", refused.stderr)
+        box.call("cancel", str(waiting.pop()))  # out of the reserve
         self.assertEqual({job["state"] for job in box.jobs()} - {"PENDING", "STARTING", "STOPPING", "COMPLETED"}, set())
         disk.make_room()
         self.expect_all_well(box, running + waiting)

@@ -138,9 +138,9 @@ std::vector<std::string> Script::submit(std::string_view literal) {
   LaunchSpec launch;
   launch.command = {"train"};
   launch.directory = "/";
-  const auto verdict = admit(world().state(), testing::job(literal), launch,
-                             world().state().next_job_id(),
-                             paceline::shown(world().state().clock_marks(), world().now()));
+  const auto verdict =
+      admit(world().state(), testing::job(literal), launch, world().state().next_job_id(),
+            paceline::shown(world().state().clock_marks(), world().now()));
   if (verdict) world().submit(literal);
   return told(verdict);
 }

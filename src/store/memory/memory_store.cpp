@@ -53,10 +53,9 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
     jobs[job.value - 1] = state.job(job);
     if (is_over(state.job(job).state)) forget_secrets(job);
   }
-  checkpoint_ = {parts.seq,     parts.round, parts.at,          parts.nodes, std::move(jobs),
-                 parts.periods, parts.memo,  parts.scripts,     parts.names, parts.interference,
-                 parts.trial,   parts.bills, parts.rules,
-                 parts.clock_marks, parts.boot};
+  checkpoint_ = {parts.seq,     parts.round, parts.at,      parts.nodes,       std::move(jobs),
+                 parts.periods, parts.memo,  parts.scripts, parts.names,       parts.interference,
+                 parts.trial,   parts.bills, parts.rules,   parts.clock_marks, parts.boot};
   return {};
 }
 
