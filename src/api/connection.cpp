@@ -180,10 +180,11 @@ Connection::Awaitable<bool> Connection::reject(Error error) {
 Result<void> Connection::take_body(std::size_t bytes) {
   const auto& traffic = context_->traffic;
   const bool keeper = context_->keeps(peer_);
-  const bool fits =
-      keeper ? bytes <= kSpareBytes || traffic.has_room(bytes) : traffic.has_room(peer_.uid, bytes);
+  const bool fits = keeper ? bytes <= kSpareBytes || traffic.leaves_room(bytes)
+                           : traffic.has_room(peer_.uid, bytes);
   if (!fits)
-    return fail(no_room(traffic.has_room(bytes) ? "Your requests" : "All users' requests"));
+    return fail(
+        no_room(keeper || traffic.has_room(bytes) ? "Your requests" : "All users' requests"));
   load_.set(bytes);
   return {};
 }

@@ -21,6 +21,10 @@ class Traffic {
   // Would `bytes` more stay within the bounds: of all together, and of this user?
   [[nodiscard]] bool has_room(std::size_t bytes) const { return total_ + bytes <= bytes_max_; }
   [[nodiscard]] bool has_room(std::uint32_t uid, std::size_t bytes) const;
+  // Would they leave as much as one user may have?
+  [[nodiscard]] bool leaves_room(std::size_t bytes) const {
+    return has_room(bytes + bytes_per_user_max_);
+  }
   [[nodiscard]] std::size_t total() const { return total_; }
 
  private:
