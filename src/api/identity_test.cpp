@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/testing.hpp"
 #include "api/world_testing.hpp"
 
 namespace paceline {
@@ -25,19 +24,11 @@ class SharedServerTest : public ::testing::Test {
 
   ApiResponse ask_now(std::uint32_t uid, std::string_view method, std::string_view target,
                       std::string body = {}) {
-    return world_.loop.on([&] {
-      return ask(world_.api->router(), uid, method, target, std::move(body))->response().value();
-    });
+    return world_.ask_now(uid, method, target, std::move(body));
   }
-  // For commands: they are answered by a later step.
   ApiResponse ask_later(std::uint32_t uid, std::string_view method, std::string_view target,
                         std::string body = {}) {
-    const auto exchange = world_.loop.on(
-        [&] { return ask(world_.api->router(), uid, method, target, std::move(body)); });
-    for (;;) {
-      const auto response = world_.loop.on([&] { return exchange->response(); });
-      if (response) return *response;
-    }
+    return world_.ask_later(uid, method, target, std::move(body));
   }
   Json parse(std::uint32_t uid, std::string_view target) {
     return *parse_json(ask_now(uid, "GET", target).body);
@@ -120,10 +111,7 @@ TEST(PrivateServer, AdmitsItsUserAndRoot) {
 
 TEST(PrivateServer, RunsEverythingAsItsUser) {
   World world(kAnn);
-  const auto exchange = world.loop.on(
-      [&] { return ask(world.api->router(), kRoot, "POST", "/v1/jobs", submission()); });
-  while (!world.loop.on([&] { return exchange->response().has_value(); })) {
-  }
+  world.ask_later(kRoot, "POST", "/v1/jobs", submission());
   EXPECT_EQ(world.loop.on([&] { return world.controller->state().job(JobId{1}).spec->uid; }), kAnn);
 }
 

@@ -14,6 +14,7 @@
 
 #include "api/api.hpp"
 #include "api/server_testing.hpp"
+#include "api/testing.hpp"
 #include "clock/manual/manual_clock.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
@@ -122,6 +123,22 @@ class World {
       const auto generation = controller->state().job(JobId{job}).last_generation;
       engine.end({JobId{job}, generation, rank}, exit_code, clock.now());
     });
+  }
+  // What a route answers user `uid` at once, and what a later step answers.
+  ApiResponse ask_now(std::uint32_t uid, std::string_view method, std::string_view target,
+                      std::string body = {}) {
+    return loop.on([&] {
+      return ask(api->router(), uid, method, target, std::move(body))->response().value();
+    });
+  }
+  ApiResponse ask_later(std::uint32_t uid, std::string_view method, std::string_view target,
+                        std::string body = {}) {
+    const auto exchange =
+        loop.on([&] { return ask(api->router(), uid, method, target, std::move(body)); });
+    for (;;) {
+      const auto response = loop.on([&] { return exchange->response(); });
+      if (response) return *response;
+    }
   }
   void advance(Duration span) {
     loop.on([&] {

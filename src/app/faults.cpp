@@ -16,8 +16,12 @@
 namespace paceline {
 namespace {
 
-sim::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches) {
-  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), AgentsEngine::Options{});
+sim::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches,
+                                 const sim::EngineBounds& bounds) {
+  AgentsEngine::Options options;
+  options.lost_after = bounds.lost_after;
+  options.news_max = bounds.news_max;
+  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), options);
   ServerEnd* end = engine.get();
   return {std::move(engine), end};
 }

@@ -9,6 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
+// After so much of the time after which its workers count as lost a machine ends them by itself.
+constexpr std::int64_t kPartOfLost = 2;
 
 }  // namespace
 
@@ -64,7 +66,12 @@ void FaultWorld::set_agent_timer(std::size_t i) {
 }
 
 void FaultWorld::reconnect(std::size_t i) {
-  machines_[i].link->connect();
+  Machine& machine = machines_[i];
+  machine.link->connect();
+  const Time now = queue_.now();
+  if (machine.link->is_open()) machine.heard = now;
+  if (bounds_.lost_after && now - machine.heard > *bounds_.lost_after / kPartOfLost)
+    machine.host->end_by_itself();
   queue_.after(100ms + up_to(1s), [this, i] { reconnect(i); });
 }
 

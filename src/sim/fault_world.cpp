@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 const Time kBegin = time_from_us(1'700'000'000'000'000);
 constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 constexpr Duration kHearOut = 5s;
+constexpr Duration kLostAfterMin = 20s;
 constexpr int kShadowWorkMax = 20;  // pieces of it after a step
 constexpr std::size_t kAllEntries = std::numeric_limits<std::size_t>::max();
 
@@ -54,6 +55,7 @@ void FaultWorld::build() {
   server_options_.hear_out = kHearOut;
   server_options_.temper = rng_.chance(0.7);
   server_options_.placement = placers()[rng_.below(placers().size())].name;
+  draw_bounds();
   People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts};
   LinkHabits link = kBadLink;
   link.as_text = rng_.chance(0.2);
@@ -64,6 +66,20 @@ void FaultWorld::build() {
     build_machine(link, std::move(node));
   }
   people_.emplace(queue_, ledger_, Rng(rng_.next()), std::move(habits));
+}
+
+// Small ones are met often.
+void FaultWorld::draw_bounds() {
+  static constexpr std::array<std::size_t, 5> kBounds = {1, 3, 20, 200, 10'000};
+  bounds_.news_max = kBounds[rng_.below(kBounds.size())];
+  unstored_max_ = kBounds[rng_.below(kBounds.size())];
+  if (rng_.chance(0.3)) bounds_.lost_after = kLostAfterMin + up_to(2min);
+  if (rng_.chance(0.3)) {
+    server_options_.limits.emplace();
+    server_options_.limits->waiting_jobs_per_user = static_cast<std::uint64_t>(rng_.between(1, 10));
+    server_options_.limits->points_per_second = 100'000;  // the oracle counts every report
+    server_options_.keeper = [](std::uint32_t) { return false; };
+  }
 }
 
 NodeSpec FaultWorld::draw_node(std::uint64_t number) {
@@ -84,8 +100,9 @@ void FaultWorld::build_machine(const LinkHabits& link, NodeSpec node) {
   machine.name = node.name;
   machine.clock = std::make_unique<SetClock>(queue_, parts_.make_clock, machine.name);
   machine.clock->set_wrong(draw_clock_error());
-  machine.host =
-      std::make_unique<SimHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()), std::move(node));
+  machine.host = std::make_unique<SimHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()),
+                                           std::move(node), unstored_max_);
+  machine.heard = kBegin;
   machine.link = std::make_unique<SimLink>(queue_, ledger_, Rng(rng_.next()), sessions_);
   machine.link->set_habits(link);
   machines_.push_back(std::move(machine));
@@ -158,8 +175,8 @@ void FaultWorld::start_server() {
 
 FaultWorld::Server FaultWorld::build_server() {
   Server server;
-  server.parts =
-      parts_.make_engine(server_clock_, [this](JobId job) { return store_.launch(job); });
+  server.parts = parts_.make_engine(
+      server_clock_, [this](JobId job) { return store_.launch(job); }, bounds_);
   server.controller = std::make_unique<Controller>(store_, *server.parts.engine, server_clock_,
                                                    parts_.policies, server_options_);
   return server;

@@ -34,7 +34,13 @@ struct EngineUnderTest {
   std::unique_ptr<Engine> engine;
   ServerEnd* end = nullptr;
 };
-using MakeEngine = std::function<EngineUnderTest(Clock&, std::function<Result<LaunchSpec>(JobId)>)>;
+// What the engine holds to, as AgentsEngine::Options says.
+struct EngineBounds {
+  std::optional<Duration> lost_after;
+  std::size_t news_max = 10'000;
+};
+using MakeEngine = std::function<EngineUnderTest(Clock&, std::function<Result<LaunchSpec>(JobId)>,
+                                                 const EngineBounds&)>;
 
 // What the world is made of; all of it outlives the world.
 struct FaultParts {
@@ -93,6 +99,7 @@ class FaultWorld {
     std::unique_ptr<SimHost> host;
     std::unique_ptr<SimLink> link;
     std::unique_ptr<agent::Agent> agent;
+    Time heard;              // when it had a connection last
     std::uint64_t life = 0;  // of the agent; what was put for an earlier one is void
     bool step_put = false;
     std::optional<Time> timer;
@@ -104,6 +111,7 @@ class FaultWorld {
 
   // ---- the beginning ----
   void build();
+  void draw_bounds();
   NodeSpec draw_node(std::uint64_t number);
   void build_machine(const LinkHabits& link, NodeSpec node);
   void run_events();
@@ -161,6 +169,8 @@ class FaultWorld {
   FaultyStore store_;
   SetClock server_clock_;
   Controller::Options server_options_;
+  EngineBounds bounds_;
+  std::size_t unstored_max_ = agent::kUnstoredMax;
   std::uint64_t sessions_ = 0;
   std::vector<Machine> machines_;
   std::optional<Server> server_;

@@ -133,8 +133,11 @@ void Oracle::check(Time now, const State& state, const Job& job) {
 void Oracle::at_rest() {
   for (const auto& [worker, ending] : endings_) {
     const auto end = ends_.find(worker);
-    const bool given_up = ending.cause == Cause::node_lost;
-    if (end == ends_.end() || (given_up && end->second.cause != Cause::node_lost)) continue;
+    // The server's own word, not the machine's.
+    const bool given_up = ending.cause == Cause::node_lost &&
+                          (end == ends_.end() || end->second.cause != Cause::node_lost ||
+                           end->second.message != ending.message);
+    if (end == ends_.end() || given_up) continue;
     for (const std::uint64_t report : written_[worker]) {
       if (!stored_.contains({worker.job, worker.generation, worker.rank, report}))
         wrong_(fmt::format("report {} of {} was written and is not stored", report, text(worker)));

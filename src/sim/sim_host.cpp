@@ -56,12 +56,14 @@ Habits draw_habits(Rng& rng, bool calm) {
   return habits;
 }
 
-SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node)
+SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
+                 std::size_t unstored_max)
     : queue_(queue),
       clock_(clock),
       ledger_(ledger),
       rng_(rng),
       node_(std::move(node)),
+      unstored_max_(unstored_max),
       slots_(node_.slots) {}
 
 std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
@@ -71,19 +73,25 @@ std::vector<Claim> SimHost::claims() {
     if (worker.orphaned && !worker.claim.gone) lose(worker);
   }
   const Time now = clock_.now();
-  std::vector<Claim> claims;
+  unstored_ = 0;
   for (auto& [key, worker] : workers_) {
+    worker.told = 0;
     for (auto& each : worker.log) {
       std::visit(
           [&](auto& seen) {
             if constexpr (requires { seen.at; }) seen.at = now;
           },
           each);
-      tell(each);
     }
     if (worker.claim.gone)
       worker.claim.gone->at = worker.ended_in == boots_ ? now - (since_boot() - worker.ended) : now;
+  }
+  read_logs();
+  std::vector<Claim> claims;
+  for (auto& [key, worker] : workers_) {
     claims.push_back(worker.claim);
+    worker.end_told = worker.claim.gone && worker.told == worker.log.size();
+    if (!worker.end_told) claims.back().gone.reset();
   }
   return claims;
 }
@@ -111,8 +119,29 @@ void SimHost::tell(agent::Observation observation) {
 
 // What only a log tells, and keeps until it is stored.
 void SimHost::write(Worker& worker, agent::Observation observation) {
-  worker.log.push_back(observation);
-  tell(std::move(observation));
+  worker.log.push_back(std::move(observation));
+  read_log(worker);
+}
+
+void SimHost::read_log(Worker& worker) {
+  if (!tell_) return;
+  for (; worker.told < worker.log.size() && unstored_ < unstored_max_; ++worker.told) {
+    ++unstored_;
+    tell(worker.log[worker.told]);
+  }
+}
+
+void SimHost::read_logs() {
+  for (auto& [key, worker] : workers_) read_log(worker);
+}
+
+// Of workers whose logs were read to their ends.
+void SimHost::tell_ends() {
+  if (!tell_) return;
+  for (auto& [key, worker] : workers_) {
+    const bool ended = worker.claim.gone && worker.told == worker.log.size();
+    if (ended && !std::exchange(worker.end_told, true)) tell(*worker.claim.gone);
+  }
 }
 
 void SimHost::stored(const WorkerKey& key, std::uint64_t report) {
@@ -122,7 +151,12 @@ void SimHost::stored(const WorkerKey& key, std::uint64_t report) {
     const auto* told = std::get_if<WorkerReport>(&each);
     return told ? told->report : std::get<CheckpointSeen>(each).report;
   };
-  std::erase_if(found->second.log, [&](const auto& each) { return number(each) <= report; });
+  const std::size_t durable =
+      std::erase_if(found->second.log, [&](const auto& each) { return number(each) <= report; });
+  found->second.told -= durable;
+  unstored_ -= durable;
+  read_logs();
+  tell_ends();
 }
 
 // ---- what the agent asks ----
@@ -190,7 +224,11 @@ void SimHost::on(const agent::Thaw& thaw) {
 
 void SimHost::on(const agent::Discard& discard) {
   const auto found = workers_.find(discard.key);
-  if (found != workers_.end() && found->second.claim.gone) workers_.erase(found);
+  if (found == workers_.end() || !found->second.claim.gone) return;
+  unstored_ -= found->second.told;
+  workers_.erase(found);
+  read_logs();
+  tell_ends();
 }
 
 void SimHost::on(const agent::SetShouldStop& should_stop) {
@@ -286,7 +324,7 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
   worker.claim.gone =
       WorkerGone{worker.claim.key, cause, exit_code, signal, std::move(message), clock_.now()};
   ledger_.ended(queue_.now(), *worker.claim.gone, worker.claim.noticed || worker.killed > 0);
-  tell(*worker.claim.gone);
+  tell_ends();
 }
 
 // ---- what befalls it ----
@@ -299,6 +337,14 @@ void SimHost::reboot() {
     if (!worker.claim.gone) end(worker, Cause::node_lost, {}, 0, "the machine was restarted");
   }
   ++boots_;
+}
+
+void SimHost::end_by_itself() {
+  for (auto& [key, worker] : workers_) {
+    if (worker.claim.gone) continue;
+    ledger_.note("not heard of, ended by itself", text(key));
+    end(worker, Cause::node_lost, {}, 0, "its machine was not heard of");
+  }
 }
 
 void SimHost::supervisor_died() {

@@ -36,7 +36,9 @@ Habits draw_habits(Rng& rng, bool calm);
 class SimHost final : public agent::Host {
  public:
   // What it stamps has the time of `clock`, a machine's; what happens goes by the queue's.
-  SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node);
+  // It observes at most so many reports and checkpoints that are not stored.
+  SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
+          std::size_t unstored_max = agent::kUnstoredMax);
 
   // ---- agent::Host ----
   NodeSpec describe() override { return node_; }
@@ -59,6 +61,8 @@ class SimHost final : public agent::Host {
   // While the machine lacks something (agent/wants.hpp) nothing starts: some workers don't get a
   // claim, of others the supervisor finds out. REQUIRES: one of the wants' error numbers.
   void set_want(std::optional<int> error_number) { want_ = error_number; }
+  // Nobody was heard of for as long as the machine may go on by itself: what runs is ended.
+  void end_by_itself();
   // From now on workers behave, and those that hang go on.
   void calm();
 
@@ -78,7 +82,9 @@ class SimHost final : public agent::Host {
     Duration ended{};                     // since the boot
     int ended_in = 0;                     // of the boots
     std::vector<agent::Observation> log;  // reports and checkpoints that are not stored yet
-    std::uint64_t version = 0;            // what was put into the queue for an earlier one is void
+    std::size_t told = 0;                 // of them
+    bool end_told = false;
+    std::uint64_t version = 0;  // what was put into the queue for an earlier one is void
     [[nodiscard]] bool runs() const { return claim.pid != 0 && !claim.gone; }
   };
 
@@ -108,6 +114,9 @@ class SimHost final : public agent::Host {
   void tell(agent::Observation observation);
   [[nodiscard]] Duration since_boot() { return clock_.now() - clock_.boot()->at; }
   void write(Worker& worker, agent::Observation observation);
+  void read_logs();
+  void read_log(Worker& worker);
+  void tell_ends();
   Worker* find_alive(const WorkerKey& key);
 
   EventQueue& queue_;
@@ -115,6 +124,8 @@ class SimHost final : public agent::Host {
   Ledger& ledger_;
   Rng rng_;
   NodeSpec node_;
+  const std::size_t unstored_max_;
+  std::size_t unstored_ = 0;           // of what was told
   const std::vector<SlotSpec> slots_;  // that it had at first, and has again in the end
   bool calm_ = false;
   std::optional<int> want_;

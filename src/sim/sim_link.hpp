@@ -34,6 +34,7 @@ class SimLink {
   // Opens a connection if both ends are there and none is open.
   void connect();
   void break_connection();
+  [[nodiscard]] bool is_open() const { return open_.value != 0; }
   // What goes that way is lost until it is mended; new connections need both ways.
   struct Cut {
     bool to_agent = false, to_server = false;

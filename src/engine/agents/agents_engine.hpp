@@ -42,9 +42,6 @@
 
 namespace paceline {
 
-// What was told and is not durable yet is bounded; while there is more, agents keep what they have
-// to tell.
-inline constexpr std::size_t kNewsMax = 10'000;
 // What an agent says was longer ago was so long ago.
 inline constexpr Duration kToldLateMax = std::chrono::hours{24 * 30};
 // An end that was told later than this is told with how long it was unseen.
@@ -58,6 +55,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
     // Its workers count as lost this long after. REQUIRES: agents' hosts end them by themselves
     // before that. Nothing: never; they are waited for.
     std::optional<Duration> lost_after;
+    // What was told and is not durable yet; while there is more, agents keep what they have to tell.
+    std::size_t news_max = 10'000;
   };
   // Where what starts a job's workers is kept.
   using LaunchSource = std::function<Result<LaunchSpec>(JobId)>;

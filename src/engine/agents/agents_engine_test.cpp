@@ -585,11 +585,11 @@ TEST_F(AgentsEngineTest, TakesNoMoreThanItCanHoldUntilItIsDurable) {
   connect();
   const JobId job = run("1");
   disk_full = true;
-  for (std::uint64_t i = 1; i <= 3 * kNewsMax; ++i) {
+  for (std::uint64_t i = 1; i <= 3 * AgentsEngine::Options{}.news_max; ++i) {
     host().tell(WorkerReport{key(job, 1, 0), i, clock.now(), i, {}, {}, {}, {}, {}, {}, {}, {}});
     if (i % 100 == 0) settle();
   }
-  EXPECT_LE(engine->observe().events.size(), kNewsMax);
+  EXPECT_LE(engine->observe().events.size(), AgentsEngine::Options{}.news_max);
 }
 
 TEST_F(AgentsEngineTest, ALaterServerHearsTheEndThatAnEarlierOneCouldNotKeep) {

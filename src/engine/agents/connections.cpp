@@ -66,7 +66,7 @@ void AgentsEngine::serve(const AgentFrame& frame) {
 }
 
 void AgentsEngine::take_messages(NodeView& node) {
-  while (handed_over_ + news_.events.size() < kNewsMax) {
+  while (handed_over_ + news_.events.size() < options_.news_max) {
     const auto message = node.inbox.next();
     if (!message) break;
     std::visit([&](const auto& each) { on(node, each); }, *message);

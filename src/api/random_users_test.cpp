@@ -1,0 +1,204 @@
+// Users at random: whatever they ask of a server on which others live, nobody learns what is
+// another's, changes it, or brings the server to fail.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+
+#include "api/world_testing.hpp"
+#include "base/rng.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::uint32_t kRoot = 0;
+constexpr std::array kUsers = {1001U, 1002U, 1003U, kRoot};
+constexpr int kDeeds = 400;
+
+std::string secret_of(std::uint32_t uid) { return fmt::format("secret-of-{}", uid); }
+
+class Crowd {
+ public:
+  explicit Crowd(std::uint64_t seed) : rng_(seed) {}
+
+  void live() {
+    for (int i = 0; i < kDeeds && !::testing::Test::HasFailure(); ++i) {
+      switch (rng_.below(4)) {
+        case 0:
+          submit();
+          break;
+        case 1:
+          something_happens();
+          break;
+        case 2:
+          look();
+          break;
+        default:
+          command();
+      }
+    }
+    EXPECT_GT(owners_.size(), 20U);
+    expect_only_owners_in_the_journal();
+  }
+
+ private:
+  std::uint32_t anybody() { return kUsers[rng_.below(kUsers.size())]; }
+  template <std::size_t N>
+  std::string_view one_of(const std::array<std::string_view, N>& all) {
+    return all[rng_.below(N)];
+  }
+  // One beyond the last is nobody's.
+  std::uint32_t any_job() { return static_cast<std::uint32_t>(1 + rng_.below(owners_.size() + 1)); }
+
+  // What every answer is held to.
+  void expect_fair(std::uint32_t uid, std::string_view what, const ApiResponse& answer) {
+    EXPECT_LT(answer.status, 500) << uid << " " << what << ": " << answer.body;
+    if (uid == kRoot) return;
+    for (const std::uint32_t other : kUsers) {
+      if (other == uid) continue;
+      EXPECT_EQ(answer.body.find(secret_of(other)), std::string::npos)
+          << uid << " " << what << ": " << answer.body;
+    }
+  }
+
+  void submit() {
+    const std::uint32_t uid = anybody();
+    Json spec = {{"name", "train"},
+                 {"workers", 1 + rng_.below(3)},
+                 {"retry", rng_.below(3)},
+                 {"hold", rng_.chance(0.2)},
+                 {"checkpoint", secret_of(uid) + "*.pt"}};
+    if (rng_.chance(0.2)) spec["after"] = {any_job()};
+    const Json body = {{"spec", spec},
+                       {"launch",
+                        {{"command", {"python3", secret_of(uid)}},
+                         {"directory", "/" + secret_of(uid)},
+                         {"environment", {{"TOKEN", secret_of(uid)}}}}}};
+    const auto answer = world_.ask_later(uid, "POST", "/v1/jobs", body.dump());
+    expect_fair(uid, "submit", answer);
+    if (answer.status != 201) return;
+    const auto job = parse_json(answer.body)->at("id").get<std::uint32_t>();
+    owners_[job] = uid;
+    world_.log(static_cast<int>(job), 0, secret_of(uid) + "\n");
+  }
+
+  // To a running job.
+  void something_happens() {
+    world_.loop.on([&] {
+      const auto& active = world_.controller->state().active();
+      if (active.empty()) return;
+      auto key = active.begin();
+      std::advance(key, static_cast<std::ptrdiff_t>(rng_.below(active.size())));
+      const Job& job = world_.controller->state().job(key->job);
+      if (!job.current) return;
+      const WorkerKey worker{job.id, job.current->generation, 0};
+      const std::string secret = secret_of(job.spec->uid);
+      const Time now = world_.clock.now();
+      switch (rng_.below(4)) {
+        case 0: {
+          Progress report;
+          report.step = 1 + rng_.below(100);
+          report.metrics[secret] = 0.5;
+          report.reported_at = now;
+          world_.engine.tell(Progressed{job.id, worker.generation, report});
+          return world_.engine.tell(
+              MetricPoint{job.id, worker.generation, 0, 1, now, report.step, {}, report.metrics});
+        }
+        case 1:
+          return world_.engine.tell(CheckpointAcknowledged{
+              job.id, worker.generation, {"/" + secret + "/1.pt", 1, 64, now}});
+        case 2:
+          return world_.engine.tell(WorkerEnded{
+              worker, {Cause::launch_failed, {}, 0, "There is no program '/" + secret + "'", now}});
+        default:
+          return world_.engine.end(worker, static_cast<int>(rng_.below(2)), now);
+      }
+    });
+    world_.advance(std::chrono::seconds{rng_.between(0, 100)});
+  }
+
+  void look() {
+    static constexpr std::array<std::string_view, 16> kTargets = {"/v1/jobs",
+                                                                  "/v1/jobs?all=1",
+                                                                  "/v1/jobs?user=1001",
+                                                                  "/v1/jobs/{}",
+                                                                  "/v1/jobs/{}/why",
+                                                                  "/v1/jobs/{}/logs",
+                                                                  "/v1/jobs/{}/metrics",
+                                                                  "/v1/events",
+                                                                  "/v1/events?job={}",
+                                                                  "/v1/events?after=3&limit=5",
+                                                                  "/v1/nodes",
+                                                                  "/v1/users",
+                                                                  "/v1/policy",
+                                                                  "/v1/policy/fifo",
+                                                                  "/v1/shadow",
+                                                                  "/v1/server"};
+    const std::uint32_t uid = anybody();
+    const auto target = fmt::format(fmt::runtime(one_of(kTargets)), any_job());
+    expect_fair(uid, target, world_.ask_now(uid, "GET", target));
+  }
+
+  void command() {
+    const std::uint32_t uid = anybody();
+    if (rng_.chance(0.2)) return command_the_server(uid);
+    static constexpr std::array<std::string_view, 4> kWords = {"cancel", "pause", "resume",
+                                                               "resize"};
+    const std::uint32_t job = any_job();
+    const auto target = fmt::format("/v1/jobs/{}/{}", job, one_of(kWords));
+    const auto body = target.ends_with("resize") ? R"({"workers": 1})" : "";
+    const auto answer = world_.ask_later(uid, "POST", target, body);
+    expect_fair(uid, target, answer);
+    const auto owner = owners_.find(job);
+    if (owner == owners_.end()) {
+      EXPECT_EQ(answer.status, 404) << target;
+    } else {
+      EXPECT_EQ(answer.status == 403, uid != kRoot && uid != owner->second)
+          << uid << " " << target << ": " << answer.status << " " << answer.body;
+    }
+  }
+
+  void command_the_server(std::uint32_t uid) {
+    struct Deed {
+      std::string_view method, target, body;
+    };
+    static constexpr std::array<Deed, 7> kServerDeeds = {{
+        {"PUT", "/v1/policy", R"({"name": "las"})"},
+        {"PUT", "/v1/policy/mine", R"({"script": "function decide(s) end"})"},
+        {"DELETE", "/v1/policy/mine", ""},
+        {"POST", "/v1/policy/rollback", ""},
+        {"PUT", "/v1/shadow", R"({"name": "sjf"})"},
+        {"POST", "/v1/shadow/promote", ""},
+        {"DELETE", "/v1/shadow", ""},
+    }};
+    const Deed& deed = kServerDeeds[rng_.below(kServerDeeds.size())];
+    const auto answer = world_.ask_later(uid, deed.method, deed.target, std::string(deed.body));
+    expect_fair(uid, deed.target, answer);
+    EXPECT_EQ(answer.status == 403, uid != kRoot)
+        << uid << " " << deed.target << ": " << answer.body;
+  }
+
+  void expect_only_owners_in_the_journal() {
+    const auto entries = world_.loop.on([&] { return world_.store.entries(1, 1'000'000).value(); });
+    for (const Entry& entry : entries) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      const auto* asked = event ? std::get_if<JobRequested>(event) : nullptr;
+      if (!asked) continue;
+      EXPECT_TRUE(asked->uid == kRoot || asked->uid == owners_.at(asked->job.value))
+          << "job " << asked->job.value << " was asked for by " << asked->uid;
+    }
+  }
+
+  Rng rng_;
+  World world_{kRoot};
+  std::map<std::uint32_t, std::uint32_t> owners_;
+};
+
+class RandomUsers : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomUsers, LearnAndChangeOnlyWhatIsTheirs) { Crowd(GetParam()).live(); }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomUsers, ::testing::Range<std::uint64_t>(1, 21));
+
+}  // namespace
+}  // namespace paceline
