@@ -87,7 +87,8 @@ Result<UniqueFd> StatusListener::take_new_port(const PortBlocks& blocks) {
   const auto ports = blocks.take(JobId{0}, Generation{0}, 1);
   if (!ports) return fail(ports.error());
   UniqueFd listening = take_port(ports->first);
-  if (!listening) return fail(system_error(fmt::format("Can't listen on port {}", port_), errno));
+  if (!listening)
+    return fail(system_error(fmt::format("Can't listen on port {}", ports->first), errno));
   if (auto stored = replace_file(AT_FDCWD, port_file_.c_str(), std::to_string(port_)); !stored)
     return fail(stored.error());
   return listening;
