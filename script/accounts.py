@@ -17,15 +17,18 @@ class NotPermitted(Exception):
     """This machine lets nobody make a mount namespace."""
 
 
-def add(users):
-    """Adds those users, by name and uid, each with a group of the same name and number and /tmp as home."""
+def add(users, teams=None, shells=None, expired=()):
+    """Adds those users, by name and uid, each with a group of the same name and number and /tmp as home. `teams`: further
+    groups, name: (gid, [members]). `shells`: the shells of those who don't have /bin/sh. `expired`: whose accounts are."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0:
         raise NotPermitted(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
     _mount("--make-rprivate", "/")
-    _extend("passwd", [f"{name}:x:{uid}:{uid}::/tmp:/bin/sh" for name, uid in users.items()])
-    _extend("group", [f"{name}:x:{uid}:" for name, uid in users.items()])
-    _extend("shadow", [f"{name}:*:19000:0:99999:7:::" for name in users])
+    shell_of = {name: "/bin/sh" for name in users} | (shells or {})
+    _extend("passwd", [f"{name}:x:{uid}:{uid}::/tmp:{shell_of[name]}" for name, uid in users.items()])
+    _extend("group", [f"{name}:x:{uid}:" for name, uid in users.items()]
+            + [f"{name}:x:{gid}:{','.join(members)}" for name, (gid, members) in (teams or {}).items()])
+    _extend("shadow", [f"{name}:*:19000:0:99999:7::{1 if name in expired else ''}:" for name in users])
 
 
 def _extend(name, lines):

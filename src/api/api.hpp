@@ -34,6 +34,8 @@ struct ApiOptions {
   // serves this user (and root) alone.
   std::uint32_t uid = 0;
   Limits limits = {};  // to be told of
+  // Of a shared server: may this user's account run anything? Empty: every one may.
+  std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.
   std::function<bool()> ready = {};
   // What was found damaged in what is stored, in a sentence; empty: nothing.

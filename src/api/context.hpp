@@ -77,6 +77,11 @@ struct ApiContext {
   void write_job(JsonWriter& json, const Job& job, const Peer& peer);
   [[nodiscard]] std::string job_text(const Job& job, const Peer& peer);
 
+  // Of a shared server: may this user's jobs run? Errors: forbidden.
+  [[nodiscard]] Result<void> may_run(std::uint32_t uid) const {
+    return options.account ? options.account(uid) : Result<void>{};
+  }
+
   // The login name of a user, or the number where there is none.
   const std::string& user_name(std::uint32_t uid);
 

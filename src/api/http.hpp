@@ -22,6 +22,7 @@ struct Peer {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::int64_t pid = 0;
+  std::vector<std::uint32_t> groups = {};  // the supplementary ones
 };
 
 struct ApiRequest {

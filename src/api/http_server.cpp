@@ -13,6 +13,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <map>
 #include <optional>
 #include <utility>
@@ -31,11 +32,25 @@ using Acceptor = asio::local::stream_protocol::acceptor;
 
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
+// As they were when it connected. None where the kernel doesn't tell.
+std::vector<std::uint32_t> groups_of(int socket) {
+  static_assert(sizeof(gid_t) == sizeof(std::uint32_t));
+  std::vector<std::uint32_t> groups;
+  socklen_t size = 0;
+  while (::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) {
+    if (errno != ERANGE) return {};
+    groups.resize(size / sizeof(gid_t));
+  }
+  groups.resize(size / sizeof(gid_t));
+  return groups;
+}
+
 Peer peer_of(Socket& socket) {
   ucred who{};
   socklen_t size = sizeof who;
   const int asked = ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size);
-  return asked == 0 ? Peer{who.uid, who.gid, who.pid} : Peer{UINT32_MAX, UINT32_MAX, 0};
+  if (asked != 0) return Peer{UINT32_MAX, UINT32_MAX, 0};
+  return Peer{who.uid, who.gid, who.pid, groups_of(socket.native_handle())};
 }
 
 const Error& too_many_of_all() {

@@ -24,8 +24,8 @@ Result<std::string> read_key(const ApiRequest& request) {
               "Use a random identifier, a new one for every submission.");
 }
 
-// The submitting user is whom the socket says, whatever the body claims. A server of one user runs
-// everything as that user.
+// The submitting user and groups are those that the socket says, whatever the body claims. A server
+// of one user runs everything as that user.
 Result<Submission> read(ApiContext& context, const ApiRequest& request) {
   if (context.leaving) {
     return fail(ErrorCode::unavailable, "The server is being shut down.",
@@ -36,6 +36,11 @@ Result<Submission> read(ApiContext& context, const ApiRequest& request) {
   auto body = read_submission(request.body);
   if (!body) return fail(std::move(body.error()));
   body->spec.uid = context.shared() ? request.peer.uid : context.options.uid;
+  if (context.shared()) {
+    if (auto may = context.may_run(request.peer.uid); !may) return fail(std::move(may.error()));
+    body->launch.groups = request.peer.groups;
+    body->launch.groups.insert(body->launch.groups.begin(), request.peer.gid);
+  }
   body->spec.user = context.user_name(body->spec.uid);
   return Submission{std::move(body->spec), std::move(body->launch), std::move(*key)};
 }

@@ -20,6 +20,7 @@
 #include "agent/linux/host.hpp"
 #include "api/api.hpp"
 #include "api/http_server.hpp"
+#include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
@@ -232,6 +233,7 @@ struct Box::Impl {
     api_options.build = build.text;
     api_options.uid = uid;
     api_options.limits = options.limits;
+    api_options.account = Accounts();
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
     api_options.damage = [this] { return damage; };

@@ -10,9 +10,9 @@ namespace paceline {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, LaunchSpec>& launch) {
-  auto& [command, shell, setup, environment, directory, umask] = launch;
+  auto& [command, shell, setup, environment, directory, umask, groups] = launch;
   fields("command", command)("shell", shell)("setup", setup)("environment", environment);
-  fields("directory", directory)("umask", umask);
+  fields("directory", directory)("umask", umask)("groups", groups);
 }
 
 template <class Fields>

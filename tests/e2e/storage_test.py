@@ -16,11 +16,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "script"))
+import accounts
 from box import Box
 
 BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 DATA, DIRECTORY = 78, 73
-ANN, BEA = 1, 2  # accounts that every Debian has
+ANN, BEA = 40001, 40002
 
 
 def get(box, path):
@@ -149,6 +150,13 @@ class StorageTest(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can be two users")
 class UsersTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            accounts.add({"paceline-ann": ANN, "paceline-bea": BEA})
+        except accounts.NotPermitted as refusal:
+            raise unittest.SkipTest(str(refusal))
+
     def setUp(self):
         self.directory = Path(tempfile.mkdtemp(prefix="paceline-users-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
@@ -207,7 +215,7 @@ class UsersTest(unittest.TestCase):
         os.chown(theirs, ANN, ANN)
         code, said = up(theirs)
         self.assertEqual(code, DIRECTORY, said)
-        self.assertIn(f"The directory {theirs} belongs to daemon.", said)
+        self.assertIn(f"The directory {theirs} belongs to paceline-ann.", said)
         code, said = up(theirs / "below")
         self.assertEqual(code, DIRECTORY, said)
         self.assertIn("is not safe", said)
@@ -217,7 +225,7 @@ class UsersTest(unittest.TestCase):
         os.chown(mine / "paceline.db", ANN, ANN)
         code, said = up(mine)
         self.assertEqual(code, DIRECTORY, said)
-        self.assertIn(f"{mine / 'paceline.db'} belongs to daemon.", said)
+        self.assertIn(f"{mine / 'paceline.db'} belongs to paceline-ann.", said)
         for name in ("paceline.db", "paceline.db-wal", "paceline.lock", "paceline.mark", "paceline.sock"):
             linked = self.directory / f"linked-{name}"
             linked.mkdir(mode=0o700)

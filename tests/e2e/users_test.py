@@ -103,14 +103,14 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def as_user(uid, act):
-    """What `act` returns in a process of that user's: a value that JSON can hold."""
+def as_user(uid, act, gid=None, groups=()):
+    """What `act` returns in a process of that user's, in these groups alone: a value that JSON can hold."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
+            os.setgroups(groups)
+            os.setresgid(*[uid if gid is None else gid] * 3)
             os.setresuid(uid, uid, uid)
             told = json.dumps({"value": act()})
         except BaseException as error:  # the parent tells
@@ -142,7 +142,7 @@ class SharedBox(unittest.TestCase):
         os.chown(self.home, OWNER, OWNER)
         self.home.chmod(0o755)
 
-    def ask(self, uid, method, path, body="", headers=None):
+    def ask(self, uid, method, path, body="", headers=None, **groups):
         def act():
             connection = UnixConnection(self.socket)
             try:
@@ -151,7 +151,7 @@ class SharedBox(unittest.TestCase):
                 pass  # turned away: why is there to be read
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
-        status, text = as_user(uid, act)
+        status, text = as_user(uid, act, **groups)
         return status, text
 
     def get(self, uid, path):
@@ -159,10 +159,10 @@ class SharedBox(unittest.TestCase):
         self.assertEqual(status, 200, text)
         return json.loads(text)
 
-    def submit(self, uid, spec, command):
+    def submit(self, uid, spec, command, **groups):
         body = {"spec": spec, "launch": {"command": command, "directory": str(self.home), "umask": 18,
                                          "environment": {"PATH": os.environ["PATH"], "TOKEN": SECRET}}}
-        status, text = self.ask(uid, "POST", "/v1/jobs", json.dumps(body))
+        status, text = self.ask(uid, "POST", "/v1/jobs", json.dumps(body), **groups)
         self.assertEqual(status, 201, text)
         return json.loads(text)["id"]
 

@@ -102,6 +102,7 @@ bool read_text(const NamedField& field, WorkerOrder& order) {
       {"socket", &WorkerOrder::socket},
       {"checkpoint", &WorkerOrder::checkpoint},
       {"glob", &WorkerOrder::checkpoint_glob},
+      {"status_token", &WorkerOrder::status_token},
   };
   for (const auto& slot : kSlots)
     if (slot.name == field.first) {
@@ -114,6 +115,8 @@ bool read_text(const NamedField& field, WorkerOrder& order) {
     order.environment.emplace_back(field.second);
   else if (field.first == "slot")
     order.slots.push_back(static_cast<std::uint32_t>(field_number(field.second)));
+  else if (field.first == "group")
+    order.groups.push_back(static_cast<std::uint32_t>(field_number(field.second)));
   else
     return false;
   return true;
@@ -142,6 +145,8 @@ void read_number(const NamedField& field, WorkerOrder& order) {
     order.local_rank = static_cast<std::int32_t>(number);
   else if (name == "port")
     order.port = static_cast<std::uint32_t>(number);
+  else if (name == "status_port")
+    order.status_port = static_cast<std::uint32_t>(number);
 }
 
 void add_texts(FieldWriter& out, const WorkerOrder& order) {
@@ -160,6 +165,14 @@ void add_texts(FieldWriter& out, const WorkerOrder& order) {
   out.add("socket", order.socket);
   out.add("checkpoint", order.checkpoint);
   out.add("glob", order.checkpoint_glob);
+}
+
+// What an earlier version doesn't write stands only where it says something, so that its claims
+// still read as they were written.
+void add_newer(FieldWriter& out, const WorkerOrder& order) {
+  for (const std::uint32_t group : order.groups) out.add("group", group);
+  if (order.status_port != 0) out.add("status_port", order.status_port);
+  if (!order.status_token.empty()) out.add("status_token", order.status_token);
 }
 
 template <class T>
@@ -208,6 +221,7 @@ std::string to_text(const WorkerOrder& order, ClaimFormat format) {
   out.add("local_rank", order.local_rank);
   out.add("port", order.port);
   add_cgroups(out, order.cgroups);
+  add_newer(out, order);
   if (format == ClaimFormat::sealed)
     out.add("digest", hex(Digest().add(std::string_view(out.text())).value()));
   else

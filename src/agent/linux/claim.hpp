@@ -54,6 +54,7 @@ struct WorkerOrder {
   std::string directory;
   std::uint32_t umask = 022;
   std::uint32_t uid = 0;
+  std::vector<std::uint32_t> groups;  // its own first; empty: those of the owner's account
   bool shell = false;           // the main process is our shell: a notice goes to its children
   std::string setup;            // empty: none
   bool runs_setup = false;      // this worker runs it, the others of the gang on this node wait
@@ -76,6 +77,8 @@ struct WorkerOrder {
   std::string socket;      // PACELINE_SOCKET
   std::string checkpoint;  // the newest acknowledged one at the start
   std::string checkpoint_glob;
+  std::uint32_t status_port = 0;  // where the worker posts its trainer status; 0: nowhere
+  std::string status_token;       // by which such a post is known to be its own
 };
 
 struct WorkerProcesses {

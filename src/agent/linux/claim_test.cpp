@@ -30,6 +30,9 @@ WorkerOrder order() {
   order.cgroups.freezer = "/sys/fs/cgroup/freezer/p/7.2.3";
   order.cgroups.limits = {1.5, 1ULL << 33, {"c 195:1 rwm"}};
   order.port = 20008;
+  order.groups = {1000, 27};
+  order.status_port = 20000;
+  order.status_token = "0123456789abcdef";
   return order;
 }
 
@@ -40,6 +43,21 @@ TEST(Claim, AnOrderSurvivesItsText) {
   EXPECT_EQ(read->command, order().command);
   EXPECT_EQ(read->cgroups.limits.cpus, 1.5);
   EXPECT_EQ(read->slots, order().slots);
+  EXPECT_EQ(read->groups, order().groups);
+  EXPECT_EQ(read->status_port, order().status_port);
+  EXPECT_EQ(read->status_token, order().status_token);
+}
+
+// So a claim of the version before is exactly what that wrote.
+TEST(Claim, AnOrderNamesNoGroupsAndNoTokenWhereItHasNone) {
+  WorkerOrder without = order();
+  without.groups = {};
+  without.status_port = 0;
+  without.status_token = {};
+  const std::string text = to_text(without);
+  for (const char* name : {"group", "status_port", "status_token"})
+    EXPECT_EQ(text.find(std::string(1, '\0') + name + '\0'), std::string::npos) << name;
+  EXPECT_TRUE(parse_order(text));
 }
 
 TEST(Claim, AnOrderThatWasCutOffIsNone) {

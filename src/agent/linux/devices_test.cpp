@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/testing.hpp"
@@ -113,15 +116,18 @@ class DevicesTest : public testing::Test {
     return islands;
   }
   [[nodiscard]] std::string library() const { return directory_ / "libfake.so"; }
+  [[nodiscard]] LockDirectories lock_directories() const {
+    return {directory_ / "root", {directory_ / "shared"}, directory_ / "own"};
+  }
   [[nodiscard]] DeviceLocks locks(const std::string& owner) const {
-    return DeviceLocks(owner, {directory_ / "locks"});
+    return DeviceLocks(owner, lock_directories());
   }
   [[nodiscard]] Devices devices() const {
     return Devices(directory_ / "agent/workers", {}, locks("/srv/a"));
   }
   HostOptions options() {
     HostOptions options;
-    options.lock_directories = {directory_ / "locks"};
+    options.lock_directories = lock_directories();
     return options;
   }
 
@@ -226,6 +232,76 @@ TEST_F(DevicesTest, TwoServersNeverHaveOneDevice) {
   taken->locks.clear();
   EXPECT_TRUE(second.look({})[0].usable);
   EXPECT_TRUE(second.take({0}));
+}
+
+// What `act` answers in a process of another user's.
+int as_another(const std::function<int()>& act) {
+  const pid_t pid = ::fork();
+  if (pid == 0) ::_exit(::setresuid(65534, 65534, 65534) == 0 ? act() : 255);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST_F(DevicesTest, OfRootsServerAreInNobodysWay) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root has a directory of root's";
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 01777), 0);
+  const std::string file = directory_ / "root/GPU-a.lock";
+  const auto held = locks("/srv/a").take("GPU-a");
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(as_another([&] { return ::open(file.c_str(), O_RDONLY) < 0 ? errno : 0; }), EACCES);
+  EXPECT_EQ(as_another([&] {
+              const auto seen = locks("/srv/b").holder("GPU-a");
+              const auto taken = locks("/srv/b").take("GPU-a");
+              return seen == "root's" && !taken && locks("/srv/b").take("GPU-b") ? 0 : 1;
+            }),
+            0)
+      << "others see what root's server has";
+}
+
+TEST_F(DevicesTest, CantBeKeptFromRootByALock) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root has a directory of root's";
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 01777), 0);
+  ASSERT_EQ(::mkdir((directory_ / "shared").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((directory_ / "shared").c_str(), 01777), 0);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const bool mine = ::setresuid(65534, 65534, 65534) == 0;
+    const auto held = locks("/srv/b").take("GPU-a");
+    static_cast<void>(::write(ends[1], mine && held ? "y" : "n", 1));
+    ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_TRUE(locks("/srv/a").take("GPU-a"));
+  ::kill(holder, SIGKILL);
+  ::waitpid(holder, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(DevicesTest, AreNotLockedInADirectoryOfAnothers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs a second user";
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 01777), 0);
+  ASSERT_EQ(::mkdir((directory_ / "shared").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((directory_ / "shared").c_str(), 01777), 0);
+  ASSERT_EQ(::chown((directory_ / "shared").c_str(), 40001, 40001), 0);
+  EXPECT_EQ(as_another([&] { return locks("/srv/b").take("GPU-a") ? 0 : 1; }), 0);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "shared/GPU-a.lock"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "own-65534/GPU-a.lock"));
+}
+
+TEST(DeviceLockList, IsKnownByDeviceAndInode) {
+  const std::string_view locks =
+      "1: FLOCK  ADVISORY  WRITE 25002 fe:00:9977950 0 EOF\n"
+      "2: OFDLCK ADVISORY  WRITE -1 00:1a:12345 0 EOF\n";
+  EXPECT_TRUE(lists_lock(locks, ::gnu_dev_makedev(0, 0x1a), 12345));
+  EXPECT_FALSE(lists_lock(locks, ::gnu_dev_makedev(0, 0x1a), 2345));
+  EXPECT_FALSE(lists_lock(locks, ::gnu_dev_makedev(0, 0x1b), 12345));
+  EXPECT_TRUE(lists_lock(locks, ::gnu_dev_makedev(0xfe, 0), 9977950));
 }
 
 TEST_F(DevicesTest, WithoutAnyThereAreCpuSlots) {

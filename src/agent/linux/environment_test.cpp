@@ -153,7 +153,7 @@ TEST(Environment, HidesDevicesFromCpuSlotsOnlyWhereThereAreSome) {
 TEST(Environment, LeadsTrainerStatusPastAProxy) {
   WorkerFacts with_status = facts();
   with_status.status_url = "http://127.0.0.1:20008/v1/workers/7.2.1/status";
-  with_status.status_token = "/var/lib/paceline/run/token-1000";
+  with_status.status_token = "/var/lib/paceline/run/7.2.1.token";
   WorkerLaunch launch = worker();
   EXPECT_FALSE(environment(launch, with_status).contains("no_proxy"));
   launch.launch.environment = {{"http_proxy", "http://proxy:3128"}, {"NO_PROXY", "intra.net"}};

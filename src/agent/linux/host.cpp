@@ -69,6 +69,8 @@ struct LinuxHost::Impl {
         cgroups(Cgroups::discover(marks.group())),
         devices(below("agent/workers"), options.cpu_slots,
                 DeviceLocks(options.directory, options.lock_directories)),
+        blocks(options.port_lock_directories.empty() ? port_lock_directories(options.directory)
+                                                     : options.port_lock_directories),
         nursery(options.supervisor, raise_open_files()),
         lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
         tick_timer(io_context),
@@ -87,6 +89,7 @@ struct LinuxHost::Impl {
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
   Result<WorkerOrder> make_order(const WorkerLaunch& launch, const TakenDevices& taken);
+  void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   void discard(const WorkerKey& key);
   bool forget_gang(const WorkerKey& key);
@@ -107,6 +110,10 @@ struct LinuxHost::Impl {
     return options.directory + "/" + name;
   }
 
+  [[nodiscard]] std::string socket_path(const WorkerKey& key) const {
+    return sockets + "/" + claim_name(key) + ".sock";
+  }
+
   boost::asio::io_context& io;
   HostOptions options;
   std::function<void(Observation)> handler = [](const Observation&) {};
@@ -115,6 +122,7 @@ struct LinuxHost::Impl {
   Marks marks;
   Cgroups cgroups;
   Devices devices;
+  PortBlocks blocks;
   Nursery nursery;
   Lookers lookers;
   boost::asio::steady_timer tick_timer;
@@ -149,17 +157,31 @@ Result<void> LinuxHost::Impl::open() {
 
 // Jobs run without it, too.
 void LinuxHost::Impl::open_status() {
-  const auto owner = [this](const WorkerKey& key) -> std::optional<std::uint32_t> {
+  const auto token_of = [this](const WorkerKey& key, std::uint32_t port) -> std::string {
     const auto* worker = find(key);
-    return worker == nullptr ? std::nullopt : std::optional(worker->order().uid);
+    const bool known =
+        worker != nullptr && !worker->has_ended() && worker->order().status_port == port;
+    return known ? worker->order().status_token : std::string();
   };
   const auto take = [this](const WorkerKey& key, const std::string& body) {
     auto* worker = find(key);
     return worker == nullptr ? HttpReply{404, "{}"} : worker->take_status(body);
   };
-  status = std::make_unique<StatusListener>(below("agent/status_port"), sockets, owner, take);
-  if (const auto opened = status->open(io); !opened)
+  status = std::make_unique<StatusListener>(below("agent/status_port"), token_of, take);
+  if (const auto opened = status->open(io, blocks); !opened)
     spdlog::warn("Trainer-status posts are not taken: {}", opened.error().message);
+}
+
+// Where that can't be, the worker is told of no place to post to.
+void LinuxHost::Impl::offer_status(const WorkerOrder& order, WorkerFacts& facts) const {
+  if (!status->is_open()) return;
+  const std::string path = token_path(order.socket);
+  if (const auto written = write_token(path, order.status_token, order.uid); !written) {
+    spdlog::warn("{}", written.error().message);
+    return;
+  }
+  facts.status_url = status->url(order.key);
+  facts.status_token = path;
 }
 
 // ---- claims ----
@@ -181,7 +203,7 @@ void LinuxHost::Impl::load() {
 void LinuxHost::Impl::remove_strays(const std::string& directory) const {
   for (const std::string& name : list_directory(directory)) {
     const bool setup = directory.ends_with("/setups");
-    const auto key = parse_claim_name(setup ? name + ".0" : name.substr(0, name.rfind(".sock")));
+    const auto key = parse_claim_name(setup ? name + ".0" : name.substr(0, name.rfind('.')));
     if (!key) continue;
     const auto first = workers.lower_bound(setup ? WorkerKey{key->job, key->generation, 0} : *key);
     const bool known = first != workers.end() &&
@@ -251,7 +273,9 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
   if (find(launch.key) != nullptr || aside.contains(launch.key)) return;
   const std::string path = marks.claim_path(launch.key);
   if (const auto started = try_start(launch, path); !started) {
-    ::unlink((sockets + "/" + claim_name(launch.key) + ".sock").c_str());
+    const std::string socket = socket_path(launch.key);
+    ::unlink(socket.c_str());
+    ::unlink(token_path(socket).c_str());
     forget_gang(launch.key);
     WorkerGone gone;
     gone.key = launch.key;
@@ -280,9 +304,12 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
     ::unlink(path.c_str());
     return fail(error);
   };
-  auto ports = duplicate(gangs[gang_of(launch.key)].locks);
-  if (!ports) return give_up(ports.error());
-  inheritance.held = std::move(*ports);
+  const std::vector<UniqueFd>& locks = gangs[gang_of(launch.key)].locks;
+  for (const auto* held : {&locks, &status->held()}) {
+    auto copies = duplicate(*held);
+    if (!copies) return give_up(copies.error());
+    for (UniqueFd& copy : *copies) inheritance.held.push_back(std::move(copy));
+  }
   for (UniqueFd& lock : taken->locks) inheritance.held.push_back(std::move(lock));
   UniqueFd control = connect_control(order->control);
   ClaimFile ours = ClaimFile::open(path);
@@ -302,10 +329,15 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   return {};
 }
 
+// One worker alone has nobody to meet: it starts without ports of its own, too.
 Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   const auto known = gangs.find(gang_of(launch.key));
   if (known != gangs.end()) return known->second.first;
-  auto ports = take_ports(launch.key.job, launch.key.generation, ports_needed(launch.world_size));
+  const auto& [job, generation, rank] = launch.key;
+  const std::uint32_t needed = ports_needed(launch.world_size);
+  auto ports = blocks.take(job, generation, needed);
+  if (!ports && launch.world_size == 1)
+    ports = Ports{PortBlocks::preferred(job, generation, needed), {}};
   if (!ports) return fail(ports.error());
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
 }
@@ -324,20 +356,20 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   facts.slot_kind = taken.kind;
   facts.devices = taken.uuids;
   facts.machine_has_gpus = devices.machine_has_gpus();
-  facts.socket = sockets + "/" + claim_name(launch.key) + ".sock";
-  facts.status_url = status->url(launch.key);
-  if (const auto token = status->token_file(launch.uid))
-    facts.status_token = *token;
-  else
-    facts.status_url.clear();
+  facts.socket = socket_path(launch.key);
   WorkerOrder order;
   order.key = launch.key;
+  order.uid = launch.uid;
+  order.socket = facts.socket;
+  order.status_port = status->port();
+  order.status_token = new_status_token();
+  offer_status(order, facts);
   order.boot_id = context.boot_id;
   order.command = launch.launch.command;
   order.environment = build_environment(launch, facts);
   order.directory = launch.launch.directory;
   order.umask = launch.launch.umask;
-  order.uid = launch.uid;
+  order.groups = launch.launch.groups;
   order.shell = launch.launch.shell;
   if (launch.pty && launch.key.rank == 0)
     order.terminal = below("agent/terminals/" + claim_name(launch.key) + ".sock");
@@ -359,7 +391,6 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.slots = launch.slots;
   order.port = *port;
   order.job_name = launch.job_name;
-  order.socket = facts.socket;
   order.checkpoint = launch.checkpoint;
   order.checkpoint_glob = launch.checkpoint_glob;
   return order;
@@ -449,7 +480,8 @@ void LinuxHost::Impl::discard(const WorkerKey& key) {
   if (aside.contains(key)) return discard_aside(key);
   const auto found = workers.find(key);
   if (found == workers.end() || !found->second->is_gone()) return;
-  std::vector<std::string> files{found->second->path(), found->second->order().socket};
+  const std::string socket = found->second->order().socket;
+  std::vector<std::string> files{found->second->path(), socket, token_path(socket)};
   const std::string setup_outcome = found->second->order().setup_outcome;
   found->second->forget_unstored();
   workers.erase(found);

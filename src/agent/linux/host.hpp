@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "agent/host.hpp"
+#include "agent/linux/device_lock.hpp"
 #include "base/result.hpp"
 #include "clock/clock.hpp"
 
@@ -38,7 +39,9 @@ struct HostOptions {
       cpu_slots;          // this many CPU slots and no devices, instead of what is found
   std::string node_name;  // empty: the machine's host name
   // Where devices are locked against other servers of the machine.
-  std::vector<std::string> lock_directories = {"/run/lock/paceline", "/tmp/paceline-locks"};
+  LockDirectories lock_directories = {};
+  // Where ports are; empty: port_lock_directories().
+  std::vector<std::string> port_lock_directories = {};
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
   std::string rack, network_switch;   // where it stands; empty: unknown
   std::map<std::string, std::string> labels;

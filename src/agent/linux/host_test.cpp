@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -754,6 +756,56 @@ TEST_F(HostTest, RunsAWorkerAsItsOwner) {
   ASSERT_EQ(::stat((directory_ / "logs/1/rank0.log").c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, 65534U);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(HostTest, RunsAWorkerInTheGroupsOfWhoSubmittedIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may";
+  TestHost host(directory_.path());
+  const auto groups_of = [&](std::uint32_t job, std::uint32_t uid,
+                             const std::vector<std::uint32_t>& groups) {
+    WorkerLaunch launch = shell_worker(key(job), "id -u; id -g; id -G");
+    launch.uid = uid;
+    launch.launch.groups = groups;
+    host.start(launch);
+    host.gone(key(job));
+    return log(job);
+  };
+  EXPECT_THAT(groups_of(1, 65534, {4242, 4243, 4244}),
+              EndsWith("---\n65534\n4242\n4242 4243 4244\n"));
+  EXPECT_THAT(groups_of(2, 65534, {4242}), EndsWith("---\n65534\n4242\n4242\n"));
+  EXPECT_THAT(groups_of(3, 0, {0, 4243}), EndsWith("---\n0\n0\n0 4243\n"));
+}
+
+TEST_F(HostTest, KeepsTheKeysOfItsSessionToItself) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root starts workers of others";
+  const char* name = "paceline-test";
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 ||
+      ::syscall(SYS_add_key, "user", name, "x", 1, KEY_SPEC_SESSION_KEYRING) < 0)
+    GTEST_SKIP() << "this machine has no keyrings";
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), std::string("grep -c ") + name + " /proc/keys");
+  host.start(launch);
+  host.gone(key(1));
+  EXPECT_THAT(log(1), EndsWith("---\n1\n")) << "its own user's worker has them";
+  launch.key = key(2);
+  launch.uid = 65534;
+  host.start(launch);
+  host.gone(key(2));
+  EXPECT_THAT(log(2), EndsWith("---\n0\n"));
+  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
+}
+
+TEST_F(HostTest, StartsOneWorkerAloneWhereNoPortsCanBeHeld) {
+  HostOptions options;
+  options.port_lock_directories = {"/proc/nowhere"};
+  TestHost host(directory_.path(), options);
+  host.start(shell_worker(key(1), "echo port $MASTER_PORT"));
+  EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+  EXPECT_THAT(log(1), testing::ContainsRegex("port [0-9]{5}"));
+  WorkerLaunch gang = shell_worker(key(2), "true");
+  gang.world_size = 2;
+  host.start(gang);
+  EXPECT_EQ(host.gone(key(2)).cause, Cause::refused) << "the machine's want";
 }
 
 TEST_F(HostTest, RefusesToStartAWorkerOfSomebodyElseWithoutTheRight) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -12,7 +13,7 @@
 #include <boost/beast/http.hpp>
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <vector>
 
 namespace paceline::agent {
 
@@ -23,7 +24,9 @@ using Socket = asio::generic::stream_protocol::socket;
 namespace {
 
 constexpr auto kIdleMax = std::chrono::seconds{60};
+constexpr auto kFirstMax = std::chrono::seconds{10};  // for the first request to come
 constexpr std::uint32_t kHeaderMax = 8 << 10;
+constexpr unsigned kFirstRefusal = 400;
 constexpr unsigned kBusy = 503;
 constexpr auto kBusyPause = std::chrono::milliseconds{50};
 constexpr auto kBusyPatience = std::chrono::seconds{10};
@@ -48,12 +51,13 @@ struct HttpListener::State : std::enable_shared_from_this<State> {
   void accept();
   void accept_later();
   void take(int fd);
+  [[nodiscard]] bool make_room();
 
   asio::io_context& io;
   asio::posix::stream_descriptor listening;
   asio::steady_timer pause;
   Handler handler;
-  std::set<std::shared_ptr<HttpConnection>> connections;
+  std::vector<std::shared_ptr<HttpConnection>> connections;  // the oldest first
   bool closed = false;
 };
 
@@ -67,6 +71,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void read();
   void close();
+
+  // How little is lost by closing it, the least first. Whoever hasn't shown that he may ask anything
+  // is closed before those that have; one that is being answered never is.
+  enum class Worth { silent, unproved, resting, answered };
+  [[nodiscard]] Worth worth() const;
 
  private:
   void answer();
@@ -82,11 +91,19 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::beast::flat_buffer buffer_{kHeaderMax + HttpListener::kBodyMax};
   std::optional<http::request_parser<http::string_body>> parser_;
   HttpRequest asked_;
+  bool reading_ = false;
+  bool proved_ = false;  // a request of it was good
   http::response<http::string_body> response_;
 };
 
+HttpConnection::Worth HttpConnection::worth() const {
+  if (!reading_) return Worth::answered;
+  if (proved_) return Worth::resting;
+  return parser_->is_header_done() ? Worth::unproved : Worth::silent;
+}
+
 void HttpConnection::expect_within_limit() {
-  timer_.expires_after(kIdleMax);
+  timer_.expires_after(proved_ ? kIdleMax : kFirstMax);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error) self->close();
   });
@@ -94,6 +111,7 @@ void HttpConnection::expect_within_limit() {
 
 void HttpConnection::read() {
   expect_within_limit();
+  reading_ = true;
   parser_.emplace();
   parser_->header_limit(kHeaderMax);
   parser_->body_limit(HttpListener::kBodyMax);
@@ -101,6 +119,7 @@ void HttpConnection::read() {
       socket_, buffer_, *parser_,
       [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
         if (!self->socket_.is_open()) return;
+        self->reading_ = false;
         if (error)
           self->refuse(error);
         else
@@ -119,6 +138,7 @@ void HttpConnection::answer() {
 
 void HttpConnection::ask(int again) {
   HttpReply reply = handler_(asked_);
+  proved_ = proved_ || reply.status < kFirstRefusal;
   if (reply.status != kBusy || again == 0)
     return write(std::move(reply), parser_->get().keep_alive());
   timer_.expires_after(kBusyPause);
@@ -195,8 +215,18 @@ void HttpListener::State::accept_later() {
   });
 }
 
+// Closes the oldest of those that are worth least.
+bool HttpListener::State::make_room() {
+  const auto least = std::ranges::min_element(
+      connections, {}, [](const auto& connection) { return connection->worth(); });
+  if (least == connections.end() || (*least)->worth() == HttpConnection::Worth::answered)
+    return false;
+  std::shared_ptr(*least)->close();
+  return true;
+}
+
 void HttpListener::State::take(int fd) {
-  if (connections.size() >= kConnectionsMax || is_a_last_descriptor(fd)) {
+  if ((connections.size() >= kConnectionsMax && !make_room()) || is_a_last_descriptor(fd)) {
     ::close(fd);
     return;
   }
@@ -211,10 +241,10 @@ void HttpListener::State::take(int fd) {
     return;
   }
   const auto over = [weak = weak_from_this()](const std::shared_ptr<HttpConnection>& connection) {
-    if (const auto state = weak.lock()) state->connections.erase(connection);
+    if (const auto state = weak.lock()) std::erase(state->connections, connection);
   };
   const auto connection = std::make_shared<HttpConnection>(io, std::move(socket), handler, over);
-  connections.insert(connection);
+  connections.push_back(connection);
   connection->read();
 }
 
@@ -234,7 +264,7 @@ HttpListener::~HttpListener() {
   boost::system::error_code ignored;
   state_->listening.close(ignored);
   state_->pause.cancel();
-  for (const auto& connection : std::set(state_->connections)) connection->close();
+  for (const auto& connection : std::vector(state_->connections)) connection->close();
 }
 
 }  // namespace paceline::agent

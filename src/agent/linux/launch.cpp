@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <linux/keyctl.h>
 #include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -39,18 +42,46 @@ void default_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Takes on the owner's identity with all its groups. Runs in the forked child, so what the name
-// service loads goes with the exec.
-std::optional<Failure> become(std::uint32_t uid) {
-  if (uid == ::geteuid()) return std::nullopt;
+// A worker holds no keys of the session that the server was started in. Where the kernel has none,
+// or lets nobody ask, it can't use them either.
+bool leave_session_keyring() {
+  return ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) >= 0 || errno == ENOSYS ||
+         errno == EPERM || errno == EACCES;
+}
+
+bool have_groups(const std::vector<gid_t>& groups) {
+  const int count = ::getgroups(0, nullptr);
+  std::vector<gid_t> mine(static_cast<std::size_t>(std::max(count, 0)));
+  return ::getgroups(static_cast<int>(mine.size()), mine.data()) == count && mine == groups;
+}
+
+// What is so already needs no right to be made so.
+bool take_groups(gid_t own, const std::vector<gid_t>& others) {
+  return (have_groups(others) || ::setgroups(others.size(), others.data()) == 0) &&
+         (::getgid() == own || ::setresgid(own, own, own) == 0);
+}
+
+bool take_groups(const passwd& account) {
+  return ::initgroups(account.pw_name, account.pw_gid) == 0 &&
+         ::setresgid(account.pw_gid, account.pw_gid, account.pw_gid) == 0;
+}
+
+// Takes on the owner's identity with its groups. Runs in the forked child, so what the name service
+// loads goes with the exec.
+std::optional<Failure> become(const WorkerOrder& order) {
+  const std::uint32_t uid = order.uid;
+  const bool is_owner = uid == ::geteuid();
+  if (is_owner && order.groups.empty()) return std::nullopt;
   if (::geteuid() != 0) return Failure{Step::user, EPERM};
   errno = 0;
-  const passwd* account = ::getpwuid(uid);
-  if (account == nullptr) return Failure{Step::account, errno};
-  if (::initgroups(account->pw_name, account->pw_gid) != 0 ||
-      ::setresgid(account->pw_gid, account->pw_gid, account->pw_gid) != 0 ||
-      ::setresuid(uid, uid, uid) != 0)
-    return Failure{Step::user, errno};
+  const passwd* account = is_owner ? nullptr : ::getpwuid(uid);
+  if (account == nullptr && !is_owner) return Failure{Step::account, errno};
+  if (!is_owner && !leave_session_keyring()) return Failure{Step::user, errno};
+  const bool grouped =
+      order.groups.empty()
+          ? take_groups(*account)
+          : take_groups(order.groups.front(), {order.groups.begin() + 1, order.groups.end()});
+  if (!grouped || (!is_owner && ::setresuid(uid, uid, uid) != 0)) return Failure{Step::user, errno};
   return std::nullopt;
 }
 
@@ -78,7 +109,7 @@ std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& grou
   if (!group.enter()) return Failure{Step::group, errno};
   write_existing("/proc/self/oom_score_adj", kOomScore);
   if (!connect_output(program)) return Failure{Step::terminal, errno};
-  if (const auto failure = become(order.uid)) return failure;
+  if (const auto failure = become(order)) return failure;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(127);
   ::umask(static_cast<mode_t>(order.umask));

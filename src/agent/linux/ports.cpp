@@ -3,17 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 
 #include "agent/linux/files.hpp"
 #include "base/digest.hpp"
+#include "files/own.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -21,15 +21,52 @@ namespace {
 constexpr std::uint32_t kFirstPort = 20'000;
 constexpr std::uint32_t kRoomMin = 2'000;
 
-UniqueFd hold_block(std::uint32_t first_port) {
-  UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = fmt::format("paceline/ports/{}", first_port);
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return {};
-  return fd;
+constexpr mode_t kOwnDirectory = 0700;
+
+struct Places {
+  PortRange range;
+  std::uint32_t count = 0;  // where a run can begin; 0: nowhere
+  std::uint32_t start = 0;  // which of them is tried first
+
+  [[nodiscard]] std::uint32_t first_port(std::uint32_t i) const {
+    return range.first + (start + i) % count * kPortBlock;
+  }
+};
+
+Places places_for(JobId job, Generation generation, std::uint32_t count) {
+  Places places;
+  places.range = usable_ports(read_file("/proc/sys/net/ipv4/ip_local_port_range").value_or(""));
+  const std::uint32_t blocks = (places.range.end - places.range.first) / kPortBlock;
+  const std::uint32_t wanted = (count + kPortBlock - 1) / kPortBlock;
+  if (wanted == 0 || wanted > blocks) return places;
+  places.count = blocks - wanted + 1;
+  Digest digest;
+  digest.add(std::uint64_t{job.value}).add(std::uint64_t{generation.value});
+  digest.add(std::uint64_t{::geteuid()});
+  places.start = static_cast<std::uint32_t>(digest.value() % places.count);
+  return places;
+}
+
+Result<std::string> own_directory(const std::vector<std::string>& directories) {
+  Error refusal{ErrorCode::storage, "There is no place for the locks of ports.", {}, {}};
+  for (const std::string& directory : directories) {
+    auto made = make_own_directory(directory, kOwnDirectory);
+    if (made) return directory;
+    refusal = std::move(made.error());
+  }
+  refusal.retry = Retry::may_help;
+  return fail(std::move(refusal));
+}
+
+// Empty while somebody else holds the block.
+Result<UniqueFd> hold_block(const std::string& directory, std::uint32_t first_port) {
+  const std::string path = fmt::format("{}/{}", directory, first_port);
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  if (fd && errno == EWOULDBLOCK) return UniqueFd{};
+  Error error = system_error("Ports can't be held for the job", errno);
+  error.retry = Retry::may_help;
+  return fail(std::move(error));
 }
 
 template <class Address>
@@ -51,15 +88,17 @@ bool is_free(std::uint32_t port) {
 }
 
 // Every block of the run, or none.
-std::vector<UniqueFd> hold_run(std::uint32_t first, std::uint32_t count) {
+Result<std::vector<UniqueFd>> hold_run(const std::string& directory, std::uint32_t first,
+                                       std::uint32_t count) {
   std::vector<UniqueFd> locks;
   for (std::uint32_t at = 0; at < count; at += kPortBlock) {
-    UniqueFd lock = hold_block(first + at);
-    if (!lock) return {};
-    locks.push_back(std::move(lock));
+    auto lock = hold_block(directory, first + at);
+    if (!lock) return fail(std::move(lock.error()));
+    if (!*lock) return std::vector<UniqueFd>{};
+    locks.push_back(std::move(*lock));
   }
   for (std::uint32_t at = 0; at < count; ++at)
-    if (!is_free(first + at)) return {};
+    if (!is_free(first + at)) return std::vector<UniqueFd>{};
   return locks;
 }
 
@@ -75,25 +114,36 @@ PortRange usable_ports(std::string_view ephemeral) {
   return {kFirstPort, 65'536};
 }
 
-Result<Ports> take_ports(JobId job, Generation generation, std::uint32_t count) {
-  const PortRange range =
-      usable_ports(read_file("/proc/sys/net/ipv4/ip_local_port_range").value_or(""));
-  const std::uint32_t blocks = (range.end - range.first) / kPortBlock;
-  const std::uint32_t wanted = (count + kPortBlock - 1) / kPortBlock;
-  if (wanted == 0 || wanted > blocks)
+std::vector<std::string> port_lock_directories(const std::string& server_directory) {
+  const std::string last = server_directory + "/agent/ports";
+  const uid_t user = ::geteuid();
+  if (user == 0) return {"/run/paceline/ports", last};
+  return {fmt::format("/run/user/{}/paceline-ports", user),
+          fmt::format("/tmp/paceline-ports-{}", user), last};
+}
+
+std::uint32_t PortBlocks::preferred(JobId job, Generation generation, std::uint32_t count) {
+  const Places places = places_for(job, generation, count);
+  return places.count == 0 ? places.range.first : places.first_port(0);
+}
+
+Result<Ports> PortBlocks::take(JobId job, Generation generation, std::uint32_t count) const {
+  const Places places = places_for(job, generation, count);
+  if (places.count == 0)
     return fail(ErrorCode::unavailable, fmt::format("A gang can't have {} ports.", count));
-  const std::uint64_t start =
-      Digest().add(std::uint64_t{job.value}).add(std::uint64_t{generation.value}).value();
-  const std::uint32_t places = blocks - wanted + 1;
-  for (std::uint32_t i = 0; i < places; ++i) {
-    const auto place = static_cast<std::uint32_t>((start + i) % places);
-    const std::uint32_t first = range.first + place * kPortBlock;
-    if (auto locks = hold_run(first, count); !locks.empty()) return Ports{first, std::move(locks)};
+  const auto directory = own_directory(directories_);
+  if (!directory) return fail(directory.error());
+  for (std::uint32_t i = 0; i < places.count; ++i) {
+    const std::uint32_t first = places.first_port(i);
+    auto locks = hold_run(*directory, first, count);
+    if (!locks) return fail(std::move(locks.error()));
+    if (!locks->empty()) return Ports{first, std::move(*locks)};
   }
-  return fail(
-      ErrorCode::unavailable,
-      fmt::format("No {} free ports in a row between {} and {}.", count, range.first, range.end),
-      "Wait until other jobs of this machine have ended.", Retry::may_help);
+  return fail(ErrorCode::unavailable,
+              fmt::format("This machine has no {} free ports in a row between {} and {}; see who "
+                          "holds them with 'ss -tlnp'.",
+                          count, places.range.first, places.range.end),
+              "Wait until other jobs of this machine have ended.", Retry::may_help);
 }
 
 Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds) {
@@ -101,7 +151,7 @@ Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds) {
   copies.reserve(fds.size());
   for (const UniqueFd& fd : fds) {
     copies.emplace_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-    if (!copies.back()) return fail(system_error("The gang's ports can't be handed on", errno));
+    if (!copies.back()) return fail(system_error("The worker's ports can't be handed on", errno));
   }
   return copies;
 }

@@ -1,10 +1,17 @@
 #include "agent/linux/ports.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
+#include <cstddef>
 #include <set>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -20,33 +27,50 @@ UniqueFd listen_on(std::uint32_t port) {
   return ok ? std::move(fd) : UniqueFd{};
 }
 
-TEST(Ports, OfTwoGangsNeverMeet) {
+class PortsTest : public testing::Test {
+ protected:
+  // A name in the abstract socket space, which any user may take.
+  static UniqueFd take_abstract_name(const std::string& name) {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, name.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) fd.reset();
+    return fd;
+  }
+
+  TempDirectory directory_;
+  PortBlocks blocks_{{directory_ / "ports"}};
+};
+
+TEST_F(PortsTest, OfTwoGangsNeverMeet) {
   std::set<std::uint32_t> seen;
   std::vector<Ports> held;
   for (std::uint32_t job = 1; job <= 20; ++job) {
-    auto ports = take_ports(JobId{job}, Generation{1}, 10);
+    auto ports = blocks_.take(JobId{job}, Generation{1}, 10);
     ASSERT_TRUE(ports) << ports.error().message;
     for (std::uint32_t i = 0; i < 10; ++i) EXPECT_TRUE(seen.insert(ports->first + i).second);
     held.push_back(std::move(*ports));
   }
 }
 
-TEST(Ports, OfOneGangAreHeldWhileACopyOfItsLocksLives) {
-  auto first = take_ports(JobId{41}, Generation{1}, 3);
+TEST_F(PortsTest, OfOneGangAreHeldWhileACopyOfItsLocksLives) {
+  auto first = blocks_.take(JobId{41}, Generation{1}, 3);
   ASSERT_TRUE(first);
   auto supervisor = duplicate(first->locks);
   ASSERT_TRUE(supervisor);
   first->locks.clear();
-  EXPECT_NE(take_ports(JobId{41}, Generation{1}, 3)->first, first->first);
+  EXPECT_NE(blocks_.take(JobId{41}, Generation{1}, 3)->first, first->first);
   supervisor->clear();
-  EXPECT_EQ(take_ports(JobId{41}, Generation{1}, 3)->first, first->first);
+  EXPECT_EQ(blocks_.take(JobId{41}, Generation{1}, 3)->first, first->first);
 }
 
-TEST(Ports, AreNotGivenWhileSomebodyListens) {
-  const std::uint32_t wanted = take_ports(JobId{42}, Generation{1}, 3)->first;
+TEST_F(PortsTest, AreNotGivenWhileSomebodyListens) {
+  const std::uint32_t wanted = blocks_.take(JobId{42}, Generation{1}, 3)->first;
   const UniqueFd listening = listen_on(wanted + 1);
   ASSERT_TRUE(listening);
-  EXPECT_NE(take_ports(JobId{42}, Generation{1}, 3)->first, wanted);
+  EXPECT_NE(blocks_.take(JobId{42}, Generation{1}, 3)->first, wanted);
 }
 
 TEST(Ports, LieOutsideTheRangeOfTheKernel) {
@@ -57,9 +81,42 @@ TEST(Ports, LieOutsideTheRangeOfTheKernel) {
   EXPECT_EQ(usable_ports("").end, 65536U);
 }
 
-TEST(Ports, TooManyAreRefused) {
-  EXPECT_EQ(take_ports(JobId{1}, Generation{1}, 60000).error().code, ErrorCode::unavailable);
-  EXPECT_FALSE(take_ports(JobId{1}, Generation{1}, 0));
+TEST_F(PortsTest, TooManyAreRefused) {
+  EXPECT_EQ(blocks_.take(JobId{1}, Generation{1}, 60000).error().code, ErrorCode::unavailable);
+  EXPECT_FALSE(blocks_.take(JobId{1}, Generation{1}, 0));
+}
+
+// As another user's script would, to stop every start.
+TEST_F(PortsTest, AreHadWhateverNamesOthersTake) {
+  const std::uint32_t preferred = PortBlocks::preferred(JobId{43}, Generation{1}, 3);
+  const UniqueFd name = take_abstract_name(fmt::format("paceline/ports/{}", preferred));
+  ASSERT_TRUE(name);
+  const auto ports = blocks_.take(JobId{43}, Generation{1}, 3);
+  ASSERT_TRUE(ports) << ports.error().message;
+  EXPECT_EQ(ports->first, preferred);
+}
+
+TEST_F(PortsTest, AreLockedWhereNobodyElseGets) {
+  const auto ports = blocks_.take(JobId{44}, Generation{1}, 3);
+  ASSERT_TRUE(ports);
+  struct stat info {};
+  ASSERT_EQ(::stat((directory_ / "ports").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700U);
+}
+
+TEST_F(PortsTest, AreLockedInTheNextDirectoryWhereOneIsNotOurs) {
+  ASSERT_EQ(::mkdir((directory_ / "open").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod((directory_ / "open").c_str(), 0777), 0);
+  const PortBlocks blocks({directory_ / "open", directory_ / "ports"});
+  EXPECT_TRUE(blocks.take(JobId{45}, Generation{1}, 3));
+  EXPECT_TRUE(list_directory(directory_ / "open").empty());
+  EXPECT_EQ(list_directory(directory_ / "ports").size(), 1U);
+}
+
+TEST_F(PortsTest, ThatCantBeHeldAreTheMachinesFault) {
+  const auto none = PortBlocks({"/proc/nowhere"}).take(JobId{46}, Generation{1}, 3);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().retry, Retry::may_help);
 }
 
 }  // namespace

@@ -3,17 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <spdlog/spdlog.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
-#include "agent/linux/ports.hpp"
+#include "base/check.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -21,30 +24,29 @@ namespace {
 constexpr std::string_view kPrefix = "/v1/workers/";
 constexpr std::string_view kSuffix = "/status";
 constexpr std::string_view kBearer = "Bearer ";
-constexpr std::size_t kTokenSize = 64;
+constexpr std::string_view kSocketEnd = ".sock";
+constexpr std::string_view kTokenEnd = ".token";
 constexpr int kBacklog = 64;
 
-UniqueFd listen_on_loopback(std::uint32_t port) {
+enum class Purpose { hold, listen };
+
+// A socket that holds must not have SO_REUSEADDR: beside one that doesn't listen that would let
+// anybody bind. SO_REUSEPORT lets this user alone. A socket that listens needs both, for what is
+// left of earlier connections.
+UniqueFd bind_to_loopback(std::uint32_t port, Purpose purpose) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const int reuse = purpose == Purpose::listen ? 1 : 0;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0)
+  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0 ||
+      ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      (purpose == Purpose::listen && ::listen(fd.get(), kBacklog) != 0))
     return {};
   return fd;
-}
-
-std::string new_token() {
-  std::array<unsigned char, kTokenSize / 2> random{};
-  std::string token;
-  if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
-    return token;
-  for (const unsigned char byte : random) token += fmt::format("{:02x}", byte);
-  return token;
 }
 
 // Takes the same time wherever the texts differ.
@@ -65,36 +67,43 @@ std::optional<WorkerKey> worker_of(std::string_view path) {
 
 }  // namespace
 
-StatusListener::StatusListener(std::string port_file, std::string token_directory, Owner owner,
-                               Handler handler)
+StatusListener::StatusListener(std::string port_file, TokenOf token_of, Handler handler)
     : port_file_(std::move(port_file)),
-      token_directory_(std::move(token_directory)),
-      owner_(std::move(owner)),
+      token_of_(std::move(token_of)),
       handler_(std::move(handler)) {}
 
-Result<UniqueFd> StatusListener::bind_known_port() {
-  port_ = static_cast<std::uint32_t>(std::atoi(read_file(port_file_).value_or("").c_str()));
-  UniqueFd fd = port_ == 0 ? UniqueFd{} : listen_on_loopback(port_);
-  if (fd) return fd;
-  return bind_new_port();
+// The listening socket; empty: errno says why.
+UniqueFd StatusListener::take_port(std::uint32_t port) {
+  UniqueFd holding = bind_to_loopback(port, Purpose::hold);
+  UniqueFd listening = holding ? bind_to_loopback(port, Purpose::listen) : UniqueFd{};
+  if (!listening) return {};
+  port_ = port;
+  held_.clear();
+  held_.push_back(std::move(holding));
+  return listening;
 }
 
-Result<UniqueFd> StatusListener::bind_new_port() {
-  auto ports = take_ports(JobId{0}, Generation{0}, kPortBlock);
+Result<UniqueFd> StatusListener::take_new_port(const PortBlocks& blocks) {
+  const auto ports = blocks.take(JobId{0}, Generation{0}, 1);
   if (!ports) return fail(ports.error());
-  port_ = ports->first;
-  UniqueFd fd = listen_on_loopback(port_);
-  if (!fd) return fail(system_error(fmt::format("Can't listen on port {}", port_), errno));
+  UniqueFd listening = take_port(ports->first);
+  if (!listening)
+    return fail(system_error(fmt::format("Can't listen on port {}", ports->first), errno));
   if (auto stored = replace_file(AT_FDCWD, port_file_.c_str(), std::to_string(port_)); !stored)
     return fail(stored.error());
-  return fd;
+  return listening;
 }
 
-Result<void> StatusListener::open(boost::asio::io_context& io) {
-  auto fd = bind_known_port();
-  if (!fd) return fail(fd.error());
+Result<void> StatusListener::open(boost::asio::io_context& io, const PortBlocks& blocks) {
+  const int before = std::atoi(read_file(port_file_).value_or("").c_str());
+  UniqueFd fd = before > 0 ? take_port(static_cast<std::uint32_t>(before)) : UniqueFd{};
+  if (!fd && before > 0)
+    spdlog::warn("Port {} for trainer-status posts is taken: those of running workers are lost.",
+                 before);
+  auto listening = fd ? Result<UniqueFd>(std::move(fd)) : take_new_port(blocks);
+  if (!listening) return fail(listening.error());
   listener_ = std::make_unique<HttpListener>(
-      io, std::move(*fd), [this](const HttpRequest& request) { return answer(request); });
+      io, std::move(*listening), [this](const HttpRequest& request) { return answer(request); });
   return {};
 }
 
@@ -103,37 +112,33 @@ std::string StatusListener::url(const WorkerKey& key) const {
   return fmt::format("http://127.0.0.1:{}{}{}{}", port_, kPrefix, claim_name(key), kSuffix);
 }
 
-std::string StatusListener::token_path(std::uint32_t uid) const {
-  return fmt::format("{}/token-{}", token_directory_, uid);
-}
-
-std::string StatusListener::token(std::uint32_t uid) {
-  std::string& known = tokens_[uid];
-  if (known.size() != kTokenSize) known = read_file(token_path(uid), kTokenSize).value_or("");
-  return known.size() == kTokenSize ? known : std::string{};
-}
-
-Result<std::string> StatusListener::token_file(std::uint32_t uid) {
-  std::string path = token_path(uid);
-  if (!token(uid).empty()) return path;
-  const std::string fresh = new_token();
-  if (auto written = replace_file(AT_FDCWD, path.c_str(), fresh); !written)
-    return fail(written.error());
-  if (::geteuid() == 0 && ::chown(path.c_str(), uid, static_cast<gid_t>(-1)) != 0)
-    return fail(system_error("Can't hand over '" + path + "'", errno));
-  tokens_[uid] = fresh;
-  return path;
-}
-
 HttpReply StatusListener::answer(const HttpRequest& request) {
   const auto key = worker_of(request.path);
   if (!key || request.method != "POST")
     return http_error(404, "not_found", "This is only for the trainer-status POST of a worker.");
-  const auto owner = owner_(*key);
-  const std::string expected = owner ? token(*owner) : std::string{};
+  const std::string expected = token_of_(*key, port_);
   if (expected.empty() || !equal(request.authorization, std::string(kBearer) + expected))
-    return http_error(403, "forbidden", "The token is not that of the worker's user.");
+    return http_error(403, "forbidden", "The token is not that of a worker that runs.");
   return handler_(*key, request.body);
+}
+
+std::string new_status_token() {
+  std::array<std::uint64_t, 2> random{};
+  check(::getrandom(random.data(), sizeof random, 0) == sizeof random,
+        "the kernel has random bytes");
+  return fmt::format("{:016x}{:016x}", random[0], random[1]);
+}
+
+std::string token_path(std::string_view worker_socket) {
+  if (worker_socket.ends_with(kSocketEnd)) worker_socket.remove_suffix(kSocketEnd.size());
+  return std::string(worker_socket).append(kTokenEnd);
+}
+
+Result<void> write_token(const std::string& path, std::string_view token, std::uint32_t uid) {
+  if (auto written = replace_file(AT_FDCWD, path.c_str(), token); !written) return written;
+  if (::geteuid() == 0 && ::chown(path.c_str(), uid, static_cast<gid_t>(-1)) != 0)
+    return fail(system_error("Can't hand over '" + path + "'", errno));
+  return {};
 }
 
 }  // namespace paceline::agent

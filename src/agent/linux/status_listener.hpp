@@ -2,18 +2,22 @@
 // KUBEFLOW_TRAINER_SERVER_URL is set: plain HTTP on the loopback device (both follow the URL's
 // scheme), with a bearer token that they read from a file.
 //
-// The port stays the same over restarts of the server, because running workers know it. A token is
-// one user's, in a file that only that user can read; the URL names the worker.
+// The port stays the same over restarts of the server, because running workers know it. Nobody else
+// gets it meanwhile: every supervisor holds a socket that is bound to it, beside which only the
+// same user may bind another. A token is one worker's, while that lives; the claim keeps it, and a
+// file that only the worker's owner can read. A post to a port that the worker was not given counts
+// for nothing: whoever listened there may have its token.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "agent/linux/http_listener.hpp"
+#include "agent/linux/ports.hpp"
 #include "base/result.hpp"
 #include "model/ids.hpp"
 
@@ -21,37 +25,45 @@ namespace paceline::agent {
 
 class StatusListener {
  public:
-  // The user a worker belongs to, or nothing for an unknown worker.
-  using Owner = std::function<std::optional<std::uint32_t>(const WorkerKey&)>;
+  // The token of a worker that lives and was given this port; empty: there is none.
+  using TokenOf = std::function<std::string(const WorkerKey&, std::uint32_t port)>;
   // Takes the body of an authorised post.
   using Handler = std::function<HttpReply(const WorkerKey&, const std::string& body)>;
 
-  StatusListener(std::string port_file, std::string token_directory, Owner owner, Handler handler);
+  StatusListener(std::string port_file, TokenOf token_of, Handler handler);
 
-  // Errors: unavailable, storage. Without it jobs run all the same and report in other ways.
-  Result<void> open(boost::asio::io_context& io);
+  // Listens on the port of before, or on a free one of the blocks. Errors: unavailable, storage.
+  // Without it jobs run all the same and report in other ways.
+  Result<void> open(boost::asio::io_context& io, const PortBlocks& blocks);
 
   [[nodiscard]] bool is_open() const { return listener_ != nullptr; }
+  [[nodiscard]] std::uint32_t port() const { return port_; }
   [[nodiscard]] std::string url(const WorkerKey& key) const;
-  // The file with the user's token, made where it is missing. Errors: storage.
-  Result<std::string> token_file(std::uint32_t uid);
+  // What holds the port: hand a copy to every supervisor. Empty while it is not open.
+  [[nodiscard]] const std::vector<UniqueFd>& held() const { return held_; }
 
   // For tests: what a request is answered.
   HttpReply answer(const HttpRequest& request);
 
  private:
-  Result<UniqueFd> bind_known_port();
-  Result<UniqueFd> bind_new_port();
-  [[nodiscard]] std::string token_path(std::uint32_t uid) const;
-  [[nodiscard]] std::string token(std::uint32_t uid);
+  [[nodiscard]] UniqueFd take_port(std::uint32_t port);
+  [[nodiscard]] Result<UniqueFd> take_new_port(const PortBlocks& blocks);
 
   std::string port_file_;
-  std::string token_directory_;
-  Owner owner_;
+  TokenOf token_of_;
   Handler handler_;
   std::uint32_t port_ = 0;
-  std::map<std::uint32_t, std::string> tokens_;
+  std::vector<UniqueFd> held_;
   std::unique_ptr<HttpListener> listener_;
 };
+
+// 128 random bits, as 32 hexadecimal digits.
+std::string new_status_token();
+
+// The file with the token of the worker that has this socket.
+std::string token_path(std::string_view worker_socket);
+
+// Makes that file, for its owner alone. Errors: storage, forbidden.
+Result<void> write_token(const std::string& path, std::string_view token, std::uint32_t uid);
 
 }  // namespace paceline::agent

@@ -15,7 +15,7 @@ namespace paceline::agent {
 struct Inheritance {
   UniqueFd claim;              // the claim, locked
   UniqueFd listener;           // of the control channel
-  std::vector<UniqueFd> held;  // locks of devices and ports
+  std::vector<UniqueFd> held;  // locks of devices and ports, and what holds the status port
 };
 
 // Supervises until the worker is gone. Returns the exit status of the process that called it.

@@ -82,6 +82,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] Claim claim() const;
   [[nodiscard]] bool is_gone() const { return gone_.has_value(); }
+  // Nothing of it lives any more, though that may not be told yet.
+  [[nodiscard]] bool has_ended() const { return ending_.has_value(); }
 
  private:
   Result<void> follow(UniqueFd control);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/testing.hpp"
@@ -212,31 +213,143 @@ TEST_F(SocketTest, IsTheOwnersAloneAndComesBackAfterARestart) {
   EXPECT_TRUE(second.until([&] { return second.seen<WorkerReport>().size() == 1; }));
 }
 
-TEST_F(SocketTest, TakesTheTrainerStatusWithItsTokenOnly) {
-  const std::string token = contents(directory_ / ("run/token-" + std::to_string(::geteuid())));
-  ASSERT_EQ(token.size(), 64U);
-  const auto connect = [&] {
+// ---- the trainer status ----
+
+class StatusTest : public SocketTest {
+ protected:
+  [[nodiscard]] std::uint16_t port() const {
+    return static_cast<std::uint16_t>(
+        std::atoi(contents(directory_ / "agent/status_port").c_str()));
+  }
+  [[nodiscard]] std::string token(const WorkerKey& key) const {
+    return contents(directory_ / ("run/" + claim_name(key) + ".token"));
+  }
+  [[nodiscard]] UniqueFd connect() const {
     UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(
-        static_cast<std::uint16_t>(std::atoi(contents(directory_ / "agent/status_port").c_str())));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = loopback(port());
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     return fd;
-  };
-  const std::string body = R"({"trainerStatus": {"progressPercentage": 50, "metrics": [
-      {"name": "loss", "value": "0.5"}, {"name": "total_steps", "value": "40"}]}})";
-  const std::string path = "/v1/workers/7.1.0/status";
-  EXPECT_THAT(talk(connect(), post(path, body)), StartsWith("HTTP/1.1 403"));
-  EXPECT_THAT(
-      talk(connect(), post(path, body, "Authorization: Bearer " + std::string(64, '0') + "\r\n")),
-      StartsWith("HTTP/1.1 403"));
-  EXPECT_THAT(talk(connect(), post(path, body, "Authorization: Bearer " + token + "\r\n")),
-              StartsWith("HTTP/1.1 200"));
+  }
+  static sockaddr_in loopback(std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+  }
+  static std::string status_post(const WorkerKey& key, const std::string& token) {
+    const std::string body = R"({"trainerStatus": {"progressPercentage": 50, "metrics": [
+        {"name": "loss", "value": "0.5"}, {"name": "total_steps", "value": "40"}]}})";
+    const std::string header = token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
+    return post("/v1/workers/" + claim_name(key) + "/status", body, header);
+  }
+  std::string say(const WorkerKey& key, const std::string& token) {
+    return talk(connect(), status_post(key, token));
+  }
+};
+
+// What bind() says to another user about the port, by every means that shares one; 0: it is his.
+int bind_as_another(const sockaddr_in& address) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(255);
+    const UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::_exit(bound == 0 ? 0 : errno);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST_F(StatusTest, IsTakenWithTheWorkersTokenOnly) {
+  EXPECT_EQ(token(key(7)).size(), 32U);
+  EXPECT_THAT(say(key(7), ""), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(say(key(7), std::string(32, '0')), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(say(key(7), token(key(7))), StartsWith("HTTP/1.1 200"));
   ASSERT_EQ(host_.seen<WorkerReport>().size(), 1U);
   EXPECT_EQ(host_.seen<WorkerReport>()[0].step, 20U);
   EXPECT_EQ(host_.seen<WorkerReport>()[0].total_steps, 40U);
+}
+
+TEST_F(StatusTest, TokenFileIsTheOwnersAlone) {
+  struct stat info {};
+  ASSERT_EQ(::stat((directory_ / "run/7.1.0.token").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(StatusTest, OfOneWorkerIsNotTakenWithAnothersToken) {
+  host_.start(shell_worker(key(8), "exec sleep 1000"));
+  host_.running(key(8));
+  ASSERT_NE(token(key(7)), token(key(8)));
+  EXPECT_THAT(say(key(7), token(key(8))), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(say(key(8), token(key(8))), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(StatusTest, OfAWorkerThatEndedIsNotTaken) {
+  const std::string caught = token(key(7));
+  host_->perform(Kill{key(7)});
+  host_.gone(key(7));
+  EXPECT_THAT(say(key(7), caught), StartsWith("HTTP/1.1 403"));
+  host_->perform(Discard{key(7)});
+  host_.start(shell_worker(key(7, 2), "exec sleep 1000"));
+  host_.running(key(7, 2));
+  EXPECT_THAT(say(key(7, 2), caught), StartsWith("HTTP/1.1 403"));
+  EXPECT_TRUE(eventually([&] { return token(key(7)).empty(); }));
+}
+
+TEST_F(StatusTest, PortIsNobodyElsesWhileTheServerIsAway) {
+  const std::uint16_t before = port();
+  const std::string known = token(key(7));
+  EXPECT_THAT(say(key(7), known), StartsWith("HTTP/1.1 200"));
+  host_.crash();
+  const sockaddr_in everywhere = [&] {
+    sockaddr_in address = loopback(before);
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    return address;
+  }();
+  if (::geteuid() == 0) {
+    EXPECT_EQ(bind_as_another(loopback(before)), EADDRINUSE);
+    EXPECT_EQ(bind_as_another(everywhere), EADDRINUSE);
+  }
+  TestHost second(directory_.path());
+  second->claims();
+  EXPECT_EQ(port(), before);
+  const UniqueFd fd = connect();
+  EXPECT_TRUE(write_all(fd.get(), status_post(key(7), known)));
+  EXPECT_TRUE(second.until([&] { return second.seen<WorkerReport>().size() == 1; }));
+}
+
+// Whoever listens where the worker was told to post has its token.
+TEST_F(StatusTest, OfAWorkerThatPostsToAnotherPortIsNotTaken) {
+  const std::string caught = token(key(7));
+  const std::string path = directory_ / "agent/status_port";
+  host_.crash();
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  TestHost second(directory_.path());
+  second->claims();
+  const UniqueFd fd = connect();
+  EXPECT_TRUE(write_all(fd.get(), status_post(key(7), caught)));
+  std::string answer(64, '\0');
+  EXPECT_TRUE(second.until(
+      [&] { return ::recv(fd.get(), answer.data(), answer.size(), MSG_DONTWAIT) > 0; }));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 403"));
+  EXPECT_TRUE(second.seen<WorkerReport>().empty());
+}
+
+TEST_F(StatusTest, IsTakenWhileOthersHoldIdleConnections) {
+  std::vector<UniqueFd> idle;
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(connect());
+    if (i % 3 == 1) write_all(idle.back().get(), "POST /v1/workers/7.1.0/status HTTP/1.1\r\n");
+    if (i % 3 == 2)
+      write_all(idle.back().get(), "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n");
+    host_.turn();
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(say(key(7), token(key(7))), StartsWith("HTTP/1.1 200"));
 }
 
 TEST(SocketDirectory, IsShortEvenBelowALongPath) {

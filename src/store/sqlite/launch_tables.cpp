@@ -1,8 +1,10 @@
 #include "store/sqlite/launch_tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
+#include <charconv>
 
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/sum.hpp"
@@ -44,20 +46,52 @@ std::map<std::string, std::string> split_pairs(std::string_view text) {
   return pairs;
 }
 
+// As text, for people: "1000 27 44".
+std::string joined(const std::vector<std::uint32_t>& groups) {
+  return fmt::format("{}", fmt::join(groups, " "));
+}
+
+std::vector<std::uint32_t> split_numbers(std::string_view text) {
+  std::vector<std::uint32_t> numbers;
+  while (!text.empty()) {
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{}) throw Damage{"a list of groups holds something that is no number"};
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  return numbers;
+}
+
 constexpr std::int64_t kSchemaWithSums = 6;
+constexpr std::int64_t kSchemaWithGroups = 7;
+
+const char* select_for(std::int64_t schema) {
+  if (schema >= kSchemaWithGroups)
+    return "SELECT command, shell, setup, directory, umask, body, sum, groups FROM launches "
+           "JOIN environments ON environments.id = launches.environment WHERE job = ?";
+  if (schema >= kSchemaWithSums)
+    return "SELECT command, shell, setup, directory, umask, body, sum, x'' FROM launches "
+           "JOIN environments ON environments.id = launches.environment WHERE job = ?";
+  return "SELECT command, shell, setup, directory, umask, body, NULL, x'' FROM launches "
+         "JOIN environments ON environments.id = launches.environment WHERE job = ?";
+}
 
 // Of a row as it is stored.
 struct LaunchTexts {
   std::string_view command, setup, directory, environment;
   bool shell = false;
   std::uint32_t umask = 0;
+  std::string_view groups;
 };
 
 std::int64_t sum_of(const LaunchTexts& row) {
   Digest digest;
   digest.add(row.command).add(row.setup).add(row.directory).add(row.environment);
-  return std::bit_cast<std::int64_t>(
-      digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask}).value());
+  digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask});
+  if (!row.groups.empty()) digest.add(row.groups);  // rows from before know of none
+  return std::bit_cast<std::int64_t>(digest.value());
 }
 
 }  // namespace
@@ -70,23 +104,21 @@ LaunchTables::LaunchTables(SQLite::Database& db)
                         "DELETE FROM environments WHERE id = ?1 AND NOT EXISTS "
                         "(SELECT 1 FROM launches WHERE environment = ?1)"),
       put_(db,
-           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment, sum) "
-           "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
-      find_(db, schema_of(db) >= kSchemaWithSums
-                    ? "SELECT command, shell, setup, directory, umask, body, sum FROM launches "
-                      "JOIN environments ON environments.id = launches.environment WHERE job = ?"
-                    : "SELECT command, shell, setup, directory, umask, body, NULL FROM launches "
-                      "JOIN environments ON environments.id = launches.environment WHERE job = ?"),
+           "REPLACE INTO launches "
+           "(job, command, shell, setup, directory, umask, environment, groups, sum) "
+           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      find_(db, select_for(schema_of(db))),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
       blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?") {}
 
 void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = joined(launch.environment);
   const auto command = joined(launch.command);
-  const auto sum =
-      sum_of({command, launch.setup, launch.directory, environment, launch.shell, launch.umask});
+  const auto groups = joined(launch.groups);
+  const auto sum = sum_of(
+      {command, launch.setup, launch.directory, environment, launch.shell, launch.umask, groups});
   put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
-           launch.umask, environment_id(environment), sum);
+           launch.umask, environment_id(environment), Bytes{groups}, sum);
 }
 
 std::int64_t LaunchTables::environment_id(const std::string& body) {
@@ -109,11 +141,12 @@ std::optional<LaunchSpec> LaunchTables::find(JobId job) {
   const auto take = [&](Row row) {
     const auto sum = row.maybe<std::int64_t>(6);
     if (sum && *sum != sum_of({row.text(0), row.text(2), row.text(3), row.text(5),
-                               row.integer(1) != 0, row.as<std::uint32_t>(4)}))
+                               row.integer(1) != 0, row.as<std::uint32_t>(4), row.text(7)}))
       throw Damage{fmt::format("what starts job {} does not match its sum", job.value)};
     found =
-        LaunchSpec{split(row.text(0)),       row.integer(1) != 0,      std::string(row.text(2)),
-                   split_pairs(row.text(5)), std::string(row.text(3)), row.as<std::uint32_t>(4)};
+        LaunchSpec{split(row.text(0)),        row.integer(1) != 0,      std::string(row.text(2)),
+                   split_pairs(row.text(5)),  std::string(row.text(3)), row.as<std::uint32_t>(4),
+                   split_numbers(row.text(7))};
     return false;
   };
   find_.each(take, job.value);

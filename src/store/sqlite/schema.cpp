@@ -118,9 +118,14 @@ void to_version_6(SQLite::Database& db) {
   db.exec("INSERT INTO identity VALUES (1, lower(hex(randomblob(16))))");
 }
 
+// The groups that a job's workers run as; none: those of its owner's account, as before.
+void to_version_7(SQLite::Database& db) {
+  db.exec("ALTER TABLE launches ADD COLUMN groups BLOB NOT NULL DEFAULT x''");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 6> kSteps = {to_version_1, to_version_2, to_version_3,
-                                        to_version_4, to_version_5, to_version_6};
+constexpr std::array<Step, 7> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
+                                        to_version_5, to_version_6, to_version_7};
 
 }  // namespace
 

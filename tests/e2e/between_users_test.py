@@ -1,0 +1,163 @@
+"""What people of one machine share beside the server: groups, accounts, ports, sockets, tokens. Root's server, and users who
+take what they can get."""
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(Path(__file__).resolve().parent)]
+import accounts
+from users_test import OTHER, OWNER, SharedBox, as_user
+
+TEAM, GONE, SERVICE = 40009, 40003, 40004
+STATUS = json.dumps({"trainerStatus": {"progressPercentage": 50, "metrics": [{"name": "loss", "value": "0.5"}]}})
+
+
+def setUpModule():
+    if os.geteuid() != 0:
+        raise unittest.SkipTest("only root can act for several users")
+    try:
+        accounts.add({"paceline-owner": OWNER, "paceline-other": OTHER, "paceline-gone": GONE, "paceline-service": SERVICE},
+                     teams={"paceline-team": (TEAM, ["paceline-owner"])}, shells={"paceline-service": "/usr/sbin/nologin"},
+                     expired=["paceline-gone"])
+    except accounts.NotPermitted as refusal:
+        raise unittest.SkipTest(str(refusal))
+
+
+class IdentityTest(SharedBox):
+    """A job is what its submitter was."""
+
+    def ids(self, **groups):
+        job = self.submit(OWNER, {}, ["sh", "-c", "echo ids $(id -u) $(id -g) $(id -G)"], **groups)
+        self.until(lambda: self.get(0, f"/v1/jobs/{job}")["ended_at"], "it doesn't end")
+        said = self.ask(OWNER, "GET", f"/v1/jobs/{job}/logs")[1]
+        return [int(number) for number in re.search(r"ids ([\d ]+)", said)[1].split()]
+
+    def test_a_job_is_in_the_groups_of_the_process_that_submitted_it(self):
+        self.assertEqual(self.ids(), [OWNER, OWNER, OWNER])  # which had left the team
+        self.assertEqual(self.ids(groups=[TEAM]), [OWNER, OWNER, OWNER, TEAM])
+        self.assertEqual(self.ids(gid=TEAM, groups=[OWNER]), [OWNER, TEAM, TEAM, OWNER])
+
+    def test_the_groups_outlive_the_server(self):
+        job = self.submit(OWNER, {"hold": True}, ["sh", "-c", "echo ids $(id -G)"], groups=[TEAM])
+        self.box.kill()
+        self.box.up()
+        self.assertEqual(self.ask(OWNER, "POST", f"/v1/jobs/{job}/resume")[0], 200)
+        self.until(lambda: self.get(0, f"/v1/jobs/{job}")["ended_at"], "it doesn't end")
+        self.assertIn(f"ids {OWNER} {TEAM}", self.ask(OWNER, "GET", f"/v1/jobs/{job}/logs")[1])
+
+    def test_groups_are_not_asked_for(self):
+        status, text = self.ask(OTHER, "POST", "/v1/jobs", json.dumps(
+            {"launch": {"command": ["true"], "directory": "/", "groups": [0]}}))
+        self.assertEqual(status, 400, text)
+
+    def test_who_may_not_log_in_runs_no_jobs(self):
+        for uid, reason in ((GONE, "The account 'paceline-gone' expired on 1970-01-02, so it runs no jobs."),
+                            (SERVICE, "The account 'paceline-service' may not log in (its shell is /usr/sbin/nologin), so it "
+                                      "runs no jobs.")):
+            status, text = self.ask(uid, "POST", "/v1/jobs", '{"launch": {"command": ["true"], "directory": "/"}}')
+            self.assertEqual((status, json.loads(text)["error"]["message"]), (403, reason))
+            self.assertEqual(self.ask(uid, "GET", "/v1/jobs")[0], 200)
+
+
+class MachineTest(SharedBox):
+    """What everybody may take of a machine."""
+
+    def occupy(self, act):
+        """A process of the other user's that holds what `act` returns until the test is over."""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            try:
+                os.setgroups([])
+                os.setresgid(OTHER, OTHER, OTHER)
+                os.setresuid(OTHER, OTHER, OTHER)
+                held = act()
+                os.write(writing, str(len(held)).encode())
+                signal.pause()
+            finally:
+                os._exit(1)
+        os.close(writing)
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        with os.fdopen(reading, "rb", buffering=0) as pipe:
+            return int(pipe.read(16) or b"0")
+
+    def status_port(self):
+        return int((self.box.directory / "agent/status_port").read_text())
+
+    def run_one(self, uid):
+        job = self.submit(uid, {}, ["sleep", "600"])
+        self.until(lambda: self.get(0, f"/v1/jobs/{job}")["state"] == "RUNNING", "it doesn't run")
+        return job, self.box.directory / f"run/{job}.1.0.token"
+
+    def post_status(self, job, token):
+        with socket.create_connection(("127.0.0.1", self.status_port()), timeout=30) as connection:
+            connection.sendall(f"POST /v1/workers/{job}.1.0/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: "
+                               f"Bearer {token}\r\nContent-Length: {len(STATUS)}\r\n\r\n{STATUS}".encode())
+            return int(connection.makefile("rb").readline().split()[1])
+
+    def test_names_of_the_abstract_socket_space_stop_no_start(self):
+        def take():
+            names = []
+            for port in range(20000, 36000, 8):
+                name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                name.bind(f"\0paceline/ports/{port}")
+                names.append(name)
+            return names
+        import resource
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(8192, limits[1]), limits[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        self.assertGreater(self.occupy(take), 1500)
+        job = self.submit(OWNER, {"workers": 2}, ["true"])
+        self.until(lambda: self.get(0, f"/v1/jobs/{job}")["ended_at"], "it doesn't end")
+        told = self.get(OWNER, f"/v1/jobs/{job}")
+        self.assertEqual((told["state"], told["generation"]), ("COMPLETED", 1))
+
+    def test_a_token_is_of_one_worker(self):
+        mine, my_file = self.run_one(OWNER)
+        other, other_file = self.run_one(OTHER)
+        self.assertEqual(as_user(OWNER, my_file.read_text), my_file.read_text())
+        with self.assertRaisesRegex(AssertionError, "PermissionError"):
+            as_user(OTHER, my_file.read_text)
+        caught = my_file.read_text()
+        self.assertEqual(self.post_status(mine, other_file.read_text()), 403)
+        self.assertEqual(self.post_status(mine, caught), 200)
+        self.assertEqual(self.ask(OWNER, "POST", f"/v1/jobs/{mine}/cancel")[0], 200)
+        self.until(lambda: self.get(0, f"/v1/jobs/{mine}")["ended_at"], "it doesn't end")
+        self.assertEqual(self.post_status(mine, caught), 403)
+
+    def test_the_status_port_is_nobody_elses_while_the_server_is_away(self):
+        job, token = self.run_one(OWNER)
+        port = self.status_port()
+        self.box.kill()
+
+        def take():
+            taken = socket.socket()
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            taken.bind(("0.0.0.0", port))
+        with self.assertRaisesRegex(AssertionError, "Address already in use"):
+            as_user(OTHER, take)
+        self.box.up()
+        self.assertEqual(self.status_port(), port)
+        self.assertEqual(self.post_status(job, token.read_text()), 200)
+
+    def test_idle_connections_stop_no_post(self):
+        job, token = self.run_one(OWNER)
+        port = self.status_port()
+        self.assertEqual(self.occupy(lambda: [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]), 200)
+        for _ in range(5):
+            self.assertEqual(self.post_status(job, token.read_text()), 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
