@@ -51,13 +51,14 @@ struct LaunchTexts {
   std::string_view command, setup, directory, environment;
   bool shell = false;
   std::uint32_t umask = 0;
+  bool shared_shm = false;
 };
 
 std::int64_t sum_of(const LaunchTexts& row) {
   Digest digest;
   digest.add(row.command).add(row.setup).add(row.directory).add(row.environment);
-  return std::bit_cast<std::int64_t>(
-      digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask}).value());
+  digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask});
+  return std::bit_cast<std::int64_t>(digest.add(std::uint64_t{row.shared_shm}).value());
 }
 
 }  // namespace
@@ -70,23 +71,26 @@ LaunchTables::LaunchTables(SQLite::Database& db)
                         "DELETE FROM environments WHERE id = ?1 AND NOT EXISTS "
                         "(SELECT 1 FROM launches WHERE environment = ?1)"),
       put_(db,
-           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment, sum) "
-           "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
-      find_(db, schema_of(db) >= kSchemaWithSums
-                    ? "SELECT command, shell, setup, directory, umask, body, sum FROM launches "
-                      "JOIN environments ON environments.id = launches.environment WHERE job = ?"
-                    : "SELECT command, shell, setup, directory, umask, body, NULL FROM launches "
-                      "JOIN environments ON environments.id = launches.environment WHERE job = ?"),
+           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment, sum, "
+           "shared_shm) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      find_(
+          db,
+          schema_of(db) >= kSchemaWithSums
+              ? "SELECT command, shell, setup, directory, umask, body, sum, shared_shm FROM "
+                "launches JOIN environments ON environments.id = launches.environment WHERE job = ?"
+              : "SELECT command, shell, setup, directory, umask, body, NULL, 0 FROM "
+                "launches JOIN environments ON environments.id = launches.environment WHERE job = "
+                "?"),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
       blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?") {}
 
 void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = joined(launch.environment);
   const auto command = joined(launch.command);
-  const auto sum =
-      sum_of({command, launch.setup, launch.directory, environment, launch.shell, launch.umask});
+  const auto sum = sum_of({command, launch.setup, launch.directory, environment, launch.shell,
+                           launch.umask, launch.shared_shm});
   put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
-           launch.umask, environment_id(environment), sum);
+           launch.umask, environment_id(environment), sum, launch.shared_shm);
 }
 
 std::int64_t LaunchTables::environment_id(const std::string& body) {
@@ -109,11 +113,11 @@ std::optional<LaunchSpec> LaunchTables::find(JobId job) {
   const auto take = [&](Row row) {
     const auto sum = row.maybe<std::int64_t>(6);
     if (sum && *sum != sum_of({row.text(0), row.text(2), row.text(3), row.text(5),
-                               row.integer(1) != 0, row.as<std::uint32_t>(4)}))
+                               row.integer(1) != 0, row.as<std::uint32_t>(4), row.integer(7) != 0}))
       throw Damage{fmt::format("what starts job {} does not match its sum", job.value)};
-    found =
-        LaunchSpec{split(row.text(0)),       row.integer(1) != 0,      std::string(row.text(2)),
-                   split_pairs(row.text(5)), std::string(row.text(3)), row.as<std::uint32_t>(4)};
+    found = LaunchSpec{split(row.text(0)),       row.integer(1) != 0,      std::string(row.text(2)),
+                       split_pairs(row.text(5)), std::string(row.text(3)), row.as<std::uint32_t>(4),
+                       row.integer(7) != 0};
     return false;
   };
   find_.each(take, job.value);
