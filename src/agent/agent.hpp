@@ -109,6 +109,7 @@ class Agent final : public AgentEnd {
   void on(const ShouldStop& should_stop);
   void on(const DiscardWorker& discard);
   void on(const FenceJob& fence);
+  void on(const LimitWorker& limited);
 
   void give_notice(const WorkerKey& key, Worker& worker, std::int32_t signal);
   void kill(const WorkerKey& key, Worker& worker);

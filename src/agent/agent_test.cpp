@@ -299,7 +299,10 @@ TEST_F(AgentTest, FreezesThawsAndTellsTheScript) {
   say(FreezeWorker{kKey});
   say(ThawWorker{kKey});
   say(ShouldStop{kKey, "target_reached"});
+  say(LimitWorker{kKey, {Duration{5}, 15, Duration{7}}});
   EXPECT_EQ(host.count<Freeze>() + host.count<Thaw>() + host.count<SetShouldStop>(), 3U);
+  EXPECT_EQ(std::get<SetLimit>(host.actions.back()).limit,
+            (RunLimit{Duration{5}, 15, Duration{7}}));
 }
 
 TEST_F(AgentTest, TellsWhatWasNotDurableAgainInTheNextSessionInOrder) {

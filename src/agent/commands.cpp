@@ -67,6 +67,10 @@ void Agent::on(const ShouldStop& should_stop) {
     host_.perform(SetShouldStop{should_stop.key, should_stop.reason});
 }
 
+void Agent::on(const LimitWorker& limited) {
+  if (find_alive(limited.key)) host_.perform(SetLimit{limited.key, limited.limit});
+}
+
 void Agent::on(const DiscardWorker& discard) {
   const auto found = workers_.find(discard.key);
   if (found == workers_.end() || !found->second.end) return;

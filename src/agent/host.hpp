@@ -48,7 +48,16 @@ struct SetShouldStop {
   std::string reason;
 };  // what GET /v1/should_stop answers from now on
 
-using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop>;
+// How long it may still run, time in which it is frozen aside. The machine holds to it where no agent
+// is there to hear the server's word, and where agent or server hang. Until it is said, that of the
+// start counts from when the main process runs.
+struct SetLimit {
+  WorkerKey key;
+  RunLimit limit;
+};
+
+using Action =
+    std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop, SetLimit>;
 
 // ---- what the host tells ----
 using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen>;

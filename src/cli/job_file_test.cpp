@@ -48,6 +48,7 @@ affinity:
   - self:rack~10m
 anti_affinity: [job:prep*]
 exclusive: true
+shared_shm: true
 preemptible: false
 min_run: 10m
 )",
@@ -57,6 +58,7 @@ min_run: 10m
             (std::vector<std::string>{"/bin/sh", "-c", "python3 train.py --lr 0.1"}));
   EXPECT_TRUE(words->shell);
   EXPECT_EQ(words->setup, "make data");
+  EXPECT_EQ(words->shared_shm, "true");
   EXPECT_EQ(words->env.at("SEED"), "1");
   EXPECT_EQ(words->env.at("EMPTY"), "");
   const auto spec = to_spec(*words, wall_from_us(0));

@@ -51,6 +51,7 @@ Result<JobWords> typed_words(const JobOptions& job) {
   }
   if (job.exclusive) words.exclusive = "true";
   if (job.no_preempt) words.preemptible = "false";
+  if (job.shared_shm) words.shared_shm = "true";
   if (auto read = read_lists(words); !read) return fail(std::move(read.error()));
   return words;
 }
@@ -87,6 +88,7 @@ void declare_job_options(Options& options, JobOptions& job) {
   }
   options.flag("--exclusive", job.exclusive, "share no node with other jobs");
   options.flag("--no-preempt", job.no_preempt, "never stop it for another job");
+  options.flag("--shared-shm", job.shared_shm, "see the machine's /dev/shm, not one of its own");
   options.flag("--hold", job.words.hold, "wait for 'paceline resume'");
   options.command_line(job.words.command);
 }

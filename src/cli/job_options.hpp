@@ -18,7 +18,7 @@ struct JobOptions {
   JobWords words;
   std::optional<std::string> mesh;
   std::vector<std::string> env;
-  bool exclusive = false, no_preempt = false, clean_env = false;
+  bool exclusive = false, no_preempt = false, clean_env = false, shared_shm = false;
 };
 
 void declare_job_options(Options& options, JobOptions& job);

@@ -75,6 +75,7 @@ constexpr std::array kWords = {
     JobWord{"pipeline", "mesh", "", "", "", &JobWords::pipeline, whole_within<kMesh>},
     JobWord{"exclusive", "", "", "", "", &JobWords::exclusive, true_or_false},
     JobWord{"preemptible", "", "", "", "", &JobWords::preemptible, true_or_false},
+    JobWord{"shared_shm", "", "", "", "", &JobWords::shared_shm, true_or_false},
     JobWord{"min_run", "", "--min-run", "TIME", "not resized or stopped for others earlier: 10m",
             &JobWords::min_run, parses<parse_span>},
     JobWord{"max_duration", "", "--max-duration", "TIME", "stop it after running this long: 2h",

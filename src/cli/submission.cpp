@@ -74,6 +74,7 @@ Result<LaunchSpec> launch_of(const JobWords& words, const Submitter& submitter, 
   launch.shell = words.shell;
   launch.setup = words.setup.value_or("");
   launch.umask = submitter.umask;
+  launch.shared_shm = words.shared_shm == "true";
   launch.environment = inherited(submitter.environment, inherit);
   if (launch.environment.contains("PWD")) launch.environment["PWD"] = launch.directory;
   for (const auto& [name, value] : words.env) {

@@ -124,6 +124,11 @@ TEST(Submit, SaysWhereItsWorkersMayStand) {
   EXPECT_EQ(spec.minimum_run, Duration(std::chrono::minutes{10}));
 }
 
+TEST(Submit, HasItsOwnSharedMemoryUnlessItAsksForTheMachines) {
+  EXPECT_FALSE(submitted({"sh"}).launch.shared_shm);
+  EXPECT_TRUE(submitted({"--shared-shm", "sh"}).launch.shared_shm);
+}
+
 TEST(Submit, MayAskForNoMinimumRun) {
   EXPECT_EQ(submitted({"--min-run", "0s", "sh"}).spec.minimum_run, Duration::zero());
 }

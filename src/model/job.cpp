@@ -58,6 +58,12 @@ bool Job::preemptible() const {
   return spec->preemptible && !should_stop() && !(current && current->any_ended());
 }
 
+std::optional<Time> Job::limit_at() const {
+  const bool counts = state == JobState::running || state == JobState::resizing;
+  if (!spec->max_duration || !counts) return std::nullopt;
+  return changed_at + std::max(Duration::zero(), *spec->max_duration - ran);
+}
+
 bool Job::begins_anew() const { return !checkpoint && spec->elastic != Elastic::restart; }
 
 double Job::length_run() const {

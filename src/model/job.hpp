@@ -136,6 +136,8 @@ struct Job {
   [[nodiscard]] bool preemptible() const;
   // Running time that counts, sizes weighed linearly: seconds at the wanted size.
   [[nodiscard]] double length_run() const;
+  // When its time is over, if it goes on as it does; nothing while no time counts or none is set.
+  [[nodiscard]] std::optional<Time> limit_at() const;
   // Does nothing tell that it can go on from where it was?
   [[nodiscard]] bool begins_anew() const;
   // Was it told that it will be stopped for others?

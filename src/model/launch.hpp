@@ -20,6 +20,7 @@ struct LaunchSpec {
   std::map<std::string, std::string> environment;
   std::string directory;  // absolute
   std::uint32_t umask = 022;
+  bool shared_shm = false;  // sees the machine's /dev/shm instead of one of its gang's own
   // What the workers run as besides the owner: the submitting process's groups, its own first.
   // Empty: those of the owner's account.
   std::vector<std::uint32_t> groups = {};

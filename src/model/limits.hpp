@@ -22,6 +22,7 @@ struct Limits {
   std::uint64_t waiting_jobs_per_user = 20'000;
   std::uint64_t launches_per_user = 512U << 20;
   std::uint64_t points_per_second = 100;
+  std::uint64_t worker_processes = 8'192;
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -53,6 +54,8 @@ inline constexpr std::array kLimits = {
           std::uint64_t{1} << 40, "commands and environments of one user's jobs"},
     Limit{"points-per-second", &Limits::points_per_second, LimitUnit::count, 1, 100'000,
           "metric points kept of one job in a second"},
+    Limit{"worker-processes", &Limits::worker_processes, LimitUnit::count, 64, 4'194'304,
+          "processes and threads of one worker"},
 };
 
 // Nothing if there is none of that name.

@@ -15,6 +15,15 @@
 
 namespace paceline {
 
+// How long a worker may still run, and how its end is announced. The server holds to it; where it is
+// away, the machine does.
+struct RunLimit {
+  Duration left{};
+  std::int32_t signal = 15;
+  Duration grace{};  // between notice and kill
+  friend bool operator==(const RunLimit&, const RunLimit&) = default;
+};
+
 // One worker, ready to start. Everything is decided; the host adds what only it knows (ports,
 // device paths, sockets).
 struct WorkerLaunch {
@@ -39,6 +48,7 @@ struct WorkerLaunch {
   bool pty = false;
   std::string checkpoint_glob;
   std::string checkpoint;  // newest acknowledged one; empty: none
+  std::optional<RunLimit> limit = {};
 
   friend bool operator==(const WorkerLaunch&, const WorkerLaunch&) = default;
 };
@@ -54,7 +64,8 @@ struct WorkerRuns {
 struct WorkerGone {
   WorkerKey key;
   Cause cause =
-      Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed node_lost refused
+      Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed timed_out (its
+                      // machine ended it, see RunLimit) node_lost refused
   std::optional<std::int32_t> exit_code;  // of the main process, for `exited`
   std::int32_t signal = 0;                // that ended the main process, for `signalled`
   std::string message;  // one sentence for launch_failed, setup_failed, node_lost, refused

@@ -178,8 +178,10 @@ void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Wo
   if (ending.clean() || job.current->stop) return;
   settle(job, at_);  // until now it was what it is no longer
   drop_forming(job);
-  const Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
-  const Duration grace = ending.asks_requeue() ? job.spec->notice.grace : kGangFailureGrace;
+  Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
+  if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
+  const Duration grace =
+      cause == Cause::gang_failed ? kGangFailureGrace : Duration{job.spec->notice.grace};
   stop_gang(job, {cause, at_, std::min(grace, job.spec->notice.grace), {}});
   enter(job, JobState::stopping);
 }

@@ -39,6 +39,9 @@ bool fatal(const Ending& e) {
 // The machine's doing, not the job's.
 bool lost(const Ending& e) { return e.cause == Cause::node_lost || e.cause == Cause::refused; }
 
+// Its machine ended it while no server was there to do so.
+bool out_of_time(const Ending& e) { return e.cause == Cause::timed_out; }
+
 const Ending* find_ending(const Gang& gang, bool (*matches)(const Ending&)) {
   for (const auto& w : gang.workers) {
     if (w.ending && matches(*w.ending)) return &*w.ending;
@@ -121,13 +124,16 @@ void Fold::forget_lost_work(Job& job) {
 }
 
 // The cause decides the ending, not the exit code alone. A gang that had ended well, unseen, before its
-// time limit was not ended by it.
+// time limit was not ended by it; nor was one of which a worker had failed before.
 void Fold::gang_over(Job& job, Time ended) {
   job.changed_at = std::max(job.changed_at, at_);
   const Gang& gang = *job.current;
   Cause stop = gang.stop ? gang.stop->cause : Cause::exited;
   const Ending* first = gang.first_failure();
   if (stop == Cause::timed_out && !first && ended < gang.stop->at) stop = Cause::exited;
+  const Ending* over = find_ending(gang, out_of_time);
+  const bool failed_before = over && first && !first->ours() && first->at < over->at;
+  if (over && !failed_before && stop != Cause::cancelled) stop = Cause::timed_out;
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
   if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e), ended);
   const bool made_room = stop == Cause::preempted || stop == Cause::resized;

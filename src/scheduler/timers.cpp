@@ -3,22 +3,13 @@
 #include <algorithm>
 
 namespace paceline {
-namespace {
-
-std::optional<Time> limit(const Job& job) {
-  const bool counts = job.state == JobState::running || job.state == JobState::resizing;
-  if (!job.spec->max_duration || !counts) return std::nullopt;
-  return job.changed_at + std::max(Duration::zero(), *job.spec->max_duration - job.ran);
-}
-
-}  // namespace
 
 void TimeLimits::watch(const Job& job) {
   if (const auto known = watched_.find(job.id); known != watched_.end()) {
     due_.erase({known->second, job.id});
     watched_.erase(known);
   }
-  if (const auto at = limit(job)) {
+  if (const auto at = job.limit_at()) {
     due_.emplace(*at, job.id);
     watched_.emplace(job.id, *at);
   }

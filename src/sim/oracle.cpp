@@ -121,9 +121,11 @@ void Oracle::took(const Entry& entry) {
 void Oracle::check(Time now, const State& state, const Job& job) {
   Course& course = courses_[job.id];
   if (course.counted) course.ran += now - course.seen;
+  if (course.sat) course.seated += now - course.seen;
   course.seen = now;
   course.counted = job.state == JobState::running || job.state == JobState::resizing ||
                    job.state == JobState::starting || job.state == JobState::stopping;
+  course.sat = course.counted || job.state == JobState::paused;
   follow_gang(course, job);
   if (!is_over(job.state)) return check_retries(course, job);
   if (!std::exchange(course.over, true)) check_end(course, state, job);
@@ -185,6 +187,16 @@ void Oracle::check_retries(const Course& course, const Job& job) {
                        course.failed, job.retries_used, job.spec->retries));
 }
 
+// Over its time, while no server was there.
+bool Oracle::ended_by_machine(const Job& job) const {
+  for (auto it = ends_.lower_bound(first_of(job.id, job.last_generation));
+       it != ends_.end() && it->first.job == job.id && it->first.generation == job.last_generation;
+       ++it) {
+    if (it->second.cause == Cause::timed_out) return true;
+  }
+  return false;
+}
+
 void Oracle::check_end(const Course& course, const State& state, const Job& job) {
   const auto say = [&](std::string_view what) {
     wrong_(fmt::format("job {} is {} ({}): {}", job.id.value, to_string(job.state),
@@ -197,7 +209,8 @@ void Oracle::check_end(const Course& course, const State& state, const Job& job)
       break;
     }
     case JobState::timeout:
-      if (!job.spec->max_duration || course.ran + kLimitSlack < *job.spec->max_duration)
+      if (const Duration ran = ended_by_machine(job) ? course.seated : course.ran;
+          !job.spec->max_duration || ran + kLimitSlack < *job.spec->max_duration)
         say("its time is not over");
       break;
     case JobState::cancelled: {

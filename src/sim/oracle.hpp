@@ -64,13 +64,16 @@ class Oracle {
     int perhaps = 0;         // gangs of which a worker failed by itself, whatever else happened
     bool cancel_asked = false;
     bool over = false;
-    Duration ran{};  // as the world's clock has it
+    Duration ran{};     // as the world's clock has it
+    Duration seated{};  // the same, and paused: its machine may not have heard of that
     Time seen;
     bool counted = false;  // its time counts since then
+    bool sat = false;
   };
 
   void follow_gang(Course& course, const Job& job);
   void gang_over(Course& course, JobId id, Generation generation);
+  [[nodiscard]] bool ended_by_machine(const Job& job) const;
   void check_end(const Course& course, const State& state, const Job& job);
   void check_retries(const Course& course, const Job& job);
   void check_told(const AgentMessage& message, const State& state);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
+constexpr Duration kLimitSlack = std::chrono::seconds{1};
 constexpr std::int64_t kSlotsMore = 2;  // than at first may a machine come to have
 
 Duration between(Rng& rng, Duration low, Duration high) {
@@ -184,6 +185,7 @@ void SimHost::on(const agent::Start& start) {
   worker.claim = {key, 0, {}, false, start.worker.slots};
   worker.habits = draw_habits(rng_, calm_);
   worker.left = worker.habits.work;
+  worker.limit = start.worker.limit;
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &SimHost::run);
 }
@@ -210,14 +212,18 @@ void SimHost::on(const agent::Kill& kill) {
 void SimHost::on(const agent::Freeze& freeze) {
   ledger_.count("freeze");
   Worker* worker = find_alive(freeze.key);
-  if (!worker || std::exchange(worker->frozen, true) || !worker->runs() || worker->killed) return;
+  if (!worker || std::exchange(worker->frozen, true)) return;
+  stop_counting(*worker);
+  if (!worker->runs() || worker->killed) return;
   worker->left -= queue_.now() - worker->since;
   ++worker->version;
 }
 
 void SimHost::on(const agent::Thaw& thaw) {
   Worker* worker = find_alive(thaw.key);
-  if (!worker || !std::exchange(worker->frozen, false) || !worker->runs() || worker->killed) return;
+  if (!worker || !std::exchange(worker->frozen, false) || !worker->runs()) return;
+  worker->counts_since = queue_.now();
+  if (worker->killed) return;
   go_on(*worker);
   if (worker->claim.noticed) take_notice(*worker);
 }
@@ -237,6 +243,13 @@ void SimHost::on(const agent::SetShouldStop& should_stop) {
     worker->left = std::min(worker->left, Duration{1s});
 }
 
+void SimHost::on(const agent::SetLimit& limited) {
+  Worker* worker = find_alive(limited.key);
+  if (!worker) return;
+  worker->limit = limited.limit;
+  if (!worker->frozen) worker->counts_since = queue_.now();
+}
+
 // ---- a worker's life ----
 
 void SimHost::run(Worker& worker) {
@@ -245,7 +258,10 @@ void SimHost::run(Worker& worker) {
     return end(worker, agent::blame(agent::StartStep::job, ENOENT), {}, 0, std::strerror(ENOENT));
   worker.claim.pid = ++last_pid_;
   tell(WorkerRuns{worker.claim.key, worker.claim.pid});
-  if (!worker.frozen) go_on(worker);
+  if (worker.frozen) return;
+  if (!worker.counts_since) worker.counts_since = queue_.now();
+  watch_limit(worker);
+  go_on(worker);
 }
 
 // Its supervisor found out.
@@ -284,6 +300,39 @@ void SimHost::take_notice(Worker& worker) {
   later(worker.claim.key, worker.habits.leaving, &SimHost::leave);
 }
 
+// ---- its time ----
+
+void SimHost::stop_counting(Worker& worker) {
+  const auto since = std::exchange(worker.counts_since, std::nullopt);
+  if (worker.limit && since) worker.limit->left -= queue_.now() - *since;
+}
+
+// While an agent is there it is the server's word that counts.
+void SimHost::watch_limit(Worker& worker) {
+  if (tell_ || worker.orphaned || !worker.limit || !worker.counts_since) return;
+  const Time due = *worker.counts_since + worker.limit->left + kLimitSlack;
+  const WorkerKey key = worker.claim.key;
+  queue_.after(std::max(Duration::zero(), due - queue_.now()), [this, key] {
+    if (Worker* found = find_alive(key)) look_at_limit(*found);
+  });
+}
+
+void SimHost::look_at_limit(Worker& worker) {
+  if (tell_ || worker.orphaned || !worker.runs() || !worker.limit || !worker.counts_since) return;
+  if (queue_.now() < *worker.counts_since + worker.limit->left + kLimitSlack) return;
+  if (std::exchange(worker.out_of_time, true)) return;
+  ledger_.note("limit held without a server", text(worker.claim.key));
+  const bool heard = std::exchange(worker.claim.noticed, true);
+  if (!heard) take_notice(worker);
+  const WorkerKey key = worker.claim.key;
+  queue_.after(worker.limit->grace, [this, key] {
+    Worker* found = find_alive(key);
+    if (!found || found->orphaned) return;
+    ++found->version;
+    later(key, found->habits.dying, &SimHost::die);
+  });
+}
+
 void SimHost::leave(Worker& worker) {
   if (worker.frozen) return;
   if (worker.habits.on_notice == Habits::OnNotice::saves) save(worker);
@@ -319,6 +368,7 @@ void SimHost::save(Worker& worker) {
 void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
                   std::int32_t signal, std::string message) {
   ++worker.version;
+  if (worker.out_of_time && cause != Cause::node_lost) cause = Cause::timed_out;
   worker.ended = since_boot();
   worker.ended_in = boots_;
   worker.claim.gone =
@@ -328,6 +378,13 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
 }
 
 // ---- what befalls it ----
+
+void SimHost::agent_died() {
+  tell_ = {};
+  for (auto& [key, worker] : workers_) {
+    if (!worker.claim.gone) watch_limit(worker);
+  }
+}
 
 void SimHost::reboot() {
   ledger_.note("machine died", node_.name);

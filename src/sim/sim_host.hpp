@@ -51,7 +51,7 @@ class SimHost final : public agent::Host {
   }
 
   // ---- what befalls it ----
-  void agent_died() { tell_ = {}; }
+  void agent_died();
   void reboot();
   // The supervisor of one of its workers, if there is any.
   void supervisor_died();
@@ -76,6 +76,9 @@ class SimHost final : public agent::Host {
     Time since;       // when it went on last
     bool frozen = false;
     bool orphaned = false;  // its supervisor died
+    std::optional<RunLimit> limit;
+    std::optional<Time> counts_since;  // against its limit
+    bool out_of_time = false;          // its supervisor ended it
     int killed = 0;
     std::uint64_t reports = 0;
     std::uint64_t step = 0;
@@ -95,6 +98,7 @@ class SimHost final : public agent::Host {
   void on(const agent::Thaw& thaw);
   void on(const agent::Discard& discard);
   void on(const agent::SetShouldStop& should_stop);
+  void on(const agent::SetLimit& limited);
 
   void change_size();
   void later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&));
@@ -104,6 +108,9 @@ class SimHost final : public agent::Host {
   void work(Worker& worker);
   void finish(Worker& worker);
   void take_notice(Worker& worker);
+  void stop_counting(Worker& worker);
+  void watch_limit(Worker& worker);
+  void look_at_limit(Worker& worker);
   void leave(Worker& worker);
   void die(Worker& worker);
   void lose(Worker& worker);

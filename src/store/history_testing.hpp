@@ -32,6 +32,7 @@ inline LaunchSpec some_launch(std::uint32_t user, std::uint32_t job) {
     launch.environment[fmt::format("VARIABLE_{}", i)] =
         fmt::format("/opt/conda{}/{:=<75}", user, "envs/torch/bin:");
   }
+  launch.shared_shm = job % 5 == 0;
   return launch;
 }
 

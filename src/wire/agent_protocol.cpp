@@ -10,16 +10,22 @@ namespace paceline {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, LaunchSpec>& launch) {
-  auto& [command, shell, setup, environment, directory, umask, groups] = launch;
+  auto& [command, shell, setup, environment, directory, umask, shared_shm, groups] = launch;
   fields("command", command)("shell", shell)("setup", setup)("environment", environment);
-  fields("directory", directory)("umask", umask)("groups", groups);
+  fields("directory", directory)("umask", umask)("shared_shm", shared_shm)("groups", groups);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, RunLimit>& limit) {
+  auto& [left, signal, grace] = limit;
+  fields("left_seconds", left)("signal", signal)("grace_seconds", grace);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   auto& [key, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
          group_world_size, addresses, slots, job_name, user, uid, launch, slots_per_worker, cpus,
-         memory_bytes, retries, pty, checkpoint_glob, checkpoint] = worker;
+         memory_bytes, retries, pty, checkpoint_glob, checkpoint, limit] = worker;
   describe(fields, key);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
   fields("local_rank", local_rank)("local_world_size", local_world_size);
@@ -28,6 +34,7 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   fields("launch", launch)("slots_per_worker", slots_per_worker)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("retries", retries)("pty", pty);
   fields("checkpoint_glob", checkpoint_glob)("checkpoint", checkpoint);
+  fields("limit", limit);
 }
 
 template <class Fields>
@@ -124,6 +131,13 @@ void describe(Fields& fields, FieldsOf<Fields, FenceJob>& fence) {
   fields("job", job)("generation", generation);
 }
 
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, LimitWorker>& limited) {
+  auto& [key, limit] = limited;
+  describe(fields, key);
+  fields("limit", limit);
+}
+
 namespace {
 
 // The key that a message stands under in its frame, in the order of the variant.
@@ -138,7 +152,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>
     kKinds<ServerMessage> = {"start_worker", "stop_worker",    "freeze_worker", "thaw_worker",
-                             "should_stop",  "discard_worker", "fence_job"};
+                             "should_stop",  "discard_worker", "fence_job",     "limit_worker"};
 
 template <class Message>
 std::string encode_frame(const Frame<Message>& frame) {

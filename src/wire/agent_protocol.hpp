@@ -84,8 +84,15 @@ struct FenceJob {
   friend bool operator==(const FenceJob&, const FenceJob&) = default;
 };
 
+// From now on the worker may run for so long, time in which it is frozen aside.
+struct LimitWorker {
+  WorkerKey key;
+  RunLimit limit;
+  friend bool operator==(const LimitWorker&, const LimitWorker&) = default;
+};
+
 using ServerMessage = std::variant<StartWorker, StopWorker, FreezeWorker, ThawWorker, ShouldStop,
-                                   DiscardWorker, FenceJob>;
+                                   DiscardWorker, FenceJob, LimitWorker>;
 
 // ---- frames ----
 

@@ -20,7 +20,8 @@ Result<LaunchSpec> read_launch(const Json& json) {
       .text("setup", launch.setup, kCommandBytesMax)
       .text_map("environment", launch.environment, kWordsMax)
       .text("directory", launch.directory, kPathBytesMax)
-      .whole("umask", launch.umask, 0, kUmaskMax);
+      .whole("umask", launch.umask, 0, kUmaskMax)
+      .flag("shared_shm", launch.shared_shm);
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   if (auto valid = validate(launch); !valid) return fail(std::move(valid.error()));
   return launch;
@@ -32,7 +33,8 @@ void write_launch(JsonWriter& json, const LaunchSpec& launch) {
   json.end_array().field("shell", launch.shell).field("setup", launch.setup);
   json.key("environment").begin_object();
   for (const auto& [name, value] : launch.environment) json.field(name, value);
-  json.end_object().field("directory", launch.directory).field("umask", launch.umask).end_object();
+  json.end_object().field("directory", launch.directory).field("umask", launch.umask);
+  json.field("shared_shm", launch.shared_shm).end_object();
 }
 
 }  // namespace paceline

@@ -206,8 +206,13 @@ RC_GTEST_PROP(SpecJson, AnyValidSpecComesBackEqual, ()) {
 }
 
 TEST(LaunchJson, ComesBackEqual) {
-  const LaunchSpec launch{{"python3", "train.py", "--name=ä\n\""}, true,        "make",
-                          {{"PATH", "/bin"}, {"EMPTY", ""}},       "/home/ann", 027};
+  const LaunchSpec launch{{"python3", "train.py", "--name=ä\n\""},
+                          true,
+                          "make",
+                          {{"PATH", "/bin"}, {"EMPTY", ""}},
+                          "/home/ann",
+                          027,
+                          true};
   JsonWriter json;
   write_launch(json, launch);
   const auto read = read_launch(*parse_json(json.text()));

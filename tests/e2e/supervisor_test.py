@@ -1,8 +1,10 @@
-"""Killing supervisors: noticed, the worker's whole tree ends first, and the job starts again without spending a retry."""
+"""Killing supervisors: noticed, the worker's whole tree ends first, and the job starts again without spending a retry. And
+what supervisors hold to while no server is there."""
 
 import os
 import signal
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -58,6 +60,76 @@ class SupervisorTest(unittest.TestCase):
             self.kill_supervisor(job["pids"][0])
             box.up()
             self.assert_started_again(box, job)
+
+
+# Notes when it ended by the clock that the server doesn't have.
+PATIENT = """
+import os, signal, sys, time
+def leave(*_):
+    print("left after", time.monotonic() - began, flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, leave)
+began = time.monotonic()
+time.sleep(600)
+"""
+
+
+class WithoutServerTest(unittest.TestCase):
+    def until_none(self, box):
+        deadline = time.monotonic() + 60
+        while box.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(box.processes(), [])
+
+    def test_the_time_limit_holds_while_no_server_is_there(self):
+        with Box(BINARY, slots=3) as box:
+            began = time.monotonic()
+            jobs = [box.submit("--slots", str(slots), "--max-duration", "3s", "--", "python3", "-c", PATIENT) for slots in (1, 2)]
+            for job in jobs:
+                box.wait_state(job, "RUNNING")
+            box.kill()
+            self.until_none(box)
+            at_most = time.monotonic() - began
+            time.sleep(3)  # in which nothing of them runs, and which nobody is billed for
+            box.up()
+            for job in jobs:
+                ended = box.wait_state(job, "TIMEOUT", "COMPLETED", "FAILED")
+                self.assertEqual((ended["state"], ended["attempt"]), ("TIMEOUT", 1))
+                self.assertGreaterEqual(ended["ran_seconds"], 3)
+                self.assertLess(ended["ran_seconds"], at_most + 1)
+                left = float(box.call("logs", str(job)).stdout.split("left after ")[1].split()[0])
+                self.assertGreaterEqual(left, 2.5)
+
+    def test_a_retry_has_what_the_first_attempt_left_of_the_limit(self):
+        with Box(BINARY, slots=1) as box:
+            first = 'if [ ! -e "$MARK" ]; then touch "$MARK"; sleep 2; exit 1; fi; exec sleep 600'
+            job = box.submit("--retry", "1", "--max-duration", "4s", "--env", f"MARK={box.directory}/mark", "--", "sh", "-c", first)
+            began = time.monotonic()
+            box._until(lambda: (now := box.job(job))["attempt"] == 2 and now["state"] == "RUNNING", 60, "no second attempt")
+            box.kill()
+            self.until_none(box)
+            at_most = time.monotonic() - began
+            box.up()
+            ended = box.wait_state(job, "TIMEOUT", "COMPLETED", "FAILED")
+            self.assertEqual((ended["state"], ended["retries_used"]), ("TIMEOUT", 1))
+            self.assertGreaterEqual(ended["ran_seconds"], 4)
+            self.assertLess(ended["ran_seconds"], at_most)
+
+
+class SharedMemoryTest(unittest.TestCase):
+    def test_what_a_job_leaves_goes_with_it_unless_it_shares_the_machines(self):
+        with Box(BINARY, slots=1) as box:
+            if "share the machine's /dev/shm" in box.log.read_text():
+                self.skipTest("no mount namespaces here")
+            name = f"/dev/shm/{box.directory.name}"
+            try:
+                for options, stays in (([], False), (["--shared-shm"], True)):
+                    job = box.submit(*options, "--", "sh", "-c", f"head -c 1000000 /dev/zero > {name} && df /dev/shm")
+                    self.assertEqual(box.wait_state(job, "COMPLETED", "FAILED")["state"], "COMPLETED")
+                    self.assertIn("tmpfs", box.call("logs", str(job)).stdout)
+                    self.assertEqual(os.path.exists(name), stays)
+            finally:
+                Path(name).unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -70,10 +70,24 @@ std::string usable_place(const CgroupMount& mount) {
   return {};
 }
 
-bool has_controllers(const std::string& directory, const char* file) {
+bool has_controller(const std::string& directory, const char* file, std::string_view controller) {
   std::string text = read_file(directory + "/" + file).value_or("");
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return lists(text, ' ', "cpu") && lists(text, ' ', "memory");
+  return lists(text, ' ', controller);
+}
+
+bool has_controllers(const std::string& directory, const char* file) {
+  return has_controller(directory, file, "cpu") && has_controller(directory, file, "memory");
+}
+
+// Processes are counted where that can be had.
+bool hand_down(const std::string& directory) {
+  const std::string knob = directory + "/cgroup.subtree_control";
+  if (!has_controllers(directory, "cgroup.subtree_control") &&
+      !write_existing(knob, "+cpu +memory"))
+    return false;
+  if (!has_controller(directory, "cgroup.subtree_control", "pids")) write_existing(knob, "+pids");
+  return true;
 }
 
 // A v2 group with members of its own can't hand controllers down. Where this process is the only
@@ -90,13 +104,9 @@ void step_aside(const std::string& directory) {
 std::string usable_unified(const CgroupMount& mount) {
   const std::string place = usable_place(mount);
   if (place.empty() || !has_controllers(place, "cgroup.controllers")) return {};
-  if (has_controllers(place, "cgroup.subtree_control")) return place;
-  const std::string knob = place + "/cgroup.subtree_control";
-  if (!write_existing(knob, "+cpu +memory")) {
-    step_aside(place);
-    if (!write_existing(knob, "+cpu +memory")) return {};
-  }
-  return place;
+  if (hand_down(place)) return place;
+  step_aside(place);
+  return hand_down(place) ? place : std::string{};
 }
 
 void brief_pause() {
@@ -147,8 +157,10 @@ Cgroups Cgroups::discover(const std::string& parent) {
   const std::string mounts = read_file("/proc/self/mountinfo").value_or("");
   const std::string own = read_file("/proc/self/cgroup").value_or("");
   Cgroups found;
-  found.unified_ = in_parent(usable_unified(find_cgroup_mount(mounts, own, "")), parent);
-  if (!found.unified_.empty()) return found;
+  const std::string unified = usable_unified(find_cgroup_mount(mounts, own, ""));
+  found.unified_ = in_parent(unified, parent);
+  found.unified_counts_ = has_controller(unified, "cgroup.subtree_control", "pids");
+  if (!unified.empty()) return found;
   const auto v1 = [&](std::string_view controller) {
     return in_parent(usable_place(find_cgroup_mount(mounts, own, controller)), parent);
   };
@@ -156,6 +168,7 @@ Cgroups Cgroups::discover(const std::string& parent) {
   found.cpu_ = v1("cpu");
   found.memory_ = v1("memory");
   found.devices_ = v1("devices");
+  found.pids_ = v1("pids");
   return found;
 }
 
@@ -167,11 +180,16 @@ CgroupPlan Cgroups::plan(const std::string& worker, const CgroupLimits& limits) 
   if (limits.cpus > 0) plan.cpu = in_parent(cpu_, worker);
   if (limits.memory_bytes > 0) plan.memory = in_parent(memory_, worker);
   if (!limits.denied_devices.empty()) plan.devices = in_parent(devices_, worker);
+  if (limits.processes > 0) plan.pids = in_parent(pids_, worker);
   return plan;
 }
 
 std::vector<std::string> Cgroups::not_enforced() const {
   std::vector<std::string> sentences;
+  if (pids_.empty() && !unified_counts_)
+    sentences.emplace_back(
+        "The processes of a worker are not counted: no writable pids control group, so only those "
+        "of users other than root are limited, by user.");
   if (!unified_.empty()) return sentences;
   if (cpu_.empty())
     sentences.emplace_back("CPU limits are not enforced: no writable cpu control group.");
@@ -191,7 +209,7 @@ const std::string& WorkerGroup::tracker() const {
 std::vector<std::string> WorkerGroup::directories() const {
   std::vector<std::string> all;
   for (const auto* directory :
-       {&plan_.unified, &plan_.freezer, &plan_.cpu, &plan_.memory, &plan_.devices})
+       {&plan_.unified, &plan_.freezer, &plan_.cpu, &plan_.memory, &plan_.devices, &plan_.pids})
     if (!directory->empty()) all.push_back(*directory);
   return all;
 }
@@ -201,11 +219,11 @@ Result<void> WorkerGroup::create() const {
     if (!make_group(directory)) return fail(system_error("Can't make the control group", errno));
   if (!plan_.unified.empty()) {
     const std::string parent = plan_.unified.substr(0, plan_.unified.rfind('/'));
-    if (!has_controllers(parent, "cgroup.subtree_control"))
-      write_existing(parent + "/cgroup.subtree_control", "+cpu +memory");
+    hand_down(parent);
   }
   if (auto held = write_cpu_limit(); !held) return held;
   if (auto held = write_memory_limit(); !held) return held;
+  if (auto held = write_process_limit(); !held) return held;
   deny_devices();
   return {};
 }
@@ -233,6 +251,19 @@ Result<void> WorkerGroup::write_memory_limit() const {
     write_existing(plan_.unified + "/memory.swap.max", "0");
   else
     write_existing(plan_.memory + "/memory.memsw.limit_in_bytes", bytes);
+  return {};
+}
+
+bool WorkerGroup::counts_processes() const {
+  const std::string& directory = plan_.unified.empty() ? plan_.pids : plan_.unified;
+  return !directory.empty() && ::access((directory + "/pids.max").c_str(), F_OK) == 0;
+}
+
+Result<void> WorkerGroup::write_process_limit() const {
+  if (plan_.limits.processes == 0 || !counts_processes()) return {};
+  const std::string& directory = plan_.unified.empty() ? plan_.pids : plan_.unified;
+  if (!write_existing(directory + "/pids.max", std::to_string(plan_.limits.processes)))
+    return fail(system_error("Can't set the limit of processes", errno));
   return {};
 }
 

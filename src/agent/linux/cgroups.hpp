@@ -23,13 +23,14 @@ struct CgroupLimits {
   double cpus = 0;                          // CPU cores; 0: unlimited
   std::uint64_t memory_bytes = 0;           // 0: unlimited
   std::vector<std::string> denied_devices;  // as the devices controller writes them: "c 195:1 rwm"
+  std::uint64_t processes = 0;              // and threads; 0: unlimited
 };
 
 // The directories of one worker's group, absolute; empty: that controller is not used. It is data:
 // a supervisor reads it from its order, and an agent that starts later cleans up by it.
 struct CgroupPlan {
-  std::string unified;                        // v2
-  std::string freezer, cpu, memory, devices;  // v1
+  std::string unified;                              // v2
+  std::string freezer, cpu, memory, devices, pids;  // v1
   CgroupLimits limits;
 };
 
@@ -49,7 +50,9 @@ class Cgroups {
   [[nodiscard]] bool limits_devices() const { return !devices_.empty(); }
 
  private:
-  std::string unified_, freezer_, cpu_, memory_, devices_;  // the parents; empty: not available
+  // The parents; empty: not available.
+  std::string unified_, freezer_, cpu_, memory_, devices_, pids_;
+  bool unified_counts_ = false;  // processes
 };
 
 // One worker's group. Every call works on what is there: a missing directory is no error.
@@ -62,6 +65,8 @@ class WorkerGroup {
   [[nodiscard]] Result<void> create() const;
   // Moves the calling process in. Safe between fork and exec of a single-threaded process.
   [[nodiscard]] bool enter() const;
+  // True if the kernel counts the group's processes against the limit.
+  [[nodiscard]] bool counts_processes() const;
   // True if every process of the worker is a member.
   [[nodiscard]] bool tracks() const { return !tracker().empty(); }
   [[nodiscard]] std::vector<pid_t> members() const;
@@ -79,6 +84,7 @@ class WorkerGroup {
   [[nodiscard]] std::vector<std::string> directories() const;
   [[nodiscard]] Result<void> write_cpu_limit() const;
   [[nodiscard]] Result<void> write_memory_limit() const;
+  [[nodiscard]] Result<void> write_process_limit() const;
   void deny_devices() const;
 
   CgroupPlan plan_;

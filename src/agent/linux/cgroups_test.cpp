@@ -82,10 +82,35 @@ TEST_F(GroupTest, WritesTheLimits) {
   EXPECT_TRUE(group.remove());
 }
 
+TEST_F(GroupTest, HasOnlySoManyProcesses) {
+  const CgroupPlan plan = cgroups_.plan("1.1.0", {0, 0, {}, 3});
+  const WorkerGroup group(plan);
+  ASSERT_TRUE(group.create());
+  if (!group.counts_processes()) {
+    EXPECT_TRUE(group.remove());
+    GTEST_SKIP() << "no writable pids control group here";
+  }
+  const pid_t pid = fork_into(group, [] {
+    int made = 0;
+    for (int i = 0; i < 8; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) wait_for_ever();
+      made += child > 0 ? 1 : 0;
+    }
+    ::_exit(made);
+  });
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  for (const pid_t member : group.members()) ::kill(member, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return group.remove(); }));
+}
+
 TEST_F(GroupTest, UsesOnlyTheControllersThatAreNeeded) {
   const CgroupPlan plan = cgroups_.plan("1.1.0", {});
   EXPECT_TRUE(plan.cpu.empty());
   EXPECT_TRUE(plan.memory.empty());
+  EXPECT_TRUE(plan.pids.empty());
 }
 
 }  // namespace

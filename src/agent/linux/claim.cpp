@@ -30,8 +30,8 @@ constexpr std::string_view kSealedVersion = "2";
 
 // By what a worker may end. The words are those of the journal.
 constexpr Cause kCauses[] = {Cause::exited,        Cause::signalled,    Cause::out_of_memory,
-                             Cause::launch_failed, Cause::setup_failed, Cause::node_lost,
-                             Cause::refused};
+                             Cause::launch_failed, Cause::setup_failed, Cause::timed_out,
+                             Cause::node_lost,     Cause::refused};
 
 bool may_end_by(Cause cause) {
   return std::find(std::begin(kCauses), std::end(kCauses), cause) != std::end(kCauses);
@@ -50,7 +50,23 @@ bool is_small_number(std::string_view value) {
 
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
-void add_cgroups(FieldWriter& out, const CgroupPlan& plan) {
+void add_limit(FieldWriter& out, const RunLimit& limit) {
+  out.add("run.left_us", limit.left.count());
+  out.add("run.signal", limit.signal);
+  out.add("run.grace_us", limit.grace.count());
+}
+
+bool read_limit(const NamedField& field, std::optional<RunLimit>& limit) {
+  const auto& [name, value] = field;
+  if (!name.starts_with("run.")) return false;
+  if (!limit) limit.emplace();
+  if (name == "run.left_us") limit->left = Duration{field_number(value)};
+  if (name == "run.signal") limit->signal = static_cast<std::int32_t>(field_number(value));
+  if (name == "run.grace_us") limit->grace = Duration{field_number(value)};
+  return true;
+}
+
+void add_cgroups(FieldWriter& out, const CgroupPlan& plan, ClaimFormat format) {
   out.add("cgroup.unified", plan.unified);
   out.add("cgroup.freezer", plan.freezer);
   out.add("cgroup.cpu", plan.cpu);
@@ -59,6 +75,9 @@ void add_cgroups(FieldWriter& out, const CgroupPlan& plan) {
   out.add("limit.cpus", std::to_string(plan.limits.cpus));
   out.add("limit.memory", static_cast<std::int64_t>(plan.limits.memory_bytes));
   for (const std::string& device : plan.limits.denied_devices) out.add("limit.device", device);
+  if (format == ClaimFormat::plain) return;
+  out.add("cgroup.pids", plan.pids);
+  out.add("limit.processes", static_cast<std::int64_t>(plan.limits.processes));
 }
 
 bool read_cgroups(const NamedField& field, CgroupPlan& plan) {
@@ -73,6 +92,10 @@ bool read_cgroups(const NamedField& field, CgroupPlan& plan) {
     plan.memory = value;
   else if (name == "cgroup.devices")
     plan.devices = value;
+  else if (name == "cgroup.pids")
+    plan.pids = value;
+  else if (name == "limit.processes")
+    plan.limits.processes = static_cast<std::uint64_t>(field_number(value));
   else if (name == "limit.cpus")
     plan.limits.cpus = std::strtod(std::string(value).c_str(), nullptr);
   else if (name == "limit.memory")
@@ -103,6 +126,7 @@ bool read_text(const NamedField& field, WorkerOrder& order) {
       {"checkpoint", &WorkerOrder::checkpoint},
       {"glob", &WorkerOrder::checkpoint_glob},
       {"status_token", &WorkerOrder::status_token},
+      {"shm", &WorkerOrder::shm},
   };
   for (const auto& slot : kSlots)
     if (slot.name == field.first) {
@@ -220,12 +244,15 @@ std::string to_text(const WorkerOrder& order, ClaimFormat format) {
   out.add("world_size", order.world_size);
   out.add("local_rank", order.local_rank);
   out.add("port", order.port);
-  add_cgroups(out, order.cgroups);
+  add_cgroups(out, order.cgroups, format);
   add_newer(out, order);
-  if (format == ClaimFormat::sealed)
+  if (format == ClaimFormat::sealed) {
+    out.add("shm", order.shm);
+    if (order.limit) add_limit(out, *order.limit);
     out.add("digest", hex(Digest().add(std::string_view(out.text())).value()));
-  else
+  } else {
     out.add("end", "");
+  }
   return out.text();
 }
 
@@ -237,7 +264,8 @@ std::optional<WorkerOrder> parse_order(std::string_view text) {
   for (const NamedField& field : all) {
     if (field.first == kPlainFirst)
       order.key = parse_claim_name(field.second).value_or(WorkerKey{});
-    else if (!read_text(field, order) && !read_cgroups(field, order.cgroups))
+    else if (!read_text(field, order) && !read_cgroups(field, order.cgroups) &&
+             !read_limit(field, order.limit))
       read_number(field, order);
   }
   if (order.command.empty() || to_text(order, format) != text) return std::nullopt;

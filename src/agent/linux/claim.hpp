@@ -65,6 +65,8 @@ struct WorkerOrder {
   std::string terminal;  // path of the terminal's socket; empty: the worker has none
   std::string control;   // name of the control channel, see control.hpp
   CgroupPlan cgroups;
+  std::optional<RunLimit> limit;
+  std::string shm;  // the directory that it sees as /dev/shm; empty: the machine's
 
   // For the agent alone.
   std::int64_t started_us = 0;
@@ -87,7 +89,7 @@ struct WorkerProcesses {
 };
 
 // How a worker ended. `cause` is one of exited, signalled, out_of_memory, launch_failed,
-// setup_failed, node_lost, refused.
+// setup_failed, timed_out, node_lost, refused.
 struct WorkerEnding {
   Cause cause = Cause::exited;
   std::optional<std::int32_t> exit_code;

@@ -28,7 +28,10 @@ WorkerOrder order() {
   order.log_offset = 1L << 40;
   order.slots = {4, 5};
   order.cgroups.freezer = "/sys/fs/cgroup/freezer/p/7.2.3";
-  order.cgroups.limits = {1.5, 1ULL << 33, {"c 195:1 rwm"}};
+  order.cgroups.pids = "/sys/fs/cgroup/pids/p/7.2.3";
+  order.cgroups.limits = {1.5, 1ULL << 33, {"c 195:1 rwm"}, 4096};
+  order.limit = RunLimit{Duration{7'200'000'000}, 10, Duration{120'000'000}};
+  order.shm = "/dev/shm/p/7.2";
   order.port = 20008;
   order.groups = {1000, 27};
   order.status_port = 20000;
@@ -43,6 +46,7 @@ TEST(Claim, AnOrderSurvivesItsText) {
   EXPECT_EQ(read->command, order().command);
   EXPECT_EQ(read->cgroups.limits.cpus, 1.5);
   EXPECT_EQ(read->slots, order().slots);
+  EXPECT_EQ(read->limit, order().limit);
   EXPECT_EQ(read->groups, order().groups);
   EXPECT_EQ(read->status_port, order().status_port);
   EXPECT_EQ(read->status_token, order().status_token);
@@ -147,6 +151,7 @@ TEST(Marks, AreOnAnOrderOnlyWhereAllOfItIsTheWorkersOwn) {
     WorkerOrder own = order();
     own.marker = marks.marker(own.key, format);
     own.cgroups.freezer = "/sys/fs/cgroup/freezer/" + marks.group(format) + "/7.2.3";
+    own.cgroups.pids = "/sys/fs/cgroup/pids/" + marks.group(format) + "/7.2.3";
     EXPECT_TRUE(is_marker(own.marker));
     EXPECT_TRUE(marks.are_on(own, format));
     for (const std::string& group :
@@ -155,6 +160,9 @@ TEST(Marks, AreOnAnOrderOnlyWhereAllOfItIsTheWorkersOwn) {
           "/sys/../x/" + marks.group(format) + "/7.2.3", marks.group(format) + "/7.2.3"}) {
       WorkerOrder other = own;
       other.cgroups.memory = group;
+      EXPECT_FALSE(marks.are_on(other, format)) << group;
+      other = own;
+      other.cgroups.pids = group;
       EXPECT_FALSE(marks.are_on(other, format)) << group;
     }
     for (const std::string& marker :

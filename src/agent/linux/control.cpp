@@ -18,7 +18,7 @@
 namespace paceline::agent {
 namespace {
 
-constexpr std::string_view kWords[] = {"notice", "kill", "freeze", "thaw", "ping"};
+constexpr std::string_view kWords[] = {"notice", "kill", "freeze", "thaw", "ping", "limit"};
 constexpr int kBacklog = 8;
 
 std::string_view take_word(std::string_view& line) {
@@ -26,6 +26,23 @@ std::string_view take_word(std::string_view& line) {
   const std::string_view word = line.substr(0, end);
   line.remove_prefix(std::min(end + 1, line.size()));
   return word;
+}
+
+std::optional<std::int64_t> take_value(std::string_view& line, std::string_view name) {
+  std::string_view pair = take_word(line);
+  if (!pair.starts_with(name)) return std::nullopt;
+  pair.remove_prefix(name.size());
+  const std::int64_t value = field_number(pair);
+  if (value < 0 || std::to_string(value) != pair) return std::nullopt;
+  return value;
+}
+
+std::optional<RunLimit> parse_limit(std::string_view line) {
+  const auto left = take_value(line, "left_us=");
+  const auto signal = take_value(line, "signal=");
+  const auto grace = take_value(line, "grace_us=");
+  if (!left || !signal || !grace || !std::in_range<std::int32_t>(*signal)) return std::nullopt;
+  return RunLimit{Duration{*left}, static_cast<std::int32_t>(*signal), Duration{*grace}};
 }
 
 struct ControlAddress {
@@ -52,16 +69,26 @@ std::string to_line(const ControlCommand& command) {
   const auto word = kWords[static_cast<std::size_t>(command.kind)];
   if (command.kind == ControlCommand::Kind::notice)
     return fmt::format("{} {}\n", word, command.signal);
+  if (command.kind == ControlCommand::Kind::limit) {
+    const RunLimit& limit = command.limit;
+    return fmt::format("{} left_us={} signal={} grace_us={}\n", word, limit.left.count(),
+                       limit.signal, limit.grace.count());
+  }
   return fmt::format("{}\n", word);
 }
 
 std::optional<ControlCommand> parse_command(std::string_view line) {
   const std::string_view word = take_word(line);
-  for (std::size_t i = 0; i < std::size(kWords); ++i)
-    if (word == kWords[i])
-      return ControlCommand{static_cast<ControlCommand::Kind>(i),
-                            static_cast<std::int32_t>(field_number(line))};
-  return std::nullopt;
+  const auto* known = std::find(std::begin(kWords), std::end(kWords), word);
+  if (known == std::end(kWords)) return std::nullopt;
+  ControlCommand command{static_cast<ControlCommand::Kind>(known - std::begin(kWords))};
+  if (command.kind == ControlCommand::Kind::notice)
+    command.signal = static_cast<std::int32_t>(field_number(line));
+  if (command.kind != ControlCommand::Kind::limit) return command;
+  const auto limit = parse_limit(line);
+  if (!limit) return std::nullopt;
+  command.limit = *limit;
+  return command;
 }
 
 std::string running_line(pid_t pid) { return fmt::format("running {}\n", pid); }

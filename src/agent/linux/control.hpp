@@ -3,6 +3,7 @@
 // the supervisor is gone.
 //
 //   agent:       notice 15 | kill | freeze | thaw | ping
+//                limit left_us=7200000000 signal=15 grace_us=120000000
 //   supervisor:  running 4711 | pong | ended cause=exited exit_code=0 signal=0
 //                at_us=361121234567 message=
 //
@@ -22,9 +23,10 @@
 namespace paceline::agent {
 
 struct ControlCommand {
-  enum class Kind { notice, kill, freeze, thaw, ping };
+  enum class Kind { notice, kill, freeze, thaw, ping, limit };
   Kind kind = Kind::ping;
   std::int32_t signal = 0;  // of a notice
+  RunLimit limit = {};      // of a limit
 };
 
 std::string to_line(const ControlCommand& command);  // with the newline

@@ -24,6 +24,7 @@
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
 #include "agent/linux/set_aside.hpp"
+#include "agent/linux/shm.hpp"
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/worker.hpp"
 #include "agent/linux/worker_socket.hpp"
@@ -38,8 +39,6 @@ constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
 constexpr Room kRoomMin{8U << 20, 64};
-
-using GangKey = std::pair<JobId, Generation>;
 
 GangKey gang_of(const WorkerKey& key) { return {key.job, key.generation}; }
 
@@ -67,6 +66,7 @@ struct LinuxHost::Impl {
                 [this](const WorkerKey& key) { return count_lost_supervisor(key); }},
         marks(options.directory),
         cgroups(Cgroups::discover(marks.group())),
+        memory(marks.group()),
         devices(below("agent/workers"), options.cpu_slots,
                 DeviceLocks(options.directory, options.lock_directories)),
         blocks(options.port_lock_directories.empty() ? port_lock_directories(options.directory)
@@ -85,12 +85,15 @@ struct LinuxHost::Impl {
   void watch_aside(const WorkerKey& key, ClaimFile claim);
   int count_lost_supervisor(const WorkerKey& key);
   void remove_strays(const std::string& directory) const;
+  void remove_stray_memory();
+  void forget_memory(const GangKey& gang);
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
   Result<WorkerOrder> make_order(const WorkerLaunch& launch, const TakenDevices& taken);
   void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
+  [[nodiscard]] bool wants_own_memory(const WorkerLaunch& launch) const;
   void discard(const WorkerKey& key);
   bool forget_gang(const WorkerKey& key);
   void discard_aside(const WorkerKey& key);
@@ -121,6 +124,7 @@ struct LinuxHost::Impl {
   WorkerContext context;
   Marks marks;
   Cgroups cgroups;
+  GangMemory memory;
   Devices devices;
   PortBlocks blocks;
   Nursery nursery;
@@ -196,7 +200,19 @@ void LinuxHost::Impl::load() {
     if (const auto key = parse_claim_name(name)) adopt(*key);
   for (const std::string& directory : {sockets, below("agent/terminals"), below("agent/setups")})
     remove_strays(directory);
+  remove_stray_memory();
   keep_ticking();
+}
+
+// A claim that can't be read may be of anything.
+void LinuxHost::Impl::remove_stray_memory() {
+  for (const GangKey& gang : memory.known()) {
+    const auto is_of = [&](const auto& workers_of) {
+      const auto first = workers_of.lower_bound(WorkerKey{gang.first, gang.second, 0});
+      return first != workers_of.end() && gang_of(first->first) == gang;
+    };
+    if (!is_of(workers) && !is_of(aside)) forget_memory(gang);
+  }
 }
 
 // What an agent that was killed while it forgot a worker left of it.
@@ -228,6 +244,7 @@ void LinuxHost::Impl::adopt(const WorkerKey& key) {
   if (!order || !marks.are_on(*order, claim.format())) return set_aside(key, std::move(claim));
   if (order->boot_id == context.boot_id && !claim.begun())
     return static_cast<void>(::unlink(marks.claim_path(key).c_str()));
+  if (!order->shm.empty()) memory.adopt(gang_of(order->key), claim.processes().main.pid);
   if (order->port != 0) gangs.try_emplace(gang_of(order->key), Ports{order->port, {}});
   auto worker = std::make_shared<SupervisedWorker>(context, marks.claim_path(key), std::move(claim),
                                                    std::move(*order));
@@ -244,8 +261,10 @@ void LinuxHost::Impl::set_aside(const WorkerKey& key, ClaimFile claim) {
 
 // A claim that was set aside before and whose worker is over concerns nobody any more.
 void LinuxHost::Impl::watch_aside(const WorkerKey& key, ClaimFile claim) {
+  CgroupLimits limits;
+  limits.processes = options.worker_processes;
   const auto worker = std::make_shared<SetAsideWorker>(context, std::move(claim), marks,
-                                                       cgroups.plan(claim_name(key), {}));
+                                                       cgroups.plan(claim_name(key), limits));
   worker->watch();
   spdlog::error("{}", worker->problem());
   aside.insert_or_assign(key, worker);
@@ -294,6 +313,13 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   if (!taken) return fail(taken.error());
   auto order = make_order(launch, *taken);
   if (!order) return fail(order.error());
+  UniqueFd ipc;
+  if (wants_own_memory(launch)) {
+    auto given = memory.give(gang_of(launch.key));
+    if (!given) return fail(given.error());
+    order->shm = std::move(given->directory);
+    ipc = std::move(given->ipc);
+  }
   auto claim = ClaimFile::create(path, *order);
   if (!claim) return fail(claim.error());
   Inheritance inheritance;
@@ -311,6 +337,7 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
     for (UniqueFd& copy : *copies) inheritance.held.push_back(std::move(copy));
   }
   for (UniqueFd& lock : taken->locks) inheritance.held.push_back(std::move(lock));
+  if (ipc) inheritance.held.push_back(std::move(ipc));
   UniqueFd control = connect_control(order->control);
   ClaimFile ours = ClaimFile::open(path);
   if (!inheritance.listener || !control || !ours)
@@ -327,6 +354,12 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   nursery.raise(std::move(inheritance));
   flush_nursery();
   return {};
+}
+
+// What it is to reach must not lie under what it does not see.
+bool LinuxHost::Impl::wants_own_memory(const WorkerLaunch& launch) const {
+  return memory.permitted() && !launch.launch.shared_shm &&
+         !in_shared_memory(launch.launch.directory) && !in_shared_memory(options.directory);
 }
 
 // One worker alone has nobody to meet: it starts without ports of its own, too.
@@ -382,8 +415,10 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.log = log_path(options.directory, launch.key.job, launch.key.rank);
   order.log_offset = *offset;
   order.marker = facts.marker;
-  order.cgroups = cgroups.plan(claim_name(launch.key),
-                               {launch.cpus, launch.memory_bytes, taken.denied_devices});
+  order.cgroups = cgroups.plan(
+      claim_name(launch.key),
+      {launch.cpus, launch.memory_bytes, taken.denied_devices, options.worker_processes});
+  order.limit = launch.limit;
   order.started_us = to_us(now);
   order.attempt = launch.attempt;
   order.world_size = launch.world_size;
@@ -479,16 +514,26 @@ void LinuxHost::Impl::discard_aside(const WorkerKey& key) {
 void LinuxHost::Impl::discard(const WorkerKey& key) {
   if (aside.contains(key)) return discard_aside(key);
   const auto found = workers.find(key);
+  if (found == workers.end() && forget_gang(key)) return forget_memory(gang_of(key));
   if (found == workers.end() || !found->second->is_gone()) return;
   const std::string socket = found->second->order().socket;
   std::vector<std::string> files{found->second->path(), socket, token_path(socket)};
   const std::string setup_outcome = found->second->order().setup_outcome;
   found->second->forget_unstored();
   workers.erase(found);
-  if (forget_gang(key) && !setup_outcome.empty()) files.push_back(setup_outcome);
+  if (forget_gang(key)) {
+    if (!setup_outcome.empty()) files.push_back(setup_outcome);
+    forget_memory(gang_of(key));
+  }
   chores.add([files = std::move(files)] {
     for (const std::string& file : files) ::unlink(file.c_str());
   });
+}
+
+// A generation that is over does not begin again.
+void LinuxHost::Impl::forget_memory(const GangKey& gang) {
+  if (!memory.permitted()) return;
+  chores.add([directory = memory.forget(gang)] { empty_memory(directory); });
 }
 
 void LinuxHost::Impl::keep_ticking() {
@@ -550,7 +595,14 @@ void LinuxHost::on_observation(std::function<void(Observation)> handler) {
   impl_->handler = std::move(handler);
 }
 
-std::vector<std::string> LinuxHost::not_enforced() const { return impl_->cgroups.not_enforced(); }
+std::vector<std::string> LinuxHost::not_enforced() const {
+  auto sentences = impl_->cgroups.not_enforced();
+  if (!impl_->memory.permitted())
+    sentences.emplace_back(
+        "Jobs share the machine's /dev/shm, and what they leave there stays: only a server of root "
+        "that may make mount namespaces gives each its own.");
+  return sentences;
+}
 
 void LinuxHost::on_devices_changed(std::function<void()> handler) {
   impl_->devices_changed = std::move(handler);
@@ -612,6 +664,9 @@ void LinuxHost::perform(const Action& action) {
       if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::thaw, 0});
     }
     void operator()(const Discard& a) const { impl.discard(a.key); }
+    void operator()(const SetLimit& a) const {
+      if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::limit, 0, a.limit});
+    }
     void operator()(const SetShouldStop& a) const {
       if (auto* worker = impl.find(a.key)) worker->set_should_stop(a.reason);
     }

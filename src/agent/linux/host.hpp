@@ -36,8 +36,9 @@ struct HostOptions {
   // Runs supervise_main(): the program itself with its hidden sub-command.
   std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
   std::optional<std::uint32_t>
-      cpu_slots;          // this many CPU slots and no devices, instead of what is found
-  std::string node_name;  // empty: the machine's host name
+      cpu_slots;  // this many CPU slots and no devices, instead of what is found
+  std::uint64_t worker_processes = 0;  // and threads that one worker may have; 0: unlimited
+  std::string node_name;               // empty: the machine's host name
   // Where devices are locked against other servers of the machine.
   LockDirectories lock_directories = {};
   // Where ports are; empty: port_lock_directories().

@@ -19,6 +19,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
+#include "agent/linux/shm.hpp"
 #include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
@@ -318,6 +319,210 @@ TEST_F(HostTest, AJobThatKillsItsSupervisorAgainAndAgainFails) {
   });
   if (!causes) GTEST_SKIP() << "no pid namespace here";
   EXPECT_EQ(*causes, "node_lost node_lost node_lost signalled signalled ");
+}
+
+// ---- the time limit ----
+
+constexpr Duration kShort = std::chrono::milliseconds{100};
+
+TEST_F(HostTest, ATimeLimitIsHeldWhileNoAgentIsThere) {
+  pid_t main = 0;
+  {
+    TestHost host(directory_.path());
+    WorkerLaunch stubborn =
+        shell_worker(key(1), "trap 'echo heard' TERM; while :; do sleep 0.02; done");
+    stubborn.limit = RunLimit{kShort, SIGTERM, std::chrono::seconds{2}};
+    host.start(stubborn);
+    main = host.running(key(1));
+    WorkerLaunch saves = shell_worker(key(2), "trap 'exit 0' TERM; while :; do sleep 0.1; done");
+    saves.limit = RunLimit{kShort, SIGTERM, std::chrono::hours{1}};
+    host.start(saves);
+    host.running(key(2));
+    host.crash();
+    EXPECT_TRUE(eventually([&] { return !runs(main); }));
+  }
+  TestHost next(directory_.path());
+  next->claims();
+  EXPECT_EQ(next.gone(key(1)).cause, Cause::timed_out);
+  EXPECT_EQ(next.gone(key(1)).signal, SIGKILL);
+  EXPECT_EQ(next.gone(key(2)).cause, Cause::timed_out);
+  EXPECT_EQ(next.gone(key(2)).exit_code, 0);
+  EXPECT_THAT(log(1), HasSubstr("heard"));
+}
+
+TEST_F(HostTest, WhereAnAgentIsThereTheTimeLimitIsTheServers) {
+  TestHost host(directory_.path());
+  WorkerLaunch over = shell_worker(key(1), "exec sleep 1000");
+  over.limit = RunLimit{Duration::zero(), SIGTERM, Duration::zero()};
+  host.start(over);
+  const pid_t main = host.running(key(1));
+  host.start(shell_worker(key(2), "sleep 2; exit 0"));
+  host.gone(key(2));
+  EXPECT_TRUE(runs(main));
+}
+
+TEST_F(HostTest, WhatIsFrozenSpendsNoTime) {
+  TestHost host(directory_.path());
+  for (const std::uint32_t job : {1U, 2U}) {
+    host.start(shell_worker(key(job), "exec sleep 1000"));
+    host.running(key(job));
+    host->perform(SetLimit{key(job), {kShort, SIGTERM, kShort}});
+  }
+  const pid_t frozen = host.running(key(1)), other = host.running(key(2));
+  host->perform(Freeze{key(1)});
+  host.crash();
+  EXPECT_TRUE(eventually([&] { return !runs(other); }));
+  EXPECT_TRUE(runs(frozen));
+  TestHost next(directory_.path());
+  next->claims();
+  next->perform(Thaw{key(1)});
+  EXPECT_EQ(next.gone(key(2)).cause, Cause::timed_out);
+  next.crash();
+  EXPECT_TRUE(eventually([&] { return !runs(frozen); }));
+}
+
+// ---- what hangs ----
+
+// A directory whose file system never answers.
+TEST_F(HostTest, AWorkerThatHangsBeforeItsExecIsEndedLikeAnyOther) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root mounts";
+  const auto ends = in_pid_namespace([&]() -> std::string {
+    const int fuse = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    const std::string hung = directory_ / "hung";
+    ::mkdir(hung.c_str(), 0755);
+    const std::string options =
+        "fd=" + std::to_string(fuse) + ",rootmode=40000,user_id=0,group_id=0";
+    if (fuse < 0 || ::mount("hung", hung.c_str(), "fuse", 0, options.c_str()) != 0) return "none";
+    TestHost host(directory_.path());
+    WorkerLaunch worker = shell_worker(key(1), "true");
+    worker.launch.directory = hung;
+    host.start(worker);
+    const std::string claim = directory_ / "agent/workers/1.1.0";
+    host.until([&] { return ClaimFile::open(claim).processes().supervisor.pid != 0; });
+    host->perform(Kill{key(1)});
+    const WorkerGone gone = host.gone(key(1));
+    ::umount2(hung.c_str(), MNT_DETACH);
+    return std::string(to_string(gone.cause)) + " " + std::to_string(gone.signal);
+  });
+  if (!ends || *ends == "none") GTEST_SKIP() << "no file system can be mounted here";
+  EXPECT_EQ(*ends, "signalled 9");
+}
+
+constexpr const char* kForkBomb = R"(exec python3 -uc '
+import os, time
+while True:
+    try:
+        os.fork()
+    except OSError:
+        print("no more")
+        time.sleep(0.1)
+')";
+
+TEST_F(HostTest, AForkBombHarmsNobodyAndIsEnded) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes a pid namespace";
+  const auto told = in_pid_namespace([&]() -> std::string {
+    HostOptions options;
+    options.worker_processes = 100;
+    TestHost host(directory_.path(), options);
+    for (const std::string& sentence : host->not_enforced())
+      if (sentence.find("pids") != std::string::npos) return "none";
+    host.start(shell_worker(key(1), kForkBomb));
+    host.running(key(1));
+    host.until([&] { return log(1).find("no more") != std::string::npos; });
+    const std::size_t most = all_pids().size();
+    host.start(shell_worker(key(2), "sleep 0; exit 7"));
+    const auto other = host.gone(key(2)).exit_code;
+    host->perform(Kill{key(1)});
+    host.gone(key(1));
+    return std::to_string(other.value_or(-1)) + (most < 150 ? " few" : " many");
+  });
+  if (!told || *told == "none") GTEST_SKIP() << "no writable pids control group here";
+  EXPECT_EQ(*told, "7 few");
+}
+
+// ---- shared memory ----
+
+class MemoryTest : public HostTest {
+ protected:
+  void SetUp() override {
+    if (!GangMemory("paceline-test").permitted()) GTEST_SKIP() << "no namespaces here";
+  }
+  static WorkerLaunch one_of_two(std::int32_t rank, const std::string& script) {
+    WorkerLaunch launch = shell_worker(key(1, 1, rank), script);
+    launch.local_rank = rank;
+    launch.world_size = launch.local_world_size = 2;
+    return launch;
+  }
+  std::string base() { return "/dev/shm/" + Marks(directory_.path()).group(); }
+  const std::string name_ = "paceline-test-" + std::to_string(::getpid());
+};
+
+TEST_F(MemoryTest, AGangSharesWhatIsNobodyElsesAndGoesWithIt) {
+  TestHost host(directory_.path());
+  const std::string file = "/dev/shm/" + name_;
+  host.start(one_of_two(
+      0, "ipcmk -M 4096 -p 600 >/dev/null && echo hello > " + file + "; exec sleep 1000"));
+  host.start(one_of_two(1, "until test -s " + file + "; do sleep 0.1; done; cat " + file +
+                               "; ipcs -m | grep -c 4096; df --output=fstype /dev/shm | tail -1"));
+  EXPECT_EQ(host.gone(key(1, 1, 1)).exit_code, 0);
+  EXPECT_THAT(log(1, 1), EndsWith("---\nhello\n1\ntmpfs\n"));
+  EXPECT_FALSE(exists(file));
+  host.start(shell_worker(key(2), "test ! -e " + file));
+  EXPECT_EQ(host.gone(key(2)).exit_code, 0);
+  host->perform(Discard{key(1, 1, 1)});
+  EXPECT_TRUE(exists(base() + "/1.1/" + name_));
+  host->perform(Kill{key(1)});
+  host.gone(key(1));
+  host->perform(Discard{key(1)});
+  EXPECT_TRUE(eventually([&] { return !exists(base() + "/1.1"); }));
+}
+
+TEST_F(MemoryTest, WhoAsksForTheMachinesSeesIt) {
+  TestHost host(directory_.path());
+  const std::string file = "/dev/shm/" + name_;
+  WorkerLaunch shares = shell_worker(key(1), "echo hello > " + file);
+  shares.launch.shared_shm = true;
+  host.start(shares);
+  host.gone(key(1));
+  EXPECT_EQ(contents(file), "hello\n");
+  ::unlink(file.c_str());
+}
+
+TEST_F(MemoryTest, WhatAWorkerMountsIsNotSeenOutside) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "mount -t tmpfs none " + directory_.path() + "/logs && touch " +
+                                      directory_.path() + "/logs/seen"));
+  EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+  EXPECT_FALSE(exists(directory_ / "logs/seen"));
+}
+
+TEST_F(MemoryTest, WhatGangsLeftThatNobodyKnowsIsRemovedHoweverDeep) {
+  { TestHost first(directory_.path()); }
+  const std::string stray = base() + "/7.3";
+  ASSERT_EQ(::mkdir(base().c_str(), 0700), 0);
+  ASSERT_EQ(::mkdir(stray.c_str(), 0700), 0);
+  UniqueFd at(::open(stray.c_str(), O_RDONLY | O_DIRECTORY));
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_EQ(::mkdirat(at.get(), "d", 0700), 0);
+    ASSERT_EQ(::symlinkat("/", at.get(), ".paceline-1"), 0);
+    at = UniqueFd(::openat(at.get(), "d", O_RDONLY | O_DIRECTORY));
+  }
+  TestHost host(directory_.path());
+  host->claims();
+  EXPECT_TRUE(eventually([&] { return !exists(stray); }));
+  EXPECT_TRUE(exists("/dev/shm"));
+}
+
+TEST_F(MemoryTest, ANameThatSomebodyElseTookIsMovedAway) {
+  ::mkdir((directory_ / "agent").c_str(), 0700);
+  ::mkdir((directory_ / "agent/workers").c_str(), 0700);
+  ASSERT_EQ(::symlink("/etc", base().c_str()), 0);
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "touch /dev/shm/mine"));
+  EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+  EXPECT_TRUE(exists(base() + "/1.1/mine"));
+  for (const std::string& name : list_directory("/dev/shm"))
+    if (("/dev/shm/" + name).starts_with(base() + ".")) ::unlink(("/dev/shm/" + name).c_str());
 }
 
 TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {

@@ -8,17 +8,20 @@
 #include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/shm.hpp"
 #include "agent/wants.hpp"
 
 namespace paceline::agent {
@@ -28,7 +31,7 @@ namespace {
 // score of his own process.
 constexpr std::string_view kOomScore = "200";
 
-enum class Step : int { group, user, account, terminal, directory, program };
+enum class Step : int { group, memory, user, account, terminal, directory, program };
 
 struct Failure {
   Step step = Step::program;
@@ -85,6 +88,16 @@ std::optional<Failure> become(const WorkerOrder& order) {
   return std::nullopt;
 }
 
+// By user; the kernel does not hold root to it.
+void limit_processes(const WorkerOrder& order) {
+  rlimit limit{};
+  const rlim_t most = order.cgroups.limits.processes;
+  if (most == 0 || order.uid == 0 || ::getrlimit(RLIMIT_NPROC, &limit) != 0) return;
+  limit.rlim_max = std::min(limit.rlim_max, most);
+  limit.rlim_cur = std::min(limit.rlim_cur, most);
+  ::setrlimit(RLIMIT_NPROC, &limit);
+}
+
 bool connect_output(const LaunchedProgram& program) {
   if (program.terminal >= 0)
     return ::ioctl(program.terminal, TIOCSCTTY, 0) == 0 && ::dup2(program.terminal, 0) == 0 &&
@@ -108,6 +121,10 @@ std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& grou
   ::setsid();
   if (!group.enter()) return Failure{Step::group, errno};
   write_existing("/proc/self/oom_score_adj", kOomScore);
+  if (!order.shm.empty())
+    if (const int error = enter_memory(order.shm.c_str(), program.ipc); error != 0)
+      return Failure{Step::memory, error};
+  if (!group.counts_processes()) limit_processes(order);
   if (!connect_output(program)) return Failure{Step::terminal, errno};
   if (const auto failure = become(order)) return failure;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -150,12 +167,13 @@ std::string program_sentence(const std::string& program, int error_number) {
   return fmt::format("'{}' can't be started: {}.", program, std::strerror(error_number));
 }
 
-std::string sentence(const WorkerOrder& order, const LaunchedProgram& program,
-                     const Failure& failure) {
+std::string sentence(const WorkerOrder& order, const std::string& program, const Failure& failure) {
   const char* reason = std::strerror(failure.error_number);
   switch (failure.step) {
     case Step::group:
       return fmt::format("The worker can't enter its control group: {}.", reason);
+    case Step::memory:
+      return fmt::format("The worker's own /dev/shm can't be set up: {}.", reason);
     case Step::user:
       return fmt::format("This server may not start workers as user {}: {}.", order.uid, reason);
     case Step::account:
@@ -167,11 +185,11 @@ std::string sentence(const WorkerOrder& order, const LaunchedProgram& program,
     case Step::program:
       break;
   }
-  return program_sentence(program.command[0], failure.error_number);
+  return program_sentence(program, failure.error_number);
 }
 
 // Of the machine's wants nothing of the job is told: everybody gets to see them.
-Error error_of(const WorkerOrder& order, const LaunchedProgram& program, const Failure& failure) {
+Error error_of(const WorkerOrder& order, const std::string& program, const Failure& failure) {
   const bool jobs = failure.step == Step::directory || failure.step == Step::program;
   const auto step = jobs ? StartStep::job : StartStep::server;
   if (blame(step, failure.error_number) == Cause::refused)
@@ -181,24 +199,25 @@ Error error_of(const WorkerOrder& order, const LaunchedProgram& program, const F
 
 }  // namespace
 
-Result<pid_t> launch(const WorkerOrder& order, const WorkerGroup& group,
-                     const LaunchedProgram& program) {
+Result<Launch> launch(const WorkerOrder& order, const WorkerGroup& group, LaunchedProgram program) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(system_error("A worker can't be started", errno));
-  const UniqueFd reading(ends[0]);
-  UniqueFd writing(ends[1]);
+  UniqueFd reading(ends[0]);
+  const UniqueFd writing(ends[1]);
   const pid_t supervisor = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) run_child(order, group, program, supervisor, writing.get());
   if (child < 0) return fail(system_error("A worker can't be started", errno));
-  writing.reset();
+  return Launch{child, std::move(reading), std::move(program.command)};
+}
+
+Result<void> outcome(const WorkerOrder& order, const Launch& launch) {
   Failure failure;
   ssize_t got = 0;
-  do got = ::read(reading.get(), &failure, sizeof failure);
+  do got = ::read(launch.report.get(), &failure, sizeof failure);
   while (got < 0 && errno == EINTR);
-  if (got != static_cast<ssize_t>(sizeof failure)) return child;
-  ::waitpid(child, nullptr, 0);
-  return fail(error_of(order, program, failure));
+  if (got != static_cast<ssize_t>(sizeof failure)) return {};
+  return fail(error_of(order, launch.command[0], failure));
 }
 
 }  // namespace paceline::agent

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/linux/claim.hpp"
+#include "agent/linux/fd.hpp"
 #include "base/result.hpp"
 
 namespace paceline::agent {
@@ -17,14 +18,26 @@ struct LaunchedProgram {
   int log = -1;  // stdout and stderr, opened for appending
   int terminal =
       -1;  // >= 0: the slave of a pseudo terminal, which becomes stdin, stdout and stderr instead
+  int ipc = -1;  // >= 0: the namespace of System V IPC that it enters
 };
 
-// Forks and execs `program` with user, directory, umask and environment of `order`, inside `group`.
-// The new process leads a session of its own and dies with its parent. Blocks only until the exec
-// has happened. REQUIRES: a single-threaded caller, which is the program's supervisor. Errors:
-// invalid, whose message is for the owner of the job; storage, where trying again can help: the
-// machine lacks something.
-Result<pid_t> launch(const WorkerOrder& order, const WorkerGroup& group,
-                     const LaunchedProgram& program);
+// A program on its way: forked, and not yet known to run or to have failed.
+struct Launch {
+  pid_t pid = 0;
+  UniqueFd report;  // readable once the exec has happened or failed
+  std::vector<std::string> command;
+};
+
+// Forks, and in the child execs `program` with user, directory, umask, environment and /dev/shm of
+// `order`, inside `group`. The new process leads a session of its own and dies with its parent.
+// Doesn't wait for the exec, which takes as long as the file systems of directory and program do.
+// REQUIRES: a single-threaded caller, which is the program's supervisor. Errors: storage (the
+// machine lacks something).
+Result<Launch> launch(const WorkerOrder& order, const WorkerGroup& group, LaunchedProgram program);
+
+// What became of it: nothing where the program runs, or ended before it could. REQUIRES: its report
+// is readable, or its process has ended. Errors: invalid, whose message is for the owner of the job;
+// storage, where trying again can help: the machine lacks something.
+Result<void> outcome(const WorkerOrder& order, const Launch& launch);
 
 }  // namespace paceline::agent

@@ -52,7 +52,8 @@ std::string Marks::group(ClaimFormat format) const {
 bool Marks::are_on(const WorkerOrder& order, ClaimFormat format) const {
   const std::string own_end = "/" + group(format) + "/" + claim_name(order.key);
   const CgroupPlan& plan = order.cgroups;
-  for (const auto* path : {&plan.unified, &plan.freezer, &plan.cpu, &plan.memory, &plan.devices})
+  for (const auto* path :
+       {&plan.unified, &plan.freezer, &plan.cpu, &plan.memory, &plan.devices, &plan.pids})
     if (!is_own_group(*path, own_end)) return false;
   return order.marker == marker(order.key, format);
 }

@@ -21,6 +21,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/launch.hpp"
 #include "agent/linux/notice.hpp"
+#include "agent/linux/shm.hpp"
 #include "agent/linux/signals.hpp"
 #include "agent/linux/terminal.hpp"
 #include "agent/wants.hpp"
@@ -30,15 +31,28 @@ namespace {
 
 constexpr std::size_t kConnectionsMax = 8;
 constexpr int kSetupPollMs = 20;
+constexpr int kLongestPollMs = 3'600'000;
 constexpr int kSweepMsMin = 2;
 constexpr int kSweepMsMax = 200;
 constexpr int kStopSweepsMax = 20;
+// How much later than the server a supervisor ends a worker whose time is over: where no agent is
+// there, and where one is there, but says nothing.
+constexpr std::int64_t kLimitSlackUs = 1'000'000;
+constexpr std::int64_t kHungServerUs = 60'000'000;
 
 struct Connection {
   UniqueFd fd;
   std::string input;
   bool commanded = false;  // it has said something that a supervisor understands
 };
+
+// Sums of such spans are spans still.
+RunLimit bounded(RunLimit limit) {
+  constexpr Duration kLongest{std::int64_t{1} << 60};
+  limit.left = std::min(limit.left, kLongest);
+  limit.grace = std::min(limit.grace, kLongest);
+  return limit;
+}
 
 class Supervisor {
  public:
@@ -47,7 +61,10 @@ class Supervisor {
         listener_(std::move(inheritance.listener)),
         held_(std::move(inheritance.held)),
         order_(std::move(order)),
-        group_(order_.cgroups) {}
+        group_(order_.cgroups),
+        limit_(order_.limit) {
+    if (limit_) limit_ = bounded(*limit_);
+  }
 
   int run();
 
@@ -60,8 +77,9 @@ class Supervisor {
   [[nodiscard]] bool open_terminal();
   void wait_for_setup();
   void forget_order();
-  [[nodiscard]] std::optional<pid_t> start(std::vector<std::string> command,
-                                           Cause cause_of_failure);
+  [[nodiscard]] bool start(std::vector<std::string> command);
+  [[nodiscard]] int ipc() const;
+  void launched();
 
   void turn();
   [[nodiscard]] int timeout_ms();
@@ -76,6 +94,12 @@ class Supervisor {
   void give_notice(int signal);
   void freeze();
   void thaw();
+  void freeze_tree();
+  void take_limit(const RunLimit& limit);
+  void count();
+  void stop_counting();
+  [[nodiscard]] std::optional<std::int64_t> due_us() const;
+  void hold_limit();
   bool reap();
   Result<void> tell_gang(std::string_view outcome);
   void main_ended(int status);
@@ -96,9 +120,15 @@ class Supervisor {
   Phase phase_ = Phase::waiting;
   std::optional<WorkerEnding> ending_;
   std::optional<FileId> shell_;
+  std::optional<Launch> launching_;
   pid_t main_ = 0;
   pid_t setup_ = 0;
   int notice_ = 0;
+  std::optional<RunLimit> limit_;  // as of the moment since which its time counts
+  std::optional<std::int64_t> counts_since_;
+  bool limit_told_ = false;  // by the server, who counts by the whole gang
+  bool frozen_ = false;
+  std::optional<std::int64_t> kill_at_;  // set once its time is over
   bool killing_ = false;
   int sweep_ms_ = kSweepMsMin;
 };
@@ -144,29 +174,50 @@ void Supervisor::begin() {
   if (order_.runs_setup) start_setup();
 }
 
-std::optional<pid_t> Supervisor::start(std::vector<std::string> command, Cause cause_of_failure) {
+bool Supervisor::start(std::vector<std::string> command) {
   const int terminal = terminal_ ? terminal_->slave() : -1;
-  auto pid = launch(order_, group_, LaunchedProgram{std::move(command), log_.get(), terminal});
+  auto started =
+      launch(order_, group_, LaunchedProgram{std::move(command), log_.get(), terminal, ipc()});
   if (terminal_) terminal_->close_slave();
-  if (pid) return *pid;
-  end_as(failure(cause_of_failure, pid.error()));
-  return std::nullopt;
+  if (started)
+    launching_ = std::move(*started);
+  else
+    end_as(failure(Cause::launch_failed, started.error()));
+  return launching_.has_value();
+}
+
+// The namespace of the gang is among what it holds.
+int Supervisor::ipc() const {
+  const auto found = std::find_if(held_.begin(), held_.end(),
+                                  [](const UniqueFd& fd) { return is_namespace(fd.get()); });
+  return found == held_.end() ? -1 : found->get();
 }
 
 void Supervisor::start_setup() {
   phase_ = Phase::setup;
-  if (const auto pid = start({"/bin/sh", "-c", order_.setup}, Cause::setup_failed)) setup_ = *pid;
+  if (start({"/bin/sh", "-c", order_.setup})) setup_ = launching_->pid;
 }
 
 void Supervisor::start_main() {
   phase_ = Phase::running;
   if (!order_.terminal.empty() && !open_terminal()) return;
-  const auto pid = start(order_.command, Cause::launch_failed);
-  if (!pid) return;
-  main_ = *pid;
   if (order_.shell) shell_ = file_id(order_.command[0]);
+  static_cast<void>(start(order_.command));
+}
+
+// The program on its way runs, has ended, or could not be started. What is being ended needs no
+// outcome.
+void Supervisor::launched() {
+  const Launch launch = std::move(*std::exchange(launching_, std::nullopt));
+  if (phase_ != Phase::setup && phase_ != Phase::running) return;
+  const bool setup = phase_ == Phase::setup;
+  if (const auto runs = outcome(order_, launch); !runs)
+    return end_as(failure(setup ? Cause::setup_failed : Cause::launch_failed, runs.error()));
+  if (setup) return;
+  main_ = launch.pid;
   claim_.write(WorkerProcesses{identify(::getpid()), identify(main_)});
   tell_all(running_line(main_));
+  if (!counts_since_) count();
   forget_order();
 }
 
@@ -195,6 +246,9 @@ void Supervisor::wait_for_setup() {
 
 int Supervisor::timeout_ms() {
   if (phase_ == Phase::waiting) return kSetupPollMs;
+  if (const auto due = due_us())
+    return static_cast<int>(
+        std::clamp<std::int64_t>((*due - now_us()) / 1000 + 1, 0, kLongestPollMs));
   if (phase_ != Phase::sweeping) return -1;
   return std::exchange(sweep_ms_, std::min(sweep_ms_ * 2, kSweepMsMax));
 }
@@ -205,14 +259,18 @@ void Supervisor::turn() {
     watched.push_back({connection.fd.get(), POLLIN, 0});
   const std::size_t own = watched.size();
   if (terminal_) terminal_->add_to(watched);
+  const std::size_t terminals = watched.size() - own;
+  if (launching_) watched.push_back({launching_->report.get(), POLLIN, 0});
   ::poll(watched.data(), watched.size(), timeout_ms());
-  if (terminal_) terminal_->handle(&watched[own], watched.size() - own);
+  if (terminal_) terminal_->handle(&watched[own], terminals);
+  if (launching_ && watched.back().revents != 0) launched();
   for (std::size_t i = 2; i < own; ++i)
     if (watched[i].revents != 0) serve(connections_[i - 2]);
   std::erase_if(connections_, [](const Connection& c) { return !c.fd; });
   if (watched[1].revents != 0) accept_connection();
   if (watched[0].revents != 0) handle_signals();
   if (phase_ == Phase::waiting) wait_for_setup();
+  if (const auto due = due_us(); due && *due <= now_us()) hold_limit();
   if (phase_ == Phase::sweeping) sweep();
 }
 
@@ -263,6 +321,8 @@ void Supervisor::obey(Connection& connection, const ControlCommand& command) {
       return freeze();
     case ControlCommand::Kind::thaw:
       return thaw();
+    case ControlCommand::Kind::limit:
+      return take_limit(command.limit);
     case ControlCommand::Kind::ping:
       return tell(connection, "pong\n");
     case ControlCommand::Kind::kill:
@@ -286,12 +346,20 @@ void Supervisor::give_notice(int signal) {
   claim_.write_notice();
   notice_ = signal;
   if (phase_ == Phase::waiting) return end_as({Cause::signalled, {}, signal, now_us(), {}});
+  // Before its exec it is nobody's shell yet.
+  if (launching_) return send_signal(std::vector<pid_t>{launching_->pid}, signal);
   const pid_t root = phase_ == Phase::setup ? setup_ : main_;
   const auto shell = phase_ == Phase::setup ? file_id("/bin/sh") : shell_;
   send_signal(notice_targets(root, shell), signal);
 }
 
 void Supervisor::freeze() {
+  frozen_ = true;
+  stop_counting();
+  freeze_tree();
+}
+
+void Supervisor::freeze_tree() {
   if (group_.tracks()) {
     group_.freeze();
     return;
@@ -306,8 +374,52 @@ void Supervisor::freeze() {
 }
 
 void Supervisor::thaw() {
+  if (std::exchange(frozen_, false) && (main_ > 0 || limit_told_)) count();
   if (group_.tracks()) return group_.thaw();
   send_signal(descendants(::getpid()), SIGCONT);
+}
+
+// ---- its time ----
+
+void Supervisor::take_limit(const RunLimit& limit) {
+  limit_ = bounded(limit);
+  limit_told_ = true;
+  counts_since_.reset();
+  count();
+}
+
+void Supervisor::count() {
+  if (!frozen_) counts_since_ = now_us();
+}
+
+void Supervisor::stop_counting() {
+  const auto since = std::exchange(counts_since_, std::nullopt);
+  if (limit_ && since) limit_->left -= Duration{now_us() - *since};
+}
+
+// While an agent is there it is the server's word that counts: the server knows when the whole gang
+// ran. One that hangs is waited for.
+std::optional<std::int64_t> Supervisor::due_us() const {
+  if (phase_ != Phase::setup && phase_ != Phase::running) return std::nullopt;
+  if (kill_at_) return kill_at_;
+  if (!limit_ || !counts_since_) return std::nullopt;
+  const std::int64_t over = *counts_since_ + limit_->left.count();
+  const bool alone = std::none_of(connections_.begin(), connections_.end(),
+                                  [](const Connection& c) { return c.commanded; });
+  if (alone) return over + kLimitSlackUs;
+  if (limit_told_) return over + limit_->grace.count() + kHungServerUs;
+  return std::nullopt;
+}
+
+// First the notice, then the kill.
+void Supervisor::hold_limit() {
+  if (kill_at_) {
+    killing_ = true;
+    phase_ = Phase::sweeping;
+    return;
+  }
+  kill_at_ = now_us() + limit_->grace.count();
+  if (notice_ == 0) give_notice(limit_->signal);
 }
 
 // True while a descendant is left: orphans of the tree become children of the supervisor.
@@ -315,6 +427,7 @@ bool Supervisor::reap() {
   int status = 0;
   pid_t pid = 0;
   while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    if (launching_ && pid == launching_->pid) launched();
     if (pid == main_) main_ended(status);
     if (pid == setup_) setup_ended(status);
   }
@@ -362,6 +475,7 @@ void Supervisor::setup_ended(int status) {
 // The first ending counts; from here on whatever is left of the tree is killed.
 void Supervisor::end_as(WorkerEnding ending) {
   if (!ending_) ending_ = std::move(ending);
+  if (kill_at_) ending_->cause = Cause::timed_out;
   // Where that can't be told, the end of this worker stops the others.
   if (order_.runs_setup && ending_->cause == Cause::setup_failed)
     static_cast<void>(tell_gang(ending_->message));
@@ -370,7 +484,7 @@ void Supervisor::end_as(WorkerEnding ending) {
 
 void Supervisor::sweep() {
   if (!reap() && group_.members().empty()) return finish();
-  freeze();
+  freeze_tree();
   send_signal(descendants(::getpid()), SIGKILL);
   send_signal(group_.members(), SIGKILL);
   group_.thaw();
@@ -382,7 +496,7 @@ void Supervisor::finish() {
     terminal_->drain();
     terminal_->close();
   }
-  if (!ending_) ending_ = WorkerEnding{Cause::signalled, {}, SIGKILL, now_us(), {}};
+  if (!ending_) end_as({Cause::signalled, {}, SIGKILL, now_us(), {}});
   claim_.write(*ending_);
   held_.clear();
   tell_all(ended_line(*ending_));

@@ -12,7 +12,9 @@
 #include <thread>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
+#include "agent/linux/shm.hpp"
 #include "agent/linux/supervisor.hpp"
 #include "agent/linux/testing.hpp"
 
@@ -36,7 +38,11 @@ TempDirectory::TempDirectory() {
   path_ = ::mkdtemp(name.data());
 }
 
-TempDirectory::~TempDirectory() { ::nftw(path_.c_str(), remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
+// Also what gangs of a server in it left.
+TempDirectory::~TempDirectory() {
+  empty_memory(std::string(kSharedMemory) + "/" + Marks(path_).group());
+  ::nftw(path_.c_str(), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
 
 bool eventually(const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + kPatience;

@@ -313,6 +313,32 @@ TEST_F(AgentsEngineTest, PausesAndResumesAndSaysSoAgainToARestartedAgent) {
   EXPECT_EQ(host().count<Thaw>(), 1U);
 }
 
+TEST_F(AgentsEngineTest, TellsAnewHowLongAWorkerMayRunWheneverItsTimeBeginsToCount) {
+  connect();
+  const JobId job = run("1 max_duration=2h");
+  const auto limits = [&] {
+    std::vector<Duration> all;
+    for (const Action& action : host().actions)
+      if (const auto* set = std::get_if<SetLimit>(&action)) all.push_back(set->limit.left);
+    return all;
+  };
+  const auto& start = std::get<Start>(host().actions[0]).worker;
+  EXPECT_EQ(start.limit, (RunLimit{std::chrono::hours{2}, 15, world.job(job).spec->notice.grace}));
+  EXPECT_EQ(limits(), (std::vector<Duration>{std::chrono::hours{2}}));
+  pass(std::chrono::minutes{30});
+  world.pause(job);
+  act();
+  pass(std::chrono::hours{5});
+  world.resume(job);
+  act();
+  settle();
+  EXPECT_EQ(limits(), (std::vector<Duration>{std::chrono::hours{2}, std::chrono::minutes{90}}));
+  pass(std::chrono::minutes{30});
+  restart_agent();
+  connect();
+  EXPECT_EQ(limits().back(), std::chrono::hours{1}) << "said again to an agent that is new";
+}
+
 TEST_F(AgentsEngineTest, TellsTheScriptOnceThatItsTargetIsReached) {
   connect();
   const JobId job = run("1 target=accuracy>=0.9");

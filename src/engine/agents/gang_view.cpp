@@ -1,5 +1,6 @@
 #include "engine/agents/gang_view.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace paceline {
@@ -17,6 +18,8 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
                 gang.lent_at.has_value(),
                 job->should_stop(),
                 job->checkpoint ? job->checkpoint->path : "",
+                job->ran,
+                job->limit_at(),
                 {},
                 {}};
   view.seats.reserve(gang.workers.size());
@@ -55,6 +58,13 @@ std::vector<LocalPlace> local_places(const GangView& gang) {
     places[rank].group_world_size = static_cast<std::int32_t>(groups.size());
   }
   return places;
+}
+
+std::optional<RunLimit> limit_of(const GangView& gang, Time now) {
+  const JobSpec& spec = *gang.spec;
+  if (!spec.max_duration) return std::nullopt;
+  const Duration left = gang.limit_at ? *gang.limit_at - now : *spec.max_duration - gang.ran;
+  return RunLimit{std::max(Duration::zero(), left), spec.notice.signal, spec.notice.grace};
 }
 
 WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,

@@ -35,6 +35,8 @@ struct GangView {
   bool lends = false;  // its slots to others
   bool should_stop = false;
   std::string checkpoint;
+  Duration ran{};                      // of the job, while no time of it counts
+  std::optional<Time> limit_at;        // when its time is over, while it counts
   std::vector<SeatView> seats;         // by rank
   std::vector<std::string> addresses;  // by rank
   [[nodiscard]] WorkerKey key(std::size_t rank) const {
@@ -58,6 +60,9 @@ struct LocalPlace {
   friend bool operator==(const LocalPlace&, const LocalPlace&) = default;
 };
 std::vector<LocalPlace> local_places(const GangView& gang);
+
+// How long a worker of it may still run; nothing if its owner set no limit.
+std::optional<RunLimit> limit_of(const GangView& gang, Time now);
 
 // All that an agent needs to start one worker.
 WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,

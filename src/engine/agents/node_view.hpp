@@ -24,6 +24,7 @@ struct ClaimView {
 
   std::optional<bool> frozen;  // nothing: who knows
   bool should_stop = false;
+  std::optional<Time> limit_at;
   std::optional<Time> kill_at;
   bool fenced = false;
 };

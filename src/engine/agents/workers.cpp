@@ -124,7 +124,9 @@ void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const Wo
   if (gang.lends && !lent) settle_held(node);
   if (gang.should_stop && !std::exchange(claim.should_stop, true))
     node.outbox.push(ShouldStop{key, "target_reached"});
-  if (gang.stop) stop(node, gang, key, claim, gang.stop->at + gang.stop->grace);
+  if (gang.stop) return stop(node, gang, key, claim, gang.stop->at + gang.stop->grace);
+  if (gang.limit_at && std::exchange(claim.limit_at, gang.limit_at) != gang.limit_at)
+    node.outbox.push(LimitWorker{key, *limit_of(gang, clock_.now())});
 }
 
 void AgentsEngine::stop(NodeView& node, const GangView& gang, const WorkerKey& key,
@@ -185,7 +187,9 @@ Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const WorkerK
   }
   if (!kit_->launch) return fail(kit_->launch.error());
   const auto rank = static_cast<std::size_t>(key.rank);
-  return make_launch(gang, rank, kit_->places[rank], *kit_->launch);
+  WorkerLaunch launch = make_launch(gang, rank, kit_->places[rank], *kit_->launch);
+  launch.limit = limit_of(gang, clock_.now());
+  return launch;
 }
 
 }  // namespace paceline

@@ -65,16 +65,17 @@ std::vector<std::uint32_t> split_numbers(std::string_view text) {
 }
 
 constexpr std::int64_t kSchemaWithSums = 6;
-constexpr std::int64_t kSchemaWithGroups = 7;
+constexpr std::int64_t kSchemaWithShares = 7;  // groups, shared memory
 
 const char* select_for(std::int64_t schema) {
-  if (schema >= kSchemaWithGroups)
-    return "SELECT command, shell, setup, directory, umask, body, sum, groups FROM launches "
+  if (schema >= kSchemaWithShares)
+    return "SELECT command, shell, setup, directory, umask, body, sum, groups, shared_shm FROM "
+           "launches "
            "JOIN environments ON environments.id = launches.environment WHERE job = ?";
   if (schema >= kSchemaWithSums)
-    return "SELECT command, shell, setup, directory, umask, body, sum, x'' FROM launches "
+    return "SELECT command, shell, setup, directory, umask, body, sum, x'', 0 FROM launches "
            "JOIN environments ON environments.id = launches.environment WHERE job = ?";
-  return "SELECT command, shell, setup, directory, umask, body, NULL, x'' FROM launches "
+  return "SELECT command, shell, setup, directory, umask, body, NULL, x'', 0 FROM launches "
          "JOIN environments ON environments.id = launches.environment WHERE job = ?";
 }
 
@@ -84,13 +85,16 @@ struct LaunchTexts {
   bool shell = false;
   std::uint32_t umask = 0;
   std::string_view groups;
+  bool shared_shm = false;
 };
 
 std::int64_t sum_of(const LaunchTexts& row) {
   Digest digest;
   digest.add(row.command).add(row.setup).add(row.directory).add(row.environment);
   digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask});
-  if (!row.groups.empty()) digest.add(row.groups);  // rows from before know of none
+  // Rows from before know of neither.
+  if (!row.groups.empty()) digest.add(row.groups);
+  if (row.shared_shm) digest.add(std::uint64_t{1});
   return std::bit_cast<std::int64_t>(digest.value());
 }
 
@@ -104,9 +108,8 @@ LaunchTables::LaunchTables(SQLite::Database& db)
                         "DELETE FROM environments WHERE id = ?1 AND NOT EXISTS "
                         "(SELECT 1 FROM launches WHERE environment = ?1)"),
       put_(db,
-           "REPLACE INTO launches "
-           "(job, command, shell, setup, directory, umask, environment, groups, sum) "
-           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+           "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment, "
+           "groups, shared_shm, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       find_(db, select_for(schema_of(db))),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
       blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?") {}
@@ -115,10 +118,10 @@ void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = joined(launch.environment);
   const auto command = joined(launch.command);
   const auto groups = joined(launch.groups);
-  const auto sum = sum_of(
-      {command, launch.setup, launch.directory, environment, launch.shell, launch.umask, groups});
+  const auto sum = sum_of({command, launch.setup, launch.directory, environment, launch.shell,
+                           launch.umask, groups, launch.shared_shm});
   put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
-           launch.umask, environment_id(environment), Bytes{groups}, sum);
+           launch.umask, environment_id(environment), Bytes{groups}, launch.shared_shm, sum);
 }
 
 std::int64_t LaunchTables::environment_id(const std::string& body) {
@@ -140,13 +143,14 @@ std::optional<LaunchSpec> LaunchTables::find(JobId job) {
   std::optional<LaunchSpec> found;
   const auto take = [&](Row row) {
     const auto sum = row.maybe<std::int64_t>(6);
-    if (sum && *sum != sum_of({row.text(0), row.text(2), row.text(3), row.text(5),
-                               row.integer(1) != 0, row.as<std::uint32_t>(4), row.text(7)}))
+    if (sum &&
+        *sum != sum_of({row.text(0), row.text(2), row.text(3), row.text(5), row.integer(1) != 0,
+                        row.as<std::uint32_t>(4), row.text(7), row.integer(8) != 0}))
       throw Damage{fmt::format("what starts job {} does not match its sum", job.value)};
     found =
-        LaunchSpec{split(row.text(0)),        row.integer(1) != 0,      std::string(row.text(2)),
-                   split_pairs(row.text(5)),  std::string(row.text(3)), row.as<std::uint32_t>(4),
-                   split_numbers(row.text(7))};
+        LaunchSpec{split(row.text(0)),       row.integer(1) != 0,       std::string(row.text(2)),
+                   split_pairs(row.text(5)), std::string(row.text(3)),  row.as<std::uint32_t>(4),
+                   row.integer(8) != 0,      split_numbers(row.text(7))};
     return false;
   };
   find_.each(take, job.value);

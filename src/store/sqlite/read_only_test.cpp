@@ -53,7 +53,8 @@ TEST(ReadOnlyStore, ReadsWhatAnOlderVersionWroteWithoutChangingItsSchema) {
   { ASSERT_TRUE(SqliteStore::open(scratch.dir()).value()->append(next_entries(history, 3))); }
   SQLite::Database(scratch.database(), SQLite::OPEN_READWRITE)
       .exec(
-          "ALTER TABLE launches DROP COLUMN sum; DROP TABLE proofs; DROP TABLE identity; "
+          "ALTER TABLE launches DROP COLUMN sum; ALTER TABLE launches DROP COLUMN shared_shm; "
+          "DROP TABLE proofs; DROP TABLE identity; "
           "PRAGMA user_version = 1");
   EXPECT_EQ(SqliteStore::open_to_read(scratch.database()).value()->load().value().seq(), 3U);
   const auto version = [&] {

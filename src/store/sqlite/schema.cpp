@@ -118,8 +118,10 @@ void to_version_6(SQLite::Database& db) {
   db.exec("INSERT INTO identity VALUES (1, lower(hex(randomblob(16))))");
 }
 
-// The groups that a job's workers run as; none: those of its owner's account, as before.
+// The groups that a job's workers run as; none: those of its owner's account, as before. Whether they
+// share the machine's /dev/shm.
 void to_version_7(SQLite::Database& db) {
+  db.exec("ALTER TABLE launches ADD COLUMN shared_shm INTEGER NOT NULL DEFAULT 0");
   db.exec("ALTER TABLE launches ADD COLUMN groups BLOB NOT NULL DEFAULT x''");
 }
 

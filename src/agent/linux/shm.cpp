@@ -1,0 +1,203 @@
+#include "agent/linux/shm.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "agent/linux/claim.hpp"
+#include "agent/linux/control.hpp"
+#include "agent/linux/files.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr long kNamespaceFs = 0x6e736673;
+constexpr int kTries = 16;
+constexpr std::size_t kAtOnce = 10'000;  // directories kept in mind
+constexpr mode_t kForEverybody = 01777;
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// Only what the kernel can be asked in a child of a process with threads.
+bool may_make_namespaces(const char* directory) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(enter_memory(directory, -1) == 0 ? 0 : 1);
+  int status = 1;
+  if (child < 0) return false;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// A namespace can be made only by entering it: on a thread of its own, which ends there.
+UniqueFd new_ipc_namespace() {
+  UniqueFd made;
+  try {
+    std::thread([&] {
+      if (::unshare(CLONE_NEWIPC) == 0)
+        made.reset(::open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC));
+    }).join();
+  } catch (const std::system_error&) {
+    return {};
+  }
+  return made;
+}
+
+bool is_mine(const std::string& directory) {
+  struct stat info {};
+  return ::lstat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == ::geteuid();
+}
+
+UniqueFd open_inside(int directory, const char* name) {
+  return UniqueFd(::openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// Takes a tree apart without going deeper than one directory: what is in a directory is removed, and
+// a directory in it that has something in it is moved up to the top.
+class Emptier {
+ public:
+  explicit Emptier(UniqueFd top) : top_(std::move(top)) {}
+
+  // False once nothing more can be done.
+  bool round() {
+    const std::uint64_t before = done_;
+    for (const std::string& name : take_out(open_inside(top_.get(), ".")))
+      for (const std::string& inner : take_out(open_inside(top_.get(), name.c_str())))
+        move_up(open_inside(top_.get(), name.c_str()), inner);
+    return done_ > before;
+  }
+
+ private:
+  // The directories that are not empty.
+  std::vector<std::string> take_out(UniqueFd directory) {
+    std::vector<std::string> left;
+    const int fd = directory.get();
+    const std::unique_ptr<DIR, CloseDirectory> stream(fd < 0 ? nullptr : ::fdopendir(fd));
+    if (!stream) return left;
+    static_cast<void>(directory.release());
+    while (const dirent* entry = ::readdir(stream.get())) {
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      const bool removed =
+          ::unlinkat(fd, entry->d_name, 0) == 0 || ::unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0;
+      done_ += removed ? 1 : 0;
+      if (!removed && errno == ENOTEMPTY && left.size() < kAtOnce) left.emplace_back(name);
+    }
+    return left;
+  }
+
+  void move_up(UniqueFd directory, const std::string& name) {
+    for (int i = 0; i < kTries; ++i) {
+      const std::string up = fmt::format(".paceline-{}", ++moved_);
+      const bool moved =
+          ::renameat2(directory.get(), name.c_str(), top_.get(), up.c_str(), RENAME_NOREPLACE) == 0;
+      done_ += moved ? 1 : 0;
+      if (moved || errno != EEXIST) return;
+    }
+  }
+
+  UniqueFd top_;
+  std::uint64_t done_ = 0;
+  std::uint64_t moved_ = 0;
+};
+
+}  // namespace
+
+int enter_memory(const char* directory, int ipc) {
+  if (::unshare(CLONE_NEWNS) != 0) return errno;
+  // What the machine mounts later is seen; what is mounted here is not seen by the machine.
+  if (::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return errno;
+  if (::mount(directory, kSharedMemory, nullptr, MS_BIND, nullptr) != 0) return errno;
+  if (ipc >= 0 && ::setns(ipc, CLONE_NEWIPC) != 0) return errno;
+  return 0;
+}
+
+bool in_shared_memory(const std::string& path) {
+  const std::string below = std::string(kSharedMemory) + "/";
+  return (path + "/").starts_with(below);
+}
+
+bool is_namespace(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) == 0 && info.f_type == kNamespaceFs;
+}
+
+void empty_memory(const std::string& directory) {
+  Emptier emptier(open_inside(AT_FDCWD, directory.c_str()));
+  while (::rmdir(directory.c_str()) != 0 && errno == ENOTEMPTY && emptier.round()) continue;
+}
+
+GangMemory::GangMemory(std::string name)
+    : base_(std::string(kSharedMemory) + "/" + std::move(name)) {
+  permitted_ = ::geteuid() == 0 && make_base() && may_make_namespaces(base_.c_str());
+}
+
+GangMemory::~GangMemory() { ::rmdir(base_.c_str()); }
+
+// Anybody may have made something of that name before: it is moved out of the way.
+Result<void> GangMemory::make_base() const {
+  if (::mkdir(base_.c_str(), 0700) == 0 || is_mine(base_)) return {};
+  if (errno != EEXIST) return fail(system_error(fmt::format("'{}' can't be made", base_), errno));
+  const std::string aside = base_ + "." + new_control_name();
+  if (::rename(base_.c_str(), aside.c_str()) == 0 && ::mkdir(base_.c_str(), 0700) == 0) return {};
+  return fail(system_error(fmt::format("'{}' can't be made", base_), errno));
+}
+
+std::string GangMemory::directory_of(const GangKey& gang) const {
+  return fmt::format("{}/{}.{}", base_, gang.first.value, gang.second.value);
+}
+
+Result<GivenMemory> GangMemory::give(const GangKey& gang) {
+  const std::string directory = directory_of(gang);
+  for (int i = 0; ::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST; ++i) {
+    const int error = errno;
+    if (i == kTries || error != ENOENT)
+      return fail(system_error("The worker's shared memory can't be made", error));
+    if (auto made = make_base(); !made) return fail(made.error());
+  }
+  if (::chmod(directory.c_str(), kForEverybody) != 0)
+    return fail(system_error("The worker's shared memory can't be made", errno));
+  const auto [ipc, fresh] = ipc_.try_emplace(gang);
+  if (fresh) ipc->second = new_ipc_namespace();
+  if (!ipc->second) return GivenMemory{directory, {}};
+  UniqueFd copy(::fcntl(ipc->second.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return fail(system_error("The worker's shared memory can't be made", errno));
+  return GivenMemory{directory, std::move(copy)};
+}
+
+void GangMemory::adopt(const GangKey& gang, pid_t main) {
+  if (main <= 0 || ipc_.contains(gang)) return;
+  UniqueFd ipc(::open(("/proc/" + std::to_string(main) + "/ns/ipc").c_str(), O_RDONLY | O_CLOEXEC));
+  if (ipc) ipc_.emplace(gang, std::move(ipc));
+}
+
+std::string GangMemory::forget(const GangKey& gang) {
+  ipc_.erase(gang);
+  return directory_of(gang);
+}
+
+std::vector<GangKey> GangMemory::known() const {
+  std::vector<GangKey> gangs;
+  if (!is_mine(base_)) return gangs;
+  for (const std::string& name : list_directory(base_))
+    if (const auto key = parse_claim_name(name + ".0"))
+      gangs.emplace_back(key->job, key->generation);
+  return gangs;
+}
+
+}  // namespace paceline::agent
