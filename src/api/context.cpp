@@ -179,6 +179,7 @@ Router HttpApi::router() const {
   add_user_routes(router, context_);
   add_policy_routes(router, context_);
   add_shadow_routes(router, context_);
+  add_rule_routes(router, context_);
   add_event_routes(router, context_);
   add_attach_route(router, context_);
   return router;

@@ -119,6 +119,7 @@ void add_node_routes(Router& router, const SharedContext& context);
 void add_user_routes(Router& router, const SharedContext& context);
 void add_policy_routes(Router& router, const SharedContext& context);
 void add_shadow_routes(Router& router, const SharedContext& context);
+void add_rule_routes(Router& router, const SharedContext& context);
 void add_event_routes(Router& router, const SharedContext& context);
 void add_attach_route(Router& router, const SharedContext& context);
 

@@ -143,6 +143,8 @@ struct Box::Impl {
     controller_options.hear_out = kHearOut;
     if (options.policy) controller_options.policy = *options.policy;
     if (options.placement) controller_options.placement = *options.placement;
+    controller_options.rules = {options.reclaim_after};
+    controller_options.unsaid_rules = {kReclaimAfter};
     controller_options.limits = options.limits;
     controller_options.keeper = [me = static_cast<std::uint32_t>(::getuid())](std::uint32_t uid) {
       return uid == 0 || uid == me;

@@ -154,6 +154,7 @@ Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
   setup.costs = {options.restart, options.resize};
   setup.failures_per_slot_hour = options.failures;
   setup.save_every = options.save_every;
+  setup.reclaim_after = options.reclaim_after;
   return {};
 }
 

@@ -17,13 +17,14 @@ namespace paceline {
 
 // What `paceline up` was asked for.
 struct UpOptions {
-  std::string directory;                 // absolute; from --dir, $PACELINE_DIR or the data folder
-  std::optional<int> slots;              // CPU slots to offer; nothing: what the machine has
-  std::optional<std::string> policy;     // nothing: as the directory remembers, else the default
-  std::optional<std::string> placement;  // nothing: the default
-  std::optional<std::string> patience;   // the same
-  std::string log_level = "info";        // trace, debug, info, warning, error
-  std::string rack, network_switch;      // where this machine stands; empty: unknown
+  std::string directory;                  // absolute; from --dir, $PACELINE_DIR or the data folder
+  std::optional<int> slots;               // CPU slots to offer; nothing: what the machine has
+  std::optional<std::string> policy;      // nothing: as the directory remembers, else the default
+  std::optional<std::string> placement;   // nothing: the default
+  std::optional<std::string> patience;    // the same
+  std::optional<Duration> reclaim_after;  // nothing: as the directory remembers, else the default
+  std::string log_level = "info";         // trace, debug, info, warning, error
+  std::string rack, network_switch;       // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
   bool accept_older_journal = false;          // go on from a journal that lost its end
   Limits limits;
@@ -45,6 +46,7 @@ struct SimulateOptions {
   Duration resize = std::chrono::seconds{1};
   double failures = 0;  // per slot and hour
   Duration save_every = std::chrono::minutes{30};
+  Duration reclaim_after{};  // 0: who never saved may be stopped for others at once
   bool temper = true;
   std::int64_t threads = 0;  // 0: one per core
   std::optional<std::string> jobs_out, record, report, plot;

@@ -124,6 +124,17 @@ TEST_F(Up, SetsLimits) {
   EXPECT_EQ(asked->limits.connections_per_user, 9U);
 }
 
+TEST_F(Up, SaysHowLongWhoNeverSavedIsAsked) {
+  EXPECT_EQ(up({"--dir", "/p"}), 5);
+  EXPECT_EQ(asked->reclaim_after, std::nullopt);
+  EXPECT_EQ(up({"--dir", "/p", "--reclaim-after", "5m"}), 5);
+  EXPECT_EQ(asked->reclaim_after, std::chrono::minutes{5});
+  EXPECT_EQ(up({"--dir", "/p", "--reclaim-after", "0s"}), 5);
+  EXPECT_EQ(asked->reclaim_after, Duration::zero());
+  EXPECT_EQ(up({"--dir", "/p", "--reclaim-after", "5"}), 64);
+  EXPECT_EQ(up({"--dir", "/p", "--reclaim-after", "400d"}), 64);
+}
+
 TEST_F(Up, RefusesLimitsThatMakeNoSense) {
   EXPECT_EQ(up({"--dir", "/a", "--limit", "connections"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--limit", "conections=500"}), 64);

@@ -84,6 +84,7 @@ Command why_command();
 Command nodes_command();
 Command users_command();
 Command limits_command();
+Command rules_command();
 Command events_command();
 Command policy_list_command();
 Command policy_show_command();

@@ -22,8 +22,8 @@ constexpr Bounds kThreads{1, 1'024};
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
       speedup, device_speeds, reference_device, learning, reach, costs, temper, profiles, batch,
-      placement, know, warmup, cooldown, failures, on_failure, save_every, threads, jobs_out,
-      report, plot, what_if, record;
+      placement, know, warmup, cooldown, failures, on_failure, save_every, reclaim_after, threads,
+      jobs_out, report, plot, what_if, record;
   bool skip_bad_lines = false, replay = false;
   FaultsTyped faults;
   OutputOptions output;
@@ -51,6 +51,7 @@ std::vector<TraceOption> trace_options(const Simulate& typed) {
           {"--costs", typed.costs.has_value()},
           {"--failures", typed.failures.has_value()},
           {"--save-every", typed.save_every.has_value()},
+          {"--reclaim-after", typed.reclaim_after.has_value()},
           {"--on-failure", typed.on_failure.has_value()},
           {"--temper", typed.temper.has_value()},
           {"--placement", typed.placement.has_value()},
@@ -188,6 +189,11 @@ Result<SimulateOptions> read(const Simulate& typed) {
     if (auto ok = take_duration(option, *word, *value); !ok) return fail(ok.error());
   }
   options.save_every = save_every.value_or(options.save_every);
+  if (typed.reclaim_after) {
+    const auto after = parse_reclaim_after(*typed.reclaim_after);
+    if (!after) return refused("--reclaim-after", after.error());
+    options.reclaim_after = *after;
+  }
   if (auto ok = take_number("--load", typed.load, 1e-6, options.load); !ok) return fail(ok.error());
   if (auto ok = take_number("--failures", typed.failures, 0, options.failures); !ok)
     return fail(ok.error());
@@ -372,6 +378,9 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
   options.value("--save-every", "SPAN", typed.save_every,
                 "how often jobs that may be stopped, resized or fail save (30m)");
+  options.value("--reclaim-after", "SPAN", typed.reclaim_after,
+                "how long who never saved is asked before it is stopped for others (0s: not; a "
+                "server: 10m)");
   options.value(
       "--on-failure", "WORD", typed.on_failure,
       "when a policy of your own can't decide a round: stop (default), or fallback to the "

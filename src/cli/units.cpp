@@ -10,6 +10,8 @@
 #include <limits>
 #include <string>
 
+#include "model/rules.hpp"
+
 namespace paceline {
 namespace {
 
@@ -153,6 +155,13 @@ Result<Duration> parse_duration(std::string_view text) {
 
 Result<Duration> parse_span(std::string_view text) {
   return text == "0" || text == "0s" ? Result<Duration>(Duration::zero()) : parse_duration(text);
+}
+
+Result<Duration> parse_reclaim_after(std::string_view text) {
+  const auto after = parse_span(text);
+  if (!after || *after <= kReclaimAfterMax) return after;
+  return fail(ErrorCode::invalid, fmt::format("'{}' is longer than a year.", text),
+              "Write a span like 10m, or 0s: whoever never saved may be stopped at once.");
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {

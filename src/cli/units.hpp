@@ -16,6 +16,8 @@ namespace paceline {
 // alone is refused: it has no unit. Errors: invalid.
 Result<Duration> parse_duration(std::string_view text);
 Result<Duration> parse_span(std::string_view text);  // the same, or "0s" or "0"
+// Of Rules::reclaim_after: a span from 0s to a year. Errors: invalid.
+Result<Duration> parse_reclaim_after(std::string_view text);
 
 // "512M", "8G", "8GiB", "1.5T" in multiples of 1024; "8GB" in multiples of 1000. Errors: invalid.
 Result<std::uint64_t> parse_bytes(std::string_view text);

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
                                                         "error"};
 
 struct Up {
-  std::optional<std::string> directory, slots, policy, placement, patience, log_level, rack,
-      network_switch;
+  std::optional<std::string> directory, slots, policy, placement, patience, reclaim_after,
+      log_level, rack, network_switch;
   std::vector<std::string> labels, limits;
   bool accept_older_journal = false;
 };
@@ -117,6 +117,11 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
   options.placement = typed.placement;
   options.accept_older_journal = typed.accept_older_journal;
   options.patience = typed.patience;
+  if (typed.reclaim_after) {
+    const auto after = parse_reclaim_after(*typed.reclaim_after);
+    if (!after) return refused("--reclaim-after", after.error());
+    options.reclaim_after = *after;
+  }
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
     return fail(ErrorCode::invalid,
@@ -146,6 +151,9 @@ Command up_command() {
             options.value("--patience", "SPAN", typed->patience,
                           "how long a job is passed over before slots are kept for it: 30m, off "
                           "(auto: 30m, more for long jobs)");
+            options.value("--reclaim-after", "SPAN", typed->reclaim_after,
+                          "how long a job that never saved is asked before it is stopped for "
+                          "others (as before; at first 10m)");
             options.value("--rack", "NAME", typed->rack, "rack that this machine stands in");
             options.value("--switch", "NAME", typed->network_switch, "switch above its rack");
             options.values("--label", "KEY=VALUE", typed->labels,

@@ -548,6 +548,7 @@ struct Controller::Impl {
                          options.coalesce,        options.temper, registry.patience().text(),
                          limits_from - state.at()};
     if (auto ok = ensure_policy(); !ok) return ok;
+    if (auto ok = ensure_rules(); !ok) return ok;
     shadow.resume(state, clock.now());
     std::vector<JobId> live;
     for (const auto& key : state.queue()) {
@@ -575,6 +576,16 @@ struct Controller::Impl {
     if (auto known = registry.make(options.policy, {}); !known) return fail(known.error());
     Pending pending;
     add(pending, PolicySet{options.policy, {}}, clock.now());
+    return commit(pending, clock.now());
+  }
+
+  Result<void> ensure_rules() {
+    Rules rules = options.rules;
+    if (!rules.reclaim_after) rules = state.rules();
+    if (!rules.reclaim_after) rules = options.unsaid_rules;
+    if (rules == state.rules()) return {};
+    Pending pending;
+    add(pending, RulesSet{rules}, clock.now());
     return commit(pending, clock.now());
   }
 

@@ -57,6 +57,9 @@ class Controller {
     std::string build;                                    // version, recorded with every plan
     std::string policy = "elastic-fifo";                  // of a new directory
     std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
+    Rules rules = {};         // those that are given hold from the start on; REQUIRES: set_rules()
+                              // would take them
+    Rules unsaid_rules = {};  // those that neither are given nor were ever said
     Duration coalesce = std::chrono::milliseconds{
         5};               // bursts become one round; a first event on an idle server is not delayed
     Duration hear_out{};  // so long after a start agents tell what ended meanwhile, before time

@@ -856,6 +856,22 @@ TEST_F(Reclaiming, ASwitchIsPlayedBeforeItIsMade) {
   EXPECT_EQ(controller->policy_before().error().code, ErrorCode::conflict);
 }
 
+TEST_F(ControllerTest, RulesAreSaidAtTheStartOrStayAsTheyWere) {
+  EXPECT_EQ(state().rules().reclaim_after, std::nullopt);
+  options.unsaid_rules = {span("10m")};
+  restart();
+  EXPECT_EQ(state().rules().reclaim_after, span("10m"));
+  const auto seq = state().seq();
+  restart();
+  EXPECT_EQ(state().seq(), seq) << "nothing is new";
+  options.rules = {span("5m")};
+  restart();
+  EXPECT_EQ(state().rules().reclaim_after, span("5m"));
+  options.rules = {};
+  restart();
+  EXPECT_EQ(state().rules().reclaim_after, span("5m"));
+}
+
 TEST_F(ControllerTest, TakesOnlyRulesThatCanBe) {
   const auto refused = [](const Result<void>& done) { EXPECT_FALSE(done); };
   controller->set_rules({-span("1s")}, refused);

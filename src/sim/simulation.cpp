@@ -25,6 +25,7 @@ Controller::Options options_of(const Setup& setup) {
   options.coalesce = Duration::zero();
   options.checkpoint_every = std::chrono::hours{24 * 366 * 1'000};
   options.temper = setup.temper;
+  if (setup.reclaim_after > Duration::zero()) options.rules.reclaim_after = setup.reclaim_after;
   return options;
 }
 

@@ -55,6 +55,7 @@ struct Setup {
   Costs costs;
   double failures_per_slot_hour = 0;
   Duration save_every = std::chrono::minutes{30};  // of jobs that may be stopped, resized or fail
+  Duration reclaim_after{};                        // Rules::reclaim_after
   Know know = Know::oracle;
   Speedup speedup = Speedup::linear();  // of elastic jobs
   // Of the workload's trace, those that were profiled, elastic or not: in place of the speed-up.

@@ -263,6 +263,14 @@ TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
     EXPECT_GT(hours_waited({name, {{"patience", "off"}}, {}}, Know::none), 60) << name;
 }
 
+TEST(Simulation, WhoNeverSavedIsAskedForAsLongAsIsSaid) {
+  const auto trace = trace_of({{0, 1000, 1}, {10, 5, 1}});
+  Setup setup = exact("1x1", {"srtf", {}, {}});
+  EXPECT_EQ(play(trace, setup).jobs[1].started, Time{} + seconds{10});
+  setup.reclaim_after = seconds{100};
+  EXPECT_EQ(play(trace, setup).jobs[1].started, Time{} + seconds{110});
+}
+
 // ---- costs, failures, sizes ----
 
 TEST(Simulation, AStoppedJobPaysForStartingAgain) {

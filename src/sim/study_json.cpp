@@ -36,6 +36,7 @@ void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& w
   json.end_object();
   json.field("failures_per_slot_hour", setup.failures_per_slot_hour);
   json.field("save_every_seconds", to_seconds(setup.save_every));
+  json.field("reclaim_after_seconds", to_seconds(setup.reclaim_after));
   json.field("on_failure", to_string(setup.on_failure));
   json.field("load", plan.workload.load);
   json.field("elastic", unless_empty(words.elastic)).field("speedup", speedup_text(setup));

@@ -1,0 +1,51 @@
+// How jobs are disturbed, whatever the policy (model/rules.hpp).
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/context.hpp"
+#include "wire/json.hpp"
+
+namespace paceline {
+namespace {
+
+std::string rules_text(const State& state) {
+  JsonWriter json;
+  const auto& after = state.rules().reclaim_after;
+  json.begin_object().field("reclaim_after_seconds", after.value_or(Duration::zero()));
+  json.end_object();
+  return json.take();
+}
+
+Result<Rules> read_rules(const ApiContext& context, const ApiRequest& request) {
+  if (!context.administers(request.peer)) {
+    return fail(ErrorCode::forbidden, "Only root sets the rules of a shared server.",
+                "Ask its administrator.");
+  }
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  Rules rules;
+  ObjectReader reader(*json, "body");
+  reader.require({"reclaim_after_seconds"}).seconds("reclaim_after_seconds", rules.reclaim_after);
+  if (auto read = reader.finish(); !read) return fail(read.error());
+  return rules;
+}
+
+void set_rules(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  const auto rules = read_rules(*context, exchange->request());
+  if (!rules) return exchange->refuse(rules.error());
+  context->controller.set_rules(*rules, [context, exchange](const Result<void>& done) {
+    if (!done) return exchange->refuse(done.error());
+    exchange->reply({.body = rules_text(context->state())});
+  });
+}
+
+}  // namespace
+
+void add_rule_routes(Router& router, const SharedContext& context) {
+  router.add("GET", "/v1/rules", answering([context](const ApiRequest&) -> Result<std::string> {
+               return rules_text(context->state());
+             }));
+  router.add("PUT", "/v1/rules", [context](const auto& exchange) { set_rules(context, exchange); });
+}
+
+}  // namespace paceline
