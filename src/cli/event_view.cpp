@@ -1,6 +1,7 @@
 #include "cli/event_view.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <vector>
@@ -20,13 +21,19 @@ std::string change_text(const Document& change) {
                      reason.empty() ? "" : fmt::format(" ({})", reason));
 }
 
+// A job that never saved: it goes on for as long as the rules say.
+std::string asking_text(const Document& asking) {
+  const auto job = whole_of(asking, "job");
+  if (!number_of(asking, "by")) return fmt::format("asks job {} no more", job);
+  return fmt::format("asks job {} to save and give way to job {}", job, whole_of(asking, "by"));
+}
+
 std::string plan_text(const Document& plan) {
-  std::string text = text_of(plan, "policy") + ":";
-  const auto& changes = list_of(plan, "changes");
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    text += (i == 0 ? " " : "; ") + change_text(changes[i]);
-  }
-  return text;
+  std::vector<std::string> parts;
+  for (const auto& change : list_of(plan, "changes")) parts.push_back(change_text(change));
+  for (const auto& asking : list_of(plan, "asked")) parts.push_back(asking_text(asking));
+  return fmt::format("{}:{}{}", text_of(plan, "policy"), parts.empty() ? "" : " ",
+                     fmt::join(parts, "; "));
 }
 
 std::string clock_text(const Document& event) {

@@ -145,6 +145,14 @@ std::string checkpoint_line(const Document& job, double now) {
                  labelled("acknowledged", when(checkpoint, "acknowledged_at", now))});
 }
 
+std::string asked_line(const Document& job, double now) {
+  const auto& asked = member(job, "asked");
+  if (!asked.is_object()) return "";
+  return fmt::format(
+      "by job {} since {}; may be stopped from {} on, unless it saves or ends before",
+      whole_of(asked, "by"), when(asked, "since", now), when(asked, "stops_at", now));
+}
+
 std::string times_line(const Document& job, double now) {
   return joined({labelled("submitted", when(job, "submitted_at", now)),
                  labelled("started", when(job, "started_at", now)),
@@ -232,6 +240,7 @@ std::string job_page(const Document& job, const Console& console, double now) {
   page.line("Metrics", metrics_line(job));
   page.line("Target", target_line(job, now));
   page.line("Checkpoint", checkpoint_line(job, now));
+  page.line("Asked", asked_line(job, now));
   page.line("Times", times_line(job, now));
   page.line("Spent", spent_line(job));
   page.line("Course", course_line(job));

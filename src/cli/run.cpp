@@ -50,6 +50,16 @@ class Follow {
     auto state = text_of(*job, "state");
     if (!console_.status_line() && state != state_) console_.note(job_sentence(*job));
     state_ = std::move(state);
+    tell_asked(*job);
+  }
+
+  // That it is to give way: in the log's course, once.
+  void tell_asked(const Document& job) {
+    const auto since = number_of(member(job, "asked"), "since");
+    if (since && since != asked_since_) {
+      console_.note(fmt::format("Job {} {}.", id_, reason_text(job)));
+    }
+    asked_since_ = since;
   }
 
   Result<int> detach() {
@@ -76,6 +86,7 @@ class Follow {
   LogFollower log_;
   Steady::time_point next_look_;
   std::string state_;
+  std::optional<double> asked_since_;
 };
 
 // A terminal belongs to one process: it sees all the slots.
