@@ -2,6 +2,7 @@
 // Internal to api.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,11 @@ void write_parameters(JsonWriter& json, const Parameters& parameters);
 // Refuses whoever may not choose policies.
 bool chooses_policies(const ApiContext& context, Exchange& exchange);
 
-// Answers with the active policy and the one before once the switch is durable. Called before it.
-Done<void> answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange);
+// Plays the next round by `choice` first. With ?dry_run=1 that is the answer, and nothing changes;
+// else `change` is called to switch, and the answer once that is durable is the active policy, the
+// one before, and the round that was played (null where it failed).
+void answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                   const Result<PolicyChoice>& choice,
+                   const std::function<void(Done<void>)>& change);
 
 }  // namespace paceline

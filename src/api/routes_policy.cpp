@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/policy_choice.hpp"
+#include "api/query.hpp"
 #include "wire/json.hpp"
 
 namespace paceline {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::size_t kParametersMax = 100;
 constexpr std::size_t kPlansMax = 20;
+constexpr std::size_t kEffectsMax = 1'000;  // of a round that is played
 
 // A policy as people see it, built in or their own.
 struct ShownPolicy {
@@ -185,10 +187,61 @@ void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>
 
 void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   if (!chooses_policies(*context, *exchange)) return;
-  auto choice = read_policy_choice(exchange->request());
-  if (!choice) return exchange->refuse(choice.error());
-  context->controller.set_policy(std::move(choice->name), std::move(choice->parameters),
-                                 answer_switch(context, exchange));
+  const auto choice = read_policy_choice(exchange->request());
+  answer_switch(context, exchange, choice, [&](Done<void> done) {
+    context->controller.set_policy(choice->name, choice->parameters, std::move(done));
+  });
+}
+
+// What becomes of a job: "asks" it goes on, and is stopped at `stops_at`.
+std::string_view word_of(const Effect& effect) {
+  if (effect.asked) return "asks";
+  switch (effect.kind) {
+    case ChangeKind::resize:
+      return effect.to < effect.from ? "shrinks" : "grows";
+    case ChangeKind::move:
+      return "moves";
+    case ChangeKind::pause:
+      return "pauses";
+    default:
+      return "stops";
+  }
+}
+
+void write_effect(JsonWriter& json, const Effect& effect, const State& state) {
+  const JobSpec& spec = *state.job(effect.job).spec;
+  json.begin_object().field("id", effect.job.value).field("user", spec.user);
+  json.field("name", spec.name).field("what", word_of(effect));
+  json.field("workers", effect.from).field("workers_then", effect.asked ? effect.from : effect.to);
+  json.field("by", effect.by ? std::optional(effect.by->value) : std::nullopt);
+  json.field("never_saved", effect.anew).field("loses_seconds", effect.lost);
+  json.field("loses_slot_seconds", effect.lost_slot_seconds);
+  json.field("stops_at", effect.stops_at).end_object();
+}
+
+std::string preview_text(const ApiContext& context, const Preview& preview) {
+  JsonWriter json = context.json();
+  const std::size_t shown = std::min(preview.effects.size(), kEffectsMax);
+  json.begin_object().field("policy", preview.policy).field("starts", preview.starts);
+  json.field("loses_work", preview.loses_work());
+  json.field("loses_slot_seconds", preview.lost_slot_seconds()).key("jobs").begin_array();
+  for (std::size_t i = 0; i < shown; ++i) write_effect(json, preview.effects[i], context.state());
+  json.end_array().field("other_jobs", preview.effects.size() - shown).end_object();
+  return json.take();
+}
+
+Result<bool> read_dry_run(const ApiRequest& request) {
+  bool dry_run = false;
+  QueryReader query(request);
+  if (auto read = query.flag("dry_run", dry_run).finish(); !read) return fail(read.error());
+  return dry_run;
+}
+
+void answer_preview(const ApiContext& context, Exchange& exchange, const Result<Preview>& preview) {
+  if (!preview) return exchange.refuse(preview.error());
+  JsonWriter json;
+  json.begin_object().raw_field("next_round", preview_text(context, *preview)).end_object();
+  exchange.reply({.body = json.take()});
 }
 
 }  // namespace
@@ -225,14 +278,22 @@ bool chooses_policies(const ApiContext& context, Exchange& exchange) {
   return false;
 }
 
-Done<void> answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  return [context, exchange, previous = active_text(*context)](const Result<void>& done) {
+void answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                   const Result<PolicyChoice>& choice,
+                   const std::function<void(Done<void>)>& change) {
+  const auto dry_run = read_dry_run(exchange->request());
+  if (!dry_run) return exchange->refuse(dry_run.error());
+  if (!choice) return exchange->refuse(choice.error());
+  const auto preview = context->controller.preview(*choice);
+  if (*dry_run) return answer_preview(*context, *exchange, preview);
+  change([context, exchange, previous = active_text(*context),
+          round = preview ? preview_text(*context, *preview) : "null"](const Result<void>& done) {
     if (!done) return exchange->refuse(done.error());
     JsonWriter json = context->json();
     json.begin_object().raw_field("active", active_text(*context));
-    json.raw_field("previous", previous).end_object();
+    json.raw_field("previous", previous).raw_field("next_round", round).end_object();
     exchange->reply({.body = json.take()});
-  };
+  });
 }
 
 void add_policy_routes(Router& router, const SharedContext& context) {

@@ -128,13 +128,18 @@ void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& e
   });
 }
 
-using Switch = void (Controller::*)(Done<void>);
+void promote(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  Controller& controller = context->controller;
+  answer_switch(context, exchange, controller.tried_policy(),
+                [&](Done<void> done) { controller.promote_policy(std::move(done)); });
+}
 
-Handler switching(const SharedContext& context, Switch change) {
-  return [context, change](const std::shared_ptr<Exchange>& exchange) {
-    if (!chooses_policies(*context, *exchange)) return;
-    (context->controller.*change)(answer_switch(context, exchange));
-  };
+void roll_back(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+  if (!chooses_policies(*context, *exchange)) return;
+  Controller& controller = context->controller;
+  answer_switch(context, exchange, controller.policy_before(),
+                [&](Done<void> done) { controller.rollback_policy(std::move(done)); });
 }
 
 }  // namespace
@@ -146,8 +151,10 @@ void add_shadow_routes(Router& router, const SharedContext& context) {
              [context](const auto& exchange) { begin_shadow(context, exchange); });
   router.add("DELETE", "/v1/shadow",
              [context](const auto& exchange) { end_shadow(context, exchange); });
-  router.add("POST", "/v1/shadow/promote", switching(context, &Controller::promote_policy));
-  router.add("POST", "/v1/policy/rollback", switching(context, &Controller::rollback_policy));
+  router.add("POST", "/v1/shadow/promote",
+             [context](const auto& exchange) { promote(context, exchange); });
+  router.add("POST", "/v1/policy/rollback",
+             [context](const auto& exchange) { roll_back(context, exchange); });
 }
 
 }  // namespace paceline

@@ -184,6 +184,7 @@ TEST(Why, PrintsSentences) {
 TEST(Policy, IsListedShownAndSet) {
   const FakeServer server(always(
       R"({"active":{"name":"fifo","parameters":{"backfill":"true"},"since":null},"previous":{"name":"round-robin"},
+          "next_round":{"policy":"fifo","jobs":[]},
           "policies":[{"name":"fifo","summary":"arrival order","elastic":false},
                       {"name":"elastic-fifo","summary":"min sizes, then spread","elastic":true}],
           "periods":[{"name":"fifo","from":100,"to":160,"utilization":0.755}],
@@ -207,7 +208,8 @@ TEST(Policy, IsListedShownAndSet) {
 TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
   const FakeServer server([](const FakeRequest& request) -> FakeAnswer {
     if (request.method == "POST")
-      return {R"({"active":{"name":"srtf"},"previous":{"name":"fifo"}})"};
+      return {R"({"active":{"name":"srtf"},"previous":{"name":"fifo"},
+                  "next_round":{"policy":"srtf","jobs":[]}})"};
     return {
         R"({"name":"srtf","live":"fifo","since":0,"counted_since":60,"rounds":12,"differed":3,"skipped":1,"failed":0,
       "differences":[{"round":9,"at":0,"changes":[
@@ -253,9 +255,11 @@ TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
   EXPECT_EQ(run_words(server, {"policy", "rollback"}).code, 0);
   EXPECT_EQ(run_words(server, {"policy", "drop"}).out,
             "srtf is tried no more. 3 of 12 rounds differed.\n");
-  EXPECT_THAT(server.log(), ElementsAre("PUT /v1/shadow", "GET /v1/shadow", "GET /v1/shadow",
-                                        "POST /v1/shadow/promote", "POST /v1/policy/rollback",
-                                        "DELETE /v1/shadow"));
+  EXPECT_THAT(server.log(),
+              ElementsAre("PUT /v1/shadow", "GET /v1/shadow", "GET /v1/shadow",
+                          "POST /v1/shadow/promote?dry_run=1", "POST /v1/shadow/promote",
+                          "POST /v1/policy/rollback?dry_run=1", "POST /v1/policy/rollback",
+                          "DELETE /v1/shadow"));
 }
 
 TEST(Policy, ShowsAPage) {

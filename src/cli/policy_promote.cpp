@@ -3,14 +3,16 @@
 namespace paceline {
 
 Command policy_promote_command() {
-  return plain_command(
-      {"policy promote",
-       "",
-       "Cluster",
-       "Make the policy that is tried the active one",
-       "paceline policy promote",
-       {}},
-      [](Api& api) { return api.post("/v1/shadow/promote"); }, switch_sentence);
+  return {"policy promote",
+          "",
+          "Cluster",
+          "Make the policy that is tried the active one",
+          "paceline policy promote",
+          [](Options& options) {
+            return switch_action(options, []() -> Result<PolicySwitch> {
+              return PolicySwitch{"POST", "/v1/shadow/promote", "{}", "paceline policy promote"};
+            });
+          }};
 }
 
 }  // namespace paceline

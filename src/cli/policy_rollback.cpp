@@ -3,14 +3,16 @@
 namespace paceline {
 
 Command policy_rollback_command() {
-  return plain_command(
-      {"policy rollback",
-       "",
-       "Cluster",
-       "Go back to the policy and parameters before",
-       "paceline policy rollback",
-       {}},
-      [](Api& api) { return api.post("/v1/policy/rollback"); }, switch_sentence);
+  return {"policy rollback",
+          "",
+          "Cluster",
+          "Go back to the policy and parameters before",
+          "paceline policy rollback",
+          [](Options& options) {
+            return switch_action(options, []() -> Result<PolicySwitch> {
+              return PolicySwitch{"POST", "/v1/policy/rollback", "{}", "paceline policy rollback"};
+            });
+          }};
 }
 
 }  // namespace paceline

@@ -37,26 +37,25 @@ std::string body_of(const std::string& name, const std::map<std::string, std::st
   return json.take();
 }
 
-struct PolicyWords {
-  std::vector<std::string> name;
-  std::vector<std::string> parameters;
-};
+}  // namespace
 
-Result<std::string> body_of(const PolicyWords& typed) {
+void declare_choice(Options& options, PolicyWords& typed) {
+  options.words("NAME", typed.name, Count::one, "a policy of 'paceline policy list'");
+  options.parameters(typed.parameters, "a parameter of the policy; may be repeated");
+}
+
+Result<std::string> choice_body(const PolicyWords& typed) {
   const auto parameters = read_parameters(typed.parameters);
   if (!parameters) return fail(parameters.error());
   return body_of(typed.name.front(), *parameters);
 }
 
-}  // namespace
-
 Command choice_command(Command command, std::string_view target, const Tell& tell) {
   command.declare = [target = std::string(target), tell](Options& options) -> Action {
     const auto typed = std::make_shared<PolicyWords>();
-    options.words("NAME", typed->name, Count::one, "a policy of 'paceline policy list'");
-    options.parameters(typed->parameters, "a parameter of the policy; may be repeated");
+    declare_choice(options, *typed);
     return [typed, target, tell](Context& context) -> Result<int> {
-      const auto body = body_of(*typed);
+      const auto body = choice_body(*typed);
       if (!body) return fail(body.error());
       const auto api = context.api();
       if (!api) return fail(api.error());
@@ -67,12 +66,6 @@ Command choice_command(Command command, std::string_view target, const Tell& tel
     };
   };
   return command;
-}
-
-std::string switch_sentence(const Document& answer) {
-  return fmt::format("The policy is {} now; it was {}. Nothing restarts.\n",
-                     text_of(member(answer, "active"), "name"),
-                     text_of(member(answer, "previous"), "name"));
 }
 
 }  // namespace paceline
