@@ -9,6 +9,7 @@
 #include "base/utf8.hpp"
 #include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
+#include "policy/harm.hpp"
 #include "policy/lua/job_fields.hpp"
 #include "policy/lua/library.hpp"
 #include "policy/lua/sandbox.hpp"
@@ -268,6 +269,7 @@ void ClusterView::open_functions(lua_State* lua) {
   lua_rawsetp(lua, LUA_REGISTRYINDEX, &kJobMeta);
   lua_register(lua, "fit", fit);
   lua_register(lua, "by", by);
+  lua_register(lua, "by_harm", by_harm);
   lua_register(lua, "speed", speed);
   lua_register(lua, "remaining", remaining_with);
   lua_register(lua, "recall", recall);
@@ -350,6 +352,41 @@ int ClusterView::by(lua_State* lua) {
   lua_Integer place = 0;
   for (const auto& key : keys) {
     lua_rawgeti(lua, 2, key.place);
+    lua_rawseti(lua, -2, ++place);
+  }
+  return 1;
+}
+
+// by_harm([list]): the jobs of the list that have workers, or all those, in the order in which they
+// give their slots for others: who is hurt least first.
+int ClusterView::by_harm(lua_State* lua) {
+  struct Place {
+    Harm harm;
+    lua_Integer index;
+  };
+  ClusterView& view = of(lua);
+  if (lua_isnoneornil(lua, 1)) {
+    lua_settop(lua, 0);
+    view.push_list(lua, List::running);
+  }
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  lua_settop(lua, 1);
+  const auto size = static_cast<lua_Integer>(lua_rawlen(lua, 1));
+  Sandbox::charge(lua, 20 * size);
+  std::vector<Place> places;
+  places.reserve(static_cast<std::size_t>(size));
+  for (lua_Integer i = 1; i <= size; ++i) {
+    lua_rawgeti(lua, 1, i);
+    const Job& job = view.job_argument(lua, -1);
+    if (job.current) places.push_back({harm_of_giving_all(view.snapshot_, job), i});
+    lua_settop(lua, 1);
+  }
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Place& a, const Place& b) { return a.harm < b.harm; });
+  lua_createtable(lua, static_cast<int>(places.size()), 0);
+  lua_Integer place = 0;
+  for (const Place& each : places) {
+    lua_rawgeti(lua, 1, each.index);
     lua_rawseti(lua, -2, ++place);
   }
   return 1;

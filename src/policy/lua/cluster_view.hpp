@@ -18,7 +18,7 @@ class ClusterView {
   // for rounds of jobs that back off.
   ClusterView(const Snapshot& snapshot, Draft& draft, std::string prefix);
 
-  // The functions fit, by, speed, remaining, recall, remember and revisit. They raise until there is a cluster.
+  // The functions fit, by, by_harm, speed, remaining, recall, remember and revisit. They raise until there is a cluster.
   static void open_functions(lua_State* lua);
   // Pushes the cluster. REQUIRES: the view outlives the state.
   void push(lua_State* lua);
@@ -53,6 +53,7 @@ class ClusterView {
   static int speed(lua_State* lua);
   static int remaining_with(lua_State* lua);
   static int by(lua_State* lua);
+  static int by_harm(lua_State* lua);
   static int recall(lua_State* lua);
   static int remember(lua_State* lua);
   static int revisit(lua_State* lua);

@@ -232,8 +232,8 @@ TEST(PolicyBook, TellsOfEveryFieldAndFunction) {
     ++count;
   }
   EXPECT_GT(count, 20);
-  for (const char* name : {"fit(", "by(", "speed(", "remaining(", "recall(", "remember(",
-                           "revisit(", "parameter(", "glob("})
+  for (const char* name : {"fit(", "by(", "by_harm(", "speed(", "remaining(", "recall(",
+                           "remember(", "revisit(", "parameter(", "glob("})
     EXPECT_THAT(book, HasSubstr(name));
 }
 

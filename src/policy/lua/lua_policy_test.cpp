@@ -143,6 +143,27 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"error(setmetatable({}, {__tostring = function() error('no') end}))",
                  "an error that is a table"}));
 
+TEST(LuaPolicy, SeesWhoIsHurtLeast) {
+  World world("1x4 cpu");
+  world.tell(RulesSet{{testing::span("10m")}});
+  world.run("1", 1);
+  world.run("1", 1);
+  const JobId saved = world.run("1", 1);
+  world.submit("1");
+  world.advance(testing::span("30s"));
+  world.checkpoint(saved);
+  world.advance(testing::span("5s"));
+  const auto order = [&](const std::string& jobs) {
+    return failure("function decide(c) local t = '' for _, j in ipairs(by_harm(" + jobs +
+                       ")) do t = t .. j.id .. ' ' end error(t, 0) end",
+                   world);
+  };
+  EXPECT_THAT(order(""), HasSubstr(": 3 1 2 "));
+  EXPECT_THAT(order("{c.jobs[4], c.jobs[2], c.jobs[3]}"), HasSubstr(": 3 2 "))
+      << "who waits has nothing to give";
+  EXPECT_THAT(failing("by_harm({7})"), HasSubstr("a job of cluster.jobs is wanted here"));
+}
+
 // The slots of a job that shrinks are still being emptied; they may be asked for.
 TEST(LuaPolicy, CountsSlotsThatAreBeingEmptied) {
   World world("1x4 cpu");
