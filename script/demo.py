@@ -138,8 +138,8 @@ def kill_and_return(paceline, screen):
 def take_step(paceline, screen, what):
     if what == "kill":
         return kill_and_return(paceline, screen)
-    screen.say(f"$ paceline policy set {what}")
-    paceline.call("policy", "set", what)
+    screen.say(f"$ paceline policy set {what} --yes")
+    paceline.call("policy", "set", what, "--yes")
 
 
 def follow(paceline, screen, seconds_max):

@@ -62,7 +62,7 @@ class PoliciesTest(unittest.TestCase):
             policies = [policy["name"] for policy in box.json("policy", "list")["policies"]]
             self.assertGreaterEqual(len(policies), 12)
             for switch in range(SWITCHES):
-                box.call("policy", "set", policies[switch % len(policies)])
+                box.call("policy", "set", policies[switch % len(policies)], "--yes")
                 time.sleep(0.2)
             ended = {job["id"]: job for job in box.wait_all(seconds=300)}
             self.assertEqual(sorted(ended), sorted(jobs), "a job was lost or made up")

@@ -33,6 +33,7 @@ ROUTES = {
     ("GET", "/readyz"): ("", 200, 200, 200),
     ("GET", "/v1/server"): ("", 200, 200, 200),
     ("GET", "/v1/limits"): ("", 200, 200, 200),
+    ("GET", "/v1/rules"): ("", 200, 200, 200),
     ("GET", "/v1/nodes"): ("", 200, 200, 200),
     ("GET", "/v1/users"): ("", 200, 200, 200),
     ("GET", "/v1/jobs"): ("", 200, 200, 200),
@@ -51,6 +52,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}/resume"): ("", 200, 403, 409),
     ("POST", "/v1/jobs/{id}/resize"): ('{"workers": 1}', 200, 403, 200),
     ("POST", "/v1/jobs/{id}/cancel"): ("", 200, 403, 409),  # it is over by then
+    ("PUT", "/v1/rules"): ('{"reclaim_after_seconds": 600}', 403, 403, 200),
     ("PUT", "/v1/policy"): ('{"name": "fifo"}', 403, 403, 200),
     ("PUT", "/v1/policy/{name}"): ('{"script": "x"}', 403, 403, 400),
     ("DELETE", "/v1/policy/{name}"): ("", 403, 403, 404),
