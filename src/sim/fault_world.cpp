@@ -54,9 +54,6 @@ void FaultWorld::build() {
   server_options_.checkpoint_entries = 100;
   server_options_.hear_out = kHearOut;
   server_options_.temper = rng_.chance(0.7);
-  // Of a sequence of its own: the rest of a seed's story stays.
-  if (Rng rules(~options_.seed); rules.chance(0.5))
-    server_options_.unsaid_rules = {std::chrono::seconds{rules.between(1, 300)}};
   server_options_.placement = placers()[rng_.below(placers().size())].name;
   draw_bounds();
   People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts};
