@@ -199,7 +199,7 @@ TEST(Policy, IsListedShownAndSet) {
                     HasSubstr("\n\nROUND  POLICY  AT"), ContainsRegex("9  fifo .* 0 +22\n$")));
   EXPECT_EQ(
       run_words(server, {"policy", "set", "fifo", "--backfill", "--depth=3", "--mode", "easy"}).out,
-      "The policy is fifo now; it was round-robin. Nothing restarts.\n");
+      "The policy is fifo now; it was round-robin. Its first round restarts nothing.\n");
   EXPECT_EQ(server.requests().back().body,
             R"({"name":"fifo","parameters":{"backfill":"true","depth":"3","mode":"easy"}})");
   EXPECT_EQ(run_words(server, {"policy", "set"}).code, 64);
@@ -251,7 +251,7 @@ TEST(Policy, IsTriedAndComparedAndPromotedOrDropped) {
                               "Mean of 2 forecasts; the newest of 2 jobs. 1 of unknown length"));
   EXPECT_THAT(run_words(server, {"policy", "diff", "-o", "json"}).out, HasSubstr("\"samples\":2"));
   EXPECT_EQ(run_words(server, {"policy", "promote"}).out,
-            "The policy is srtf now; it was fifo. Nothing restarts.\n");
+            "The policy is srtf now; it was fifo. Its first round restarts nothing.\n");
   EXPECT_EQ(run_words(server, {"policy", "rollback"}).code, 0);
   EXPECT_EQ(run_words(server, {"policy", "drop"}).out,
             "srtf is tried no more. 3 of 12 rounds differed.\n");

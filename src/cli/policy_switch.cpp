@@ -68,7 +68,7 @@ std::string harm_sentence(const Document& round) {
                      summary_of(clauses, static_cast<std::size_t>(whole_of(round, "other_jobs"))));
 }
 
-// "The policy is srtf now; it was fifo. Nothing restarts.\n", or what the next round does.
+// "The policy is srtf now; it was fifo. Its first round restarts nothing.\n", or what it does.
 std::string switch_sentence(const Document& answer) {
   auto text =
       fmt::format("The policy is {} now; it was {}.", text_of(member(answer, "active"), "name"),
@@ -77,7 +77,7 @@ std::string switch_sentence(const Document& answer) {
   if (!round.is_object()) return text + "\n";
   std::vector<std::string> clauses;
   for (const auto& effect : list_of(round, "jobs")) clauses.push_back(clause(effect));
-  if (clauses.empty()) return text + " Nothing restarts.\n";
+  if (clauses.empty()) return text + " Its first round restarts nothing.\n";
   return text +
          fmt::format(" The next round is to {}.\n",
                      summary_of(clauses, static_cast<std::size_t>(whole_of(round, "other_jobs"))));

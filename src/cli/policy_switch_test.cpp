@@ -38,7 +38,7 @@ FakeServer::Handler doing(std::string effects) {
 TEST(PolicySwitch, ThatHarmsNobodyIsMadeUnasked) {
   const FakeServer harmless(doing(""));
   EXPECT_EQ(run_words(harmless, {"policy", "set", "fair"}).out,
-            "The policy is fair now; it was fifo. Nothing restarts.\n");
+            "The policy is fair now; it was fifo. Its first round restarts nothing.\n");
   EXPECT_THAT(harmless.log(), ElementsAre("PUT /v1/policy?dry_run=1", "PUT /v1/policy"));
   const FakeServer shrinking(doing(kShrinks));
   EXPECT_EQ(run_words(shrinking, {"policy", "set", "fair"}).out,
