@@ -265,7 +265,7 @@ TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
 
 TEST(Simulation, WhoNeverSavedIsAskedForAsLongAsIsSaid) {
   const auto trace = trace_of({{0, 1000, 1}, {10, 5, 1}});
-  Setup setup = exact("1x1", {"srtf", {}, {}});
+  auto setup = exact("1x1", {"srtf", {}, {}});
   EXPECT_EQ(play(trace, setup).jobs[1].started, Time{} + seconds{10});
   setup.reclaim_after = seconds{100};
   EXPECT_EQ(play(trace, setup).jobs[1].started, Time{} + seconds{110});

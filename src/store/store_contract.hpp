@@ -108,7 +108,7 @@ TYPED_TEST_P(StoreContract, LoadsTheFoldOfWhatWasAppended) {
 
 TYPED_TEST_P(StoreContract, KeepsWhatStartsAJobUntilItIsOver) {
   const auto launch = some_launch(1, 1);
-  LaunchSpec odd{{"a", "", "b c"},  true, "", {{"EMPTY", ""}, {"LINES", "1\n2=3"}}, "/", 077,
+  LaunchSpec odd{{"a", "", "b c"},  true, "", {{"EMPTY", ""}, {"LINES", "1\n2=3"}}, "/", 077, true,
                  {7, 4, 4294967295}};
   this->append({submissions(3), {{JobId{1}, launch}, {JobId{2}, launch}, {JobId{3}, odd}}, {}, {}});
   this->reopen();

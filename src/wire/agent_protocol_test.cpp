@@ -26,7 +26,7 @@ WorkerLaunch launch() {
   worker.user = "ann";
   worker.uid = 1000;
   worker.launch = {
-      {"python3", "train.py"}, false, "true", {{"A", "b"}}, "/home/ann", 027, {1000, 44}};
+      {"python3", "train.py"}, false, "true", {{"A", "b"}}, "/home/ann", 027, true, {1000, 44}};
   worker.slots_per_worker = 2;
   worker.cpus = 1.5;
   worker.memory_bytes = 1ULL << 40;
