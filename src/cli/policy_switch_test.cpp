@@ -100,8 +100,7 @@ int set_at_terminal(const FakeServer& server, std::string_view typed) {
   const int nowhere = ::open("/dev/null", O_WRONLY);
   Console console({.input_fd = terminal, .output_fd = nowhere, .error_fd = nowhere});
   const Hooks hooks;
-  Context context(console, {}, hooks);
-  context.server = server.directory();
+  Context context(console, {{"PACELINE_DIR", server.directory()}}, hooks);
   const int code = run_cli(context, {"policy", "set", "fair"});
   for (const int fd : {master, terminal, nowhere}) ::close(fd);
   return code;
@@ -113,6 +112,7 @@ TEST(PolicySwitch, AsksAtATerminal) {
   EXPECT_EQ(set_at_terminal(server, "\n"), 76);
   EXPECT_THAT(server.log(), ElementsAre("PUT /v1/policy?dry_run=1", "PUT /v1/policy?dry_run=1"));
   EXPECT_EQ(set_at_terminal(server, "y\n"), 0);
+  ASSERT_FALSE(server.log().empty());
   EXPECT_EQ(server.log().back(), "PUT /v1/policy");
 }
 

@@ -264,7 +264,12 @@ TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
 }
 
 TEST(Simulation, WhoNeverSavedIsAskedForAsLongAsIsSaid) {
-  const auto trace = trace_of({{0, 1000, 1}, {10, 5, 1}});
+  auto trace = std::make_shared<Trace>(*trace_of({{0, 1000, 1}, {10, 5, 1}}));
+  JobSpec spec;
+  spec.workers = {1, 1, 1};
+  spec.name = "train";
+  spec.user = "ann";
+  for (TraceJob& job : trace->jobs) job.spec = std::make_shared<const JobSpec>(spec);
   auto setup = exact("1x1", {"srtf", {}, {}});
   EXPECT_EQ(play(trace, setup).jobs[1].started, Time{} + seconds{10});
   setup.reclaim_after = seconds{100};
