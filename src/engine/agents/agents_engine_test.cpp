@@ -14,6 +14,7 @@ using agent::Freeze;
 using agent::GiveNotice;
 using agent::Kill;
 using agent::NotingHost;
+using agent::SetLimit;
 using agent::SetShouldStop;
 using agent::Start;
 using agent::Thaw;
@@ -318,8 +319,8 @@ TEST_F(AgentsEngineTest, TellsAnewHowLongAWorkerMayRunWheneverItsTimeBeginsToCou
   const JobId job = run("1 max_duration=2h");
   const auto limits = [&] {
     std::vector<Duration> all;
-    for (const agent::Action& action : host().actions)
-      if (const auto* set = std::get_if<agent::SetLimit>(&action)) all.push_back(set->limit.left);
+    for (const auto& action : host().actions)
+      if (const auto* set = std::get_if<SetLimit>(&action)) all.push_back(set->limit.left);
     return all;
   };
   const auto& start = std::get<Start>(host().actions[0]).worker;
