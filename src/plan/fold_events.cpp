@@ -176,10 +176,11 @@ void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Wo
   empty(key, worker.seat, at_ - e.unseen);
   if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);
   if (ending.clean() || job.current->stop) return;
-  settle(job, at_);  // until now it was what it is no longer
-  drop_forming(job);
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
+  // Until now it was what it is no longer; but where its machine ended it, the gang's time was over then.
+  if (cause != Cause::timed_out) settle(job, at_);
+  drop_forming(job);
   const Duration grace =
       cause == Cause::gang_failed ? kGangFailureGrace : Duration{job.spec->notice.grace};
   stop_gang(job, {cause, at_, std::min(grace, job.spec->notice.grace), {}});

@@ -237,6 +237,7 @@ TEST(UnseenEnd, ByItsMachineAtTheTimeLimitIsATimeout) {
   out_of_time(b, 1);
   EXPECT_EQ(world.job(b).state, JobState::stopping);
   EXPECT_EQ(world.job(b).current->stop->cause, Cause::timed_out);
+  EXPECT_EQ(world.job(b).ran, span("2h"));
   world.ended(b, 0, ending("1"));
   EXPECT_EQ(world.job(b).state, JobState::timeout);
 }
