@@ -222,9 +222,10 @@ TEST(UnseenEnd, BeforeTheTimeLimitIsNoTimeout) {
 
 // Its machine ended it while no server was there.
 TEST(UnseenEnd, ByItsMachineAtTheTimeLimitIsATimeout) {
-  World world("1x4 cpu");
+  World world("1x8 cpu");
   const JobId a = world.run("1..1 max_duration=2h retry=3", 1);
   const JobId b = world.run("2..2 max_duration=2h", 2);
+  const JobId c = world.run("2..2 max_duration=2h", 2);
   world.advance(span("8h"));
   const auto out_of_time = [&](JobId id, std::int32_t rank) {
     auto event = unseen(world, id, rank, "0", span("6h"));
@@ -234,6 +235,10 @@ TEST(UnseenEnd, ByItsMachineAtTheTimeLimitIsATimeout) {
   out_of_time(a, 0);
   EXPECT_EQ(world.job(a).state, JobState::timeout);
   EXPECT_EQ(world.job(a).ran, span("2h"));
+  out_of_time(c, 0);
+  out_of_time(c, 1);
+  EXPECT_EQ(world.job(c).state, JobState::timeout);
+  EXPECT_EQ(world.job(c).ran, span("2h"));
   out_of_time(b, 1);
   EXPECT_EQ(world.job(b).state, JobState::stopping);
   EXPECT_EQ(world.job(b).current->stop->cause, Cause::timed_out);

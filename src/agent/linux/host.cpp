@@ -86,6 +86,9 @@ struct LinuxHost::Impl {
   int count_lost_supervisor(const WorkerKey& key);
   void remove_strays(const std::string& directory) const;
   void remove_stray_memory();
+  [[nodiscard]] bool has_worker(const GangKey& gang,
+                                bool (*is_meant)(const SupervisedWorker& worker)) const;
+  void leave_memory();
   void forget_memory(const GangKey& gang);
 
   void start(const WorkerLaunch& launch);
@@ -204,15 +207,29 @@ void LinuxHost::Impl::load() {
   keep_ticking();
 }
 
-// A claim that can't be read may be of anything.
+// Does the gang have a worker of whom that is true, or one whose claim can't be read?
+bool LinuxHost::Impl::has_worker(const GangKey& gang,
+                                 bool (*is_meant)(const SupervisedWorker& worker)) const {
+  const WorkerKey first{gang.first, gang.second, 0};
+  const auto damaged = aside.lower_bound(first);
+  if (damaged != aside.end() && gang_of(damaged->first) == gang) return true;
+  for (auto it = workers.lower_bound(first); it != workers.end() && gang_of(it->first) == gang;
+       ++it)
+    if (is_meant(*it->second)) return true;
+  return false;
+}
+
 void LinuxHost::Impl::remove_stray_memory() {
-  for (const GangKey& gang : memory.known()) {
-    const auto is_of = [&](const auto& workers_of) {
-      const auto first = workers_of.lower_bound(WorkerKey{gang.first, gang.second, 0});
-      return first != workers_of.end() && gang_of(first->first) == gang;
-    };
-    if (!is_of(workers) && !is_of(aside)) forget_memory(gang);
-  }
+  for (const GangKey& gang : memory.known())
+    if (!has_worker(gang, [](const SupervisedWorker&) { return true; })) forget_memory(gang);
+}
+
+// The chores of an agent that leaves may never be done.
+void LinuxHost::Impl::leave_memory() {
+  if (!loaded) return;
+  for (const GangKey& gang : memory.known())
+    if (!has_worker(gang, [](const SupervisedWorker& worker) { return !worker.is_gone(); }))
+      empty_memory(memory.forget(gang));
 }
 
 // What an agent that was killed while it forgot a worker left of it.
@@ -576,6 +593,7 @@ void LinuxHost::Impl::read_logs() {
 LinuxHost::LinuxHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LinuxHost::~LinuxHost() {
+  impl_->leave_memory();
   for (const auto& [key, worker] : impl_->workers) worker->leave();
   for (const auto& [key, worker] : impl_->aside) worker->leave();
 }

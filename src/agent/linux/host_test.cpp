@@ -477,6 +477,22 @@ TEST_F(MemoryTest, AGangSharesWhatIsNobodyElsesAndGoesWithIt) {
   EXPECT_TRUE(eventually([&] { return !exists(base() + "/1.1"); }));
 }
 
+TEST_F(MemoryTest, AnAgentThatLeavesKeepsOnlyWhatIsInUse) {
+  {
+    TestHost host(directory_.path());
+    host.start(shell_worker(key(1), "touch /dev/shm/used; exec sleep 1000"));
+    host.start(shell_worker(key(2), "touch /dev/shm/left"));
+    host.gone(key(2));
+    ASSERT_TRUE(host.until([&] { return exists(base() + "/1.1/used"); }));
+    host.crash();
+    EXPECT_TRUE(exists(base() + "/1.1/used"));
+    EXPECT_FALSE(exists(base() + "/2.1"));
+  }
+  TestHost next(directory_.path());
+  next->claims();
+  EXPECT_TRUE(exists(base() + "/1.1/used"));
+}
+
 TEST_F(MemoryTest, WhoAsksForTheMachinesSeesIt) {
   TestHost host(directory_.path());
   const std::string file = "/dev/shm/" + name_;
