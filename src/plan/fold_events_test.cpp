@@ -313,6 +313,7 @@ TEST(Progressed, MarksTheTiersOfTheTargetAtTheirFirstMeeting) {
   EXPECT_FALSE(world.job(a).should_stop());
   report(0.91);
   const Time met = world.now();
+  report(0.95);
   report(0.5);
   EXPECT_TRUE(world.job(a).should_stop());
   EXPECT_EQ(world.job(a).target.reached_at, met);
