@@ -103,9 +103,8 @@ void Promises::check_asked_in_time(const Job& victim) {
   const bool told = notice != notices_.end() &&
                     notice->second.generation == victim.current->generation &&
                     world.now() - notice->second.at >= after;
-  const bool known = victim.is_asked() && world.now() - victim.current->asked->since >= after;
-  expect(told || known, fmt::format("job {} never saved and is stopped without a notice of {} s",
-                                    victim.id.value, to_seconds(after)));
+  expect(told, fmt::format("job {} never saved and is stopped without a notice of {} s",
+                           victim.id.value, to_seconds(after)));
 }
 
 // No job of the same tenant and priority that goes on, and could have given as much, would have lost
