@@ -355,6 +355,27 @@ TEST_F(AgentsEngineTest, TellsTheScriptOnceThatItsTargetIsReached) {
   host().tell(report);
   settle();
   EXPECT_EQ(points.size(), 1U) << "a repeated number is a repeat";
+  restart_agent();
+  connect();
+  host().tell(report);
+  settle();
+  EXPECT_EQ(points.size(), 1U) << "by an agent that is new, too";
+}
+
+TEST_F(AgentsEngineTest, TakesAnEndOnceWhoeverTellsItAgainBeforeItIsDurable) {
+  connect();
+  const JobId job = run("1");
+  disk_full = true;
+  host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", clock.now()});
+  settle();
+  restart_agent();
+  connect();
+  host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", clock.now()});
+  settle();
+  disk_full = false;
+  settle();
+  EXPECT_EQ(told_of<WorkerEnded>().size(), 1U);
+  EXPECT_EQ(state(job), JobState::completed);
 }
 
 TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
