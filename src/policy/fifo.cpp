@@ -60,7 +60,7 @@ void start_behind(const Snapshot& snapshot, Draft& draft, const std::vector<cons
   auto walk = snapshot.state.waiting_by(kArrival).walk_after(order_key(kArrival, head));
   while (const OrderKey* key = walk.next(free())) {
     const Job& job = snapshot.state.job(key->job);
-    if (!startable(job, snapshot, draft)) continue;
+    if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
     const std::int64_t slots = job.slots(wanted(snapshot.state, job));
     const auto left = remaining(job, snapshot.now);
     const bool in_time = left && at != Time::max() && snapshot.now + *left <= at;

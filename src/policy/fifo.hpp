@@ -8,7 +8,7 @@
 //                               that predicted ends make room for it; others start if they end
 //                               before, or need no more than is left over then.
 // Assumptions: none; `easy` trusts predicted lengths, and a job of unknown length is taken to run
-//              for ever.
+//              for ever. Predictions move, and with them the reservation: so it has patience, too.
 // Cost:        O(started jobs · log nodes) a round; `easy` O(running · log running) besides.
 // Source:      the FIFO of Schedulearn (2023), as meant: with a queue, and with slots leased; EASY
 //              backfill of Lifka (1995).
@@ -27,7 +27,7 @@ class Fifo : public Policy {
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] bool foresees() const override { return true; }
-  [[nodiscard]] bool keeps_line() const override { return backfill_ != Backfill::greedy; }
+  [[nodiscard]] bool keeps_line() const override { return backfill_ == Backfill::none; }
 
  private:
   Backfill backfill_;

@@ -43,7 +43,7 @@ void start_in_order(const Snapshot& snapshot, Draft& draft,
   std::optional<Reason> behind;
   for (const auto& key : snapshot.state.waiting()) {
     const Job& job = snapshot.state.job(key.job);
-    if (!startable(job, snapshot, draft)) continue;
+    if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
     if (behind) {
       draft.hold(job.id, *behind);
       continue;
