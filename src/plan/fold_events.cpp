@@ -178,8 +178,9 @@ void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const Wo
   if (ending.clean() || job.current->stop) return;
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
-  // Until now it was what it is no longer; but where its machine ended it, the gang's time was over then.
-  if (cause != Cause::timed_out) settle(job, at_);
+  // Until now it was what it is no longer; but where its machine ended it, its running was over then.
+  const bool ran = job.state == JobState::running || job.state == JobState::resizing;
+  if (cause != Cause::timed_out || !ran) settle(job, at_);
   drop_forming(job);
   const Duration grace =
       cause == Cause::gang_failed ? kGangFailureGrace : Duration{job.spec->notice.grace};
