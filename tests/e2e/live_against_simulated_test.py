@@ -55,7 +55,7 @@ class LiveAgainstSimulatedTest(unittest.TestCase):
             self.assertEqual(sorted(simulated), sorted(live))
             for job, took in live.items():
                 self.assertAlmostEqual(simulated[job], took, delta=0.1 * took + ALLOWANCE, msg=f"job {job}")
-            self.assertGreater(max(live.values()), 4, "worthless unless some had to wait")
+            self.assertGreater(max(live.values()), 3, "worthless unless some had to wait")
 
 
 if __name__ == "__main__":

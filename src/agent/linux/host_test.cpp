@@ -241,11 +241,14 @@ TEST_F(HostTest, ASupervisorThatNoLongerAnswersIsKilledWithItsTree) {
   TestHost host(directory_.path());
   host.start(shell_worker(key(1), "exec sleep 1000"));
   const pid_t main = host.running(key(1));
-  // Whoever stops it again at once is stronger than a SIGCONT.
+  // Whoever stops it again at once is stronger than a SIGCONT. It may have answered before: an agent
+  // kills again.
   const pid_t supervisor = processes(key(1)).supervisor.pid;
   host->perform(Kill{key(1)});
+  int turns = 0;
   ASSERT_TRUE(host.until([&] {
     ::kill(supervisor, SIGSTOP);
+    if (++turns % 200 == 0) host->perform(Kill{key(1)});
     return !runs(supervisor);
   }));
   host.gone(key(1));
@@ -853,8 +856,10 @@ TEST_F(HostTest, APatternWithoutEndHoldsUpNobodyAndItsOwnerIsTold) {
   honest.launch.directory = directory_.path();
   honest.checkpoint_glob = "*.pt";
   host.start(honest);
-  ASSERT_TRUE(host.until([&] { return host.seen<CheckpointSeen>().size() == 1; }));
-  EXPECT_EQ(host.seen<CheckpointSeen>()[0].key, key(2));
+  ASSERT_TRUE(host.until([&] {
+    const auto seen = host.seen<CheckpointSeen>();
+    return std::any_of(seen.begin(), seen.end(), [](const auto& s) { return s.key == key(2); });
+  }));
   host->perform(Kill{key(1)});
   EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
 }

@@ -129,7 +129,9 @@ void SupervisedWorker::take_lines() {
 void SupervisedWorker::take_line(std::string_view line) {
   if (const auto pid = parse_running_line(line)) runs(*pid);
   if (const auto ending = parse_ended_line(line)) ending_ = *ending;
-  if (line == kPong) answer_timer_.cancel();
+  if (line != kPong) return;
+  awaits_answer_ = false;
+  answer_timer_.cancel();
 }
 
 void SupervisedWorker::runs(pid_t pid) {
@@ -161,7 +163,8 @@ void SupervisedWorker::kill() {
   signal_supervisor(SIGCONT);
   send({ControlCommand::Kind::kill, 0});
   send({ControlCommand::Kind::ping, 0});
-  if (!std::exchange(killing_, true)) expect_answer(kAnswerPatience);
+  killing_ = true;
+  if (!awaits_answer_) expect_answer(kAnswerPatience);
 }
 
 // Only whom the kernel shows to be the supervisor.
@@ -174,6 +177,7 @@ void SupervisedWorker::signal_supervisor(int signal) const {
 }
 
 void SupervisedWorker::expect_answer(std::chrono::milliseconds patience) {
+  awaits_answer_ = true;
   answer_timer_.expires_after(patience);
   answer_timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error && !self->left_ && !self->gone_) self->no_answer();

@@ -138,7 +138,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   std::array<char, 1024> chunk_{};
   std::string input_;
   pid_t pid_ = 0;
-  bool killing_ = false;     // and the supervisor has not shown since that it heard so
+  bool killing_ = false;        // its end is wanted
+  bool awaits_answer_ = false;  // of a supervisor that was asked whether it listens
   std::int32_t notice_ = 0;  // the signal of the notice that this agent gave
   bool frozen_ = false;      // as this agent asked last
   bool noticed_ = false;
