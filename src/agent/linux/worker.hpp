@@ -140,8 +140,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   pid_t pid_ = 0;
   bool killing_ = false;        // its end is wanted
   bool awaits_answer_ = false;  // of a supervisor that was asked whether it listens
-  std::int32_t notice_ = 0;  // the signal of the notice that this agent gave
-  bool frozen_ = false;      // as this agent asked last
+  std::int32_t notice_ = 0;     // the signal of the notice that this agent gave
+  bool frozen_ = false;         // as this agent asked last
   bool noticed_ = false;
   bool left_ = false;
   bool finishing_ = false;     // nothing of it is left; its log is read to the end

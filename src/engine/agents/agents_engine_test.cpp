@@ -198,6 +198,8 @@ TEST_F(AgentsEngineTest, TellsEachWorkerItsPlace) {
   EXPECT_EQ(second.world_size, 2);
   EXPECT_EQ(second.local_rank, 1);
   EXPECT_EQ(second.local_world_size, 2);
+  EXPECT_EQ(second.group_rank, 0);
+  EXPECT_EQ(second.group_world_size, 1);
   EXPECT_EQ(second.addresses.size(), 2U);
   EXPECT_EQ(second.retries, 3);
   EXPECT_EQ(second.launch.command, (std::vector<std::string>{"true"}));
