@@ -54,7 +54,7 @@ void FaultWorld::build() {
   server_options_.checkpoint_entries = 100;
   server_options_.hear_out = kHearOut;
   server_options_.temper = rng_.chance(0.7);
-  // Of a sequence of its own: the rest of a seed's story stays.
+  // Of a sequence of its own, as a seed's story is told by the other one.
   if (Rng rules(~options_.seed); rules.chance(0.5))
     server_options_.unsaid_rules = {std::chrono::seconds{rules.between(1, 300)}};
   server_options_.placement = placers()[rng_.below(placers().size())].name;

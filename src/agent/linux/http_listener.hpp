@@ -1,8 +1,8 @@
 // A small HTTP server on one listening socket, for training scripts: JSON in, JSON out, keep-alive.
 // Bounded in connections, header, body and time; an error on one connection ends that connection
 // alone. When there are as many as may be, the next one takes the place of the oldest that has not
-// sent a request yet, so that connections that ask nothing keep nobody out. Connections never take the last descriptors of the process, which starts and
-// ends of workers need.
+// sent a request yet, so that connections that ask nothing keep nobody out. Connections never take
+// the last descriptors of the process, which starts and ends of workers need.
 #pragma once
 
 #include <functional>
