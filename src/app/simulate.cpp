@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "app/journal.hpp"
 #include "app/study_files.hpp"
@@ -73,6 +75,22 @@ Result<sim::BatchRule> choose_batch(const SimulateOptions& options) {
 
 constexpr std::size_t kThroughputsBytesMax = 64U << 20;
 
+// A JSON file of throughputs, or profiles: a folder, or a tar of one.
+Result<sim::DeviceSpeeds> read_device_speeds(const std::string& path, std::string_view reference,
+                                             const std::vector<std::string>& models) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown) || path.find(".tar") != std::string::npos) {
+    const auto profiles = sim::read_device_profiles(path);
+    if (!profiles) return fail(profiles.error());
+    return sim::DeviceSpeeds::of_profiles(*profiles, reference, models);
+  }
+  const auto text = read_text_file(path, kThroughputsBytesMax, "device speeds",
+                                   "Give A100=1,V100=0.45, a JSON file of throughputs, or a folder "
+                                   "of profiles by device.");
+  if (!text) return fail(text.error());
+  return sim::DeviceSpeeds::of_throughputs(*text, reference, models);
+}
+
 Result<void> choose_devices(const SimulateOptions& options, sim::Setup& setup) {
   if (!options.device_speeds) {
     if (!options.reference_device) return {};
@@ -86,14 +104,7 @@ Result<void> choose_devices(const SimulateOptions& options, sim::Setup& setup) {
     return fail(ErrorCode::invalid, "--reference-device is of a file of measured device speeds.",
                 "The device of speed 1 is what the trace's durations are of.");
   auto speeds = in_words ? sim::DeviceSpeeds::of_words(typed, models)
-                         : Result<sim::DeviceSpeeds>(sim::DeviceSpeeds{});
-  if (!in_words) {
-    const auto text = read_text_file(typed, kThroughputsBytesMax, "device speeds",
-                                     "Give A100=1,V100=0.45, or a JSON file of throughputs.");
-    if (!text) return fail(text.error());
-    speeds =
-        sim::DeviceSpeeds::of_throughputs(*text, options.reference_device.value_or(""), models);
-  }
+                         : read_device_speeds(typed, options.reference_device.value_or(""), models);
   if (!speeds) return fail(speeds.error());
   setup.devices = std::make_shared<const sim::DeviceSpeeds>(std::move(*speeds));
   return {};

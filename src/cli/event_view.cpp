@@ -22,16 +22,20 @@ std::string change_text(const Document& change) {
 }
 
 // A job that never saved: it goes on for as long as the rules say.
-std::string asking_text(const Document& asking) {
+std::string asking_text(const Document& asking, double at) {
   const auto job = whole_of(asking, "job");
   if (!number_of(asking, "by")) return fmt::format("asks job {} no more", job);
-  return fmt::format("asks job {} to save and give way to job {}", job, whole_of(asking, "by"));
+  const auto text =
+      fmt::format("asks job {} to save and give way to job {}", job, whole_of(asking, "by"));
+  const auto stops_at = number_of(asking, "stops_at");
+  return stops_at ? fmt::format("{} within {}", text, human_duration(*stops_at - at)) : text;
 }
 
 std::string plan_text(const Document& plan) {
   std::vector<std::string> parts;
   for (const auto& change : list_of(plan, "changes")) parts.push_back(change_text(change));
-  for (const auto& asking : list_of(plan, "asked")) parts.push_back(asking_text(asking));
+  const double at = number_of(plan, "at").value_or(0);
+  for (const auto& asking : list_of(plan, "asked")) parts.push_back(asking_text(asking, at));
   return fmt::format("{}:{}{}", text_of(plan, "policy"), parts.empty() ? "" : " ",
                      fmt::join(parts, "; "));
 }

@@ -144,7 +144,7 @@ TEST(Asked, StandsOnTheJobsPageAndInEvents) {
                   "asked":{"by":6,"since":100,"stops_at":700}})"};
     if (request.target.find("from=1&") == std::string::npos) return {R"({"events":[],"next":3})"};
     return {R"({"events":[{"seq":1,"at":0,"kind":"plan","policy":"fair","changes":[],
-                           "asked":[{"job":5,"by":6}]},
+                           "asked":[{"job":5,"by":6,"stops_at":600}]},
                           {"seq":2,"at":0,"kind":"plan","policy":"fair","changes":[],
                            "asked":[{"job":5,"by":null}]}],"next":3})"};
   });
@@ -152,7 +152,7 @@ TEST(Asked, StandsOnTheJobsPageAndInEvents) {
   EXPECT_THAT(page, HasSubstr("Asked       by job 6 since "));
   EXPECT_THAT(page, HasSubstr("unless it saves or ends before"));
   const auto lines = run_words(server, {"events", "--from", "1"}).out;
-  EXPECT_THAT(lines, HasSubstr("fair: asks job 5 to save and give way to job 6\n"));
+  EXPECT_THAT(lines, HasSubstr("fair: asks job 5 to save and give way to job 6 within 10m00s\n"));
   EXPECT_THAT(lines, HasSubstr("fair: asks job 5 no more\n"));
 }
 

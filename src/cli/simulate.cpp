@@ -366,8 +366,10 @@ void declare_options(Options& options, Simulate& typed) {
   options.value("--speedup", "CURVE", typed.speedup,
                 "of elastic jobs: linear, amdahl=0.05 (default), table=1:1,2:1.9 or profile "
                 "(default with --profiles)");
-  options.value("--device-speeds", "SPEEDS", typed.device_speeds,
-                "of unequal devices: A100=1,V100=0.45, or a JSON file of Gavel's throughputs");
+  options.value(
+      "--device-speeds", "SPEEDS", typed.device_speeds,
+      "of unequal devices: A100=1,V100=0.45, a JSON file of Gavel's throughputs, or a folder "
+      "of Sia's profiles");
   options.value("--reference-device", "MODEL", typed.reference_device,
                 "of such a file: the device that the trace's durations are of (its fastest)");
   options.value("--learning", "CURVE", typed.learning,

@@ -41,6 +41,7 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 inline constexpr std::size_t kRefusalWhyMax = 1024;
+inline constexpr std::size_t kMachineMax = 64;
 
 struct NodeSpec {
   std::string name;     // host name; unique in a cluster
@@ -52,6 +53,8 @@ struct NodeSpec {
   std::string network_switch{};  // the one above the rack; empty: unknown
   std::map<std::string, std::string> labels{};
   std::optional<Refusal> refusal{};
+  // Tells machines of one name apart, and stays over reboots; at most kMachineMax; empty: unknown.
+  std::string machine{};
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

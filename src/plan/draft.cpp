@@ -503,7 +503,8 @@ std::vector<Asking> Draft::newly_asked() const {
   std::vector<Asking> asked;
   for (const auto& [id, by] : asked_) {
     const auto& known = snapshot_.state.job(id).current->asked;
-    if (!changed(id) && !(known && known->by == by)) asked.push_back({id, by});
+    if (changed(id) || (known && known->by == by)) continue;
+    asked.push_back({id, by, may_stop_from(snapshot_, snapshot_.state.job(id))});
   }
   for (const JobId id : snapshot_.state.asked()) {
     if (!asked_.contains(id) && !changed(id)) asked.push_back({id});

@@ -62,7 +62,8 @@ struct Dropped {
 // asks any more.
 struct Asking {
   JobId job;
-  std::optional<JobId> by = {};  // who would start in its place; none: nobody any more
+  std::optional<JobId> by = {};    // who would start in its place; none: nobody any more
+  std::optional<Time> until = {};  // from then on it may be stopped, as the rules are now
   friend bool operator==(const Asking&, const Asking&) = default;
 };
 

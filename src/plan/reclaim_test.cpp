@@ -42,12 +42,12 @@ class Reclaim : public ::testing::Test {
 TEST_F(Reclaim, CountsFromTheFirstRoundThatWouldHaveStoppedIt) {
   EXPECT_EQ(may_stop(), world.now() + span("10m"));
   const Time asked = world.now();
-  EXPECT_THAT(ask(waits).asked, ElementsAre(Asking{runs, waits}));
+  EXPECT_THAT(ask(waits).asked, ElementsAre(Asking{runs, waits, asked + span("10m")}));
   EXPECT_THAT(world.state().asked(), ElementsAre(runs));
   world.advance(span("4m"));
   EXPECT_THAT(ask(waits).asked, IsEmpty()) << "nothing is new";
   const JobId other = world.submit("1");
-  EXPECT_THAT(ask(other).asked, ElementsAre(Asking{runs, other}));
+  EXPECT_THAT(ask(other).asked, ElementsAre(Asking{runs, other, asked + span("10m")}));
   EXPECT_EQ(may_stop(), asked + span("10m"));
   EXPECT_TRUE(must_be_asked(world.snapshot(), world.job(runs)));
   EXPECT_TRUE(same_from_parts());
@@ -65,7 +65,7 @@ TEST_F(Reclaim, AsksForARoundWhenItMayBeStopped) {
 TEST_F(Reclaim, IsForgottenOnceNobodyAsks) {
   ask(waits);
   world.advance(span("9m"));
-  EXPECT_THAT(ask({}).asked, ElementsAre(Asking{runs, {}}));
+  EXPECT_THAT(ask({}).asked, ElementsAre(Asking{runs, {}, {}}));
   EXPECT_THAT(world.state().asked(), IsEmpty());
   EXPECT_EQ(may_stop(), world.now() + span("10m"));
 }

@@ -58,6 +58,36 @@ TEST(DeviceSpeeds, FilesThatAreNoThroughputsAreRefused) {
   EXPECT_FALSE(DeviceSpeeds::of_throughputs(kThroughputs, "", {"T4"}));
 }
 
+Profile measured(const std::map<std::int32_t, StepTimes>& by_replicas, std::int32_t nodes = 1) {
+  return {"toy", {}, {{nodes, by_replicas}}, {}, {}};
+}
+
+TEST(DeviceSpeeds, OfProfilesAreHeldAgainstEachOtherAtTheSameBatches) {
+  const std::map<std::string, Profiles> profiles = {
+      {"fast", {{"toy", measured({{1, {{8, {1, 0}}, {16, {1, 0}}, {32, {9, 0}}}}})}}},
+      {"slow", {{"toy", measured({{1, {{8, {2, 0}}, {16, {8, 0}}}}, {2, {{8, {1, 0}}}}})}}},
+      {"slow-new", {{"toy", measured({{1, {{8, {1, 0}}}}})}}}};
+  const auto speeds = DeviceSpeeds::of_profiles(profiles, "fast", {"slow", "fast"});
+  ASSERT_TRUE(speeds) << speeds.error().message;
+  EXPECT_DOUBLE_EQ(speed(*speeds, "toy", 1, "slow"), 0.25) << "2 s and 8 s where it takes 1 s";
+  EXPECT_DOUBLE_EQ(speed(*speeds, "toy", 4, "slow"), 0.25) << "2 were measured on one of both";
+  EXPECT_DOUBLE_EQ(speed(*speeds, "toy", 1, "fast"), 1);
+  EXPECT_EQ(speeds->of("other", 1), nullptr);
+  const auto fresh = DeviceSpeeds::of_profiles(profiles, "fast", {"slow-new"});
+  EXPECT_DOUBLE_EQ(speed(*fresh, "toy", 1, "slow-new"), 1) << "by its whole name";
+  EXPECT_FALSE(DeviceSpeeds::of_profiles(profiles, "fast", {"other"}));
+  EXPECT_FALSE(DeviceSpeeds::of_profiles(profiles, "other", {"fast"}));
+}
+
+TEST(DeviceSpeeds, OfProfilesTakeTheFewestNodesOfASize) {
+  Profile spread = measured({{4, {{8, {1, 0}}}}});
+  spread.scales[2][4] = {{8, {3, 0}}};
+  const std::map<std::string, Profiles> profiles = {
+      {"a", {{"toy", spread}}}, {"b", {{"toy", measured({{4, {{8, {2, 0}}}}}, 4)}}}};
+  const auto speeds = DeviceSpeeds::of_profiles(profiles, "a", {"a", "b"});
+  EXPECT_DOUBLE_EQ(speed(*speeds, "toy", 4, "b"), 0.5);
+}
+
 // Two jobs of 100 s, one on each node; and one over both, which is as fast as the slower.
 TEST(DeviceSpeeds, AGangIsAsFastAsItsSlowestDevice) {
   auto trace = std::make_shared<Trace>();

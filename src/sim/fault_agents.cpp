@@ -12,6 +12,10 @@ constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 // After so much of the time after which its workers count as lost a machine ends them by itself.
 constexpr std::int64_t kPartOfLost = 2;
 
+constexpr SimLink::Cut kBothWays{true, true};
+constexpr Duration kTwinStays = 20s, kTwinIsAway = 40s;  // at most
+constexpr Duration kTakesTurns = 5min;                   // with the first one, once it is calm
+
 }  // namespace
 
 void FaultWorld::start_agent(std::size_t i) {
@@ -73,6 +77,28 @@ void FaultWorld::reconnect(std::size_t i) {
   if (bounds_.lost_after && now - machine.heard > *bounds_.lost_after / kPartOfLost)
     machine.host->end_by_itself();
   queue_.after(100ms + up_to(1s), [this, i] { reconnect(i); });
+}
+
+// Once it is calm either is reached while the other is not: what they hold is taken from both.
+void FaultWorld::twin_comes() {
+  reach_twin(true);
+  queue_.after(calm_ ? kTakesTurns : up_to(kTwinStays), [this] { twin_goes(); });
+}
+
+void FaultWorld::twin_goes() {
+  reach_twin(false);
+  queue_.after(calm_ ? kTakesTurns : up_to(kTwinIsAway), [this] { twin_comes(); });
+}
+
+void FaultWorld::reach_twin(bool reached) {
+  Machine& twin = machines_.back();
+  if (reached) ledger_.note("machine of the same name", twin.name);
+  const auto set = [](Machine& machine, bool is_reached) {
+    machine.link->cut(is_reached ? SimLink::Cut{} : kBothWays);
+    if (!is_reached) machine.link->break_connection();
+  };
+  set(twin, reached);
+  if (calm_) set(machines_.front(), !reached);
 }
 
 }  // namespace paceline::sim

@@ -18,7 +18,8 @@ const Time kBegin = time_from_us(1'700'000'000'000'000);
 constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 constexpr Duration kHearOut = 5s;
 constexpr Duration kLostAfterMin = 20s;
-constexpr int kShadowWorkMax = 20;  // pieces of it after a step
+constexpr double kTwins = 0.2;                     // worlds with one
+constexpr std::array kShadowWork = {1, 1, 4, 20};  // pieces of it after a step, at most
 constexpr std::size_t kAllEntries = std::numeric_limits<std::size_t>::max();
 
 struct Pace {
@@ -55,8 +56,10 @@ void FaultWorld::build() {
   server_options_.hear_out = kHearOut;
   server_options_.temper = rng_.chance(0.7);
   // Of a sequence of its own, as a seed's story is told by the other one.
-  if (Rng rules(~options_.seed); rules.chance(0.5))
-    server_options_.unsaid_rules = {std::chrono::seconds{rules.between(1, 300)}};
+  Rng apart(~options_.seed);
+  if (apart.chance(0.5))
+    server_options_.unsaid_rules = {std::chrono::seconds{apart.between(1, 300)}};
+  shadow_work_max_ = kShadowWork[apart.below(kShadowWork.size())];
   server_options_.placement = placers()[rng_.below(placers().size())].name;
   draw_bounds();
   People::Habits habits{options_.jobs.value_or(pace.jobs), pace.every, 0, parts_.scripts};
@@ -68,6 +71,7 @@ void FaultWorld::build() {
     habits.slots += static_cast<std::int32_t>(node.slots.size());
     build_machine(link, std::move(node));
   }
+  if (apart.chance(kTwins)) build_twin(link);
   people_.emplace(queue_, ledger_, Rng(rng_.next()), std::move(habits));
 }
 
@@ -95,6 +99,7 @@ NodeSpec FaultWorld::draw_node(std::uint64_t number) {
   node.slots.resize(static_cast<std::size_t>(rng_.between(2, 6)),
                     SlotSpec{SlotKind::cpu, "cpu", "", 0, true, ""});
   if (number % 2 == 0) node.labels["disk"] = "nvme";
+  node.machine = fmt::format("machine-{}", number);
   return node;
 }
 
@@ -109,6 +114,14 @@ void FaultWorld::build_machine(const LinkHabits& link, NodeSpec node) {
   machine.link = std::make_unique<SimLink>(queue_, ledger_, Rng(rng_.next()), sessions_);
   machine.link->set_habits(link);
   machines_.push_back(std::move(machine));
+}
+
+// Another machine that calls itself as the first one does. It is the last one.
+void FaultWorld::build_twin(const LinkHabits& link) {
+  NodeSpec node = machines_.front().host->describe();
+  node.machine = "twin";
+  build_machine(link, std::move(node));
+  twin_goes();
 }
 
 FaultReport FaultWorld::run() {
@@ -243,7 +256,7 @@ void FaultWorld::step_server() {
 }
 
 void FaultWorld::work_in_the_shadow() {
-  for (int i = 0; i < kShadowWorkMax && server_->controller->shadow().work(); ++i) {
+  for (int i = 0; i < shadow_work_max_ && server_->controller->shadow().work(); ++i) {
   }
 }
 

@@ -114,6 +114,7 @@ class FaultWorld {
   void draw_bounds();
   NodeSpec draw_node(std::uint64_t number);
   void build_machine(const LinkHabits& link, NodeSpec node);
+  void build_twin(const LinkHabits& link);
   void run_events();
   // ---- driving the server ----
   void start_server();
@@ -133,6 +134,9 @@ class FaultWorld {
   void step_agent(std::size_t i);
   void set_agent_timer(std::size_t i);
   void reconnect(std::size_t i);
+  void twin_comes();
+  void twin_goes();
+  void reach_twin(bool reached);
   // ---- what goes wrong (misfortunes.cpp) ----
   void befall();
   void crash_server(std::size_t);
@@ -146,6 +150,7 @@ class FaultWorld {
   void cut_one_way(std::size_t i);
   void cut_network(std::size_t);
   void fill_disk(std::size_t);
+  void leave_commit_in_doubt(std::size_t);
   void put_in_want(std::size_t i);
   void set_clock(std::size_t);
   void set_machine_clock(std::size_t i);
@@ -170,6 +175,7 @@ class FaultWorld {
   SetClock server_clock_;
   Controller::Options server_options_;
   EngineBounds bounds_;
+  int shadow_work_max_ = 0;
   std::size_t unstored_max_ = agent::kUnstoredMax;
   std::uint64_t sessions_ = 0;
   std::vector<Machine> machines_;

@@ -9,6 +9,10 @@ tl::unexpected<Error> no_space() {
   return fail(ErrorCode::storage, "The disk is full.", "Free some space.", Retry::may_help);
 }
 
+tl::unexpected<Error> not_synced() {
+  return fail(ErrorCode::storage, "The disk can't be written.", "Try again.", Retry::may_help);
+}
+
 }  // namespace
 
 void FaultyStore::crash_at_next(CrashPoint point, std::uint64_t effects) {
@@ -23,6 +27,8 @@ void FaultyStore::revive() {
   crashed_ = false;
   crash_.reset();
   effects_left_.reset();
+  next_in_doubt_ = false;
+  if (const auto batch = std::exchange(in_doubt_, std::nullopt)) (void)keep(*batch);
 }
 
 bool FaultyStore::may_act() {
@@ -33,6 +39,10 @@ bool FaultyStore::may_act() {
 
 Result<void> FaultyStore::append(const Batch& batch) {
   if (full_ || crashed_) return no_space();
+  if (std::exchange(next_in_doubt_, false)) {
+    in_doubt_ = batch;
+    return not_synced();
+  }
   if (!crash_ || --crash_->after > 0) return keep(batch);
   const Crash crash = *std::exchange(crash_, std::nullopt);
   if (crash.point == CrashPoint::between_effects) {
@@ -48,6 +58,7 @@ Result<void> FaultyStore::append(const Batch& batch) {
 
 Result<void> FaultyStore::keep(const Batch& batch) {
   if (auto ok = WrappedStore::append(batch); !ok) return ok;
+  in_doubt_.reset();
   ++commits_;
   if (stored_) stored_(batch);
   return {};
@@ -55,7 +66,16 @@ Result<void> FaultyStore::keep(const Batch& batch) {
 
 Result<void> FaultyStore::checkpoint(const State& state, std::span<const JobId> changed) {
   if (full_ || crashed_) return no_space();
-  return WrappedStore::checkpoint(state, changed);
+  auto done = WrappedStore::checkpoint(state, changed);
+  if (done) in_doubt_.reset();
+  return done;
+}
+
+Result<void> FaultyStore::prove() {
+  if (full_ || crashed_) return no_space();
+  auto done = WrappedStore::prove();
+  if (done) in_doubt_.reset();
+  return done;
 }
 
 }  // namespace paceline::sim

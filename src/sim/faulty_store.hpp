@@ -1,5 +1,5 @@
-// A store whose disk fills up, and whose user can be made to die at a commit: right before it, or
-// right after, when all is durable and nobody was told.
+// A store whose disk fills up and lies, and whose user can be made to die at a commit: right before
+// it, or right after, when all is durable and nobody was told.
 #pragma once
 
 #include <functional>
@@ -26,6 +26,10 @@ class FaultyStore final : public WrappedStore {
   void crash_at_next(CrashPoint point, std::uint64_t effects = 0);
   // At the same places, at the n-th append from here on, counted from 1.
   void crash_at(std::uint64_t n, CrashPoint point, std::uint64_t effects = 0);
+  // The next append that would succeed says that it failed. Its batch is in doubt: the next write
+  // that succeeds takes its place, but if the user dies before, it turns out to be durable, as with a
+  // write-ahead log that could not be synced.
+  void leave_next_in_doubt() { next_in_doubt_ = true; }
   // The user is dead: whatever it does from now on does not happen. Until revive() nothing is
   // stored.
   [[nodiscard]] bool crashed() const { return crashed_; }
@@ -39,6 +43,7 @@ class FaultyStore final : public WrappedStore {
 
   Result<void> append(const Batch& batch) override;
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
+  Result<void> prove() override;
 
  private:
   struct Crash {
@@ -51,6 +56,8 @@ class FaultyStore final : public WrappedStore {
 
   bool full_ = false;
   bool crashed_ = false;
+  bool next_in_doubt_ = false;
+  std::optional<Batch> in_doubt_;
   std::uint64_t commits_ = 0;
   std::function<void(const Batch&)> stored_;
   std::optional<Crash> crash_;

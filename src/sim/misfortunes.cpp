@@ -16,7 +16,7 @@ constexpr SimLink::Cut kBothWays{true, true};
 
 void FaultWorld::befall() {
   using Misfortune = void (FaultWorld::*)(std::size_t machine);
-  static constexpr std::array<Misfortune, 18> kMisfortunes = {&FaultWorld::crash_server,
+  static constexpr std::array<Misfortune, 19> kMisfortunes = {&FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
@@ -30,6 +30,7 @@ void FaultWorld::befall() {
                                                               &FaultWorld::cut_network,
                                                               &FaultWorld::break_connection,
                                                               &FaultWorld::fill_disk,
+                                                              &FaultWorld::leave_commit_in_doubt,
                                                               &FaultWorld::put_in_want,
                                                               &FaultWorld::set_clock,
                                                               &FaultWorld::set_machine_clock,
@@ -115,6 +116,15 @@ void FaultWorld::fill_disk(std::size_t) {
   ledger_.note("disk full", "of the server");
   store_.set_full(true);
   queue_.after(up_to(20s), [this] { store_.set_full(false); });
+}
+
+void FaultWorld::leave_commit_in_doubt(std::size_t) {
+  ledger_.note("commit in doubt", "of the server");
+  store_.leave_next_in_doubt();
+  if (rng_.chance(0.5)) return;
+  queue_.after(up_to(2s), [this, life = server_life_] {
+    if (server_ && life == server_life_) stop_server();
+  });
 }
 
 void FaultWorld::put_in_want(std::size_t i) {

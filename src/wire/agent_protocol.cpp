@@ -186,6 +186,8 @@ Result<void> validate(const NodeSpec& node) {
   if (auto ok = validate_place("rack", node.rack); !ok) return ok;
   if (node.refusal && node.refusal->why.size() > kRefusalWhyMax)
     return fail(ErrorCode::too_large, "The reason of a node's refusal has at most 1 KiB.");
+  if (node.machine.size() > kMachineMax)
+    return fail(ErrorCode::too_large, "A machine's identity has at most 64 characters.");
   return validate_place("switch", node.network_switch);
 }
 

@@ -153,13 +153,16 @@ TEST(AgentProtocol, RefusesANodeThatIsDescribedWithoutBounds) {
   };
   NodeSpec chatty = node();
   chatty.refusal = Refusal{std::string(kRefusalWhyMax + 1, 'x'), kAt};
-  EXPECT_NE(problem(chatty), "");
+  EXPECT_EQ(problem(chatty), "The reason of a node's refusal has at most 1 KiB.");
   NodeSpec labelled = node();
   for (int i = 0; i < 64; ++i) labelled.labels["k" + std::to_string(i)] = "v";
   EXPECT_EQ(problem(labelled), "A node has at most 64 labels, not 65.");
   NodeSpec racked = node();
   racked.rack = std::string(64, 'r');
   EXPECT_EQ(problem(racked), "The name of a rack must have at most 63 printable bytes.");
+  NodeSpec verbose = node();
+  verbose.machine = std::string(kMachineMax + 1, 'm');
+  EXPECT_EQ(problem(verbose), "A machine's identity has at most 64 characters.");
   const auto hello = decode_agent_frame(encode({Session{5}, 1, 0, 0, Hello{labelled, "b", {}}}));
   EXPECT_FALSE(hello);
 }

@@ -132,8 +132,8 @@ void describe(Fields& fields, FieldsOf<Fields, Dropped>& dropped) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Asking>& asking) {
-  auto& [job, by] = asking;
-  fields("job", job)("by", by);
+  auto& [job, by, until] = asking;
+  fields("job", job)("by", by)("until", until);
 }
 
 template <class Fields>
@@ -191,7 +191,8 @@ void write_shown(JsonWriter& json, const Plan& plan) {
   json.key("asked").begin_array();
   for (const auto& asking : plan.asked) {
     json.begin_object().field("job", asking.job.value);
-    json.field("by", asking.by ? std::optional(asking.by->value) : std::nullopt).end_object();
+    json.field("by", asking.by ? std::optional(asking.by->value) : std::nullopt);
+    json.field("stops_at", asking.until).end_object();
   }
   json.end_array().key("changes").begin_array();
   for (const auto& change : plan.changes) write_change(json, change);

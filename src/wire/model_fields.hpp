@@ -37,10 +37,11 @@ void describe(Fields& fields, FieldsOf<Fields, Refusal>& refusal) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal] = node;
+  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine] =
+      node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
-  fields("labels", labels)("refusal", refusal);
+  fields("labels", labels)("refusal", refusal)("machine", machine);
 }
 
 template <class Fields>

@@ -132,8 +132,9 @@ inline void randomize(Rng& rng, Refusal& value) {
   randomize_all(rng, why, until);
 }
 inline void randomize(Rng& rng, NodeSpec& value) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal] = value;
-  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal);
+  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine] = value;
+  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal,
+                machine);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;
@@ -190,8 +191,8 @@ inline void randomize(Rng& rng, Dropped& value) {
   randomize_all(rng, job, reason);
 }
 inline void randomize(Rng& rng, Asking& value) {
-  auto& [job, by] = value;
-  randomize_all(rng, job, by);
+  auto& [job, by, until] = value;
+  randomize_all(rng, job, by, until);
 }
 inline void randomize(Rng& rng, Plan& value) {
   auto& [round, policy, build, changes, memo, dropped, promoted, asked] = value;

@@ -115,7 +115,7 @@ class VictimsTest(SharedBox):
         self.assertIn(reason, self.get(OWNER, f"/v1/jobs/{self.second}/why")["lines"][0])
         self.assertIn("Asked", self.box.call("show", str(self.second)).stdout)
         self.assertIn(reason, self.box.call("queue", "--no-header").stdout)
-        self.assertIn(f"asks job {self.second} to save and give way to job {self.waits}", self.box.call("events").stdout)
+        self.assertIn(f"asks job {self.second} to save and give way to job {self.waits} within ", self.box.call("events").stdout)
         self.assertEqual([self.state(job) for job in (self.first, self.second, self.waits)], ["RUNNING", "RUNNING", "PENDING"])
         self.box.call("rules", "--reclaim-after", "8s")
         self.until(lambda: self.state(self.waits) == "RUNNING", "it was not stopped")

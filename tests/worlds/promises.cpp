@@ -83,6 +83,11 @@ void Promises::check_stop(const Plan& plan, const Change& change) {
   expect(starts, fmt::format("job {} is stopped for a job that does not start", job.id.value));
 }
 
+bool Promises::is_changed(const Job& job) const {
+  return std::any_of(plan_.changes.begin(), plan_.changes.end(),
+                     [&](const Change& change) { return change.job == job.id; });
+}
+
 // Of the plan to come, in the world that it changes.
 void Promises::check_victims() {
   for (const Change& change : plan_.changes) {
@@ -121,9 +126,7 @@ void Promises::check_loses_least(const Job& victim) {
   for (const auto& key : world.state().active()) {
     const Job& other = world.job(key.job);
     const bool goes_on = other.state == JobState::running && other.preemptible() &&
-                         other.range.contains(other.workers()) &&
-                         std::none_of(plan_.changes.begin(), plan_.changes.end(),
-                                      [&](const Change& c) { return c.job == other.id; });
+                         other.range.contains(other.workers()) && !is_changed(other);
     const bool equal =
         other.spec->user == victim.spec->user && other.spec->priority == victim.spec->priority;
     if (!goes_on || !equal || least(other) < least(victim)) continue;
@@ -147,7 +150,8 @@ void Promises::remember_asked() {
 }
 
 // Nobody waits next to free slots that it could start on, but behind the head of the line, or where
-// they are kept for a job that waited for too long.
+// they are kept for a job that waited for too long. A plan changes a job once: the one that it froze
+// starts elsewhere in the next round at the earliest.
 void Promises::check_idle() {
   if (expected_.blocks) return;
   const Snapshot snapshot = script_.world().snapshot();
@@ -155,7 +159,7 @@ void Promises::check_idle() {
   if (const auto kept = reservation(snapshot.state)) draft.keep(kept->job, kept->slots);
   for (const auto& key : snapshot.state.waiting()) {
     const Job& job = snapshot.state.job(key.job);
-    if (job.eligible_at > snapshot.now) continue;
+    if (job.eligible_at > snapshot.now || is_changed(job)) continue;
     const auto workers = expected_.elastic ? job.range.min : wanted(snapshot.state, job);
     expect(!draft.fit(job.id, workers).has_value(),
            fmt::format("job {} waits and {} workers of it would fit", job.id.value, workers));

@@ -43,6 +43,7 @@ class Promises {
   void check_loses_least(const Job& victim);
   void remember_asked();
   void check_idle();
+  [[nodiscard]] bool is_changed(const Job& job) const;
   void expect(bool holds, const std::string& what);
 
   const Script& script_;

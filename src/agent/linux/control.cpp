@@ -1,19 +1,16 @@
 #include "agent/linux/control.hpp"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "agent/linux/fields.hpp"
-#include "base/check.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -125,13 +122,6 @@ std::optional<WorkerEnding> parse_ended_line(std::string_view line) {
     text.add(name, pair.substr(equals + 1));
   }
   return parse_ending(text.text());
-}
-
-std::string new_control_name() {
-  std::array<std::uint64_t, 2> random{};
-  check(::getrandom(random.data(), sizeof random, 0) == sizeof random,
-        "the kernel has random bytes");
-  return fmt::format("{:016x}{:016x}", random[0], random[1]);
 }
 
 UniqueFd listen_control(const std::string& name) {

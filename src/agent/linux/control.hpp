@@ -37,9 +37,6 @@ std::optional<pid_t> parse_running_line(std::string_view line);
 std::string ended_line(const WorkerEnding& ending);
 std::optional<WorkerEnding> parse_ended_line(std::string_view line);
 
-// A fresh name for one worker's channel.
-std::string new_control_name();
-
 // Both ends of the channel, non-blocking; empty on failure, with errno.
 UniqueFd listen_control(const std::string& name);
 UniqueFd connect_control(const std::string& name);

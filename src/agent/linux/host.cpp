@@ -20,9 +20,11 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/lookers.hpp"
+#include "agent/linux/machine.hpp"
 #include "agent/linux/marks.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
+#include "agent/linux/random_name.hpp"
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/status_listener.hpp"
@@ -146,6 +148,7 @@ struct LinuxHost::Impl {
   std::vector<SlotSpec> slots;  // as described last
   std::function<void()> devices_changed = [] {};
   std::string sockets;  // the directory of the worker sockets
+  std::string machine;  // empty: not known
   std::unique_ptr<StatusListener> status;
   WorkerKey read_last;  // whose log was read last
   bool loaded = false;
@@ -157,6 +160,7 @@ Result<void> LinuxHost::Impl::open() {
   auto made = make_socket_directory(options.directory);
   if (!made) return fail(made.error());
   sockets = *made;
+  machine = identify_machine(below("agent"));
   open_status();
   watch_devices(kDeviceInterval);
   return nursery.open();
@@ -412,7 +416,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.uid = launch.uid;
   order.socket = facts.socket;
   order.status_port = status->port();
-  order.status_token = new_status_token();
+  order.status_token = random_name();
   offer_status(order, facts);
   order.boot_id = context.boot_id;
   order.command = launch.launch.command;
@@ -428,7 +432,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   if (!order.setup.empty())
     order.setup_outcome =
         below(fmt::format("agent/setups/{}.{}", launch.key.job.value, launch.key.generation.value));
-  order.control = new_control_name();
+  order.control = random_name();
   order.log = log_path(options.directory, launch.key.job, launch.key.rank);
   order.log_offset = *offset;
   order.marker = facts.marker;
@@ -640,6 +644,7 @@ NodeSpec LinuxHost::describe() {
                       static_cast<std::uint64_t>(::sysconf(_SC_PAGE_SIZE));
   impl_->look_at_devices();
   node.slots = impl_->slots;
+  node.machine = impl_->machine;
   return node;
 }
 

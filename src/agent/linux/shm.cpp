@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "agent/linux/claim.hpp"
-#include "agent/linux/control.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/random_name.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -153,7 +153,7 @@ GangMemory::~GangMemory() { ::rmdir(base_.c_str()); }
 Result<void> GangMemory::make_base() const {
   if (::mkdir(base_.c_str(), 0700) == 0 || is_mine(base_)) return {};
   if (errno != EEXIST) return fail(system_error(fmt::format("'{}' can't be made", base_), errno));
-  const std::string aside = base_ + "." + new_control_name();
+  const std::string aside = base_ + "." + random_name();
   if (::rename(base_.c_str(), aside.c_str()) == 0 && ::mkdir(base_.c_str(), 0700) == 0) return {};
   return fail(system_error(fmt::format("'{}' can't be made", base_), errno));
 }

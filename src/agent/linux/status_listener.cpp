@@ -4,19 +4,16 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <spdlog/spdlog.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
-#include "base/check.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -120,13 +117,6 @@ HttpReply StatusListener::answer(const HttpRequest& request) {
   if (expected.empty() || !equal(request.authorization, std::string(kBearer) + expected))
     return http_error(403, "forbidden", "The token is not that of a worker that runs.");
   return handler_(*key, request.body);
-}
-
-std::string new_status_token() {
-  std::array<std::uint64_t, 2> random{};
-  check(::getrandom(random.data(), sizeof random, 0) == sizeof random,
-        "the kernel has random bytes");
-  return fmt::format("{:016x}{:016x}", random[0], random[1]);
 }
 
 std::string token_path(std::string_view worker_socket) {

@@ -57,9 +57,6 @@ class StatusListener {
   std::unique_ptr<HttpListener> listener_;
 };
 
-// 128 random bits, as 32 hexadecimal digits.
-std::string new_status_token();
-
 // The file with the token of the worker that has this socket.
 std::string token_path(std::string_view worker_socket);
 

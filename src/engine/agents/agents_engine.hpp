@@ -87,6 +87,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void learn_nodes(const State& state);
   void serve(const AgentFrame& frame);
   void greet(const AgentFrame& frame, const Hello& hello);
+  static bool is_taken(const NodeView& node, const NodeSpec& by);
+  static void turn_away(NodeView& node, Session session);
   NodeView& node_named(const std::string& name);
   void adopt_claims(NodeView& node, const Hello& hello);
   void tell_node(NodeView& node, NodeSpec spec);

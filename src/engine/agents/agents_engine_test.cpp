@@ -68,6 +68,16 @@ class AgentsEngineTest : public ::testing::Test {
     settle();
   }
 
+  // Its greeting, without claims.
+  void greet_from(const std::string& machine) {
+    const Session session{++sessions};
+    NodeSpec node = host().node;
+    node.machine = machine;
+    engine->connected(session);
+    engine->receive({session, 1, 0, 0, Hello{std::move(node), "boot-1", {}}});
+    settle();
+  }
+
   [[nodiscard]] Time agents_time() { return clock.now() + agents_ahead; }
 
   // Frames and rounds without policy until nothing moves.
@@ -617,6 +627,42 @@ TEST_F(AgentsEngineTest, AGreetingThatALaterSessionOvertookIsNotHeard) {
   settle();
   EXPECT_EQ(state(job), JobState::running);
   EXPECT_EQ(engine->connected_nodes(), 0U);
+}
+
+TEST_F(AgentsEngineTest, AnotherMachineOfTheSameNameIsNotHeardWhileTheFirstIsThere) {
+  host().node.machine = "first";
+  connect();
+  const JobId job = run("1");
+  greet_from("another");
+  disconnect();
+  greet_from("another");
+  EXPECT_EQ(state(job), JobState::running) << "it knows nothing of the first one's workers";
+  EXPECT_EQ(engine->connected_nodes(), 0U);
+  connect();
+  EXPECT_EQ(engine->connected_nodes(), 1U);
+  end(key(job, 1, 0));
+  EXPECT_EQ(state(job), JobState::completed);
+}
+
+TEST_F(AgentsEngineTest, AnotherMachineTakesANameThatNobodyNeedsAnyMore) {
+  host().node.machine = "first";
+  connect();
+  disconnect();
+  greet_from("another");
+  EXPECT_EQ(engine->connected_nodes(), 1U);
+  EXPECT_EQ(world.state().nodes().front().spec.machine, "another");
+  connect();
+  EXPECT_EQ(world.state().nodes().front().spec.machine, "another") << "it is there, and was first";
+}
+
+TEST_F(AgentsEngineTest, AServerThatStartedAnewKnowsWhichMachineHasTheName) {
+  host().node.machine = "first";
+  connect();
+  const JobId job = run("1");
+  restart_server();
+  greet_from("another");
+  EXPECT_EQ(engine->connected_nodes(), 0U);
+  EXPECT_EQ(state(job), JobState::running);
 }
 
 TEST_F(AgentsEngineTest, NothingIsAcknowledgedBeforeItIsDurable) {

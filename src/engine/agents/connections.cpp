@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "engine/agents/agents_engine.hpp"
@@ -167,10 +168,27 @@ void AgentsEngine::count_lost(NodeView& node) {
   }
 }
 
+// A machine that bears the name of another one knows nothing of what runs there: to hear it would
+// be to believe that nothing does. It is heard once the other one has nothing left and is gone.
+bool AgentsEngine::is_taken(const NodeView& node, const NodeSpec& by) {
+  const bool another =
+      !node.spec.machine.empty() && !by.machine.empty() && node.spec.machine != by.machine;
+  return another && (node.session || !node.seats.empty());
+}
+
+void AgentsEngine::turn_away(NodeView& node, Session session) {
+  if (std::exchange(node.turned_away, session) == session) return;
+  spdlog::warn(
+      "Another machine calls itself {}: it is not heard as long as the one before is there or has "
+      "workers. Give it a host name of its own.",
+      node.spec.name);
+}
+
 void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
   const Session session = frame.session;
   NodeView& node = node_named(hello.node.name);
   if (session <= node.last_session) return;  // overtaken by a later one: what it says is old
+  if (is_taken(node, hello.node)) return turn_away(node, session);
   node.last_session = session;
   if (node.session) {
     spdlog::warn("Another agent for node {} has connected: the one before is not heard any more.",

@@ -35,6 +35,7 @@ struct NodeView {
   bool up = false;                 // as told last
   std::optional<Session> session;  // set once its agent said Hello
   Session last_session;            // that ever did
+  Session turned_away;             // the last that another machine of its name opened
   Duration clock_ahead{};          // of the agent, when its newest frame came
   Outbox<ServerMessage> outbox;
   Inbox<AgentMessage> inbox;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <numeric>
@@ -122,21 +123,37 @@ void take_validation(std::vector<ValidationPoint>& points, CsvRow& row) {
   if (!row.refusal()) points.push_back(point);
 }
 
-// The B of "validation-B.csv".
-std::optional<std::int64_t> validated_batch(std::string_view file) {
-  constexpr std::string_view kBegin = "validation-", kEnd = ".csv";
-  if (!file.starts_with(kBegin) || !file.ends_with(kEnd)) return std::nullopt;
-  file.remove_prefix(kBegin.size());
-  if (file.size() < kEnd.size()) return std::nullopt;
+enum class Kind { placements, scalability, validation };
+
+// What a file's name says it holds.
+struct FileName {
+  Kind kind;
+  std::string device;      // empty: of the only one
+  std::int64_t batch = 0;  // of a validation
+};
+
+// "placements.csv", "scalability-rtx.csv", "validation-128.csv"
+std::optional<FileName> parse_file_name(std::string_view file) {
+  constexpr std::array kNames = {std::pair{std::string_view("placements"), Kind::placements},
+                                 std::pair{std::string_view("scalability"), Kind::scalability},
+                                 std::pair{std::string_view("validation"), Kind::validation}};
+  constexpr std::string_view kEnd = ".csv";
+  if (!file.ends_with(kEnd)) return std::nullopt;
   file.remove_suffix(kEnd.size());
-  const auto batch = parse_count(file);
-  return batch && *batch > 0 && *batch <= kCountMax ? std::optional(*batch) : std::nullopt;
+  const std::size_t dash = std::min(file.find('-'), file.size());
+  const auto name = std::find_if(kNames.begin(), kNames.end(), [&](const auto& each) {
+    return each.first == file.substr(0, dash);
+  });
+  if (name == kNames.end() || dash + 1 == file.size()) return std::nullopt;
+  const std::string_view rest = dash < file.size() ? file.substr(dash + 1) : std::string_view();
+  if (name->second != Kind::validation) return FileName{name->second, std::string(rest), 0};
+  const auto batch = parse_count(rest);
+  if (!batch || *batch < 1 || *batch > kCountMax) return std::nullopt;
+  return FileName{Kind::validation, "", *batch};
 }
 
 bool is_of_a_profile(const fs::path& name) {
-  const std::string file = name.filename().string();
-  return !name.parent_path().filename().empty() &&
-         (file == "placements.csv" || file == "scalability.csv" || validated_batch(file));
+  return !name.parent_path().filename().empty() && parse_file_name(name.filename().string());
 }
 
 // What a file of a profile holds: its columns, and where its rows go.
@@ -166,32 +183,47 @@ class ProfileReader {
 
   Result<Profiles> profiles(const std::string& path) const {
     Profiles all;
-    for (const auto& [application, measured] : measured_) {
+    const auto found = measured_.find("");
+    if (found == measured_.end()) return none(path);
+    for (const auto& [application, measured] : found->second) {
       Profile& profile = all[application] = measured.profile(application);
       if (const auto sound = check_profile(profile); !sound) return fail(sound.error());
       profile.fit = fit_steps(step_points(profile));
     }
+    return all;
+  }
+
+  Result<std::map<std::string, Profiles>> device_profiles(const std::string& path) const {
+    std::map<std::string, Profiles> all;
+    for (const auto& [device, applications] : measured_) {
+      if (device.empty()) continue;
+      for (const auto& [application, measured] : applications)
+        all[device][application] = measured.profile(application);
+    }
     if (all.empty())
-      return fail(ErrorCode::invalid, fmt::format("'{}' holds no profiles.", path),
-                  "A profile is a folder with placements.csv or scalability.csv, and "
-                  "validation-B.csv.");
+      return fail(ErrorCode::invalid, fmt::format("'{}' holds no profiles of devices.", path),
+                  "A profile is a folder with placements-DEVICE.csv or scalability-DEVICE.csv.");
     return all;
   }
 
  private:
+  static tl::unexpected<Error> none(const std::string& path) {
+    return fail(ErrorCode::invalid, fmt::format("'{}' holds no profiles.", path),
+                "A profile is a folder with placements.csv or scalability.csv, and "
+                "validation-B.csv.");
+  }
+
   Table table_of(const fs::path& name) {
-    Measured& to = measured_[name.parent_path().filename().string()];
-    const std::string file = name.filename().string();
-    if (file == "placements.csv")
+    const FileName file = *parse_file_name(name.filename().string());
+    Measured& to = measured_[file.device][name.parent_path().filename().string()];
+    if (file.kind == Kind::placements)
       return {{"placement", "local_bsz", "step_time", "sync_time"},
               [&to](CsvRow& row) { take_placement(to, row); }};
-    if (file == "scalability.csv")
+    if (file.kind == Kind::scalability)
       return {{"num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"},
               [&to](CsvRow& row) { take_scale(to, row); }};
     return {{"progress", "iteration", "metric", "grad_sqr", "grad_var"},
-            [&points = to.validations[*validated_batch(file)]](CsvRow& row) {
-              take_validation(points, row);
-            }};
+            [&points = to.validations[file.batch]](CsvRow& row) { take_validation(points, row); }};
   }
 
   Result<void> take_rows(CsvReader& csv, const std::vector<std::string>& columns,
@@ -220,7 +252,7 @@ class ProfileReader {
     return fail(ErrorCode::invalid, fmt::format("{}, line {}{}.", where, line, what));
   }
 
-  std::map<std::string, Measured> measured_;
+  std::map<std::string, std::map<std::string, Measured>> measured_;  // by device and application
   std::size_t files_ = 0;
   std::size_t rows_ = 0;
 };
@@ -272,15 +304,27 @@ Result<void> take_tar(ProfileReader& reader, const std::string& path) {
   }
 }
 
-}  // namespace
-
-Result<Profiles> read_profiles(const std::string& path) {
+Result<ProfileReader> read(const std::string& path) {
   ProfileReader reader;
   std::error_code unknown;
   const auto taken =
       fs::is_directory(path, unknown) ? take_folder(reader, path) : take_tar(reader, path);
   if (!taken) return fail(taken.error());
-  return reader.profiles(path);
+  return reader;
+}
+
+}  // namespace
+
+Result<Profiles> read_profiles(const std::string& path) {
+  const auto reader = read(path);
+  if (!reader) return fail(reader.error());
+  return reader->profiles(path);
+}
+
+Result<std::map<std::string, Profiles>> read_device_profiles(const std::string& path) {
+  const auto reader = read(path);
+  if (!reader) return fail(reader.error());
+  return reader->device_profiles(path);
 }
 
 }  // namespace paceline::sim

@@ -128,7 +128,24 @@ TEST_F(ProfilesIn, AFolderSayWhatIsWrongWithScalesAndValidations) {
   EXPECT_EQ(error(), "'DIR/toy/validation-10.csv', line 3, column 'progress': '5' does not rise.");
 }
 
+TEST_F(ProfilesIn, AFolderMayBeOfSeveralDevices) {
+  write("toy/placements-rtx.csv", "placement,local_bsz,step_time,sync_time\n1,10,7,0\n");
+  write("toy/scalability-dgx-ext.csv",
+        "num_nodes,num_replicas,local_bsz,step_time,sync_time\n1,2,10,5,1\n");
+  const auto profiles = read();
+  ASSERT_TRUE(profiles.has_value()) << profiles.error().message;
+  EXPECT_EQ(profiles->at("toy").placements.at({1, 2}).at(10).seconds, 3.0) << "named for none";
+  const auto devices = read_device_profiles(folder_.string());
+  ASSERT_TRUE(devices.has_value()) << devices.error().message;
+  ASSERT_THAT(*devices, ElementsAre(Key("dgx-ext"), Key("rtx")));
+  EXPECT_EQ(devices->at("rtx").at("toy").scales.at(1).at(1).at(10).seconds, 7.0);
+  EXPECT_EQ(devices->at("dgx-ext").at("toy").scales.at(1).at(2).at(10).seconds, 5.0);
+}
+
 TEST(Profiles, AreAFolderOrATar) {
+  EXPECT_EQ(read_device_profiles("src/sim/traces/testdata/toy.tar.gz").error().message,
+            "'src/sim/traces/testdata/toy.tar.gz' holds no profiles of devices.");
+
   EXPECT_EQ(read_profiles("src/sim/traces/testdata/itp.csv").error().message,
             "'src/sim/traces/testdata/itp.csv' is neither a folder of profiles nor a tar of one.");
   EXPECT_EQ(read_profiles("src/sim/traces/testdata/two.tar.gz").error().message,

@@ -1,0 +1,36 @@
+#include "agent/linux/machine.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/random_name.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr std::size_t kDigits = 32;
+
+bool is_identity(std::string_view text) {
+  return text.size() == kDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool has_claims(const std::string& directory) {
+  return !list_directory(directory + "/workers").empty() ||
+         !list_directory(directory + "/damaged").empty();
+}
+
+}  // namespace
+
+std::string identify_machine(const std::string& directory) {
+  const std::string file = directory + "/machine";
+  if (const auto known = read_file(file)) return is_identity(*known) ? *known : std::string();
+  if (has_claims(directory)) return {};
+  const std::string drawn = random_name();
+  return replace_file(AT_FDCWD, file.c_str(), drawn) ? drawn : std::string();
+}
+
+}  // namespace paceline::agent
