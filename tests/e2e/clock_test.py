@@ -2,54 +2,17 @@
 wrongly. The clock is set by libfaketime (package faketime), for server and supervisors alone; skipped where it is missing.
 """
 
-import glob
-import json
-import os
 import sys
 import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "script"))
-from box import Box
-
-BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
-LIBRARY = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
-HOUR = 3600
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+from boxes import BINARY, FAKETIME, HOUR, WrongBox
 
 
-class WrongBox(Box):
-    """A server with a wall clock of its own; its monotonic clock is the machine's."""
-
-    def up(self, *options):
-        self.ahead = self.directory.with_suffix(".ahead")
-        if not self.ahead.exists():
-            self.set_clock(0)
-        own = self.environment
-        self.environment = {**own, "LD_PRELOAD": LIBRARY, "FAKETIME_TIMESTAMP_FILE": str(self.ahead), "FAKETIME_NO_CACHE": "1",
-                            "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        try:
-            super().up(*options)
-        finally:
-            self.environment = own
-
-    def set_clock(self, seconds):
-        """So far from the true time, for whoever runs and whoever comes."""
-        fresh = self.ahead.with_suffix(".new")
-        fresh.write_text(f"{seconds:+d}\n")
-        fresh.rename(self.ahead)
-
-    def close(self):
-        super().close()
-        self.ahead.unlink(missing_ok=True)
-
-    def clock_steps(self):
-        events = [json.loads(line) for line in self.call("events", "-o", "json").stdout.splitlines()]
-        return [round(event["by_seconds"] / HOUR) for event in events if event["kind"] == "clock_set" and abs(event["by_seconds"]) > 60]
-
-
-@unittest.skipUnless(LIBRARY, "libfaketime is not installed")
+@unittest.skipUnless(FAKETIME, "libfaketime is not installed")
 class ClockTest(unittest.TestCase):
     def test_set_back_over_a_kill(self):
         with WrongBox(BINARY, slots=2) as box:

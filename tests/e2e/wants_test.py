@@ -12,59 +12,14 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "script"))
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
 from box import Box
+from boxes import APART, BINARY, SmallDisk, go_apart
 
-BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
-APART = "PACELINE_TEST_APART"
 WAITING = 6
 
 # Runs until the file is there.
 UNTIL = 'while [ ! -e "$0" ]; do sleep 0.05; done'
-
-
-def go_apart():
-    """Starts this program again in namespaces of its own; leaves with 77 where that is not permitted."""
-    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
-        print("skipped: no namespaces of its own for this user")
-        sys.exit(77)
-    os.execvpe("unshare", [*apart, sys.executable, *sys.argv], {**os.environ, APART: "1"})
-
-
-class SmallDisk:
-    """A box whose directory is a file system of its own."""
-
-    def __init__(self, slots, options):
-        self.box = Box(BINARY, slots=slots)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options + ",mode=0700", "tmpfs", str(self.box.directory)], check=True)
-        self.box.__enter__()
-        self.go = Path(f"{self.box.directory}.go")
-        self.ballast = self.box.directory / "ballast"
-
-    def close(self):
-        self.go.unlink(missing_ok=True)
-        self.box.close()
-        subprocess.run(["umount", "--lazy", str(self.box.directory)], check=False)
-
-    def fill_blocks(self):
-        with open(self.ballast, "wb", buffering=0) as file:
-            try:
-                while file.write(bytes(64 << 10)):
-                    pass
-            except OSError:
-                pass
-
-    def fill_inodes(self):
-        self.ballast.mkdir()
-        try:
-            for number in range(1 << 20):
-                (self.ballast / str(number)).touch()
-        except OSError:
-            pass
-
-    def make_room(self):
-        subprocess.run(["rm", "-r", str(self.ballast)], check=True)
 
 
 class WantsTest(unittest.TestCase):

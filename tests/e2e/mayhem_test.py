@@ -1,0 +1,206 @@
+"""SIGKILLs of server, agent and supervisors in the middle of a mix of jobs that end well, fail, are tried again, run too long,
+are cancelled and resized, while the disk fills up and the clock is set by days: no job is lost or made up, none ends otherwise
+than it must, none runs twice at once, and nothing is left behind.
+
+PACELINE_KILLS=500 kills that often (40 by default). The seed is printed; PACELINE_SEED=n repeats a run's choices. Runs in a
+mount and a pid namespace of its own, with the server's directory on a small disk.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+from box import Failed
+from boxes import APART, FAKETIME, SmallDisk, WrongBox, go_apart
+
+KILLS = int(os.environ.get("PACELINE_KILLS", 40))
+SLOTS = 4
+DAYS = 86400
+
+# A worker holds its lock for as long as anything of it lives, in a session of its own too. Who finds it held was started
+# while an earlier one still ran. Starts and failures are counted by rank.
+WORKER = """
+exec 9>>"$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.lock"
+flock -n 9 || echo "$PACELINE_JOB_ID $PACELINE_RANK" >> "$NOTES/doubled"
+echo start >> "$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.starts"
+setsid sleep "$SECONDS_TO_RUN" & wait
+failures="$NOTES/$PACELINE_JOB_ID.failures"
+if [ "$(cat "$failures" 2>/dev/null | wc -l)" -lt "$FAILURES" ]; then echo failed >> "$failures"; exit 3; fi
+"""
+
+# How a job is submitted, how often its script fails, how long it runs at most, and how it may end. A failure that is on its
+# way when its supervisor is killed counts for nobody, so that one more may follow.
+KINDS = {
+    "plain": (["--slots", "1"], 0, 1.0, {"COMPLETED"}),
+    "gang": (["--slots", "3"], 0, 0.6, {"COMPLETED"}),
+    "tried-again": (["--retry", "2"], 2, 0.3, {"COMPLETED"}),
+    "fails": (["--retry", "1"], 99, 0.3, {"FAILED"}),
+    "too-long": (["--max-duration", "1s"], 0, 600, {"TIMEOUT"}),
+    "cancelled": (["--slots", "2"], 0, 600, {"CANCELLED"}),
+    "resized": (["--slots", "1..3", "--elastic", "restart"], 0, 4.0, {"COMPLETED"}),
+}
+
+
+class Mayhem:
+    """A box to which all of that is done."""
+
+    def __init__(self, box, disk, choices, notes):
+        self.box, self.disk, self.random, self.notes = box, disk, choices, notes
+        self.wanted = {}  # the kind of each job that was acknowledged, by its name
+        self.doubtful = {}  # of those that were not: the disk was full, or the server was killed
+        self.numbers = {}  # the ids of those acknowledged, by name
+        self.done = Counter()
+
+    def submit(self):
+        kind = self.random.choice(list(KINDS))
+        name = f"{kind}-{len(self.wanted) + len(self.doubtful)}"
+        options, failures, seconds, _ = KINDS[kind]
+        lasts = seconds if seconds > 100 else self.random.uniform(0.05, seconds)
+        try:
+            self.numbers[name] = self.box.submit(
+                "--name", name, *options, "--env", f"NOTES={self.notes}", "--env", f"FAILURES={failures}",
+                "--env", f"SECONDS_TO_RUN={lasts:.2f}", "--", "sh", "-c", WORKER)
+            self.wanted[name] = kind
+        except Failed:
+            self.doubtful[name] = kind
+
+    def ask(self, kind, *request):
+        """Something that may be refused: the job is over, or the disk is full."""
+        of_kind = [number for name, number in self.numbers.items() if self.wanted[name] == kind]
+        if of_kind:
+            number = self.random.choice(of_kind[-6:])
+            self.done[request[0]] += self.box.call(request[0], str(number), *request[1:], check=False).returncode == 0
+
+    def kill_supervisor(self):
+        supervisors = sorted({parent_of(pid) for pid in self.box.processes()} - {0, 1})
+        supervisors = [pid for pid in supervisors if is_supervisor(pid)]
+        if supervisors:
+            os.kill(self.random.choice(supervisors), signal.SIGKILL)
+            self.done["supervisor killed"] += 1
+
+    def kill_server(self):
+        if self.random.random() < 0.3:  # in the middle of what it is asked
+            asking = subprocess.Popen([self.box.binary, "queue"], env=self.box.environment, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            self.box.kill()
+            asking.wait()
+        else:
+            self.box.kill()
+        self.done["server killed"] += 1
+        if self.random.random() < 0.3:
+            self.kill_supervisor()
+        self.set_clock()
+        self.make_room()
+        self.box.up()
+
+    def kills(self):
+        return self.done["server killed"] + self.done["supervisor killed"]
+
+    def set_clock(self):
+        self.box.set_clock(self.random.choice([0, self.random.randint(-10 * DAYS, 10 * DAYS)]))
+        self.done["clock set"] += 1
+
+    def fill_disk(self):
+        if not self.disk.ballast.exists():
+            self.disk.fill_blocks()
+            self.done["disk filled"] += 1
+
+    def make_room(self):
+        if self.disk.ballast.exists():
+            self.disk.make_room()
+
+    def disturb(self):
+        deed = self.random.choice([self.submit] * 8 + [self.kill_server] * 3 + [self.kill_supervisor] * 4 + [self.fill_disk]
+                                  + [self.make_room] * 3 + [self.set_clock]
+                                  + [lambda: self.ask("cancelled", "cancel")] * 3
+                                  + [lambda: self.ask("resized", "resize", "--workers", str(self.random.randint(1, 3)))] * 2)
+        deed()
+        time.sleep(self.random.uniform(0, 0.2))
+
+    def calm(self):
+        self.make_room()
+        self.box.set_clock(0)
+        for job in self.box.jobs():
+            if job["name"].startswith("cancelled") and not job["ended_at"]:
+                self.box.call("cancel", str(job["id"]))
+
+
+def parent_of(pid):
+    """0: it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
+
+
+def is_supervisor(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] == [b"supervise"]
+    except OSError:
+        return False
+
+
+@unittest.skipUnless(FAKETIME, "libfaketime is not installed")
+class MayhemTest(unittest.TestCase):
+    def setUp(self):
+        self.seed = int(os.environ.get("PACELINE_SEED", random.SystemRandom().randrange(10**6)))
+        print(f"seed {self.seed}", flush=True)
+        self.notes = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="paceline-notes-")))
+        self.disk = SmallDisk(SLOTS, "size=96M,nr_inodes=20000", WrongBox)
+        self.addCleanup(self.disk.close)
+        self.box = self.disk.box
+
+    def test_nothing_is_lost_doubled_or_left(self):
+        mayhem = Mayhem(self.box, self.disk, random.Random(self.seed), self.notes)
+        while mayhem.kills() < KILLS:
+            mayhem.disturb()
+        mayhem.calm()
+        ended = self.box.wait_all(seconds=600)
+        print(f"{len(ended)} jobs; {dict(mayhem.done)}", flush=True)
+        self.assert_each_once(mayhem, ended)
+        for job in ended:
+            self.assert_ended_well(job, mayhem)
+        self.assertFalse((self.notes / "doubled").exists(), "a worker was started beside itself")
+        self.assert_nothing_left()
+        before = [(job["id"], job["name"], job["state"]) for job in ended]
+        self.box.kill()
+        self.box.up()
+        self.assertEqual([(job["id"], job["name"], job["state"]) for job in self.box.jobs()], before)
+
+    def assert_each_once(self, mayhem, ended):
+        names = Counter(job["name"] for job in ended)
+        self.assertEqual({name for name, times in names.items() if times > 1}, set(), "a job is there twice")
+        self.assertEqual(set(mayhem.wanted) - set(names), set(), "a job was lost")
+        self.assertEqual(set(names) - set(mayhem.wanted) - set(mayhem.doubtful), set(), "a job was made up")
+        self.assertEqual({job["name"]: job["id"] for job in ended if job["name"] in mayhem.numbers}, mayhem.numbers)
+
+    def assert_ended_well(self, job, mayhem):
+        kind = mayhem.wanted.get(job["name"]) or mayhem.doubtful[job["name"]]
+        options, failures, _, may_end = KINDS[kind]
+        told = {key: job[key] for key in ("id", "name", "state", "retries_used", "attempt", "reason", "ending")}
+        self.assertIn(job["state"], may_end, told)
+        allowed = int(options[1]) if options[0] == "--retry" else 0
+        self.assertLessEqual(job["retries_used"], min(allowed, failures), told)
+        if kind == "fails":
+            self.assertEqual(job["retries_used"], allowed, told)
+
+    def assert_nothing_left(self):
+        self.assertEqual(self.box.processes(), [], "a process was left behind")
+        workers = self.box.directory / "agent/workers"
+        self.box._until(lambda: not list(workers.iterdir()), 30, "a claim was left behind")
+
+
+if __name__ == "__main__":
+    if APART not in os.environ:
+        go_apart()
+    unittest.main()
