@@ -145,6 +145,7 @@ class FaultWorld {
   void restart_machine(std::size_t i);
   void lose_machine_for_long(std::size_t i);
   void kill_supervisor(std::size_t i);
+  void remove_claim(std::size_t i);
   void break_connection(std::size_t i);
   void cut_link(std::size_t i);
   void cut_one_way(std::size_t i);

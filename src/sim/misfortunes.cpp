@@ -16,7 +16,7 @@ constexpr SimLink::Cut kBothWays{true, true};
 
 void FaultWorld::befall() {
   using Misfortune = void (FaultWorld::*)(std::size_t machine);
-  static constexpr std::array<Misfortune, 19> kMisfortunes = {&FaultWorld::crash_server,
+  static constexpr std::array<Misfortune, 20> kMisfortunes = {&FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
                                                               &FaultWorld::crash_server,
@@ -25,6 +25,7 @@ void FaultWorld::befall() {
                                                               &FaultWorld::restart_machine,
                                                               &FaultWorld::lose_machine_for_long,
                                                               &FaultWorld::kill_supervisor,
+                                                              &FaultWorld::remove_claim,
                                                               &FaultWorld::cut_link,
                                                               &FaultWorld::cut_one_way,
                                                               &FaultWorld::cut_network,
@@ -81,6 +82,15 @@ void FaultWorld::take_machine(std::size_t i, Duration back_after) {
 }
 
 void FaultWorld::kill_supervisor(std::size_t i) { machines_[i].host->supervisor_died(); }
+
+void FaultWorld::remove_claim(std::size_t i) {
+  if (!server_ || rng_.chance(0.5)) return;
+  machines_[i].host->claim_lost([&](const WorkerKey& key) {
+    const auto& gang = server_->controller->state().job(key.job).current;
+    return gang && gang->generation == key.generation &&
+           gang->workers[static_cast<std::size_t>(key.rank)].pid != 0;
+  });
+}
 
 void FaultWorld::break_connection(std::size_t i) {
   ledger_.note("connection broken", machines_[i].name);

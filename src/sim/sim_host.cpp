@@ -70,6 +70,7 @@ SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeS
 std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
 
 std::vector<Claim> SimHost::claims() {
+  std::erase_if(workers_, [](const auto& one) { return one.second.unclaimed; });
   for (auto& [key, worker] : workers_) {
     if (worker.orphaned && !worker.claim.gone) lose(worker);
   }
@@ -404,18 +405,32 @@ void SimHost::end_by_itself() {
   }
 }
 
-void SimHost::supervisor_died() {
-  std::vector<WorkerKey> alive;
-  for (const auto& [key, worker] : workers_) {
-    if (!worker.claim.gone && !worker.orphaned) alive.push_back(key);
+// One with a supervisor; nullptr: there is none.
+SimHost::Worker* SimHost::draw_running() {
+  std::vector<Worker*> alive;
+  for (auto& [key, worker] : workers_) {
+    if (!worker.claim.gone && !worker.orphaned) alive.push_back(&worker);
   }
-  if (alive.empty()) return;
-  const WorkerKey key = alive[rng_.below(alive.size())];
+  return alive.empty() ? nullptr : alive[rng_.below(alive.size())];
+}
+
+void SimHost::supervisor_died() {
+  Worker* worker = draw_running();
+  if (worker == nullptr) return;
+  const WorkerKey key = worker->claim.key;
   ledger_.note("supervisor died", text(key));
-  workers_.at(key).orphaned = true;
+  worker->orphaned = true;
   if (!tell_) return;
-  ++workers_.at(key).version;
+  ++worker->version;
   later(key, between(rng_, 0ms, 1s), &SimHost::lose);
+}
+
+void SimHost::claim_lost(const std::function<bool(const WorkerKey&)>& is_known) {
+  Worker* worker = draw_running();
+  if (worker == nullptr || !is_known(worker->claim.key)) return;
+  ledger_.note("claim removed", text(worker->claim.key));
+  worker->unclaimed = true;
+  end(*worker, Cause::node_lost, {}, 0, "its claim was removed");
 }
 
 void SimHost::change_devices() {

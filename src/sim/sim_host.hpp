@@ -3,6 +3,7 @@
 // agent; claims outlive a reboot too.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,6 +56,10 @@ class SimHost final : public agent::Host {
   void reboot();
   // The supervisor of one of its workers, if there is any.
   void supervisor_died();
+  // Somebody removes the claim of a worker that is known to run: its supervisor ends it, and the next
+  // agent knows nothing of it. Of one that nobody was told of the server would believe that its start
+  // never arrived.
+  void claim_lost(const std::function<bool(const WorkerKey&)>& is_known);
   // A slot becomes unusable, or usable again; or the machine has fewer slots than before, or more. A
   // reboot may do the latter, too.
   void change_devices();
@@ -75,7 +80,8 @@ class SimHost final : public agent::Host {
     Duration left{};  // of its work
     Time since;       // when it went on last
     bool frozen = false;
-    bool orphaned = false;  // its supervisor died
+    bool orphaned = false;   // its supervisor died
+    bool unclaimed = false;  // its claim is gone
     std::optional<RunLimit> limit;
     std::optional<Time> counts_since;  // against its limit
     bool out_of_time = false;          // its supervisor ended it
@@ -114,6 +120,7 @@ class SimHost final : public agent::Host {
   void leave(Worker& worker);
   void die(Worker& worker);
   void lose(Worker& worker);
+  Worker* draw_running();
   void report(Worker& worker);
   void save(Worker& worker);
   void end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code, std::int32_t signal,

@@ -344,6 +344,11 @@ ClaimFile ClaimFile::open(const std::string& path) {
   return {std::move(fd), key.value_or(WorkerKey{})};
 }
 
+bool ClaimFile::is_removed() const {
+  struct stat info {};
+  return ::fstat(fd_.get(), &info) == 0 && info.st_nlink == 0;
+}
+
 bool ClaimFile::lock() const { return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
 
 bool ClaimFile::begun() const { return !lock() || processes().supervisor.pid != 0; }

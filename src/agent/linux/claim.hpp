@@ -145,6 +145,8 @@ class ClaimFile {
   // False once it is certain that nothing of it was started or will be: no supervisor has taken it
   // on, and none can any more. Takes the lock if that is free.
   [[nodiscard]] bool begun() const;
+  // Somebody removed the file: no agent will ever know of its worker again.
+  [[nodiscard]] bool is_removed() const;
   // Takes the lock without waiting; false while somebody else holds it.
   [[nodiscard]] bool lock() const;
   // True if the process is one of those that hold the claim open and goes by a supervisor's name:

@@ -584,6 +584,16 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
 }
 
 // As an earlier version wrote it.
+TEST_F(HostTest, AWorkerWhoseClaimIsRemovedEnds) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "setsid sleep 1000 & exec sleep 1000"));
+  const pid_t pid = host.running(key(1));
+  ASSERT_EQ(::unlink((directory_ / "agent/workers/1.1.0").c_str()), 0);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_THAT(host.gone(key(1)).message, HasSubstr("was removed"));
+  EXPECT_NE(::kill(pid, 0), 0);
+}
+
 TEST_F(HostTest, AClaimWithoutDigestsIsFollowedAndKillsNobody) {
   const Marks marks((directory_.path()));
   WorkerOrder order;

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t kConnectionsMax = 8;
 constexpr int kSetupPollMs = 20;
-constexpr int kLongestPollMs = 3'600'000;
+constexpr int kLongestPollMs = 5'000;  // so often it looks whether its claim is there
 constexpr int kSweepMsMin = 2;
 constexpr int kSweepMsMax = 200;
 constexpr int kStopSweepsMax = 20;
@@ -83,6 +83,7 @@ class Supervisor {
 
   void turn();
   [[nodiscard]] int timeout_ms();
+  void look_at_claim();
   void handle_signals();
   void accept_connection();
   [[nodiscard]] std::vector<Connection>::iterator least_wanted();
@@ -249,7 +250,7 @@ int Supervisor::timeout_ms() {
   if (const auto due = due_us())
     return static_cast<int>(
         std::clamp<std::int64_t>((*due - now_us()) / 1000 + 1, 0, kLongestPollMs));
-  if (phase_ != Phase::sweeping) return -1;
+  if (phase_ != Phase::sweeping) return kLongestPollMs;
   return std::exchange(sweep_ms_, std::min(sweep_ms_ * 2, kSweepMsMax));
 }
 
@@ -271,7 +272,14 @@ void Supervisor::turn() {
   if (watched[0].revents != 0) handle_signals();
   if (phase_ == Phase::waiting) wait_for_setup();
   if (const auto due = due_us(); due && *due <= now_us()) hold_limit();
+  look_at_claim();
   if (phase_ == Phase::sweeping) sweep();
+}
+
+// Of a worker without a claim no agent knows when it starts: its slots would be given to others.
+void Supervisor::look_at_claim() {
+  if (phase_ == Phase::sweeping || !claim_.is_removed()) return;
+  end_as({Cause::node_lost, {}, 0, now_us(), "The file of the worker's claim was removed."});
 }
 
 void Supervisor::handle_signals() {
