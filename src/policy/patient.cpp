@@ -82,18 +82,20 @@ class Service {
   void protect_served() {
     for (const Served& one : read_served(draft_.memo(kServed))) {
       const Job* job = state_.find_job(one.job);
-      if (job == nullptr || !job->seated() || one.until <= snapshot_.now) continue;
+      const bool is_protected = one.until > snapshot_.now;
+      if (job == nullptr || !job->seated() || !(is_protected || traits_.stays)) continue;
       served_.push_back(one);
       served_slots_ += job->slots(job->planned_workers());
-      draft_.protect(one.job, one.until);
+      if (is_protected) draft_.protect(one.job, one.until);
     }
   }
 
-  // Nobody else may be served before one of those who were may be stopped again.
+  // Nobody else may be served before one of those who were may be stopped again, or ends.
   bool may_serve(const Job& job) {
     const auto most = kServedPart * static_cast<double>(state_.slots_available());
     const auto then = static_cast<double>(served_slots_ + job.slots(size_of(job)));
     if (served_.empty() || (then <= most && served_.size() < kServedMax)) return true;
+    if (traits_.stays) return false;
     const auto first =
         std::min_element(served_.begin(), served_.end(),
                          [](const Served& a, const Served& b) { return a.until < b.until; });
@@ -305,6 +307,14 @@ Result<void> Patient::try_decide(const Snapshot& snapshot, Draft& draft) const {
   auto decided = policy_->try_decide(snapshot, draft);
   if (decided) service.after();
   return decided;
+}
+
+bool is_protected(const Snapshot& snapshot, JobId job) {
+  const auto found = snapshot.state.memo().find(std::string(kServed));
+  if (found == snapshot.state.memo().end()) return false;
+  const auto served = read_served(found->second);
+  return std::any_of(served.begin(), served.end(),
+                     [&](const Served& one) { return one.job == job && one.until > snapshot.now; });
 }
 
 std::optional<Reservation> reservation(const State& state) {

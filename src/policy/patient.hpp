@@ -10,8 +10,9 @@
 //   has not come true after as long as the job's patience gives way to a better one, if there is
 //   one; each time it holds for twice as long.
 // - Who was served is not stopped again before it has run for as long as its patience was.
-// - All who were served and are protected so hold at most kServedPart of the slots, or are one: where more
-//   wait than the cluster can serve, the policy's order is kept for most of it.
+// - All who were served and are protected so hold at most kServedPart of the slots, or are one; under a
+//   policy that takes nothing back, all who were served and still run. Where more wait than the cluster
+//   can serve, the policy's order is kept for most of it.
 //
 // And nobody grows into slots that a waiting job before it in line is short of, whatever its
 // patience.
@@ -31,7 +32,7 @@
 
 namespace paceline {
 
-inline constexpr double kServedPart = 0.25;
+inline constexpr double kServedPart = 0.05;
 inline constexpr std::string_view kReservation = "kept";       // memo: the reservation
 inline constexpr std::string_view kPatienceWord = "patience";  // the parameter of every policy
 
@@ -40,6 +41,7 @@ class Patient final : public Policy {
   struct Traits {
     bool elastic = false;  // sizes between the smallest and the wanted one will do
     bool fills = false;    // it leaves no slot free that somebody waiting fits on
+    bool stays = false;    // it takes nothing back: who starts keeps its slots until its end
   };
   // REQUIRES: the patience is not off.
   Patient(std::unique_ptr<Policy> policy, const Patience& patience, const Traits& traits)
@@ -62,5 +64,7 @@ class Patient final : public Policy {
 
 // The reservation that the last round left.
 std::optional<Reservation> reservation(const State& state);
+// Was the job served, and is it not to be stopped yet?
+bool is_protected(const Snapshot& snapshot, JobId job);
 
 }  // namespace paceline

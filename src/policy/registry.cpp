@@ -156,7 +156,8 @@ Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view name,
   if (!patience) return fail(patience.error());
   auto made = (*info)->make(filled);
   if (!made || patience->is_off() || (*made)->keeps_line()) return made;
-  const Patient::Traits traits{(*info)->elastic, true};
+  const bool stays = !(*info)->elastic && !(*info)->preempts;
+  const Patient::Traits traits{(*info)->elastic, true, stays};
   return std::make_unique<Patient>(std::move(*made), *patience, traits);
 }
 

@@ -88,13 +88,27 @@ bool Promises::is_changed(const Job& job) const {
                      [&](const Change& change) { return change.job == job.id; });
 }
 
+// What it would give up is kept for somebody else.
+bool Promises::sits_on_kept(const Job& job) const {
+  const auto now = plan_.memo.find(std::string(kReservation));
+  const auto kept = now == plan_.memo.end() ? reservation(script_.world().state())
+                                            : Reservation::parse(now->second);
+  if (!kept) return false;
+  return std::any_of(kept->slots.begin(), kept->slots.end(), [&](const SlotId& slot) {
+    const auto& lease = script_.world().state().slot(slot).lease;
+    return lease && lease->worker.job == job.id;
+  });
+}
+
 // Of the plan to come, in the world that it changes.
 void Promises::check_victims() {
   for (const Change& change : plan_.changes) {
     if (change.kind != ChangeKind::stop) continue;
     const Job& victim = script_.world().job(change.job);
     check_asked_in_time(victim);
-    if (expected_.by_tenant) check_loses_least(victim);
+    const Job& starts = script_.world().job(change.beneficiary.value_or(change.job));
+    const bool fits_anywhere = starts.spec->mesh.step() == 1 && starts.spec->slots_per_worker == 1;
+    if (expected_.by_tenant && fits_anywhere) check_loses_least(victim);
   }
 }
 
@@ -113,9 +127,11 @@ void Promises::check_asked_in_time(const Job& victim) {
 }
 
 // No job of the same tenant and priority that goes on, and could have given as much, would have lost
-// less.
+// less. Where every slot serves who starts.
 void Promises::check_loses_least(const Job& victim) {
   const World& world = script_.world();
+  const Snapshot snapshot = world.snapshot();
+  Draft draft(snapshot, script_.placer(), script_.judge());
   const auto least = [](const Job& job) {
     return job.slots(job.resizable() ? job.range.min : job.workers());
   };
@@ -130,7 +146,8 @@ void Promises::check_loses_least(const Job& victim) {
     const bool equal =
         other.spec->user == victim.spec->user && other.spec->priority == victim.spec->priority;
     if (!goes_on || !equal || least(other) < least(victim)) continue;
-    if (must_be_asked(world.snapshot(), other)) continue;
+    if (must_be_asked(snapshot, other) || is_protected(snapshot, other.id)) continue;
+    if (sits_on_kept(other) || !draft.may_change(other.id, 0, Owed::yes)) continue;
     expect(loss(victim) <= loss(other), fmt::format("job {} is stopped, and job {} would lose less",
                                                     victim.id.value, other.id.value));
   }

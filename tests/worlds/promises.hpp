@@ -44,6 +44,7 @@ class Promises {
   void remember_asked();
   void check_idle();
   [[nodiscard]] bool is_changed(const Job& job) const;
+  [[nodiscard]] bool sits_on_kept(const Job& job) const;
   void expect(bool holds, const std::string& what);
 
   const Script& script_;
