@@ -132,6 +132,7 @@ void SupervisedWorker::take_line(std::string_view line) {
   if (line != kPong) return;
   awaits_answer_ = false;
   answer_timer_.cancel();
+  if (killing_) ask_later();
 }
 
 void SupervisedWorker::runs(pid_t pid) {
@@ -178,10 +179,23 @@ void SupervisedWorker::signal_supervisor(int signal) const {
 
 void SupervisedWorker::expect_answer(std::chrono::milliseconds patience) {
   awaits_answer_ = true;
-  answer_timer_.expires_after(patience);
-  answer_timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-    if (!error && !self->left_ && !self->gone_) self->no_answer();
-  });
+  after(patience, &SupervisedWorker::no_answer);
+}
+
+// One that answered once may be stopped since.
+void SupervisedWorker::ask_later() { after(kAnswerPatience, &SupervisedWorker::ask); }
+
+void SupervisedWorker::ask() {
+  send({ControlCommand::Kind::ping, 0});
+  expect_answer(kAnswerPatience);
+}
+
+void SupervisedWorker::after(std::chrono::milliseconds span, void (SupervisedWorker::*what)()) {
+  answer_timer_.expires_after(span);
+  answer_timer_.async_wait(
+      [self = shared_from_this(), what](const boost::system::error_code& error) {
+        if (!error && !self->left_ && !self->gone_) (*self.*what)();
+      });
 }
 
 // A supervisor that has begun is left alone until somebody wants its worker's end.

@@ -95,6 +95,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void retry_connecting();
   void say_again();
   void signal_supervisor(int signal) const;
+  void ask_later();
+  void ask();
+  void after(std::chrono::milliseconds span, void (SupervisedWorker::*what)());
   void expect_answer(std::chrono::milliseconds patience);
   void no_answer();
 
