@@ -63,7 +63,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void send(const ControlCommand& command);
   void give_notice(std::int32_t signal);
   // Has the supervisor kill the tree. One that was stopped is let go on first; one that doesn't
-  // answer within kAnswerPatience all the same is killed itself, and the tree without it.
+  // answer within kAnswerPatience all the same, now or while it kills, is killed itself, and the tree
+  // without it.
   void kill();
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
   // Takes the body of a trainer-status POST.
