@@ -59,7 +59,9 @@ class PartsCheck {
     const auto need = [&](bool holds, std::string_view what) { expect(holds, "job", id, what); };
     need(job.id.value == id, "has another number");
     if (!job.spec) return need(false, "is not described");
-    need(job.spec->slots_per_worker >= 1 && job.range.min >= 1 && job.range.min <= job.range.max,
+    const auto per_worker = job.spec->slots_per_worker;
+    need(per_worker >= 1 && per_worker <= kSlotsPerWorkerMax, "has an impossible size");
+    need(job.range.min >= 1 && job.range.min <= job.range.max && job.range.max <= kWorkersMax,
          "has an impossible size");
     need(std::ranges::none_of(job.spec->after, [&](JobId before) { return before == job.id; }),
          "waits for itself");
