@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "agent/linux/files.hpp"
