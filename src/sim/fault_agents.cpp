@@ -12,7 +12,6 @@ constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 // After so much of the time after which its workers count as lost a machine ends them by itself.
 constexpr std::int64_t kPartOfLost = 2;
 
-constexpr SimLink::Cut kBothWays{true, true};
 constexpr Duration kTwinStays = 20s, kTwinIsAway = 40s;  // at most
 constexpr Duration kTakesTurns = 5min;                   // with the first one, once it is calm
 

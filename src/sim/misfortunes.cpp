@@ -8,12 +8,6 @@ namespace paceline::sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-
-constexpr SimLink::Cut kBothWays{true, true};
-
-}  // namespace
-
 void FaultWorld::befall() {
   using Misfortune = void (FaultWorld::*)(std::size_t machine);
   static constexpr std::array<Misfortune, 20> kMisfortunes = {&FaultWorld::crash_server,

@@ -69,4 +69,6 @@ class SimLink {
   Time newest_to_agent_, newest_to_server_;  // when the last frame that was sent arrives
 };
 
+inline constexpr SimLink::Cut kBothWays{true, true};
+
 }  // namespace paceline::sim
