@@ -12,6 +12,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-error=maybe-uninitialized -Wno-error=free-nonheap-object -Wno-error=dangling-pointer)
 endif()
 
+# To gcc every file that is compiled as one with others looks like a header.
+if(PACELINE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(paceline_options INTERFACE -Wno-subobject-linkage)
+endif()
+
 if(PACELINE_SANITIZE)
   add_compile_options(-fsanitize=${PACELINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${PACELINE_SANITIZE})

@@ -26,7 +26,7 @@ constexpr std::string_view kStreamHead =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
     "Connection: close\r\n\r\n";
 
-Connection::Instant now() { return std::chrono::steady_clock::now(); }
+Connection::Instant stream_now() { return std::chrono::steady_clock::now(); }
 
 // Passes bytes on until `from` ends; then `to` is told. False if either broke.
 asio::awaitable<bool> copy(Socket& from, Socket& to) {
@@ -57,17 +57,17 @@ Connection::Awaitable<void> Connection::write_stream(std::shared_ptr<LiveStream>
   if (context_->stopping) stream->cut("stopping");
   watch();
   auto& queue = stream->queue();
-  auto beat = now() + context_->options.heartbeat_ms;
+  auto beat = stream_now() + context_->options.heartbeat_ms;
   while (phase_ != Phase::closed && !(queue.empty() && stream->over())) {
     if (queue.empty()) {
       deadline_ = Instant::max();
       co_await sleep_until(beat);
-      if (queue.empty() && !stream->over() && now() >= beat) queue.push_comment();
+      if (queue.empty() && !stream->over() && stream_now() >= beat) queue.push_comment();
       continue;
     }
     const bool written = co_await write_pieces(queue);
     if (!written) break;
-    beat = now() + context_->options.heartbeat_ms;
+    beat = stream_now() + context_->options.heartbeat_ms;
     stream->offer_room();
   }
 }

@@ -11,8 +11,8 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint32_t kRoot = 0;
-constexpr std::array kUsers = {1001U, 1002U, 1003U, kRoot};
+constexpr std::uint32_t kRootUid = 0;
+constexpr std::array kUsers = {1001U, 1002U, 1003U, kRootUid};
 constexpr int kDeeds = 400;
 
 std::string secret_of(std::uint32_t uid) { return fmt::format("secret-of-{}", uid); }
@@ -53,7 +53,7 @@ class Crowd {
   // What every answer is held to.
   void expect_fair(std::uint32_t uid, std::string_view what, const ApiResponse& answer) {
     EXPECT_LT(answer.status, 500) << uid << " " << what << ": " << answer.body;
-    if (uid == kRoot) return;
+    if (uid == kRootUid) return;
     for (const std::uint32_t other : kUsers) {
       if (other == uid) continue;
       EXPECT_EQ(answer.body.find(secret_of(other)), std::string::npos)
@@ -153,7 +153,7 @@ class Crowd {
     if (owner == owners_.end()) {
       EXPECT_EQ(answer.status, 404) << target;
     } else {
-      EXPECT_EQ(answer.status == 403, uid != kRoot && uid != owner->second)
+      EXPECT_EQ(answer.status == 403, uid != kRootUid && uid != owner->second)
           << uid << " " << target << ": " << answer.status << " " << answer.body;
     }
   }
@@ -174,7 +174,7 @@ class Crowd {
     const Deed& deed = kServerDeeds[rng_.below(kServerDeeds.size())];
     const auto answer = world_.ask_later(uid, deed.method, deed.target, std::string(deed.body));
     expect_fair(uid, deed.target, answer);
-    EXPECT_EQ(answer.status == 403, uid != kRoot)
+    EXPECT_EQ(answer.status == 403, uid != kRootUid)
         << uid << " " << deed.target << ": " << answer.body;
   }
 
@@ -184,13 +184,13 @@ class Crowd {
       const auto* event = std::get_if<Event>(&entry.body);
       const auto* asked = event ? std::get_if<JobRequested>(event) : nullptr;
       if (!asked) continue;
-      EXPECT_TRUE(asked->uid == kRoot || asked->uid == owners_.at(asked->job.value))
+      EXPECT_TRUE(asked->uid == kRootUid || asked->uid == owners_.at(asked->job.value))
           << "job " << asked->job.value << " was asked for by " << asked->uid;
     }
   }
 
   Rng rng_;
-  World world_{kRoot};
+  World world_{kRootUid};
   std::map<std::uint32_t, std::uint32_t> owners_;
 };
 

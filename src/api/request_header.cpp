@@ -7,13 +7,13 @@ namespace http = boost::beast::http;
 namespace paceline {
 namespace {
 
-using Request = http::request<http::string_body>;
+using BeastRequest = http::request<http::string_body>;
 
 bool is_folded(std::string_view raw) {
   return raw.find("\n ") != std::string_view::npos || raw.find("\n\t") != std::string_view::npos;
 }
 
-Result<void> check_length(const Request& request) {
+Result<void> check_length(const BeastRequest& request) {
   const auto encodings = request.count(http::field::transfer_encoding);
   if (encodings == 0) return {};
   if (request.count(http::field::content_length) > 0) {
@@ -27,7 +27,7 @@ Result<void> check_length(const Request& request) {
               "Send a Content-Length.");
 }
 
-Result<void> check_host(const Request& request) {
+Result<void> check_host(const BeastRequest& request) {
   const auto hosts = request.count(http::field::host);
   if (hosts == 1 || (hosts == 0 && request.version() < 11)) return {};
   return fail(ErrorCode::invalid,
@@ -37,7 +37,7 @@ Result<void> check_host(const Request& request) {
 
 }  // namespace
 
-Result<void> check_header(std::string_view raw, const Request& request) {
+Result<void> check_header(std::string_view raw, const BeastRequest& request) {
   if (is_folded(raw)) {
     return fail(ErrorCode::invalid, "A line of the request's header goes on on the next one.",
                 "Write each on one line.");

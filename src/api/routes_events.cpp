@@ -11,20 +11,20 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint32_t kPageMax = 1000;
+constexpr std::uint32_t kEventsPageMax = 1000;
 constexpr std::size_t kFollowPage = 256;
 
 struct EventQuery {
   std::optional<std::uint64_t> from;
-  std::uint32_t limit = kPageMax;
+  std::uint32_t limit = kEventsPageMax;
   bool follow = false;
 };
 
-Result<EventQuery> read_query(const ApiRequest& request) {
+Result<EventQuery> read_event_query(const ApiRequest& request) {
   EventQuery wanted;
   QueryReader query(request);
   query.whole("from", wanted.from, 0, std::numeric_limits<std::int64_t>::max());
-  query.whole("limit", wanted.limit, 1, kPageMax).flag("follow", wanted.follow);
+  query.whole("limit", wanted.limit, 1, kEventsPageMax).flag("follow", wanted.follow);
   if (auto read = query.finish(); !read) return fail(read.error());
   if (const auto last = request.header("Last-Event-ID"); !last.empty()) {
     const auto seq = parse_whole(last, 0, std::numeric_limits<std::int64_t>::max());
@@ -140,7 +140,7 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
 
 void show_events(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   const auto& request = exchange->request();
-  const auto wanted = read_query(request);
+  const auto wanted = read_event_query(request);
   if (!wanted) return exchange->refuse(wanted.error());
   if (wanted->follow) {
     const auto from = wanted->from.value_or(context->state().seq() + 1);

@@ -9,7 +9,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint32_t kPageMax = 1000;
+constexpr std::uint32_t kJobsPageMax = 1000;
 constexpr std::size_t kScanMax = 100'000;  // jobs looked at for one page
 constexpr std::uint64_t kPointsMax = 10'000;
 constexpr std::uint64_t kPointsAtOnce = 250;  // read from the store
@@ -19,7 +19,7 @@ struct Listing {
   bool all = false;
   std::optional<JobState> state;
   std::uint32_t after = 0;
-  std::uint32_t limit = kPageMax;
+  std::uint32_t limit = kJobsPageMax;
 
   [[nodiscard]] bool lists_over() const { return all || (state && is_over(*state)); }
   [[nodiscard]] bool wants(const Job& job) const {
@@ -33,7 +33,7 @@ Result<Listing> read_listing(const ApiRequest& request) {
   QueryReader query(request);
   query.flag("all", listing.all).text("state", state, 32);
   query.whole("after", listing.after, 0, std::numeric_limits<std::uint32_t>::max());
-  query.whole("limit", listing.limit, 1, kPageMax);
+  query.whole("limit", listing.limit, 1, kJobsPageMax);
   listing.state = parse_job_state(state);
   if (!state.empty() && !listing.state) query.refuse("state", "a job state like RUNNING");
   if (auto read = query.finish(); !read) return fail(read.error());

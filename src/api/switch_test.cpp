@@ -12,19 +12,19 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::uint32_t kRoot = 0, kAnn = 41001, kBob = 41002;
+constexpr std::uint32_t kOperator = 0, kCarol = 41001, kDave = 41002;
 
 // A server of root with two slots, which two jobs of Ann's have held for 45 s; one of Bob's waits.
 class SwitchTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    submit(kAnn);
-    submit(kAnn);
+    submit(kCarol);
+    submit(kCarol);
     for (const auto* job : {"/v1/jobs/1", "/v1/jobs/2"})
       while (get(job)["state"] != "RUNNING" && !HasFailure()) {
       }
     world_.advance(45s);
-    submit(kBob);
+    submit(kDave);
   }
 
   void submit(std::uint32_t uid) {
@@ -40,9 +40,9 @@ class SwitchTest : public ::testing::Test {
       if (response) return *response;
     }
   }
-  Json get(std::string_view target) { return *parse_json(send(kRoot, "GET", target).body); }
+  Json get(std::string_view target) { return *parse_json(send(kOperator, "GET", target).body); }
   Json put(std::string_view target, const std::string& body) {
-    return *parse_json(send(kRoot, "PUT", target, body).body);
+    return *parse_json(send(kOperator, "PUT", target, body).body);
   }
   void set_reclaim_after(int seconds) {
     put("/v1/rules", fmt::format(R"({{"reclaim_after_seconds": {}}})", seconds));
@@ -57,7 +57,7 @@ class SwitchTest : public ::testing::Test {
     }
   }
 
-  World world_{kRoot, 2};
+  World world_{kOperator, 2};
   const std::string fair_ = R"({"name": "fair"})";
 };
 
@@ -67,10 +67,10 @@ TEST_F(SwitchTest, ShowsAndSetsRules) {
   EXPECT_EQ(put("/v1/rules", ten_minutes)["reclaim_after_seconds"], 600.0);
   EXPECT_EQ(get("/v1/rules")["reclaim_after_seconds"], 600.0);
   EXPECT_EQ(get("/v1/events")["events"].back()["kind"], "rules_set");
-  EXPECT_EQ(send(kAnn, "PUT", "/v1/rules", ten_minutes).status, 403);
+  EXPECT_EQ(send(kCarol, "PUT", "/v1/rules", ten_minutes).status, 403);
   for (const auto* wrong : {"{}", R"({"reclaim_after_seconds": -1})", R"({"reclaim": 5})",
                             R"({"reclaim_after_seconds": 1e9})"}) {
-    EXPECT_EQ(send(kRoot, "PUT", "/v1/rules", wrong).status, 400) << wrong;
+    EXPECT_EQ(send(kOperator, "PUT", "/v1/rules", wrong).status, 400) << wrong;
   }
   EXPECT_EQ(get("/v1/rules")["reclaim_after_seconds"], 600.0);
 }
@@ -93,9 +93,9 @@ TEST_F(SwitchTest, IsPlayedAndChangesNothing) {
   EXPECT_EQ(effect["stops_at"], nullptr);
   EXPECT_EQ(get("/v1/server")["seq"], seq);
   EXPECT_EQ(get("/v1/policy")["active"]["name"], "elastic-fifo");
-  EXPECT_EQ(send(kAnn, "PUT", "/v1/policy?dry_run=1", fair_).status, 403);
-  EXPECT_EQ(send(kRoot, "PUT", "/v1/policy?dry_run=2", fair_).status, 400);
-  EXPECT_EQ(send(kRoot, "PUT", "/v1/policy?dry_run=1", R"({"name": "lottery"})").status, 404);
+  EXPECT_EQ(send(kCarol, "PUT", "/v1/policy?dry_run=1", fair_).status, 403);
+  EXPECT_EQ(send(kOperator, "PUT", "/v1/policy?dry_run=2", fair_).status, 400);
+  EXPECT_EQ(send(kOperator, "PUT", "/v1/policy?dry_run=1", R"({"name": "lottery"})").status, 404);
 }
 
 TEST_F(SwitchTest, NamesWhoLosesLeast) {
@@ -133,17 +133,17 @@ TEST_F(SwitchTest, AsksWhoNeverSavedAndTellsItsOwnerAtOnce) {
 }
 
 TEST_F(SwitchTest, PlaysPromotionsAndTheWayBackToo) {
-  EXPECT_EQ(send(kRoot, "POST", "/v1/shadow/promote?dry_run=1").status, 409);
-  EXPECT_EQ(send(kRoot, "POST", "/v1/policy/rollback?dry_run=1").status, 409);
+  EXPECT_EQ(send(kOperator, "POST", "/v1/shadow/promote?dry_run=1").status, 409);
+  EXPECT_EQ(send(kOperator, "POST", "/v1/policy/rollback?dry_run=1").status, 409);
   put("/v1/shadow", fair_);
-  const auto played = *parse_json(send(kRoot, "POST", "/v1/shadow/promote?dry_run=1").body);
+  const auto played = *parse_json(send(kOperator, "POST", "/v1/shadow/promote?dry_run=1").body);
   EXPECT_EQ(played["next_round"]["jobs"][0]["id"], 2);
   EXPECT_EQ(get("/v1/policy")["active"]["name"], "elastic-fifo");
   EXPECT_EQ(get("/v1/shadow")["name"], "fair");
-  EXPECT_EQ(send(kRoot, "POST", "/v1/shadow/promote").status, 200);
+  EXPECT_EQ(send(kOperator, "POST", "/v1/shadow/promote").status, 200);
   while (get("/v1/jobs/3")["state"] != "RUNNING" && !HasFailure()) {
   }
-  const auto back = *parse_json(send(kRoot, "POST", "/v1/policy/rollback?dry_run=1").body);
+  const auto back = *parse_json(send(kOperator, "POST", "/v1/policy/rollback?dry_run=1").body);
   EXPECT_EQ(back["next_round"]["policy"], "elastic-fifo");
   EXPECT_THAT(back["next_round"]["jobs"], IsEmpty());
   EXPECT_EQ(get("/v1/policy")["active"]["name"], "fair");

@@ -20,7 +20,7 @@ std::atomic<int> read_fd = -1, write_fd = -1;
 std::atomic<int> pending_signal = 0;
 std::atomic<bool> alive = false;
 std::array<struct sigaction, 2> former;
-constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr std::array kCaught = {SIGINT, SIGTERM};
 
 void on_signal(int signal) {
   const int saved = errno;
@@ -53,14 +53,14 @@ Interrupt::Interrupt() {
   pending_signal = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    check(::sigaction(kSignals[i], &action, &former[i]) == 0, "a handler for a signal");
+  for (std::size_t i = 0; i < kCaught.size(); ++i) {
+    check(::sigaction(kCaught[i], &action, &former[i]) == 0, "a handler for a signal");
   }
 }
 
 Interrupt::~Interrupt() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    (void)::sigaction(kSignals[i], &former[i], nullptr);
+  for (std::size_t i = 0; i < kCaught.size(); ++i) {
+    (void)::sigaction(kCaught[i], &former[i], nullptr);
   }
   pending_signal = 0;
   alive = false;

@@ -11,7 +11,7 @@ std::string amount(const Document& limit, std::string_view key) {
   return limit_text(unit, static_cast<std::uint64_t>(whole_of(limit, key)));
 }
 
-std::string draw(const Document& answer, const Output& output, const Console& console) {
+std::string draw_limits(const Document& answer, const Output& output, const Console& console) {
   Table table(
       {{"LIMIT"}, {"VALUE", Align::right}, {"DEFAULT", Align::right}, {"COUNTS", Align::left, 20}});
   std::string names;
@@ -34,7 +34,7 @@ Command limits_command() {
                        "What one user or job may take of this server",
                        "paceline limits\npaceline up --limit connections-per-user=128",
                        {}},
-                      "/v1/limits", draw);
+                      "/v1/limits", draw_limits);
 }
 
 }  // namespace paceline

@@ -136,14 +136,14 @@ std::string slots_table(const Document& answer, const Look& look) {
   return table.render(look);
 }
 
-std::string names_of(const Document& answer) {
+std::string node_names(const Document& answer) {
   std::string text;
   for (const auto& node : list_of(answer, "nodes")) text += text_of(node, "name") + "\n";
   return text;
 }
 
-std::string draw(const Document& answer, const Output& output, const Console& console) {
-  if (output.format == Format::name) return names_of(answer);
+std::string draw_nodes(const Document& answer, const Output& output, const Console& console) {
+  if (output.format == Format::name) return node_names(answer);
   if (output.format == Format::wide)
     return slots_table(answer, {output.header, console.look().color, {}});
   return nodes_table(answer, console.look(output.header));
@@ -158,7 +158,7 @@ Command nodes_command() {
                        "List the machines, their slots and who uses them",
                        "paceline nodes\npaceline nodes -o wide",
                        {}},
-                      "/v1/nodes", draw);
+                      "/v1/nodes", draw_nodes);
 }
 
 }  // namespace paceline

@@ -94,7 +94,7 @@ std::string users_of(const Document& forecast, const Console& console) {
 }
 
 // On what the numbers rest.
-std::string grounds_of(const Document& forecast) {
+std::string forecast_grounds(const Document& forecast) {
   std::string text =
       fmt::format("Mean of {}; the newest of {}.",
                   plural(static_cast<std::uint64_t>(whole_of(forecast, "samples")), "forecast"),
@@ -117,7 +117,8 @@ std::string forecast_of(const Document& forecast, const Console& console) {
   add_duration(table, forecast, "makespan", "makespan_seconds");
   add_losses(table, member(member(forecast, "live"), "lost_slot_seconds"),
              member(member(forecast, "shadow"), "lost_slot_seconds"));
-  return "\n" + table.render(console.look()) + users_of(forecast, console) + grounds_of(forecast);
+  return "\n" + table.render(console.look()) + users_of(forecast, console) +
+         forecast_grounds(forecast);
 }
 
 std::string page_of(const Document& shadow, const Console& console, double now) {

@@ -25,7 +25,7 @@ std::string table_of(const Document& answer, const Output& output, const Console
   return table.render(console.look(output.header));
 }
 
-std::string names_of(const Document& answer) {
+std::string policy_names(const Document& answer) {
   std::string text;
   for (const auto& policy : list_of(answer, "policies")) text += text_of(policy, "name") + "\n";
   return text;
@@ -34,16 +34,17 @@ std::string names_of(const Document& answer) {
 }  // namespace
 
 Command policy_list_command() {
-  return view_command(
-      {"policy list",
-       "",
-       "Cluster",
-       "List the policies; one of them is active",
-       "paceline policy list",
-       {}},
-      "/v1/policy", [](const Document& answer, const Output& output, const Console& console) {
-        return output.format == Format::name ? names_of(answer) : table_of(answer, output, console);
-      });
+  return view_command({"policy list",
+                       "",
+                       "Cluster",
+                       "List the policies; one of them is active",
+                       "paceline policy list",
+                       {}},
+                      "/v1/policy",
+                      [](const Document& answer, const Output& output, const Console& console) {
+                        return output.format == Format::name ? policy_names(answer)
+                                                             : table_of(answer, output, console);
+                      });
 }
 
 }  // namespace paceline

@@ -20,7 +20,7 @@ std::string parameters_of(const Document& policy) {
   return text;
 }
 
-std::string percent(const Document& object, std::string_view key) {
+std::string share_of(const Document& object, std::string_view key) {
   const auto ratio = number_of(object, key);
   return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
 }
@@ -42,7 +42,7 @@ std::string periods_of(const Document& answer, const Console& console, double no
     table.add({{text_of(period, "name")},
                {human_time(from, now)},
                {human_duration(to - from)},
-               {percent(period, "utilization")},
+               {share_of(period, "utilization")},
                {lost_of(member(period, "lost_slot_seconds"))}});
   }
   return table.empty() ? "" : "\n" + table.render(console.look());

@@ -20,7 +20,7 @@ std::string reclaim_after_of(const Document& rules) {
   return human_duration(number_of(rules, "reclaim_after_seconds").value_or(0));
 }
 
-std::string draw(const Document& rules, const Output& output, const Console& console) {
+std::string draw_rules(const Document& rules, const Output& output, const Console& console) {
   if (output.format == Format::name) return "reclaim-after\n";
   Table table({{"RULE"}, {"VALUE", Align::right}, {"MEANS", Align::left, 20}});
   table.add({{"reclaim-after"},
@@ -63,7 +63,7 @@ Result<int> run(Context& context, const Typed& typed) {
   if (output->format == Format::json)
     console.print(json_text(*rules, console));
   else
-    console.print(reclaim_after ? sentence_of(*rules) : draw(*rules, *output, console));
+    console.print(reclaim_after ? sentence_of(*rules) : draw_rules(*rules, *output, console));
   return 0;
 }
 

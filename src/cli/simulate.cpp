@@ -298,7 +298,7 @@ std::string devices_line(const Document& settings) {
 }
 
 // What was left out, and what the numbers rest on.
-std::string grounds_of(const Document& study) {
+std::string study_grounds(const Document& study) {
   const Document& trace = member(study, "trace");
   const Document& settings = member(study, "settings");
   const Document& costs = member(settings, "costs");
@@ -337,7 +337,7 @@ std::string grounds_of(const Document& study) {
 }
 
 std::string page_of(const Document& study, const Console& console, const Output& output) {
-  return (output.header ? grounds_of(study) : "") + runs_table(study, console, output) +
+  return (output.header ? study_grounds(study) : "") + runs_table(study, console, output) +
          comparisons_table(study, console, output.header);
 }
 

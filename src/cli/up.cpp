@@ -23,7 +23,7 @@ struct Up {
   bool accept_older_journal = false;
 };
 
-tl::unexpected<Error> refused(std::string_view option, Error error) {
+tl::unexpected<Error> up_refused(std::string_view option, Error error) {
   error.message = fmt::format("{}: {}", option, error.message);
   return fail(std::move(error));
 }
@@ -32,18 +32,18 @@ tl::unexpected<Error> refused(std::string_view option, Error error) {
 Result<void> read_place(const Up& typed, UpOptions& options) {
   options.rack = typed.rack.value_or("");
   options.network_switch = typed.network_switch.value_or("");
-  if (auto ok = validate_place("rack", options.rack); !ok) return refused("--rack", ok.error());
+  if (auto ok = validate_place("rack", options.rack); !ok) return up_refused("--rack", ok.error());
   if (auto ok = validate_place("switch", options.network_switch); !ok)
-    return refused("--switch", ok.error());
+    return up_refused("--switch", ok.error());
   for (const auto& text : typed.labels) {
     auto label = parse_label(text);
-    if (!label) return refused("--label", label.error());
+    if (!label) return up_refused("--label", label.error());
     if (!options.labels.insert(*label).second) {
       return fail(ErrorCode::invalid, fmt::format("--label: '{}' is given twice.", label->first),
                   "A node has one value of each label.");
     }
   }
-  if (auto ok = validate_labels(options.labels); !ok) return refused("--label", ok.error());
+  if (auto ok = validate_labels(options.labels); !ok) return up_refused("--label", ok.error());
   return {};
 }
 
@@ -75,7 +75,7 @@ Result<void> read_limit(std::string_view text, Limits& limits) {
   const auto* const limit = find_limit(text.substr(0, equals));
   if (limit == nullptr) return no_such_limit(text.substr(0, equals));
   const auto value = read_amount(*limit, text.substr(equals + 1));
-  if (!value) return refused("--limit", value.error());
+  if (!value) return up_refused("--limit", value.error());
   if (*value < limit->min || *value > limit->max) {
     return fail(ErrorCode::invalid, fmt::format("--limit: {} must be from {} to {}.", limit->name,
                                                 limit_text(limit->unit, limit->min),
@@ -119,7 +119,7 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
   options.patience = typed.patience;
   if (typed.reclaim_after) {
     const auto after = parse_reclaim_after(*typed.reclaim_after);
-    if (!after) return refused("--reclaim-after", after.error());
+    if (!after) return up_refused("--reclaim-after", after.error());
     options.reclaim_after = *after;
   }
   options.log_level = typed.log_level.value_or(options.log_level);

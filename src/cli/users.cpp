@@ -13,7 +13,7 @@ std::string slot_hours(const Document& object, std::string_view key) {
   return fmt::format("{:.1f}", number_of(object, key).value_or(0) / kHour);
 }
 
-std::string draw(const Document& answer, const Output& output, const Console& console) {
+std::string draw_users(const Document& answer, const Output& output, const Console& console) {
   if (output.format == Format::name) {
     std::string text;
     for (const auto& user : list_of(answer, "users")) text += text_of(user, "user") + "\n";
@@ -54,7 +54,7 @@ Command users_command() {
                        "What each user's jobs hold, waited and lost so far",
                        "paceline users\npaceline users -o json",
                        {}},
-                      "/v1/users", draw);
+                      "/v1/users", draw_users);
 }
 
 }  // namespace paceline

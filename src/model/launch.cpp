@@ -15,7 +15,7 @@ bool plain(std::string_view word) {
   });
 }
 
-std::string quoted(std::string_view word) {
+std::string shell_quoted(std::string_view word) {
   if (plain(word)) return std::string(word);
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -71,7 +71,7 @@ std::string command_line(const LaunchSpec& launch) {
   std::string line;
   for (const auto& word : launch.command) {
     if (!line.empty()) line += ' ';
-    line += quoted(word);
+    line += shell_quoted(word);
   }
   return line;
 }

@@ -44,7 +44,7 @@ bool all_free(const FreeSlots& free, const Placement& seats) {
   });
 }
 
-const std::string& model_of(const State& state, const Placement& seats) {
+const std::string& seats_model(const State& state, const Placement& seats) {
   const Seat& first = seats.front();
   return state.find_node(first.node)->slot_spec(first.slots.front()).model;
 }
@@ -95,7 +95,7 @@ class Repacking {
     for (const auto& [node, free] : left_) {
       const auto& models = topology.models_of(topology.site(node).kind);
       if (free < mover.group_slots || models.size() != 1 || !constraints.allows(node)) continue;
-      if (models[0] == model_of(state(), given.seats))
+      if (models[0] == seats_model(state(), given.seats))
         mover.places.push_back({node, before[node], 0});
     }
     std::stable_sort(mover.places.begin(), mover.places.end(), [&](const auto& a, const auto& b) {
@@ -201,7 +201,7 @@ class Repacking {
   std::vector<Placement> moved_groups(const Mover& mover, WhatIf& what_if) {
     const Job& job = state().job(mover.given->job);
     const Constraints constraints = constraints_of(job);
-    const Stock stock(draft_, job, constraints, {model_of(state(), mover.given->seats), false});
+    const Stock stock(draft_, job, constraints, {seats_model(state(), mover.given->seats), false});
     std::vector<Placement> groups;
     for (const auto& place : mover.places) {
       const auto more = place.now - std::min(place.now, place.before);

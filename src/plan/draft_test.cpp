@@ -14,12 +14,12 @@ using ::testing::IsEmpty;
 using testing::span;
 using testing::World;
 
-const Reason kBecause{ReasonCode::script, {}, "because"};
+const Reason kDraftReason{ReasonCode::script, {}, "because"};
 
 class DraftTest : public ::testing::Test {
  protected:
   void try_start(Draft& draft, JobId job, std::int32_t workers) {
-    draft.start(job, draft.fit(job, workers).value(), kBecause);
+    draft.start(job, draft.fit(job, workers).value(), kDraftReason);
   }
   // What one draft decides now.
   Plan plan(const World::Decide& decide, const Judge& judge = {}) {
@@ -47,7 +47,7 @@ TEST_F(DraftTest, TakesBackNoSlotsThatAreGone) {
   }
   plan([&](const Snapshot&, Draft& draft) {
     EXPECT_EQ(draft.refit(a, 5), std::nullopt);
-    draft.resize(a, draft.refit(a, 4).value(), kBecause);
+    draft.resize(a, draft.refit(a, 4).value(), kDraftReason);
   });
 }
 
@@ -71,7 +71,7 @@ TEST_F(DraftTest, LeavesTheStateAsItWas) {
   const JobId b = world.submit("1..1");
   const State before(world.state().parts());
   plan([&](const Snapshot&, Draft& draft) {
-    draft.stop(a, kBecause, b);
+    draft.stop(a, kDraftReason, b);
     try_start(draft, b, 1);
   });
   EXPECT_THAT(testing::differences(world.state(), before), IsEmpty());
@@ -82,8 +82,8 @@ TEST_F(DraftTest, NumbersTheNextGenerationAndNamesAStopsOwn) {
   const JobId b = world.run("2..2", 2);
   const JobId c = world.submit("3..3");
   const Plan made = plan([&](const Snapshot&, Draft& draft) {
-    draft.resize(a, draft.refit(a, 1).value(), kBecause);
-    draft.stop(b, kBecause, c);
+    draft.resize(a, draft.refit(a, 1).value(), kDraftReason);
+    draft.stop(b, kDraftReason, c);
     try_start(draft, c, 3);
   });
   EXPECT_EQ(made.round, world.state().round() + 1);
@@ -102,7 +102,7 @@ TEST_F(DraftTest, KeepsATradeWholeUnderOneNumber) {
   const JobId b = world.submit("4..4");
   const Plan made = plan([&](const Snapshot&, Draft& draft) {
     draft.begin_trade();
-    draft.stop(a, kBecause, b);
+    draft.stop(a, kDraftReason, b);
     try_start(draft, b, 4);
     EXPECT_TRUE(draft.end_trade(Owed::yes));
   });
@@ -115,7 +115,7 @@ TEST_F(DraftTest, DropsATradeAsIfItHadNeverBeenBegun) {
   const Plan made = plan([&](const Snapshot&, Draft& draft) {
     draft.remember("turn", "1");
     draft.begin_trade();
-    draft.stop(a, kBecause, b);
+    draft.stop(a, kDraftReason, b);
     try_start(draft, b, 4);
     draft.remember("turn", "2");
     draft.remember("more", "x");
@@ -143,7 +143,7 @@ TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
       [&](const Snapshot&, Draft& draft) {
         draft.explain();
         draft.begin_trade();
-        draft.stop(a, kBecause, b);
+        draft.stop(a, kDraftReason, b);
         try_start(draft, b, 4);
         EXPECT_FALSE(draft.end_trade(Owed::no));
         EXPECT_EQ(dropped(draft, a), ReasonCode::too_costly);
@@ -218,9 +218,9 @@ TEST_F(DraftTest, GivesARefitTheJobsOwnSlots) {
   plan([&](const Snapshot&, Draft& draft) {
     EXPECT_EQ(draft.refit(a, 6)->size(), 6U);
     EXPECT_EQ(draft.refit(a, 7), std::nullopt);
-    draft.stop(b, kBecause, a);
+    draft.stop(b, kDraftReason, a);
     EXPECT_EQ(draft.refit(a, 8)->size(), 8U);
-    draft.resize(a, draft.refit(a, 8).value(), kBecause);
+    draft.resize(a, draft.refit(a, 8).value(), kDraftReason);
   });
 }
 
@@ -230,7 +230,7 @@ TEST_F(DraftTest, FreesNoSlotOfANodeThatIsDown) {
   const JobId b = world.submit("4..4");
   plan([&](const Snapshot&, Draft& draft) {
     draft.begin_trade();
-    draft.stop(a, kBecause, b);
+    draft.stop(a, kDraftReason, b);
     EXPECT_EQ(draft.free().total(), 4U);
     draft.drop_trade();
     EXPECT_EQ(draft.free().total(), 0U);
@@ -261,18 +261,18 @@ TEST_F(DraftTest, IsRevisitedAtTheEarliestTimeAskedFor) {
 TEST_F(DraftTest, CollectsHoldsOnlyWhenSomebodyReadsThem) {
   const JobId a = world.submit("1..1");
   plan([&](const Snapshot&, Draft& draft) {
-    draft.hold(a, kBecause);
+    draft.hold(a, kDraftReason);
     EXPECT_THAT(draft.holds(), IsEmpty());
     draft.explain();
-    draft.hold(a, kBecause);
-    EXPECT_EQ(draft.holds().at(a), kBecause);
+    draft.hold(a, kDraftReason);
+    EXPECT_EQ(draft.holds().at(a), kDraftReason);
   });
 }
 
 TEST_F(DraftTest, CallsAResizeToTheSameSizeAMove) {
   const JobId a = world.run("2..2 elastic=restart", 2);
   const Plan made = plan([&](const Snapshot& snapshot, Draft& draft) {
-    draft.resize(a, seats_on(snapshot.state.free_slots(), NodeId{1}, 2, 1), kBecause);
+    draft.resize(a, seats_on(snapshot.state.free_slots(), NodeId{1}, 2, 1), kDraftReason);
   });
   EXPECT_EQ(made.changes[0].kind, ChangeKind::move);
 }
@@ -285,9 +285,9 @@ TEST_F(DraftDeathTest, RefusesTwoChangesOfAJobTwoTradesTwoDraftsAndTakenSlots) {
   const Placement seat = {{NodeId{0}, {0}}};
   Draft draft(world.snapshot(), placer);
   EXPECT_DEATH(Draft(world.snapshot(), placer), "one draft at a time");
-  draft.start(a, seat, kBecause);
-  EXPECT_DEATH(draft.start(a, {{NodeId{0}, {1}}}, kBecause), "changes a job once");
-  EXPECT_DEATH(draft.start(b, seat, kBecause), "takes only free slots");
+  draft.start(a, seat, kDraftReason);
+  EXPECT_DEATH(draft.start(a, {{NodeId{0}, {1}}}, kDraftReason), "changes a job once");
+  EXPECT_DEATH(draft.start(b, seat, kDraftReason), "takes only free slots");
   EXPECT_DEATH(draft.drop_trade(), "a trade is open");
   draft.begin_trade();
   EXPECT_DEATH(draft.begin_trade(), "one trade is open");
@@ -308,7 +308,7 @@ RC_GTEST_PROP(Draft, RewindsExactly, ()) {
         if (!keep[i] && !with_dropped) continue;
         draft.begin_trade();
         if (auto seats = draft.fit(jobs[i], sizes[i]))
-          draft.start(jobs[i], std::move(*seats), kBecause);
+          draft.start(jobs[i], std::move(*seats), kDraftReason);
         if (keep[i])
           draft.end_trade(Owed::no);
         else

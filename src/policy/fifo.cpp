@@ -24,14 +24,14 @@ bool start_wanted(const Snapshot& snapshot, Draft& draft, const Job& job) {
 }
 
 // When the head will start, and how many slots it leaves over then.
-struct Reservation {
+struct HeadReservation {
   Time at = Time::max();
   std::int64_t spare = 0;
 };
 
 // `started`: by this round.
-Reservation reserve(const Snapshot& snapshot, const Draft& draft,
-                    const std::vector<const Job*>& started, std::int64_t need) {
+HeadReservation reserve(const Snapshot& snapshot, const Draft& draft,
+                        const std::vector<const Job*>& started, std::int64_t need) {
   std::vector<std::pair<Time, std::int64_t>> ends;
   for (const Job* job : started) {
     const std::int32_t workers = draft.workers(job->id);

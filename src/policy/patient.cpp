@@ -53,11 +53,11 @@ std::vector<Served> read_served(std::string_view text) {
   return served;
 }
 
-// One round's service, before the policy decides and after.
-class Service {
+// One round's pass, before the policy decides and after.
+class Pass {
  public:
-  Service(const Snapshot& snapshot, Draft& draft, const Patience& patience,
-          const Patient::Traits& traits)
+  Pass(const Snapshot& snapshot, Draft& draft, const Patience& patience,
+       const Patient::Traits& traits)
       : snapshot_(snapshot),
         state_(snapshot.state),
         draft_(draft),
@@ -302,10 +302,10 @@ void Patient::decide(const Snapshot& snapshot, Draft& draft) const {
 Result<void> Patient::try_decide(const Snapshot& snapshot, Draft& draft) const {
   if (snapshot.state.waiting().empty() || draft.line_kept())
     return policy_->try_decide(snapshot, draft);
-  Service service(snapshot, draft, patience_, traits_);
-  service.before();
+  Pass pass(snapshot, draft, patience_, traits_);
+  pass.before();
   auto decided = policy_->try_decide(snapshot, draft);
-  if (decided) service.after();
+  if (decided) pass.after();
   return decided;
 }
 

@@ -10,13 +10,13 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kQueueGrowth = 10;
 
-struct Place {
+struct QueuePlace {
   std::int32_t queue = 0;
   double until = kNever;  // the service at which the next queue begins
 };
 
-Place place_of(double service, double threshold, std::int64_t queues) {
-  Place place{0, threshold};
+QueuePlace place_of(double service, double threshold, std::int64_t queues) {
+  QueuePlace place{0, threshold};
   for (; place.queue + 1 < queues && service >= place.until; place.until *= kQueueGrowth)
     ++place.queue;
   if (place.queue + 1 >= queues) place.until = kNever;
@@ -140,7 +140,7 @@ void Service::revisit_promotion(const Job& stopped) {
 }
 
 double Service::seconds_to_fall(double service, double slots) const {
-  const Place place = place_of(service, parameters_.threshold, parameters_.queues);
+  const QueuePlace place = place_of(service, parameters_.threshold, parameters_.queues);
   return (place.until - service) / slots;
 }
 

@@ -10,11 +10,11 @@ namespace {
 using testing::World;
 
 // Of what is asked about a start: so many slots, of them so many of running jobs.
-struct Asked {
+struct AskedOf {
   std::int64_t slots = 0, stopped = 0;
 };
 
-Judge judge(bool keeps, Asked& asked) {
+Judge judge(bool keeps, AskedOf& asked) {
   Judge made;
   made.trade = [](const Snapshot&, std::span<const Part>, Owed) { return Verdict{}; };
   made.stops = [&asked, keeps](const Snapshot&, const Job&, std::int64_t slots,
@@ -29,7 +29,7 @@ TEST(Srtf, PassesOverWhoFitsInNothingFreeAndIsWorthNoStop) {
   World world("1x4 cpu", "srtf");
   world.run("3", 3);
   const JobId two = world.submit("2"), one = world.submit("1");
-  Asked asked;
+  AskedOf asked;
   const auto passes_over = [&](JobId job, const Judge& by) {
     return Srtf().passes_over(world.snapshot(), by, world.job(job));
   };

@@ -17,10 +17,10 @@ namespace {
 
 // What a plan does, whatever its words and the order in which it says them.
 using SeatKey = std::pair<NodeId, std::vector<std::uint32_t>>;
-using Effect = std::tuple<JobId, ChangeKind, std::vector<SeatKey>>;
+using Consequence = std::tuple<JobId, ChangeKind, std::vector<SeatKey>>;
 
-std::vector<Effect> effects_of(const std::vector<Change>& changes) {
-  std::vector<Effect> effects;
+std::vector<Consequence> effects_of(const std::vector<Change>& changes) {
+  std::vector<Consequence> effects;
   for (const Change& change : changes) {
     auto& [job, kind, seats] =
         effects.emplace_back(change.job, change.kind, std::vector<SeatKey>());

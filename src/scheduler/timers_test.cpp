@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 using testing::span;
 using testing::World;
 
-class Limits : public ::testing::Test {
+class SomeLimits : public ::testing::Test {
  protected:
   std::vector<JobId> due() { return limits_.take_due(world_.now()); }
 
@@ -21,7 +21,7 @@ class Limits : public ::testing::Test {
   TimeLimits limits_;
 };
 
-TEST_F(Limits, AreReachedAfterRunningThatLong) {
+TEST_F(SomeLimits, AreReachedAfterRunningThatLong) {
   const JobId a = world_.run("1..1 max_duration=60s", 1);
   limits_.watch(world_.job(a));
   EXPECT_EQ(limits_.next(), world_.now() + span("60s"));
@@ -33,7 +33,7 @@ TEST_F(Limits, AreReachedAfterRunningThatLong) {
   EXPECT_EQ(limits_.next(), std::nullopt);
 }
 
-TEST_F(Limits, DoNotCountPauses) {
+TEST_F(SomeLimits, DoNotCountPauses) {
   const JobId a = world_.run("1..1 max_duration=60s", 1);
   world_.advance(span("50s"));
   world_.pause(a);
@@ -45,7 +45,7 @@ TEST_F(Limits, DoNotCountPauses) {
   EXPECT_EQ(limits_.next(), world_.now() + span("10s"));
 }
 
-TEST_F(Limits, SpanAttempts) {
+TEST_F(SomeLimits, SpanAttempts) {
   const JobId a = world_.run("1..1 max_duration=60s retry=1", 1);
   world_.advance(span("40s"));
   world_.ended(a, testing::ending("1"));
@@ -58,7 +58,7 @@ TEST_F(Limits, SpanAttempts) {
   EXPECT_EQ(limits_.next(), world_.now() + span("20s"));
 }
 
-TEST_F(Limits, HoldAJobOnceHoweverOftenItIsTouched) {
+TEST_F(SomeLimits, HoldAJobOnceHoweverOftenItIsTouched) {
   const JobId a = world_.run("1..1 max_duration=24h", 1);
   for (int i = 0; i < 1000; ++i) {
     world_.advance(span("1s"));
@@ -69,7 +69,7 @@ TEST_F(Limits, HoldAJobOnceHoweverOftenItIsTouched) {
   EXPECT_THAT(due(), ElementsAre(a));
 }
 
-TEST_F(Limits, AreTakenInIdOrder) {
+TEST_F(SomeLimits, AreTakenInIdOrder) {
   const JobId a = world_.run("1..1 max_duration=60s", 1);
   const JobId b = world_.run("1..1 max_duration=30s", 1);
   const JobId c = world_.run("1..1", 1);

@@ -9,7 +9,8 @@
 namespace paceline::sim {
 namespace {
 
-constexpr std::string_view kHint = "Give nodes x slots, for example 64x8, or 2x8:A100;4x4:T4.";
+constexpr std::string_view kClusterHint =
+    "Give nodes x slots, for example 64x8, or 2x8:A100;4x4:T4.";
 
 // A whole number of at least 1 at the start of the text, which it takes off.
 std::optional<std::int64_t> take_count(std::string_view& text) {
@@ -55,14 +56,14 @@ Result<void> add_nodes(std::vector<NodeSpec>& nodes, std::string_view text,
   const auto kind = parse_kind(text);
   if (!kind)
     return fail(ErrorCode::invalid, fmt::format("'{}' is no nodes of a cluster.", text),
-                std::string(kHint));
+                std::string(kClusterHint));
   const auto known = static_cast<std::int64_t>(nodes.size());
   if (kind->nodes > kNodesMax - known || kind->slots > kSlotsPerNodeMax ||
       slots_of(nodes) + kind->nodes * kind->slots > kSlotsMax) {
     return fail(ErrorCode::invalid,
                 fmt::format("A simulated cluster has at most {} nodes of {} slots, and {} slots.",
                             kNodesMax, kSlotsPerNodeMax, kSlotsMax),
-                std::string(kHint));
+                std::string(kClusterHint));
   }
   for (std::int64_t i = 0; i < kind->nodes; ++i)
     nodes.push_back(node_of(*kind, fmt::format("{}{}", prefix, nodes.size() + 1)));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kSpeedMax = 1e6;
 constexpr std::size_t kThroughputsBytesMax = 64U << 20;
-constexpr std::string_view kHint =
+constexpr std::string_view kSpeedsHint =
     "Name every device of --cluster with its speed, for example A100=1,V100=0.45.";
 
 std::optional<double> speed_in(std::string_view text) {
@@ -31,7 +31,7 @@ std::optional<double> speed_in(std::string_view text) {
 
 tl::unexpected<Error> not_named(std::string_view model) {
   return fail(ErrorCode::invalid, fmt::format("Nothing says how fast the device '{}' is.", model),
-              std::string(kHint));
+              std::string(kSpeedsHint));
 }
 
 // "('LM (batch size 5)', 1)" → the application and its slots.
@@ -159,7 +159,7 @@ Result<DeviceSpeeds> DeviceSpeeds::of_words(std::string_view text,
     const auto speed = equals < part.size() ? speed_in(part.substr(equals + 1)) : std::nullopt;
     if (!speed || equals == 0)
       return fail(ErrorCode::invalid, fmt::format("'{}' is no device with its speed.", part),
-                  std::string(kHint));
+                  std::string(kSpeedsHint));
     for (const std::string& model : models) {
       if (is_model(part.substr(0, equals), model)) speeds.of_all_[model] = *speed;
     }

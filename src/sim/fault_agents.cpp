@@ -8,12 +8,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
+constexpr Duration kAgentStepDelay = 100us;  // from a wake-up to the step
 // After so much of the time after which its workers count as lost a machine ends them by itself.
 constexpr std::int64_t kPartOfLost = 2;
 
 constexpr Duration kTwinStays = 20s, kTwinIsAway = 40s;  // at most
-constexpr Duration kTakesTurns = 5min;                   // with the first one, once it is calm
+constexpr Duration kTwinTakesTurns = 5min;               // with the first one, once it is calm
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void FaultWorld::stop_agent(std::size_t i, Duration back_after) {
 
 void FaultWorld::wake_agent(std::size_t i) {
   if (std::exchange(machines_[i].step_put, true)) return;
-  queue_.after(kStepDelay, [this, i, life = machines_[i].life] {
+  queue_.after(kAgentStepDelay, [this, i, life = machines_[i].life] {
     if (life == machines_[i].life) step_agent(i);
   });
 }
@@ -81,12 +81,12 @@ void FaultWorld::reconnect(std::size_t i) {
 // Once it is calm either is reached while the other is not: what they hold is taken from both.
 void FaultWorld::twin_comes() {
   reach_twin(true);
-  queue_.after(calm_ ? kTakesTurns : up_to(kTwinStays), [this] { twin_goes(); });
+  queue_.after(calm_ ? kTwinTakesTurns : up_to(kTwinStays), [this] { twin_goes(); });
 }
 
 void FaultWorld::twin_goes() {
   reach_twin(false);
-  queue_.after(calm_ ? kTakesTurns : up_to(kTwinIsAway), [this] { twin_comes(); });
+  queue_.after(calm_ ? kTwinTakesTurns : up_to(kTwinIsAway), [this] { twin_comes(); });
 }
 
 void FaultWorld::reach_twin(bool reached) {

@@ -15,18 +15,18 @@ namespace {
 using namespace std::chrono_literals;
 
 const Time kBegin = time_from_us(1'700'000'000'000'000);
-constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
+constexpr Duration kServerStepDelay = 100us;  // from a wake-up to the step
 constexpr Duration kHearOut = 5s;
 constexpr Duration kLostAfterMin = 20s;
 constexpr double kTwins = 0.2;                     // worlds with one
 constexpr std::array kShadowWork = {1, 1, 4, 20};  // pieces of it after a step, at most
 constexpr std::size_t kAllEntries = std::numeric_limits<std::size_t>::max();
 
-struct Pace {
+struct ArrivalPace {
   int jobs;
   Duration every;  // at most, between two deeds of people and between two misfortunes
 };
-constexpr std::array kPaces = {Pace{30, 20s}, Pace{50, 8s}, Pace{80, 2s}};
+constexpr std::array kPaces = {ArrivalPace{30, 20s}, ArrivalPace{50, 8s}, ArrivalPace{80, 2s}};
 
 constexpr LinkHabits kBadLink{0.1, 0.1, 300ms, 3s, false};
 constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms, false};
@@ -48,7 +48,7 @@ FaultWorld::FaultWorld(FaultOptions options, const FaultParts& parts)
 FaultWorld::~FaultWorld() = default;
 
 void FaultWorld::build() {
-  const Pace pace = kPaces[rng_.below(kPaces.size())];
+  const ArrivalPace pace = kPaces[rng_.below(kPaces.size())];
   misfortune_every_ = pace.every;
   crash_every_commit_ = rng_.chance(0.1) && options_.misfortunes;
   if (crash_every_commit_) ledger_.set_patience(kPatienceAtEveryCommit);
@@ -239,7 +239,7 @@ void FaultWorld::stop_server() {
 
 void FaultWorld::wake_server() {
   if (std::exchange(server_step_put_, true)) return;
-  queue_.after(kStepDelay, [this, life = server_life_] {
+  queue_.after(kServerStepDelay, [this, life = server_life_] {
     if (life == server_life_) step_server();
   });
 }

@@ -12,7 +12,7 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using World = paceline::testing::World;
+using TraceWorld = paceline::testing::World;
 
 std::vector<std::string> names(const Trace& trace) {
   std::vector<std::string> all;
@@ -21,7 +21,7 @@ std::vector<std::string> names(const Trace& trace) {
 }
 
 TEST(JournalTrace, HasJobsAsTheyWereSubmittedAndAsLongAsTheyRan) {
-  World world("2x4 cpu");
+  TraceWorld world("2x4 cpu");
   const JobId a = world.run("2..4@2 slots_per_worker=2 priority=60 name=train user=ann", 2);
   const Time submitted = world.now();
   world.advance(minutes{3});
@@ -46,7 +46,7 @@ TEST(JournalTrace, HasJobsAsTheyWereSubmittedAndAsLongAsTheyRan) {
 }
 
 TEST(JournalTrace, WeighsTheSizesItRanAtWithTheSpeedupOfTheSimulation) {
-  World world("1x4 cpu");
+  TraceWorld world("1x4 cpu");
   const JobId a = world.run("1..4@2 elastic=restart", 4);
   world.advance(seconds{30});
   world.ended(a);
@@ -58,7 +58,7 @@ TEST(JournalTrace, WeighsTheSizesItRanAtWithTheSpeedupOfTheSimulation) {
 }
 
 TEST(JournalTrace, CountsWhatWasCutShortAndWhatIsNotOver) {
-  World world("1x4 cpu");
+  TraceWorld world("1x4 cpu");
   const JobId cancelled = world.run("1", 1);
   world.run("1 expect=1h", 1);
   world.run("1", 1);
@@ -77,7 +77,7 @@ TEST(JournalTrace, CountsWhatWasCutShortAndWhatIsNotOver) {
 }
 
 TEST(JournalTrace, ResizesOnlyScriptsThatCouldBeResized) {
-  World world("1x4 cpu");
+  TraceWorld world("1x4 cpu");
   const auto ran = [&](std::string_view literal, bool saves) {
     const JobId id = world.run(literal, 1);
     world.advance(seconds{1});
@@ -96,7 +96,7 @@ TEST(JournalTrace, ResizesOnlyScriptsThatCouldBeResized) {
 
 // Simulated again on the same nodes, with every wish that jobs had.
 TEST(JournalTrace, PlaysItsJobsWithTheirOwnSizesDependenciesAndDeadlines) {
-  World world("1x4 cpu");
+  TraceWorld world("1x4 cpu");
   const JobId a = world.run("1..4@2 elastic=restart", 2);
   world.advance(seconds{1});
   world.submit("2 after=1 expect=10s deadline=1h");

@@ -23,7 +23,7 @@ std::int32_t least_of_class(std::int32_t most) {
   return most == 4 ? 2 : most / 2 + 1;
 }
 
-double mean(const std::vector<double>& values) {
+double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -55,9 +55,9 @@ RunDetails details_of(const Outcome& outcome, const Window& window) {
   details.submitted = outcome.jobs.size();
   for (auto& [most, times] : by_size) {
     std::sort(times.jct.begin(), times.jct.end());
-    details.sizes.push_back({least_of_class(most), most, times.jct.size(), mean(times.jct),
+    details.sizes.push_back({least_of_class(most), most, times.jct.size(), mean_of(times.jct),
                              percentile(times.jct, 0.5), percentile(times.jct, 0.99),
-                             mean(times.wait)});
+                             mean_of(times.wait)});
   }
   details.jct = cdf_of(std::move(all.jct));
   details.wait = cdf_of(std::move(all.wait));

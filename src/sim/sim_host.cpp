@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
-constexpr Duration kLimitSlack = std::chrono::seconds{1};
+constexpr Duration kHostSlack = std::chrono::seconds{1};
 constexpr std::int64_t kSlotsMore = 2;  // than at first may a machine come to have
 
 Duration between(Rng& rng, Duration low, Duration high) {
@@ -311,7 +311,7 @@ void SimHost::stop_counting(Worker& worker) {
 // While an agent is there it is the server's word that counts.
 void SimHost::watch_limit(Worker& worker) {
   if (tell_ || worker.orphaned || !worker.limit || !worker.counts_since) return;
-  const Time due = *worker.counts_since + worker.limit->left + kLimitSlack;
+  const Time due = *worker.counts_since + worker.limit->left + kHostSlack;
   const WorkerKey key = worker.claim.key;
   queue_.after(std::max(Duration::zero(), due - queue_.now()), [this, key] {
     if (Worker* found = find_alive(key)) look_at_limit(*found);
@@ -320,7 +320,7 @@ void SimHost::watch_limit(Worker& worker) {
 
 void SimHost::look_at_limit(Worker& worker) {
   if (tell_ || worker.orphaned || !worker.runs() || !worker.limit || !worker.counts_since) return;
-  if (queue_.now() < *worker.counts_since + worker.limit->left + kLimitSlack) return;
+  if (queue_.now() < *worker.counts_since + worker.limit->left + kHostSlack) return;
   if (std::exchange(worker.out_of_time, true)) return;
   ledger_.note("limit held without a server", text(worker.claim.key));
   const bool heard = std::exchange(worker.claim.noticed, true);

@@ -19,12 +19,12 @@ constexpr double kStepMax = 2;  // of a logarithm in one iteration
 constexpr double kSecondsMin = 1e-9, kSecondsMax = 1e9;
 
 // The logarithms of the six α and β, which keeps them above 0, and the logit of γ within its bounds.
-using Parameters = std::array<double, kParameters>;
-using Matrix = std::array<Parameters, kParameters>;
+using Fitted = std::array<double, kParameters>;
+using Matrix = std::array<Fitted, kParameters>;
 
 double part_of(double logit) { return 1 / (1 + std::exp(-logit)); }
 
-StepFit fit_of(const Parameters& p) {
+StepFit fit_of(const Fitted& p) {
   const auto linear = [&](std::size_t i) { return Linear{std::exp(p[i]), std::exp(p[i + 1])}; };
   return {linear(0), linear(2), linear(4), 1 + (kOverlapMax - 1) * part_of(p[6])};
 }
@@ -37,10 +37,10 @@ const Linear* sync_of(const StepFit& fit, GangScale scale) {
 // log T at a point, and how it changes with each parameter.
 struct Predicted {
   double log_seconds = 0;
-  Parameters slope{};
+  Fitted slope{};
 };
 
-void take_slope(Parameters& slope, std::size_t at, const Linear& part, double x, double weight) {
+void take_slope(Fitted& slope, std::size_t at, const Linear& part, double x, double weight) {
   const double seconds = part.at(x);
   slope[at] = weight * part.fixed / seconds;
   slope[at + 1] = weight * part.each * x / seconds;
@@ -72,11 +72,11 @@ Predicted predict(const StepFit& fit, const StepPoint& point) {
 // The normal equations of one Gauss-Newton step, and the sum of squares where it begins.
 struct Equations {
   Matrix matrix{};
-  Parameters right{};
+  Fitted right{};
   double squares = 0;
 };
 
-Equations equations_at(const Parameters& p, std::span<const StepPoint> points) {
+Equations equations_at(const Fitted& p, std::span<const StepPoint> points) {
   Equations equations;
   const StepFit fit = fit_of(p);
   for (const StepPoint& point : points) {
@@ -92,7 +92,7 @@ Equations equations_at(const Parameters& p, std::span<const StepPoint> points) {
 }
 
 // Gauss elimination; the damped matrix is positive definite, so that no pivot is 0.
-Parameters solve(Matrix a, Parameters b) {
+Fitted solve(Matrix a, Fitted b) {
   for (std::size_t i = 0; i < kParameters; ++i) {
     for (std::size_t row = i + 1; row < kParameters; ++row) {
       const double factor = a[row][i] / a[i][i];
@@ -107,23 +107,23 @@ Parameters solve(Matrix a, Parameters b) {
   return b;
 }
 
-Parameters bounded(Parameters p) {
+Fitted bounded(Fitted p) {
   const double low = std::log(kSecondsMin), high = std::log(kSecondsMax);
   for (double& parameter : p) parameter = std::clamp(parameter, low, high);
   return p;
 }
 
-Parameters stepped(const Parameters& p, Equations equations, double damping) {
+Fitted stepped(const Fitted& p, Equations equations, double damping) {
   for (std::size_t i = 0; i < kParameters; ++i)
     equations.matrix[i][i] += damping * (equations.matrix[i][i] + 1e-9);
-  Parameters next = solve(equations.matrix, equations.right);
+  Fitted next = solve(equations.matrix, equations.right);
   for (std::size_t i = 0; i < kParameters; ++i)
     next[i] = p[i] + std::clamp(next[i], -kStepMax, kStepMax);
   return bounded(next);
 }
 
 // Somewhere plausible: half of the shortest step is fixed, and synchronising takes as long.
-Parameters start_of(std::span<const StepPoint> points) {
+Fitted start_of(std::span<const StepPoint> points) {
   double shortest = points.front().seconds, per_sample = shortest / points.front().local_batch;
   for (const StepPoint& point : points) {
     shortest = std::min(shortest, point.seconds);
@@ -135,11 +135,11 @@ Parameters start_of(std::span<const StepPoint> points) {
 
 // Levenberg and Marquardt: a step that does not help is taken again, shorter.
 StepFit fitted(std::span<const StepPoint> points) {
-  Parameters p = start_of(points);
+  Fitted p = start_of(points);
   Equations now = equations_at(p, points);
   double damping = 1e-3;
   for (int i = 0; i < kIterationsMax && damping < kDampingMax; ++i) {
-    const Parameters next = stepped(p, now, damping);
+    const Fitted next = stepped(p, now, damping);
     const Equations then = equations_at(next, points);
     if (!(then.squares < now.squares)) {
       damping *= 4;

@@ -7,11 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.hpp"
+#include "wire/json.hpp"
 
 namespace paceline {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // nlohmann passes over it
 constexpr double kCountMax = 9007199254740992.0;  // 2^53: beyond it a JSON number is no exact count
@@ -65,7 +64,7 @@ std::string without_nan(std::string_view text) {
   return out;
 }
 
-Result<Json> parse_json(std::string_view text) {
+Result<Json> parse_lenient(std::string_view text) {
   if (text.size() > kReportBytesMax)
     return fail(ErrorCode::too_large, fmt::format("A report may have {} bytes, this one has {}.",
                                                   kReportBytesMax, text.size()));
@@ -174,7 +173,7 @@ std::optional<double> number_of(const Json& value) {
 }  // namespace
 
 Result<Report> parse_report(std::string_view json) {
-  const auto object = parse_json(json);
+  const auto object = parse_lenient(json);
   if (!object) return fail(object.error());
   return read_report(*object);
 }
@@ -186,7 +185,7 @@ std::optional<Report> parse_report_line(std::string_view line) {
   if (begin == std::string_view::npos) return std::nullopt;
   line.remove_prefix(begin);
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-  const auto object = parse_json(line);
+  const auto object = parse_lenient(line);
   if (!object) return std::nullopt;
   const auto inner = object->find("paceline");
   if (inner == object->end() || !inner->is_object()) return std::nullopt;
@@ -196,7 +195,7 @@ std::optional<Report> parse_report_line(std::string_view line) {
 }
 
 Result<Report> parse_checkpoint(std::string_view json) {
-  const auto object = parse_json(json);
+  const auto object = parse_lenient(json);
   if (!object) return fail(object.error());
   Report report;
   for (const auto& [key, value] : object->items()) {
@@ -215,7 +214,7 @@ Result<Report> parse_checkpoint(std::string_view json) {
 }
 
 Result<TrainerStatus> parse_trainer_status(std::string_view json) {
-  const auto object = parse_json(json);
+  const auto object = parse_lenient(json);
   if (!object) return fail(object.error());
   const auto inner = object->find("trainerStatus");
   if (inner == object->end() || !inner->is_object())

@@ -24,7 +24,7 @@ Result<JobSpec> spec_of(std::string_view text) {
   return json ? read_spec(*json, defaults) : Result<JobSpec>(fail(json.error()));
 }
 
-std::string refusal(std::string_view text) {
+std::string spec_refusal(std::string_view text) {
   const auto spec = spec_of(text);
   return spec ? "accepted" : spec.error().message;
 }
@@ -76,20 +76,21 @@ TEST(SpecJson, KeepsTheDefaultsOfWhatIsLeftOut) {
 }
 
 TEST(SpecJson, SaysWhatIsWrong) {
-  EXPECT_EQ(refusal(R"({"prioriy": 3})"),
+  EXPECT_EQ(spec_refusal(R"({"prioriy": 3})"),
             "spec has an unknown key \"prioriy\"; did you mean 'priority'?");
-  EXPECT_EQ(refusal(R"({"priority": 101})"),
+  EXPECT_EQ(spec_refusal(R"({"priority": 101})"),
             "'priority' in spec must be a whole number from 0 to 100, not 101.");
-  EXPECT_THAT(refusal(R"({"workers": [4]})"), HasSubstr("'workers' in spec must be a range"));
-  EXPECT_THAT(refusal(R"({"workers": true})"), HasSubstr("'workers' in spec must be a range"));
-  EXPECT_EQ(refusal(R"({"mesh": {"tensr": 2}})"),
+  EXPECT_THAT(spec_refusal(R"({"workers": [4]})"), HasSubstr("'workers' in spec must be a range"));
+  EXPECT_THAT(spec_refusal(R"({"workers": true})"), HasSubstr("'workers' in spec must be a range"));
+  EXPECT_EQ(spec_refusal(R"({"mesh": {"tensr": 2}})"),
             "'mesh' in spec has an unknown key \"tensr\"; did you mean 'tensor'?");
-  EXPECT_EQ(refusal(R"({"mesh": 4})"), "'mesh' in spec must be a JSON object, not 4.");
-  EXPECT_EQ(refusal(R"({"workers": 6, "mesh": {"tensor": 2, "pipeline": 2}})"),
+  EXPECT_EQ(spec_refusal(R"({"mesh": 4})"), "'mesh' in spec must be a JSON object, not 4.");
+  EXPECT_EQ(spec_refusal(R"({"workers": 6, "mesh": {"tensor": 2, "pipeline": 2}})"),
             "The sizes 6 don't fit a mesh of tensor=2, pipeline=2.");
-  EXPECT_EQ(refusal(R"({"anti_affinity": ["disk"]})"),
+  EXPECT_EQ(spec_refusal(R"({"anti_affinity": ["disk"]})"),
             "'anti_affinity' in spec: 'disk' is no affinity.");
-  EXPECT_THAT(refusal(R"({"devices": "h100"})"), HasSubstr("'devices' in spec must be a list"));
+  EXPECT_THAT(spec_refusal(R"({"devices": "h100"})"),
+              HasSubstr("'devices' in spec must be a list"));
   for (const auto* bad : {R"({"workers": "8..2"})",
                           R"({"mesh": {"tensor": 0}})",
                           R"({"devices": [""]})",

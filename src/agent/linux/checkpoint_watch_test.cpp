@@ -5,10 +5,10 @@
 namespace paceline::agent {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kWatchSecond = 1'000'000'000;
 
 CheckpointMatch match(const std::string& path, std::uint64_t size, std::int64_t second) {
-  return {path, size, second * kSecond};
+  return {path, size, second * kWatchSecond};
 }
 
 TEST(CheckpointWatch, AFileCountsOnceItStaysAsItIs) {
@@ -17,7 +17,7 @@ TEST(CheckpointWatch, AFileCountsOnceItStaysAsItIs) {
   EXPECT_FALSE(watch.look({match("/a", 9, 12)}, false));
   EXPECT_EQ(watch.look({match("/a", 9, 12)}, false), "/a");
   EXPECT_FALSE(watch.look({match("/a", 9, 12)}, false));
-  EXPECT_EQ(watch.newest_ns(), 12 * kSecond);
+  EXPECT_EQ(watch.newest_ns(), 12 * kWatchSecond);
 }
 
 TEST(CheckpointWatch, OnlyTheNewestOfSeveralCounts) {
@@ -40,7 +40,7 @@ TEST(CheckpointWatch, AFileWrittenAgainCountsAgain) {
 TEST(CheckpointWatch, WhatWasThereBeforeTheWorkerDoesNotCount) {
   CheckpointWatch watch(10'000'000, 0);
   EXPECT_FALSE(watch.look({match("/old", 1, 9)}, true));
-  CheckpointWatch adopted(10'000'000, 15 * kSecond);
+  CheckpointWatch adopted(10'000'000, 15 * kWatchSecond);
   EXPECT_FALSE(adopted.look({match("/seen", 1, 15)}, true));
 }
 

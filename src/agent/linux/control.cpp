@@ -16,7 +16,7 @@ namespace paceline::agent {
 namespace {
 
 constexpr std::string_view kWords[] = {"notice", "kill", "freeze", "thaw", "ping", "limit"};
-constexpr int kBacklog = 8;
+constexpr int kControlBacklog = 8;
 
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
@@ -128,7 +128,7 @@ UniqueFd listen_control(const std::string& name) {
   UniqueFd fd = new_socket();
   const ControlAddress address(name);
   if (!fd || ::bind(fd.get(), address.get(), address.length) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0)
+      ::listen(fd.get(), kControlBacklog) != 0)
     return {};
   return fd;
 }

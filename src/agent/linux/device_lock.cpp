@@ -23,7 +23,7 @@ constexpr mode_t kEverybodysFile = 0666;
 constexpr std::size_t kOwnerMax = 256;
 
 constexpr mode_t kRootsDirectory = 0755;
-constexpr mode_t kOwnDirectory = 0700;
+constexpr mode_t kLocksDirectory = 0700;
 constexpr std::size_t kLocksMax = 16 << 20;
 constexpr std::string_view kRootsServer = "root's";
 
@@ -105,7 +105,7 @@ std::vector<UniqueFd> DeviceLocks::open(const std::string& uuid) const {
   }
   if (!files.empty()) return files;
   files.push_back(
-      open_own(fmt::format("{}-{}", directories_.own, ::geteuid()), kOwnDirectory, name));
+      open_own(fmt::format("{}-{}", directories_.own, ::geteuid()), kLocksDirectory, name));
   if (!files.back()) files.clear();
   return files;
 }

@@ -16,7 +16,7 @@
 namespace paceline::agent {
 namespace {
 
-constexpr std::size_t kEnvironMax = 2 << 20;
+constexpr std::size_t kHolderEnvironMax = 2 << 20;
 constexpr std::size_t kCommandMax = 60;
 constexpr std::string_view kMarker = "PACELINE_WORKER=";
 
@@ -40,7 +40,7 @@ std::string command_of(pid_t pid) {
 
 // True if the process belongs to a worker whose claim lies in `directory`.
 bool is_worker_of(pid_t pid, const std::string& directory) {
-  const auto environ = read_file(fmt::format("/proc/{}/environ", pid), kEnvironMax);
+  const auto environ = read_file(fmt::format("/proc/{}/environ", pid), kHolderEnvironMax);
   if (!environ) return false;
   std::size_t at =
       environ->starts_with(kMarker) ? 0 : environ->find(std::string(1, '\0').append(kMarker));

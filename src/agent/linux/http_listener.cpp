@@ -23,7 +23,7 @@ using Socket = asio::generic::stream_protocol::socket;
 
 namespace {
 
-constexpr auto kIdleMax = std::chrono::seconds{60};
+constexpr auto kConnectionIdleMax = std::chrono::seconds{60};
 constexpr auto kFirstMax = std::chrono::seconds{10};  // for the first request to come
 constexpr std::uint32_t kHeaderMax = 8 << 10;
 constexpr unsigned kFirstRefusal = 400;
@@ -103,7 +103,7 @@ HttpConnection::Worth HttpConnection::worth() const {
 }
 
 void HttpConnection::expect_within_limit() {
-  timer_.expires_after(proved_ ? kIdleMax : kFirstMax);
+  timer_.expires_after(proved_ ? kConnectionIdleMax : kFirstMax);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (!error) self->close();
   });

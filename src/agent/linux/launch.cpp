@@ -29,7 +29,7 @@ namespace {
 
 // Training is what should die first when the whole machine runs out of memory; anyone may raise the
 // score of his own process.
-constexpr std::string_view kOomScore = "200";
+constexpr std::string_view kWorkerOomScore = "200";
 
 enum class Step : int { group, memory, user, account, terminal, directory, program };
 
@@ -120,7 +120,7 @@ std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& grou
   default_signals();
   ::setsid();
   if (!group.enter()) return Failure{Step::group, errno};
-  write_existing("/proc/self/oom_score_adj", kOomScore);
+  write_existing("/proc/self/oom_score_adj", kWorkerOomScore);
   if (!order.shm.empty())
     if (const int error = enter_memory(order.shm.c_str(), program.ipc); error != 0)
       return Failure{Step::memory, error};

@@ -17,7 +17,7 @@
 namespace paceline::agent {
 namespace {
 
-constexpr std::string_view kOomScore = "500";
+constexpr std::string_view kLookerOomScore = "500";
 constexpr int kNiceness = 10;
 constexpr std::size_t kFieldsMax =
     128;  // bytes of a match's numbers and of the names of its fields
@@ -34,7 +34,7 @@ bool become(std::uint32_t uid) {
 void be_modest() {
   ::prctl(PR_SET_NAME, "pl-looker");
   ::setpriority(PRIO_PROCESS, 0, kNiceness);
-  write_existing("/proc/self/oom_score_adj", kOomScore);
+  write_existing("/proc/self/oom_score_adj", kLookerOomScore);
 }
 
 std::optional<LookRequest> receive(int socket) {

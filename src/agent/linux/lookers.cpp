@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto kIdleMax = std::chrono::seconds{30};
+constexpr auto kLookerIdleMax = std::chrono::seconds{30};
 
 // The process at the other end has closed it, perhaps without having read what it was asked.
 bool is_closed(int socket) {
@@ -141,7 +141,7 @@ void Looker::answer(std::optional<CheckpointSearch> found) {
 }
 
 void Looker::rest() {
-  timer_.expires_after(kIdleMax);
+  timer_.expires_after(kLookerIdleMax);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     boost::system::error_code ignored;
     if (!error && self->waiting_.empty()) self->socket_.close(ignored);  // which ends the process

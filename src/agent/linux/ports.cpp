@@ -19,9 +19,9 @@ namespace paceline::agent {
 namespace {
 
 constexpr std::uint32_t kFirstPort = 20'000;
-constexpr std::uint32_t kRoomMin = 2'000;
+constexpr std::uint32_t kPortsMin = 2'000;
 
-constexpr mode_t kOwnDirectory = 0700;
+constexpr mode_t kPortsDirectory = 0700;
 
 struct Places {
   PortRange range;
@@ -50,7 +50,7 @@ Places places_for(JobId job, Generation generation, std::uint32_t count) {
 Result<std::string> own_directory(const std::vector<std::string>& directories) {
   Error refusal{ErrorCode::storage, "There is no place for the locks of ports.", {}, {}};
   for (const std::string& directory : directories) {
-    auto made = make_own_directory(directory, kOwnDirectory);
+    auto made = make_own_directory(directory, kPortsDirectory);
     if (made) return directory;
     refusal = std::move(made.error());
   }
@@ -109,8 +109,8 @@ PortRange usable_ports(std::string_view ephemeral) {
   char* end = nullptr;
   const auto low = static_cast<std::uint32_t>(std::strtoul(text.c_str(), &end, 10));
   const auto high = static_cast<std::uint32_t>(std::strtoul(end, nullptr, 10));
-  if (low >= kFirstPort + kRoomMin) return {kFirstPort, std::min(low, 65'536U)};
-  if (low > 0 && high + kRoomMin < 65'536) return {std::max(high + 1, kFirstPort), 65'536};
+  if (low >= kFirstPort + kPortsMin) return {kFirstPort, std::min(low, 65'536U)};
+  if (low > 0 && high + kPortsMin < 65'536) return {std::max(high + 1, kFirstPort), 65'536};
   return {kFirstPort, 65'536};
 }
 

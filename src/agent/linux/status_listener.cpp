@@ -23,7 +23,7 @@ constexpr std::string_view kSuffix = "/status";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr std::string_view kSocketEnd = ".sock";
 constexpr std::string_view kTokenEnd = ".token";
-constexpr int kBacklog = 64;
+constexpr int kStatusBacklog = 64;
 
 enum class Purpose { hold, listen };
 
@@ -41,7 +41,7 @@ UniqueFd bind_to_loopback(std::uint32_t port, Purpose purpose) {
   if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0 ||
       ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
       ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      (purpose == Purpose::listen && ::listen(fd.get(), kBacklog) != 0))
+      (purpose == Purpose::listen && ::listen(fd.get(), kStatusBacklog) != 0))
     return {};
   return fd;
 }

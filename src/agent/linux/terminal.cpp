@@ -19,7 +19,7 @@
 namespace paceline::agent {
 namespace {
 
-constexpr int kBacklog = 8;
+constexpr int kTerminalBacklog = 8;
 constexpr std::size_t kTypedMax = 64 << 10;
 constexpr std::string_view kSizePrefix = "\x1b[8;";
 constexpr std::size_t kSequenceMax = 20;
@@ -38,7 +38,7 @@ UniqueFd listen_below(const std::string& path) {
   short_path.copy(address.sun_path, sizeof address.sun_path - 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0)
+      ::listen(fd.get(), kTerminalBacklog) != 0)
     return {};
   return fd;
 }

@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kClaimNameMax = 40;  // "4294967295.4294967295.2147483647.sock" and the slash
-constexpr int kBacklog = 64;
+constexpr int kWorkerBacklog = 64;
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -91,7 +91,7 @@ Result<UniqueFd> listen_at(const std::string& path, std::uint32_t uid) {
       fd && ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       ::chmod(path.c_str(), 0600) == 0 &&
       (::geteuid() != 0 || ::chown(path.c_str(), uid, static_cast<gid_t>(-1)) == 0) &&
-      ::listen(fd.get(), kBacklog) == 0;
+      ::listen(fd.get(), kWorkerBacklog) == 0;
   if (!bound) return fail(system_error("The worker socket '" + path + "' can't be made", errno));
   return fd;
 }

@@ -8,13 +8,14 @@ namespace paceline::sim {
 namespace {
 
 constexpr double kRow = 10, kNodeGap = 5, kSeam = 0.5;
-constexpr double kTop = 28, kRight = 20, kBottom = 42;
-constexpr double kTextSize = 12, kLabelSize = 8.5;
+constexpr double kGanttTop = 28, kGanttRight = 20, kGanttBottom = 42;
+constexpr double kGanttText = 12, kLabelSize = 8.5;
 constexpr double kNarrowest = 0.4;
 
 double left_of(const GanttChart& chart) {
   double width = 0;
-  for (const GanttNode& node : chart.nodes) width = std::max(width, width_of(node.name, kTextSize));
+  for (const GanttNode& node : chart.nodes)
+    width = std::max(width, width_of(node.name, kGanttText));
   return std::min(width, 140.0) + 16;
 }
 
@@ -44,7 +45,7 @@ void draw_nodes(Canvas& canvas, const Rect& plot, const GanttChart& chart) {
     const double height = static_cast<double>(node.rows) * kRow;
     canvas.rect({plot.x, top, plot.width, height}, {Ink::grid}, {});
     canvas.text({plot.x - 8, top + height / 2 + 4}, node.name,
-                {kTextSize, Anchor::end, {Ink::quiet}});
+                {kGanttText, Anchor::end, {Ink::quiet}});
     top += height + kNodeGap;
   }
 }
@@ -59,11 +60,12 @@ void draw_bar(Canvas& canvas, const Rect& bar, const GanttBar& what) {
 
 }  // namespace
 
-double height_of(const GanttChart& chart) { return kTop + rows_height(chart) + kBottom; }
+double height_of(const GanttChart& chart) { return kGanttTop + rows_height(chart) + kGanttBottom; }
 
 void draw(Canvas& canvas, const Rect& place, const GanttChart& chart) {
   const double left = left_of(chart);
-  const Rect plot{place.x + left, place.y + kTop, place.width - left - kRight, rows_height(chart)};
+  const Rect plot{place.x + left, place.y + kGanttTop, place.width - left - kGanttRight,
+                  rows_height(chart)};
   canvas.text({plot.x, place.y + 16}, chart.title, {13, Anchor::start, {Ink::text}, true});
   draw_nodes(canvas, plot, chart);
   const auto tops = tops_of(chart, plot.y);

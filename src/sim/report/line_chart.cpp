@@ -7,8 +7,8 @@
 namespace paceline::sim {
 namespace {
 
-constexpr double kRight = 20, kTop = 28, kBottom = 42;
-constexpr double kTextSize = 12, kLabelGap = 3;
+constexpr double kPlotRight = 20, kPlotTop = 28, kPlotBottom = 42;
+constexpr double kPlotText = 12, kLabelGap = 3;
 constexpr double kLegendLine = 20, kLegendSwatch = 30, kLegendGap = 22;
 
 // Curves stay apart on paper without colours, too.
@@ -35,10 +35,10 @@ void draw_y_axis(Canvas& canvas, const Rect& plot, const Axis& axis) {
   for (const Tick& tick : axis.ticks()) {
     const double y = plot.bottom() - axis.place(tick.value) * plot.height;
     canvas.line(std::array{Point{plot.x, y}, Point{plot.right(), y}}, {{Ink::grid}, 1});
-    canvas.text({plot.x - 7, y + 4}, tick.label, {kTextSize, Anchor::end, {Ink::quiet}});
+    canvas.text({plot.x - 7, y + 4}, tick.label, {kPlotText, Anchor::end, {Ink::quiet}});
   }
   canvas.text({plot.x - 46, plot.y + plot.height / 2}, axis.title(),
-              {kTextSize, Anchor::middle, {Ink::quiet}, false, true});
+              {kPlotText, Anchor::middle, {Ink::quiet}, false, true});
 }
 
 void draw_curve(Canvas& canvas, const Rect& plot, const LineChart& chart, std::size_t number) {
@@ -66,7 +66,7 @@ int lay_out(const std::vector<std::string>& names, double width, Entry entry) {
   double x = 0;
   int lines = 1;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const double needs = kLegendSwatch + 6 + width_of(names[i], kTextSize);
+    const double needs = kLegendSwatch + 6 + width_of(names[i], kPlotText);
     if (x > 0 && x + needs > width) {
       x = 0;
       ++lines;
@@ -85,19 +85,19 @@ void draw_x_axis(Canvas& canvas, const Rect& plot, const Axis& axis) {
   double taken = std::numeric_limits<double>::lowest();  // by labels up to here
   for (const Tick& tick : axis.ticks()) {
     const double x = plot.x + axis.place(tick.value) * plot.width;
-    const double half = width_of(tick.label, kTextSize) / 2;
+    const double half = width_of(tick.label, kPlotText) / 2;
     canvas.line(std::array{Point{x, y}, Point{x, y + 4}}, {{Ink::quiet}, 1});
     if (x - half < taken) continue;
     taken = x + half + kLabelGap;
-    canvas.text({x, y + 17}, tick.label, {kTextSize, Anchor::middle, {Ink::quiet}});
+    canvas.text({x, y + 17}, tick.label, {kPlotText, Anchor::middle, {Ink::quiet}});
   }
   canvas.text({plot.x + plot.width / 2, y + 35}, axis.title(),
-              {kTextSize, Anchor::middle, {Ink::quiet}});
+              {kPlotText, Anchor::middle, {Ink::quiet}});
 }
 
 void draw(Canvas& canvas, const Rect& place, const LineChart& chart) {
-  const Rect plot{place.x + kChartLeft, place.y + kTop, place.width - kChartLeft - kRight,
-                  place.height - kTop - kBottom};
+  const Rect plot{place.x + kChartLeft, place.y + kPlotTop, place.width - kChartLeft - kPlotRight,
+                  place.height - kPlotTop - kPlotBottom};
   canvas.text({plot.x, place.y + 16}, chart.title, {13, Anchor::start, {Ink::text}, true});
   draw_y_axis(canvas, plot, chart.y);
   for (const Tick& tick : chart.x.ticks()) {
@@ -117,7 +117,7 @@ void draw_legend(Canvas& canvas, const Rect& place, const std::vector<std::strin
     const Point from{place.x + kChartLeft + left, place.y + top + kLegendLine / 2};
     canvas.line(std::array{from, Point{from.x + kLegendSwatch, from.y}}, stroke_of(number));
     canvas.text({from.x + kLegendSwatch + 6, from.y + 4}, names[number],
-                {kTextSize, Anchor::start, {Ink::text}});
+                {kPlotText, Anchor::start, {Ink::text}});
   });
 }
 

@@ -11,7 +11,7 @@
 namespace paceline::sim {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kPerUnit = 1'000'000;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
@@ -83,7 +83,7 @@ std::int64_t CsvRow::millionths(std::string_view column) {
 double CsvRow::number(std::string_view column) { return parsed<double>(column, parse_number); }
 
 std::int32_t CsvRow::slots(std::string_view column) {
-  return checked_slots(column, (millionths(column) + kMillion - 1) / kMillion);
+  return checked_slots(column, (millionths(column) + kPerUnit - 1) / kPerUnit);
 }
 
 std::int32_t CsvRow::checked_slots(std::string_view column, std::int64_t slots) {

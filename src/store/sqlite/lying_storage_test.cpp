@@ -71,7 +71,7 @@ Batch next_batch(History& history, int entries, std::map<JobId, LaunchSpec>& lau
   return batch;
 }
 
-std::vector<JobId> all_jobs(const State& state) {
+std::vector<JobId> stored_jobs(const State& state) {
   std::vector<JobId> jobs;
   for (const auto& job : state.jobs()) jobs.push_back(job.id);
   return jobs;
@@ -87,7 +87,7 @@ Recording record(std::uint64_t seed) {
   const auto store = SqliteStore::open(scratch.dir()).value();
   for (int commit = 0; commit < 24; ++commit) {
     if (rng.chance(0.25)) {
-      EXPECT_TRUE(store->checkpoint(history.state(), all_jobs(history.state())));
+      EXPECT_TRUE(store->checkpoint(history.state(), stored_jobs(history.state())));
     } else {
       const auto entries = static_cast<int>(rng.between(1, 12));
       EXPECT_TRUE(store->append(next_batch(history, entries, recording.launches)));

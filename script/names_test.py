@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Files of a folder are compiled several as one (PACELINE_UNITY), in groups that change as files come and go. So that this never
+matters, a name that is a file's own may be in no other file of its folder, and the name of a type that is a file's own in no header
+that the folder includes."""
+import collections
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TYPE = re.compile(r"^(?:struct|class|enum(?: class)?) (\w+)\b(?!;)|^using (\w+) =", re.M)
+VARIABLE = re.compile(r"^(?:inline )?(?:constexpr|const|thread_local|static) [^()\n=]*?\b(\w+)(?:\[[^]]*\])?\s*(?:=|\{|;)", re.M)
+MORE = re.compile(r",\s*(k[A-Z]\w*) =")
+FUNCTION = re.compile(r"^(?!constexpr k|return|using|struct|class|enum|namespace|template|static_assert)"
+                      r"\w[\w:<>,&*\[\] ]*?[ &*](\w+)\(([^;{}]*?)\)(?: const)?(?: noexcept)? \{", re.M)
+
+
+def own_parts(text):
+    """What stands in unnamed namespaces at the outermost level of a file."""
+    parts, inside, kept = [], False, []
+    for line in text.splitlines():
+        if line == "namespace {":
+            inside, kept = True, []
+        elif inside and line.startswith("}  // namespace"):
+            inside = False
+            parts.append("\n".join(kept))
+        elif inside:
+            kept.append(line)
+    return "\n".join(parts)
+
+
+def types_of(parameters):
+    """The types of a list of parameters, roughly: names and defaults gone."""
+    types = []
+    for parameter in re.split(r",(?![^<]*>)", parameters):
+        types.append(re.sub(r"\s*=.*$", "", re.sub(r"\b\w+$", "", re.sub(r"\s*=.*$", "", parameter.strip()))).strip())
+    return ", ".join(types)
+
+
+def own_names(text):
+    """Of one file: {name as it may clash: what it is}."""
+    own = own_parts(text)
+    names = {}
+    for match in TYPE.finditer(own):
+        alias = own[match.start():own.index("\n", match.start())] if match.group(2) else ""
+        names[match.group(1) or match.group(2)] = "type " + alias
+    for match in VARIABLE.finditer(own):
+        names[match.group(1)] = "value"
+    for line in own.splitlines():
+        if line.startswith("constexpr"):
+            names.update((name, "value") for name in MORE.findall(line))
+    for match in FUNCTION.finditer(own):
+        names[f"{match.group(1)}({types_of(match.group(2))})"] = "function"
+    return names
+
+
+def included(files, headers):
+    """Those of the headers that the files include, directly or through others."""
+    found, left = {}, list(files.values())
+    while left:
+        for path in re.findall(r'^#include "([^"]+)"', left.pop(), re.M):
+            if path in headers and path not in found:
+                found[path] = headers[path]
+                left.append(headers[path])
+    return found
+
+
+def clashes(files, headers):
+    """files: {path: text} of one folder; headers: {path as it is included: text}. Sentences."""
+    where = collections.defaultdict(list)
+    for path, text in sorted(files.items()):
+        for name, kind in own_names(text).items():
+            where[name].append((path, kind))
+    public = collections.defaultdict(list)
+    for path, text in included(files, headers).items():
+        for match in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)\b(?!;)|^using (\w+) =", text, re.M):
+            public[match.group(1) or match.group(2)].append(path)
+    said = []
+    for name, places in sorted(where.items()):
+        if len(places) > 1 and not (places[0][1].startswith("type using") and len({kind for _, kind in places}) == 1):
+            said.append(f"{name} is in {', '.join(path for path, _ in places)}")
+        path, kind = places[0]
+        if kind.startswith("type") and name in public:
+            said.append(f"{name} of {path} is in {', '.join(public[name])}")
+    return said
+
+
+class Names(unittest.TestCase):
+    maxDiff = None
+
+    def test_a_files_own_names_are_its_own(self):
+        headers = {str(path.relative_to(ROOT / top)): path.read_text()
+                   for top in ("src", "tests") for path in (ROOT / top).rglob("*.hpp")}
+        said = []
+        for top in ("src", "tests"):
+            for folder in [ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir())]:
+                for test in (False, True):
+                    files = {str(path.relative_to(ROOT)): path.read_text() for path in folder.glob("*.cpp")
+                             if path.name.endswith("_test.cpp") == test}
+                    said += clashes(files, headers)
+        self.assertEqual(said, [], "\n" + "\n".join(said))
+
+    def test_clashes_are_seen(self):
+        one = "#include \"x.hpp\"\nnamespace a {\nnamespace {\nconstexpr int kMost = 1, kLeast = 2;\nstruct Own {\n};\nint f(int a) {\n}\n}  // namespace\n}\n"
+        two = "namespace a {\nnamespace {\nconstexpr int kLeast = 2;\nint f(int b) {\n}\nint f(long b) {\n}\n}  // namespace\n}\n"
+        self.assertEqual(clashes({"1.cpp": one, "2.cpp": two}, {"x.hpp": "struct Own {\n"}),
+                         ["Own of 1.cpp is in x.hpp", "f(int) is in 1.cpp, 2.cpp", "kLeast is in 1.cpp, 2.cpp"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
