@@ -139,7 +139,7 @@ bool Draft::may_go_on(const Job& job, const Placement& own) const {
 }
 
 void Draft::ask_again(const std::optional<Time>& at) const {
-  if (at && (!revisit_at_ || *at < *revisit_at_)) revisit_at_ = at;
+  if (at && (!awaited_.revisit_at || *at < *awaited_.revisit_at)) awaited_.revisit_at = at;
 }
 
 std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
@@ -525,7 +525,7 @@ void Draft::remember(std::string key, std::string value) {
 }
 
 void Draft::revisit(Time at) {
-  if (!revisit_at_ || at < *revisit_at_) revisit_at_ = at;
+  if (!awaited_.revisit_at || at < *awaited_.revisit_at) awaited_.revisit_at = at;
 }
 
 Plan Draft::plan() const {

@@ -80,6 +80,13 @@ std::optional<JobId> occupant(const Slot& slot);
 // The slots that are free once the job has left.
 std::vector<SlotId> slots_left_by(const State& state, const Job& job);
 
+// What would be answered with a round, once it happens.
+struct Awaited {
+  std::vector<JobId> saves;        // of these jobs; some perhaps several times
+  std::vector<JobId> starts;       // of all workers of these jobs; the same
+  std::optional<Time> revisit_at;  // this instant
+};
+
 class Draft {
  public:
   Draft(const Snapshot& snapshot, const Placer& placer, Judge judge = {});
@@ -184,18 +191,15 @@ class Draft {
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
   // Of each job in a trade that the judge dropped the last reason, in id order.
   [[nodiscard]] std::vector<std::pair<JobId, const Reason*>> dropped() const;
-  // Jobs for whose unsaved work a trade was dropped that might be kept once they have saved; and
-  // those that might have been part of it in their place. Some perhaps several times.
-  void await_save(JobId job) { awaited_saves_.push_back(job); }
-  [[nodiscard]] const std::vector<JobId>& awaited_saves() const { return awaited_saves_; }
+  // A trade was dropped for the job's unsaved work and might be kept once it has saved; or the job might
+  // have been part of it in another's place.
+  void await_save(JobId job) { awaited_.saves.push_back(job); }
   // A job that never saved would be stopped so that another can start: it is told (plan/reclaim.hpp),
   // and there is a round when it may be stopped. Who asks first counts.
   void ask(JobId job, JobId by);
-  // Jobs that come up and would have been asked for their slots, had they been up. Some perhaps
-  // several times.
-  void await_start(JobId job) { awaited_starts_.push_back(job); }
-  [[nodiscard]] const std::vector<JobId>& awaited_starts() const { return awaited_starts_; }
-  [[nodiscard]] std::optional<Time> revisit_at() const { return revisit_at_; }
+  // The job comes up, and would have been asked for its slots, had it been up.
+  void await_start(JobId job) { awaited_.starts.push_back(job); }
+  [[nodiscard]] const Awaited& awaited() const { return awaited_; }
   // The changes so far and the memo's difference. REQUIRES: no trade is open.
   [[nodiscard]] Plan plan() const;
 
@@ -246,12 +250,11 @@ class Draft {
   std::unordered_map<JobId, Reason> holds_;
   std::vector<Reason> reasons_;                         // of dropped trades
   std::vector<std::pair<JobId, std::size_t>> dropped_;  // and whose they are
-  std::vector<JobId> awaited_saves_, awaited_starts_;
   std::vector<JobId> promoted_;
   std::map<JobId, JobId> asked_;  // by whom
   std::map<std::string, std::string> memo_;
   mutable Standing standing_;  // of the first of changes_; follows when somebody asks
-  mutable std::optional<Time> revisit_at_;
+  mutable Awaited awaited_;
 };
 
 }  // namespace paceline

@@ -148,7 +148,7 @@ TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
         EXPECT_FALSE(draft.end_trade(Owed::no));
         EXPECT_EQ(dropped(draft, a), ReasonCode::too_costly);
         EXPECT_EQ(dropped(draft, b), ReasonCode::too_costly);
-        EXPECT_EQ(draft.revisit_at(), later);
+        EXPECT_EQ(draft.awaited().revisit_at, later);
       },
       never);
   EXPECT_THAT(made.changes, IsEmpty());
@@ -203,9 +203,9 @@ TEST_F(DraftTest, AsksWhetherAJobMayChangeWithoutChangingIt) {
   plan(
       [&](const Snapshot&, Draft& draft) {
         EXPECT_TRUE(draft.may_change(a, 3, Owed::yes));
-        EXPECT_EQ(draft.revisit_at(), std::nullopt);
+        EXPECT_EQ(draft.awaited().revisit_at, std::nullopt);
         EXPECT_FALSE(draft.may_change(a, 4, Owed::yes));
-        EXPECT_EQ(draft.revisit_at(), later);
+        EXPECT_EQ(draft.awaited().revisit_at, later);
         EXPECT_FALSE(draft.changed(a));
       },
       only_three);
@@ -250,11 +250,11 @@ TEST_F(DraftTest, RemembersOnlyWhatIsNew) {
 
 TEST_F(DraftTest, IsRevisitedAtTheEarliestTimeAskedFor) {
   plan([&](const Snapshot& snapshot, Draft& draft) {
-    EXPECT_EQ(draft.revisit_at(), std::nullopt);
+    EXPECT_EQ(draft.awaited().revisit_at, std::nullopt);
     draft.revisit(snapshot.now + span("5s"));
     draft.revisit(snapshot.now + span("2s"));
     draft.revisit(snapshot.now + span("9s"));
-    EXPECT_EQ(draft.revisit_at(), snapshot.now + span("2s"));
+    EXPECT_EQ(draft.awaited().revisit_at, snapshot.now + span("2s"));
   });
 }
 

@@ -180,7 +180,7 @@ TEST_F(Lending, WaitsForItsOwnAsLongAsStartingAnewWouldCost) {
   {
     const Draft draft(world.snapshot(), placer);
     EXPECT_FALSE(draft.fit(lender, 1).has_value());
-    EXPECT_EQ(draft.revisit_at(), world.now() + span("1s"));
+    EXPECT_EQ(draft.awaited().revisit_at, world.now() + span("1s"));
   }
   world.advance(span("1s"));
   world.start(lender, 1);

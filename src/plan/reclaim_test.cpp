@@ -59,7 +59,7 @@ TEST_F(Reclaim, AsksForARoundWhenItMayBeStopped) {
   PackPlacer placer;
   Draft draft(world.snapshot(), placer);
   draft.ask(runs, waits);
-  EXPECT_EQ(draft.revisit_at(), world.now() + span("10m"));
+  EXPECT_EQ(draft.awaited().revisit_at, world.now() + span("10m"));
 }
 
 TEST_F(Reclaim, IsForgottenOnceNobodyAsks) {

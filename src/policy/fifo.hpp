@@ -26,7 +26,7 @@ class Fifo : public Policy {
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
-  [[nodiscard]] bool foresees() const override { return true; }
+  [[nodiscard]] Quiet quiet() const override { return {.as_planned = true}; }
   [[nodiscard]] bool keeps_line() const override { return backfill_ == Backfill::none; }
 
  private:

@@ -36,7 +36,7 @@ class Las : public Policy {
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
-  [[nodiscard]] bool foresees() const override { return true; }
+  [[nodiscard]] Quiet quiet() const override { return {.as_planned = true}; }
 
  private:
   LasParameters parameters_;

@@ -15,7 +15,7 @@ std::optional<Time> asks_for(const World& world, const LasParameters& parameters
   const PackPlacer placer;
   Draft draft(world.snapshot(), placer);
   Las(parameters).decide(world.snapshot(), draft);
-  return draft.revisit_at();
+  return draft.awaited().revisit_at;
 }
 
 TEST(Las, AsksForARoundWhenAJobIsDemoted) {

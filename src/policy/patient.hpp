@@ -49,12 +49,8 @@ class Patient final : public Policy {
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const override;
-  [[nodiscard]] bool foresees() const override { return policy_->foresees(); }
+  [[nodiscard]] Quiet quiet() const override { return policy_->quiet(); }
   [[nodiscard]] const Patience* patience() const override { return &patience_; }
-  [[nodiscard]] bool passes_over(const Snapshot& snapshot, const Judge& judge,
-                                 const Job& newcomer) const override {
-    return policy_->passes_over(snapshot, judge, newcomer);
-  }
 
  private:
   std::unique_ptr<Policy> policy_;

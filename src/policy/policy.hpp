@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 #include "model/state.hpp"
-#include "plan/draft.hpp"
+#include "plan/decide.hpp"
 
 namespace paceline {
 
@@ -18,20 +18,22 @@ class Patience;
 
 using Parameters = std::map<std::string, std::string>;
 
+// What needs no round under a policy.
+struct Quiet {
+  // True: where what its last plan asked for has happened and nothing else, it would change nothing; nor
+  // where a gang came up, unless the draft awaits its start: then a round is held once the judge lets
+  // that gang be changed.
+  bool as_planned = false;
+  // True for a job that has just come and can't start now, whatever a round decided by this judge, while
+  // nobody else changes for it. None: every newcomer needs a round.
+  bool (*passes_over)(const Snapshot&, const Judge&, const Job& newcomer) = nullptr;
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
   virtual void decide(const Snapshot& snapshot, Draft& draft) const = 0;
-  // True: where what its last plan asked for has happened and nothing else, it would change nothing,
-  // so that no round is needed; nor where a gang came up, unless the draft awaits its start: then
-  // there is one once the judge lets that gang be changed.
-  [[nodiscard]] virtual bool foresees() const { return false; }
-  // True: a job that has just come can't start now, whatever a round decided by this judge, and
-  // nobody else changes for it, so that no round is needed.
-  [[nodiscard]] virtual bool passes_over(const Snapshot& /*snapshot*/, const Judge& /*judge*/,
-                                         const Job& /*newcomer*/) const {
-    return false;
-  }
+  [[nodiscard]] virtual Quiet quiet() const { return {}; }
   // True: nobody starts who is behind a waiting job in its line, so that nobody is passed over.
   [[nodiscard]] virtual bool keeps_line() const { return false; }
   // Under it waiting jobs have this much patience (policy/patient.hpp); nullptr: nobody has any.
@@ -43,6 +45,13 @@ class Policy {
     return {};
   }
 };
+
+// REQUIRES: the policy outlives it.
+inline Decider decider(const Policy& policy) {
+  return [&policy](const Snapshot& snapshot, Draft& draft) {
+    return policy.try_decide(snapshot, draft);
+  };
+}
 
 // One line of the registry.
 struct PolicyInfo {

@@ -373,7 +373,7 @@ class Settlement {
   // Who saves becomes a cheaper giver, perhaps in the place of those who were too dear; or in the
   // place of one that was asked.
   void await_saves() {
-    if (!draft_.awaited_saves().empty())
+    if (!draft_.awaited().saves.empty())
       for (const Giver& giver : givers()) draft_.await_save(giver.wish->job->id);
     if (!somebody_is_asked_) return;
     for (const auto& key : snapshot_.state.active())

@@ -16,7 +16,7 @@ namespace paceline {
 class Sjf : public Policy {
  public:
   void decide(const Snapshot& snapshot, Draft& draft) const override;
-  [[nodiscard]] bool foresees() const override { return true; }
+  [[nodiscard]] Quiet quiet() const override { return {.as_planned = true}; }
 };
 
 }  // namespace paceline

@@ -17,10 +17,9 @@ namespace paceline {
 class Srtf : public Policy {
  public:
   void decide(const Snapshot& snapshot, Draft& draft) const override;
-  [[nodiscard]] bool foresees() const override { return true; }
-  // Who doesn't fit in what is free, and is too long for any stop to be worth it.
-  [[nodiscard]] bool passes_over(const Snapshot& snapshot, const Judge& judge,
-                                 const Job& newcomer) const override;
+  // A newcomer that doesn't fit in what is free, and is too long for any stop to be worth it, is passed
+  // over.
+  [[nodiscard]] Quiet quiet() const override;
 };
 
 }  // namespace paceline

@@ -10,15 +10,14 @@
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
-#include "plan/check.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/commands.hpp"
-#include "scheduler/decide.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
 #include "scheduler/thinning.hpp"
 #include "scheduler/timers.hpp"
+#include "scheduler/wakeups.hpp"
 
 namespace paceline {
 namespace {
@@ -42,52 +41,8 @@ using Command = std::variant<SubmitCommand, EventCommand>;
 struct Pending {
   Batch batch;
   std::vector<std::function<void(const Result<void>&)>> tell;
-  bool decides = false;  // something a policy may answer to
-  std::vector<JobId> newcomers;
-  std::vector<JobId> came_up;  // of those that the last round would have asked for their slots
+  Wakeups::News news;
 };
-
-// In id order, each once.
-void sort_once(std::vector<JobId>& jobs) {
-  std::sort(jobs.begin(), jobs.end());
-  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
-}
-
-// REQUIRES: in id order.
-bool names(const std::vector<JobId>& jobs, JobId job) {
-  return std::binary_search(jobs.begin(), jobs.end(), job);
-}
-
-// May a job be resized from its first checkpoint on?
-bool frees_size(const Job& job) {
-  return !job.checkpoint && job.spec->elastic == Elastic::automatic &&
-         job.range.min < job.range.max;
-}
-
-// A report changes estimates, which the next round sees. So does a checkpoint, unless it lets the
-// job be resized or a change was held back that may cost less now that this job has saved.
-bool concerns_policy(const State& state, const Event& event, const std::vector<JobId>& held_back) {
-  if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
-    const Job* job = state.find_job(saved->job);
-    return names(held_back, saved->job) || (job && frees_size(*job));
-  }
-  return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
-         !std::holds_alternative<TrialEnded>(event);
-}
-
-// Did the plan of that time ask for what the event tells?
-bool is_asked_for(const State& state, const Event& event, Time planned) {
-  const auto stops = [&](JobId id) {
-    const Job* job = state.find_job(id);
-    if (!job || !job->current || !job->current->stop) return false;
-    const Stop& stop = *job->current->stop;
-    return stop.at == planned && (stop.cause == Cause::preempted || stop.cause == Cause::resized);
-  };
-  if (const auto* ended = std::get_if<WorkerEnded>(&event))
-    return stops(ended->worker.job) && ended->ending.ours();
-  const auto* saved = std::get_if<CheckpointAcknowledged>(&event);
-  return saved != nullptr && stops(saved->job);
-}
 
 tl::unexpected<Error> nothing_tried() {
   return fail(ErrorCode::conflict, "No policy is tried.",
@@ -126,7 +81,7 @@ struct Controller::Impl {
     take_commands(pending, now);
     take_time_limits(pending, now);
     if (auto ok = commit(pending, now); !ok) return refuse(pending, now, ok.error());
-    if (round_due(now)) {
+    if (wakeups.due(now)) {
       const std::uint64_t before = state.seq();
       if (auto ok = round(now); !ok)
         retry_at = now + kStorageRetry;
@@ -166,16 +121,8 @@ struct Controller::Impl {
     pending.batch.points = observed.points;
   }
 
-  void add(Pending& pending, Event event, Time now) {
-    const bool foresees = lineup && lineup->foresees();
-    const auto* started = std::get_if<WorkerStarted>(&event);
-    if (foresees && started) {
-      if (names(awaited_starts, started->worker.job))
-        pending.came_up.push_back(started->worker.job);
-    } else if (concerns_policy(state, event, held_back)) {
-      const bool foreseen = foresees && last_plan && is_asked_for(state, event, *last_plan);
-      pending.decides = pending.decides || !foreseen;
-    }
+  void add(Pending& pending, Event event, Time now) const {
+    wakeups.see(pending.news, event);
     append(pending.batch, std::move(event), now);
   }
 
@@ -230,7 +177,7 @@ struct Controller::Impl {
     if (!submission.key.empty())
       pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
     append(pending.batch, JobSubmitted{id, std::move(submission.spec)}, now);
-    pending.newcomers.push_back(id);
+    pending.news.newcomers.push_back(id);
     tell_when_durable(pending, id, std::move(done));
   }
 
@@ -305,27 +252,9 @@ struct Controller::Impl {
     observed = {};
     fold(pending.batch.entries);
     engine.committed();
-    dirty = dirty || pending.decides || concern_policy(pending.newcomers, now);
-    for (const JobId id : pending.came_up) ask_when_it_may_change(id, now);
-    if (dirty || !pending.newcomers.empty()) last_plan.reset();
+    wakeups.take(pending.news, now);
     for (const auto& tell : pending.tell) tell({});
     return {};
-  }
-
-  [[nodiscard]] bool concern_policy(const std::vector<JobId>& newcomers, Time now) const {
-    return std::any_of(newcomers.begin(), newcomers.end(), [&](JobId id) {
-      return !lineup || state.trial() || !lineup->passes_over({state, now}, judge, state.job(id));
-    });
-  }
-
-  // A gang that is up may have to run for a while before it can be asked for its slots.
-  void ask_when_it_may_change(JobId id, Time now) {
-    const Job* job = state.find_job(id);
-    if (dirty || !job || job->state != JobState::running) return;
-    const Part part{ChangeKind::resize, id, job->resizable() ? 1 : 0};
-    const Verdict verdict = judge ? judge.trade({state, now}, {&part, 1}, Owed::yes) : Verdict{};
-    dirty = verdict.kept || !verdict.again;
-    if (!dirty) revisit_at = std::min(revisit_at.value_or(*verdict.again), *verdict.again);
   }
 
   Result<void> refuse(Pending& pending, Time now, const Error& error) {
@@ -360,24 +289,18 @@ struct Controller::Impl {
   }
 
   // ---- the round ----
-  bool round_due(Time now) {
-    if (revisit_at && *revisit_at <= now) dirty = true;
-    return dirty && lineup && (!last_round || now - *last_round >= options.coalesce);
-  }
-
   Result<void> round(Time now) {
-    last_round = last_plan = now;
-    revisit_at.reset();
+    wakeups.begin(now);
     const int failures_before = failures;
     const Batch batch = decide_batch(now);
-    dirty = false;
+    engine.await_saves(wakeups.awaited_saves());
     if (batch.entries.empty()) {
       shadow.round({state, now}, {});
       return {};
     }
     if (auto ok = store.append(batch); !ok) {
       spdlog::error("{} {}", ok.error().message, ok.error().hint);
-      dirty = true;
+      wakeups.want();
       failures = failures_before;
       return ok;
     }
@@ -398,22 +321,19 @@ struct Controller::Impl {
   Batch decide_batch(Time now) {
     const Snapshot snapshot{state, now};
     Draft draft(snapshot, *placer, judge);
-    honour_ranges(snapshot, draft);
-    const auto decision = lineup->choose(snapshot, draft);
-    revisit_at = draft.revisit_at();
-    held_back = draft.awaited_saves();
-    awaited_starts = draft.awaited_starts();
-    sort_once(held_back);
-    sort_once(awaited_starts);
+    Lineup::Decision decision;
+    auto decided = decide(draft, [&](const Snapshot& present, Draft& into) {
+      decision = lineup->choose(present, into);
+      return Result<void>{};
+    });
+    wakeups.end(draft.awaited());
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
     for (const auto& [name, error] : decision.failures) {
       spdlog::warn("{} {} decides this round.", error.message, decision.by->name);
       add(PolicyFailed{name, error.message});
     }
-    Plan plan = draft.plan();
-    record_dropped(snapshot, draft, plan);
-    plan = checked(snapshot, std::move(plan), decision.by->name);
+    Plan plan = recorded(std::move(decided), decision.by->name);
     const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty() ||
                       !plan.promoted.empty() || !plan.asked.empty();
     if (says) add(std::move(plan));
@@ -430,14 +350,14 @@ struct Controller::Impl {
     return true;
   }
 
-  Plan checked(const Snapshot& snapshot, Plan plan, const std::string& by) const {
-    plan.policy = by;
-    plan.build = options.build;
-    const auto wrong = violations(snapshot, plan);
-    if (wrong.empty()) return plan;
-    for (const auto& sentence : wrong)
-      spdlog::error("the plan of {} is refused: {}", plan.policy, sentence);
-    return {};
+  [[nodiscard]] Plan recorded(Result<Plan> plan, const std::string& by) const {
+    if (!plan) {
+      spdlog::error("{}: {}", by, plan.error().message);
+      return {};
+    }
+    plan->policy = by;
+    plan->build = options.build;
+    return std::move(*plan);
   }
 
   void act() {
@@ -479,7 +399,7 @@ struct Controller::Impl {
     if (!state.policy()) return;
     lineup.emplace(state, registry, options.policy);
     failures = 0;
-    dirty = true;
+    wakeups.line_up(lineup->quiet());
   }
 
   void turn_to_page(const std::string& name) {
@@ -513,14 +433,8 @@ struct Controller::Impl {
 
   // What the policy would do now, checked and forgotten.
   Result<Plan> rehearse(const Policy& policy) {
-    const Snapshot snapshot{state, clock.now()};
-    Draft draft(snapshot, *placer, judge);
-    honour_ranges(snapshot, draft);
-    if (auto ok = policy.try_decide(snapshot, draft); !ok) return fail(ok.error());
-    Plan plan = draft.plan();
-    const auto wrong = violations(snapshot, plan);
-    if (wrong.empty()) return plan;
-    return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", wrong.front()));
+    Draft draft({state, clock.now()}, *placer, judge);
+    return decide(draft, decider(policy));
   }
 
   // With the memory that it would begin with.
@@ -555,7 +469,7 @@ struct Controller::Impl {
       live.push_back(key.job);
       limits.watch(state.job(key.job));
     }
-    dirty = true;
+    wakeups.want();
     touched.clear();
     sort_once(live);
     if (admission) admission->follow(state, live);
@@ -615,6 +529,7 @@ struct Controller::Impl {
   Judge judge = options.temper ? make_temper({}) : Judge();
   Shadow shadow{{registry, *placer, judge, options.policy, reader()}};
   State state;
+  Wakeups wakeups{state, judge, options.coalesce};
   std::optional<Lineup> lineup;
   std::map<std::string, ScriptPage> pages;
   int failures = 0;  // of the active policy, in a row
@@ -630,13 +545,7 @@ struct Controller::Impl {
   std::unordered_set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
-  bool dirty = false;            // a round is wanted
-  std::vector<JobId> held_back;  // for whose unsaved work the last round may have dropped a trade
-  std::vector<JobId>
-      awaited_starts;  // it would have asked them for slots, but they were not up yet
-  std::optional<Time> last_round, revisit_at, retry_at;
-  std::optional<Time>
-      last_plan;  // the last round's, until something happens that it didn't ask for
+  std::optional<Time> retry_at;
   std::optional<Began> unsaid_began;  // until an entry tells it
   std::optional<Time> quiet_round;    // the same
   std::function<void()> wake;
@@ -800,16 +709,12 @@ std::optional<Time> Controller::next_due() const {
   const auto sooner = [&](std::optional<Time> at) {
     if (at && (!due || *at < *due)) due = at;
   };
-  sooner(impl_->revisit_at);
-  if (impl_->dirty)
-    sooner(impl_->last_round ? *impl_->last_round + impl_->options.coalesce : impl_->clock.now());
+  sooner(impl_->wakeups.next(impl_->clock.now()));
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;
   return due;
 }
-
-std::span<const JobId> Controller::awaited_saves() const { return impl_->held_back; }
 
 void Controller::on_wake(std::function<void()> wake) {
   impl_->wake = wake;

@@ -150,9 +150,6 @@ class Controller {
   Result<void> step();
   // When step() is due next without news; nothing: only news will do.
   [[nodiscard]] std::optional<Time> next_due() const;
-  // Jobs whose next checkpoint is answered with a round, in id order. That of a job which may be
-  // resized from its first checkpoint on is as well; all others can be told late.
-  [[nodiscard]] std::span<const JobId> awaited_saves() const;
   // `wake` is called when something arrives that step() must see.
   void on_wake(std::function<void()> wake);
   // Called after every durable batch with its entries, in order, once their effects are in state().

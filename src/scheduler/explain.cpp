@@ -7,7 +7,6 @@
 
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
-#include "scheduler/decide.hpp"
 
 namespace paceline {
 namespace {
@@ -103,7 +102,7 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   if (!policy) return;
   Draft draft(snapshot, placer, judge);
   draft.explain();
-  decide(snapshot, *policy, draft);
+  (void)decide(draft, decider(*policy));
   holds_ = draft.holds();
   patience_ = policy->patience();
   if (draft.kept_for()) kept_ = Reservation::parse(draft.memo(kReservation));

@@ -8,8 +8,6 @@
 #include "estimate/scaling.hpp"
 #include "model/accrual.hpp"
 #include "plan/apply.hpp"
-#include "plan/check.hpp"
-#include "scheduler/decide.hpp"
 
 namespace paceline {
 namespace {
@@ -178,16 +176,10 @@ bool Forecast::round() {
   return changes;
 }
 
-// Nothing where a script fails.
-std::optional<Plan> Forecast::decide() {
-  const Snapshot snapshot{state_, now_};
-  Draft draft(snapshot, placer_, judge_);
-  honour_ranges(snapshot, draft);
-  const auto decided = policy_.try_decide(snapshot, draft);
-  revisit_at_ = draft.revisit_at();
-  if (!decided) return std::nullopt;
-  Plan plan = draft.plan();
-  if (!violations(snapshot, plan).empty()) return std::nullopt;
+Result<Plan> Forecast::decide() {
+  Draft draft({state_, now_}, placer_, judge_);
+  auto plan = paceline::decide(draft, decider(policy_));
+  revisit_at_ = draft.awaited().revisit_at;
   return plan;
 }
 

@@ -76,7 +76,7 @@ class Forecast {
   bool end_workers(const Job& job, const Ending& how);
   void save();
   bool round();
-  [[nodiscard]] std::optional<Plan> decide();
+  [[nodiscard]] Result<Plan> decide();
   void tell(std::variant<Event, Plan> body);
   void follow(const Job& job);
   void advance(Work& work) const;

@@ -42,13 +42,9 @@ class Lineup : public Policy {
   // The first that can decides.
   Decision choose(const Snapshot& snapshot, Draft& draft) const;
   void decide(const Snapshot& snapshot, Draft& draft) const override;
-  [[nodiscard]] bool foresees() const override { return members_.front().policy->foresees(); }
+  [[nodiscard]] Quiet quiet() const override { return members_.front().policy->quiet(); }
   [[nodiscard]] const Patience* patience() const override {
     return members_.front().policy->patience();
-  }
-  [[nodiscard]] bool passes_over(const Snapshot& snapshot, const Judge& judge,
-                                 const Job& newcomer) const override {
-    return members_.front().policy->passes_over(snapshot, judge, newcomer);
   }
 
  private:

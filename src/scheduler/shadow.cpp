@@ -9,8 +9,6 @@
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
-#include "plan/check.hpp"
-#include "scheduler/decide.hpp"
 
 namespace paceline {
 namespace {
@@ -301,12 +299,7 @@ bool Shadow::passes_over(const Round& round) {
 Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
   if (!trial_->candidate) return fail(ErrorCode::not_found, trial_->missing);
   Draft draft(snapshot, rules_.placer, rules_.judge);
-  honour_ranges(snapshot, draft);
-  if (auto ok = trial_->candidate->try_decide(snapshot, draft); !ok) return fail(ok.error());
-  Plan plan = draft.plan();
-  const auto wrong = violations(snapshot, plan);
-  if (wrong.empty()) return plan;
-  return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", wrong.front()));
+  return paceline::decide(draft, decider(*trial_->candidate));
 }
 
 void Shadow::compare(const Round& round, const Plan& plan) {

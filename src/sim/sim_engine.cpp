@@ -222,7 +222,7 @@ void SimEngine::happen(const Due& due) {
 }
 
 void SimEngine::advance() {
-  for (auto next = next_due(); next && *next <= clock_.now(); next = next_due()) {
+  for (auto next = first_of(due_); next && *next <= clock_.now(); next = first_of(due_)) {
     const Due due = due_.top();
     due_.pop();
     happen(due);
@@ -233,7 +233,7 @@ void SimEngine::advance() {
 // Whatever else happens to a job does so at an instant of its own: nothing lies between a save and
 // now that would have changed its speed.
 void SimEngine::take_saves() {
-  for (auto next = next_save(); next && *next <= clock_.now(); next = next_save()) {
+  for (auto next = first_of(saves_); next && *next <= clock_.now(); next = first_of(saves_)) {
     const Due due = saves_.top();
     saves_.pop();
     Run& run = runs_[due.job.value - 1];
@@ -248,12 +248,15 @@ std::optional<Time> SimEngine::first_of(Dues& dues) const {
   return dues.top().at;
 }
 
-std::optional<Time> SimEngine::next_due() const { return first_of(due_); }
-std::optional<Time> SimEngine::next_save() const { return first_of(saves_); }
+std::optional<Time> SimEngine::next_due() const {
+  const auto due = first_of(due_);
+  const auto save = hazards_.tells_saves ? first_of(saves_) : next_awaited_save();
+  return due && save ? std::min(*due, *save) : due ? due : save;
+}
 
-std::optional<Time> SimEngine::next_save(std::span<const JobId> of) const {
+std::optional<Time> SimEngine::next_awaited_save() const {
   std::optional<Time> next;
-  for (const JobId job : of) {
+  for (const JobId job : awaited_) {
     const Run& run = runs_[job.value - 1];
     if (run.phase != Phase::running || !run.saves_at) continue;
     next = std::min(next.value_or(*run.saves_at), *run.saves_at);

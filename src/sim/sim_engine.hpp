@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct Costs {
 struct Hazards {
   double failures_per_slot_hour = 0;  // of running
   Duration save_every{};              // 0: only where it is stopped
+  bool tells_saves = false;           // each at its own instant; else those that are awaited
   friend bool operator==(const Hazards&, const Hazards&) = default;
 };
 
@@ -68,16 +70,15 @@ class SimEngine final : public Engine {
   Observed observe() override;
   void committed() override {}
   void act(const State& state, std::span<const JobId> jobs) override;
+  void await_saves(std::span<const JobId> jobs) override { awaited_.assign(jobs.begin(), jobs.end()); }
   void on_news(std::function<void()>) override {}
 
   void join(NodeUp node) { news_.events.emplace_back(std::move(node)); }
   // Makes what is due by now happen.
   void advance();
-  // When something happens next; nothing: never. Saves are told with whatever else happens, unless
-  // somebody awaits them.
+  // When something happens next; nothing: never. A save that nobody awaits is told with whatever else
+  // happens.
   [[nodiscard]] std::optional<Time> next_due() const;
-  [[nodiscard]] std::optional<Time> next_save() const;
-  [[nodiscard]] std::optional<Time> next_save(std::span<const JobId> of) const;
   [[nodiscard]] bool has_news() const { return !news_.events.empty(); }
   [[nodiscard]] const Losses& losses() const { return losses_; }
 
@@ -129,6 +130,7 @@ class SimEngine final : public Engine {
   void happen(const Due& due);
   void save(Run& run, JobId job, Time at);
   void take_saves();
+  [[nodiscard]] std::optional<Time> next_awaited_save() const;
   void report(Run& run, JobId job, double trained);
   void fail(Run& run, JobId job);
   void progress(Run& run, Time until);
@@ -144,6 +146,7 @@ class SimEngine final : public Engine {
   using Dues = std::priority_queue<Due>;
   std::optional<Time> first_of(Dues& dues) const;
   mutable Dues due_, saves_;
+  std::vector<JobId> awaited_;  // whose saves are
   Observed news_;
   Losses losses_;
 };

@@ -31,8 +31,17 @@ Controller::Options options_of(const Setup& setup) {
 
 // Where nobody is stopped or resized and nothing fails, and where nobody weighs what a stop costs,
 // saving changes nothing.
-Hazards hazards_of(const Setup& setup, const PolicyRegistry& registry) {
-  Hazards hazards{setup.failures_per_slot_hour, {}};
+// What fails goes on from its last save, and jobs with specs of their own may be resized from the
+// first one on: these count at their own instants.
+bool saves_count(const Workload& workload, const Setup& setup) {
+  const auto& jobs = workload.trace->jobs;
+  return setup.failures_per_slot_hour > 0 ||
+         std::any_of(jobs.begin(), jobs.end(),
+                     [](const TraceJob& j) { return j.spec != nullptr; });
+}
+
+Hazards hazards_of(const Workload& workload, const Setup& setup, const PolicyRegistry& registry) {
+  Hazards hazards{setup.failures_per_slot_hour, {}, saves_count(workload, setup)};
   const auto info = registry.find(setup.policy.name);
   const bool disturbs = !info || (*info)->elastic || (*info)->preempts;
   if ((disturbs && setup.temper) || setup.failures_per_slot_hour > 0)
@@ -75,12 +84,11 @@ class Simulation {
       : workload_(workload),
         setup_(setup),
         watch_(watch),
-        saves_count_(saves_count()),
         start_(workload.arrivals.empty() ? Time{} : workload.arrivals.front().at),
         clock_(start_),
         engine_(
             clock_, [this](JobId id) { return truth_of(id); }, setup.costs,
-            hazards_of(setup, registry), setup.seed),
+            hazards_of(workload, setup, registry), setup.seed),
         controller_(store_, engine_, clock_, registry, options_of(setup)) {
     launch_.command = {"simulated"};
     launch_.directory = "/";
@@ -138,7 +146,6 @@ class Simulation {
     };
     if (submitted_ < workload_.arrivals.size()) sooner(workload_.arrivals[submitted_].at);
     sooner(controller_.next_due());
-    sooner(saves_count_ ? engine_.next_save() : engine_.next_save(controller_.awaited_saves()));
     return next;
   }
 
@@ -316,19 +323,9 @@ class Simulation {
     return std::move(outcome_);
   }
 
-  // What fails goes on from its last save, and jobs with specs of their own may be resized from the
-  // first one on: these count at their own instants.
-  [[nodiscard]] bool saves_count() const {
-    const auto& jobs = workload_.trace->jobs;
-    return setup_.failures_per_slot_hour > 0 ||
-           std::any_of(jobs.begin(), jobs.end(),
-                       [](const TraceJob& j) { return j.spec != nullptr; });
-  }
-
   const Workload& workload_;
   const Setup& setup_;
   const Watch& watch_;
-  const bool saves_count_;
   const Time start_;
   NullStore store_;
   VirtualClock clock_;

@@ -9,7 +9,6 @@
 #include "placement/placers.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/commands.hpp"
-#include "scheduler/decide.hpp"
 #include "scheduler/explain.hpp"
 #include "scheduler/temper.hpp"
 
@@ -182,7 +181,7 @@ std::vector<std::string> Script::shown(const Words& words) {
 std::vector<std::string> Script::round() {
   if (!policy_) throw std::invalid_argument("a scenario names its policy before its first round");
   const Plan plan =
-      world().round([&](const Snapshot& s, Draft& d) { decide(s, *policy_, d); }, judge_);
+      world().round([&](const Snapshot& s, Draft& d) { policy_->decide(s, d); }, judge_);
   return plan_lines(plan);
 }
 

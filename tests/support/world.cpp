@@ -143,11 +143,14 @@ void World::node_lost(std::string_view name) {
 
 Plan World::plan(const Decide& decide, const Judge& judge) const {
   Draft draft(snapshot(), placer_ ? *placer_ : pack_, judge);
-  decide(snapshot(), draft);
-  Plan plan = draft.plan();
-  plan.policy = state_.policy()->name;
-  expect_none(violations(snapshot(), plan), "the plan is wrong");
-  return plan;
+  const auto plan = paceline::decide(draft, [&](const Snapshot& present, Draft& into) {
+    decide(present, into);
+    return Result<void>{};
+  });
+  if (!plan) throw std::logic_error(plan.error().message);
+  Plan made = *plan;
+  made.policy = state_.policy()->name;
+  return made;
 }
 
 Plan World::round(const Decide& decide, const Judge& judge) {

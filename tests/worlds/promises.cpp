@@ -7,7 +7,6 @@
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
 #include "policy/waiting.hpp"
-#include "scheduler/decide.hpp"
 
 namespace paceline::testing {
 
@@ -24,11 +23,9 @@ void Promises::expect(bool holds, const std::string& what) {
 }
 
 Plan Promises::decided(const State& state, bool explain) const {
-  const Snapshot snapshot{state, script_.world().now()};
-  Draft draft(snapshot, script_.placer(), script_.judge());
+  Draft draft({state, script_.world().now()}, script_.placer(), script_.judge());
   if (explain) draft.explain();
-  decide(snapshot, script_.policy(), draft);
-  return draft.plan();
+  return decide(draft, decider(script_.policy())).value();
 }
 
 void Promises::before_round() {

@@ -336,7 +336,7 @@ TEST(LuaPolicy, LeavesTheDraftAloneWhenItFails) {
     EXPECT_FALSE(made->try_decide(snapshot, draft));
     EXPECT_TRUE(draft.plan().changes.empty());
     EXPECT_TRUE(draft.plan().memo.empty());
-    EXPECT_FALSE(draft.revisit_at());
+    EXPECT_FALSE(draft.awaited().revisit_at);
   });
 }
 

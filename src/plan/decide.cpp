@@ -1,6 +1,11 @@
-#include "scheduler/decide.hpp"
+#include "plan/decide.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "plan/check.hpp"
 
 namespace paceline {
 namespace {
@@ -20,25 +25,27 @@ void honour_range(const Job& job, Draft& draft) {
   draft.resize(job.id, std::move(*seats), {ReasonCode::owner_resized, {now, wanted}, {}});
 }
 
-}  // namespace
-
-void honour_ranges(const Snapshot& snapshot, Draft& draft) {
-  for (const JobId id : snapshot.state.out_of_range()) honour_range(snapshot.state.job(id), draft);
-}
-
-void decide(const Snapshot& snapshot, const Policy& policy, Draft& draft) {
-  honour_ranges(snapshot, draft);
-  policy.decide(snapshot, draft);
-}
-
-void record_dropped(const Snapshot& snapshot, const Draft& draft, Plan& plan) {
+void record_dropped(const Draft& draft, Plan& plan) {
   for (const auto& [id, reason] : draft.dropped()) {
-    const Job& job = snapshot.state.job(id);
+    const Job& job = draft.snapshot().state.job(id);
     if (draft.changed(id) || job.dropped.code == reason->code) continue;
     plan.dropped.push_back({id, *reason});
     auto& numbers = plan.dropped.back().reason.numbers;
     if (reason->code == ReasonCode::too_costly) numbers.resize(2);  // as journals have it
   }
+}
+
+}  // namespace
+
+Result<Plan> decide(Draft& draft, const Decider& decider) {
+  const Snapshot& snapshot = draft.snapshot();
+  for (const JobId id : snapshot.state.out_of_range()) honour_range(snapshot.state.job(id), draft);
+  if (auto ok = decider(snapshot, draft); !ok) return fail(ok.error());
+  Plan plan = draft.plan();
+  record_dropped(draft, plan);
+  const auto wrong = violations(snapshot, plan);
+  if (wrong.empty()) return plan;
+  return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", fmt::join(wrong, "; ")));
 }
 
 }  // namespace paceline

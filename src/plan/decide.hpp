@@ -1,0 +1,23 @@
+// One decision, pure. Live rounds, rehearsals, the shadow, forecasts, `why` and the scenarios all call it.
+//
+//   Draft draft(snapshot, placer, judge);
+//   const auto plan = decide(draft, decider(policy));
+#pragma once
+
+#include <functional>
+
+#include "base/result.hpp"
+#include "plan/draft.hpp"
+
+namespace paceline {
+
+// Fills a draft of the snapshot: a policy, or several of which the first that can does. An error leaves
+// the draft as it was.
+using Decider = std::function<Result<void>(const Snapshot&, Draft&)>;
+
+// Brings running jobs into the range that their owner gave, lets `decider` decide, and checks the plan.
+// Trades were judged as they ended: what the judge dropped is in the plan where its verdict is another
+// one than last time. Errors: the decider's; invalid: what the plan would break.
+Result<Plan> decide(Draft& draft, const Decider& decider);
+
+}  // namespace paceline

@@ -1,0 +1,117 @@
+#include "scheduler/wakeups.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace paceline {
+namespace {
+
+// REQUIRES: in id order.
+bool names(const std::vector<JobId>& jobs, JobId job) {
+  return std::binary_search(jobs.begin(), jobs.end(), job);
+}
+
+// May a job be resized from its first checkpoint on?
+bool frees_size(const Job& job) {
+  return !job.checkpoint && job.spec->elastic == Elastic::automatic &&
+         job.range.min < job.range.max;
+}
+
+// Did the plan of that time ask for what the event tells?
+bool is_asked_for(const State& state, const Event& event, Time planned) {
+  const auto stops = [&](JobId id) {
+    const Job* job = state.find_job(id);
+    if (!job || !job->current || !job->current->stop) return false;
+    const Stop& stop = *job->current->stop;
+    return stop.at == planned && (stop.cause == Cause::preempted || stop.cause == Cause::resized);
+  };
+  if (const auto* ended = std::get_if<WorkerEnded>(&event))
+    return stops(ended->worker.job) && ended->ending.ours();
+  const auto* saved = std::get_if<CheckpointAcknowledged>(&event);
+  return saved != nullptr && stops(saved->job);
+}
+
+}  // namespace
+
+void sort_once(std::vector<JobId>& jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+}
+
+void Wakeups::line_up(Quiet quiet) {
+  quiet_ = quiet;
+  wanted_ = true;
+}
+
+// A report changes estimates, which the next round sees. So does a checkpoint, unless it lets the
+// job be resized or a change was held back that may cost less now that this job has saved.
+bool Wakeups::concerns_policy(const Event& event) const {
+  if (const auto* saved = std::get_if<CheckpointAcknowledged>(&event)) {
+    const Job* job = state_.find_job(saved->job);
+    return names(saves_, saved->job) || (job && frees_size(*job));
+  }
+  return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
+         !std::holds_alternative<TrialEnded>(event);
+}
+
+void Wakeups::see(News& news, const Event& event) const {
+  const bool as_planned = quiet_ && quiet_->as_planned;
+  const auto* started = std::get_if<WorkerStarted>(&event);
+  if (as_planned && started) {
+    if (names(starts_, started->worker.job)) news.came_up.push_back(started->worker.job);
+  } else if (concerns_policy(event)) {
+    const bool planned = as_planned && last_plan_ && is_asked_for(state_, event, *last_plan_);
+    news.decides = news.decides || !planned;
+  }
+}
+
+void Wakeups::take(const News& news, Time now) {
+  wanted_ = wanted_ || news.decides ||
+            !std::all_of(news.newcomers.begin(), news.newcomers.end(),
+                         [&](JobId id) { return is_passed_over(id, now); });
+  for (const JobId id : news.came_up) ask_when_it_may_change(id, now);
+  if (wanted_ || !news.newcomers.empty()) last_plan_.reset();
+}
+
+// Not while a policy is tried, which may want to serve it.
+bool Wakeups::is_passed_over(JobId newcomer, Time now) const {
+  if (!quiet_ || !quiet_->passes_over || state_.trial()) return false;
+  return quiet_->passes_over({state_, now}, judge_, state_.job(newcomer));
+}
+
+// A gang that is up may have to run for a while before it can be asked for its slots.
+void Wakeups::ask_when_it_may_change(JobId id, Time now) {
+  const Job* job = state_.find_job(id);
+  if (wanted_ || !job || job->state != JobState::running) return;
+  const Part part{ChangeKind::resize, id, job->resizable() ? 1 : 0};
+  const Verdict verdict = judge_ ? judge_.trade({state_, now}, {&part, 1}, Owed::yes) : Verdict{};
+  wanted_ = verdict.kept || !verdict.again;
+  if (!wanted_) revisit_at_ = std::min(revisit_at_.value_or(*verdict.again), *verdict.again);
+}
+
+bool Wakeups::due(Time now) {
+  if (revisit_at_ && *revisit_at_ <= now) wanted_ = true;
+  return wanted_ && quiet_ && (!last_round_ || now - *last_round_ >= coalesce_);
+}
+
+std::optional<Time> Wakeups::next(Time now) const {
+  if (!wanted_) return revisit_at_;
+  const Time soonest = last_round_ ? *last_round_ + coalesce_ : now;
+  return std::min(soonest, revisit_at_.value_or(soonest));
+}
+
+void Wakeups::begin(Time now) {
+  last_round_ = last_plan_ = now;
+  revisit_at_.reset();
+}
+
+void Wakeups::end(const Awaited& awaited) {
+  wanted_ = false;
+  revisit_at_ = awaited.revisit_at;
+  saves_ = awaited.saves;
+  starts_ = awaited.starts;
+  sort_once(saves_);
+  sort_once(starts_);
+}
+
+}  // namespace paceline
