@@ -198,8 +198,24 @@ class Pass {
     draft_.revisit(kept->since + holds_for(job, *kept));
     draft_.remember(std::string(kReservation), kept->text());
     draft_.keep(job.id, kept->slots);
+    if (traits_.fills) protect_who_leaves_in_time(*kept);
     kept_ = std::move(kept);
     return true;
+  }
+
+  // Stopped for others they would leave the kept slots to nobody, and start there again at once.
+  void protect_who_leaves_in_time(const Reservation& kept) {
+    for (const SlotId slot : kept.slots) {
+      const auto holder = occupant(state_.slot(slot));
+      const Job* job = holder ? state_.find_job(*holder) : nullptr;
+      if (job != nullptr && job->seated() && leaves_by(*job, job->planned_workers(), kept.due))
+        draft_.protect(job->id, kept.due);
+    }
+  }
+
+  [[nodiscard]] bool leaves_by(const Job& job, std::int32_t workers, Time at) const {
+    const auto left = remaining(job, snapshot_.now, workers);
+    return left && snapshot_.now + left->likely <= at;
   }
 
   [[nodiscard]] Duration holds_for(const Job& job, const Reservation& kept) const {
@@ -244,8 +260,7 @@ class Pass {
   void start_in_time(const Job& job, Time at) {
     const std::int32_t step = job.spec->mesh.step();
     for (std::int32_t n = wanted(state_, job); n >= size_of(job) && n > 0; n -= step) {
-      const auto left = remaining(job, snapshot_.now, n);
-      if (!left || snapshot_.now + left->likely > at) return;
+      if (!leaves_by(job, n, at)) return;
       auto seats = draft_.fit(job.id, n);
       if (!seats) continue;
       return draft_.start(job.id, std::move(*seats),
