@@ -4,6 +4,7 @@ import csv
 import json
 import lzma
 import os
+import random
 import subprocess
 import tempfile
 import unittest
@@ -346,6 +347,16 @@ class SimulateTest(unittest.TestCase):
         story = self.call("--faults", "3", "--story").stdout
         self.assertIn("worker started: worker 0 of generation 1 of job", story)
         self.assertIn("server crash", story)
+
+    def test_no_policy_changes_its_mind_for_ever(self):
+        # With slots kept for a job, and others that run there until it needs them.
+        chance, at, rows = random.Random(5), 0, []
+        for _ in range(150):
+            at += chance.randrange(1, 1500)
+            rows.append((at, 60 * 2 ** chance.randrange(0, 11) + chance.randrange(60), 2 ** chance.randrange(0, 5)))
+        study = self.study("--trace", self.trace(rows), "--cluster", "4x8", "--policy", "elastic-las,ffdl,afs,elastic-srtf",
+                           "--seeds", 3, *EXACT)
+        self.assertEqual({run["jobs"] for run in study["runs"] if run["seed"] == 0}, {150})
 
     def test_bad_faults(self):
         trace = self.trace([(0, 100, 4)])
