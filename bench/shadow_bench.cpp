@@ -96,7 +96,7 @@ class Server {
   }
 
   void try_policy(const std::string& name) {
-    controller_->try_policy(name, {}, [](const Result<void>&) {});
+    controller_->desk().try_out({name, {}}, [](const Result<void>&) {});
     settle();
   }
 

@@ -27,7 +27,7 @@ struct ShownPolicy {
 };
 
 ShownPolicy shown(const ApiContext& context, std::string_view name, const PolicyScript& script) {
-  const auto& pages = context.controller.script_pages();
+  const auto& pages = context.controller.desk().pages();
   const auto page = pages.find(std::string(name));
   if (page == pages.end()) return {name, "can't be loaded by this server", {}, true, {}, &script};
   return {name, page->second.summary, page->second.text, true, page->second.defaults, &script};
@@ -167,7 +167,7 @@ void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& 
   if (!chooses_policies(*context, *exchange)) return;
   auto text = read_script(exchange->request());
   if (!text) return exchange->refuse(text.error());
-  context->controller.load_policy(exchange->request().ids.at(0), std::move(*text),
+  context->controller.desk().load(exchange->request().ids.at(0), std::move(*text),
                                   [context, exchange](const Result<void>& done) {
                                     if (!done) return exchange->refuse(done.error());
                                     auto page = show_policy(*context, exchange->request());
@@ -178,7 +178,7 @@ void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& 
 
 void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   if (!chooses_policies(*context, *exchange)) return;
-  context->controller.forget_policy(exchange->request().ids.at(0),
+  context->controller.desk().forget(exchange->request().ids.at(0),
                                     [exchange](const Result<void>& done) {
                                       if (!done) return exchange->refuse(done.error());
                                       exchange->reply({.body = "{}"});
@@ -189,7 +189,7 @@ void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& e
   if (!chooses_policies(*context, *exchange)) return;
   const auto choice = read_policy_choice(exchange->request());
   answer_switch(context, exchange, choice, [&](Done<void> done) {
-    context->controller.set_policy(choice->name, choice->parameters, std::move(done));
+    context->controller.desk().set({choice->name, choice->parameters}, std::move(done));
   });
 }
 
@@ -284,7 +284,7 @@ void answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>
   const auto dry_run = read_dry_run(exchange->request());
   if (!dry_run) return exchange->refuse(dry_run.error());
   if (!choice) return exchange->refuse(choice.error());
-  const auto preview = context->controller.preview(*choice);
+  const auto preview = context->controller.desk().preview(*choice);
   if (*dry_run) return answer_preview(*context, *exchange, preview);
   change([context, exchange, previous = active_text(*context),
           round = preview ? preview_text(*context, *preview) : "null"](const Result<void>& done) {

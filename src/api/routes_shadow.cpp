@@ -110,11 +110,11 @@ void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>&
   if (!chooses_policies(*context, *exchange)) return;
   auto choice = read_policy_choice(exchange->request());
   if (!choice) return exchange->refuse(choice.error());
-  context->controller.try_policy(std::move(choice->name), std::move(choice->parameters),
-                                 [context, exchange](const Result<void>& done) {
-                                   if (!done) return exchange->refuse(done.error());
-                                   exchange->reply({.body = *show_shadow(*context)});
-                                 });
+  context->controller.desk().try_out({std::move(choice->name), std::move(choice->parameters)},
+                                     [context, exchange](const Result<void>& done) {
+                                       if (!done) return exchange->refuse(done.error());
+                                       exchange->reply({.body = *show_shadow(*context)});
+                                     });
 }
 
 // Answers with what it came to.
@@ -122,24 +122,25 @@ void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& e
   if (!chooses_policies(*context, *exchange)) return;
   auto last = show_shadow(*context);
   if (!last) return exchange->refuse(last.error());
-  context->controller.end_trial([exchange, last = std::move(*last)](const Result<void>& done) {
-    if (!done) return exchange->refuse(done.error());
-    exchange->reply({.body = last});
-  });
+  context->controller.desk().end_trial(
+      [exchange, last = std::move(*last)](const Result<void>& done) {
+        if (!done) return exchange->refuse(done.error());
+        exchange->reply({.body = last});
+      });
 }
 
 void promote(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   if (!chooses_policies(*context, *exchange)) return;
   Controller& controller = context->controller;
-  answer_switch(context, exchange, controller.tried_policy(),
-                [&](Done<void> done) { controller.promote_policy(std::move(done)); });
+  answer_switch(context, exchange, controller.desk().tried(),
+                [&](Done<void> done) { controller.desk().promote(std::move(done)); });
 }
 
 void roll_back(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   if (!chooses_policies(*context, *exchange)) return;
   Controller& controller = context->controller;
-  answer_switch(context, exchange, controller.policy_before(),
-                [&](Done<void> done) { controller.rollback_policy(std::move(done)); });
+  answer_switch(context, exchange, controller.desk().before(),
+                [&](Done<void> done) { controller.desk().roll_back(std::move(done)); });
 }
 
 }  // namespace

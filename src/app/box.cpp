@@ -183,7 +183,7 @@ struct Box::Impl {
   Result<void> follow_policy_option() {
     if (!options.policy || controller->state().policy()->name == *options.policy) return {};
     Result<void> outcome;
-    controller->set_policy(*options.policy, {},
+    controller->desk().set({*options.policy, {}},
                            [&](Result<void> done) { outcome = std::move(done); });
     if (!outcome) return outcome;
     return controller->step();

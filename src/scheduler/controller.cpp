@@ -24,7 +24,6 @@ namespace {
 
 constexpr Duration kStorageRetry = std::chrono::seconds{1};
 constexpr Duration kClockDrift = std::chrono::seconds{1};  // labels are no further off than that
-constexpr int kFailuresMax = 3;  // of a script in a row: then the policy before it takes its place
 
 struct SubmitCommand {
   Submission submission;
@@ -43,11 +42,6 @@ struct Pending {
   std::vector<std::function<void(const Result<void>&)>> tell;
   Wakeups::News news;
 };
-
-tl::unexpected<Error> nothing_tried() {
-  return fail(ErrorCode::conflict, "No policy is tried.",
-              "Try one first: 'paceline policy try NAME'.");
-}
 
 }  // namespace
 
@@ -68,6 +62,11 @@ struct Controller::Impl {
     auto made = make_placer(name);
     check(made.has_value(), "the placement is known");
     return std::move(*made);
+  }
+
+  void take(Command command) {
+    commands.push_back(std::move(command));
+    if (wake) wake();
   }
 
   // ---- one step ----
@@ -272,7 +271,8 @@ struct Controller::Impl {
     for (const Entry& entry : entries) {
       const auto now_touched = apply(state, entry);
       list.insert(list.end(), now_touched.begin(), now_touched.end());
-      if (const auto* event = std::get_if<Event>(&entry.body)) follow_policies(*event);
+      const auto* event = std::get_if<Event>(&entry.body);
+      if (event && desk.follow(*event)) wakeups.line_up(desk.lineup()->quiet());
     }
     sort_once(list);
     for (const JobId id : list) limits.watch(state.job(id));
@@ -291,19 +291,20 @@ struct Controller::Impl {
   // ---- the round ----
   Result<void> round(Time now) {
     wakeups.begin(now);
-    const int failures_before = failures;
-    const Batch batch = decide_batch(now);
+    Lineup::Decision decision;
+    const Batch batch = decide_batch(decision, now);
     engine.await_saves(wakeups.awaited_saves());
     if (batch.entries.empty()) {
+      desk.count(decision);
       shadow.round({state, now}, {});
       return {};
     }
     if (auto ok = store.append(batch); !ok) {
       spdlog::error("{} {}", ok.error().message, ok.error().hint);
       wakeups.want();
-      failures = failures_before;
       return ok;
     }
+    desk.count(decision);
     shadow.round({state, now}, changes_of(batch));
     fold(batch.entries);
     return {};
@@ -318,12 +319,11 @@ struct Controller::Impl {
 
   // The round's plan; before it the failures of scripts that could not make one, and after it who
   // takes the place of one that failed too often.
-  Batch decide_batch(Time now) {
+  Batch decide_batch(Lineup::Decision& decision, Time now) {
     const Snapshot snapshot{state, now};
     Draft draft(snapshot, *placer, judge);
-    Lineup::Decision decision;
     auto decided = decide(draft, [&](const Snapshot& present, Draft& into) {
-      decision = lineup->choose(present, into);
+      decision = desk.lineup()->choose(present, into);
       return Result<void>{};
     });
     wakeups.end(draft.awaited());
@@ -337,17 +337,8 @@ struct Controller::Impl {
     const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty() ||
                       !plan.promoted.empty() || !plan.asked.empty();
     if (says) add(std::move(plan));
-    if (gives_way(decision)) add(PolicySet{decision.by->name, decision.by->parameters});
+    if (auto successor = desk.successor(decision)) add(std::move(*successor));
     return batch;
-  }
-
-  // Counts the active policy's failures in a row.
-  bool gives_way(const Lineup::Decision& decision) {
-    failures = decision.failures.empty() ? 0 : failures + 1;
-    if (failures < kFailuresMax) return false;
-    spdlog::error("The policy {} failed {} rounds in a row: {} takes its place.",
-                  state.policy()->name, failures, decision.by->name);
-    return true;
   }
 
   [[nodiscard]] Plan recorded(Result<Plan> plan, const std::string& by) const {
@@ -388,75 +379,12 @@ struct Controller::Impl {
     return {};
   }
 
-  // ---- policies ----
-  void follow_policies(const Event& event) {
-    const auto* loaded = std::get_if<PolicyLoaded>(&event);
-    if (loaded) turn_to_page(loaded->name);
-    if (loaded || std::holds_alternative<PolicySet>(event)) line_up();
-  }
-
-  void line_up() {
-    if (!state.policy()) return;
-    lineup.emplace(state, registry, options.policy);
-    failures = 0;
-    wakeups.line_up(lineup->quiet());
-  }
-
-  void turn_to_page(const std::string& name) {
-    pages.erase(name);
-    const auto script = state.scripts().find(name);
-    if (script == state.scripts().end()) return;
-    if (const auto loaded = registry.load(name, script->second.text, {}))
-      pages.insert_or_assign(name, (*loaded)->page());
-    else
-      spdlog::warn("{} {}", loaded.error().message, loaded.error().hint);
-  }
-
-  // Would a script of this text do, in its place among the others?
-  Result<void> admit_script(const std::string& name, const std::string& text) {
-    const auto& scripts = state.scripts();
-    std::size_t bytes = text.size();
-    for (const auto& [other, script] : scripts) bytes += other == name ? 0 : script.text.size();
-    const bool many = !scripts.contains(name) && scripts.size() >= kScriptsMax;
-    if (many || bytes > kScriptsBytesMax) {
-      return fail(ErrorCode::too_large,
-                  fmt::format("{} policies of {} KiB are loaded: that is the most.", scripts.size(),
-                              bytes >> 10),
-                  "Make room with 'paceline policy forget NAME'.");
-    }
-    const bool active = state.policy() && state.policy()->name == name;
-    auto script = registry.load(name, text, active ? state.policy()->parameters : Parameters{});
-    if (!script) return fail(script.error());
-    if (auto plan = rehearse(**script); !plan) return fail(plan.error());
-    return {};
-  }
-
-  // What the policy would do now, checked and forgotten.
-  Result<Plan> rehearse(const Policy& policy) {
-    Draft draft({state, clock.now()}, *placer, judge);
-    return decide(draft, decider(policy));
-  }
-
-  // With the memory that it would begin with.
-  Result<Preview> preview(const PolicyChoice& choice) {
-    const auto made = make_policy(state, registry, choice.name, choice.parameters);
-    if (!made) return fail(made.error());
-    auto memo = choice.memo;
-    swap_memo(state, memo);
-    auto plan = rehearse(**made);
-    swap_memo(state, memo);
-    if (!plan) return fail(plan.error());
-    plan->policy = choice.name;
-    return preview_of({state, clock.now()}, *plan);
-  }
-
   Result<void> recover() {
     auto loaded = store.load();
     if (!loaded) return fail(loaded.error());
     state = std::move(*loaded);
     clock.resume(state.at(), state.boot());
     limits_from = clock.now() + options.hear_out;
-    for (const auto& [name, script] : state.scripts()) turn_to_page(name);
     last_checkpoint = clock.now();
     unsaid_began = Began{options.build,           options.policy, options.placement,
                          options.coalesce,        options.temper, registry.patience().text(),
@@ -477,19 +405,13 @@ struct Controller::Impl {
     return {};
   }
 
-  // A new store gets the default policy; a policy that this build doesn't know gives way to it.
   Result<void> ensure_policy() {
-    if (const auto* active = state.policy()) {
-      if (make_policy(state, registry, active->name, active->parameters)) {
-        line_up();
-        return {};
-      }
-      spdlog::warn("The policy {} is not known to this build: {} takes its place.", active->name,
-                   options.policy);
-    }
-    if (auto known = registry.make(options.policy, {}); !known) return fail(known.error());
+    auto missing = desk.recover();
+    if (!missing) return fail(missing.error());
+    if (desk.lineup()) wakeups.line_up(desk.lineup()->quiet());
+    if (!*missing) return {};
     Pending pending;
-    add(pending, PolicySet{options.policy, {}}, clock.now());
+    add(pending, std::move(**missing), clock.now());
     return commit(pending, clock.now());
   }
 
@@ -513,8 +435,7 @@ struct Controller::Impl {
         std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
     const std::pair key{state.seq(), second};
     if (!explanation || explained != key) {
-      explanation.emplace(Snapshot{state, clock.now()}, lineup ? &*lineup : nullptr, *placer,
-                          judge);
+      explanation.emplace(Snapshot{state, clock.now()}, desk.lineup(), *placer, judge);
       explained = key;
     }
     return *explanation;
@@ -530,9 +451,11 @@ struct Controller::Impl {
   Shadow shadow{{registry, *placer, judge, options.policy, reader()}};
   State state;
   Wakeups wakeups{state, judge, options.coalesce};
-  std::optional<Lineup> lineup;
-  std::map<std::string, ScriptPage> pages;
-  int failures = 0;  // of the active policy, in a row
+  Policies desk{{state, registry, *placer, judge, shadow, options.policy,
+                 [this] { return clock.now(); },
+                 [this](Event event, std::map<std::string, std::string> memo, Done<void> done) {
+                   take(EventCommand{std::move(event), std::move(done), std::move(memo)});
+                 }}};
   TimeLimits limits;
   Time limits_from;  // not held before
   std::optional<Admission> admission;
@@ -564,122 +487,33 @@ Controller::~Controller() = default;
 Result<void> Controller::recover() { return impl_->recover(); }
 
 void Controller::submit(Submission submission, Done<JobId> done) {
-  impl_->commands.push_back(SubmitCommand{std::move(submission), std::move(done)});
-  if (impl_->wake) impl_->wake();
+  impl_->take(SubmitCommand{std::move(submission), std::move(done)});
 }
 
 void Controller::request(JobId job, Request request, std::uint32_t uid, Done<void> done) {
   if (auto ok = admit(impl_->state, job, request); !ok) return done(ok);
-  impl_->commands.push_back(EventCommand{JobRequested{job, request, uid}, std::move(done)});
-  if (impl_->wake) impl_->wake();
+  impl_->take(EventCommand{JobRequested{job, request, uid}, std::move(done)});
 }
 
 void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
   if (auto ok = admit(impl_->state, job, range); !ok) return done(ok);
-  impl_->commands.push_back(EventCommand{RangeSet{job, range}, std::move(done)});
-  if (impl_->wake) impl_->wake();
-}
-
-void Controller::set_policy(std::string name, std::map<std::string, std::string> parameters,
-                            Done<void> done, std::map<std::string, std::string> memo) {
-  if (auto made = make_policy(impl_->state, impl_->registry, name, parameters); !made)
-    return done(fail(made.error()));
-  impl_->commands.push_back(EventCommand{PolicySet{std::move(name), std::move(parameters)},
-                                         std::move(done), std::move(memo)});
-  if (impl_->wake) impl_->wake();
-}
-
-void Controller::try_policy(std::string name, std::map<std::string, std::string> parameters,
-                            Done<void> done) {
-  if (auto made = make_policy(impl_->state, impl_->registry, name, parameters); !made)
-    return done(fail(made.error()));
-  impl_->commands.push_back(
-      EventCommand{TrialBegan{std::move(name), std::move(parameters)}, std::move(done)});
-  if (impl_->wake) impl_->wake();
-}
-
-void Controller::end_trial(Done<void> done) {
-  const auto& trial = impl_->state.trial();
-  if (!trial) return done(nothing_tried());
-  impl_->commands.push_back(EventCommand{TrialEnded{trial->name}, std::move(done)});
-  if (impl_->wake) impl_->wake();
+  impl_->take(EventCommand{RangeSet{job, range}, std::move(done)});
 }
 
 void Controller::set_rules(const Rules& rules, Done<void> done) {
   const auto& after = rules.reclaim_after;
   if (after && (*after < Duration::zero() || *after > kReclaimAfterMax))
     return done(fail(ErrorCode::invalid, "reclaim-after is a span from 0s to a year."));
-  impl_->commands.push_back(EventCommand{RulesSet{rules}, std::move(done)});
-  if (impl_->wake) impl_->wake();
+  impl_->take(EventCommand{RulesSet{rules}, std::move(done)});
 }
 
-Result<Preview> Controller::preview(const PolicyChoice& choice) { return impl_->preview(choice); }
-
-Result<PolicyChoice> Controller::tried_policy() {
-  const auto tried = impl_->shadow.report();
-  if (!tried) return nothing_tried();
-  return PolicyChoice{tried->policy, tried->parameters, tried->memo};
-}
-
-// Both are one batch.
-void Controller::promote_policy(Done<void> done) {
-  const auto tried = tried_policy();
-  if (!tried) return done(fail(tried.error()));
-  if (auto made = make_policy(impl_->state, impl_->registry, tried->name, tried->parameters); !made)
-    return done(fail(made.error()));
-  set_policy(tried->name, tried->parameters, std::move(done), tried->memo);
-  end_trial([](const Result<void>&) {});
-}
-
-void Controller::rollback_policy(Done<void> done) {
-  const auto before = policy_before();
-  if (!before) return done(fail(before.error()));
-  set_policy(before->name, before->parameters, std::move(done));
-}
-
-Result<PolicyChoice> Controller::policy_before() const {
-  const auto& periods = impl_->state.periods();
-  const auto same = [&](const PolicyPeriod& period) {
-    return period.name == periods.back().name && period.parameters == periods.back().parameters;
-  };
-  const auto before = std::find_if_not(periods.rbegin(), periods.rend(), same);
-  if (before == periods.rend()) {
-    return fail(ErrorCode::conflict,
-                fmt::format("No other policy was active before {}.", periods.back().name),
-                "Choose one with 'paceline policy set NAME'.");
-  }
-  return PolicyChoice{before->name, before->parameters};
-}
-
-void Controller::load_policy(std::string name, std::string text, Done<void> done) {
-  if (auto ok = impl_->admit_script(name, text); !ok) return done(ok);
-  impl_->commands.push_back(
-      EventCommand{PolicyLoaded{std::move(name), std::move(text)}, std::move(done)});
-  if (impl_->wake) impl_->wake();
-}
-
-void Controller::forget_policy(std::string name, Done<void> done) {
-  const State& known = impl_->state;
-  if (!known.scripts().contains(name)) {
-    return done(fail(ErrorCode::not_found, fmt::format("No policy '{}' was loaded.", name),
-                     "'paceline policy list' shows all."));
-  }
-  if (known.policy()->name == name) {
-    return done(fail(ErrorCode::conflict, fmt::format("The policy {} is active.", name),
-                     "Set another one first: 'paceline policy set NAME'."));
-  }
-  impl_->commands.push_back(EventCommand{PolicyLoaded{std::move(name), {}}, std::move(done)});
-  if (impl_->wake) impl_->wake();
-}
-
+Policies& Controller::desk() { return impl_->desk; }
 Shadow& Controller::shadow() { return impl_->shadow; }
 const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }
 WallTime Controller::wall() const { return impl_->clock.wall(); }
 Store& Controller::store() const { return impl_->store; }
 const PolicyRegistry& Controller::policies() const { return impl_->registry; }
-
-const std::map<std::string, ScriptPage>& Controller::script_pages() const { return impl_->pages; }
 
 // What is over depends on no policy: nothing is decided to tell it.
 Reason Controller::reason(JobId id, Viewer viewer) const {

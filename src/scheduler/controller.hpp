@@ -29,7 +29,7 @@
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/explain.hpp"
-#include "scheduler/preview.hpp"
+#include "scheduler/policies.hpp"
 #include "scheduler/shadow.hpp"
 #include "store/store.hpp"
 
@@ -40,16 +40,6 @@ struct Submission {
   LaunchSpec launch;
   std::string key;  // Idempotency-Key; empty: none. With it, the same submission is made once
 };
-
-// A policy to switch to.
-struct PolicyChoice {
-  std::string name;
-  Parameters parameters;
-  std::map<std::string, std::string> memo = {};  // what it remembers from elsewhere
-};
-
-template <class T>
-using Done = std::function<void(Result<T>)>;
 
 class Controller {
  public:
@@ -90,38 +80,11 @@ class Controller {
   void submit(Submission submission, Done<JobId> done);
   void request(JobId job, Request request, std::uint32_t uid, Done<void> done);
   void set_range(JobId job, WorkerRange range, Done<void> done);
-  // `memo`: what it remembers from elsewhere, as one that was tried does.
-  void set_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done,
-                  std::map<std::string, std::string> memo = {});
-  // Makes a policy of a script's text known, or replaces it, also while it is active: the next round
-  // is the new text's. It is tried on the present state first. Errors: invalid, with the line;
-  // conflict, too_large, unavailable.
-  void load_policy(std::string name, std::string text, Done<void> done);
-  // Errors: not_found; conflict: it is active.
-  void forget_policy(std::string name, Done<void> done);
-
-  // A candidate decides every round from now on without effect, also after a restart; it replaces
-  // the one that is tried. Errors: as of set_policy.
-  void try_policy(std::string name, std::map<std::string, std::string> parameters, Done<void> done);
-  // Errors: conflict: none is tried.
-  void end_trial(Done<void> done);
-  // The candidate becomes the active policy and keeps what it remembers; the trial is over. Errors:
-  // conflict: none is tried; as of set_policy.
-  void promote_policy(Done<void> done);
-  // Back to the policy and parameters that were active before. Errors: conflict: there were none; as
-  // of set_policy.
-  void rollback_policy(Done<void> done);
-
   // Rules that are given hold from the next round on; the others stay. Errors: invalid.
   void set_rules(const Rules& rules, Done<void> done);
 
-  // ---- looking ahead ----
-  // What the next round would do if the policy decided it from now on. Nothing changes. Errors: as of
-  // set_policy; what the script says where it fails.
-  [[nodiscard]] Result<Preview> preview(const PolicyChoice& choice);
-  // The policies that promote_policy() and rollback_policy() would switch to. Errors: as of theirs.
-  [[nodiscard]] Result<PolicyChoice> tried_policy();
-  [[nodiscard]] Result<PolicyChoice> policy_before() const;
+  // Which policies are known, active and tried, and every change of them.
+  [[nodiscard]] Policies& desk();
 
   // ---- reading ----
   // The candidate's trial; whoever drives the controller calls its work(), on this thread or another.
@@ -131,8 +94,6 @@ class Controller {
   [[nodiscard]] WallTime wall() const;
   [[nodiscard]] Store& store() const;
   [[nodiscard]] const PolicyRegistry& policies() const;
-  // What the scripts in state().scripts() say of themselves; one that can't be loaded is missing.
-  [[nodiscard]] const std::map<std::string, ScriptPage>& script_pages() const;
   // Why the job is as it is and what would change it: the same code that decides says it.
   // What it says to others, unless its owner asks.
   [[nodiscard]] Reason reason(JobId job, Viewer viewer = Viewer::other) const;

@@ -200,7 +200,7 @@ TEST_F(ControllerTest, RefusesARequestAtOnce) {
                       [&](Result<void> r) { told = std::move(r); });
   ASSERT_TRUE(told);
   EXPECT_EQ(told->error().message, "There is no job 7.");
-  controller->set_policy("fif", {}, [&](Result<void> r) { told = std::move(r); });
+  controller->desk().set({"fif", {}}, [&](Result<void> r) { told = std::move(r); });
   EXPECT_EQ(told->error().hint, "Did you mean 'fifo'? 'paceline policy list' shows all.");
 }
 
@@ -539,7 +539,7 @@ TEST_F(ControllerTest, SwitchesThePolicyWithoutTouchingAJob) {
   const JobId b = submit("4..4");
   const Job before_a = job(a), before_b = job(b);
   for (const auto* name : {"round-robin", "fifo"}) {
-    controller->set_policy(name, {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+    controller->desk().set({name, {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
     settle();
     EXPECT_EQ(state().policy()->name, name);
     EXPECT_EQ(job(a), before_a);
@@ -720,7 +720,7 @@ TEST_F(ControllerTest, NeedsNoRoundWhenAJobComesUpThatNobodyWaitsFor) {
 
 TEST_F(ControllerTest, NeedsNoRoundForANewcomerThatThePolicyPassesOver) {
   const auto use_srtf = [&] {
-    controller->set_policy("srtf", {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+    controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
     (void)controller->step();
   };
   use_srtf();
@@ -745,7 +745,7 @@ TEST_F(ControllerTest, NeedsNoRoundForANewcomerThatThePolicyPassesOver) {
 TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
   options.temper = false;
   restart();
-  controller->set_policy("srtf", {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
   const JobId longer = submit("4..4 expect=2h");
   const JobId shorter = submit("4..4 expect=1m");
@@ -760,7 +760,7 @@ TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
 }
 
 TEST_F(ControllerTest, HoldsThatRoundOnceTheJobHasRunForLongEnough) {
-  controller->set_policy("srtf", {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
   const JobId longer = submit("4..4 expect=2h");
   const JobId shorter = submit("4..4 expect=1m");
@@ -789,7 +789,7 @@ class Reclaiming : public ControllerTest {
   }
 
   void switch_to_fair() {
-    controller->set_policy("fair", {}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+    controller->desk().set({"fair", {}}, [](const Result<void>& done) { EXPECT_TRUE(done); });
     settle();
   }
   void save(JobId id) {
@@ -832,7 +832,7 @@ TEST_F(Reclaiming, WhoSavesMeanwhileGivesWayAtOnce) {
 
 TEST_F(Reclaiming, ASwitchIsPlayedBeforeItIsMade) {
   const auto seq = state().seq();
-  auto preview = controller->preview({"fair", {}});
+  auto preview = controller->desk().preview({"fair", {}});
   ASSERT_TRUE(preview);
   ASSERT_EQ(preview->effects.size(), 1U);
   EXPECT_TRUE(preview->effects[0].asked);
@@ -843,7 +843,7 @@ TEST_F(Reclaiming, ASwitchIsPlayedBeforeItIsMade) {
   EXPECT_EQ(preview->lost_slot_seconds(), 0);
   save(first);
   step(span("4s"));
-  preview = controller->preview({"fair", {}});
+  preview = controller->desk().preview({"fair", {}});
   ASSERT_TRUE(preview);
   ASSERT_EQ(preview->effects.size(), 1U);
   EXPECT_EQ(preview->effects[0].job, first);
@@ -851,9 +851,9 @@ TEST_F(Reclaiming, ASwitchIsPlayedBeforeItIsMade) {
   EXPECT_EQ(preview->lost_slot_seconds(), 8);
   EXPECT_EQ(preview->starts, 1);
   EXPECT_EQ(state().seq(), seq + 1) << "but for the checkpoint nothing happened";
-  EXPECT_EQ(controller->preview({"lottery", {}}).error().code, ErrorCode::not_found);
-  EXPECT_FALSE(controller->preview({"fifo", {}})->loses_work());
-  EXPECT_EQ(controller->policy_before().error().code, ErrorCode::conflict);
+  EXPECT_EQ(controller->desk().preview({"lottery", {}}).error().code, ErrorCode::not_found);
+  EXPECT_FALSE(controller->desk().preview({"fifo", {}})->loses_work());
+  EXPECT_EQ(controller->desk().before().error().code, ErrorCode::conflict);
 }
 
 TEST_F(ControllerTest, RulesAreSaidAtTheStartOrStayAsTheyWere) {

@@ -138,7 +138,7 @@ class Day {
 
   void try_policy(std::string name, Parameters parameters = {}) {
     EXPECT_TRUE(ask([&](auto done) {
-      controller->try_policy(std::move(name), std::move(parameters), std::move(done));
+      controller->desk().try_out({std::move(name), std::move(parameters)}, std::move(done));
     }));
     work();
   }
@@ -244,7 +244,7 @@ TEST(Shadow, NeverHoldsTheLiveSideUp) {
   Day alone("fifo", &gate), shadowed("fifo", &gate);
   for (Day* day : {&alone, &shadowed}) {
     EXPECT_TRUE(day->ask(
-        [&](auto done) { day->controller->load_policy("slow", "waits", std::move(done)); }));
+        [&](auto done) { day->controller->desk().load("slow", "waits", std::move(done)); }));
   }
   alone.settle();
   shadowed.try_policy("slow");
@@ -421,7 +421,7 @@ TEST(Shadow, IsPromotedWithWhatItRemembers) {
   const auto memo = day.report().memo;
   ASSERT_FALSE(memo.empty());
   const auto before = day.controller->state().seq();
-  EXPECT_TRUE(day.ask([&](auto done) { day.controller->promote_policy(std::move(done)); }));
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().promote(std::move(done)); }));
   EXPECT_EQ(day.active().name, "round-robin");
   const auto entries = *day.store.entries(before + 1, 3);
   EXPECT_EQ(std::get<Plan>(entries[1].body).memo, memo);
@@ -451,12 +451,12 @@ TEST(Shadow, OutlivesTheServer) {
 TEST(Shadow, EndsForGood) {
   Day day;
   day.try_policy("srtf");
-  EXPECT_TRUE(day.ask([&](auto done) { day.controller->end_trial(std::move(done)); }));
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().end_trial(std::move(done)); }));
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
   EXPECT_FALSE(day.controller->shadow().work());
   day.crash_and_restart();
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
-  const auto again = day.ask([&](auto done) { day.controller->end_trial(std::move(done)); });
+  const auto again = day.ask([&](auto done) { day.controller->desk().end_trial(std::move(done)); });
   EXPECT_EQ(again.error().message, "No policy is tried.");
 }
 
@@ -464,26 +464,28 @@ TEST(Shadow, RollsBackToThePolicyAndItsParameters) {
   Day day;
   const auto set = [&](std::string name, Parameters parameters) {
     EXPECT_TRUE(day.ask([&](auto done) {
-      day.controller->set_policy(std::move(name), std::move(parameters), std::move(done));
+      day.controller->desk().set({std::move(name), std::move(parameters)}, std::move(done));
     }));
   };
   set("fifo", {{"backfill", "easy"}});
   set("srtf", {});
-  EXPECT_TRUE(day.ask([&](auto done) { day.controller->rollback_policy(std::move(done)); }));
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().roll_back(std::move(done)); }));
   EXPECT_EQ(day.active().name, "fifo");
   EXPECT_EQ(day.active().parameters, (Parameters{{"backfill", "easy"}}));
 }
 
 TEST(Shadow, SaysWhatIsMissing) {
   Day day;
-  const auto tried =
-      day.ask([&](auto done) { day.controller->try_policy("srtff", {}, std::move(done)); });
+  const auto tried = day.ask([&](auto done) {
+    day.controller->desk().try_out({"srtff", {}}, std::move(done));
+  });
   EXPECT_THAT(tried.error().message, HasSubstr("srtf"));
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
   const auto promoted =
-      day.ask([&](auto done) { day.controller->promote_policy(std::move(done)); });
+      day.ask([&](auto done) { day.controller->desk().promote(std::move(done)); });
   EXPECT_EQ(promoted.error().message, "No policy is tried.");
-  const auto rolled = day.ask([&](auto done) { day.controller->rollback_policy(std::move(done)); });
+  const auto rolled =
+      day.ask([&](auto done) { day.controller->desk().roll_back(std::move(done)); });
   EXPECT_EQ(rolled.error().message, "No other policy was active before fifo.");
 }
 

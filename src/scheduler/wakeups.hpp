@@ -59,7 +59,8 @@ class Wakeups {
   bool wanted_ = false;
   std::vector<JobId> saves_, starts_;  // awaited, in id order
   std::optional<Time> last_round_, revisit_at_;
-  std::optional<Time> last_plan_;  // the last round's, until something happens that it didn't ask for
+  std::optional<Time>
+      last_plan_;  // the last round's, until something happens that it didn't ask for
 };
 
 // In id order, each once.

@@ -101,15 +101,15 @@ class Server {
   }
   void set_range(const RangeSet& event) { controller_.set_range(event.job, event.range, hear()); }
   void set_policy(const PolicySet& event, const std::map<std::string, std::string>& memo) {
-    controller_.set_policy(event.name, event.parameters, hear(), memo);
+    controller_.desk().set({event.name, event.parameters, memo}, hear());
   }
   void try_policy(const TrialBegan& event) {
-    controller_.try_policy(event.name, event.parameters, hear());
+    controller_.desk().try_out({event.name, event.parameters}, hear());
   }
-  void end_trial() { controller_.end_trial(hear()); }
+  void end_trial() { controller_.desk().end_trial(hear()); }
   void load_policy(const PolicyLoaded& event) {
-    if (event.text.empty()) return controller_.forget_policy(event.name, hear());
-    controller_.load_policy(event.name, event.text, hear());
+    if (event.text.empty()) return controller_.desk().forget(event.name, hear());
+    controller_.desk().load(event.name, event.text, hear());
   }
 
  private:

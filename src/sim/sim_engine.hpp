@@ -70,7 +70,9 @@ class SimEngine final : public Engine {
   Observed observe() override;
   void committed() override {}
   void act(const State& state, std::span<const JobId> jobs) override;
-  void await_saves(std::span<const JobId> jobs) override { awaited_.assign(jobs.begin(), jobs.end()); }
+  void await_saves(std::span<const JobId> jobs) override {
+    awaited_.assign(jobs.begin(), jobs.end());
+  }
   void on_news(std::function<void()>) override {}
 
   void join(NodeUp node) { news_.events.emplace_back(std::move(node)); }

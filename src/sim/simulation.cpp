@@ -36,8 +36,7 @@ Controller::Options options_of(const Setup& setup) {
 bool saves_count(const Workload& workload, const Setup& setup) {
   const auto& jobs = workload.trace->jobs;
   return setup.failures_per_slot_hour > 0 ||
-         std::any_of(jobs.begin(), jobs.end(),
-                     [](const TraceJob& j) { return j.spec != nullptr; });
+         std::any_of(jobs.begin(), jobs.end(), [](const TraceJob& j) { return j.spec != nullptr; });
 }
 
 Hazards hazards_of(const Workload& workload, const Setup& setup, const PolicyRegistry& registry) {
@@ -120,11 +119,11 @@ class Simulation {
       if (!done) answer = fail(done.error());
     };
     if (!script.empty()) {
-      controller_.load_policy(name, script, take_answer);
+      controller_.desk().load(name, script, take_answer);
       if (auto ok = controller_.step(); !ok || !answer) return ok ? answer : ok;
     }
     if (!script.empty() || !parameters.empty()) {
-      controller_.set_policy(name, parameters, take_answer);
+      controller_.desk().set({name, parameters}, take_answer);
       if (auto ok = controller_.step(); !ok) return ok;
     }
     return answer;

@@ -127,7 +127,7 @@ class ScriptRounds : public ::testing::Test {
   // The refusal; empty: it is loaded, and durable.
   std::string load(const std::string& name, const std::string& text) {
     std::optional<std::string> said;
-    controller->load_policy(
+    controller->desk().load(
         name, text, [&](const Result<void>& done) { said = done ? "" : done.error().message; });
     step();
     return said.value_or("nothing was said");
@@ -135,7 +135,7 @@ class ScriptRounds : public ::testing::Test {
 
   std::string set(const std::string& name, Parameters parameters = {}) {
     std::optional<std::string> said;
-    controller->set_policy(name, std::move(parameters), [&](const Result<void>& done) {
+    controller->desk().set({name, std::move(parameters)}, [&](const Result<void>& done) {
       said = done ? "" : done.error().message;
     });
     step();
@@ -168,7 +168,7 @@ class ScriptRounds : public ::testing::Test {
 
 TEST_F(ScriptRounds, LoadSetAndForgetAPolicy) {
   EXPECT_EQ(load("mine", kFirstCome), "");
-  EXPECT_EQ(controller->script_pages().at("mine").summary, "Arrival order.");
+  EXPECT_EQ(controller->desk().pages().at("mine").summary, "Arrival order.");
   EXPECT_EQ(set("mine"), "");
   EXPECT_EQ(controller->state().policy()->name, "mine");
   const JobId job = submit("2..2");
@@ -176,10 +176,10 @@ TEST_F(ScriptRounds, LoadSetAndForgetAPolicy) {
   EXPECT_EQ(controller->state().job(job).last_change.text, "its turn");
   std::string said;
   const auto keep = [&](const Result<void>& done) { said = done ? "" : done.error().message; };
-  controller->forget_policy("mine", keep);
+  controller->desk().forget("mine", keep);
   EXPECT_EQ(said, "The policy mine is active.");
   EXPECT_EQ(set("fifo"), "");
-  controller->forget_policy("mine", keep);
+  controller->desk().forget("mine", keep);
   step();
   EXPECT_EQ(said, "");
   EXPECT_THAT(controller->state().scripts(), IsEmpty());
@@ -248,7 +248,7 @@ TEST_F(ScriptRounds, GoOnWithTheSameScriptAfterARestart) {
   ASSERT_TRUE(controller->checkpoint());
   restart();
   EXPECT_EQ(controller->state().policy()->name, "mine");
-  EXPECT_EQ(controller->script_pages().at("mine").summary, "Arrival order.");
+  EXPECT_EQ(controller->desk().pages().at("mine").summary, "Arrival order.");
   const JobId job = submit("1..1");
   step();
   EXPECT_EQ(controller->state().job(job).attempt, 1);
@@ -282,10 +282,10 @@ class Swaps : public ScriptRounds {
     static constexpr std::array kNames = {"fifo", "elastic-fifo", "round-robin", "mine", "other"};
     const auto ignore = [](const Result<void>&) {};
     if (rng.chance(0.5))
-      return controller->set_policy(kNames[rng.below(kNames.size())], {}, ignore);
+      return controller->desk().set({kNames[rng.below(kNames.size())], {}}, ignore);
     std::string text = fmt::format("{}\n-- edition {}", kFirstCome, rng.below(1'000));
     if (rng.chance(0.2)) text = fails_after(clock.now());
-    controller->load_policy(rng.chance(0.5) ? "mine" : "other", text, ignore);
+    controller->desk().load(rng.chance(0.5) ? "mine" : "other", text, ignore);
   }
 
   static std::string fails_after(Time time) {
