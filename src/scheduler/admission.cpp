@@ -2,10 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace paceline {
 namespace {
+
+constexpr std::uint64_t kKeptPart = 20;  // one in so many places
+
+// Where there is more than one, at least one.
+std::uint64_t kept_places(std::uint64_t places) {
+  return places > 1 ? std::max<std::uint64_t>(1, places / kKeptPart) : 0;
+}
 
 bool waits(const Job& job) { return !is_over(job.state) && job.leased == 0; }
 
@@ -30,11 +38,20 @@ Admission::Admission(const Limits& limits, std::function<bool(std::uint32_t)> ke
 
 Result<void> Admission::admit(const State& state, Store& store, std::uint32_t uid,
                               const LaunchSpec& launch) {
+  const bool keeps = keeper_ ? keeper_(uid) : uid == 0;
   if (waiting_ >= limits_.waiting_jobs) {
     return too_many(fmt::format("{} jobs wait already, the most that may.", waiting_),
                     "waiting-jobs");
   }
-  if (keeper_ ? keeper_(uid) : uid == 0) return {};
+  if (keeps) return {};
+  if (const auto kept = kept_places(limits_.waiting_jobs);
+      waiting_ >= limits_.waiting_jobs - kept) {
+    return too_many(
+        fmt::format("{} jobs wait already, the most that users' may: room for {} more is kept for "
+                    "root's.",
+                    waiting_, kept),
+        "waiting-jobs");
+  }
   if (auto ok = sum_launches(state, store, uid); !ok) return ok;
   const User& user = users_[uid];
   if (user.waiting >= limits_.waiting_jobs_per_user) {

@@ -23,7 +23,8 @@ namespace paceline {
 
 class Admission {
  public:
-  // `keeper`: whom no limit per user holds.
+  // `keeper`: whom no limit per user holds, and for whom the last twentieth of the places of waiting
+  // jobs is kept: when users have filled the others, the server can still be given work.
   Admission(const Limits& limits, std::function<bool(std::uint32_t uid)> keeper);
 
   // May one more be taken? Errors: unavailable, with the limit; storage.

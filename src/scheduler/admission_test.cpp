@@ -49,10 +49,42 @@ TEST_F(AdmissionTest, BoundsWhatMayWaitOfOneUser) {
 }
 
 TEST_F(AdmissionTest, BoundsWhatMayWaitOfAllAndAKeeperByThatAlone) {
-  for (int i = 0; i < 4; ++i) take(0);
-  take(1);
+  for (int i = 0; i < 5; ++i) take(0);
   EXPECT_FALSE(admit(2).has_value());
-  EXPECT_FALSE(admit(0).has_value());
+  EXPECT_EQ(admit(0).error().message, "5 jobs wait already, the most that may.");
+}
+
+TEST_F(AdmissionTest, KeepsTheLastPlaceOfFewForAKeeper) {
+  for (const std::uint32_t uid : {1U, 1U, 2U, 2U}) take(uid);
+  const auto refused = admit(3);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "4 jobs wait already, the most that users' may: room for 1 more is kept for root's.");
+  take(0);
+}
+
+TEST(Admission, KeepsTheLastTwentiethOfManyForAKeeper) {
+  const World world{"1x1 cpu"};
+  MemoryStore store;
+  Limits limits;
+  limits.waiting_jobs = 60;
+  Admission admission{limits, {}};
+  const auto admits = [&](std::uint32_t uid) {
+    return admission.admit(world.state(), store, uid, {}).has_value();
+  };
+  std::uint32_t last = 0;
+  for (; admits(1); admission.took(JobId{++last}, 1, {})) ASSERT_LT(last, 57U);
+  EXPECT_EQ(last, 57U);
+  for (; admits(0); admission.took(JobId{++last}, 0, {})) ASSERT_LT(last, 60U);
+  EXPECT_EQ(last, 60U);
+}
+
+TEST(Admission, KeepsNoPlaceWhereThereIsOne) {
+  const World world{"1x1 cpu"};
+  MemoryStore store;
+  Limits limits;
+  limits.waiting_jobs = 1;
+  EXPECT_TRUE(Admission(limits, {}).admit(world.state(), store, 1, {}).has_value());
 }
 
 TEST_F(AdmissionTest, BoundsWhatStartsTheJobsOfAUser) {
