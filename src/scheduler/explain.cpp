@@ -105,9 +105,17 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   (void)decide(draft, decider(*policy));
   holds_ = draft.holds();
   patience_ = policy->patience();
-  if (draft.kept_for()) kept_ = Reservation::parse(draft.memo(kReservation));
-  if (kept_) outlook_ = outlook(draft, kept_->slots);
+  find_kept(draft);
   for (const auto& [job, reason] : draft.dropped()) dropped_.emplace(job, *reason);
+}
+
+// The memo tells, not the draft: slots that the round opened to jobs that end in time stay kept.
+void Explanation::find_kept(const Draft& draft) {
+  if (patience_ == nullptr) return;
+  auto kept = Reservation::parse(draft.memo(kReservation));
+  if (!kept || draft.changed(kept->job)) return;
+  outlook_ = outlook(draft, kept->slots);
+  kept_ = std::move(kept);
 }
 
 Reason Explanation::reason(const Job& job, Viewer viewer) const {

@@ -42,6 +42,7 @@ class Explanation {
   [[nodiscard]] std::optional<Waits> waits(const Job& job) const;
 
  private:
+  void find_kept(const Draft& draft);
   [[nodiscard]] Reason waiting(const Job& job) const;
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
