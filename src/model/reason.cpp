@@ -9,6 +9,17 @@ std::int64_t number(const Reason& r, std::size_t i) {
   return i < r.numbers.size() ? r.numbers[i] : 0;
 }
 
+// "WaitsForSlots" as "waits_for_slots"; what is that already stays so.
+std::string snake_case(std::string_view text) {
+  std::string word;
+  for (const char c : text) {
+    const bool is_capital = c >= 'A' && c <= 'Z';
+    if (is_capital && !word.empty()) word += '_';
+    word += is_capital ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return word;
+}
+
 std::string slots(std::int64_t n) { return fmt::format("{} slot{}", n, n == 1 ? "" : "s"); }
 // "9m15s"
 std::string span(std::int64_t seconds) {
@@ -161,91 +172,101 @@ std::string run_sentence(const Reason& r) {
 std::string_view name(ReasonCode code) {
   switch (code) {
     case ReasonCode::none:
-      return "None";
+      return "none";
     case ReasonCode::held:
-      return "Held";
+      return "held";
     case ReasonCode::waits_for_jobs:
-      return "WaitsForJobs";
+      return "waits_for_jobs";
     case ReasonCode::backs_off:
-      return "BacksOff";
+      return "backs_off";
     case ReasonCode::waits_for_slots:
-      return "WaitsForSlots";
+      return "waits_for_slots";
     case ReasonCode::waits_behind:
-      return "WaitsBehind";
+      return "waits_behind";
     case ReasonCode::waits_for_donor:
-      return "WaitsForDonor";
+      return "waits_for_donor";
     case ReasonCode::waits_for_fit:
-      return "WaitsForFit";
+      return "waits_for_fit";
     case ReasonCode::waits_for_place:
-      return "WaitsForPlace";
+      return "waits_for_place";
     case ReasonCode::waits_for_empty:
-      return "WaitsForEmpty";
+      return "waits_for_empty";
     case ReasonCode::waits_for_checkpoint:
-      return "WaitsForCheckpoint";
+      return "waits_for_checkpoint";
     case ReasonCode::waits_for_window:
-      return "WaitsForWindow";
+      return "waits_for_window";
     case ReasonCode::too_costly:
-      return "TooCostly";
+      return "too_costly";
     case ReasonCode::waits_for_others:
-      return "WaitsForOthers";
+      return "waits_for_others";
     case ReasonCode::waits_for_turn:
-      return "WaitsForTurn";
+      return "waits_for_turn";
     case ReasonCode::waits_for_reclaim:
-      return "WaitsForReclaim";
+      return "waits_for_reclaim";
     case ReasonCode::waits_for_own:
-      return "WaitsForOwn";
+      return "waits_for_own";
     case ReasonCode::waits_for_kept:
-      return "WaitsForKept";
+      return "waits_for_kept";
     case ReasonCode::waits_for_patient:
-      return "WaitsForPatient";
+      return "waits_for_patient";
     case ReasonCode::no_node:
-      return "NoNode";
+      return "no_node";
     case ReasonCode::node_refuses:
-      return "NodeRefuses";
+      return "node_refuses";
     case ReasonCode::starts:
-      return "Starts";
+      return "starts";
     case ReasonCode::starts_at_min:
-      return "StartsAtMin";
+      return "starts_at_min";
     case ReasonCode::grows:
-      return "Grows";
+      return "grows";
     case ReasonCode::shrinks_for:
-      return "ShrinksFor";
+      return "shrinks_for";
     case ReasonCode::shrinks_to_share:
-      return "ShrinksToShare";
+      return "shrinks_to_share";
     case ReasonCode::stops_for:
-      return "StopsFor";
+      return "stops_for";
     case ReasonCode::pauses_for:
-      return "PausesFor";
+      return "pauses_for";
     case ReasonCode::goes_on:
-      return "GoesOn";
+      return "goes_on";
     case ReasonCode::starts_anew:
-      return "StartsAnew";
+      return "starts_anew";
     case ReasonCode::moves_for:
-      return "MovesFor";
+      return "moves_for";
     case ReasonCode::owner_resized:
-      return "OwnerResized";
+      return "owner_resized";
     case ReasonCode::runs:
-      return "Running";
+      return "runs";
     case ReasonCode::asked:
-      return "Asked";
+      return "asked";
     case ReasonCode::leaves_slots:
-      return "LeavesSlots";
+      return "leaves_slots";
     case ReasonCode::target_reached:
-      return "TargetReached";
+      return "target_reached";
     case ReasonCode::starting:
-      return "Starting";
+      return "starting";
     case ReasonCode::resizing:
-      return "Resizing";
+      return "resizing";
     case ReasonCode::paused:
-      return "Paused";
+      return "paused";
     case ReasonCode::stopping:
-      return "Stopping";
+      return "stopping";
     case ReasonCode::ended:
-      return "Ended";
+      return "ended";
     case ReasonCode::script:
-      return "Script";
+      return "script";
   }
-  return "None";
+  return "none";
+}
+
+std::optional<ReasonCode> parse_reason_code(std::string_view text) {
+  const std::string word = snake_case(text);
+  for (int i = 0; i <= static_cast<int>(kLastReasonCode); ++i) {
+    const auto code = static_cast<ReasonCode>(i);
+    if (name(code) == word) return code;
+  }
+  if (text == "Running") return ReasonCode::runs;
+  return std::nullopt;
 }
 
 std::string sentence(const Reason& reason) {

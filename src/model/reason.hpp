@@ -2,10 +2,11 @@
 // sentence lets the owner predict what would change it.
 //
 //   Reason r{ReasonCode::waits_for_slots, {4, 1}};
-//   name(r.code) == "WaitsForSlots"; sentence(r) == "waits for 4 free slots; 1 is free now"
+//   name(r.code) == "waits_for_slots"; sentence(r) == "waits for 4 free slots; 1 is free now"
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,7 @@ enum class ReasonCode {
   ended,     // text: the ending's sentence
   script,    // text: a user policy's own words
 };
+inline constexpr ReasonCode kLastReasonCode = ReasonCode::script;
 
 struct Reason {
   ReasonCode code = ReasonCode::none;
@@ -74,7 +76,9 @@ struct Reason {
   friend bool operator==(const Reason&, const Reason&) = default;
 };
 
-std::string_view name(ReasonCode code);  // CamelCase: "WaitsForSlots"
+std::string_view name(ReasonCode code);  // "waits_for_slots": its enumerator
+// Back from its name, or from how older journals have it: "WaitsForSlots". Nothing: it is neither.
+std::optional<ReasonCode> parse_reason_code(std::string_view text);
 std::string sentence(const Reason& reason);
 
 }  // namespace paceline

@@ -100,11 +100,28 @@ TEST(Reason, IsASentenceThatSaysWhatWouldChangeIt) {
 TEST(Reason, HasANameAndASentenceForEveryCode) {
   std::set<std::string_view> names;
   std::set<ReasonCode> told;
-  for (int code = 0; code <= static_cast<int>(ReasonCode::script); ++code) {
+  for (int code = 0; code <= static_cast<int>(kLastReasonCode); ++code) {
     EXPECT_TRUE(names.insert(name(static_cast<ReasonCode>(code))).second) << code;
   }
   for (const auto& [reason, text] : kSentences) told.insert(reason.code);
   EXPECT_EQ(told.size() + 1, names.size());  // all but `none`
+}
+
+TEST(Reason, HasACodeThatReadsBack) {
+  for (int i = 0; i <= static_cast<int>(kLastReasonCode); ++i) {
+    const auto code = static_cast<ReasonCode>(i);
+    EXPECT_EQ(parse_reason_code(name(code)), code);
+  }
+  EXPECT_EQ(name(ReasonCode::waits_for_slots), "waits_for_slots");
+  for (const char* text : {"", "waits", "Waits for slots", "waits__for_slots"})
+    EXPECT_EQ(parse_reason_code(text), std::nullopt) << text;
+}
+
+TEST(Reason, ReadsTheCodesOfOlderJournals) {
+  EXPECT_EQ(parse_reason_code("WaitsForSlots"), ReasonCode::waits_for_slots);
+  EXPECT_EQ(parse_reason_code("StartsAtMin"), ReasonCode::starts_at_min);
+  EXPECT_EQ(parse_reason_code("None"), ReasonCode::none);
+  EXPECT_EQ(parse_reason_code("Running"), ReasonCode::runs);
 }
 
 TEST(Reason, DoesNotStumbleOverMissingNumbers) {

@@ -103,7 +103,15 @@ TEST(EntryJson, OfAPlan) {
       entry_text({13, time_from_us(1'500'001), one_change()}),
       R"({"seq":13,"at":1.500001,"kind":"plan","round":5,"policy":"fifo","build":"0.1.0",)"
       R"("changes":[{"kind":"start","job":7,"generation":1,"placement":[{"node":0,"slots":[2,3]}],)"
-      R"("reason_code":"Starts","reason_numbers":[1],"trade":0}]})");
+      R"("reason_code":"starts","reason_numbers":[1],"trade":0}]})");
+}
+
+TEST(EntryJson, ReadsThePlansOfOlderJournals) {
+  const Entry entry{13, time_from_us(1'500'001), one_change()};
+  std::string text = entry_text(entry);
+  const std::string_view code = R"("starts")";
+  text.replace(text.find(code), code.size(), R"("Starts")");
+  EXPECT_EQ(read_entry(text).value(), entry);
 }
 
 TEST(EntryJson, ShowsPeopleTheReasonOfAChangeAsASentence) {

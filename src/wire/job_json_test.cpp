@@ -148,7 +148,7 @@ TEST(JobJson, ShowsARunningJob) {
   EXPECT_EQ(job["target"]["direction"], ">=");
   EXPECT_EQ(job["checkpoint"]["samples"], 6400);
   EXPECT_EQ(job["after"], Json({3}));
-  EXPECT_EQ(job["reason_code"], "Running");
+  EXPECT_EQ(job["reason_code"], "runs");
 }
 
 TEST(JobJson, SaysWhereItMayStand) {

@@ -46,7 +46,7 @@ inline constexpr auto kLast<Direction> = Direction::at_most;
 template <>
 inline constexpr auto kLast<ChangeKind> = ChangeKind::resume;
 template <>
-inline constexpr auto kLast<ReasonCode> = ReasonCode::script;
+inline constexpr auto kLast<ReasonCode> = kLastReasonCode;
 
 template <class E>
 std::string_view word_of(E value) {
@@ -60,6 +60,10 @@ std::optional<E> parse_word(std::string_view word) {
     if (word_of(static_cast<E>(i)) == word) return static_cast<E>(i);
   }
   return {};
+}
+template <>
+inline std::optional<ReasonCode> parse_word<ReasonCode>(std::string_view word) {
+  return parse_reason_code(word);
 }
 
 }  // namespace paceline

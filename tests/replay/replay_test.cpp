@@ -83,7 +83,7 @@ TEST_F(ReplayTest, ShowsTheFirstEntryThatCameOutOtherwise) {
     ASSERT_TRUE(replayed && replayed->difference);
     EXPECT_EQ(replayed->difference->seq, entry.seq);
     EXPECT_EQ(replayed->replayed, entry.seq - 1);
-    EXPECT_THAT(replayed->difference->recorded, HasSubstr("OwnerResized"));
+    EXPECT_THAT(replayed->difference->recorded, HasSubstr("owner_resized"));
     EXPECT_THAT(replayed->difference->replayed, HasSubstr("\"changes\""));
     return;
   }
