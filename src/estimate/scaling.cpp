@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 namespace paceline {
 namespace {
@@ -12,6 +12,34 @@ constexpr double kUncertaintyOfPrior = 0.3;
 constexpr double kUncertaintyOfFit = 0.1;
 
 double amdahl(std::int32_t workers) { return workers / (1 + kSerialPart * (workers - 1)); }
+
+double weight_of(const SpeedPoint& point) { return std::min<double>(point.reports, kReportsMax); }
+
+struct Mean {
+  double value = 0, weight = 0;
+
+  void add(double one, double its_weight) {
+    weight += its_weight;
+    if (weight > 0) value += its_weight / weight * (one - value);
+  }
+};
+
+// The device of which most was reported first.
+std::vector<std::string_view> devices_of(const std::vector<SpeedPoint>& points) {
+  std::vector<std::pair<double, std::string_view>> found;
+  for (const SpeedPoint& point : points) {
+    const auto known = std::find_if(found.begin(), found.end(),
+                                    [&](const auto& one) { return one.second == point.device; });
+    if (known == found.end())
+      found.emplace_back(-weight_of(point), point.device);
+    else
+      known->first -= weight_of(point);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string_view> devices;
+  for (const auto& [weight, device] : found) devices.push_back(device);
+  return devices;
+}
 
 }  // namespace
 
@@ -24,25 +52,53 @@ double speed_in(const Points<std::int32_t>& speeds, std::int32_t workers) {
 Scaling::Scaling(const Job& job, std::string_view device) : want_(job.range.want) {
   if (!job.spec->expected_speeds.empty()) expects_ = job.spec;
   if (job.speeds.empty()) return;
-  gather(job, device);
+  if (!device.empty())
+    add(job, device);
+  else
+    for (const std::string_view each : devices_of(job.speeds)) add(job, each);
+  at_want_ = estimate(want_);
+}
+
+void Scaling::add(const Job& job, std::string_view device) {
+  const auto known = speed_of(job, device);
+  if (!known) return;
+  for (const SpeedPoint& point : job.speeds) {
+    if (point.device != device) continue;
+    Size& size = size_of(point.workers);
+    const double weight = weight_of(point), rate = point.rate / known->speed;
+    size.weight += weight;
+    size.rate += weight / size.weight * (rate - size.rate);
+    size.deviation =
+        std::max({size.deviation, std::sqrt(point.variance) / known->speed, known->doubt * rate});
+  }
   if (expects_)
     keep_shape();
   else
     fit();
-  at_want_ = estimate(want_);
 }
 
-void Scaling::gather(const Job& job, std::string_view device) {
+std::optional<Scaling::DeviceSpeed> Scaling::speed_of(const Job& job,
+                                                      std::string_view device) const {
+  if (sizes_.empty()) return DeviceSpeed{1, 0};
+  Mean shared, all;
+  std::int32_t sizes = 0, last = 0;
   for (const SpeedPoint& point : job.speeds) {
-    if (!device.empty() && point.device != device) continue;
-    const double weight = std::min<double>(point.reports, kReportsMax);
-    if (sizes_.empty() || sizes_.back().workers != point.workers)
-      sizes_.push_back({point.workers, 0, 0, 0});
-    Size& size = sizes_.back();
-    size.weight += weight;
-    size.rate += weight / size.weight * (point.rate - size.rate);
-    size.deviation = std::max(size.deviation, std::sqrt(point.variance));
+    if (point.device != device) continue;
+    const double speed = point.rate / estimate(point.workers);
+    all.add(speed, weight_of(point));
+    if (find(point.workers)) shared.add(speed, weight_of(point));
+    sizes += std::exchange(last, point.workers) != point.workers ? 1 : 0;
   }
+  if (shared.weight > 0) return DeviceSpeed{shared.value, 0};
+  if (sizes < 2) return std::nullopt;
+  return DeviceSpeed{all.value, kUncertaintyOfPrior};
+}
+
+Scaling::Size& Scaling::size_of(std::int32_t workers) {
+  const auto at = std::lower_bound(sizes_.begin(), sizes_.end(), workers,
+                                   [](const Size& s, std::int32_t n) { return s.workers < n; });
+  if (at != sizes_.end() && at->workers == workers) return *at;
+  return *sizes_.insert(at, {workers, 0, 0, 0});
 }
 
 // Weighed least squares of 1/rate on 1/workers, both coefficients held at 0 or above.
@@ -67,11 +123,9 @@ void Scaling::fit() {
 
 // The mean of what the measured sizes say of the prior's unit.
 void Scaling::keep_shape() {
-  double weight = 0;
-  for (const Size& size : sizes_) {
-    weight += size.weight;
-    rate_of_prior_ += size.weight / weight * (size.rate / prior(size.workers) - rate_of_prior_);
-  }
+  Mean mean;
+  for (const Size& size : sizes_) mean.add(size.rate / prior(size.workers), size.weight);
+  rate_of_prior_ = mean.value;
 }
 
 double Scaling::prior(std::int32_t workers) const {

@@ -10,6 +10,11 @@
 // that expects speeds is not fitted: between measured sizes it keeps the shape that it expects. A size
 // that was measured counts as measured.
 //
+// Rates of several device models are brought to the main one, of which most was reported, by how fast
+// the devices are for this job: at sizes that were measured on both, else by what the curve so far says
+// of a device's own sizes. So a job that grew onto slower devices is not taken to scale badly. A device
+// that was measured at a single size, and alone there, tells nothing of the curve and is left out.
+//
 // Source: the shape is Amdahl's; Optimus (EuroSys'18) and Voda (2023) fit the same quantity.
 #pragma once
 
@@ -31,7 +36,8 @@ double speed_in(const Points<std::int32_t>& speeds, std::int32_t workers);
 
 class Scaling {
  public:
-  // Over every kind of place the job was measured on, or over one device model alone.
+  // Over every kind of place the job was measured on, as on the main device model, or over one
+  // device model alone. The models of a gang on several are one of their own (SpeedPoint::device).
   explicit Scaling(const Job& job, std::string_view device = {});
 
   // 1 at the wanted size, 0 without workers.
@@ -50,7 +56,15 @@ class Scaling {
     double weight;
   };
 
-  void gather(const Job& job, std::string_view device);
+  // How fast a device is: 1 is those before it.
+  struct DeviceSpeed {
+    double speed;
+    double doubt;  // as a part of it
+  };
+
+  void add(const Job& job, std::string_view device);
+  [[nodiscard]] std::optional<DeviceSpeed> speed_of(const Job& job, std::string_view device) const;
+  Size& size_of(std::int32_t workers);
   void fit();
   void keep_shape();
   [[nodiscard]] double prior(std::int32_t workers) const;

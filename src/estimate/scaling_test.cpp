@@ -81,7 +81,45 @@ TEST(Scaling, TellsDeviceModelsApart) {
   job.speeds = {{2, 1, "a100", 50, 0, 9}, {2, 1, "h100", 100, 0, 9}};
   EXPECT_DOUBLE_EQ(Scaling(job, "h100").rate(2).value(), 100);
   EXPECT_DOUBLE_EQ(Scaling(job, "a100").rate(2).value(), 50);
-  EXPECT_DOUBLE_EQ(Scaling(job).rate(2).value(), 75);
+  EXPECT_DOUBLE_EQ(Scaling(job).rate(2).value(), 50) << "equally much was reported of both";
+  job.speeds[1].reports = 10;
+  EXPECT_DOUBLE_EQ(Scaling(job).rate(2).value(), 100);
+}
+
+TEST(Scaling, IsNotWorseForAJobThatGrewOntoSlowerDevices) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "a100", 50, 0, 4}, {2, 1, "h100", 100, 0, 9}, {4, 1, "a100", 100, 4, 9}};
+  job.speeds[1].reports = 20;
+  const Scaling scaling(job);
+  EXPECT_DOUBLE_EQ(scaling.speed(2), 1);
+  EXPECT_DOUBLE_EQ(scaling.speed(4), 2);
+  EXPECT_DOUBLE_EQ(scaling.speed(8), 4) << "the fit is of what the main device would do";
+}
+
+TEST(Scaling, LearnsNothingOfTheCurveFromADeviceOfOneSizeOfItsOwn) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "h100", 100, 0, 9}, {4, 1, "a100", 60, 0, 3}};
+  const Scaling scaling(job), without(sized(1, 8, 2));
+  EXPECT_DOUBLE_EQ(scaling.speed(4), without.speed(4));
+  EXPECT_DOUBLE_EQ(scaling.rate(4).value(), 100 * without.speed(4));
+  EXPECT_DOUBLE_EQ(scaling.uncertainty(4), 0.3);
+}
+
+TEST(Scaling, TakesTheShapeFromADeviceOfSeveralSizesOfItsOwn) {
+  Job job = sized(1, 8, 2);
+  job.speeds = {{2, 1, "h100", 100, 0, 9}, {4, 1, "a100", 60, 0, 3}, {8, 1, "a100", 90, 0, 3}};
+  const Scaling scaling(job);
+  EXPECT_DOUBLE_EQ(scaling.speed(8) / scaling.speed(4), 1.5);
+  EXPECT_GT(scaling.speed(4), 1) << "more workers of a slower device are not slower workers";
+  EXPECT_DOUBLE_EQ(scaling.uncertainty(4), 0.3);
+}
+
+TEST(Scaling, BringsEveryDeviceToThoseBeforeIt) {
+  Job job = sized(1, 8, 1);
+  job.speeds = {{1, 1, "h100", 100, 0, 9}, {1, 1, "v100", 20, 0, 2},  {2, 1, "a100", 100, 0, 5},
+                {2, 1, "h100", 200, 0, 9}, {4, 1, "a100", 200, 0, 5}, {8, 1, "v100", 160, 0, 2}};
+  const Scaling scaling(job);
+  for (const std::int32_t n : {1, 2, 4, 8}) EXPECT_DOUBLE_EQ(scaling.speed(n), n);
 }
 
 TEST(Scaling, KnowsHowLittleItKnows) {

@@ -39,7 +39,7 @@ struct RanAt {
 struct SpeedPoint {
   std::int32_t workers = 0;
   std::int32_t nodes = 0;     // that the gang stood on
-  std::string device;         // the model of its slots
+  std::string device;         // the model of its slots; where they are several "a100+h100"
   double rate = 0;            // work per second: samples, else steps, else epochs
   double variance = 0;        // of the rate
   std::uint32_t reports = 0;  // that went in

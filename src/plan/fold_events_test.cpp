@@ -322,6 +322,29 @@ TEST(Progressed, MarksTheTiersOfTheTargetAtTheirFirstMeeting) {
   EXPECT_EQ(world.job(a).state, JobState::running);
 }
 
+TEST(Progressed, MeasuresRatesBySizeAndDevicesOfTheGang) {
+  World world("1x2 a100; 1x2 h100");
+  const auto devices = [&](std::int32_t workers) {
+    const JobId job = world.run("1..4", workers);
+    for (const std::uint64_t step : {0U, 10U, 20U}) {
+      Progress report;
+      report.step = step;
+      report.reported_at = world.now();
+      world.report(job, report);
+      world.advance(span("10s"));
+    }
+    const auto& point = world.job(job).speeds.at(0);
+    EXPECT_EQ(world.job(job).speeds.size(), 1U);
+    EXPECT_EQ(point.workers, workers);
+    EXPECT_DOUBLE_EQ(point.rate, 1);
+    world.ended(job);
+    return point.device;
+  };
+  EXPECT_EQ(devices(4), "a100+h100");
+  const std::string alike = devices(2);
+  EXPECT_TRUE(alike == "a100" || alike == "h100") << alike;
+}
+
 TEST(LateFacts, OfAnOverGenerationChangeNothing) {
   World world("1x4 cpu");
   const JobId a = world.run("1..4 elastic=restart", 2);

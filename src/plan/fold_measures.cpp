@@ -33,9 +33,15 @@ std::int32_t nodes_of(const Gang& gang) {
   return static_cast<std::int32_t>(nodes.size());
 }
 
-std::string device_of(const State& state, const Gang& gang) {
-  const Seat& seat = gang.workers.front().seat;
-  return seat.slots.empty() ? "" : state.find_node(seat.node)->slot_spec(seat.slots[0]).model;
+std::string devices_of(const State& state, const Gang& gang) {
+  std::set<std::string_view> models;
+  for (const Worker& worker : gang.workers) {
+    const Node& node = *state.find_node(worker.seat.node);
+    for (const auto slot : worker.seat.slots) models.insert(node.slot_spec(slot).model);
+  }
+  std::string devices;
+  for (const auto model : models) devices.append(devices.empty() ? "" : "+").append(model);
+  return devices;
 }
 
 // Many at once, so that a name costs little however many there are.
@@ -88,7 +94,7 @@ void Fold::measure_speed(Job& job, Generation generation) {
     return;
   }
   const Gang& gang = *job.current;
-  const SpeedPoint here{gang.size(), nodes_of(gang), device_of(state_, gang), 0, 0, 0};
+  const SpeedPoint here{gang.size(), nodes_of(gang), devices_of(state_, gang), 0, 0, 0};
   const auto key = [](const SpeedPoint& p) { return std::tie(p.workers, p.nodes, p.device); };
   auto& points = job.speeds;
   auto at = std::lower_bound(points.begin(), points.end(), here,
