@@ -5,6 +5,23 @@
 #include "base/check.hpp"
 
 namespace paceline {
+namespace {
+
+// The index by that order, built over those jobs if there is none yet.
+template <class Indexes>
+auto& index_by(Indexes& kept, const Order& order, const State& state,
+               const std::set<QueueKey>& jobs) {
+  for (auto& known : kept) {
+    if (known.index.order() != order) continue;
+    known.asked = true;
+    return known.index;
+  }
+  auto& made = kept.emplace_back(order).index;
+  for (const auto& key : jobs) made.put(state.job(key.job));
+  return made;
+}
+
+}  // namespace
 
 const SlotSpec& Node::slot_spec(std::uint32_t index) const {
   static const SlotSpec kGone{SlotKind::cpu, "", "", 0, false, "the node has it no longer"};
@@ -56,21 +73,11 @@ std::vector<JobId> State::dependants(JobId id) const {
 }
 
 const WaitingOrder& State::waiting_by(const Order& order) const {
-  for (const auto& known : orders_) {
-    if (known.order() == order) return known;
-  }
-  auto& made = orders_.emplace_back(order);
-  for (const auto& key : waiting_) made.put(job(key.job));
-  return made;
+  return index_by(orders_, order, *this, waiting_);
 }
 
 const RunningTable& State::running_by(const Order& order) const {
-  for (const auto& known : tables_) {
-    if (known.order() == order) return known;
-  }
-  auto& made = tables_.emplace_back(order);
-  for (const auto& key : active_) made.put(job(key.job));
-  return made;
+  return index_by(tables_, order, *this, active_);
 }
 
 const PolicyPeriod* State::policy() const {

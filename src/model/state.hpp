@@ -185,7 +185,9 @@ class State {
   // Those that wait and may start now or at their eligible time (PENDING or PAUSED for others, not
   // held, dependencies met).
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
-  // The same jobs in another order: built when it is first asked for, kept from then on.
+  // The same jobs in another order: built when it is first asked for, and kept. One that nobody asked
+  // for between a change of the policy and the next plan is dropped with that plan: what a policy
+  // counts by is not kept up to date for ever after it.
   [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;
   // Active jobs that run or are on their way to, with an order's keys: kept like waiting_by().
   [[nodiscard]] const RunningTable& running_by(const Order& order) const;
@@ -236,6 +238,9 @@ class State {
     return sizes_up_.empty() ? 0 : sizes_up_.rbegin()->first;
   }
 
+  // How many orders and tables are kept up to date.
+  [[nodiscard]] std::size_t orders_kept() const { return orders_.size() + tables_.size(); }
+
   // Scratch for what-ifs on the free slots; whoever marks must rewind (Draft does).
   [[nodiscard]] FreeSlots& free_slots() const { return free_; }
 
@@ -263,8 +268,15 @@ class State {
   std::map<std::string, std::set<JobId>> without_length_;  // waiting, by name
   std::map<JobId, std::set<JobId>> dependants_;
   mutable FreeSlots free_;
-  mutable std::deque<WaitingOrder> orders_;
-  mutable std::deque<RunningTable> tables_;
+  template <class Index>
+  struct Kept {
+    explicit Kept(const Order& order) : index(order) {}
+    Index index;
+    bool asked = true;  // for, since the policy was set
+  };
+  mutable std::deque<Kept<WaitingOrder>> orders_;
+  mutable std::deque<Kept<RunningTable>> tables_;
+  bool new_policy_ = false;  // no plan was made since it was set
   std::int64_t slots_available_ = 0;
   std::int64_t slots_leased_ = 0;
   std::int64_t slots_ever_ = 0;

@@ -65,6 +65,7 @@ class Fold {
   void bill_plan(Time planned, double Bill::*cause, double slot_seconds);
 
   // ---- changes (fold_changes.cpp) ----
+  void drop_unasked();
   void open_bill(const Plan& plan);
   void start(Job& job, const Change& change);
   void resize(Job& job, const Change& change);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "plan/fold.hpp"
@@ -8,6 +9,7 @@ namespace paceline {
 
 void Fold::on(const Plan& plan) {
   parts_.round = plan.round;
+  if (std::exchange(state_.new_policy_, false)) drop_unasked();
   for (const auto& [key, value] : plan.memo) {
     if (value.empty())
       parts_.memo.erase(key);
@@ -43,6 +45,13 @@ void Fold::on(const Plan& plan) {
 }
 
 // Starts cost nobody anything, nor does who is frozen lose work.
+// What a former policy counted by, and this one does not.
+void Fold::drop_unasked() {
+  const auto unasked = [](const auto& kept) { return !kept.asked; };
+  std::erase_if(state_.orders_, unasked);
+  std::erase_if(state_.tables_, unasked);
+}
+
 void Fold::open_bill(const Plan& plan) {
   const bool costs =
       std::any_of(plan.changes.begin(), plan.changes.end(), [](const Change& change) {

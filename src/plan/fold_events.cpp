@@ -103,6 +103,9 @@ void Fold::on(const PolicySet& e) {
   parts_.periods.push_back(PolicyPeriod{e.name, e.parameters, at_, 0, 0});
   if (parts_.periods.size() > kPeriodsMax) parts_.periods.erase(parts_.periods.begin());
   parts_.memo.clear();
+  state_.new_policy_ = true;
+  for (auto& order : state_.orders_) order.asked = false;
+  for (auto& table : state_.tables_) table.asked = false;
 }
 
 void Fold::on(const PolicyLoaded& e) {

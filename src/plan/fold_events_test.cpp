@@ -535,6 +535,35 @@ TEST(Policies, ForgetTheMemoOfTheOneBefore) {
   EXPECT_THAT(world.state().memo(), IsEmpty());
 }
 
+double no_measure(const Job&, const Order::Parameters&) { return 0; }
+double size_measure(const Job& job, const Order::Parameters&) { return job.range.max; }
+std::int64_t one_slot(const Job&) { return 1; }
+
+TEST(Policies, LeaveNoOrdersBehindThatTheNextOneDoesNotAskFor) {
+  const Order former{no_measure, one_slot}, present{size_measure, one_slot};
+  World world("1x2 cpu");
+  const JobId large = world.submit("1..8"), small = world.submit("1..4");
+  const auto first = [&](const Order& order) {
+    return world.state().waiting_by(order).walk().next(1)->job;
+  };
+  EXPECT_EQ(first(former), large);
+  EXPECT_EQ(first(present), small);
+  EXPECT_TRUE(world.state().running_by(former).rows().empty());
+  EXPECT_EQ(world.state().orders_kept(), 3U);
+
+  world.tell(PolicySet{"other", {}});
+  EXPECT_EQ(first(present), small);
+  EXPECT_EQ(world.state().orders_kept(), 3U) << "the new policy may yet ask for them";
+  world.run("1", 1);
+  EXPECT_EQ(world.state().orders_kept(), 1U);
+  world.run("1", 1);
+  EXPECT_EQ(world.state().orders_kept(), 1U) << "and nothing goes before the next change";
+  world.submit("1..2 priority=80");
+  EXPECT_EQ(first(present).value, 5U) << "what stays is up to date";
+  EXPECT_EQ(first(former).value, 5U) << "and what went can be asked for again";
+  EXPECT_EQ(world.state().orders_kept(), 2U);
+}
+
 TEST(ApplyDeathTest, WantsEntriesWithoutGapsAndJobsInOrder) {
   World world("1x4 cpu");
   State state(world.state().parts());

@@ -165,7 +165,7 @@ void Fold::reindex(const Job& job) {
   if (moves(stands.queued, !over)) put(state_.queue_, queue_key(job), !over);
   const bool active = !over && job.seated();
   if (moves(stands.active, active)) index_active(job, active);
-  for (auto& table : state_.tables_) table.put(job);
+  for (auto& table : state_.tables_) table.index.put(job);
   const bool startable = job.state == JobState::pending || (job.lends() && !job.forming);
   const bool waits = startable && !job.held && dependencies_met(job);
   index_waiting(job, waits, moves(stands.waits, waits));
@@ -196,9 +196,9 @@ void Fold::index_waiting(const Job& job, bool waits, bool moved) {
   if (moved) put(state_.waiting_, queue_key(job), waits);
   for (auto& order : state_.orders_) {
     if (waits)
-      order.put(job);
+      order.index.put(job);
     else if (moved)
-      order.drop(job.id);
+      order.index.drop(job.id);
   }
 }
 
