@@ -11,11 +11,9 @@
 namespace paceline::testing {
 
 Observed what_to_expect(const PolicyInfo& info, std::string_view policy_line) {
-  const bool stays = info.name == "fifo" || info.name == "elastic-fifo" || info.name == "sjf" ||
-                     info.name == "round-robin";
   const bool backfills = policy_line.find("greedy") != std::string_view::npos;
-  return {info.elastic, !stays, info.name == "round-robin" || (info.name == "fifo" && !backfills),
-          info.name == "fair"};
+  return {info.elastic, info.preempts,
+          info.name == "round-robin" || (info.name == "fifo" && !backfills), info.name == "fair"};
 }
 
 void Promises::expect(bool holds, const std::string& what) {
