@@ -6,6 +6,7 @@ import lzma
 import os
 import random
 import subprocess
+import tarfile
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -169,14 +170,74 @@ class SimulateTest(unittest.TestCase):
         study = self.study(*command, "--device-speeds", "A100=1,V100=0.5")
         self.assertEqual(study["runs"][0]["average_jct_seconds"], (100 + 200) / 2)
         self.assertEqual(study["settings"]["devices"], ["A100", "V100"])
-        file = self.directory / "throughputs.json"
-        file.write_text(json.dumps({"v100": {"('LM', 2)": {"null": 5}}, "a100": {"('LM', 2)": {"null": 20}}}))
-        measured = self.study(*command, "--device-speeds", file, "--reference-device", "V100")
-        self.assertEqual(measured["runs"][0]["average_jct_seconds"], 100, "nothing is known of these jobs")
         for wrong, words in (("A100=1", "how fast the device 'V100' is"), ("nowhere.json", "nowhere.json")):
             done = self.call(*command, "--device-speeds", wrong)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(words, done.stderr)
+
+    def named_trace(self, rows):
+        """Jobs of applications, all at once: name, application, seconds, slots."""
+        path = self.directory / "named.csv"
+        path.write_text("job_id,num_gpu,submit_time,duration,model_name\n"
+                        + "".join(f"{name},{slots},0,{seconds},{application}\n" for name, application, seconds, slots in rows))
+        return path
+
+    def seconds_of(self, *arguments):
+        """How long each job ran, to the millisecond, by its name and in order of their ends."""
+        out = self.directory / "out.csv"
+        out.unlink(missing_ok=True)
+        self.study(*arguments, "--jobs-out", out)
+        with open(out, newline="") as file:
+            return [(row["job"], round(float(row["ended"]) - float(row["started"]), 3))
+                    for row in sorted(csv.DictReader(file), key=lambda row: float(row["ended"]))]
+
+    def test_devices_are_as_fast_as_gavel_measured_them(self):
+        file = self.directory / "throughputs.json"
+        file.write_text(json.dumps({
+            "v100": {"('LM (batch size 5)', 2)": {"null": 10, "('A3C', 2)": [1, 2]}, "('A3C', 2)": {"null": 4}},
+            "a100": {"('LM (batch size 5)', 2)": {"null": 40}}}))
+        cluster = ["--cluster", "1x2:A100;1x2:V100", "--policy", "fifo", *EXACT, "--device-speeds", file]
+        both = ["--trace", self.named_trace([("first", "LM (batch size 5)", 100, 2), ("second", "LM (batch size 5)", 100, 2)]), *cluster]
+        # The trace's seconds are of the reference.
+        self.assertEqual([seconds for _, seconds in self.seconds_of(*both, "--reference-device", "V100")], [25, 100])
+        self.assertEqual([seconds for _, seconds in self.seconds_of(*both)], [100, 400], "the fastest, unless one is named")
+        wide = ["--trace", self.named_trace([("wide", "LM (batch size 5)", 100, 4)]), *cluster, "--reference-device", "v100"]
+        self.assertEqual(self.seconds_of(*wide), [("wide", 100)], "as fast as its slowest device")
+        other = ["--trace", self.named_trace([("a", "A3C", 100, 2), ("b", "A3C", 100, 2), ("c", "unheard-of", 100, 2)]), *cluster]
+        self.assertEqual([seconds for _, seconds in self.seconds_of(*other)], [100] * 3, "measured on one of both, or not at all")
+        self.assert_refused("T4", *both, "--reference-device", "T4")
+        file.write_text('{"v100": {"LM": {"null": 10}}}')
+        self.assert_refused("'LM'", *both)
+
+    def sia_profiles(self):
+        """Of `toy`: a step takes four times as long on rtx as on dgx at the batches that both have, 2.5 times on two nodes."""
+        folder = self.directory / "sia/toy"
+        folder.mkdir(parents=True)
+        for device, steps, wide in (("dgx", {8: 1, 16: 2, 32: 4}, 1), ("rtx", {8: 4, 16: 8}, 2.5)):
+            (folder / f"placements-{device}.csv").write_text(
+                "placement,local_bsz,step_time,sync_time\n" + "".join(f"2,{batch},{step},0\n" for batch, step in steps.items()))
+            (folder / f"scalability-{device}.csv").write_text(
+                f"num_nodes,num_replicas,local_bsz,step_time,sync_time\n2,4,8,{wide},0\n")
+        return folder.parent
+
+    def test_devices_are_as_fast_as_sia_profiled_them(self):
+        profiles = self.sia_profiles()
+        packed = self.directory / "sia.tar.gz"
+        with tarfile.open(packed, "w:gz") as tar:
+            tar.add(profiles, "sia")
+        cluster = ["--cluster", "2x2:dgx;2x2:rtx", "--policy", "fifo", *EXACT]
+        pairs = ["--trace", self.named_trace([(f"job-{i}", "toy", 100, 2) for i in range(4)]), *cluster]
+        for measured in (profiles, packed):
+            speeds = ["--device-speeds", measured]
+            self.assertEqual([seconds for _, seconds in self.seconds_of(*pairs, *speeds)], [100, 100, 400, 400])
+            self.assertEqual([seconds for _, seconds in self.seconds_of(*pairs, *speeds, "--reference-device", "rtx")],
+                             [25, 25, 100, 100])
+        self.assertEqual(self.study(*pairs, "--device-speeds", profiles)["settings"]["devices"], ["dgx", "rtx"])
+        fours = ["--trace", self.named_trace([("a", "toy", 100, 4), ("b", "toy", 100, 4)]), *cluster]
+        self.assertEqual([seconds for _, seconds in self.seconds_of(*fours, "--device-speeds", profiles)], [100, 250])
+        for file in (profiles / "toy").iterdir():
+            file.rename(file.with_name(file.name.split("-")[0] + ".csv"))
+        self.assert_refused("holds no profiles of devices", *pairs, "--device-speeds", profiles)
 
     def test_a_report_is_one_page_that_loads_nothing(self):
         trace = self.trace([(i * 700, 9000 if i % 5 == 0 else 600, 1 + i % 4) for i in range(100)], "<b>&.csv")
