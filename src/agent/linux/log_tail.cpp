@@ -58,7 +58,7 @@ std::size_t LogTail::step() {
 void LogTail::pass_over() {
   const std::uint64_t last = *end_ - std::min(*end_, end_bytes_ / 2);
   if (last > read_) {
-    passed_over_ += last - read_;
+    passed_over_ = {read_ - buffer_.size(), last + 1};
     read_ = last;
     buffer_.clear();
     skipping_ = true;

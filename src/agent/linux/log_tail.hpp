@@ -37,8 +37,13 @@ class LogTail {
   // Nobody writes any more. What the log holds now is read to its end, where a last line without its
   // newline counts; of more than `end_bytes` the first half of these, and then the last.
   void end();
-  // Bytes of the log that end() leaves out.
-  [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
+  // Lines that begin at one of these bytes of the log are left out once it ended; empty: none.
+  struct Bytes {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;  // the first that is not among them
+    friend bool operator==(const Bytes&, const Bytes&) = default;
+  };
+  [[nodiscard]] const Bytes& passed_over() const { return passed_over_; }
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
@@ -59,7 +64,7 @@ class LogTail {
   bool skipping_ = false;             // in the rest of a line that is too long
   std::optional<std::uint64_t> end_;  // offset where it ends
   std::uint64_t left_ = 0;            // once it ended: bytes until the next jump
-  std::uint64_t passed_over_ = 0;
+  Bytes passed_over_;
   std::uint64_t bytes_read_ = 0;
 };
 

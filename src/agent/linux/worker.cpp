@@ -340,10 +340,11 @@ std::size_t SupervisedWorker::read_log() {
 
 void SupervisedWorker::finish_read() {
   looking_last_ = true;
-  if (tail_.passed_over() > 0)
-    add_log_note(order_.log, fmt::format("{} MiB of this log were not looked through for reports: "
-                                         "the worker ended before they were read",
-                                         (tail_.passed_over() >> 20) + 1));
+  if (const auto& passed = tail_.passed_over(); passed.end > passed.begin)
+    add_log_note(order_.log,
+                 fmt::format("lines that begin at bytes {} to {} of this log were not looked "
+                             "through for reports: the worker ended before they were read",
+                             passed.begin, passed.end - 1));
   if (!watch_) return finish_looked();
   look_for_checkpoints(true);
 }

@@ -1,0 +1,90 @@
+"""A million reports that lie in a log while the server hangs, or is gone: all of them arrive or are counted, and the one in
+their middle that meets the target does so."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import unittest
+from contextlib import closing
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+from box import Box
+from users_test import BINARY, UnixConnection
+
+REPORTS = 1_000_000
+MEETS = REPORTS // 2
+PATIENCE = 300
+
+# Waits for the file, writes, says so by another one.
+SCRIPT = f"""
+import os, sys, time
+go = sys.argv[1]
+while not os.path.exists(go): time.sleep(0.01)
+for begin in range(0, {REPORTS}, 1000):
+    sys.stdout.write("".join('{{"paceline":{{"step":%d,"acc":%s}}}}\\n' % (i, "0.9" if i == {MEETS} else "0.1")
+                             for i in range(begin + 1, begin + 1001)))
+sys.stdout.flush()
+open(go + ".done", "w").close()
+"""
+
+
+class ReportsTest(unittest.TestCase):
+    def setUp(self):
+        self.box = Box(BINARY, slots=1)
+        self.addCleanup(self.box.close)
+        self.box.up()
+        self.place = tempfile.TemporaryDirectory()
+        self.addCleanup(self.place.cleanup)
+        self.go = Path(self.place.name) / "go"
+        self.job = self.box.submit("--target", "acc>=0.5", "--", "python3", "-c", SCRIPT, str(self.go))
+        self.box.wait_state(self.job, "RUNNING")
+
+    def write_all(self):
+        self.go.touch()
+        self.box._until(Path(f"{self.go}.done").exists, PATIENCE, "it does not write")
+
+    def points(self):
+        """The steps of all points that are stored, and how many reports are said to be none."""
+        steps, at = [], 1
+        while True:
+            with closing(UnixConnection(self.box.directory / "paceline.sock")) as connection:
+                connection.request("GET", f"/v1/jobs/{self.job}/metrics?limit=10000&from={at}")
+                page = json.loads(connection.getresponse().read())
+            if page["next"] == at:
+                return steps, page["passed_over"]
+            steps += [point["step"] for point in page["points"]]
+            at = page["next"]
+
+    def expect_everything(self):
+        self.assertEqual(self.box.wait_state(self.job, "COMPLETED", "FAILED", seconds=PATIENCE)["state"], "COMPLETED")
+        job = self.box.job(self.job)
+        self.assertEqual(job["progress"]["step"], REPORTS)
+        self.assertTrue(job["target"]["reached"])
+        steps, passed = self.points()
+        self.assertEqual(len(steps), len(set(steps)))
+        self.assertEqual(len(steps) + passed, REPORTS)
+        self.assertIn(MEETS, steps)
+        self.assertEqual(steps[-1], REPORTS)
+        self.assertNotIn("not looked through", self.box.call("logs", "--tail", "4K", str(self.job)).stdout)
+
+    def test_a_server_that_hangs(self):
+        os.kill(self.box.server.pid, signal.SIGSTOP)
+        try:
+            self.write_all()
+        finally:
+            os.kill(self.box.server.pid, signal.SIGCONT)
+        self.expect_everything()
+
+    def test_a_server_that_is_killed_and_comes_back(self):
+        self.box.kill()
+        self.write_all()
+        self.box.up()
+        self.expect_everything()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
