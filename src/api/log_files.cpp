@@ -15,7 +15,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kRankMax = 100'000;
+constexpr std::uint64_t kRankMax = LogFiles::kRanksMax - 1;
 constexpr std::size_t kLineStartSearch = 64 << 10;
 
 // A plain file opened for reading.
@@ -81,7 +81,6 @@ std::vector<std::int32_t> LogFiles::ranks() const {
   }
   std::ranges::sort(ranks);
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  ranks.resize(std::min(ranks.size(), kRanksMax));
   return ranks;
 }
 

@@ -26,7 +26,7 @@ class LogFiles {
  public:
   LogFiles(const std::filesystem::path& directory, JobId job);
 
-  // Ranks that have a log, ascending; at most kRanksMax.
+  // Ranks below kRanksMax that have a log, ascending.
   [[nodiscard]] std::vector<std::int32_t> ranks() const;
   // 0 if there is no log.
   [[nodiscard]] std::uint64_t size(std::int32_t rank) const;

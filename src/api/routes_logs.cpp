@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64 << 10;
 constexpr std::size_t kPageBytes = 1 << 20;
-constexpr std::uint32_t kAskedRankMax = 100'000;
+constexpr std::uint32_t kRankMax = LogFiles::kRanksMax - 1;
 
 using Offsets = std::map<std::int32_t, std::uint64_t>;
 
@@ -25,7 +25,7 @@ std::optional<Offsets> parse_offsets(std::string_view text) {
   while (!text.empty()) {
     const auto end = std::min(text.find(','), text.size());
     const auto colon = std::min(text.find(':'), end);
-    const auto rank = parse_whole(text.substr(0, colon), 0, kAskedRankMax);
+    const auto rank = parse_whole(text.substr(0, colon), 0, kRankMax);
     const auto offset =
         parse_whole(text.substr(std::min(colon + 1, end), end - std::min(colon + 1, end)), 0,
                     std::numeric_limits<std::uint64_t>::max());
@@ -51,11 +51,11 @@ struct LogQuery {
   std::optional<std::uint64_t> tail_bytes;
 };
 
-Result<LogQuery> read_log_query(const ApiRequest& request) {
+Result<LogQuery> read_query(const ApiRequest& request) {
   LogQuery wanted;
   std::string offsets;
   QueryReader query(request);
-  query.whole("rank", wanted.rank, 0, kAskedRankMax).text("offset", offsets, kPageBytes);
+  query.whole("rank", wanted.rank, 0, kRankMax).text("offset", offsets, kPageBytes);
   query.flag("follow", wanted.follow);
   query.whole("tail_bytes", wanted.tail_bytes, 0, std::numeric_limits<std::uint64_t>::max());
   // A client that lost its stream says where it was.
@@ -199,7 +199,7 @@ void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& ex
   const auto& request = exchange->request();
   const auto job = context->own_job(request);
   if (!job) return exchange->refuse(job.error());
-  const auto wanted = read_log_query(request);
+  const auto wanted = read_query(request);
   if (!wanted) return exchange->refuse(wanted.error());
   const auto id = (*job)->id;
   LogCursor cursor(LogFiles(context->options.directory, id), *wanted);

@@ -79,11 +79,13 @@ TEST_F(LogsTest, MakesUtf8OfAnyBytes) {
 
 TEST_F(LogsTest, RefusesOffsetsThatAreNone) {
   for (const auto* bad : {"offset=x", "offset=0", "offset=0:", "offset=:1", "offset=0:1,,1:2",
-                          "offset=0:-1", "rank=x", "follow=2", "tail=1"}) {
+                          "offset=0:-1", "rank=x", "rank=1024", "follow=2", "tail=1"}) {
     EXPECT_EQ(client_.get(fmt::format("/v1/jobs/1/logs?{}", bad)).status, 400) << bad;
   }
 }
 
+  EXPECT_THAT(client_.get("/v1/jobs/1/logs?rank=1024").body,
+              HasSubstr("a whole number from 0 to 1023"));
 TEST_F(LogsTest, FollowsWholeLinesUntilTheJobIsOver) {
   run();
   world_.log(1, 0, "one\ntw");

@@ -11,7 +11,6 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <csignal>
-#include <thread>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
@@ -25,13 +24,11 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kRetry = std::chrono::milliseconds{20};
-constexpr int kAdoptSweepsMax = 400;
 constexpr int kSupervisorsLostMax = 3;
 constexpr Duration kLookInterval = std::chrono::seconds{1};
 constexpr int kLookRest = 20;  // times as long as a look takes until the next
 constexpr auto kLastLookPatience = std::chrono::seconds{10};
 constexpr std::uint64_t kPercent = 100;
-constexpr auto kAdoptSweepPause = std::chrono::milliseconds{5};
 constexpr int kPiecesAtOnce = 64;
 
 HttpReply no_room() {
@@ -224,12 +221,6 @@ void SupervisedWorker::adopt() {
   if (order_.boot_id != context_.boot_id)
     return end_as(lost("The machine was restarted while the worker ran."));
   if (supervised()) return connect();
-  ending_ = claim_.ending();
-  if (ending_) return finish();
-  for (int i = 0; i < kAdoptSweepsMax; ++i) {
-    if (remains_are_gone()) return conclude();
-    std::this_thread::sleep_for(kAdoptSweepPause);
-  }
   conclude();
 }
 

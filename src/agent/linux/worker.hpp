@@ -55,7 +55,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   Result<void> begin(UniqueFd control);
   // Finds out what became of a worker that an earlier agent started: connects to its supervisor or,
   // where nobody supervises any more, cleans up and tells the end, after its last reports. Waits for
-  // the clean-up, but not for long; never for the log.
+  // neither.
   void adopt();
   // Stops following; what runs goes on.
   void leave();
