@@ -17,6 +17,7 @@ constexpr Want kWants[] = {
     {EAGAIN, true, "raise the limit of processes (pids.max, 'ulimit -u'), or end some"},
     {ENOMEM, true, "free some memory"},
     {ENOBUFS, true, "free some memory"},
+    {ENOLCK, false, "free some memory, or see why files can't be locked there"},
     {EIO, true, "look for a failing disk ('dmesg')"},
 };
 

@@ -9,7 +9,7 @@ namespace paceline::agent {
 namespace {
 
 TEST(Wants, AreTheMachinesFault) {
-  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN, ENOMEM, EIO, EROFS})
+  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN, ENOMEM, EIO, EROFS, ENOLCK})
     EXPECT_EQ(blame(StartStep::server, error), Cause::refused) << error;
   for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, EAGAIN, ENOMEM, EIO})
     EXPECT_EQ(blame(StartStep::job, error), Cause::refused) << error;

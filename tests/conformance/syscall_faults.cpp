@@ -1,92 +1,58 @@
 #include "conformance/syscall_faults.hpp"
 
 #include <fmt/format.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
 #include <cstring>
-#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
-namespace paceline::testing {
+namespace paceline::conformance {
 namespace {
 
-// What a start and an end ask of the kernel and may be refused. `scarce`: the kernel says EAGAIN
-// where it lacks something; of all others EAGAIN says only that nothing is there yet.
-struct Call {
-  long number;
-  std::string_view name;
-  bool scarce = false;
-};
-constexpr Call kCalls[] = {
-#if defined(__x86_64__)
-    {SYS_open, "open"},
-    {SYS_mkdir, "mkdir", true},
-    {SYS_rmdir, "rmdir"},
-    {SYS_unlink, "unlink"},
-    {SYS_rename, "rename"},
-    {SYS_chmod, "chmod"},
-    {SYS_chown, "chown"},
-    {SYS_dup2, "dup2"},
-    {SYS_fork, "fork", true},
-    {SYS_vfork, "vfork", true},
-#endif
-    {SYS_openat, "openat"},
-    {SYS_mkdirat, "mkdirat", true},
-    {SYS_unlinkat, "unlinkat"},
-    {SYS_renameat, "renameat"},
-    {SYS_renameat2, "renameat2"},
-    {SYS_fchown, "fchown"},
-    {SYS_fchownat, "fchownat"},
-    {SYS_read, "read"},
-    {SYS_pread64, "pread64"},
-    {SYS_write, "write"},
-    {SYS_pwrite64, "pwrite64"},
-    {SYS_getdents64, "getdents64"},
-    {SYS_newfstatat, "newfstatat"},
-    {SYS_statfs, "statfs"},
-    {SYS_flock, "flock"},
-    {SYS_fcntl, "fcntl"},
-    {SYS_dup3, "dup3"},
-    {SYS_pipe2, "pipe2"},
-    {SYS_signalfd4, "signalfd4"},
-    {SYS_epoll_ctl, "epoll_ctl"},
-    {SYS_socket, "socket"},
-    {SYS_socketpair, "socketpair"},
-    {SYS_bind, "bind"},
-    {SYS_listen, "listen"},
-    {SYS_connect, "connect", true},
-    {SYS_accept4, "accept4"},
-    {SYS_sendmsg, "sendmsg"},
-    {SYS_recvmsg, "recvmsg"},
-    {SYS_clone, "clone", true},
-#if defined(SYS_clone3)
-    {SYS_clone3, "clone3", true},
-#endif
-    {SYS_chdir, "chdir"},
-    {SYS_execve, "execve", true},
-};
+constexpr std::size_t kPageBytes = 4096;
+
+std::string link_target(const std::string& path) {
+  std::array<char, PATH_MAX> target{};
+  const auto size = ::readlink(path.c_str(), target.data(), target.size());
+  return size > 0 ? std::string(target.data(), static_cast<std::size_t>(size)) : std::string{};
+}
 
 std::string program_of(const std::string& process) {
-  std::array<char, PATH_MAX> path{};
-  const auto size = ::readlink(("/proc/" + process + "/exe").c_str(), path.data(), path.size() - 1);
-  return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : std::string{};
+  return link_target("/proc/" + process + "/exe");
+}
+
+// A text in another process, page by page: the one behind it may not be there.
+std::string text_at(int pid, std::uint64_t address) {
+  std::string text;
+  while (text.size() < PATH_MAX) {
+    std::array<char, kPageBytes> page{};
+    const std::uint64_t from = address + text.size();
+    iovec here{page.data(), kPageBytes - from % kPageBytes};
+    iovec there{reinterpret_cast<void*>(from), here.iov_len};
+    const ssize_t n = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
+    if (n <= 0) return text;
+    const std::string_view got(page.data(), static_cast<std::size_t>(n));
+    text += got.substr(0, got.find('\0'));
+    if (got.find('\0') != std::string_view::npos) return text;
+  }
+  return text;
 }
 
 std::vector<sock_filter> filter() {
   std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  for (const Call& call : kCalls) {
+  for (const Call& call : calls()) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<__u32>(call.number), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
   }
@@ -96,10 +62,30 @@ std::vector<sock_filter> filter() {
 
 }  // namespace
 
+struct SyscallFaults::Asked {
+  const Call& call;
+  int pid;
+  const __u64* arguments;
+
+  [[nodiscard]] std::string file() const {
+    switch (call.names) {
+      case Names::descriptor:
+        return link_target(fmt::format("/proc/{}/fd/{}", pid, arguments[0]));
+      case Names::path:
+        return text_at(pid, arguments[0]);
+      case Names::second_path:
+        return text_at(pid, arguments[1]);
+      case Names::nothing:
+        break;
+    }
+    return {};
+  }
+};
+
 std::string SyscallFaults::begin() {
   program_ = program_of("self");
-  std::vector<sock_filter> calls = filter();
-  const sock_fprog program{static_cast<unsigned short>(calls.size()), calls.data()};
+  std::vector<sock_filter> asked = filter();
+  const sock_fprog program{static_cast<unsigned short>(asked.size()), asked.data()};
   // The thread that answers is not asked about: it is there before.
   std::thread([this] {
     listener_.wait(kUnknown);
@@ -118,32 +104,41 @@ void SyscallFaults::answer() {
   seccomp_notif asked{};
   if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) return;
   seccomp_notif_resp reply{asked.id, 0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-  const auto call = std::ranges::find(kCalls, asked.data.nr, &Call::number) - kCalls;
-  if (const int error = armed_ ? error_for(static_cast<int>(call), static_cast<int>(asked.pid)) : 0)
-    reply = {asked.id, 0, -error, 0};
+  const Call* call = find_call(asked.data.nr);
+  const int error = error_for({*call, static_cast<int>(asked.pid), asked.data.args});
+  if (error != 0) reply = {asked.id, 0, -error, 0};
   ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &reply);
 }
 
-int SyscallFaults::error_for(int call, int pid) {
-  const Call& asked = kCalls[call];
-  if (fault_.error_number == EAGAIN && !asked.scarce) return 0;
-  if (!fault_.only.empty() && !fault_.only.contains(std::string(asked.name))) return 0;
-  if (program_of(std::to_string(pid)) != program_ || ++seen_ != fault_.nth) return 0;
-  hit_ = call;
-  return fault_.error_number;
+int SyscallFaults::error_for(const Asked& asked) {
+  const std::lock_guard lock(mutex_);
+  const SyscallFault& fault = round_.fault;
+  const bool meant = fault.calls.contains(asked.call.name);
+  if (!round_.armed || (!meant && !fault.calls.empty())) return 0;
+  if (program_of(std::to_string(asked.pid)) != program_) return 0;
+  ++round_.counted[asked.call.name];
+  const std::string file = meant ? asked.file() : std::string{};
+  if (!meant || file.find(fault.on) == std::string::npos) return 0;
+  if (++round_.seen != fault.nth && fault.nth != 0) return 0;
+  round_.hit =
+      file.empty() ? std::string(asked.call.name) : fmt::format("{} '{}'", asked.call.name, file);
+  return fault.error_number;
 }
 
-void SyscallFaults::arm(const SyscallFault& fault) {
-  fault_ = fault;
-  seen_ = 0;
-  hit_ = -1;
-  armed_ = true;
+void SyscallFaults::begin_round(Round round) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(round_, round);
+  }
+  done_ = std::move(round);
 }
+
+void SyscallFaults::arm(SyscallFault fault) { begin_round({std::move(fault), true, 0, {}, {}}); }
 
 std::optional<std::string> SyscallFaults::disarm() {
-  armed_ = false;
-  if (hit_ < 0) return std::nullopt;
-  return std::string(kCalls[hit_].name);
+  begin_round({});
+  if (done_.hit.empty()) return std::nullopt;
+  return done_.hit;
 }
 
-}  // namespace paceline::testing
+}  // namespace paceline::conformance

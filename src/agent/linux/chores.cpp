@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace paceline::agent {
@@ -38,17 +39,26 @@ void Chores::State::work(const std::shared_ptr<State>& self) {
   self->changed.notify_all();
 }
 
-Chores::Chores() : state_(std::make_shared<State>()) {
+Chores::Chores() : state_(std::make_shared<State>()) { begin(); }
+
+// Where there can be no thread now, the next chore tries again.
+void Chores::begin() {
   // Signals are for the thread that waits for them.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([state = state_] { State::work(state); }).detach();
+  try {
+    std::thread([state = state_] { State::work(state); }).detach();
+    begun_ = true;
+  } catch (const std::system_error&) {
+    begun_ = false;
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Chores::~Chores() {
+  if (!begun_) return;
   std::unique_lock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.notify_all();
@@ -56,6 +66,7 @@ Chores::~Chores() {
 }
 
 void Chores::add(std::function<void()> chore) {
+  if (!begun_) begin();
   const std::lock_guard lock(state_->mutex);
   state_->queue.push_back(std::move(chore));
   state_->changed.notify_all();

@@ -19,8 +19,11 @@ class Chores {
   void add(std::function<void()> chore);
 
  private:
+  void begin();
+
   struct State;
   std::shared_ptr<State> state_;
+  bool begun_ = false;
 };
 
 }  // namespace paceline::agent

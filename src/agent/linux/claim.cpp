@@ -351,7 +351,12 @@ bool ClaimFile::is_removed() const {
 
 bool ClaimFile::lock() const { return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
 
-bool ClaimFile::begun() const { return !lock() || processes().supervisor.pid != 0; }
+// A part that can't be read may say that somebody has.
+bool ClaimFile::begun() const {
+  std::string content;
+  return !lock() || look(kProcesses, content) == PartState::damaged ||
+         processes().supervisor.pid != 0;
+}
 
 bool ClaimFile::is_supervised_by(pid_t pid) const {
   const std::string place = "/proc/" + std::to_string(pid);
@@ -367,10 +372,11 @@ bool ClaimFile::is_supervised_by(pid_t pid) const {
   return false;
 }
 
-std::string ClaimFile::read_at(std::size_t offset, std::size_t size) const {
+std::optional<std::string> ClaimFile::read_at(std::size_t offset, std::size_t size) const {
   std::string text(size, '\0');
   const ssize_t n = ::pread(fd_.get(), text.data(), size, static_cast<off_t>(offset));
-  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  if (n < 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(n));
   return text;
 }
 
@@ -391,7 +397,9 @@ std::uint64_t ClaimFile::seal(const Part& part, std::string_view content) const 
 // The content without its seal, padded with zeros. In the format without digests a part is what
 // stands there.
 ClaimFile::PartState ClaimFile::look(const Part& part, std::string& content) const {
-  content = read_at(part.at, part.size);
+  auto stored = read_at(part.at, part.size);
+  if (!stored) return PartState::damaged;
+  content = std::move(*stored);
   content.resize(part.size, '\0');
   if (content.find_first_not_of('\0') == std::string::npos) return PartState::absent;
   if (format_ == ClaimFormat::plain) return PartState::exact;
@@ -440,18 +448,24 @@ ClaimState ClaimFile::state() const {
     begun = begun || state != PartState::absent;
     whole = whole && state != PartState::damaged;
   }
-  const auto written = order();
-  if (!written) return begun ? ClaimState::damaged : ClaimState::unfinished;
+  const auto text = order_text();
+  const auto written = text ? parse_order(*text) : std::nullopt;
+  if (!written) return begun || !text ? ClaimState::damaged : ClaimState::unfinished;
   if (!whole || written->key != key_) return ClaimState::damaged;
   return format_ == ClaimFormat::sealed ? ClaimState::exact : ClaimState::plain;
 }
 
-std::optional<WorkerOrder> ClaimFile::order() const {
+std::optional<std::string> ClaimFile::order_text() const {
   struct stat info {};
-  if (::fstat(fd_.get(), &info) != 0 || info.st_size <= static_cast<off_t>(kOrderAt))
-    return std::nullopt;
-  const std::size_t size = static_cast<std::size_t>(info.st_size) - kOrderAt;
-  return size > kSmallFileMax ? std::nullopt : parse_order(read_at(kOrderAt, size));
+  if (::fstat(fd_.get(), &info) != 0) return std::nullopt;
+  const std::size_t end = static_cast<std::size_t>(info.st_size);
+  if (end <= kOrderAt || end - kOrderAt > kSmallFileMax) return std::string{};
+  return read_at(kOrderAt, end - kOrderAt);
+}
+
+std::optional<WorkerOrder> ClaimFile::order() const {
+  const auto text = order_text();
+  return text ? parse_order(*text) : std::nullopt;
 }
 
 WorkerProcesses ClaimFile::processes() const { return read_value<WorkerProcesses>(kProcesses); }

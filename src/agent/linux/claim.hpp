@@ -123,7 +123,7 @@ enum class ClaimState {
   exact,       // as it was written
   plain,       // of the format without digests, and complete as far as that can be seen
   unfinished,  // its writer died over it: nothing was started by it
-  damaged,
+  damaged,     // or can't be read
 };
 
 class ClaimFile {
@@ -186,7 +186,9 @@ class ClaimFile {
 
   [[nodiscard]] const Part& tail_part() const;
   [[nodiscard]] const Part& notice_part() const;
-  [[nodiscard]] std::string read_at(std::size_t offset, std::size_t size) const;
+  // Nothing where the file can't be read.
+  [[nodiscard]] std::optional<std::string> read_at(std::size_t offset, std::size_t size) const;
+  [[nodiscard]] std::optional<std::string> order_text() const;
   [[nodiscard]] std::uint64_t seal(const Part& part, std::string_view content) const;
   [[nodiscard]] PartState look(const Part& part, std::string& content) const;
   [[nodiscard]] std::string read(const Part& part) const;

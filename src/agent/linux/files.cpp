@@ -109,16 +109,22 @@ Result<void> look_for_room(const std::string& directory, Room least) {
   return fail(system_error("Little room is left in '" + directory + "'", ENOSPC));
 }
 
-std::vector<std::string> list_directory(const std::string& path) {
+Result<std::vector<std::string>> read_directory(const std::string& path) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
-  if (!dir) return names;
-  while (const dirent* entry = ::readdir(dir.get())) {
+  errno = dir ? 0 : errno;
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
   }
+  if (errno != 0) return fail(system_error("'" + path + "' can't be read", errno));
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  return read_directory(path).value_or(std::vector<std::string>{});
 }
 
 }  // namespace paceline::agent

@@ -47,7 +47,9 @@ struct Room {
 // Errors: storage, where the file system of `directory` has less than that left.
 Result<void> look_for_room(const std::string& directory, Room least);
 
-// Names in a directory, sorted, without "." and "..".
+// Names in a directory, sorted, without "." and "..". Errors: storage, forbidden.
+Result<std::vector<std::string>> read_directory(const std::string& path);
+// The same; none where it can't be read.
 std::vector<std::string> list_directory(const std::string& path);
 
 }  // namespace paceline::agent

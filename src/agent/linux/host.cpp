@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <map>
 #include <numeric>
 #include <set>
@@ -30,6 +31,7 @@
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/worker.hpp"
 #include "agent/linux/worker_socket.hpp"
+#include "agent/wants.hpp"
 #include "base/check.hpp"
 
 namespace paceline::agent {
@@ -56,12 +58,13 @@ Result<void> make_own_directories(const std::string& directory) {
 }  // namespace
 
 struct LinuxHost::Impl {
-  Impl(boost::asio::io_context& io_context, Clock& time, HostOptions host_options)
+  Impl(boost::asio::io_context& io_context, Clock& time, HostOptions host_options,
+       std::string boot_id)
       : io(io_context),
         options(std::move(host_options)),
         context{io_context,
                 time,
-                read_boot_id(),
+                std::move(boot_id),
                 [this](Observation seen) { handler(std::move(seen)); },
                 lookers,
                 [this] { nursery.wake(); },
@@ -80,9 +83,10 @@ struct LinuxHost::Impl {
         device_timer(io_context) {}
 
   Result<void> open();
+  Result<void> find_claims();
   void open_status();
   void load();
-  void adopt(const WorkerKey& key);
+  void adopt(const WorkerKey& key, ClaimFile claim);
   void set_aside(const WorkerKey& key, ClaimFile claim);
   void watch_aside(const WorkerKey& key, ClaimFile claim);
   int count_lost_supervisor(const WorkerKey& key);
@@ -137,6 +141,7 @@ struct LinuxHost::Impl {
   boost::asio::steady_timer tick_timer;
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
+  std::vector<std::pair<WorkerKey, ClaimFile>> unread;  // until load()
   std::map<WorkerKey, std::shared_ptr<SupervisedWorker>> workers;
   std::map<WorkerKey, std::shared_ptr<SetAsideWorker>> aside;
   struct LostSupervisors {
@@ -157,6 +162,7 @@ struct LinuxHost::Impl {
 };
 
 Result<void> LinuxHost::Impl::open() {
+  if (auto found_all = find_claims(); !found_all) return found_all;
   auto made = make_socket_directory(options.directory);
   if (!made) return fail(made.error());
   sockets = *made;
@@ -197,14 +203,31 @@ void LinuxHost::Impl::offer_status(const WorkerOrder& order, WorkerFacts& facts)
 
 // ---- claims ----
 
+// Of whoever is not found here another agent would be told that he is gone. What only this process
+// lacks is no reason to set a claim aside.
+Result<void> LinuxHost::Impl::find_claims() {
+  const auto names = read_directory(below("agent/workers"));
+  if (!names) return fail(names.error());
+  for (const std::string& name : *names) {
+    const auto key = parse_claim_name(name);
+    if (!key) continue;
+    errno = 0;
+    ClaimFile claim = ClaimFile::open(marks.claim_path(*key));
+    if (!claim && find_want(errno) != nullptr && errno != EIO)
+      return fail(
+          system_error("The claim '" + marks.claim_path(*key) + "' can't be opened", errno));
+    unread.emplace_back(*key, std::move(claim));
+  }
+  return {};
+}
+
 void LinuxHost::Impl::load() {
   if (loaded) return;
   loaded = true;
   for (const std::string& name : list_directory(below("agent/damaged")))
     if (const auto key = parse_claim_name(name))
       watch_aside(*key, ClaimFile::open(marks.aside_path(*key)));
-  for (const std::string& name : list_directory(below("agent/workers")))
-    if (const auto key = parse_claim_name(name)) adopt(*key);
+  for (auto& [key, claim] : std::exchange(unread, {})) adopt(key, std::move(claim));
   for (const std::string& directory : {sockets, below("agent/terminals"), below("agent/setups")})
     remove_strays(directory);
   remove_stray_memory();
@@ -251,14 +274,15 @@ void LinuxHost::Impl::remove_strays(const std::string& directory) const {
 
 // A claim whose supervisor lives stays with it, whatever it looks like: nothing of it is removed or
 // told to have ended before its lock is ours.
-void LinuxHost::Impl::adopt(const WorkerKey& key) {
-  ClaimFile claim = ClaimFile::open(marks.claim_path(key));
+void LinuxHost::Impl::adopt(const WorkerKey& key, ClaimFile claim) {
   if (!claim) return set_aside(key, std::move(claim));
   const ClaimState state = claim.state();
   // Whoever made it died before anything could be started: the server asks for it again.
+  const auto has_nobody = [&](ClaimFormat format) {
+    return marked_processes(marks.marker(key, format)) == std::vector<pid_t>{};
+  };
   const bool never_began = state == ClaimState::unfinished && claim.lock() &&
-                           marked_processes(marks.marker(key)).empty() &&
-                           marked_processes(marks.marker(key, ClaimFormat::plain)).empty();
+                           has_nobody(ClaimFormat::sealed) && has_nobody(ClaimFormat::plain);
   if (never_began) return static_cast<void>(::unlink(marks.claim_path(key).c_str()));
   const bool whole = state == ClaimState::exact || state == ClaimState::plain;
   auto order = whole ? claim.order() : std::nullopt;
@@ -606,7 +630,9 @@ Result<std::unique_ptr<LinuxHost>> LinuxHost::open(boost::asio::io_context& io, 
                                                    HostOptions options) {
   check(options.directory.starts_with('/'), "a host's directory is absolute");
   if (auto made = make_own_directories(options.directory); !made) return fail(made.error());
-  auto impl = std::make_unique<Impl>(io, clock, std::move(options));
+  auto boot_id = read_boot_id();
+  if (!boot_id) return fail(boot_id.error());
+  auto impl = std::make_unique<Impl>(io, clock, std::move(options), std::move(*boot_id));
   if (auto opened = impl->open(); !opened) return fail(opened.error());
   return std::unique_ptr<LinuxHost>(new LinuxHost(std::move(impl)));
 }

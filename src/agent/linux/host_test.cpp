@@ -591,30 +591,67 @@ TEST_F(HostTest, AWorkerWhoseClaimIsRemovedEnds) {
   EXPECT_NE(::kill(pid, 0), 0);
 }
 
-TEST_F(HostTest, AClaimWithoutDigestsIsFollowedAndKillsNobody) {
-  const Marks marks((directory_.path()));
+// A claim of the version before, by which nobody is signalled.
+struct PlainClaim {
+  UniqueFd file;
+  std::string marker;
+};
+PlainClaim make_plain_claim(const std::string& directory, const std::string& path,
+                            const WorkerKey& key) {
   WorkerOrder order;
-  {
-    TestHost first(directory_.path());
-    order.boot_id = first->boot_id();
-  }
-  order.key = key(1);
+  order.key = key;
+  order.boot_id = read_boot_id().value();
   order.command = {"true"};
-  order.marker = marks.marker(key(1), ClaimFormat::plain);
-  const UniqueFd file(::open(claim_path(key(1)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  order.marker = Marks(directory).marker(key, ClaimFormat::plain);
   const WorkerProcesses strangers{identify(::getppid()), identify(::getppid())};
   std::string text(4096, '\0');
   std::memcpy(&text[64], &strangers, sizeof strangers);
-  ASSERT_TRUE(write_all(file.get(), text + to_text(order, ClaimFormat::plain)));
-  ASSERT_EQ(::flock(file.get(), LOCK_EX), 0);
-  const pid_t left = ::fork();
-  if (left == 0) {
-    const char* environment[] = {order.marker.c_str(), nullptr};
-    ::execle("/bin/sleep", "sleep", "1000", nullptr, environment);
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_TRUE(write_all(file.get(), text + to_text(order, ClaimFormat::plain)));
+  return {std::move(file), order.marker};
+}
+
+// Somebody with these in his environment.
+pid_t sleep_with(std::vector<std::string> markers) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<char*> environment;
+    for (std::string& marker : markers) environment.push_back(marker.data());
+    environment.push_back(nullptr);
+    ::execle("/bin/sleep", "sleep", "1000", nullptr, environment.data());
     ::_exit(1);
   }
-  ASSERT_TRUE(
-      eventually([&] { return marked_processes(order.marker) == std::vector<pid_t>{left}; }));
+  EXPECT_TRUE(
+      eventually([&] { return marked_processes(markers.back()) == std::vector<pid_t>{child}; }));
+  return child;
+}
+
+TEST_F(HostTest, OrphansThatTakeLongToEndHoldUpNoStart) {
+  constexpr std::uint32_t kOrphans = 40;
+  { TestHost host(directory_.path()); }
+  std::vector<std::string> markers;
+  for (std::uint32_t job = 1; job <= kOrphans; ++job)
+    markers.push_back(make_plain_claim(directory_.path(), claim_path(key(job)), key(job)).marker);
+  const pid_t left = sleep_with(markers);
+
+  TestHost host(directory_.path());
+  const auto began = std::chrono::steady_clock::now();
+  const std::vector<Claim> claims = host->claims();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{60});
+  ASSERT_EQ(claims.size(), kOrphans);
+  for (const Claim& claim : claims) EXPECT_FALSE(claim.gone);
+  EXPECT_TRUE(runs(left));
+  ::kill(left, SIGKILL);
+  ::waitpid(left, nullptr, 0);
+  for (std::uint32_t job = 1; job <= kOrphans; ++job)
+    EXPECT_EQ(host.gone(key(job)).cause, Cause::node_lost);
+}
+
+TEST_F(HostTest, AClaimWithoutDigestsIsFollowedAndKillsNobody) {
+  { TestHost host(directory_.path()); }
+  const auto [file, marker] = make_plain_claim(directory_.path(), claim_path(key(1)), key(1));
+  ASSERT_EQ(::flock(file.get(), LOCK_EX), 0);
+  const pid_t left = sleep_with({marker});
 
   TestHost host(directory_.path());
   ASSERT_EQ(host->claims().size(), 1U);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "agent/linux/files.hpp"
@@ -27,7 +28,8 @@ bool has_claims(const std::string& directory) {
 std::string identify_machine(const std::string& directory) {
   const std::string file = directory + "/machine";
   if (const auto known = read_file(file)) return is_identity(*known) ? *known : std::string();
-  if (has_claims(directory)) return {};
+  // One that can't be read now stays what it is.
+  if (errno != ENOENT || has_claims(directory)) return {};
   const std::string drawn = random_name();
   return replace_file(AT_FDCWD, file.c_str(), drawn) ? drawn : std::string();
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/wants.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -106,10 +108,12 @@ bool is_alive(const ProcessId& process) {
   return stat && stat->start_time == process.start_time && stat->state != 'Z' && stat->state != 'X';
 }
 
-std::string read_boot_id() {
-  std::string id = read_file("/proc/sys/kernel/random/boot_id").value_or("unknown");
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
+Result<std::string> read_boot_id() {
+  auto id = read_file("/proc/sys/kernel/random/boot_id");
+  if (!id && errno == ENOENT) return "unknown";
+  if (!id) return fail(system_error("The machine's boot can't be identified", errno));
+  while (!id->empty() && id->back() == '\n') id->pop_back();
+  return *id;
 }
 
 std::vector<pid_t> children(pid_t parent) {
@@ -177,17 +181,20 @@ bool is_marker(std::string_view entry) {
          entry.substr(at).find("/" + std::string(name)) != std::string_view::npos;
 }
 
-std::vector<pid_t> marked_processes(std::string_view marker) {
+std::optional<std::vector<pid_t>> marked_processes(std::string_view marker) {
   std::set<pid_t> found;
-  if (!is_marker(marker)) return {};
-  for (const pid_t pid : all_pids()) {
+  if (!is_marker(marker)) return std::vector<pid_t>{};
+  const std::vector<pid_t> pids = all_pids();
+  if (pids.empty()) return std::nullopt;
+  for (const pid_t pid : pids) {
     const auto environ = read_file(proc_path(pid, "environ"), kEnvironMax);
+    if (!environ && find_want(errno) != nullptr) return std::nullopt;
     if (!environ || !has_environment_entry(*environ, marker) || !runs(pid)) continue;
     found.insert(pid);
     for (const pid_t child : descendants(pid))
       if (runs(child)) found.insert(child);
   }
-  return {found.begin(), found.end()};
+  return std::vector<pid_t>{found.begin(), found.end()};
 }
 
 std::vector<pid_t> all_pids() {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
 #include "base/time.hpp"
 
 namespace paceline::agent {
@@ -35,8 +36,8 @@ ProcessId identify(pid_t pid);
 // False for a zombie, and for a stranger who got the pid later.
 bool is_alive(const ProcessId& process);
 
-// Changes with every boot of the machine.
-std::string read_boot_id();
+// Changes with every boot of the machine. Errors: storage.
+Result<std::string> read_boot_id();
 
 std::vector<pid_t> children(pid_t parent);
 
@@ -48,11 +49,13 @@ std::vector<pid_t> ancestors();
 
 // Every process (zombies aside) whose environment holds `marker` as one whole entry, with all its
 // descendants; nobody for what is no marker of a worker (see marks.hpp). Reads what the caller may
-// read of /proc: as root everything, else the processes of its own user.
-std::vector<pid_t> marked_processes(std::string_view marker);
+// read of /proc: as root everything, else the processes of its own user. Nothing where this process
+// lacks what it needs to look.
+std::optional<std::vector<pid_t>> marked_processes(std::string_view marker);
 bool is_marker(std::string_view entry);
 bool has_environment_entry(std::string_view environ, std::string_view entry);
 
+// Nobody where /proc can't be read.
 std::vector<pid_t> all_pids();
 
 // How long the machine has been awake since its boot: what supervisors and agents of one boot measure

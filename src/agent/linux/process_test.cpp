@@ -60,11 +60,11 @@ TEST(Process, NobodyIsFoundByWhatIsNoMarker) {
        {"", "=", "A", "PATH=/bin", "PACELINE_WORKER=", "PACELINE_WORKER=7.2.0",
         "PACELINE_WORKER=7.2.0@/d/agent/workers/7.2.1", "larker=7.2.0@/d/agent/workers/7.2.0"}) {
     EXPECT_FALSE(is_marker(entry)) << entry;
-    EXPECT_TRUE(marked_processes(entry).empty()) << entry;
+    EXPECT_TRUE(marked_processes(entry)->empty()) << entry;
   }
   // Every process has this one; it is no marker.
   const auto environ = read_file("/proc/self/environ").value_or("");
-  EXPECT_TRUE(marked_processes(environ.substr(0, environ.find('\0'))).empty());
+  EXPECT_TRUE(marked_processes(environ.substr(0, environ.find('\0')))->empty());
 }
 
 TEST(Signals, ReachNeitherGroupsNorInitNorOneselfNorAncestors) {

@@ -3,6 +3,7 @@
 // (Marks::are_on()).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ class Remains {
   [[nodiscard]] bool have_ended() const;
 
  private:
-  [[nodiscard]] std::vector<pid_t> find() const;
+  // Nothing where that can't be seen now.
+  [[nodiscard]] std::optional<std::vector<pid_t>> find() const;
 
   WorkerGroup group_;
   std::string marker_;

@@ -30,6 +30,7 @@ namespace paceline::agent {
 namespace {
 
 constexpr std::size_t kConnectionsMax = 8;
+constexpr std::size_t kOutputMax = 4096;
 constexpr int kSetupPollMs = 20;
 constexpr int kLongestPollMs = 5'000;  // so often it looks whether its claim is there
 constexpr int kSweepMsMin = 2;
@@ -44,6 +45,7 @@ struct Connection {
   UniqueFd fd;
   std::string input;
   bool commanded = false;  // it has said something that a supervisor understands
+  std::string output;      // what the machine could not send yet
 };
 
 // Sums of such spans are spans still.
@@ -89,7 +91,8 @@ class Supervisor {
   [[nodiscard]] std::vector<Connection>::iterator least_wanted();
   void serve(Connection& connection);
   void obey(Connection& connection, const ControlCommand& command);
-  void tell(const Connection& connection, std::string_view line);
+  static void tell(Connection& connection, std::string_view line);
+  static void send_output(Connection& connection);
   void tell_all(std::string_view line);
 
   void give_notice(int signal);
@@ -246,7 +249,9 @@ void Supervisor::wait_for_setup() {
 }
 
 int Supervisor::timeout_ms() {
-  if (phase_ == Phase::waiting) return kSetupPollMs;
+  const bool owes =
+      std::ranges::any_of(connections_, [](const auto& c) { return !c.output.empty(); });
+  if (phase_ == Phase::waiting || owes) return kSetupPollMs;
   if (const auto due = due_us())
     return static_cast<int>(
         std::clamp<std::int64_t>((*due - now_us()) / 1000 + 1, 0, kLongestPollMs));
@@ -268,6 +273,8 @@ void Supervisor::turn() {
   for (std::size_t i = 2; i < own; ++i)
     if (watched[i].revents != 0) serve(connections_[i - 2]);
   std::erase_if(connections_, [](const Connection& c) { return !c.fd; });
+  for (Connection& connection : connections_)
+    if (!connection.output.empty()) send_output(connection);
   if (watched[1].revents != 0) accept_connection();
   if (watched[0].revents != 0) handle_signals();
   if (phase_ == Phase::waiting) wait_for_setup();
@@ -294,7 +301,7 @@ void Supervisor::accept_connection() {
   if (!fd && find_want(errno) != nullptr && errno != EAGAIN) ::poll(nullptr, 0, kSetupPollMs);
   if (!fd || !is_trusted_peer(fd.get())) return;
   if (connections_.size() == kConnectionsMax) connections_.erase(least_wanted());
-  connections_.push_back({std::move(fd), {}, false});
+  connections_.push_back({std::move(fd), {}, false, {}});
   if (main_ > 0) tell(connections_.back(), running_line(main_));
 }
 
@@ -340,13 +347,24 @@ void Supervisor::obey(Connection& connection, const ControlCommand& command) {
   phase_ = Phase::sweeping;
 }
 
-void Supervisor::tell(const Connection& connection, std::string_view line) {
-  static_cast<void>(
-      ::send(connection.fd.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+void Supervisor::tell(Connection& connection, std::string_view line) {
+  if (connection.output.size() < kOutputMax) connection.output.append(line);
+  send_output(connection);
+}
+
+// Whoever is gone may have said something before, which is still to be read.
+void Supervisor::send_output(Connection& connection) {
+  std::string& output = connection.output;
+  const ssize_t sent =
+      ::send(connection.fd.get(), output.data(), output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0)
+    output.erase(0, static_cast<std::size_t>(sent));
+  else if (find_want(errno) == nullptr)
+    output.clear();
 }
 
 void Supervisor::tell_all(std::string_view line) {
-  for (const Connection& connection : connections_) tell(connection, line);
+  for (Connection& connection : connections_) tell(connection, line);
 }
 
 void Supervisor::give_notice(int signal) {

@@ -17,6 +17,7 @@
 #include "agent/linux/remains.hpp"
 #include "agent/linux/signals.hpp"
 #include "agent/linux/worker_socket.hpp"
+#include "agent/wants.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -30,6 +31,7 @@ constexpr int kLookRest = 20;  // times as long as a look takes until the next
 constexpr auto kLastLookPatience = std::chrono::seconds{10};
 constexpr std::uint64_t kPercent = 100;
 constexpr int kPiecesAtOnce = 64;
+constexpr std::size_t kUnsentMax = 64 << 10;
 
 HttpReply no_room() {
   return http_error(503, "busy", "The server can't store reports now; send this one again later.");
@@ -83,8 +85,8 @@ Result<void> SupervisedWorker::follow(UniqueFd control) {
   if (error) return fail(system_error("The worker's supervisor can't be followed", error.value()));
   static_cast<void>(control.release());
   const auto opened = socket_ ? Result<void>{} : open_socket();
-  say_again();
   receive();
+  say_again();
   return opened;
 }
 
@@ -94,6 +96,7 @@ void SupervisedWorker::say_again() {
   if (notice_ != 0 && !claim_.noticed()) send({ControlCommand::Kind::notice, notice_});
   if (frozen_) send({ControlCommand::Kind::freeze, 0});
   if (killing_) send({ControlCommand::Kind::kill, 0});
+  if (const std::string lines = std::exchange(unsent_, {}); !lines.empty()) send_lines(lines);
   send({ControlCommand::Kind::ping, 0});
 }
 
@@ -144,9 +147,18 @@ void SupervisedWorker::send(const ControlCommand& command) {
   if (command.kind == ControlCommand::Kind::freeze) frozen_ = true;
   if (command.kind == ControlCommand::Kind::thaw) frozen_ = false;
   if (gone_ || !control_.is_open()) return;
-  const std::string line = to_line(command);
-  static_cast<void>(
-      ::send(control_.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+  send_lines(to_line(command));
+}
+
+// What this machine can't send now is said over the next connection.
+void SupervisedWorker::send_lines(const std::string& lines) {
+  const ssize_t sent =
+      ::send(control_.native_handle(), lines.data(), lines.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(lines.size()) || (sent < 0 && find_want(errno) == nullptr))
+    return;
+  if (unsent_.size() < kUnsentMax) unsent_ += lines;
+  boost::system::error_code ignored;
+  control_.cancel(ignored);
 }
 
 void SupervisedWorker::give_notice(std::int32_t signal) {
@@ -309,6 +321,8 @@ void SupervisedWorker::end_as(WorkerEnding ending) {
 
 // Most workers leave little to read at their end. The host reads the rest, with all other logs.
 void SupervisedWorker::finish() {
+  // The line that told it may have been lost with the connection.
+  if (const pid_t main = claim_.processes().main.pid; main > 0) runs(main);
   socket_.reset();
   tail_.end();
   finishing_ = true;

@@ -95,6 +95,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void connect();
   void retry_connecting();
   void say_again();
+  void send_lines(const std::string& lines);
   void signal_supervisor(int signal) const;
   void ask_later();
   void ask();
@@ -141,6 +142,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   boost::asio::steady_timer answer_timer_;
   std::array<char, 1024> chunk_{};
   std::string input_;
+  std::string unsent_;
   pid_t pid_ = 0;
   bool killing_ = false;        // its end is wanted
   bool awaits_answer_ = false;  // of a supervisor that was asked whether it listens
