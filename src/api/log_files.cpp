@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 #include <system_error>
 
@@ -43,7 +44,21 @@ class File {
     return bytes;
   }
 
+  // The first byte from there on that is not in a hole, or in one; the size if there is none.
+  [[nodiscard]] std::uint64_t next_data(std::uint64_t offset) const {
+    return seek(offset, SEEK_DATA);
+  }
+  [[nodiscard]] std::uint64_t next_hole(std::uint64_t offset) const {
+    return seek(offset, SEEK_HOLE);
+  }
+
  private:
+  [[nodiscard]] std::uint64_t seek(std::uint64_t offset, int what) const {
+    const off_t found = ::lseek(fd_, static_cast<off_t>(offset), what);
+    if (found < 0) return errno == ENXIO ? size_ : what == SEEK_DATA ? offset : size_;
+    return std::min(static_cast<std::uint64_t>(found), size_);
+  }
+
   int fd_;
   std::uint64_t size_ = 0;
 };
@@ -61,6 +76,14 @@ std::size_t whole_lines(std::string_view bytes, std::size_t bytes_max) {
   const auto end = bytes.find_last_of("\r\n");
   if (end != std::string_view::npos) return end + 1;
   return bytes.size() < bytes_max ? 0 : bytes.size() - utf8_unfinished(bytes);
+}
+
+// In the place of a hole.
+LogChunk removed(const File& file, std::int32_t rank, std::uint64_t offset, std::uint64_t next) {
+  const bool in_a_line =
+      offset > 0 && file.next_data(offset - 1) < offset && file.read(offset - 1, 1) != "\n";
+  return {rank, offset, next,
+          fmt::format("{}--- {} bytes were removed ---\n", in_a_line ? "\n" : "", next - offset)};
 }
 
 }  // namespace
@@ -94,11 +117,15 @@ std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
                                        std::size_t bytes_max, Cut cut) const {
   if (size(rank) <= offset) return {};
   const File file(path_of(rank));
-  auto bytes = file.read(offset, bytes_max);
+  if (const auto data = file.next_data(offset); data > offset)
+    return removed(file, rank, offset, data);
+  const auto end = file.next_hole(offset);
+  auto bytes = file.read(offset, std::min<std::uint64_t>(bytes_max, end - offset));
   const bool more = offset + bytes.size() < file.size();
-  if (cut == Cut::lines) {
+  const bool before_hole = end < file.size() && offset + bytes.size() == end;
+  if (cut == Cut::lines && !before_hole) {
     bytes.resize(whole_lines(bytes, bytes_max));
-  } else if (more) {
+  } else if (more && !before_hole) {
     bytes.resize(bytes.size() - utf8_unfinished(bytes));
   }
   if (bytes.empty()) return {};

@@ -35,7 +35,9 @@ class LogFiles {
     anywhere,  // but never within a code point that more bytes may complete
     lines,     // after a line's end (\n or \r) only, unless one line alone fills the chunk
   };
-  // What comes after `offset`, at most `bytes_max`; nothing if there is nothing (yet).
+  // What comes after `offset`, at most `bytes_max`; nothing if there is nothing (yet). A hole, from
+  // which bytes were removed (agent/linux/log_limit.hpp) or into which none were ever written, is one
+  // piece, however long, whose text is a line that says how many.
   [[nodiscard]] std::optional<LogChunk> read(std::int32_t rank, std::uint64_t offset,
                                              std::size_t bytes_max, Cut cut) const;
 

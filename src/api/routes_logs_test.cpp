@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -82,10 +84,10 @@ TEST_F(LogsTest, RefusesOffsetsThatAreNone) {
                           "offset=0:-1", "rank=x", "rank=1024", "follow=2", "tail=1"}) {
     EXPECT_EQ(client_.get(fmt::format("/v1/jobs/1/logs?{}", bad)).status, 400) << bad;
   }
-}
-
   EXPECT_THAT(client_.get("/v1/jobs/1/logs?rank=1024").body,
               HasSubstr("a whole number from 0 to 1023"));
+}
+
 TEST_F(LogsTest, FollowsWholeLinesUntilTheJobIsOver) {
   run();
   world_.log(1, 0, "one\ntw");
@@ -170,6 +172,41 @@ TEST(LogFiles, PassesOverLinksAndOtherFiles) {
   EXPECT_FALSE(files.read(0, 0, 100, LogFiles::Cut::anywhere).has_value());
   EXPECT_FALSE(files.read(3, 0, 100, LogFiles::Cut::anywhere).has_value());
   EXPECT_EQ(files.read(12, 0, 100, LogFiles::Cut::anywhere)->text, "twelve");
+}
+
+TEST(LogFiles, SaysHowManyBytesWereRemoved) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.path() / "logs" / "1");
+  const auto path = folder.path() / "logs/1/rank0.log";
+  std::ofstream(path) << std::string(8192, 'a') << "b\nc";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+  const LogFiles files(folder.path(), JobId{1});
+  const auto read = [&](std::uint64_t offset) {
+    return files.read(0, offset, 1 << 20, LogFiles::Cut::lines).value();
+  };
+  EXPECT_EQ(read(0).text, "--- 4096 bytes were removed ---\n");
+  EXPECT_EQ(read(0).next, 4096U);
+  EXPECT_EQ(read(4096).text, std::string(4096, 'a') + "b\n");
+  EXPECT_EQ(read(195).text, "--- 3901 bytes were removed ---\n");
+  ASSERT_EQ(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 12288), 0);
+  EXPECT_EQ(read(0).text, "--- 8195 bytes were removed ---\n");
+  ::close(fd);
+}
+
+TEST(LogFiles, WhatStandsBeforeAHoleIsToldWhole) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.path() / "logs" / "1");
+  const auto path = folder.path() / "logs/1/rank0.log";
+  std::ofstream(path) << std::string(4096, 'a');
+  std::filesystem::resize_file(path, 1U << 20);
+  std::ofstream(path, std::ios::app) << "end\n";
+  const LogFiles files(folder.path(), JobId{1});
+  const auto before = files.read(0, 0, 1 << 20, LogFiles::Cut::lines).value();
+  EXPECT_EQ(before.text, std::string(4096, 'a'));
+  const auto hole = files.read(0, before.next, 1 << 20, LogFiles::Cut::lines).value();
+  EXPECT_EQ(hole.text, "\n--- 1044480 bytes were removed ---\n");
+  EXPECT_EQ(files.read(0, hole.next, 1 << 20, LogFiles::Cut::lines)->text, "end\n");
 }
 
 TEST(LogFiles, KeepsCodePointsAndLongLinesTogether) {

@@ -23,6 +23,7 @@ struct Limits {
   std::uint64_t launches_per_user = 512U << 20;
   std::uint64_t points_per_second = 100;
   std::uint64_t worker_processes = 8'192;
+  std::uint64_t logs_per_user = std::uint64_t{16} << 30;
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -56,6 +57,8 @@ inline constexpr std::array kLimits = {
           "metric points kept of one job in a second"},
     Limit{"worker-processes", &Limits::worker_processes, LimitUnit::count, 64, 4'194'304,
           "processes and threads of one worker"},
+    Limit{"logs-per-user", &Limits::logs_per_user, LimitUnit::bytes, 1U << 20,
+          std::uint64_t{1} << 50, "logs of one user's jobs on a machine, by the room they take"},
 };
 
 // Nothing if there is none of that name.

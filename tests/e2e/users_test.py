@@ -123,42 +123,5 @@ class GreedyTest(SharedBox):
         self.assert_others_are_served()
 
 
-class FullTest(SharedBox):
-    """A server that keeps very little."""
-    options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M",
-               "--limit", "points-per-second=10")
-
-    def test_limits_are_shown(self):
-        shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}
-        self.assertEqual(shown["connections"]["value"], 16)
-        self.assertEqual(shown["connections"]["default"], 1024)
-        self.assertEqual(shown["launches-per-user"]["value"], 4 << 20)
-        self.assertIn("launches-per-user", self.box.call("limits").stdout)
-
-    def test_waiting_jobs(self):
-        for _ in range(3):
-            self.submit(OTHER, {"hold": True}, ["true"])
-        status, text = self.ask(OTHER, "POST", "/v1/jobs", '{"launch": {"command": ["true"], "directory": "/"}}')
-        self.assertEqual((status, json.loads(text)["error"]["code"]), (503, "unavailable"))
-        self.submit(OWNER, {"hold": True}, ["true"])
-        self.submit(0, {"hold": True}, ["true"])
-
-    def test_what_starts_jobs(self):
-        body = json.dumps({"spec": {"hold": True}, "launch": {"command": ["x" * 900_000], "directory": "/",
-                                                             "environment": {"A": "y" * 900_000}}})
-        answers = [self.ask(OTHER, "POST", "/v1/jobs", body)[0] for _ in range(3)]
-        self.assertEqual(answers, [201, 201, 503])
-
-    def test_points(self):
-        lines = "import json\nfor i in range(20000): print(json.dumps({'paceline': {'step': i, 'loss': 1.0}}))\n"
-        job = self.submit(OWNER, {"name": "burst"}, ["python3", "-c", lines])
-        self.until(lambda: self.get(OWNER, f"/v1/jobs/{job}")["state"] == "COMPLETED", "it didn't complete")
-        page = self.get(OWNER, f"/v1/jobs/{job}/metrics?limit=10000")
-        steps = [point["step"] for point in page["points"]]
-        self.assertEqual((steps[0], steps[-1]), (0, 19999))
-        self.assertLess(len(steps), 2000)
-        self.assertGreater(page["passed_over"], 0)
-
-
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,6 +21,7 @@
 #include "agent/linux/environment.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
+#include "agent/linux/log_limit.hpp"
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/machine.hpp"
 #include "agent/linux/marks.hpp"
@@ -39,6 +41,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
+constexpr auto kLogInterval = std::chrono::seconds{5};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
@@ -47,6 +50,14 @@ constexpr Room kRoomMin{8U << 20, 64};
 GangKey gang_of(const WorkerKey& key) { return {key.job, key.generation}; }
 
 constexpr std::size_t kLostSupervisorsMax = 4096;
+
+// Used by one chore at a time.
+struct HeldLogs {
+  HeldLogs(const std::string& directory, std::uint64_t bytes_per_user)
+      : limit(directory, bytes_per_user) {}
+  LogLimit limit;
+  std::atomic<bool> busy = false;
+};
 
 Result<void> make_own_directories(const std::string& directory) {
   for (const char* name :
@@ -78,7 +89,9 @@ struct LinuxHost::Impl {
                                                      : options.port_lock_directories),
         nursery(options.supervisor, raise_open_files()),
         lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
+        log_limit(std::make_shared<HeldLogs>(options.directory, options.logs_per_user)),
         tick_timer(io_context),
+        log_timer(io_context),
         flush_timer(io_context),
         device_timer(io_context) {}
 
@@ -115,6 +128,7 @@ struct LinuxHost::Impl {
   void watch_devices(std::chrono::seconds delay);
   void keep_ticking();
   void read_logs();
+  void hold_logs();
   Result<void> raise_looker(UniqueFd socket);
   void flush_nursery();
 
@@ -138,7 +152,10 @@ struct LinuxHost::Impl {
   PortBlocks blocks;
   Nursery nursery;
   Lookers lookers;
+  std::shared_ptr<HeldLogs> log_limit;
+  std::set<LogKey> begun_logs;  // since the limit was held last
   boost::asio::steady_timer tick_timer;
+  boost::asio::steady_timer log_timer;
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
   std::vector<std::pair<WorkerKey, ClaimFile>> unread;  // until load()
@@ -232,6 +249,7 @@ void LinuxHost::Impl::load() {
     remove_strays(directory);
   remove_stray_memory();
   keep_ticking();
+  hold_logs();
 }
 
 // Does the gang have a worker of whom that is true, or one whose claim can't be read?
@@ -427,6 +445,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   const WallTime now = context.clock.wall();
   const auto offset = begin_log(options.directory, launch, now);
   if (!offset) return fail(offset.error());
+  if (options.logs_per_user > 0) begun_logs.insert({launch.key.job, launch.key.rank});
   WorkerFacts facts;
   facts.server_directory = options.directory;
   facts.marker = marks.marker(launch.key);
@@ -614,6 +633,25 @@ void LinuxHost::Impl::read_logs() {
     }
     readers = std::move(more);
   }
+}
+
+// Of a log in use only what nobody reads any more may go.
+void LinuxHost::Impl::hold_logs() {
+  if (options.logs_per_user == 0) return;
+  std::map<LogKey, std::uint64_t> in_use;
+  for (const auto& [key, worker] : workers)
+    if (!worker->is_gone()) in_use[{key.job, key.rank}] = worker->log_stored();
+  if (!log_limit->busy.exchange(true))
+    chores.add(
+        [logs = log_limit, in_use = std::move(in_use), begun = std::exchange(begun_logs, {})] {
+          logs->limit.hold(in_use, begun);
+          logs->busy = false;
+        });
+  log_timer.expires_after(kLogInterval);
+  log_timer.async_wait(
+      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
+        if (!error && !token.expired()) hold_logs();
+      });
 }
 
 // ---- the host ----

@@ -38,6 +38,7 @@ struct HostOptions {
   std::optional<std::uint32_t>
       cpu_slots;  // this many CPU slots and no devices, instead of what is found
   std::uint64_t worker_processes = 0;  // and threads that one worker may have; 0: unlimited
+  std::uint64_t logs_per_user = 0;     // bytes of all logs of one user; 0: unlimited
   std::string node_name;               // empty: the machine's host name
   // Where devices are locked against other servers of the machine.
   LockDirectories lock_directories = {};

@@ -38,6 +38,8 @@ class ReportLedger {
 
   // All reports up to this number are stored for good. Answers how many of them were not before.
   std::size_t stored(std::uint64_t number);
+  // All lines before this offset are read, and their reports stored.
+  [[nodiscard]] std::uint64_t stored_to() const;
   // Reports that are not.
   [[nodiscard]] std::size_t unstored() const { return unstored_.size(); }
   // Remembers on disk what is stored. Call now and then.
@@ -51,7 +53,6 @@ class ReportLedger {
     std::uint64_t number;
     std::uint64_t before;  // offset behind the line before
   };
-  [[nodiscard]] std::uint64_t stored_to() const;
   void write();
 
   const ClaimFile& claim_;

@@ -82,6 +82,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   [[nodiscard]] const WorkerOrder& order() const { return order_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] Claim claim() const;
+  // What its log holds before this offset was read, and its reports are stored.
+  [[nodiscard]] std::uint64_t log_stored() const { return ledger_.stored_to(); }
   [[nodiscard]] bool is_gone() const { return gone_.has_value(); }
   // Nothing of it lives any more, though that may not be told yet.
   [[nodiscard]] bool has_ended() const { return ending_.has_value(); }

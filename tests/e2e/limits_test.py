@@ -1,0 +1,282 @@
+"""Every limit of docs/limits.md, gone over: those that `up --limit` sets on a server that was given little, the fixed ones on the
+same. A row of that page that nothing here goes over fails."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from contextlib import closing
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(Path(__file__).resolve().parent)]
+import accounts
+from box import Box
+from users_test import BINARY, OTHER, OWNER, SharedBox, UnixConnection
+
+KIB, MIB = 1 << 10, 1 << 20
+
+# Rows whose bound is minutes, or a machine's: where they are gone over.
+ELSEWHERE = {
+    "connections": "tests/e2e/users_test.py",
+    "connections-per-user": "tests/e2e/users_test.py",
+    "traffic": "tests/e2e/users_test.py",
+    "waiting-jobs": "src/scheduler/admission_test.cpp",
+    "traffic-per-user": "tests/e2e/users_test.py",
+    "worker-processes": "src/agent/linux/host_test.cpp",
+    "a request on its way": "src/api/http_server_test.cpp",
+    "an event stream": "src/api/http_stream_test.cpp",
+    "a wait for a job": "src/api/switch_test.cpp",
+    "a log at a worker's end": "src/agent/linux/log_tail_test.cpp",
+    "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
+    "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
+    "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
+    "lengths by owner and name": "src/plan/fold_events_test.cpp",
+    "who slows whom down": "src/model/interference_test.cpp",
+}
+
+
+def rows():
+    """The first column of the page's tables, without the head."""
+    page = (ROOT / "docs/limits.md").read_text()
+    found = re.findall(r"^\| (.+?) \| .* \|$", page, re.MULTILINE)
+    return [re.sub(r"^`([\w-]+)`$", r"\1", row) for row in found if row not in ("limit", "of")]
+
+
+class PageTest(unittest.TestCase):
+    def test_every_limit_is_gone_over(self):
+        here = {getattr(getattr(kind, name), "row", None) for kind in (SetTest, FixedTest) for name in dir(kind)}
+        self.assertEqual(set(rows()) - here - set(ELSEWHERE), set())
+        self.assertEqual((here | set(ELSEWHERE)) - set(rows()) - {None}, set())
+
+    def test_elsewhere_is_somewhere(self):
+        for place in ELSEWHERE.values():
+            self.assertTrue((ROOT / place).exists(), place)
+
+    def test_every_limit_that_can_be_set_is_shown(self):
+        with Box(BINARY, slots=1) as box:
+            shown = {limit["name"] for limit in box.json("limits")["limits"]}
+        settable = [row for row in rows() if re.fullmatch(r"[a-z]+(-[a-z]+)*", row) and row in shown]
+        self.assertEqual(set(settable), shown)
+
+
+def goes_over(row):
+    def named(test):
+        test.row = row
+        return test
+    return named
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
+class SetTest(SharedBox):
+    options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M",
+               "--limit", "points-per-second=10", "--limit", "logs-per-user=1M")
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            accounts.add({"paceline-owner": OWNER, "paceline-other": OTHER})
+        except accounts.NotPermitted as refusal:
+            raise unittest.SkipTest(str(refusal))
+
+    def test_limits_are_shown(self):
+        shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}
+        self.assertEqual(shown["connections"]["value"], 16)
+        self.assertEqual(shown["connections"]["default"], 1024)
+        self.assertEqual(shown["launches-per-user"]["value"], 4 * MIB)
+        self.assertIn("launches-per-user", self.box.call("limits").stdout)
+
+    @goes_over("waiting-jobs-per-user")
+    def test_waiting_jobs(self):
+        for _ in range(3):
+            self.submit(OTHER, {"hold": True}, ["true"])
+        status, text = self.ask(OTHER, "POST", "/v1/jobs", '{"launch": {"command": ["true"], "directory": "/"}}')
+        self.assertEqual((status, json.loads(text)["error"]["code"]), (503, "unavailable"))
+        self.submit(OWNER, {"hold": True}, ["true"])
+        self.submit(0, {"hold": True}, ["true"])
+
+    @goes_over("launches-per-user")
+    def test_what_starts_jobs(self):
+        body = json.dumps({"spec": {"hold": True}, "launch": {"command": ["x" * 900_000], "directory": "/",
+                                                             "environment": {"A": "y" * 900_000}}})
+        answers = [self.ask(OTHER, "POST", "/v1/jobs", body)[0] for _ in range(3)]
+        self.assertEqual(answers, [201, 201, 503])
+
+    @goes_over("points-per-second")
+    def test_points(self):
+        lines = "import json\nfor i in range(20000): print(json.dumps({'paceline': {'step': i, 'loss': 1.0}}))\n"
+        job = self.submit(OWNER, {"name": "burst"}, ["python3", "-c", lines])
+        self.until(lambda: self.get(OWNER, f"/v1/jobs/{job}")["state"] == "COMPLETED", "it didn't complete")
+        page = self.get(OWNER, f"/v1/jobs/{job}/metrics?limit=10000")
+        steps = [point["step"] for point in page["points"]]
+        self.assertEqual((steps[0], steps[-1]), (0, 19999))
+        self.assertLess(len(steps), 2000)
+        self.assertGreater(page["passed_over"], 0)
+
+    def room(self, job):
+        return (self.box.directory / f"logs/{job}/rank0.log").stat().st_blocks * 512
+
+    def log(self, uid, job):
+        """Its text, and how many bytes are said to have been removed."""
+        text, offset = "", 0
+        while True:
+            chunks = self.get(uid, f"/v1/jobs/{job}/logs?offset=0:{offset}")["chunks"]
+            if not chunks:
+                return text, sum(int(bytes) for bytes in re.findall(r"^--- (\d+) bytes were removed ---$", text, re.MULTILINE))
+            text += "".join(chunk["text"] for chunk in chunks)
+            offset = chunks[-1]["next"]
+
+    @goes_over("logs-per-user")
+    def test_logs(self):
+        writes = "import sys\nfor i in range(60000): print(f'line {i:08}')\nsys.stdout.flush()\n"
+        other = self.submit(OTHER, {}, ["python3", "-c", writes])
+        old = self.submit(OWNER, {}, ["python3", "-c", writes])
+        self.until(lambda: all(self.get(0, f"/v1/jobs/{job}")["ended_at"] for job in (old, other)), "they don't end")
+        new = self.submit(OWNER, {}, ["python3", "-c", writes + "input_never_comes = open('/dev/null').read()\nimport time\ntime.sleep(600)"])
+        self.until(lambda: self.log(OWNER, new)[0].endswith("line 00059999\n"), "it doesn't write")
+        self.until(lambda: self.room(old) + self.room(new) <= MIB, "nothing is removed")
+        text, removed = self.log(OWNER, old)
+        self.assertGreater(removed, 200_000)
+        self.assertTrue(text.startswith(f"--- {removed} bytes were removed ---\n"), text[:100])
+        self.assertTrue(text.endswith("line 00059999\n"))
+        self.assertEqual(self.log(OWNER, new)[1], 0)  # who runs gives last
+        self.assertEqual(self.log(OTHER, other)[1], 0)
+        self.assertIn(f"{removed} bytes were removed", self.box.call("logs", str(old)).stdout)
+        more = self.submit(OWNER, {}, ["python3", "-c", writes + "\nimport time\ntime.sleep(600)"])
+        self.until(lambda: self.room(old) + self.room(new) + self.room(more) <= MIB, "who runs gives nothing")
+        self.assertEqual(self.room(old), 0)
+        self.assertGreater(self.log(OWNER, new)[1], 0)
+
+
+class FixedTest(unittest.TestCase):
+    """What nobody sets."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.box = Box(BINARY, slots=2).__enter__()
+        cls.addClassCleanup(cls.box.close)
+
+    def ask(self, method, path, body=None, headers=None):
+        with closing(UnixConnection(self.box.directory / "paceline.sock")) as connection:
+            try:
+                connection.request(method, path, body, headers or {})
+            except BrokenPipeError:
+                pass  # turned away: why is there to be read
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        return answer.status, json.loads(text) if text.startswith("{") else text
+
+    def submit(self, spec, headers=None, **launch):
+        body = {"spec": {"hold": True, **spec}, "launch": {"command": ["true"], "directory": "/", **launch}}
+        return self.ask("POST", "/v1/jobs", json.dumps(body), headers)[0]
+
+    def ends_well(self, *words):
+        job = self.box.submit("--retry", "0", "--", *words)
+        self.assertEqual(self.box.wait_state(job, "COMPLETED", "FAILED", seconds=120)["state"], "COMPLETED")
+        return job
+
+    @goes_over("the header of a request")
+    def test_header(self):
+        self.assertEqual(self.ask("GET", "/v1/jobs", headers={"X": "y" * 65 * KIB})[0], 413)
+
+    @goes_over("the body of a request")
+    def test_body(self):
+        self.assertEqual(self.ask("POST", "/v1/jobs", " " * (4 * MIB + 1))[0], 413)
+        self.assertEqual(self.ask("POST", "/v1/jobs", '{"spec":' + "[" * 33 + "]" * 33 + "}")[0], 413)
+        self.assertEqual(self.ask("POST", "/v1/jobs", '{"spec":[' + "0," * MIB + "0]}")[0], 413)
+
+    @goes_over("a page of jobs or events")
+    def test_page(self):
+        for route in ("jobs", "events"):
+            self.assertEqual(self.ask("GET", f"/v1/{route}?limit=1000")[0], 200)
+            self.assertEqual(self.ask("GET", f"/v1/{route}?limit=1001")[0], 400)
+
+    @goes_over("a page of metric points")
+    def test_points(self):
+        job = self.ends_well("true")
+        self.assertEqual(self.ask("GET", f"/v1/jobs/{job}/metrics?limit=10000")[0], 200)
+        self.assertEqual(self.ask("GET", f"/v1/jobs/{job}/metrics?limit=10001")[0], 400)
+
+    @goes_over("a page of logs")
+    def test_logs(self):
+        job = self.ends_well("python3", "-c", "print('x' * (2 << 20))")
+        chunks = self.ask("GET", f"/v1/jobs/{job}/logs")[1]["chunks"]
+        self.assertEqual(chunks[-1]["next"], MIB)
+        self.assertEqual(self.ask("GET", f"/v1/jobs/{job}/logs?rank=1023")[0], 200)
+        status, said = self.ask("GET", f"/v1/jobs/{job}/logs?rank=1024")
+        self.assertEqual(status, 400)
+        self.assertIn("0 to 1023", said["error"]["message"])
+
+    @goes_over("an `Idempotency-Key`")
+    def test_key(self):
+        self.assertEqual(self.submit({}, {"Idempotency-Key": "k" * 128}), 201)
+        self.assertEqual(self.submit({}, {"Idempotency-Key": "k" * 129}), 400)
+
+    @goes_over("a name of a job or a metric")
+    def test_name(self):
+        self.assertEqual(self.submit({"name": "n" * 128}), 201)
+        self.assertEqual(self.submit({"name": "n" * 129}), 400)
+
+    @goes_over("a command, an environment")
+    def test_launch(self):
+        self.assertEqual(self.submit({}, command=["x" * (MIB + 1)]), 413)
+        self.assertEqual(self.submit({}, environment={"A": "x" * (MIB + 1)}), 413)
+
+    @goes_over("a checkpoint pattern")
+    def test_pattern(self):
+        self.assertEqual(self.submit({"checkpoint": "p" * 4096}), 201)
+        self.assertEqual(self.submit({"checkpoint": "p" * 4097}), 400)
+
+    @goes_over("a job")
+    def test_job(self):
+        for spec in ({"workers": 100_001}, {"slots_per_worker": 1025}, {"retry": 1001}, {"after": [1] * 1001},
+                     {"devices": ["a100"] * 33}):
+            self.assertEqual(self.submit(spec), 400, spec)
+
+    @goes_over("a job file")
+    def test_job_file(self):
+        for text in ("# " + "x" * MIB, "run: true\nenv: " + "[" * 20 + "]" * 20):
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                file.write(text)
+                file.flush()
+                self.assertIn(self.box.call("submit", "-f", file.name, check=False).returncode, (64, 65))
+
+    @goes_over("a report")
+    def test_report(self):
+        job = self.ends_well("python3", "-c", """
+import json
+print(json.dumps({'paceline': {'step': 1, 'loss': 1.0}}))
+print(json.dumps({'paceline': {'step': 2, 'loss': 1.0, 'x': 'y' * (64 << 10)}}))
+""")
+        self.assertEqual(self.box.job(job)["progress"]["step"], 1)
+
+    @goes_over("the metrics of a job")
+    def test_metrics(self):
+        job = self.ends_well("python3", "-c", """
+import json
+for i in range(70): print(json.dumps({'paceline': {'step': i, f'm{i:02}': 1.0}}))
+""")
+        self.assertEqual(sorted(self.box.job(job)["metrics"]), [f"m{i:02}" for i in range(64)])
+
+    @goes_over("a policy in Lua")
+    def test_policy(self):
+        for text, said in (("-- " + "x" * 256 * KIB, "at most 262144 bytes"), ("while true do end", "within 20000000 instructions")):
+            status, answer = self.ask("PUT", "/v1/policy/mine", json.dumps({"script": text}))
+            self.assertEqual(status, 400)
+            self.assertIn(said, answer["error"]["message"])
+
+    @goes_over("a node")
+    def test_node(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for labels in ([f"k{i}=v" for i in range(65)], ["k" * 64 + "=v"], ["k=" + "v" * 257]):
+                words = [word for label in labels for word in ("--label", label)]
+                done = subprocess.run([BINARY, "up", "--slots", "1", *words], env={**os.environ, "PACELINE_DIR": directory},
+                                      capture_output=True, timeout=60)
+                self.assertEqual(done.returncode, 64, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
