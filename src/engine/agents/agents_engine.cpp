@@ -21,10 +21,15 @@ void AgentsEngine::committed() {
   handed_over_ = 0;
   for (const NodeId id : std::exchange(unconfirmed_, {})) {
     NodeView& node = nodes_[id.value];
+    if (!fresh_.contains(id) && std::exchange(node.unsaid, false)) {
+      settle_held(node);
+      flush(node);
+    }
     if (node.durable == node.observed) continue;
     node.durable = node.observed;
     if (node.session) send_({*node.session, 0, node.inbox.taken(), node.durable, {}});
   }
+  kit_.reset();
 }
 
 void AgentsEngine::act(const State& state, std::span<const JobId> jobs) {

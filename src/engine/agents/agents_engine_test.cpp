@@ -655,6 +655,28 @@ TEST_F(AgentsEngineTest, AnotherMachineTakesANameThatNobodyNeedsAnyMore) {
   EXPECT_EQ(world.state().nodes().front().spec.machine, "another") << "it is there, and was first";
 }
 
+// The one before would get it again from a server that starts anew and finds its name in the journal.
+TEST_F(AgentsEngineTest, AnotherMachineGetsNothingToDoBeforeItStandsInTheJournal) {
+  const auto starts = [&] {
+    return std::count_if(to_agents.begin(), to_agents.end(), [](const ServerFrame& frame) {
+      return frame.message && std::holds_alternative<StartWorker>(*frame.message);
+    });
+  };
+  host().node.machine = "first";
+  connect();
+  disk_full = true;
+  disconnect();
+  greet_from("another");
+  EXPECT_EQ(engine->connected_nodes(), 1U);
+  world.submit("1");
+  world.round();
+  act();
+  EXPECT_EQ(starts(), 0) << "the plan means the first one";
+  disk_full = false;
+  commit();
+  EXPECT_EQ(starts(), 1);
+}
+
 TEST_F(AgentsEngineTest, AServerThatStartedAnewKnowsWhichMachineHasTheName) {
   host().node.machine = "first";
   connect();

@@ -21,6 +21,11 @@ Progress progress_of(const WorkerReport& report, Time at) {
       report.total_epochs, report.step_seconds, report.learning_rate, report.metrics,  at};
 }
 
+// Of one name.
+bool is_another(const NodeSpec& known, const NodeSpec& machine) {
+  return !known.machine.empty() && !machine.machine.empty() && known.machine != machine.machine;
+}
+
 // A signal that we sent is not a fault of the worker: the stop's cause stands for it.
 Ending ending_of(const WorkerGone& gone, const GangView& gang, Time at) {
   Ending ending{gone.cause, gone.exit_code, gone.signal, gone.message, at};
@@ -171,9 +176,7 @@ void AgentsEngine::count_lost(NodeView& node) {
 // A machine that bears the name of another one knows nothing of what runs there: to hear it would
 // be to believe that nothing does. It is heard once the other one has nothing left and is gone.
 bool AgentsEngine::is_taken(const NodeView& node, const NodeSpec& by) {
-  const bool another =
-      !node.spec.machine.empty() && !by.machine.empty() && node.spec.machine != by.machine;
-  return another && (node.session || !node.seats.empty());
+  return is_another(node.spec, by) && (node.session || !node.seats.empty());
 }
 
 void AgentsEngine::turn_away(NodeView& node, Session session) {
@@ -189,6 +192,8 @@ void AgentsEngine::greet(const AgentFrame& frame, const Hello& hello) {
   NodeView& node = node_named(hello.node.name);
   if (session <= node.last_session) return;  // overtaken by a later one: what it says is old
   if (is_taken(node, hello.node)) return turn_away(node, session);
+  // What a plan seats there until the journal says so, it means for the machine before.
+  node.unsaid = node.unsaid || is_another(node.spec, hello.node);
   node.last_session = session;
   if (node.session) {
     spdlog::warn("Another agent for node {} has connected: the one before is not heard any more.",

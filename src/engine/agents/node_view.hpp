@@ -36,7 +36,8 @@ struct NodeView {
   std::optional<Session> session;  // set once its agent said Hello
   Session last_session;            // that ever did
   Session turned_away;             // the last that another machine of its name opened
-  Duration clock_ahead{};          // of the agent, when its newest frame came
+  bool unsaid = false;     // it is another machine than the journal says: nothing is started there
+  Duration clock_ahead{};  // of the agent, when its newest frame came
   Outbox<ServerMessage> outbox;
   Inbox<AgentMessage> inbox;
   std::uint64_t observed = 0;  // messages that observe() has told
@@ -47,7 +48,8 @@ struct NodeView {
 
   std::map<WorkerKey, ClaimView> claims;
   std::set<WorkerKey> seats;  // workers here that the state wants something of
-  std::set<WorkerKey> held;   // of those: not started, because something is left in their slots
+  std::set<WorkerKey> held;   // of those: not started, because something is left in their slots, or
+                              // the machine is unsaid
 
   [[nodiscard]] ClaimView* find_claim(const WorkerKey& key);
   // True if something of another worker is in one of the slots, and it has not lent them.

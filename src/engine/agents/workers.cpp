@@ -140,7 +140,7 @@ void AgentsEngine::stop(NodeView& node, const GangView& gang, const WorkerKey& k
 
 void AgentsEngine::start(NodeView& node, const GangView& gang, const WorkerKey& key,
                          SeatView& seat) {
-  if (node.conflicts(key, seat.slots)) {
+  if (node.unsaid || node.conflicts(key, seat.slots)) {
     node.held.insert(key);
     return;
   }
