@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/digest.hpp"
@@ -76,9 +77,9 @@ class Ledger {
   // committed() was not told of.
   void recovered(Time now, std::span<const Entry> untold, const State& state);
   void promised(JobId job, const std::string& name) { promised_[job] = name; }
-  // The server's machine is down: to the server no time passes from its last entry until it is back
-  // and writes another.
-  void stands_still() { stands_still_ = true; }
+  // The server's machine is down and comes back in this boot: to the server no time passes from its
+  // last entry until it writes one there. Entries that turn up later may be of the boot before.
+  void stands_still(std::string boot) { boot_ = std::move(boot); }
   // Of the last entry it knows.
   [[nodiscard]] std::uint64_t seq() const { return truth_.seq(); }
 
@@ -170,11 +171,11 @@ class Ledger {
   std::map<JobId, Time> paused_;
   std::set<JobId> lending_;  // their workers' slots are others'
   std::map<JobId, Reckoning> reckoned_;
-  bool stands_still_ = false;  // until the next commit
-  Time committed_at_;          // the newest commit
-  Duration still_{};           // in which no time passed to the server
-  Duration still_before_{};    // the same until the newest commit
-  Duration untold_{};          // between commits that it was told of late and then
+  std::string boot_;         // of the server's machine, until an entry is known of it
+  Time committed_at_;        // the newest commit
+  Duration still_{};         // in which no time passed to the server
+  Duration still_before_{};  // the same until the newest commit
+  Duration untold_{};        // between commits that it was told of late and then
   std::map<JobId, Wanted> current_;
   std::map<JobId, Generation> newest_;
 };

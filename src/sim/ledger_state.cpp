@@ -25,7 +25,10 @@ void Ledger::committed(Time now, std::span<const Entry> entries, const State& st
                        std::span<const JobId> touched) {
   now_ = now;
   for (const Entry& entry : entries) take(now, entry);
-  if (!entries.empty()) note_commit(now);
+  if (!entries.empty()) {
+    note_commit(now);
+    boot_.clear();
+  }
   for (const JobId id : touched) {
     check_job(now, state, state.job(id));
     check_sums(now, state.job(id));
@@ -36,7 +39,6 @@ void Ledger::committed(Time now, std::span<const Entry> entries, const State& st
 void Ledger::note_commit(Time now) {
   committed_at_ = now;
   still_before_ = still_;
-  stands_still_ = false;
 }
 
 void Ledger::take(Time now, const Entry& entry) {
@@ -195,10 +197,11 @@ void Ledger::recovered(Time now, std::span<const Entry> untold, const State& sta
   else if (state.parts() != truth_.parts())
     wrong(now, "the state is not what the entries say");
   for (const Job& job : state.jobs()) check_job(now, state, job);
-  if (stands_still_) still_ = still_before_ + (now - committed_at_);
+  if (!boot_.empty()) still_ = still_before_ + (now - committed_at_);
   if (untold.empty()) return check_whole(now, state);
   untold_ += now - committed_at_;
   note_commit(now);
+  if (truth_.boot() && truth_.boot()->id == boot_) boot_.clear();
   check_whole(now, state);
 }
 

@@ -170,6 +170,56 @@ TEST_F(LedgerTest, SeesAGangThatStaysInPart) {
   expect("generation 1 of job 2 is in part: 1 of 2 workers were started");
 }
 
+// ---- the server's time ----
+
+// It starts anew soon, finds what turns out to be in the journal, and dies before it writes; half an
+// hour later it starts again and does.
+class StandingStillTest : public LedgerTest {
+ protected:
+  void recover(Duration after) {
+    const auto untold = std::span(world.journal()).subspan(told);
+    told = world.journal().size();
+    ledger.recovered(world.now() + after, untold, world.state());
+  }
+  void commit_in(const std::string& boot) {
+    recover(span("30m"));
+    world.tell(ClockSet{{}, Boot{boot, world.now()}});
+    world.tell(RangeSet{job, {1, 2, 2}});
+    const auto entries = std::span(world.journal()).subspan(told);
+    told = world.journal().size();
+    ledger.committed(world.now() + span("30m"), entries, world.state(), {&job, 1});
+  }
+};
+
+TEST_F(StandingStillTest, CountsNoTimeWhileTheServersMachineIsAway) {
+  ledger.stands_still("second");
+  recover(span("10s"));
+  commit_in("second");
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+}
+
+TEST_F(StandingStillTest, GoesOnThoughAnEntryOfTheBootBeforeTurnsUp) {
+  world.tell(ClockSet{{}, Boot{"first", world.now()}});
+  ledger.stands_still("second");
+  recover(span("10s"));
+  commit_in("second");
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+}
+
+TEST_F(StandingStillTest, IsOverOnceAnEntryOfTheNewBootTurnsUp) {
+  ledger.stands_still("second");
+  world.tell(ClockSet{{}, Boot{"second", world.now()}});
+  recover(span("10s"));
+  commit_in("second");
+  expect("job 1 is there for 1800.0 s, and it is said for");
+}
+
+TEST_F(StandingStillTest, IsNothingThatAServerAloneDoes) {
+  recover(span("10s"));
+  commit_in("first");
+  expect("job 1 is there for 1800.0 s, and it is said for");
+}
+
 // ---- states that are not what they should be ----
 
 TEST_F(LedgerTest, SeesASlotLeasedTwice) {

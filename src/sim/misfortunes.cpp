@@ -46,9 +46,9 @@ void FaultWorld::crash_server(std::size_t) {
 void FaultWorld::restart_server_machine(std::size_t) {
   if (!server_) return;
   ledger_.note("machine died", "of the server");
-  ledger_.stands_still();
   stop_server();
   server_clock_.reboot();
+  ledger_.stands_still(server_clock_.boot()->id);
 }
 
 void FaultWorld::crash_agent(std::size_t i) {
