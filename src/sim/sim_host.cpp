@@ -71,13 +71,13 @@ std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_
 
 std::vector<Claim> SimHost::claims() {
   std::erase_if(workers_, [](const auto& one) { return one.second.unclaimed; });
+  unstored_ = 0;
+  for (auto& [key, worker] : workers_) worker.told = 0;
   for (auto& [key, worker] : workers_) {
     if (worker.orphaned && !worker.claim.gone) lose(worker);
   }
   const Time now = clock_.now();
-  unstored_ = 0;
   for (auto& [key, worker] : workers_) {
-    worker.told = 0;
     for (auto& each : worker.log) {
       std::visit(
           [&](auto& seen) {
