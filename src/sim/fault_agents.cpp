@@ -92,9 +92,11 @@ void FaultWorld::twin_goes() {
 void FaultWorld::reach_twin(bool reached) {
   Machine& twin = machines_.back();
   if (reached) ledger_.note("machine of the same name", twin.name);
-  const auto set = [](Machine& machine, bool is_reached) {
+  const auto set = [this](Machine& machine, bool is_reached) {
     machine.link->cut(is_reached ? SimLink::Cut{} : kBothWays);
-    if (!is_reached) machine.link->break_connection();
+    if (is_reached) return;
+    machine.link->break_connection();
+    if (calm_) ledger_.away(machine.id, queue_.now() + kTwinTakesTurns);
   };
   set(twin, reached);
   if (calm_) set(machines_.front(), !reached);

@@ -106,6 +106,7 @@ NodeSpec FaultWorld::draw_node(std::uint64_t number) {
 void FaultWorld::build_machine(const LinkHabits& link, NodeSpec node) {
   Machine machine;
   machine.name = node.name;
+  machine.id = node.machine;
   machine.clock = std::make_unique<SetClock>(queue_, parts_.make_clock, machine.name);
   machine.clock->set_wrong(draw_clock_error());
   machine.host = std::make_unique<SimHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()),

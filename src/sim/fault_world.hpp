@@ -95,6 +95,7 @@ class FaultWorld {
  private:
   struct Machine {
     std::string name;
+    std::string id;  // its own, where another one has its name
     std::unique_ptr<SetClock> clock;
     std::unique_ptr<SimHost> host;
     std::unique_ptr<SimLink> link;

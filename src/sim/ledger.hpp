@@ -67,7 +67,8 @@ class Ledger {
   void refused(const WorkerKey& worker);
   void worked(Time now, const WorkerKey& worker);
   [[nodiscard]] std::size_t alive() const { return alive_.size(); }
-  // Nothing is to be expected of the machine before.
+  // Nothing is to be expected of the machine before. It is named by its identity, as another one may
+  // bear its name, or by its name where it has none.
   void away(const std::string& machine, Time until);
 
   // ---- the state ----
@@ -112,7 +113,7 @@ class Ledger {
   // The current gang of a job, as it was committed.
   struct Wanted {
     Generation generation;
-    std::vector<std::string> machines;  // by rank
+    std::vector<std::string> machines;  // by rank, as away() names them
     std::set<std::int32_t> begun;       // ranks that were started, ever
     std::optional<Time> begun_at;       // the first of them
     std::optional<Time> stop_at;        // as the state has it

@@ -178,8 +178,10 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
   Wanted& gang = current_[job.id];
   if (gang.generation != job.current->generation) {
     gang = {job.current->generation, {}, {}, {}, {}, {}};
-    for (const Worker& worker : job.current->workers)
-      gang.machines.push_back(state.find_node(worker.seat.node)->spec.name);
+    for (const Worker& worker : job.current->workers) {
+      const NodeSpec& node = state.find_node(worker.seat.node)->spec;
+      gang.machines.push_back(node.machine.empty() ? node.name : node.machine);
+    }
   }
   const auto& stop = job.current->stop;
   const auto stop_at = stop ? std::optional(stop->at) : std::nullopt;

@@ -170,6 +170,23 @@ TEST_F(LedgerTest, SeesAGangThatStaysInPart) {
   expect("generation 1 of job 2 is in part: 1 of 2 workers were started");
 }
 
+TEST_F(LedgerTest, KnowsMachinesOfOneNameApart) {
+  const Node& node = world.state().nodes().front();
+  NodeSpec spec = node.spec;
+  spec.machine = "first";
+  world.tell(NodeUp{node.id, spec});
+  const JobId other = world.submit("2 name=other");
+  world.start(other, 2);
+  commit();
+  ledger.started(world.now(), "box-0", {other, Generation{1}, 0}, {2});
+  ledger.away("first", world.now() + span("1m"));
+  ledger.away("second", world.now() + span("1h"));
+  ledger.passed(world.now() + kPatience + span("50s"));
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.passed(world.now() + kPatience + span("90s"));
+  expect("generation 1 of job 2 is in part: 1 of 2 workers were started");
+}
+
 // ---- the server's time ----
 
 // It starts anew soon, finds what turns out to be in the journal, and dies before it writes; half an

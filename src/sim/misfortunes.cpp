@@ -69,7 +69,7 @@ void FaultWorld::take_machine(std::size_t i, Duration back_after) {
   Machine& machine = machines_[i];
   if (!machine.agent) return;
   machine.host->reboot();
-  ledger_.away(machine.name, queue_.now() + back_after);
+  ledger_.away(machine.id, queue_.now() + back_after);
   stop_agent(i, back_after);
   machine.clock->reboot();
   machine.clock->set_wrong(draw_clock_error());
