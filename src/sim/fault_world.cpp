@@ -288,6 +288,7 @@ void FaultWorld::check_reasons() {
 void FaultWorld::check_rest() {
   const Controller& controller = *server_->controller;
   ledger_.at_rest(queue_.now(), controller.state());
+  ledger_.compare(queue_.now(), controller.now(), parts_.disk);
   for (const auto& key : controller.state().queue()) {
     for (const auto& why : controller.why(key.job))
       ledger_.wrong(queue_.now(), fmt::format("job {}: {}", key.job.value, why));

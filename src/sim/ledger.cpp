@@ -60,6 +60,16 @@ void Ledger::started(Time now, const std::string& machine, const WorkerKey& work
   if (!lending_.contains(worker.job)) occupy(now, worker, process, "is started");
 }
 
+LaunchSpec launch_of(const std::string& job) {
+  return {{"python3", "train.py", job}, false, "", {{"JOB", job}}, "/home/ann", 022};
+}
+
+void Ledger::launched(Time now, const WorkerLaunch& worker) {
+  const Job* job = truth_.find_job(worker.key.job);
+  if (!job || worker.job_name != job->spec->name || worker.launch != launch_of(job->spec->name))
+    wrong(now, text(worker.key) + " is started with what its owner did not give");
+}
+
 void Ledger::occupy(Time now, const WorkerKey& worker, const Process& process,
                     std::string_view how) {
   for (const auto slot : process.slots) {

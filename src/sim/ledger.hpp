@@ -10,7 +10,7 @@
 //   - the state is whole after every commit (check_state), and after a restart it is what the
 //     entries say, each of them in order
 //   - each job has one submission, and stays as it ended; what a person was promised (an id) is
-//     there; at the end nothing is left over
+//     there; a worker is started with what its owner gave; at the end nothing is left over
 //   - every change of a plan has a reason
 //   - no job pays for what its machine lacks: a worker that was refused doesn't end as one that failed
 //     by itself, and only where one did a retry is spent or a job FAILED
@@ -43,6 +43,10 @@ namespace paceline::sim {
 inline constexpr Duration kPatience = std::chrono::minutes{5};
 inline constexpr Duration kPatienceAtEveryCommit = std::chrono::minutes{30};
 
+// What starts the job of this name, and who submits it; its name is the key of its submission.
+LaunchSpec launch_of(const std::string& job);
+inline constexpr std::uint32_t kPeople = 1000;  // uid
+
 // How often something happened.
 using Happened = std::map<std::string, std::uint64_t, std::less<>>;
 
@@ -61,8 +65,11 @@ class Ledger {
                const std::vector<std::uint32_t>& slots);
   // `disturbed`: it had a notice or a kill before.
   void ended(Time now, const WorkerGone& gone, bool disturbed);
-  // It wrote its report of this number.
-  void reported(const WorkerKey& worker, std::uint64_t report) { oracle_.wrote(worker, report); }
+  // With what it is started.
+  void launched(Time now, const WorkerLaunch& worker);
+  // It wrote it into its log.
+  void reported(const WorkerReport& report) { oracle_.wrote(report); }
+  void saved(const CheckpointSeen& checkpoint) { oracle_.saved(checkpoint); }
   // Its machine could not start it; told before it ends.
   void refused(const WorkerKey& worker);
   void worked(Time now, const WorkerKey& worker);
@@ -88,12 +95,18 @@ class Ledger {
   void sent(const AgentFrame& frame) { oracle_.told(frame); }
   void sent(Time now, const ServerFrame& frame, const State& state);
   void stored(const Batch& batch);
+  // The server keeps only so many points of a job, and says how many it passed over.
+  void passes_over() { oracle_.passes_over(); }
+  void passed_over(JobId job, std::uint64_t points) { oracle_.passed_over(job, points); }
 
   // ---- time ----
   // Called after every event; looks at most once a second.
   void passed(Time now);
   // Once everything has calmed down.
   void at_rest(Time now, const State& state);
+  // The same, of the store: all that became durable is there, once more from its first entry on, and
+  // by the keys that people gave. `servers`: the server's time.
+  void compare(Time now, Time servers, Store& store);
 
   // ---- what happened ----
   void note(std::string_view what, std::string_view detail = {});

@@ -230,4 +230,27 @@ void Ledger::at_rest(Time now, const State& state) {
     wrong(now, text(worker) + " is still alive on " + process.machine);
 }
 
+// What is durable is what was told, whoever reads it.
+void Ledger::compare(Time now, Time servers, Store& store) {
+  now_ = now;
+  State fold;
+  const auto entries = store.entries(1, truth_.seq() + 1);
+  for (const Entry& entry : *entries) {
+    if (entry.seq != fold.seq() + 1)
+      return wrong(now, fmt::format("the store has entry {} after {}", entry.seq, fold.seq()));
+    apply(fold, entry);
+  }
+  if (fold.parts() != truth_.parts() || store.load()->parts() != truth_.parts())
+    wrong(now, "the store is not what the entries say");
+  for (const auto& [id, name] : promised_) {
+    const auto known = store.find_submission(kPeople, name, servers);
+    if (!known || *known != id) wrong(now, fmt::format("the key of job {} is not there", id.value));
+    const auto launch = store.launch(id);
+    if (!launch || launch->command != launch_of(name).command)
+      wrong(now, fmt::format("the command of job {} is not there", id.value));
+  }
+  for (const Job& job : truth_.jobs()) oracle_.compare(store, job);
+  oracle_.compare_done();
+}
+
 }  // namespace paceline::sim

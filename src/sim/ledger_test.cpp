@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "plan/draft.hpp"
+#include "store/memory/memory_store.hpp"
 #include "support/world.hpp"
 
 namespace paceline::sim {
@@ -342,6 +343,57 @@ TEST_F(LedgerTest, SeesAChangeWithoutAReason) {
   world.fold(plan);
   commit();
   expect("the start of job 2 has no reason");
+}
+
+// ---- the store ----
+
+// It has what the world's journal says, and a job of people's that was promised.
+class StoreLedgerTest : public LedgerTest {
+ protected:
+  StoreLedgerTest() {
+    other = world.submit("1 name=digits");
+    commit();
+    ledger.promised(other, "digits");
+  }
+  // With so many of the entries.
+  void keep(std::size_t entries, const LaunchSpec& launch) {
+    const auto all = std::span(world.journal()).first(entries);
+    const SubmissionKey key{kPeople, "digits", other, world.now()};
+    ASSERT_TRUE(disk.append({{all.begin(), all.end()}, {{other, launch}}, {}, {key}}));
+    ledger.compare(world.now(), world.now(), disk);
+  }
+  [[nodiscard]] WorkerLaunch worker(const std::string& of) const {
+    WorkerLaunch launch;
+    launch.key = {other, Generation{1}, 0};
+    launch.job_name = "digits";
+    launch.launch = launch_of(of);
+    return launch;
+  }
+  MemoryStore disk;
+  JobId other;
+};
+
+TEST_F(StoreLedgerTest, IsContentWithAStoreInOrder) {
+  keep(world.journal().size(), launch_of("digits"));
+  ledger.launched(world.now(), worker("digits"));
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+}
+
+TEST_F(StoreLedgerTest, SeesAStoreThatLacksAnEntry) {
+  keep(world.journal().size() - 1, launch_of("digits"));
+  expect("the store is not what the entries say");
+}
+
+TEST_F(StoreLedgerTest, SeesACommandOfAnotherJob) {
+  keep(world.journal().size(), launch_of("letters"));
+  expect("the command of job 2 is not there");
+  ledger.launched(world.now(), worker("letters"));
+  expect("worker 0 of generation 1 of job 2 is started with what its owner did not give");
+}
+
+TEST_F(StoreLedgerTest, SeesAKeyThatIsForgotten) {
+  ledger.compare(world.now(), world.now(), disk);
+  expect("the key of job 2 is not there");
 }
 
 TEST_F(LedgerTest, SeesWhatIsLeftOverAtTheEnd) {

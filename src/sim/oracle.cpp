@@ -23,6 +23,14 @@ bool is_own(Cause cause) {
 
 WorkerKey first_of(JobId job, Generation generation) { return {job, generation, 0}; }
 
+// The worker's job, while the worker is in the current gang and has not ended.
+const Job* find_alive(const State& state, const WorkerKey& worker) {
+  const Job* job = state.find_job(worker.job);
+  if (!job || !job->current || job->current->generation != worker.generation) return nullptr;
+  const auto rank = static_cast<std::size_t>(worker.rank);
+  return job->current->workers.at(rank).state == WorkerState::ended ? nullptr : job;
+}
+
 }  // namespace
 
 bool Oracle::is_bad(const WorkerGone& gone) {
@@ -44,6 +52,24 @@ void Oracle::ended(const WorkerGone& gone, bool disturbed) {
   if (disturbed) disturbed_.insert(gone.key);
 }
 
+void Oracle::wrote(const WorkerReport& report) {
+  const WorkerKey& key = report.key;
+  written_[key].push_back({key.job, key.generation, key.rank, report.report, report.at, report.step,
+                           report.samples, report.metrics});
+  for (const auto& [name, value] : report.metrics) {
+    auto& [least, most] = values_.try_emplace({key.job, name}, value, value).first->second;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+}
+
+void Oracle::saved(const CheckpointSeen& checkpoint) {
+  const WorkerKey& key = checkpoint.key;
+  const Save save{key.job, key.generation, checkpoint.step.value_or(0)};
+  saved_.insert(save);
+  saves_[key].push_back(save);
+}
+
 void Oracle::told(const AgentFrame& frame) {
   if (frame.message) told_[frame.session].emplace(frame.number, *frame.message);
 }
@@ -57,41 +83,58 @@ void Oracle::confirmed(Session session, std::uint64_t number, const State& state
   before = std::max(before, number);
 }
 
-// Of a worker that is in the current gang and has not ended: of others nothing needs to be kept.
+// Of others nothing needs to be kept.
 void Oracle::check_told(const AgentMessage& message, const State& state) {
   if (const auto* report = std::get_if<WorkerReport>(&message)) check_report(*report, state);
   const auto* seen = std::get_if<CheckpointSeen>(&message);
-  if (!seen) return;
-  const Job* job = state.find_job(seen->key.job);
-  const bool counts = job && job->current && job->current->generation == seen->key.generation;
-  if (counts && !job->checkpoint)
+  if (!seen || !find_alive(state, seen->key)) return;
+  if (!acknowledged_.contains({seen->key.job, seen->key.generation, seen->step.value_or(0)}))
     wrong_(fmt::format("a checkpoint of {} is confirmed and not known", text(seen->key)));
 }
 
 void Oracle::check_report(const WorkerReport& report, const State& state) {
-  const Job* job = state.find_job(report.key.job);
-  const auto rank = static_cast<std::size_t>(report.key.rank);
-  if (!job || !job->current || job->current->generation != report.key.generation) return;
-  if (job->current->workers.at(rank).state == WorkerState::ended) return;
-  if (!stored_.contains({report.key.job, report.key.generation, report.key.rank, report.report}))
-    wrong_(fmt::format("report {} of {} is confirmed and not stored", report.report,
-                       text(report.key)));
-  if (!job->progress)
-    wrong_(fmt::format("report {} of {} is confirmed and does not count", report.report,
-                       text(report.key)));
-  if (!job->spec->target) return;
-  const Target& target = *job->spec->target;
-  const auto metric = report.metrics.find(target.metric);
-  if (metric != report.metrics.end() && meets(target, target.final, metric->second) &&
-      !job->target.reached_at)
-    wrong_(fmt::format("report {} of {} meets the target, and nothing marks it", report.report,
-                       text(report.key)));
+  const Job* job = find_alive(state, report.key);
+  if (!job) return;
+  const auto what = fmt::format("report {} of {}", report.report, text(report.key));
+  if (!passes_over_ &&
+      !stored_.contains({report.key.job, report.key.generation, report.key.rank, report.report}))
+    wrong_(what + " is confirmed and not stored");
+  if (!job->progress) wrong_(what + " is confirmed and does not count");
+  check_tiers(*job, report.metrics, what);
+}
+
+void Oracle::check_tiers(const Job& job, const std::map<std::string, double>& values,
+                         std::string_view what) {
+  if (!job.spec->target) return;
+  const Target& target = *job.spec->target;
+  const auto value = values.find(target.metric);
+  if (value == values.end()) return;
+  if (meets(target, target.final, value->second) && !job.target.reached_at)
+    wrong_(fmt::format("{} meets the target, and nothing marks it", what));
+  if (meets(target, target.deliver, value->second) && !job.target.delivered_at)
+    wrong_(fmt::format("{} is good enough to deliver, and nothing marks it", what));
 }
 
 // ---- the journal ----
 
+// Whatever reports told, the largest or the least met a tier if any did.
+void Oracle::check_marks(const Job& job) {
+  if (!job.target.reached_at && !job.target.delivered_at) return;
+  const Target& target = *job.spec->target;
+  const auto values = values_.find({job.id, target.metric});
+  const auto met = [&](double tier) {
+    return values != values_.end() && (meets(target, tier, values->second.first) ||
+                                       meets(target, tier, values->second.second));
+  };
+  if (job.target.reached_at && !met(target.final))
+    wrong_(fmt::format("job {} has reached its target, and no report says so", job.id.value));
+  if (job.target.delivered_at && !met(target.deliver))
+    wrong_(fmt::format("job {} is delivered, and no report says so", job.id.value));
+}
+
 void Oracle::stored(const MetricPoint& point) {
   stored_.insert({point.job, point.generation, point.rank, point.report});
+  check_written(point);
 }
 
 void Oracle::took(const Entry& entry) {
@@ -105,6 +148,13 @@ void Oracle::took(const Entry& entry) {
     courses_[asked->job].cancel_asked |= asked->request == Request::cancel;
   } else if (const auto* late = std::get_if<TimeLimitReached>(&event)) {
     courses_[late->job].disturbed = true;
+  } else if (const auto* acknowledged = std::get_if<CheckpointAcknowledged>(&event)) {
+    const Save save{acknowledged->job, acknowledged->generation,
+                    acknowledged->checkpoint.step.value_or(0)};
+    acknowledged_.insert(save);
+    if (!saved_.contains(save))
+      wrong_(fmt::format("a checkpoint of job {} is acknowledged, and nobody saved it",
+                         acknowledged->job.value));
   } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
     endings_.emplace(over->worker, over->ending);
     const auto true_end = ends_.find(over->worker);
@@ -127,24 +177,9 @@ void Oracle::check(Time now, const State& state, const Job& job) {
                    job.state == JobState::starting || job.state == JobState::stopping;
   course.sat = course.counted || job.state == JobState::paused;
   follow_gang(course, job);
+  check_marks(job);
   if (!is_over(job.state)) return check_retries(course, job);
   if (!std::exchange(course.over, true)) check_end(course, state, job);
-}
-
-// Where a machine was given up, nobody reads its logs.
-void Oracle::at_rest() {
-  for (const auto& [worker, ending] : endings_) {
-    const auto end = ends_.find(worker);
-    // The server's own word, not the machine's.
-    const bool given_up = ending.cause == Cause::node_lost &&
-                          (end == ends_.end() || end->second.cause != Cause::node_lost ||
-                           end->second.message != ending.message);
-    if (end == ends_.end() || given_up) continue;
-    for (const std::uint64_t report : written_[worker]) {
-      if (!stored_.contains({worker.job, worker.generation, worker.rank, report}))
-        wrong_(fmt::format("report {} of {} was written and is not stored", report, text(worker)));
-    }
-  }
 }
 
 void Oracle::follow_gang(Course& course, const Job& job) {

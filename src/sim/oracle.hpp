@@ -10,8 +10,13 @@
 //     a job it waits for did not complete; COMPLETED only where no worker of the last gang failed
 //   - what the server confirms to an agent is there: a report is stored and counts, a checkpoint is
 //     acknowledged
-//   - a report that meets a tier marks it
-//   - at the end every report is stored that a worker wrote whose end was heard of
+//   - a report that meets a tier marks it, and nothing else does
+//   - what is stored or acknowledged a worker wrote so; the points of each once, and in their
+//     order where none is passed over
+//   - at the end every report is stored and every checkpoint acknowledged that a worker wrote whose
+//     end was heard of, but for as many reports as the server says it passed over
+//   - at the end the store has all that became durable: points, what starts a job, the keys of
+//     submissions
 //
 // A gang that was disturbed, by a plan, by people or by a lost machine, may end either way and proves
 // nothing of retries.
@@ -21,12 +26,14 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "model/state.hpp"
 #include "plan/plan.hpp"
+#include "store/store.hpp"
 #include "wire/agent_protocol.hpp"
 
 namespace paceline::sim {
@@ -39,8 +46,9 @@ class Oracle {
   // ---- what is seen of machines ----
   // `disturbed`: the worker had a notice or a kill before.
   void ended(const WorkerGone& gone, bool disturbed);
-  // A worker wrote its report of this number into its log.
-  void wrote(const WorkerKey& worker, std::uint64_t report) { written_[worker].push_back(report); }
+  // A worker wrote it into its log.
+  void wrote(const WorkerReport& report);
+  void saved(const CheckpointSeen& checkpoint);
   // An agent sent it. Told of again and again, as frames are sent again.
   void told(const AgentFrame& frame);
   // The server says that everything up to `number` is durable.
@@ -49,13 +57,23 @@ class Oracle {
   // ---- what is seen of the journal ----
   void took(const Entry& entry);
   void stored(const MetricPoint& point);
+  // The server doesn't keep all of a job's points. `points`: so many more it passed over.
+  void passes_over() { passes_over_ = true; }
+  void passed_over(JobId job, std::uint64_t points) { passed_over_[job] += points; }
   // After each commit, of each job that it touched.
   void check(Time now, const State& state, const Job& job);
   // Once everything has calmed down.
   void at_rest();
 
+  // ---- what is in the store ----
+  // Once everything has calmed down, of each job.
+  void compare(Store& store, const Job& job);
+  void compare_done();
+
  private:
   using Report = std::tuple<JobId, Generation, std::int32_t, std::uint64_t>;
+  // Of a job's workers of one generation, by its step.
+  using Save = std::tuple<JobId, Generation, std::uint64_t>;
   // One job as far as it is known from outside.
   struct Course {
     Generation generation;   // of the gang that is current
@@ -78,6 +96,13 @@ class Oracle {
   void check_retries(const Course& course, const Job& job);
   void check_told(const AgentMessage& message, const State& state);
   void check_report(const WorkerReport& report, const State& state);
+  void check_tiers(const Job& job, const std::map<std::string, double>& values,
+                   std::string_view what);
+  void check_marks(const Job& job);
+  void check_written(const MetricPoint& point);
+  void check_missing();
+  [[nodiscard]] bool was_heard_out(const WorkerKey& worker, const Ending& ending) const;
+  [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
   [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
   [[nodiscard]] static bool is_bad(const WorkerGone& gone);
   [[nodiscard]] bool counts_as_failure(const WorkerGone& gone) const;
@@ -87,8 +112,14 @@ class Oracle {
   std::set<WorkerKey> disturbed_;
   std::map<WorkerKey, Ending> endings_;  // in the journal
   std::map<JobId, Course> courses_;
-  std::map<WorkerKey, std::vector<std::uint64_t>> written_;
-  std::set<Report> stored_;
+  std::map<WorkerKey, std::vector<MetricPoint>> written_;  // by report
+  std::map<WorkerKey, std::vector<Save>> saves_;
+  std::set<Save> saved_, acknowledged_;
+  // The least and the largest value of a metric that a job reported.
+  std::map<std::pair<JobId, std::string>, std::pair<double, double>> values_;
+  std::set<Report> stored_, there_;  // there_: in the store
+  bool passes_over_ = false;
+  std::map<JobId, std::uint64_t> passed_over_;
   std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;
   std::map<Session, std::uint64_t> confirmed_;
 };

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/memory/memory_store.hpp"
 #include "support/world.hpp"
 
 namespace paceline::sim {
@@ -19,7 +20,7 @@ using testing::World;
 class OracleTest : public ::testing::Test {
  protected:
   OracleTest() {
-    job = world.run("1 retry=1", 1);
+    job = world.run("1 retry=1 target=accuracy>=0.9", 1);
     commit();
   }
 
@@ -45,10 +46,34 @@ class OracleTest : public ::testing::Test {
   }
   void send(const AgentMessage& message) { oracle.told({Session{1}, ++number, 0, 0, message}); }
   void confirm() { oracle.confirmed(Session{1}, number, world.state()); }
+  void write(std::uint64_t report, double accuracy) {
+    oracle.wrote(
+        {key(), report, world.now(), report, {}, {}, {}, {}, {}, {}, {}, {{"accuracy", accuracy}}});
+  }
+  [[nodiscard]] MetricPoint point(std::uint64_t report, double accuracy = 0.5) const {
+    return {job, key().generation, 0, report, world.now(), report, {}, {{"accuracy", accuracy}}};
+  }
+  void store(const MetricPoint& each) {
+    oracle.stored(each);
+    ASSERT_TRUE(disk.append({{}, {}, {each}, {}}));
+  }
+  void compare() {
+    for (const Job& each : world.state().jobs()) oracle.compare(disk, each);
+    oracle.compare_done();
+  }
+  void report(double accuracy) {
+    Progress progress;
+    progress.metrics["accuracy"] = accuracy;
+    world.report(job, progress);
+  }
+  void expect(const std::string& sentence) {
+    EXPECT_THAT(faults, ::testing::Contains(HasSubstr(sentence)));
+  }
 
   std::vector<std::string> faults;
   Oracle oracle{[this](std::string what) { faults.push_back(std::move(what)); }};
   World world{"1x4 box"};
+  MemoryStore disk;
   std::size_t told = 0;
   std::uint64_t number = 0;
   JobId job;
@@ -97,6 +122,107 @@ TEST_F(OracleTest, SeesACheckpointThatIsConfirmedAndNotKnown) {
   send(seen);
   confirm();
   EXPECT_THAT(faults, ElementsAre(HasSubstr("a checkpoint of worker 0")));
+}
+
+// ---- what is kept of what workers wrote ----
+
+TEST_F(OracleTest, IsContentWithReportsThatAreKeptAsTheyWereWritten) {
+  for (const std::uint64_t report : {1U, 2U, 4U}) {
+    write(report, 0.5);
+    store(point(report));
+  }
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  compare();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(OracleTest, SeesAReportThatNobodyWrote) {
+  write(1, 0.5);
+  store(point(2));
+  expect("report 2 of worker 0 of generation 1 of job 1 is stored, and nobody wrote it");
+}
+
+TEST_F(OracleTest, SeesAReportThatIsStoredOtherwiseThanItWasWritten) {
+  write(1, 0.5);
+  store(point(1, 0.6));
+  expect("is stored otherwise than it was written");
+}
+
+TEST_F(OracleTest, SeesReportsInAnotherOrder) {
+  for (const std::uint64_t report : {1U, 2U}) write(report, 0.5);
+  for (const std::uint64_t report : {2U, 1U}) store(point(report));
+  EXPECT_THAT(faults, IsEmpty());
+  compare();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("report 1 of worker 0 of generation 1 of job 1 comes "
+                                            "too late")));
+}
+
+TEST_F(OracleTest, SeesAReportThatTheStoreLost) {
+  write(1, 0.5);
+  oracle.stored(point(1));
+  compare();
+  expect("was stored and is not there");
+}
+
+TEST_F(OracleTest, SeesWhatIsMissingOnceAWorkerWasHeardOut) {
+  write(1, 0.5);
+  CheckpointSeen seen;
+  seen.key = key();
+  oracle.saved(seen);
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("saved at step 0, and it is not acknowledged"),
+                                  HasSubstr("was written and is not stored")));
+}
+
+TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
+  oracle.passes_over();
+  oracle.passed_over(job, 1);
+  for (const std::uint64_t report : {1U, 2U, 3U}) write(report, 0.5);
+  store(point(3));
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("report 2 of worker 0")));
+}
+
+TEST_F(OracleTest, SeesACheckpointThatNobodySaved) {
+  world.checkpoint(job);
+  commit();
+  expect("a checkpoint of job 1 is acknowledged, and nobody saved it");
+}
+
+// ---- targets ----
+
+TEST_F(OracleTest, IsContentWithATierThatAReportMet) {
+  write(1, 0.95);
+  report(0.95);
+  commit();
+  store(point(1, 0.95));
+  compare();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(OracleTest, SeesATierThatIsMarkedThoughNoReportMetIt) {
+  write(1, 0.85);
+  report(0.95);
+  commit();
+  expect("job 1 has reached its target, and no report says so");
+  expect("job 1 is delivered, and no report says so");
+}
+
+TEST_F(OracleTest, SeesATierThatIsMetAndNotMarked) {
+  write(1, 0.95);
+  store(point(1, 0.95));
+  compare();
+  expect("meets the target, and nothing marks it");
+  expect("is good enough to deliver, and nothing marks it");
 }
 
 }  // namespace

@@ -10,9 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAnswerWithin = 5s;  // then they ask again
-constexpr std::uint32_t kUid = 1000;
-
-LaunchSpec launch() { return {{"python3", "train.py"}, false, "", {}, "/home/ann", 022}; }
 
 std::string_view word(Request request) {
   switch (request) {
@@ -59,7 +56,7 @@ void People::insist(const std::string& name) {
   if (wish.promised) return;
   queue_.after(kAnswerWithin, [this, name] { insist(name); });
   if (!server_) return;
-  server_->submit({wish.spec, launch(), name},
+  server_->submit({wish.spec, launch_of(name), name},
                   [this, name, life = server_life_](const Result<JobId>& id) {
                     Wish& mine = wishes_[name];
                     if (!id && id.error().retry == Retry::useless)
@@ -99,7 +96,7 @@ void People::meddle() {
 }
 
 void People::ask(Request request) {
-  server_->request(any_job(), request, kUid, deed(word(request)));
+  server_->request(any_job(), request, kPeople, deed(word(request)));
 }
 
 void People::change_range() {
@@ -127,7 +124,7 @@ void People::let_go_on() {
   if (server_) {
     settle_policy();
     for (const auto& key : server_->state().queue())
-      server_->request(key.job, Request::resume, kUid, [](const Result<void>&) {});
+      server_->request(key.job, Request::resume, kPeople, [](const Result<void>&) {});
   }
   queue_.after(10s, [this] { let_go_on(); });
 }

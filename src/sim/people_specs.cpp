@@ -22,7 +22,7 @@ Duration draw(Rng& rng, Duration low, Duration high) {
 
 JobSpec People::draw_spec() {
   JobSpec spec;
-  spec.uid = 1000;
+  spec.uid = kPeople;
   spec.user = kUsers[rng_.below(kUsers.size())];
   spec.slots_per_worker = rng_.chance(0.2) ? 2 : 1;
   if (spec.slots_per_worker == 1 && rng_.chance(0.1)) spec.mesh.tensor = 2;

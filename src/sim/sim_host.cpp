@@ -188,6 +188,7 @@ void SimHost::on(const agent::Start& start) {
   worker.left = worker.habits.work;
   worker.limit = start.worker.limit;
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
+  ledger_.launched(queue_.now(), start.worker);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &SimHost::run);
 }
 
@@ -346,24 +347,27 @@ void SimHost::lose(Worker& worker) { end(worker, Cause::node_lost, {}, 0, "its s
 
 void SimHost::report(Worker& worker) {
   worker.step += 10;
-  ledger_.reported(worker.claim.key, ++worker.reports);
-  write(worker, WorkerReport{worker.claim.key,
-                             worker.reports,
-                             clock_.now(),
-                             worker.step,
-                             1000,
-                             64 * worker.step,
-                             {},
-                             {},
-                             {},
-                             {},
-                             {},
-                             {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}});
+  const WorkerReport report{worker.claim.key,
+                            ++worker.reports,
+                            clock_.now(),
+                            worker.step,
+                            1000,
+                            64 * worker.step,
+                            {},
+                            {},
+                            {},
+                            {},
+                            {},
+                            {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}};
+  ledger_.reported(report);
+  write(worker, report);
 }
 
 void SimHost::save(Worker& worker) {
-  write(worker, CheckpointSeen{worker.claim.key, ++worker.reports, clock_.now(), "/checkpoint",
-                               worker.step, 64 * worker.step});
+  const CheckpointSeen checkpoint{worker.claim.key, ++worker.reports, clock_.now(),
+                                  "/checkpoint",    worker.step,      64 * worker.step};
+  ledger_.saved(checkpoint);
+  write(worker, checkpoint);
 }
 
 void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
