@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "scheduler/admission.hpp"
 #include "sim/log_tap.hpp"
 
 namespace paceline::sim {
@@ -52,7 +53,6 @@ void FaultWorld::build() {
   misfortune_every_ = pace.every;
   crash_every_commit_ = rng_.chance(0.1) && options_.misfortunes;
   if (crash_every_commit_) ledger_.set_patience(kPatienceAtEveryCommit);
-  server_options_.checkpoint_entries = 100;
   server_options_.hear_out = kHearOut;
   server_options_.temper = rng_.chance(0.7);
   // Of a sequence of its own, as a seed's story is told by the other one.
@@ -72,6 +72,7 @@ void FaultWorld::build() {
     build_machine(link, std::move(node));
   }
   if (apart.chance(kTwins)) build_twin(link);
+  draw_more_bounds(apart);
   people_.emplace(queue_, ledger_, Rng(rng_.next()), std::move(habits));
 }
 
@@ -84,9 +85,21 @@ void FaultWorld::draw_bounds() {
   if (rng_.chance(0.3)) {
     server_options_.limits.emplace();
     server_options_.limits->waiting_jobs_per_user = static_cast<std::uint64_t>(rng_.between(1, 10));
-    server_options_.limits->points_per_second = 100'000;  // the oracle counts every report
+    server_options_.limits->points_per_second = 100'000;  // all of them
     server_options_.keeper = [](std::uint32_t) { return false; };
   }
+}
+
+void FaultWorld::draw_more_bounds(Rng& rng) {
+  static constexpr std::array<std::uint64_t, 4> kCheckpointEntries = {1, 7, 100, 10'000};
+  server_options_.checkpoint_entries = kCheckpointEntries[rng.below(kCheckpointEntries.size())];
+  if (!server_options_.limits) return;
+  if (rng.chance(0.5)) {
+    server_options_.limits->points_per_second = 1 + rng.below(3);
+    ledger_.passes_over();
+  }
+  if (rng.chance(0.5))
+    server_options_.limits->launches_per_user = bytes_of(launch_of("job-00")) * (3 + rng.below(20));
 }
 
 NodeSpec FaultWorld::draw_node(std::uint64_t number) {
@@ -230,6 +243,7 @@ void FaultWorld::arm_crash() {
 
 void FaultWorld::stop_server() {
   ledger_.note("server crash");
+  note_passed_over();
   ++server_life_;
   people_->set_server(nullptr);
   for (Machine& machine : machines_) machine.link->set_server(nullptr);
@@ -285,8 +299,20 @@ void FaultWorld::check_reasons() {
   }
 }
 
+// What this server says of points that it did not keep.
+void FaultWorld::note_passed_over() {
+  if (!server_) return;
+  for (const Job& job : server_->controller->state().jobs()) {
+    const auto points = server_->controller->points_passed_over(job.id);
+    if (points == 0) continue;
+    ledger_.count("point passed over", points);
+    ledger_.passed_over(job.id, points);
+  }
+}
+
 void FaultWorld::check_rest() {
   const Controller& controller = *server_->controller;
+  note_passed_over();
   ledger_.at_rest(queue_.now(), controller.state());
   ledger_.compare(queue_.now(), controller.now(), parts_.disk);
   for (const auto& key : controller.state().queue()) {

@@ -113,6 +113,7 @@ class FaultWorld {
   // ---- the beginning ----
   void build();
   void draw_bounds();
+  void draw_more_bounds(Rng& rng);
   NodeSpec draw_node(std::uint64_t number);
   void build_machine(const LinkHabits& link, NodeSpec node);
   void build_twin(const LinkHabits& link);
@@ -163,6 +164,7 @@ class FaultWorld {
   void heal();
   [[nodiscard]] bool at_rest() const;
   void check_reasons();
+  void note_passed_over();
   void check_rest();
   FaultReport report();
   Duration up_to(Duration most);

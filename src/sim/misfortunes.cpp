@@ -95,6 +95,7 @@ void FaultWorld::cut_link(std::size_t i) { cut_for(i, kBothWays, up_to(20s)); }
 
 void FaultWorld::cut_one_way(std::size_t i) {
   const bool to_agent = rng_.chance(0.5);
+  ledger_.count("link cut one way");
   cut_for(i, {to_agent, !to_agent}, up_to(20s));
 }
 
