@@ -12,6 +12,7 @@
 #include "plan/apply.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/commands.hpp"
+#include "scheduler/intake.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/temper.hpp"
@@ -135,11 +136,10 @@ struct Controller::Impl {
   }
 
   void take_commands(Pending& pending, Time now) {
-    std::map<std::pair<std::uint32_t, std::string>, JobId> keys;
-    std::uint32_t submitted = 0;
+    Intake intake({state, store, admission ? &*admission : nullptr, options.room, now, clock.wall()});
     for (auto& command : std::exchange(commands, {})) {
       if (auto* submit = std::get_if<SubmitCommand>(&command)) {
-        take_submission(pending, *submit, keys, submitted, now);
+        take_submission(pending, intake, *submit, now);
       } else {
         auto& other = std::get<EventCommand>(command);
         add(pending, other.event, now);
@@ -149,92 +149,27 @@ struct Controller::Impl {
     }
   }
 
-  void take_submission(Pending& pending, SubmitCommand& command,
-                       std::map<std::pair<std::uint32_t, std::string>, JobId>& keys,
-                       std::uint32_t& submitted, Time now) {
+  void take_submission(Pending& pending, Intake& intake, SubmitCommand& command, Time now) {
     auto& [submission, done] = command;
-    const JobId id{state.next_job_id().value + submitted};
-    if (!submission.key.empty()) {
-      const auto key = std::pair{submission.spec.uid, submission.key};
-      auto known = store.find_submission(key.first, key.second, now);
-      if (!known) return done(fail(known.error()));
-      if (*known) return done(repeated(**known, submission));
-      if (const auto it = keys.find(key); it != keys.end()) {
-        if (auto same = repeated(pending.batch, it->second, submission); !same)
-          return done(fail(same.error()));
-        return tell_when_durable(pending, it->second, std::move(done));
-      }
-      keys.emplace(key, id);
+    const auto taken = intake.take(pending.batch, submission);
+    if (!taken) return done(fail(taken.error()));
+    if (taken->durable) return done(taken->job);
+    if (taken->is_new) {
+      append(pending.batch, JobSubmitted{taken->job, std::move(submission.spec)}, now);
+      pending.news.newcomers.push_back(taken->job);
     }
-    if (auto ok = admit_submission(submission, id); !ok) {
-      if (!submission.key.empty()) keys.erase({submission.spec.uid, submission.key});
-      return done(fail(ok.error()));
-    }
-    ++submitted;
-    if (admission) admission->took(id, submission.spec.uid, submission.launch);
-    pending.batch.launches.emplace_back(id, std::move(submission.launch));
-    if (!submission.key.empty())
-      pending.batch.keys.push_back({submission.spec.uid, submission.key, id, now});
-    append(pending.batch, JobSubmitted{id, std::move(submission.spec)}, now);
-    pending.news.newcomers.push_back(id);
-    tell_when_durable(pending, id, std::move(done));
-  }
-
-  Result<void> admit_submission(const Submission& submission, JobId id) {
-    if (auto ok = options.room(); !ok) return ok;
-    if (auto ok = admit(state, submission.spec, submission.launch, id, clock.wall()); !ok)
-      return ok;
-    if (!admission) return {};
-    return admission->admit(state, store, submission.spec.uid, submission.launch);
-  }
-
-  // The job that was submitted with the same key, if it was asked for in the same words.
-  Result<JobId> repeated(JobId job, const Submission& submission) const {
-    const auto launch = store.launch(job);
-    if (!launch) return fail(launch.error());
-    const bool over = is_over(state.job(job).state);
-    return repeated(job, *state.job(job).spec, *launch, over, submission);
-  }
-
-  Result<JobId> repeated(const Batch& batch, JobId job, const Submission& submission) const {
-    const JobSpec* spec = nullptr;
-    for (const Entry& entry : batch.entries) {
-      const auto* event = std::get_if<Event>(&entry.body);
-      const auto* submitted = event ? std::get_if<JobSubmitted>(event) : nullptr;
-      if (submitted && submitted->job == job) spec = &submitted->spec;
-    }
-    const auto launch = std::find_if(batch.launches.begin(), batch.launches.end(),
-                                     [&](const auto& each) { return each.first == job; });
-    check(spec && launch != batch.launches.end(), "what was taken is in the batch");
-    return repeated(job, *spec, launch->second, false, submission);
-  }
-
-  // Of a job that is over only the command and the directory are known.
-  static Result<JobId> repeated(JobId job, const JobSpec& spec, const LaunchSpec& launch, bool over,
-                                const Submission& submission) {
-    const bool starts_alike = over ? launch.command == submission.launch.command &&
-                                         launch.directory == submission.launch.directory
-                                   : launch == submission.launch;
-    if (spec == submission.spec && starts_alike) return job;
-    return fail(
-        ErrorCode::conflict,
-        fmt::format("The Idempotency-Key was used for job {}, which is another one.", job.value),
-        "Use a new key for every submission.");
+    pending.tell.push_back([done = std::move(done), id = taken->job](const Result<void>& r) {
+      if (r)
+        done(id);
+      else
+        done(fail(r.error()));
+    });
   }
 
   // Changes nothing but what the policy that was just set remembers; no round was held for it.
   [[nodiscard]] Plan memo_plan(const EventCommand& command) const {
     const auto& name = std::get<PolicySet>(command.event).name;
     return {state.round(), name, options.build, {}, command.memo, {}, {}};
-  }
-
-  static void tell_when_durable(Pending& pending, JobId id, Done<JobId> done) {
-    pending.tell.push_back([done = std::move(done), id](const Result<void>& r) {
-      if (r)
-        done(id);
-      else
-        done(fail(r.error()));
-    });
   }
 
   void take_time_limits(Pending& pending, Time now) {

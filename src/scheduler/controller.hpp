@@ -21,7 +21,6 @@
 #include "base/result.hpp"
 #include "clock/clock.hpp"
 #include "engine/engine.hpp"
-#include "model/launch.hpp"
 #include "model/limits.hpp"
 #include "model/state.hpp"
 #include "model/viewer.hpp"
@@ -29,17 +28,12 @@
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/explain.hpp"
+#include "scheduler/intake.hpp"
 #include "scheduler/policies.hpp"
 #include "scheduler/shadow.hpp"
 #include "store/store.hpp"
 
 namespace paceline {
-
-struct Submission {
-  JobSpec spec;  // user and uid are the submitter's, from the connection
-  LaunchSpec launch;
-  std::string key;  // Idempotency-Key; empty: none. With it, the same submission is made once
-};
 
 class Controller {
  public:
