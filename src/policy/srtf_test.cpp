@@ -31,7 +31,7 @@ TEST(Srtf, PassesOverWhoFitsInNothingFreeAndIsWorthNoStop) {
   const JobId two = world.submit("2"), one = world.submit("1");
   AskedOf asked;
   const auto passes_over = [&](JobId job, const Judge& by) {
-    return Srtf().passes_over(world.snapshot(), by, world.job(job));
+    return Srtf().quiet().passes_over(world.snapshot(), by, world.job(job));
   };
   EXPECT_TRUE(passes_over(two, judge(false, asked)));
   EXPECT_EQ(asked.slots, 2);
