@@ -11,11 +11,9 @@ import unittest
 from contextlib import closing
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "script"), str(Path(__file__).resolve().parent)]
-import accounts
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from people import BINARY, OTHER, OWNER, ROOT, SharedBox, UnixConnection, add_people
 from box import Box
-from users_test import BINARY, OTHER, OWNER, SharedBox, UnixConnection
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -77,10 +75,7 @@ class SetTest(SharedBox):
 
     @classmethod
     def setUpClass(cls):
-        try:
-            accounts.add({"paceline-owner": OWNER, "paceline-other": OTHER})
-        except accounts.NotPermitted as refusal:
-            raise unittest.SkipTest(str(refusal))
+        add_people()
 
     def test_limits_are_shown(self):
         shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}

@@ -10,10 +10,9 @@ import unittest
 from contextlib import closing
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from people import BINARY, UnixConnection
 from box import Box
-from users_test import BINARY, UnixConnection
 
 REPORTS = 1_000_000
 MEETS = REPORTS // 2
