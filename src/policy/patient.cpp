@@ -203,12 +203,15 @@ class Pass {
     return true;
   }
 
-  // Stopped for others they would leave the kept slots to nobody, and start there again at once.
+  // Who was let in there since: stopped for others it would leave the slots to nobody, and start there
+  // again at once.
   void protect_who_leaves_in_time(const Reservation& kept) {
     for (const SlotId slot : kept.slots) {
       const auto holder = occupant(state_.slot(slot));
       const Job* job = holder ? state_.find_job(*holder) : nullptr;
-      if (job != nullptr && job->seated() && leaves_by(*job, job->planned_workers(), kept.due))
+      if (job == nullptr || !job->seated()) continue;
+      const Gang& gang = job->forming ? *job->forming : *job->current;
+      if (gang.formed_at >= kept.since && leaves_by(*job, gang.size(), kept.due))
         draft_.protect(job->id, kept.due);
     }
   }
