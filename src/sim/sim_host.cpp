@@ -107,6 +107,12 @@ SimHost::Worker* SimHost::find_alive(const WorkerKey& key) {
   return found == workers_.end() || found->second.claim.gone ? nullptr : &found->second;
 }
 
+// Of one without a supervisor the host itself finds the end, whatever is asked.
+SimHost::Worker* SimHost::find_supervised(const WorkerKey& key) {
+  Worker* worker = find_alive(key);
+  return worker && worker->orphaned ? nullptr : worker;
+}
+
 void SimHost::later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&)) {
   const auto version = workers_.at(key).version;
   queue_.after(span, [this, key, version, what] {
@@ -194,7 +200,7 @@ void SimHost::on(const agent::Start& start) {
 
 void SimHost::on(const agent::GiveNotice& notice) {
   ledger_.count("notice");
-  Worker* worker = find_alive(notice.key);
+  Worker* worker = find_supervised(notice.key);
   if (!worker) return;
   worker->claim.noticed = true;
   if (worker->runs() && !worker->frozen) take_notice(*worker);
@@ -206,14 +212,14 @@ void SimHost::on(const agent::Kill& kill) {
   if (found == workers_.end())
     return tell(WorkerGone{kill.key, Cause::node_lost, {}, 0, "it is unknown here", clock_.now()});
   Worker& worker = found->second;
-  if (worker.claim.gone || ++worker.killed < worker.habits.kills) return;
+  if (worker.claim.gone || worker.orphaned || ++worker.killed < worker.habits.kills) return;
   ++worker.version;
   later(kill.key, worker.habits.dying, &SimHost::die);
 }
 
 void SimHost::on(const agent::Freeze& freeze) {
   ledger_.count("freeze");
-  Worker* worker = find_alive(freeze.key);
+  Worker* worker = find_supervised(freeze.key);
   if (!worker || std::exchange(worker->frozen, true)) return;
   stop_counting(*worker);
   if (!worker->runs() || worker->killed) return;
@@ -222,7 +228,7 @@ void SimHost::on(const agent::Freeze& freeze) {
 }
 
 void SimHost::on(const agent::Thaw& thaw) {
-  Worker* worker = find_alive(thaw.key);
+  Worker* worker = find_supervised(thaw.key);
   if (!worker || !std::exchange(worker->frozen, false) || !worker->runs()) return;
   worker->counts_since = queue_.now();
   if (worker->killed) return;

@@ -132,6 +132,7 @@ class SimHost final : public agent::Host {
   void read_log(Worker& worker);
   void tell_ends();
   Worker* find_alive(const WorkerKey& key);
+  Worker* find_supervised(const WorkerKey& key);
 
   EventQueue& queue_;
   Clock& clock_;

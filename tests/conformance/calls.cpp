@@ -115,7 +115,6 @@ constexpr Call kCalls[] = {
     {SYS_mmap, "mmap", kMemory},
     {SYS_mprotect, "mprotect", kMemory},
     {SYS_mremap, "mremap", kMemory},
-    {SYS_brk, "brk", kMemory},
 #endif
     {SYS_mount, "mount", kNamespace},
     {SYS_unshare, "unshare", kNamespace},
