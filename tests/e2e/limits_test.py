@@ -19,7 +19,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 # Rows whose bound is minutes, or a machine's: where they are gone over.
 ELSEWHERE = {
-    "connections": "tests/e2e/users_test.py",
+    "connections": "src/api/http_server_test.cpp",
     "connections-per-user": "tests/e2e/users_test.py",
     "traffic": "tests/e2e/users_test.py",
     "waiting-jobs": "src/scheduler/admission_test.cpp",
@@ -27,12 +27,11 @@ ELSEWHERE = {
     "worker-processes": "src/agent/linux/host_test.cpp",
     "a request on its way": "src/api/http_server_test.cpp",
     "an event stream": "src/api/http_stream_test.cpp",
-    "a wait for a job": "src/api/switch_test.cpp",
     "a log at a worker's end": "src/agent/linux/log_tail_test.cpp",
     "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
     "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
     "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
-    "lengths by owner and name": "src/plan/fold_events_test.cpp",
+    "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
     "who slows whom down": "src/model/interference_test.cpp",
 }
 
@@ -130,7 +129,8 @@ class SetTest(SharedBox):
         other = self.submit(OTHER, {}, ["python3", "-c", writes])
         old = self.submit(OWNER, {}, ["python3", "-c", writes])
         self.until(lambda: all(self.get(0, f"/v1/jobs/{job}")["ended_at"] for job in (old, other)), "they don't end")
-        new = self.submit(OWNER, {}, ["python3", "-c", writes + "input_never_comes = open('/dev/null').read()\nimport time\ntime.sleep(600)"])
+        stays = writes + "import time\ntime.sleep(600)"
+        new = self.submit(OWNER, {}, ["python3", "-c", stays])
         self.until(lambda: self.log(OWNER, new)[0].endswith("line 00059999\n"), "it doesn't write")
         self.until(lambda: self.room(old) + self.room(new) <= MIB, "nothing is removed")
         text, removed = self.log(OWNER, old)
@@ -140,7 +140,7 @@ class SetTest(SharedBox):
         self.assertEqual(self.log(OWNER, new)[1], 0)  # who runs gives last
         self.assertEqual(self.log(OTHER, other)[1], 0)
         self.assertIn(f"{removed} bytes were removed", self.box.call("logs", str(old)).stdout)
-        more = self.submit(OWNER, {}, ["python3", "-c", writes + "\nimport time\ntime.sleep(600)"])
+        more = self.submit(OWNER, {}, ["python3", "-c", stays])
         self.until(lambda: self.room(old) + self.room(new) + self.room(more) <= MIB, "who runs gives nothing")
         self.assertEqual(self.room(old), 0)
         self.assertGreater(self.log(OWNER, new)[1], 0)
@@ -204,6 +204,12 @@ class FixedTest(unittest.TestCase):
         status, said = self.ask("GET", f"/v1/jobs/{job}/logs?rank=1024")
         self.assertEqual(status, 400)
         self.assertIn("0 to 1023", said["error"]["message"])
+
+    @goes_over("a wait for a job")
+    def test_wait(self):
+        job = self.ends_well("true")
+        self.assertEqual(self.ask("GET", f"/v1/jobs/{job}/wait?timeout_seconds=60")[0], 200)
+        self.assertEqual(self.ask("GET", f"/v1/jobs/{job}/wait?timeout_seconds=61")[0], 400)
 
     @goes_over("an `Idempotency-Key`")
     def test_key(self):
