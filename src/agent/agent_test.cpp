@@ -13,7 +13,7 @@ const WorkerKey kKey{JobId{7}, Generation{3}, 0};
 const WorkerKey kOther{JobId{8}, Generation{1}, 0};
 
 // A server's end made by hand: numbers its messages, keeps what came.
-class AgentTest : public testing::Test {
+class AgentTest : public ::testing::Test {
  protected:
   void SetUp() override { restart_agent(); }
 

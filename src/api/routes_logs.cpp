@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64 << 10;
 constexpr std::size_t kPageBytes = 1 << 20;
-constexpr std::uint32_t kRankMax = LogFiles::kRanksMax - 1;
+constexpr std::uint32_t kAskedRankMax = LogFiles::kRanksMax - 1;
 
 using Offsets = std::map<std::int32_t, std::uint64_t>;
 
@@ -25,7 +25,7 @@ std::optional<Offsets> parse_offsets(std::string_view text) {
   while (!text.empty()) {
     const auto end = std::min(text.find(','), text.size());
     const auto colon = std::min(text.find(':'), end);
-    const auto rank = parse_whole(text.substr(0, colon), 0, kRankMax);
+    const auto rank = parse_whole(text.substr(0, colon), 0, kAskedRankMax);
     const auto offset =
         parse_whole(text.substr(std::min(colon + 1, end), end - std::min(colon + 1, end)), 0,
                     std::numeric_limits<std::uint64_t>::max());
@@ -55,7 +55,7 @@ Result<LogQuery> read_query(const ApiRequest& request) {
   LogQuery wanted;
   std::string offsets;
   QueryReader query(request);
-  query.whole("rank", wanted.rank, 0, kRankMax).text("offset", offsets, kPageBytes);
+  query.whole("rank", wanted.rank, 0, kAskedRankMax).text("offset", offsets, kPageBytes);
   query.flag("follow", wanted.follow);
   query.whole("tail_bytes", wanted.tail_bytes, 0, std::numeric_limits<std::uint64_t>::max());
   // A client that lost its stream says where it was.

@@ -168,7 +168,7 @@ TEST(LogFiles, PassesOverLinksAndOtherFiles) {
   std::ofstream(logs / "rank12.log") << "twelve";
   std::ofstream(logs / "rankx.log") << "x";
   const LogFiles files(folder.path(), JobId{1});
-  EXPECT_THAT(files.ranks(), testing::ElementsAre(0, 3, 12));
+  EXPECT_THAT(files.ranks(), ::testing::ElementsAre(0, 3, 12));
   EXPECT_FALSE(files.read(0, 0, 100, LogFiles::Cut::anywhere).has_value());
   EXPECT_FALSE(files.read(3, 0, 100, LogFiles::Cut::anywhere).has_value());
   EXPECT_EQ(files.read(12, 0, 100, LogFiles::Cut::anywhere)->text, "twelve");

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class WholeFileTest : public testing::Test {
+class WholeFileTest : public ::testing::Test {
  protected:
   WholeFileTest() {
     std::string name = (fs::temp_directory_path() / "paceline-XXXXXX").string();

@@ -17,11 +17,11 @@ namespace paceline {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uid_t kNobody = 65534;
 
-class Own : public testing::Test {
+class Own : public ::testing::Test {
  protected:
   Own() {
     std::string name = (fs::temp_directory_path() / "paceline_own_XXXXXX").string();
@@ -125,9 +125,9 @@ TEST_F(Own, RefusesFilesOfOthers) {
 }
 
 TEST_F(Own, SaysWhatToDoAboutEachRefusal) {
-  EXPECT_THAT(remedy(ENOSPC), testing::StartsWith("Make room on that disk"));
-  EXPECT_THAT(remedy(EROFS), testing::StartsWith("Mount that disk writable"));
-  EXPECT_THAT(remedy(EACCES), testing::StartsWith("Give it to the user"));
+  EXPECT_THAT(remedy(ENOSPC), ::testing::StartsWith("Make room on that disk"));
+  EXPECT_THAT(remedy(EROFS), ::testing::StartsWith("Mount that disk writable"));
+  EXPECT_THAT(remedy(EACCES), ::testing::StartsWith("Give it to the user"));
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ struct Controller::Impl {
   }
 
   void take_commands(Pending& pending, Time now) {
-    Intake intake({state, store, admission ? &*admission : nullptr, options.room, now, clock.wall()});
+    Intake intake(
+        {state, store, admission ? &*admission : nullptr, options.room, now, clock.wall()});
     for (auto& command : std::exchange(commands, {})) {
       if (auto* submit = std::get_if<SubmitCommand>(&command)) {
         take_submission(pending, intake, *submit, now);

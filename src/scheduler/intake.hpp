@@ -36,7 +36,7 @@ class Intake {
   };
   struct Taken {
     JobId job;
-    bool is_new = true;   // an event has to tell of it: submitted()
+    bool is_new = true;    // an event has to tell of it: submitted()
     bool durable = false;  // it was taken in an earlier step
   };
 

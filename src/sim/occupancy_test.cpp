@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::seconds;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 struct Row {
   int submitted, duration, slots;

@@ -8,8 +8,8 @@ namespace paceline::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::DoubleNear;
-using testing::ElementsAre;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
 
 using GangShape = std::vector<std::int32_t>;
 
@@ -33,7 +33,7 @@ double seconds_at(GangScale scale, std::int64_t local_batch) {
   return step_time(toy_profile(), scale, local_batch).seconds;
 }
 
-double seconds(const GangShape& gang, std::int64_t local_batch) {
+double step_seconds(const GangShape& gang, std::int64_t local_batch) {
   return step_time(toy_profile(), gang, local_batch).seconds;
 }
 
@@ -44,9 +44,9 @@ TEST(StepTime, IsAsMeasured) {
 }
 
 TEST(StepTime, PrefersTheGangThatWasMeasured) {
-  EXPECT_EQ(seconds(GangShape{3, 1}, 10), 7) << "in any order";
-  EXPECT_EQ(seconds(GangShape{4}, 10), 1);
-  EXPECT_EQ(seconds(GangShape{2, 2}, 10), 1 + 2.0 / 3) << "between one node and four";
+  EXPECT_EQ(step_seconds(GangShape{3, 1}, 10), 7) << "in any order";
+  EXPECT_EQ(step_seconds(GangShape{4}, 10), 1);
+  EXPECT_EQ(step_seconds(GangShape{2, 2}, 10), 1 + 2.0 / 3) << "between one node and four";
 }
 
 TEST(StepTime, IsLinearInBetween) {

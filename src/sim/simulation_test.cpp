@@ -41,7 +41,7 @@ Setup exact(const std::string& cluster, PolicyChoice policy) {
   return setup;
 }
 
-std::int64_t slots_of(const Setup& setup) {
+std::int64_t slots_in(const Setup& setup) {
   std::int64_t slots = 0;
   for (const NodeSpec& node : setup.nodes) slots += static_cast<std::int64_t>(node.slots.size());
   return slots;
@@ -50,7 +50,7 @@ std::int64_t slots_of(const Setup& setup) {
 Outcome play(const std::shared_ptr<const Trace>& trace, const Setup& setup,
              const WorkloadOptions& options = {}) {
   const PolicyRegistry registry;
-  const Workload workload = make_workload(trace, slots_of(setup), options);
+  const Workload workload = make_workload(trace, slots_in(setup), options);
   auto outcome = simulate(workload, setup, registry);
   EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
   return outcome ? std::move(*outcome) : Outcome{};
@@ -199,7 +199,7 @@ struct ExactPolicy {
   PolicyChoice choice;
 };
 
-class ExactSemantics : public testing::TestWithParam<ExactPolicy> {};
+class ExactSemantics : public ::testing::TestWithParam<ExactPolicy> {};
 
 TEST_P(ExactSemantics, AreThoseOfAnIndependentBruteForce) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -218,9 +218,9 @@ TEST_P(ExactSemantics, AreThoseOfAnIndependentBruteForce) {
 
 INSTANTIATE_TEST_SUITE_P(
     Policies, ExactSemantics,
-    testing::Values(ExactPolicy{"fifo", {"fifo", {}, {}}},
-                    ExactPolicy{"greedy", {"fifo", {{"backfill", "greedy"}}, {}}},
-                    ExactPolicy{"sjf", {"sjf", {}, {}}}, ExactPolicy{"srtf", {"srtf", {}, {}}}),
+    ::testing::Values(ExactPolicy{"fifo", {"fifo", {}, {}}},
+                      ExactPolicy{"greedy", {"fifo", {{"backfill", "greedy"}}, {}}},
+                      ExactPolicy{"sjf", {"sjf", {}, {}}}, ExactPolicy{"srtf", {"srtf", {}, {}}}),
     [](const auto& tested) { return tested.param.rule; });
 
 // ---- nobody starves ----

@@ -67,10 +67,10 @@ TEST(StepFit, OfPlacesThatWereNeverMeasuredIsThatOfTheOthers) {
 }
 
 TEST(StepFit, IsAlwaysANumberAboveZero) {
-  for (const double seconds : {1e-300, 1e-9, 1.0, 1e300}) {
-    const StepFit fit = fit_steps(std::vector<StepPoint>{{{1, 1}, 1e9, seconds}, {{9, 9}, 1, 2}});
+  for (const double step : {1e-300, 1e-9, 1.0, 1e300}) {
+    const StepFit fit = fit_steps(std::vector<StepPoint>{{{1, 1}, 1e9, step}, {{9, 9}, 1, 2}});
     const double far = fit.seconds({1'000'000, 1'000'000}, 1e9);
-    EXPECT_TRUE(std::isfinite(far) && far > 0) << seconds;
+    EXPECT_TRUE(std::isfinite(far) && far > 0) << step;
   }
 }
 

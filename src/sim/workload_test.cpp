@@ -36,7 +36,7 @@ TEST(Workload, IsTheTraceInOrderOfSubmissionThenOfTheFile) {
   const Workload workload = make_workload(trace, 4, {});
   std::vector<std::uint32_t> order;
   for (const Arrival& arrival : workload.arrivals) order.push_back(arrival.job);
-  EXPECT_THAT(order, testing::ElementsAre(1, 3, 0, 2));
+  EXPECT_THAT(order, ::testing::ElementsAre(1, 3, 0, 2));
 }
 
 TEST(Workload, CountsWhatIsLargerThanTheCluster) {

@@ -106,7 +106,7 @@ struct Refused {
   std::string_view because;
 };
 
-class AgentProtocolRefuses : public testing::TestWithParam<Refused> {};
+class AgentProtocolRefuses : public ::testing::TestWithParam<Refused> {};
 
 TEST_P(AgentProtocolRefuses, WithOneSentence) {
   const auto read = decode_agent_frame(GetParam().text);
@@ -117,7 +117,7 @@ TEST_P(AgentProtocolRefuses, WithOneSentence) {
 
 INSTANTIATE_TEST_SUITE_P(
     Frames, AgentProtocolRefuses,
-    testing::Values(
+    ::testing::Values(
         Refused{"", "'{'"}, Refused{"{}", "'session'"},
         Refused{R"({"session":1,"number":1,"received":0,"durable":0})", "if and only if"},
         Refused{

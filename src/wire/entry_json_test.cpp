@@ -9,9 +9,9 @@
 namespace paceline {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Entry entry(Event event) { return {12, time_from_us(1'763'636'100'000'000), std::move(event)}; }
 

@@ -229,7 +229,7 @@ TEST(NodeJson, SaysTheStateOfEverySlot) {
   std::vector<std::string> states;
   for (const auto& slot : shown["slots"]) states.push_back(slot["state"]);
   EXPECT_THAT(states,
-              testing::ElementsAre("free", "leased", "ending", "promised", "free", "unusable"));
+              ::testing::ElementsAre("free", "leased", "ending", "promised", "free", "unusable"));
   EXPECT_EQ(shown["slots"][2]["job"], 7);
   EXPECT_EQ(shown["slots"][3]["job"], 8);
   EXPECT_EQ(shown["slots"][3]["rank"], 1);

@@ -99,9 +99,9 @@ TEST(ObjectReader, ReadsListsMapsAndTimes) {
   reader.texts("argv", argv, 2).text_map("env", env, 1).wholes("ids", ids, 1, 9, 2);
   reader.seconds("for", span).time("at", at);
   ASSERT_TRUE(reader.finish().has_value());
-  EXPECT_THAT(argv, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(argv, ::testing::ElementsAre("a", "b"));
   EXPECT_EQ(env.at("A"), "1");
-  EXPECT_THAT(ids, testing::ElementsAre(3, 4));
+  EXPECT_THAT(ids, ::testing::ElementsAre(3, 4));
   EXPECT_EQ(span, Duration{1'500'000});
   EXPECT_EQ(at, wall_from_us(1'763'636'112'123'456));
 }

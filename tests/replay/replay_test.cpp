@@ -14,7 +14,7 @@
 namespace paceline::sim {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSeeds = 20;
 
@@ -42,7 +42,7 @@ void put(Store& store, std::vector<Entry> entries) {
   ASSERT_TRUE(store.append(batch));
 }
 
-class ReplayTest : public testing::Test {
+class ReplayTest : public ::testing::Test {
  protected:
   void SetUp() override { spdlog::set_level(spdlog::level::off); }
 

@@ -36,7 +36,7 @@ TEST(CgroupMembers, OnesThatCannotBeSeenAreLeftOut) {
 }
 
 // A process of its own in a group of its own.
-class GroupTest : public testing::Test {
+class GroupTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!WorkerGroup(cgroups_.plan("probe", {})).tracks()) GTEST_SKIP() << "no control groups here";

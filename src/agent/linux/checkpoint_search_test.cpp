@@ -12,11 +12,11 @@
 namespace paceline::agent {
 namespace {
 
-using testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAre;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-class FindCheckpoints : public testing::Test {
+class FindCheckpoints : public ::testing::Test {
  protected:
   void write(const std::string& name, const std::string& text = "x") {
     const UniqueFd fd(::open((directory_ / name).c_str(), O_WRONLY | O_CREAT, 0644));

@@ -18,10 +18,10 @@
 namespace paceline::agent {
 namespace {
 
-using testing::ElementsAre;
-using testing::Field;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A management library that reads its GPUs from the file $FAKE_GPUS: per line a bus id, "gpu" or
 // "mig" (a slice of the GPU before it), a UUID, and the pids that compute on it. The file
@@ -83,7 +83,7 @@ int nvmlDeviceGetTopologyCommonAncestor(struct dev* a, struct dev* b, int* level
 #endif
 )";
 
-class DevicesTest : public testing::Test {
+class DevicesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     write("fake.c", kFakeLibrary);

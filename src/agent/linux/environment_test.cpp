@@ -7,7 +7,7 @@
 namespace paceline::agent {
 namespace {
 
-using testing::Contains;
+using ::testing::Contains;
 
 std::map<std::string, std::string> environment(const WorkerLaunch& worker,
                                                const WorkerFacts& facts) {

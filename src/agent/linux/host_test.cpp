@@ -25,14 +25,14 @@
 namespace paceline::agent {
 namespace {
 
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-class HostTest : public testing::Test {
+class HostTest : public ::testing::Test {
  protected:
   // A number that a script writes into a file of the test's directory.
   pid_t written_pid(TestHost& host, const std::string& name) {
@@ -1007,7 +1007,7 @@ TEST_F(HostTest, RefusesWhereNoDescriptorIsLeftAndKeepsNothing) {
     host.start(shell_worker(key(job), "true"));
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     cause = host.gone(key(job)).cause;
-    EXPECT_THAT(cause, testing::AnyOf(Cause::refused, Cause::exited))
+    EXPECT_THAT(cause, ::testing::AnyOf(Cause::refused, Cause::exited))
         << host.gone(key(job)).message;
     host->perform(Discard{key(job)});
   }
@@ -1071,7 +1071,7 @@ TEST_F(HostTest, StartsOneWorkerAloneWhereNoPortsCanBeHeld) {
   TestHost host(directory_.path(), options);
   host.start(shell_worker(key(1), "echo port $MASTER_PORT"));
   EXPECT_EQ(host.gone(key(1)).exit_code, 0);
-  EXPECT_THAT(log(1), testing::ContainsRegex("port [0-9]{5}"));
+  EXPECT_THAT(log(1), ::testing::ContainsRegex("port [0-9]{5}"));
   WorkerLaunch gang = shell_worker(key(2), "true");
   gang.world_size = 2;
   host.start(gang);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-class LogLimitTest : public testing::Test {
+class LogLimitTest : public ::testing::Test {
  protected:
   // Written so many seconds after the others.
   void write(const LogKey& log, std::uint64_t bytes, int at) {

@@ -17,7 +17,7 @@ struct Seen {
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 
-class LogTailTest : public testing::Test {
+class LogTailTest : public ::testing::Test {
  protected:
   LogTailTest() { EXPECT_TRUE(ClaimFile::create(directory_ / "claim", order())); }
 

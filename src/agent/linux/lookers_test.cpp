@@ -15,7 +15,7 @@ namespace paceline::agent {
 namespace {
 
 // Lookers whose processes are forks of the test itself. Of the users in `hanging_` none answers.
-class LookersTest : public testing::Test {
+class LookersTest : public ::testing::Test {
  protected:
   ~LookersTest() override {
     lookers_.reset();

@@ -27,7 +27,7 @@ UniqueFd listen_on(std::uint32_t port) {
   return ok ? std::move(fd) : UniqueFd{};
 }
 
-class PortsTest : public testing::Test {
+class PortsTest : public ::testing::Test {
  protected:
   // A name in the abstract socket space, which any user may take.
   static UniqueFd take_abstract_name(const std::string& name) {

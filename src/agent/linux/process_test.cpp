@@ -33,8 +33,8 @@ TEST(Process, IsAliveUntilItDies) {
   const ProcessId id = identify(pid);
   EXPECT_TRUE(is_alive(id));
   EXPECT_FALSE(is_alive({pid, id.start_time + 1}));
-  EXPECT_THAT(children(::getpid()), testing::Contains(pid));
-  EXPECT_THAT(descendants(::getpid()), testing::Contains(pid));
+  EXPECT_THAT(children(::getpid()), ::testing::Contains(pid));
+  EXPECT_THAT(descendants(::getpid()), ::testing::Contains(pid));
   ::kill(pid, SIGKILL);
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
@@ -69,7 +69,7 @@ TEST(Process, NobodyIsFoundByWhatIsNoMarker) {
 
 TEST(Signals, ReachNeitherGroupsNorInitNorOneselfNorAncestors) {
   const std::vector<pid_t> above = ancestors();
-  EXPECT_THAT(above, testing::Contains(::getppid()));
+  EXPECT_THAT(above, ::testing::Contains(::getppid()));
   for (const pid_t pid : {-1, 0, 1, ::getpid(), ::getppid()}) EXPECT_FALSE(may_signal(pid, above));
   // Were one of these sent, there would be nobody left to tell.
   send_signal(std::vector<pid_t>{-1, 0, 1, ::getpid()}, SIGKILL);

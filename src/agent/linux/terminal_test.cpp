@@ -14,7 +14,7 @@
 namespace paceline::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(TerminalInput, TakesOutTheSizeAlone) {
   TerminalInput input;
@@ -42,7 +42,7 @@ TEST(TerminalInput, WhatIsNoSizeIsTyped) {
 }
 
 // A job whose rank 0 has a terminal.
-class TerminalTest : public testing::Test {
+class TerminalTest : public ::testing::Test {
  protected:
   void start(const std::string& script) {
     WorkerLaunch launch = shell_worker(key(1), script);

@@ -195,6 +195,6 @@ bool runs(pid_t pid) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "supervise")
     return paceline::agent::supervise_main(argc, argv);
-  testing::InitGoogleMock(&argc, argv);
+  ::testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

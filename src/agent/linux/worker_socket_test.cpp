@@ -23,13 +23,13 @@
 namespace paceline::agent {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 // ---- the routes ----
 
-class WorkerRoutes : public testing::Test {
+class WorkerRoutes : public ::testing::Test {
  protected:
   HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "") {
     WorkerOrder order;
@@ -110,7 +110,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-class Listening : public testing::Test {
+class Listening : public ::testing::Test {
  protected:
   TempDirectory directory_;
   boost::asio::io_context io_;
@@ -151,7 +151,7 @@ std::string post(const std::string& path, const std::string& body, const std::st
 }
 
 // Talks from a process of its own while the host turns.
-class SocketTest : public testing::Test {
+class SocketTest : public ::testing::Test {
  protected:
   void SetUp() override {
     host_.start(shell_worker(key(7), "exec sleep 1000"));

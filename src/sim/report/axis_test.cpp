@@ -7,7 +7,7 @@
 namespace paceline::sim {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> labels(const Axis& axis) {
   std::vector<std::string> labels;

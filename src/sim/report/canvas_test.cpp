@@ -11,9 +11,9 @@
 namespace paceline::sim {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::array kLine{Point{1, 2}, Point{1, 2.04}, Point{3.25, 40}};
 

@@ -15,8 +15,8 @@ namespace paceline::sim {
 namespace {
 
 using std::chrono::seconds;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 StudyPlan plan_of(std::vector<PolicyChoice> policies, std::vector<std::uint64_t> seeds = {0}) {
   auto trace = std::make_shared<Trace>();

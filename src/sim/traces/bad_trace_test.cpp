@@ -10,9 +10,9 @@
 namespace paceline::sim {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::string kTestdata = "src/sim/traces/testdata/";
 const std::string kItp = "job_id,submission_time,duration,num_gpu\n";

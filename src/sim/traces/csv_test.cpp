@@ -10,7 +10,7 @@ namespace paceline::sim {
 namespace {
 
 using Fields = std::vector<std::string>;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // `text` in pieces of `size` bytes.
 TextPieces in_pieces(std::string text, std::size_t size) {
@@ -30,7 +30,8 @@ struct Line {
   friend bool operator==(const Line&, const Line&) = default;
 };
 
-std::vector<Line> read(const std::string& text, CsvDialect dialect = {}, std::size_t size = 7) {
+std::vector<Line> read_lines(const std::string& text, CsvDialect dialect = {},
+                             std::size_t size = 7) {
   CsvReader csv(in_pieces(text, size), dialect);
   std::vector<Line> lines;
   for (;;) {
@@ -44,7 +45,7 @@ std::vector<Line> read(const std::string& text, CsvDialect dialect = {}, std::si
 
 std::vector<Fields> records(const std::string& text, CsvDialect dialect = {}) {
   std::vector<Fields> all;
-  for (Line& line : read(text, dialect)) all.push_back(std::move(line.fields));
+  for (Line& line : read_lines(text, dialect)) all.push_back(std::move(line.fields));
   return all;
 }
 
@@ -81,7 +82,7 @@ TEST(Csv, WithoutQuotesTheyAreLetters) {
 }
 
 TEST(Csv, KnowsTheFirstLineOfARecord) {
-  const auto lines = read("a\n\n\"b\nb\"\nc\n");
+  const auto lines = read_lines("a\n\n\"b\nb\"\nc\n");
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0].number, 1);
   EXPECT_EQ(lines[1].number, 3);
@@ -89,7 +90,7 @@ TEST(Csv, KnowsTheFirstLineOfARecord) {
 }
 
 TEST(Csv, GoesOnAfterABadLine) {
-  const auto lines = read(std::string("a\n\"b\"x,\"\nc\0d\ne\n", 15));
+  const auto lines = read_lines(std::string("a\n\"b\"x,\"\nc\0d\ne\n", 15));
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[1].fault, "goes on after a closing quote");
   EXPECT_EQ(lines[2].fault, "holds a zero byte, so this is not a text file");
@@ -98,7 +99,7 @@ TEST(Csv, GoesOnAfterABadLine) {
 }
 
 TEST(Csv, AnOpenQuoteLosesTheRest) {
-  const auto lines = read("a\n\"b\nc\nd\n");
+  const auto lines = read_lines("a\n\"b\nc\nd\n");
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_TRUE(lines[1].lost);
   EXPECT_EQ(lines[1].number, 2);
@@ -108,13 +109,13 @@ TEST(Csv, AnOpenQuoteLosesTheRest) {
 TEST(Csv, BoundsALine) {
   const std::string longest(kRecordBytesMax, 'x');
   EXPECT_EQ(records(longest + "\na\n"), (std::vector<Fields>{{longest}, {"a"}}));
-  const auto lines = read(longest + "xx\na\n", {}, 1000);
+  const auto lines = read_lines(longest + "xx\na\n", {}, 1000);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0].fault, "is over 1 MiB long");
   EXPECT_EQ(lines[1].fields, Fields{"a"});
-  const auto commas = read(std::string(kRecordBytesMax + 2, ',') + "\na\n", {}, 1000);
+  const auto commas = read_lines(std::string(kRecordBytesMax + 2, ',') + "\na\n", {}, 1000);
   EXPECT_EQ(commas.at(0).fault, "is over 1 MiB long");
-  EXPECT_TRUE(read('"' + longest + "xx\"\na\n", {}, 1000).at(0).lost);
+  EXPECT_TRUE(read_lines('"' + longest + "xx\"\na\n", {}, 1000).at(0).lost);
 }
 
 TEST(Csv, TellsWhatItsPiecesSay) {
@@ -138,7 +139,7 @@ RC_GTEST_PROP(Csv, ReadsWhatWasWrittenInAnyPieces, ()) {
   }
   const auto size = *rc::gen::inRange<std::size_t>(1, 40);
   std::vector<Fields> got;
-  for (Line& line : read(text, {}, size)) got.push_back(std::move(line.fields));
+  for (Line& line : read_lines(text, {}, size)) got.push_back(std::move(line.fields));
   RC_ASSERT(got == wanted);
 }
 
@@ -146,7 +147,7 @@ RC_GTEST_PROP(Csv, SaysTheSameInAnyPieces, ()) {
   const auto text =
       *rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab,\"\n\r\0", 7)));
   const auto size = *rc::gen::inRange<std::size_t>(1, 10);
-  RC_ASSERT(read(text, {}, size) == read(text, {}, 1000));
+  RC_ASSERT(read_lines(text, {}, size) == read_lines(text, {}, 1000));
 }
 
 }  // namespace

@@ -11,11 +11,11 @@ namespace paceline::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // Recognised, and the same when its format is named.
-Trace read(const std::string& text) {
+Trace read_text(const std::string& text) {
   auto trace = read_trace_bytes(text, "trace", {});
   if (!trace) {
     ADD_FAILURE() << trace.error().message;
@@ -33,7 +33,7 @@ std::vector<std::string> names(const Trace& trace) {
 }
 
 TEST(Itp, HasSecondsAndNames) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,submission_time,duration,num_gpu\n"
       "0a5c,0,600,1\n"
       "71fe,12.5,3600.000001,8\n");
@@ -49,7 +49,7 @@ TEST(Itp, HasSecondsAndNames) {
 }
 
 TEST(Itp, CountsWhatIsNoJobToRun) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,submission_time,duration,num_gpu\n"
       "a,0,600,0\n"
       "b,0,0,0\n"
@@ -62,7 +62,7 @@ TEST(Itp, CountsWhatIsNoJobToRun) {
 }
 
 TEST(Philly, HasDatesInAnyOrderAndNoNames) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "timestamp,duration,num_gpus,gpu_time,cluster\n"
       "2017-10-09 07:01:55,66.0,1,66.0,c1\n"
       "2017-10-09 06:13:03,2951.5,4,11806.0,c2\n"
@@ -77,7 +77,7 @@ TEST(Philly, HasDatesInAnyOrderAndNoNames) {
 }
 
 TEST(Helios, HasUsersAndJobsWithoutGpus) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
       "queue\n"
       "11,uA,vcX,8,32,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:42:01,2020-06-09 "
@@ -104,7 +104,7 @@ TEST(Alibaba2020, ATaskIsAGangOfWholeSlots) {
       "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_"
       "type\n";
   for (const std::string& text : {lines, header + lines}) {
-    const Trace trace = read(text);
+    const Trace trace = read_text(text);
     EXPECT_EQ(trace.format, "alibaba-v2020");
     EXPECT_EQ(trace.no_slots, 1U);
     EXPECT_EQ(trace.no_duration, 2U);
@@ -118,7 +118,7 @@ TEST(Alibaba2020, ATaskIsAGangOfWholeSlots) {
 }
 
 TEST(Alibaba2023, RunsFromScheduledToDeletion) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
       "deletion_time,scheduled_time\n"
       "p0,12000,16384,1,460,,LS,Running,10,110,30\n"
@@ -137,7 +137,7 @@ TEST(Alibaba2023, RunsFromScheduledToDeletion) {
 }
 
 TEST(Pollux, HasNoDurations) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "name,time,application,num_replicas,batch_size\n"
       "cifar10-0,107,cifar10,6,2048\n");
   EXPECT_EQ(trace.format, "pollux");
@@ -152,7 +152,7 @@ TEST(Pollux, HasNoDurations) {
 }
 
 TEST(Tiresias, HasModelsAndIterations) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
       "0,8,30,133,vgg11,147,23\n");
   EXPECT_EQ(trace.format, "tiresias");
@@ -164,10 +164,12 @@ TEST(Tiresias, HasModelsAndIterations) {
 }
 
 TEST(Gavel, HasStepsAndThreeLayouts) {
-  const Trace older = read("LM (batch size 5)\trun \"it\", now\t--steps\t1\t95121\t6.500000\t4\n");
-  const Trace newer = read("LM (batch size 5)\trun\tlm\t--steps\t1\t95121\t4\t1\t-1.000000\t6.5\n");
+  const Trace older =
+      read_text("LM (batch size 5)\trun \"it\", now\t--steps\t1\t95121\t6.500000\t4\n");
+  const Trace newer =
+      read_text("LM (batch size 5)\trun\tlm\t--steps\t1\t95121\t4\t1\t-1.000000\t6.5\n");
   const Trace shockwave =
-      read("LM (batch size 5)\trun\tlm\t--steps\t1\t95121\t4\tgns\t1\t-1.000000\t1418\t6.5\n");
+      read_text("LM (batch size 5)\trun\tlm\t--steps\t1\t95121\t4\tgns\t1\t-1.000000\t1418\t6.5\n");
   for (const Trace& trace : {older, newer, shockwave}) {
     EXPECT_EQ(trace.format, "gavel");
     EXPECT_EQ(trace.no_duration, 0U);
@@ -184,7 +186,7 @@ TEST(Gavel, HasStepsAndThreeLayouts) {
 }
 
 TEST(Sacct, TakesAJobWithoutItsSteps) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "JobID|User|Account|Partition|JobName|State|Submit|Start|End|Elapsed|ElapsedRaw|ReqTRES|"
       "AllocTRES\n"
       "12|anna|lab|gpu|train \"it\"|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:10|"
@@ -214,11 +216,11 @@ TEST(Sacct, TakesAJobWithoutItsSteps) {
 }
 
 TEST(Sacct, MakesDoWithFewerColumns) {
-  const Trace elapsed = read(
+  const Trace elapsed = read_text(
       "JobID|Submit|Elapsed|ReqTRES|\n"
       "1|2024-03-01T10:00:00|2-00:00:01|gres/gpu=1|\n");
   EXPECT_EQ(elapsed.jobs.at(0).duration, 48h + 1s);
-  const Trace ends = read(
+  const Trace ends = read_text(
       "JobID|Submit|Start|End|AllocTRES\n"
       "1|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T12:00:00|gres/gpu=1\n"
       "1|2024-03-02T10:00:00|2024-03-02T11:00:00|Unknown|gres/gpu=1\n");
@@ -227,7 +229,7 @@ TEST(Sacct, MakesDoWithFewerColumns) {
 }
 
 TEST(AnyFormat, TakesColumnsInAnyOrderAndPassesOthersOver) {
-  const Trace trace = read(
+  const Trace trace = read_text(
       "\xEF\xBB\xBF,\"num_gpu\",note,duration,job_id,submission_time\r\n"
       "0,2,\"a, b\nc\",60,x,1\r\n");
   EXPECT_EQ(trace.format, "itp");

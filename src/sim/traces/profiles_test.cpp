@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Key;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Key;
 
-class ProfilesIn : public testing::Test {
+class ProfilesIn : public ::testing::Test {
  protected:
   ProfilesIn() {
     std::string name = (fs::temp_directory_path() / "paceline-profiles-XXXXXX").string();
@@ -167,7 +167,7 @@ TEST(Profiles, InATarAreReadAlike) {
 
 // ---- the measurements themselves, where PACELINE_TRACES names a folder with them ----
 
-class PublicProfiles : public testing::Test {
+class PublicProfiles : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("PACELINE_TRACES");

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class PublicTraces : public testing::Test {
+class PublicTraces : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("PACELINE_TRACES");

@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::minutes;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string text_of(const Workload& workload) {
   std::ostringstream out;

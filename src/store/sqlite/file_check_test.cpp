@@ -15,7 +15,7 @@
 namespace paceline {
 namespace {
 
-class FileCheckTest : public testing::Test {
+class FileCheckTest : public ::testing::Test {
  protected:
   // A checkpoint after 1,200 entries, so that a start reads none of the first.
   FileCheckTest() {

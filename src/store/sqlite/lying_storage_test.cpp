@@ -193,7 +193,7 @@ bool open_lied(const fs::path& dir, const Files& files, const Recording& recordi
   return false;
 }
 
-class LyingStorageOf : public testing::TestWithParam<std::uint64_t> {};
+class LyingStorageOf : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(LyingStorageOf, IsRefusedOrChangesNothing) {
   const Recording recording = record(GetParam());
@@ -228,7 +228,7 @@ int bring_back_pages(const fs::path& dir, const Recording& recording, std::size_
       lied["paceline.db"].replace(at, kPage, old, at, kPage);
       const auto lie = fmt::format("moment {}: page {} of moment {}", now, at / kPage, then);
       refused += open_lied(dir, lied, recording, moment, lie) ? 0 : 1;
-      if (testing::Test::HasFailure()) return refused;
+      if (::testing::Test::HasFailure()) return refused;
     }
   }
   return refused;
@@ -278,7 +278,7 @@ TEST_P(LyingStorageOf, GivesNoIdTwiceToWhoGoesOnWithAnOlderJournal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, LyingStorageOf, testing::Range<std::uint64_t>(1, 5));
+INSTANTIATE_TEST_SUITE_P(Seeds, LyingStorageOf, ::testing::Range<std::uint64_t>(1, 5));
 
 TEST(LostJournal, IsKnownByWhatJobsLeftWhereTheMarkIsLostToo) {
   const Scratch scratch;
