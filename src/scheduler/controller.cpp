@@ -179,11 +179,15 @@ struct Controller::Impl {
   }
 
   Result<void> commit(Pending& pending, Time now) {
-    if (pending.batch.entries.empty() && pending.batch.points.empty()) {
+    const bool empty = pending.batch.entries.empty() && pending.batch.points.empty();
+    if (!empty) {
+      if (auto ok = store.append(pending.batch); !ok) return ok;
+    }
+    if (thinning) thinning->committed();
+    if (empty) {
       engine.committed();
       return {};
     }
-    if (auto ok = store.append(pending.batch); !ok) return ok;
     observed = {};
     fold(pending.batch.entries);
     engine.committed();

@@ -45,6 +45,10 @@ std::vector<MetricPoint> Thinning::take(std::vector<MetricPoint> points,
   return kept;
 }
 
+void Thinning::committed() {
+  for (const JobId job : std::exchange(caught_up_, {})) --passed_over_.at(job);
+}
+
 std::uint64_t Thinning::passed_over(JobId job) const {
   const auto found = passed_over_.find(job);
   return found == passed_over_.end() ? 0 : found->second;
@@ -100,7 +104,7 @@ void Thinning::catch_up(std::span<const Event> events, Time now, std::vector<Met
     }
     share.room = std::max(0.0, share.room - 1);
     kept.push_back(std::move(*std::exchange(share.newest, std::nullopt)));
-    --passed_over_[*id];
+    caught_up_.push_back(*id);
     id = held_.erase(id);
   }
 }

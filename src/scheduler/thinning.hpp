@@ -25,6 +25,8 @@ class Thinning {
   // with its events.
   std::vector<MetricPoint> take(std::vector<MetricPoint> points, std::span<const Event> events,
                                 const State& state, Time now);
+  // What take() kept the last time is durable: what it kept of earlier ones is no longer passed over.
+  void committed();
   // Points of that job which were passed over so far.
   [[nodiscard]] std::uint64_t passed_over(JobId job) const;
 
@@ -47,6 +49,7 @@ class Thinning {
   std::map<JobId, Share> shares_;  // of jobs that reported in the last seconds
   std::set<JobId> held_;           // those with a newest point that was passed over
   std::map<JobId, std::uint64_t> passed_over_;
+  std::vector<JobId> caught_up_;  // one point each is kept now, and not durable yet
   Time forgotten_at_;
 };
 

@@ -28,6 +28,7 @@ class ThinningTest : public ::testing::Test {
     std::vector<std::uint64_t> numbers;
     for (const auto& point : thinning.take(std::move(some), events, world.state(), now))
       numbers.push_back(point.report);
+    if (durable) thinning.committed();
     return numbers;
   }
 
@@ -36,7 +37,20 @@ class ThinningTest : public ::testing::Test {
   Thinning thinning{10};
   Time now = time_from_us(1'000'000'000);
   std::uint64_t reports = 0;
+  bool durable = true;
 };
+
+TEST_F(ThinningTest, WhatWasHeldCountsAsPassedOverUntilItIsDurable) {
+  take(points(1000));
+  take(points(50));
+  EXPECT_EQ(thinning.passed_over(job), 1039U);
+  now += std::chrono::seconds{1};
+  durable = false;
+  EXPECT_THAT(take({}), SizeIs(1)) << "the newest one, held until there is room";
+  EXPECT_EQ(thinning.passed_over(job), 1039U) << "it is lost if the server dies now";
+  thinning.committed();
+  EXPECT_EQ(thinning.passed_over(job), 1038U);
+}
 
 TEST_F(ThinningTest, KeepsAllOfWhoReportsNoMoreThanItsShare) {
   for (int second = 0; second < 20; ++second) {

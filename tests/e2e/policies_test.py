@@ -81,7 +81,7 @@ class PoliciesTest(unittest.TestCase):
             box.wait_state(frozen, "RUNNING")
             while not steps.exists():
                 time.sleep(0.05)
-            short = box.submit(*size, "--expect", "1s", "--", "sleep", "2")
+            short = box.submit(*size, "--expect", "1s", "--", "sleep", "10")
             box.wait_state(frozen, "PAUSED")
             box.wait_state(short, "RUNNING")
             self.assertIn("in slots that job 2 has now", box.call("why", str(frozen)).stdout)
