@@ -1,6 +1,7 @@
 # cmake -D OUT=pages.cpp -D FOLDER=src/policy -P policy_pages.cmake
 # Writes policy_page(): the comment at the head of each policy's header, by the name in its first line. So the page that
 # `paceline policy show` prints and the page an engineer reads are one text.
+cmake_policy(VERSION 3.25)
 file(GLOB headers ${FOLDER}/*.hpp)
 set(pages "")
 foreach(header IN LISTS headers)

@@ -3,23 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <optional>
 
 #include "base/check.hpp"
+#include "base/number.hpp"
 
 namespace paceline {
-namespace {
-
-template <class T>
-std::optional<T> read_number(std::string_view text) {
-  T value{};
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (wrong != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 const std::string& ParameterReader::text(std::string_view name) const {
   const auto found = parameters_.find(std::string(name));
@@ -36,7 +26,7 @@ void ParameterReader::refuse(std::string_view name, std::string_view may_be) {
 
 ParameterReader& ParameterReader::whole(std::string_view name, std::int64_t& into, std::int64_t low,
                                         std::int64_t high) {
-  const auto value = read_number<std::int64_t>(text(name));
+  const auto value = parse_number<std::int64_t>(text(name));
   if (value && *value >= low && *value <= high)
     into = *value;
   else
@@ -46,7 +36,7 @@ ParameterReader& ParameterReader::whole(std::string_view name, std::int64_t& int
 
 ParameterReader& ParameterReader::real(std::string_view name, double& into, double low,
                                        double high) {
-  const auto value = read_number<double>(text(name));
+  const auto value = parse_number<double>(text(name));
   if (value && *value >= low && *value <= high)
     into = *value;
   else
@@ -74,7 +64,7 @@ ParameterReader& ParameterReader::weights(std::string_view name,
     const auto colon = part.rfind(':');
     const auto value = colon == std::string_view::npos
                            ? std::nullopt
-                           : read_number<double>(part.substr(colon + 1));
+                           : parse_number<double>(part.substr(colon + 1));
     if (!value || !(*value > 0 && *value <= 1e9) || colon == 0) {
       refuse(name, "a list like ann:2,bob:0.5, with weights above 0");
       return *this;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -15,6 +14,7 @@
 #include "agent/linux/fd.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
+#include "base/number.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -23,18 +23,10 @@ constexpr std::uint64_t kStatBlock = 512;
 constexpr std::uint64_t kHoleBlock = 4096;
 constexpr std::uint64_t kWhole = std::numeric_limits<std::uint64_t>::max();
 
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "rank12.log"
 std::optional<std::int32_t> rank_of_log(std::string_view name) {
   if (!name.starts_with("rank") || !name.ends_with(".log")) return std::nullopt;
-  return number_of<std::int32_t>(name.substr(4, name.size() - 8));
+  return parse_number<std::int32_t>(name.substr(4, name.size() - 8));
 }
 
 std::uint64_t room_of(const struct stat& info) {
@@ -94,7 +86,7 @@ void LogLimit::hold(const std::map<LogKey, std::uint64_t>& in_use, const std::se
 
 void LogLimit::find_all() {
   for (const std::string& folder : list_directory(directory_ + "/logs")) {
-    const auto job = number_of<std::uint32_t>(folder);
+    const auto job = parse_number<std::uint32_t>(folder);
     if (!job) continue;
     for (const std::string& name : list_directory(directory_ + "/logs/" + folder))
       if (const auto rank = rank_of_log(name)) look({JobId{*job}, *rank});

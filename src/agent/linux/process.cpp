@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <set>
@@ -12,20 +11,13 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/wants.hpp"
+#include "base/number.hpp"
 
 namespace paceline::agent {
 namespace {
 
 constexpr std::size_t kEnvironMax = 2 << 20;
 constexpr std::size_t kAncestorsMax = 4096;
-
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string proc_path(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
