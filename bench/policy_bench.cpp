@@ -17,7 +17,6 @@
 #include "placement/pack.hpp"
 #include "plan/apply.hpp"
 #include "policy/registry.hpp"
-#include "scheduler/temper.hpp"
 
 namespace {
 
@@ -41,8 +40,8 @@ class Cluster {
   [[nodiscard]] Snapshot snapshot() const { return {state_, now_}; }
 
   // Until the policy has nothing to change: a cluster that it has run for a while.
-  void settle(const Policy& policy, const Judge& judge) {
-    for (int i = 0; i < kRoundsMax && play(policy, judge); ++i) now_ += std::chrono::seconds{30};
+  void settle(const Policy& policy) {
+    for (int i = 0; i < kRoundsMax && play(policy); ++i) now_ += std::chrono::seconds{30};
   }
 
   void one_ends_one_comes() {
@@ -67,14 +66,14 @@ class Cluster {
     tell(JobSubmitted{state_.next_job_id(), spec});
   }
 
-  void start_all() { play(**PolicyRegistry().make("sjf", {}), {}); }
+  void start_all() { play(**PolicyRegistry().make("sjf", {})); }
 
   // A round, and everybody obeys it. Returns whether anything changed.
-  bool play(const Policy& policy, const Judge& judge) {
+  bool play(const Policy& policy) {
     const PackPlacer placer;
     Plan plan;
     {
-      Draft draft(snapshot(), placer, judge);
+      Draft draft(snapshot(), placer, Protects::yes);
       policy.decide(snapshot(), draft);
       plan = draft.plan();
     }
@@ -109,10 +108,9 @@ class Cluster {
 
 // One round that is thrown away; the orders a policy asks for stay with the state. What
 // `script/bench --instructions` counts.
-[[gnu::noinline]] void measured_round(const Cluster& cluster, const Policy& policy,
-                                      const Judge& judge) {
+[[gnu::noinline]] void measured_round(const Cluster& cluster, const Policy& policy) {
   const PackPlacer placer;
-  Draft draft(cluster.snapshot(), placer, judge);
+  Draft draft(cluster.snapshot(), placer, Protects::yes);
   policy.decide(cluster.snapshot(), draft);
   benchmark::DoNotOptimize(draft.plan());
 }
@@ -122,16 +120,15 @@ void policy_round(benchmark::State& bench, const std::string& name, std::int64_t
   const bool shares_out = name == "ffdl";
   Cluster cluster(slots, jobs, shares_out ? 0 : jobs, shares_out ? 1 : kWorkersMax);
   const auto policy = PolicyRegistry().make(name, {}).value();
-  const Judge judge = make_temper({});
-  cluster.settle(*policy, judge);
+  cluster.settle(*policy);
   std::vector<double> milliseconds;
   for (auto _ : bench) {
     if (changed) {
-      cluster.settle(*policy, judge);
+      cluster.settle(*policy);
       cluster.one_ends_one_comes();
     }
     const auto began = std::chrono::steady_clock::now();
-    measured_round(cluster, *policy, judge);
+    measured_round(cluster, *policy);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     bench.SetIterationTime(took.count());
     milliseconds.push_back(1e3 * took.count());

@@ -20,6 +20,7 @@
 #include "base/rng.hpp"
 #include "clock/manual/manual_clock.hpp"
 #include "disk.hpp"
+#include "engine/obedient_testing.hpp"
 #include "gpu_node.hpp"
 #include "scheduler/controller.hpp"
 
@@ -43,34 +44,6 @@ double timed(Deed deed) {
   deed();
   return live_milliseconds() - began;
 }
-
-// Workers start and stop as soon as they are told.
-class ObedientEngine final : public Engine {
- public:
-  Observed observe() override { return std::exchange(news_, {}); }
-  void committed() override {}
-  void on_news(std::function<void()>) override {}
-  void act(const State& state, std::span<const JobId> jobs) override {
-    for (const JobId id : jobs) {
-      if (const auto& gang = state.job(id).current) obey(id, *gang);
-    }
-  }
-  void tell(Event event) { news_.events.push_back(std::move(event)); }
-  [[nodiscard]] bool quiet() const { return news_.empty(); }
-
- private:
-  void obey(JobId id, const Gang& gang) {
-    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
-      const WorkerState is = gang.workers[static_cast<std::size_t>(rank)].state;
-      const WorkerKey key{id, gang.generation, rank};
-      if (gang.stop && is != WorkerState::ended)
-        tell(WorkerEnded{key, {Cause::preempted, {}, 15, {}, gang.stop->at}});
-      if (!gang.stop && is == WorkerState::assigned) tell(WorkerStarted{key, 4711});
-    }
-  }
-
-  Observed news_;
-};
 
 class Server {
  public:
@@ -132,7 +105,7 @@ class Server {
   }
 
   Disk disk_;
-  ObedientEngine engine_;
+  testing::ObedientEngine engine_;
   ManualClock clock_{time_from_us(1'000'000'000)};
   PolicyRegistry policies_;
   Rng rng_{1};

@@ -12,8 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "api/connection.hpp"
 #include "base/check.hpp"
+#include "http/connection.hpp"
+#include "http/socket_listener.hpp"
 
 using namespace paceline;
 
@@ -65,8 +66,9 @@ std::string answer(std::string_view first, std::string_view second) {
   options.keeper = [](const Peer&) { return false; };
   const auto context = std::make_shared<ServerContext>(io, routes(), options);
   {
-    Connection::Socket socket(io, boost::asio::local::stream_protocol(), ends[0]);
-    auto connection = std::make_shared<Connection>(std::move(socket), Peer{1, 1, 1}, context);
+    auto stream = serve_socket(io, UniqueFd(ends[0]));
+    check(stream.has_value(), "a connection can be served");
+    auto connection = std::make_shared<Connection>(std::move(*stream), context);
     boost::asio::co_spawn(io, Connection::run(std::move(connection)), boost::asio::detached);
   }
   send_all(ends[1], first);

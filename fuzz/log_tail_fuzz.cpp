@@ -41,7 +41,7 @@ class Log {
 
 // Reads on from `offset` what is there now. Answers where the next reader goes on.
 std::uint64_t read_on(const Log& log, std::uint64_t offset, bool over, Told& told) {
-  const ClaimFile claim(UniqueFd{}, WorkerKey{});
+  const ClaimFile claim(UniqueFd{}, ProcessKey{});
   ReportLedger ledger(claim, offset);
   LogTail tail(log.path(), ledger, [&](std::uint64_t number, const Report& report) {
     check(told.empty() || told.back().first < number, "numbers grow");

@@ -29,7 +29,7 @@ struct Rows {
     const auto row = line.substr(1);
     if (line[0] == 'h') return take_header(row);
     if (line[0] == 'n') return push(parts.nodes, read_stored_node(row));
-    if (line[0] == 'j') return push(parts.jobs, read_stored_job(row));
+    if (line[0] == 'j') return take_job(row);
     return line[0] != 'e' || push(entries, read_entry(row));
   }
   bool take_header(std::string_view row) {
@@ -39,6 +39,11 @@ struct Rows {
     header->jobs = std::move(parts.jobs);
     parts = std::move(*header);
     return true;
+  }
+  bool take_job(std::string_view row) {
+    auto job = read_stored_job(row);
+    if (job) parts.jobs.put(std::move(*job));
+    return job.has_value();
   }
   template <class T>
   static bool push(auto& rows, Result<T> row) {

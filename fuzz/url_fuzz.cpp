@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/url.hpp"
 #include "base/check.hpp"
+#include "http/url.hpp"
 
 using namespace paceline;
 

@@ -16,7 +16,7 @@ CLUSTER = "8x8"
 POLICIES = ("fifo", "fifo(backfill=greedy)", "elastic-fifo", "round-robin", "sjf", "srtf", "elastic-srtf", "las",
             "elastic-las", "afs", "ffdl", "fair", "deadline")
 STUDIES = {  # options beyond the trace, the cluster and the policies
-    "exact": ["--placement", "any", "--costs", "none", "--temper", "off"],
+    "exact": ["--placement", "any", "--costs", "none", "--protect", "off"],
     "defaults": [],
     "everything": ["--elastic", "min=1,max=2x", "--failures", "0.01", "--learning", "power=0.5",
                    "--reach", "0.3..0.9", "--load", "1.3", "--know", "estimate"],

@@ -91,7 +91,7 @@ Hello Agent::hello() {
 }
 
 void Agent::tell_ends_again() {
-  std::set<WorkerKey> kept;
+  std::set<ProcessKey> kept;
   for (const auto& message : outbox_.kept()) {
     if (const auto* gone = std::get_if<WorkerGone>(&message)) kept.insert(gone->key);
   }

@@ -15,12 +15,12 @@
 // goes on with what it was asked and keeps what there is to tell, which the host bounds: it observes
 // no more until it hears what is stored.
 //
-// Why a worker (job, generation, rank) is started at most once, ever:
+// Why a process is started at most once, ever:
 //   1. A host starts no worker that has a claim, and a claim is durable before the worker is
 //      (host.hpp).
 //   2. A claim is forgotten only after DiscardWorker, which the server sends only once the journal
-//      says that the worker ended or its generation is over. Both are for ever: ended stays ended,
-//      generations are never reused.
+//      says that the process ended or is in no gang any more. Both are for ever: ended stays ended,
+//      only a member goes on in the next gang, generations and so names are never reused.
 //   3. A server sends StartWorker only while its state says `assigned`, hence never after 2; and
 //      one that an earlier server, or the same one earlier, had sent can't arrive late: a session
 //      delivers in order and once, another session's frames are dropped, and whatever an earlier
@@ -110,17 +110,18 @@ class Agent final : public AgentEnd {
   void on(const DiscardWorker& discard);
   void on(const FenceJob& fence);
   void on(const LimitWorker& limited);
+  void on(const EnrolWorker& enrolled);
 
-  void give_notice(const WorkerKey& key, Worker& worker, std::int32_t signal);
-  void kill(const WorkerKey& key, Worker& worker);
-  void set_timer(const WorkerKey& key, Worker& worker, std::optional<Time> at);
+  void give_notice(const ProcessKey& key, Worker& worker, std::int32_t signal);
+  void kill(const ProcessKey& key, Worker& worker);
+  void set_timer(const ProcessKey& key, Worker& worker, std::optional<Time> at);
   void fire_timers();
   // The worker, if something of it may be left.
-  Worker* find_alive(const WorkerKey& key);
+  Worker* find_alive(const ProcessKey& key);
   void hold_back(const std::string& why);
   void tell_node();
   [[nodiscard]] NodeSpec describe();
-  [[nodiscard]] bool fenced(const WorkerKey& key) const;
+  [[nodiscard]] bool fenced(const ProcessKey& key) const;
   Hello hello();
   void greet();
   void tell_ends_again();
@@ -133,12 +134,12 @@ class Agent final : public AgentEnd {
   Time now_;
   std::deque<Input> inputs_;
   NodeSpec node_;  // as told last
-  std::map<WorkerKey, Worker> workers_;
-  std::set<std::pair<Time, WorkerKey>> timers_;  // each worker's kill_at
-  std::map<JobId, Generation> fences_;           // of this session
-  std::optional<Refusal> refusal_;               // while it is held back
-  Duration refusal_pause_{};                     // the last one; 0: none since a worker came up
-  std::uint64_t refusals_ = 0;                   // that held it back, ever
+  std::map<ProcessKey, Worker> workers_;
+  std::set<std::pair<Time, ProcessKey>> timers_;  // each worker's kill_at
+  std::map<JobId, Generation> fences_;            // of this session
+  std::optional<Refusal> refusal_;                // while it is held back
+  Duration refusal_pause_{};                      // the last one; 0: none since a worker came up
+  std::uint64_t refusals_ = 0;                    // that held it back, ever
   std::optional<Session> session_;
   Outbox<AgentMessage> outbox_;
   Inbox<ServerMessage> inbox_;

@@ -9,8 +9,8 @@ namespace {
 
 using std::chrono::seconds;
 
-const WorkerKey kKey{JobId{7}, Generation{3}, 0};
-const WorkerKey kOther{JobId{8}, Generation{1}, 0};
+const ProcessKey kKey{JobId{7}, Generation{3}, 0};
+const ProcessKey kOther{JobId{8}, Generation{1}, 0};
 
 // A server's end made by hand: numbers its messages, keeps what came.
 class AgentTest : public ::testing::Test {
@@ -48,19 +48,19 @@ class AgentTest : public ::testing::Test {
     }
     frames.clear();
   }
-  void start(const WorkerKey& key) {
+  void start(const ProcessKey& key) {
     WorkerLaunch worker;
     worker.key = key;
     worker.slots = {1};
     say(StartWorker{worker});
   }
-  void start_running(const WorkerKey& key) {
+  void start_running(const ProcessKey& key) {
     start(key);
     host.runs(key, 4711);
     step();
   }
   void stop(Duration grace) { say(StopWorker{kKey, 15, grace}); }
-  WorkerGone gone(const WorkerKey& key) { return {key, Cause::exited, 0, 0, "", now}; }
+  WorkerGone gone(const ProcessKey& key) { return {key, Cause::exited, 0, 0, "", now}; }
 
   template <class Kind>
   std::vector<Kind> told_of() const {
@@ -104,6 +104,21 @@ TEST_F(AgentTest, StartsNothingThatHasAClaim) {
   connect();
   start(kKey);
   EXPECT_EQ(host.count<Start>(), 1U);
+}
+
+TEST_F(AgentTest, HandsOnWhereAProcessStandsNow) {
+  connect();
+  start_running(kKey);
+  const Membership place{Generation{4}, 2, 3};
+  say(EnrolWorker{kKey, place});
+  say(EnrolWorker{kOther, place});
+  ASSERT_EQ(host.count<SetMembership>(), 1U) << "of one that lives";
+  const auto& set = std::get<SetMembership>(host.actions.back());
+  EXPECT_EQ(set.key, kKey);
+  EXPECT_EQ(set.membership, place);
+  restart_agent();
+  connect();
+  EXPECT_EQ(std::get<Hello>(told.back()).claims.at(0).key, kKey) << "its name stays";
 }
 
 TEST_F(AgentTest, DropsFramesOfAnotherSession) {
@@ -187,7 +202,7 @@ TEST_F(AgentTest, AFenceKillsEveryOlderGenerationAndRefusesItsStarts) {
   connect();
   start_running(kKey);
   start_running(kOther);
-  say(FenceJob{kKey.job, kKey.generation});
+  say(FenceJob{kKey.job, kKey.born});
   EXPECT_EQ(host.count<Kill>(), 1U);
   start({kKey.job, Generation{2}, 5});
   EXPECT_EQ(host.count<Start>(), 2U);
@@ -200,7 +215,7 @@ TEST_F(AgentTest, AFenceKillsEveryOlderGenerationAndRefusesItsStarts) {
 
 class RefusingAgentTest : public AgentTest {
  protected:
-  static WorkerKey key(std::uint32_t job) { return {JobId{job}, Generation{1}, 0}; }
+  static ProcessKey key(std::uint32_t job) { return {JobId{job}, Generation{1}, 0}; }
   // A start that the host tries and gives up.
   void be_refused(std::uint32_t job) {
     start(key(job));

@@ -7,27 +7,27 @@
 
 namespace paceline::agent {
 
-Agent::Worker* Agent::find_alive(const WorkerKey& key) {
+Agent::Worker* Agent::find_alive(const ProcessKey& key) {
   const auto found = workers_.find(key);
   return found == workers_.end() || found->second.end ? nullptr : &found->second;
 }
 
-bool Agent::fenced(const WorkerKey& key) const {
+bool Agent::fenced(const ProcessKey& key) const {
   const auto fence = fences_.find(key.job);
-  return fence != fences_.end() && key.generation <= fence->second;
+  return fence != fences_.end() && key.born <= fence->second;
 }
 
 void Agent::on(const StartWorker& start) {
-  const WorkerKey& key = start.worker.key;
+  const ProcessKey& key = start.worker.key;
   if (workers_.contains(key)) return;
   if (fenced(key)) {
-    outbox_.push(WorkerGone{
-        key,
-        Cause::node_lost,  // by a server that forgot: its next generation may start
-        {},
-        0,
-        fmt::format("generation {} of job {} is over", key.generation.value, key.job.value),
-        now_});
+    outbox_.push(
+        WorkerGone{key,
+                   Cause::node_lost,  // by a server that forgot: its next generation may start
+                   {},
+                   0,
+                   fmt::format("generation {} of job {} is over", key.born.value, key.job.value),
+                   now_});
     return;
   }
   Worker& worker = workers_[key];
@@ -47,7 +47,7 @@ void Agent::on(const StopWorker& stop) {
   set_timer(stop.key, *worker, std::min(worker->kill_at.value_or(at), at));
 }
 
-void Agent::give_notice(const WorkerKey& key, Worker& worker, std::int32_t signal) {
+void Agent::give_notice(const ProcessKey& key, Worker& worker, std::int32_t signal) {
   if (worker.noticed) return;
   worker.noticed = true;
   host_.perform(SetShouldStop{key, "notice"});
@@ -71,6 +71,10 @@ void Agent::on(const LimitWorker& limited) {
   if (find_alive(limited.key)) host_.perform(SetLimit{limited.key, limited.limit});
 }
 
+void Agent::on(const EnrolWorker& enrolled) {
+  if (find_alive(enrolled.key)) host_.perform(SetMembership{enrolled.key, enrolled.membership});
+}
+
 void Agent::on(const DiscardWorker& discard) {
   const auto found = workers_.find(discard.key);
   if (found == workers_.end() || !found->second.end) return;
@@ -82,24 +86,24 @@ void Agent::on(const FenceJob& fence) {
   auto& generation = fences_[fence.job];
   generation = std::max(generation, fence.generation);
   if (fences_.size() > kFencesMax) fences_.erase(fences_.begin());
-  const WorkerKey first{fence.job, {}, 0};
+  const ProcessKey first{fence.job, {}, 0};
   for (auto it = workers_.lower_bound(first); it != workers_.end() && it->first.job == fence.job;
        ++it) {
     auto& [key, worker] = *it;
     const bool untouched = !worker.end && worker.kill_pause == Duration::zero();
-    if (key.generation <= fence.generation && untouched) kill(key, worker);
+    if (key.born <= fence.generation && untouched) kill(key, worker);
   }
 }
 
 // A kill that left something alive, or that the host could not do, is tried again.
-void Agent::kill(const WorkerKey& key, Worker& worker) {
+void Agent::kill(const ProcessKey& key, Worker& worker) {
   const bool first = worker.kill_pause == Duration::zero();
   worker.kill_pause = first ? kKillAgainFirst : std::min(2 * worker.kill_pause, kKillAgainMax);
   set_timer(key, worker, now_ + worker.kill_pause);
   host_.perform(Kill{key});
 }
 
-void Agent::set_timer(const WorkerKey& key, Worker& worker, std::optional<Time> at) {
+void Agent::set_timer(const ProcessKey& key, Worker& worker, std::optional<Time> at) {
   if (worker.kill_at) timers_.erase({*worker.kill_at, key});
   worker.kill_at = at;
   if (at) timers_.insert({*at, key});
@@ -107,7 +111,7 @@ void Agent::set_timer(const WorkerKey& key, Worker& worker, std::optional<Time> 
 
 void Agent::fire_timers() {
   while (!timers_.empty() && timers_.begin()->first <= now_) {
-    const WorkerKey key = timers_.begin()->second;
+    const ProcessKey key = timers_.begin()->second;
     kill(key, workers_.at(key));
   }
 }

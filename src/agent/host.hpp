@@ -28,23 +28,23 @@ struct Start {
   WorkerLaunch worker;
 };
 struct GiveNotice {
-  WorkerKey key;
+  ProcessKey key;
   std::int32_t signal = 15;
 };  // to the main process, see docs/design.md 6
 struct Kill {
-  WorkerKey key;
+  ProcessKey key;
 };  // freeze, SIGKILL all, thaw; the whole process tree
 struct Freeze {
-  WorkerKey key;
+  ProcessKey key;
 };
 struct Thaw {
-  WorkerKey key;
+  ProcessKey key;
 };
 struct Discard {
-  WorkerKey key;
+  ProcessKey key;
 };  // forget an ended worker's claim
 struct SetShouldStop {
-  WorkerKey key;
+  ProcessKey key;
   std::string reason;
 };  // what GET /v1/should_stop answers from now on
 
@@ -52,12 +52,18 @@ struct SetShouldStop {
 // is there to hear the server's word, and where agent or server hang. Until it is said, that of the
 // start counts from when the main process runs.
 struct SetLimit {
-  WorkerKey key;
+  ProcessKey key;
   RunLimit limit;
 };
 
-using Action =
-    std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop, SetLimit>;
+// What GET /v1/me answers from now on; until it is said, as the process was started.
+struct SetMembership {
+  ProcessKey key;
+  Membership membership;
+};
+
+using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop, SetLimit,
+                            SetMembership>;
 
 // ---- what the host tells ----
 using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen>;
@@ -87,7 +93,7 @@ class Host {
   // good. All else of it is observed again by the next agent, with the same numbers, as far as the
   // host can. At most kUnstoredMax reports and checkpoints are observed that are not stored: the
   // rest waits in the logs, and whoever posts a report waits for his answer.
-  virtual void stored(const WorkerKey& key, std::uint64_t report) = 0;
+  virtual void stored(const ProcessKey& key, std::uint64_t report) = 0;
   // REQUIRES: set before the first claims() and perform().
   virtual void on_observation(std::function<void(Observation)> handler) = 0;
 };

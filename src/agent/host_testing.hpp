@@ -33,7 +33,7 @@ class NotingHost final : public Host {
       kept.erase(discard->key);
     }
   }
-  void stored(const WorkerKey& key, std::uint64_t report) override {
+  void stored(const ProcessKey& key, std::uint64_t report) override {
     stored_reports.emplace_back(key, report);
   }
   void on_observation(std::function<void(Observation)> handler) override {
@@ -41,7 +41,7 @@ class NotingHost final : public Host {
   }
 
   // The claim's file says so, and the agent hears of it.
-  void runs(const WorkerKey& key, std::int64_t pid) {
+  void runs(const ProcessKey& key, std::int64_t pid) {
     kept.at(key).pid = pid;
     tell(WorkerRuns{key, pid});
   }
@@ -58,9 +58,9 @@ class NotingHost final : public Host {
   }
 
   NodeSpec node{"box", "10.0.0.1", "", 4, 0, std::vector<SlotSpec>(4)};
-  std::map<WorkerKey, Claim> kept;
+  std::map<ProcessKey, Claim> kept;
   std::vector<Action> actions;
-  std::vector<std::pair<WorkerKey, std::uint64_t>> stored_reports;
+  std::vector<std::pair<ProcessKey, std::uint64_t>> stored_reports;
   std::function<void(Observation)> tell;
 };
 

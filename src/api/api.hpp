@@ -1,9 +1,9 @@
 // Version 1 of the HTTP API (docs/api.md) on top of a controller: it reads the state, hands on
 // commands and decides nothing.
 //
-//   HttpApi api(io, controller, {.directory = dir, .uid = ::getuid(), …});
-//   HttpServer server(io, api.router(),
-//                     {.socket = dir / "paceline.sock", .admit = api.admission()});
+//   HttpApi api(controller, {.directory = dir, .output = output, .uid = ::getuid(), …});
+//   HttpServer server(io, listen_at_path(io, dir / "paceline.sock", SocketAccess::owner),
+//                     api.router(), {.admit = api.admission()});
 //
 // Everything happens on the thread that runs `io` and calls controller.step().
 #pragma once
@@ -13,27 +13,30 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "api/http.hpp"
-#include "api/router.hpp"
+#include "api/routes.hpp"
+#include "api/worker_output.hpp"
 #include "base/result.hpp"
+#include "http/http.hpp"
+#include "http/router.hpp"
 #include "model/limits.hpp"
+#include "model/principal.hpp"
 #include "scheduler/controller.hpp"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace paceline {
 
 struct ApiOptions {
-  std::filesystem::path directory;  // DIR: logs/ and agent/terminals/ lie there
+  std::filesystem::path directory;            // DIR, to be told of
+  std::shared_ptr<WorkerOutput> output = {};  // logs and terminals; REQUIRES: there is one
   std::string version = {};
   std::string build = {};
   // Of the server. 0: it is shared, everyone sees the queue and touches what is theirs; else it
   // serves this user (and root) alone.
   std::uint32_t uid = 0;
   Limits limits = {};  // to be told of
+  // Who asks. Empty: the account that the kernel knows of a unix socket's peer. Errors: forbidden.
+  std::function<Result<Principal>(const HttpRequest&)> identify = {};
   // Of a shared server: may this user's account run anything? Empty: every one may.
   std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.
@@ -48,19 +51,21 @@ struct ApiContext;
 
 class HttpApi {
  public:
-  // Takes the controller's on_commit for itself. REQUIRES: the controller has recovered; it and
-  // `io` outlive the router made here.
-  HttpApi(boost::asio::io_context& io, Controller& controller, ApiOptions options);
+  // Takes the controller's on_commit for itself. REQUIRES: the controller has recovered; it
+  // outlives the router made here.
+  HttpApi(Controller& controller, ApiOptions options);
   ~HttpApi();
   HttpApi(const HttpApi&) = delete;
   HttpApi& operator=(const HttpApi&) = delete;
 
-  // Every route of docs/api.md.
+  // Every route of docs/api.md. Each asks the one table (api/access.hpp) whether who asks may.
   [[nodiscard]] Router router() const;
-  // Who keeps the server: root and whose server it is.
+  // Who keeps the server: its admins, as far as the transport knows them.
   [[nodiscard]] std::function<bool(const Peer&)> keeper() const;
   // Who may connect at all.
-  [[nodiscard]] std::function<Result<void>(const Peer&)> admission() const;
+  [[nodiscard]] std::function<Result<void>(const HttpRequest&)> admission() const;
+  // Every route, and what it lets somebody do.
+  [[nodiscard]] std::vector<RouteRow> rows() const;
 
  private:
   std::shared_ptr<ApiContext> context_;

@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
+#include <limits>
 #include <utility>
 
-#include "api/query.hpp"
+#include "base/utf8.hpp"
 #include "estimate/remaining.hpp"
+#include "http/query.hpp"
 
 namespace paceline {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100};
 constexpr std::size_t kLinesMax = 20'000;
+constexpr std::size_t kShownBytes = 60;  // of what was given in the place of an id
 
 std::string login_name(std::uint32_t uid) {
   std::vector<char> space(16 << 10);
@@ -32,24 +34,38 @@ std::optional<TimeLeft> time_left(const Job& job, Time now) {
   return TimeLeft{left->likely, left->low, left->high, to_string(length_source(job))};
 }
 
+void answer(Exchange& exchange, Result<std::string> body) {
+  if (!body) return exchange.refuse(body.error());
+  exchange.reply({.body = std::move(*body)});
+}
+
 }  // namespace
 
 JobCounts::JobCounts(const State& state) {
   for (const auto& job : state.jobs()) {
-    last_.emplace_back(job.state);
-    ++counts_.at(static_cast<std::size_t>(job.state));
+    last_.emplace(job.id, job.state);
+    ++count(job.state);
+  }
+  for (const auto& [user, sums] : state.forgotten()) {
+    count(JobState::completed) += sums.completed;
+    count(JobState::failed) += sums.failed;
+    count(JobState::timeout) += sums.timeout;
+    count(JobState::cancelled) += sums.cancelled;
   }
 }
 
 void JobCounts::update(const State& state, std::span<const JobId> touched) {
   for (const auto id : touched) {
     const auto now = state.job(id).state;
-    if (id.value > last_.size()) last_.resize(id.value);
-    auto& last = last_[id.value - 1];
-    if (last) --counts_.at(static_cast<std::size_t>(*last));
-    last = now;
-    ++counts_.at(static_cast<std::size_t>(now));
+    const auto [last, fresh] = last_.try_emplace(id, now);
+    if (!fresh) --count(last->second);
+    last->second = now;
+    ++count(now);
   }
+}
+
+void JobCounts::forget(std::span<const JobId> jobs) {
+  for (const auto id : jobs) last_.erase(id);
 }
 
 const CommandLines::Line& CommandLines::of(JobId job, Store& store) {
@@ -61,33 +77,59 @@ const CommandLines::Line& CommandLines::of(JobId job, Store& store) {
   return lines_.insert_or_assign(job, line).first->second;
 }
 
-ApiContext::ApiContext(boost::asio::io_context& io, Controller& c, ApiOptions o)
-    : controller(c),
-      options(std::move(o)),
-      started_at(c.now()),
-      counts(c.state()),
-      ticker(io, kTick) {}
-
-bool ApiContext::administers(const Peer& peer) const {
-  return peer.uid == 0 || peer.uid == options.uid;
+Result<JobId> read_job_id(std::string_view text) {
+  const auto id = parse_whole(text, 1, std::numeric_limits<std::uint32_t>::max());
+  if (id) return JobId{static_cast<std::uint32_t>(*id)};
+  return fail(ErrorCode::invalid,
+              fmt::format("'{}' is not a job id.", to_utf8(text.substr(0, kShownBytes))),
+              "A job id is a number like 7; 'paceline queue --all' lists them.");
 }
 
-bool ApiContext::owns(const Peer& peer, const Job& job) const {
-  return administers(peer) || peer.uid == job.spec->uid;
+ApiContext::ApiContext(Controller& c, ApiOptions o)
+    : controller(c), options(std::move(o)), started_at(c.now()), counts(c.state()) {}
+
+Result<Principal> ApiContext::caller(const HttpRequest& request) {
+  return options.identify ? options.identify(request) : caller(request.peer);
 }
 
-Result<const Job*> ApiContext::job(const ApiRequest& request) const {
-  const auto id = read_job_id(request.ids.at(0));
-  if (!id) return fail(id.error());
-  if (const auto* found = state().find_job(*id)) return found;
-  return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id->value),
+// The server's user and root keep it. Others are users of a shared one, and strangers to one's own.
+Result<Principal> ApiContext::caller(const Peer& peer) {
+  if (!peer.account) {
+    return fail(ErrorCode::forbidden, "The server can't tell who asks.",
+                "Ask through its unix socket.");
+  }
+  const auto uid = peer.account->uid;
+  const bool keeps = uid == 0 || uid == options.uid;
+  if (!keeps && !shared()) {
+    return fail(ErrorCode::forbidden,
+                fmt::format("This server belongs to {}.", user_name(options.uid)),
+                "Start your own with 'paceline up'.");
+  }
+  return Principal{.user = user_name(uid),
+                   .uid = uid,
+                   .roles = {keeps ? Role::admin : Role::user},
+                   .known_by = KnownBy::unix_socket};
+}
+
+Result<SharedJob> ApiContext::find(JobId id) {
+  if (const auto* found = state().find_job(id)) return SharedJob(SharedJob(), found);
+  if (const auto known = recalled.find(id); known != recalled.end()) return known->second;
+  if (state().is_forgotten(id)) {
+    auto found = controller.store().forgotten(id, 1);
+    if (!found) return fail(found.error());
+    if (!found->empty() && found->front().id == id) {
+      if (recalled.size() >= kRecalledMax) recalled.clear();
+      return recalled[id] = std::make_shared<const Job>(std::move(found->front()));
+    }
+  }
+  return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id.value),
               "List jobs with 'paceline queue --all'.");
 }
 
-Result<const Job*> ApiContext::own_job(const ApiRequest& request) const {
-  const auto found = job(request);
-  if (found && !owns(request.peer, **found)) return not_yours(**found);
-  return found;
+Result<SharedJob> ApiContext::job(const HttpRequest& request) {
+  const auto id = read_job_id(request.ids.at(0));
+  if (!id) return fail(id.error());
+  return find(*id);
 }
 
 JsonWriter ApiContext::json() const {
@@ -96,9 +138,9 @@ JsonWriter ApiContext::json() const {
   return json;
 }
 
-void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
-  const auto seen_by = viewer(peer, job);
-  JobView view{job, state(), controller.now(), controller.reason(job.id, seen_by), {}, {}, seen_by};
+void ApiContext::write_job(JsonWriter& json, const Job& job, const Principal& by) {
+  const auto seen_by = viewer(by, job);
+  JobView view{job, state(), controller.now(), controller.reason(job, seen_by), {}, {}, seen_by};
   view.left = time_left(job, view.now);
   if (seen_by == Viewer::owner) {
     const auto& line = commands.of(job.id, controller.store());
@@ -108,9 +150,9 @@ void ApiContext::write_job(JsonWriter& json, const Job& job, const Peer& peer) {
   paceline::write_job(json, view);
 }
 
-std::string ApiContext::job_text(const Job& job, const Peer& peer) {
+std::string ApiContext::job_text(const Job& job, const Principal& by) {
   JsonWriter json = this->json();
-  write_job(json, job, peer);
+  write_job(json, job, by);
   return json.take();
 }
 
@@ -133,6 +175,9 @@ void ApiContext::committed(std::span<const Entry> batch, std::span<const JobId> 
   for (const auto id : touched) {
     if (is_over(state().job(id).state)) commands.forget(id);
   }
+  for (const auto& entry : batch) {
+    if (const auto* left = forgotten_by(entry)) counts.forget(left->jobs);
+  }
   entries.emit(batch);
   for (const auto id : touched) {
     const auto listeners = watched.find(id);
@@ -142,25 +187,22 @@ void ApiContext::committed(std::span<const Entry> batch, std::span<const JobId> 
   }
 }
 
-Handler answering(std::function<Result<std::string>(const ApiRequest&)> route) {
+Handler answering(std::function<Result<std::string>(const HttpRequest&)> route) {
   return [route = std::move(route)](const std::shared_ptr<Exchange>& exchange) {
-    auto body = route(exchange->request());
-    if (body) {
-      exchange->reply({.body = std::move(*body)});
-    } else {
-      exchange->refuse(body.error());
-    }
+    answer(*exchange, route(exchange->request()));
   };
 }
 
-tl::unexpected<Error> not_yours(const Job& job) {
-  return fail(ErrorCode::forbidden,
-              fmt::format("Job {} belongs to {}.", job.id.value, job.spec->user),
-              "Only its owner and root may do that.");
+RouteHandler answering(
+    std::function<Result<std::string>(const HttpRequest&, const Principal&)> route) {
+  return
+      [route = std::move(route)](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
+        answer(*exchange, route(exchange->request(), by));
+      };
 }
 
-HttpApi::HttpApi(boost::asio::io_context& io, Controller& controller, ApiOptions options)
-    : context_(std::make_shared<ApiContext>(io, controller, std::move(options))) {
+HttpApi::HttpApi(Controller& controller, ApiOptions options)
+    : context_(std::make_shared<ApiContext>(controller, std::move(options))) {
   controller.on_commit(
       [context = context_](std::span<const Entry> entries, std::span<const JobId> touched) {
         context->committed(entries, touched);
@@ -169,32 +211,41 @@ HttpApi::HttpApi(boost::asio::io_context& io, Controller& controller, ApiOptions
 
 HttpApi::~HttpApi() { context_->controller.on_commit({}); }
 
-Router HttpApi::router() const {
-  Router router;
-  add_server_routes(router, context_);
-  add_job_routes(router, context_);
-  add_command_routes(router, context_);
-  add_log_routes(router, context_);
-  add_node_routes(router, context_);
-  add_user_routes(router, context_);
-  add_policy_routes(router, context_);
-  add_shadow_routes(router, context_);
-  add_rule_routes(router, context_);
-  add_event_routes(router, context_);
-  add_attach_route(router, context_);
-  return router;
+namespace {
+
+Routes all_routes(const SharedContext& context) {
+  Routes routes(context);
+  add_server_routes(routes, context);
+  add_job_routes(routes, context);
+  add_command_routes(routes, context);
+  add_log_routes(routes, context);
+  add_node_routes(routes, context);
+  add_user_routes(routes, context);
+  add_policy_routes(routes, context);
+  add_shadow_routes(routes, context);
+  add_rule_routes(routes, context);
+  add_event_routes(routes, context);
+  add_attach_route(routes, context);
+  return routes;
 }
+
+}  // namespace
+
+Router HttpApi::router() const { return all_routes(context_).router(); }
+
+std::vector<RouteRow> HttpApi::rows() const { return all_routes(context_).rows(); }
 
 std::function<bool(const Peer&)> HttpApi::keeper() const {
-  return [context = context_](const Peer& peer) { return context->administers(peer); };
+  return [context = context_](const Peer& peer) {
+    const auto by = context->caller(peer);
+    return by && by->is(Role::admin);
+  };
 }
 
-std::function<Result<void>(const Peer&)> HttpApi::admission() const {
-  return [context = context_](const Peer& peer) -> Result<void> {
-    if (context->shared() || context->administers(peer)) return {};
-    return fail(ErrorCode::forbidden,
-                fmt::format("This server belongs to {}.", context->user_name(context->options.uid)),
-                "Start your own with 'paceline up'.");
+std::function<Result<void>(const HttpRequest&)> HttpApi::admission() const {
+  return [context = context_](const HttpRequest& request) -> Result<void> {
+    if (const auto by = context->caller(request); !by) return fail(by.error());
+    return {};
   };
 }
 

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "api/access.hpp"
 #include "api/api.hpp"
-#include "api/http.hpp"
-#include "api/router.hpp"
+#include "api/routes.hpp"
 #include "api/signal.hpp"
-#include "api/ticker.hpp"
+#include "http/http.hpp"
 #include "scheduler/controller.hpp"
 #include "wire/job_json.hpp"
 #include "wire/json_writer.hpp"
@@ -25,18 +25,26 @@ namespace paceline {
 // A page of jobs or events ends at the first one beyond this.
 inline constexpr std::size_t kPageBytesMax = 8 << 20;
 
-// How many jobs are in each state, kept as they change.
+// A job of the state, valid until the next step, or one that it forgot, kept by whoever holds this.
+using SharedJob = std::shared_ptr<const Job>;
+
+// How many jobs are in each state, those forgotten as they ended; kept as they change.
 class JobCounts {
  public:
   explicit JobCounts(const State& state);
   void update(const State& state, std::span<const JobId> touched);
+  void forget(std::span<const JobId> jobs);
   [[nodiscard]] std::size_t of(JobState state) const {
     return counts_.at(static_cast<std::size_t>(state));
   }
 
  private:
+  [[nodiscard]] std::size_t& count(JobState state) {
+    return counts_.at(static_cast<std::size_t>(state));
+  }
+
   std::array<std::size_t, kJobStates.size()> counts_{};
-  std::vector<std::optional<JobState>> last_;  // of job n at n-1
+  std::map<JobId, JobState> last_;  // of those that the state has
 };
 
 // Commands and directories of live jobs, so that a queue is shown without opening every job's
@@ -55,27 +63,31 @@ class CommandLines {
   std::map<JobId, Line> lines_;
 };
 
+// "7". Errors: invalid.
+Result<JobId> read_job_id(std::string_view text);
+
 struct ApiContext {
-  ApiContext(boost::asio::io_context& io, Controller& c, ApiOptions o);
+  ApiContext(Controller& c, ApiOptions o);
 
   [[nodiscard]] const State& state() const { return controller.state(); }
   [[nodiscard]] bool shared() const { return options.uid == 0; }
-  // May this peer do what concerns everybody: the policy, a shutdown?
-  [[nodiscard]] bool administers(const Peer& peer) const;
-  [[nodiscard]] bool owns(const Peer& peer, const Job& job) const;
-  [[nodiscard]] Viewer viewer(const Peer& peer, const Job& job) const {
-    return owns(peer, job) ? Viewer::owner : Viewer::other;
+  // Who asks. Errors: forbidden: nobody whom this server serves.
+  [[nodiscard]] Result<Principal> caller(const HttpRequest& request);
+  // The same, as far as the transport tells.
+  [[nodiscard]] Result<Principal> caller(const Peer& peer);
+  [[nodiscard]] static Viewer viewer(const Principal& by, const Job& job) {
+    return allowed(by, Action::read_private, job) ? Viewer::owner : Viewer::other;
   }
 
-  // The job that a request's first id names. Errors: invalid, not_found.
-  [[nodiscard]] Result<const Job*> job(const ApiRequest& request) const;
-  // The same, for its owner or root. Errors: also forbidden.
-  [[nodiscard]] Result<const Job*> own_job(const ApiRequest& request) const;
+  // Of the state, or from the store. Errors: not_found; what the store says.
+  [[nodiscard]] Result<SharedJob> find(JobId id);
+  // The job that a request's first id names. Errors: also invalid.
+  [[nodiscard]] Result<SharedJob> job(const HttpRequest& request);
 
   // For what people get: with times as the wall clock showed them.
   [[nodiscard]] JsonWriter json() const;
-  void write_job(JsonWriter& json, const Job& job, const Peer& peer);
-  [[nodiscard]] std::string job_text(const Job& job, const Peer& peer);
+  void write_job(JsonWriter& json, const Job& job, const Principal& by);
+  [[nodiscard]] std::string job_text(const Job& job, const Principal& by);
 
   // Of a shared server: may this user's jobs run? Errors: forbidden.
   [[nodiscard]] Result<void> may_run(std::uint32_t uid) const {
@@ -95,12 +107,14 @@ struct ApiContext {
   Time started_at;
   JobCounts counts;
   CommandLines commands;
-  Ticker ticker;                           // for what grows without a commit: logs
   Signal<std::span<const Entry>> entries;  // every durable batch
   static constexpr std::size_t kWatchedMin = 1024;
   std::map<JobId, Signal<>> watched;
   std::size_t watched_max = kWatchedMin;  // then those without listeners are dropped
   std::map<std::uint32_t, std::string> user_names;
+  static constexpr std::size_t kRecalledMax = 1'024;
+  std::map<JobId, SharedJob>
+      recalled;  // forgotten jobs that were asked for of late; they don't change
 
   // ---- a shutdown ----
   bool leaving = false;                            // it was asked for: no new jobs
@@ -111,21 +125,20 @@ struct ApiContext {
 using SharedContext = std::shared_ptr<ApiContext>;
 
 // A route that answers at once: a body for 200, or an error.
-Handler answering(std::function<Result<std::string>(const ApiRequest&)> route);
+Handler answering(std::function<Result<std::string>(const HttpRequest&)> route);
+RouteHandler answering(
+    std::function<Result<std::string>(const HttpRequest&, const Principal&)> route);
 
-// Errors: forbidden.
-tl::unexpected<Error> not_yours(const Job& job);
-
-void add_server_routes(Router& router, const SharedContext& context);
-void add_job_routes(Router& router, const SharedContext& context);
-void add_command_routes(Router& router, const SharedContext& context);
-void add_log_routes(Router& router, const SharedContext& context);
-void add_node_routes(Router& router, const SharedContext& context);
-void add_user_routes(Router& router, const SharedContext& context);
-void add_policy_routes(Router& router, const SharedContext& context);
-void add_shadow_routes(Router& router, const SharedContext& context);
-void add_rule_routes(Router& router, const SharedContext& context);
-void add_event_routes(Router& router, const SharedContext& context);
-void add_attach_route(Router& router, const SharedContext& context);
+void add_server_routes(Routes& routes, const SharedContext& context);
+void add_job_routes(Routes& routes, const SharedContext& context);
+void add_command_routes(Routes& routes, const SharedContext& context);
+void add_log_routes(Routes& routes, const SharedContext& context);
+void add_node_routes(Routes& routes, const SharedContext& context);
+void add_user_routes(Routes& routes, const SharedContext& context);
+void add_policy_routes(Routes& routes, const SharedContext& context);
+void add_shadow_routes(Routes& routes, const SharedContext& context);
+void add_rule_routes(Routes& routes, const SharedContext& context);
+void add_event_routes(Routes& routes, const SharedContext& context);
+void add_attach_route(Routes& routes, const SharedContext& context);
 
 }  // namespace paceline

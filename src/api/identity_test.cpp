@@ -22,12 +22,12 @@ class SharedServerTest : public ::testing::Test {
     }
   }
 
-  ApiResponse ask_now(std::uint32_t uid, std::string_view method, std::string_view target,
-                      std::string body = {}) {
+  HttpResponse ask_now(std::uint32_t uid, std::string_view method, std::string_view target,
+                       std::string body = {}) {
     return world_.ask_now(uid, method, target, std::move(body));
   }
-  ApiResponse ask_later(std::uint32_t uid, std::string_view method, std::string_view target,
-                        std::string body = {}) {
+  HttpResponse ask_later(std::uint32_t uid, std::string_view method, std::string_view target,
+                         std::string body = {}) {
     return world_.ask_later(uid, method, target, std::move(body));
   }
   Json parse(std::uint32_t uid, std::string_view target) {
@@ -101,12 +101,14 @@ TEST_F(SharedServerTest, NothingPrivateIsInTheJournal) {
   EXPECT_THAT(ask_now(kRoot, "GET", "/v1/events").body, Not(HasSubstr("a b.py\"")));
 }
 
+HttpRequest asked_by(std::uint32_t uid) { return {.peer = unix_peer({uid, uid, 1})}; }
+
 TEST(PrivateServer, AdmitsItsUserAndRoot) {
   World world(kAnn);
   const auto admission = world.loop.on([&] { return world.api->admission(); });
-  EXPECT_TRUE(admission({kAnn, kAnn, 1}).has_value());
-  EXPECT_TRUE(admission({kRoot, kRoot, 1}).has_value());
-  EXPECT_EQ(admission({kBob, kBob, 1}).error().code, ErrorCode::forbidden);
+  EXPECT_TRUE(admission(asked_by(kAnn)).has_value());
+  EXPECT_TRUE(admission(asked_by(kRoot)).has_value());
+  EXPECT_EQ(admission(asked_by(kBob)).error().code, ErrorCode::forbidden);
 }
 
 TEST(PrivateServer, RunsEverythingAsItsUser) {
@@ -118,7 +120,7 @@ TEST(PrivateServer, RunsEverythingAsItsUser) {
 TEST(SharedServer, AdmitsEveryone) {
   World world(kRoot);
   const auto admission = world.loop.on([&] { return world.api->admission(); });
-  EXPECT_TRUE(admission({kBob, kBob, 1}).has_value());
+  EXPECT_TRUE(admission(asked_by(kBob)).has_value());
 }
 
 }  // namespace

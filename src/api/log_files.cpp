@@ -10,13 +10,13 @@
 #include <string_view>
 #include <system_error>
 
-#include "api/query.hpp"
 #include "base/utf8.hpp"
+#include "http/query.hpp"
 
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kRankMax = LogFiles::kRanksMax - 1;
+constexpr std::uint64_t kRankMax = kLogRanksMax - 1;
 constexpr std::size_t kLineStartSearch = 64 << 10;
 
 // A plain file opened for reading.
@@ -114,7 +114,7 @@ std::uint64_t LogFiles::size(std::int32_t rank) const {
 }
 
 std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
-                                       std::size_t bytes_max, Cut cut) const {
+                                       std::size_t bytes_max, LogCut cut) const {
   if (size(rank) <= offset) return {};
   const File file(path_of(rank));
   if (const auto data = file.next_data(offset); data > offset)
@@ -123,7 +123,7 @@ std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
   auto bytes = file.read(offset, std::min<std::uint64_t>(bytes_max, end - offset));
   const bool more = offset + bytes.size() < file.size();
   const bool before_hole = end < file.size() && offset + bytes.size() == end;
-  if (cut == Cut::lines && !before_hole) {
+  if (cut == LogCut::lines && !before_hole) {
     bytes.resize(whole_lines(bytes, bytes_max));
   } else if (more && !before_hole) {
     bytes.resize(bytes.size() - utf8_unfinished(bytes));

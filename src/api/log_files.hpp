@@ -9,42 +9,28 @@
 #include <string>
 #include <vector>
 
+#include "api/worker_output.hpp"
 #include "model/ids.hpp"
 
 namespace paceline {
-
-// A piece of one rank's log. `text` is UTF-8 (malformed bytes became U+FFFD), so that its length
-// may differ from next - offset, which counts the file's bytes.
-struct LogChunk {
-  std::int32_t rank = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t next = 0;
-  std::string text;
-};
 
 class LogFiles {
  public:
   LogFiles(const std::filesystem::path& directory, JobId job);
 
-  // Ranks below kRanksMax that have a log, ascending.
+  // Ranks below kLogRanksMax that have a log, ascending.
   [[nodiscard]] std::vector<std::int32_t> ranks() const;
   // 0 if there is no log.
   [[nodiscard]] std::uint64_t size(std::int32_t rank) const;
 
-  enum class Cut {
-    anywhere,  // but never within a code point that more bytes may complete
-    lines,     // after a line's end (\n or \r) only, unless one line alone fills the chunk
-  };
   // What comes after `offset`, at most `bytes_max`; nothing if there is nothing (yet). A hole, from
   // which bytes were removed (agent/linux/log_limit.hpp) or into which none were ever written, is one
   // piece, however long, whose text is a line that says how many.
   [[nodiscard]] std::optional<LogChunk> read(std::int32_t rank, std::uint64_t offset,
-                                             std::size_t bytes_max, Cut cut) const;
+                                             std::size_t bytes_max, LogCut cut) const;
 
   // Where the last `bytes` begin, moved on to the start of a line.
   [[nodiscard]] std::uint64_t tail(std::int32_t rank, std::uint64_t bytes) const;
-
-  static constexpr std::size_t kRanksMax = 1024;
 
  private:
   [[nodiscard]] std::filesystem::path path_of(std::int32_t rank) const;

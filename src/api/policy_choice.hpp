@@ -12,12 +12,9 @@ namespace paceline {
 
 // {"name": …, "parameters": {…}}. Parameters are text; numbers and truth values are taken as they
 // are written. Errors: invalid.
-Result<PolicyChoice> read_policy_choice(const ApiRequest& request);
+Result<PolicyChoice> read_policy_choice(const HttpRequest& request);
 
 void write_parameters(JsonWriter& json, const Parameters& parameters);
-
-// Refuses whoever may not choose policies.
-bool chooses_policies(const ApiContext& context, Exchange& exchange);
 
 // Plays the next round by `choice` first. With ?dry_run=1 that is the answer, and nothing changes;
 // else `change` is called to switch, and the answer once that is durable is the active policy, the

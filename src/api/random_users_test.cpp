@@ -51,7 +51,7 @@ class Crowd {
   std::uint32_t any_job() { return static_cast<std::uint32_t>(1 + rng_.below(owners_.size() + 1)); }
 
   // What every answer is held to.
-  void expect_fair(std::uint32_t uid, std::string_view what, const ApiResponse& answer) {
+  void expect_fair(std::uint32_t uid, std::string_view what, const HttpResponse& answer) {
     EXPECT_LT(answer.status, 500) << uid << " " << what << ": " << answer.body;
     if (uid == kRootUid) return;
     for (const std::uint32_t other : kUsers) {
@@ -91,7 +91,7 @@ class Crowd {
       std::advance(key, static_cast<std::ptrdiff_t>(rng_.below(active.size())));
       const Job& job = world_.controller->state().job(key->job);
       if (!job.current) return;
-      const WorkerKey worker{job.id, job.current->generation, 0};
+      const ProcessKey worker{job.id, job.current->generation, 0};
       const std::string secret = secret_of(job.spec->uid);
       const Time now = world_.clock.now();
       switch (rng_.below(4)) {
@@ -100,13 +100,13 @@ class Crowd {
           report.step = 1 + rng_.below(100);
           report.metrics[secret] = 0.5;
           report.reported_at = now;
-          world_.engine.tell(Progressed{job.id, worker.generation, report});
+          world_.engine.tell(Progressed{job.id, worker.born, report});
           return world_.engine.tell(
-              MetricPoint{job.id, worker.generation, 0, 1, now, report.step, {}, report.metrics});
+              MetricPoint{job.id, worker.born, 0, 1, now, report.step, {}, report.metrics});
         }
         case 1:
-          return world_.engine.tell(CheckpointAcknowledged{
-              job.id, worker.generation, {"/" + secret + "/1.pt", 1, 64, now}});
+          return world_.engine.tell(
+              CheckpointAcknowledged{job.id, worker.born, {"/" + secret + "/1.pt", 1, 64, now}});
         case 2:
           return world_.engine.tell(WorkerEnded{
               worker, {Cause::launch_failed, {}, 0, "There is no program '/" + secret + "'", now}});
@@ -184,8 +184,8 @@ class Crowd {
       const auto* event = std::get_if<Event>(&entry.body);
       const auto* asked = event ? std::get_if<JobRequested>(event) : nullptr;
       if (!asked) continue;
-      EXPECT_TRUE(asked->uid == kRootUid || asked->uid == owners_.at(asked->job.value))
-          << "job " << asked->job.value << " was asked for by " << asked->uid;
+      EXPECT_TRUE(asked->by.uid == kRootUid || asked->by.uid == owners_.at(asked->job.value))
+          << "job " << asked->job.value << " was asked for by " << asked->by.user;
     }
   }
 

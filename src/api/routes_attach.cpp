@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::string_view kProtocol = "paceline-pty";
 
-Result<std::string> terminal_of(const ApiContext& context, const ApiRequest& request) {
-  const auto job = context.own_job(request);
+Result<ProcessKey> terminal_of(ApiContext& context, const HttpRequest& request) {
+  const auto job = context.job(request);
   if (!job) return fail(job.error());
   const auto id = (*job)->id.value;
   if (request.header("Upgrade") != kProtocol) {
@@ -25,18 +25,20 @@ Result<std::string> terminal_of(const ApiContext& context, const ApiRequest& req
     return fail(ErrorCode::conflict, fmt::format("Job {} does not run now.", id),
                 fmt::format("'paceline why {}' says what it waits for.", id), Retry::may_help);
   }
-  return (context.options.directory / "agent" / "terminals" /
-          fmt::format("{}.{}.0.sock", id, gang->generation.value))
-      .string();
+  return gang->process((*job)->id, 0);
 }
 
 }  // namespace
 
-void add_attach_route(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/jobs/{id}/attach", [context](const auto& exchange) {
-    const auto terminal = terminal_of(*context, exchange->request());
-    if (!terminal) return exchange->refuse(terminal.error());
-    exchange->tunnel(std::string(kProtocol), *terminal);
+void add_attach_route(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/jobs/{id}/attach", Action::attach, [context](const auto& exchange) {
+    const auto worker = terminal_of(*context, exchange->request());
+    if (!worker) return exchange->refuse(worker.error());
+    context->options.output->attach(
+        *worker, [exchange](Result<std::shared_ptr<ServerStream>> terminal) {
+          if (!terminal) return exchange->refuse(terminal.error());
+          exchange->tunnel(std::string(kProtocol), std::move(*terminal));
+        });
   });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kKeyBytesMax = 128;
 
-Result<std::string> read_key(const ApiRequest& request) {
+Result<std::string> read_key(const HttpRequest& request) {
   const std::string key(request.header("Idempotency-Key"));
   const bool printable =
       std::ranges::all_of(key, [](unsigned char c) { return c > 0x20 && c < 0x7F; });
@@ -24,9 +24,26 @@ Result<std::string> read_key(const ApiRequest& request) {
               "Use a random identifier, a new one for every submission.");
 }
 
-// The submitting user and groups are those that the socket says, whatever the body claims. A server
-// of one user runs everything as that user.
-Result<Submission> read(ApiContext& context, const ApiRequest& request) {
+// The submitting user and groups are those of who asks, whatever the body claims. A server of one
+// user runs everything as that user.
+Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
+                    SubmissionBody& body) {
+  if (context.shared() && !by.uid) {
+    return fail(ErrorCode::forbidden, fmt::format("{} has no account on this machine.", by.user),
+                "Ask its administrator for one: jobs run as their owner.");
+  }
+  body.spec.uid = context.shared() ? *by.uid : context.options.uid;
+  body.spec.user = context.user_name(body.spec.uid);
+  if (!context.shared()) return {};
+  if (auto may = context.may_run(body.spec.uid); !may) return may;
+  if (peer.account) {
+    body.launch.groups = peer.account->groups;
+    body.launch.groups.insert(body.launch.groups.begin(), peer.account->gid);
+  }
+  return {};
+}
+
+Result<Submission> read(ApiContext& context, const HttpRequest& request, const Principal& by) {
   if (context.leaving) {
     return fail(ErrorCode::unavailable, "The server is being shut down.",
                 "Submit again after the next 'paceline up'.", Retry::may_help);
@@ -35,18 +52,13 @@ Result<Submission> read(ApiContext& context, const ApiRequest& request) {
   if (!key) return fail(std::move(key.error()));
   auto body = read_submission(request.body);
   if (!body) return fail(std::move(body.error()));
-  body->spec.uid = context.shared() ? request.peer.uid : context.options.uid;
-  if (context.shared()) {
-    if (auto may = context.may_run(request.peer.uid); !may) return fail(std::move(may.error()));
-    body->launch.groups = request.peer.groups;
-    body->launch.groups.insert(body->launch.groups.begin(), request.peer.gid);
-  }
-  body->spec.user = context.user_name(body->spec.uid);
-  return Submission{std::move(body->spec), std::move(body->launch), std::move(*key)};
+  if (auto ok = run_as(context, request.peer, by, *body); !ok) return fail(std::move(ok.error()));
+  return Submission{std::move(body->spec), std::move(body->launch), std::move(*key), by};
 }
 
-void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  auto submission = read(*context, exchange->request());
+void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+            const Principal& by) {
+  auto submission = read(*context, exchange->request(), by);
   if (!submission) return exchange->refuse(submission.error());
   const auto next = context->state().next_job_id();
   context->controller.submit(std::move(*submission), [exchange, next](const Result<JobId>& id) {
@@ -58,27 +70,27 @@ void submit(const SharedContext& context, const std::shared_ptr<Exchange>& excha
 
 // Answers with the job as it is after a command.
 Done<void> answer_with_job(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
-                           JobId job) {
-  return [context, exchange, job](const Result<void>& done) {
+                           const Principal& by, JobId job) {
+  return [context, exchange, by, job](const Result<void>& done) {
     if (!done) return exchange->refuse(done.error());
-    const auto& peer = exchange->request().peer;
-    exchange->reply({.body = context->job_text(context->state().job(job), peer)});
+    const auto found = context->find(job);
+    if (!found) return exchange->refuse(found.error());
+    exchange->reply({.body = context->job_text(**found, by)});
   };
 }
 
-Handler commanding(const SharedContext& context, Request command) {
-  return [context, command](const std::shared_ptr<Exchange>& exchange) {
+RouteHandler commanding(const SharedContext& context, Request command) {
+  return [context, command](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
     const auto& request = exchange->request();
-    const auto job = context->own_job(request);
+    const auto job = context->job(request);
     if (!job) return exchange->refuse(job.error());
     const auto id = (*job)->id;
-    context->controller.request(id, command, request.peer.uid,
-                                answer_with_job(context, exchange, id));
+    context->controller.request(id, command, by, answer_with_job(context, exchange, by, id));
   };
 }
 
 // {"workers": "2..4@3"}, or a plain number.
-Result<WorkerRange> read_range(const ApiRequest& request) {
+Result<WorkerRange> read_range(const HttpRequest& request) {
   const auto json = parse_json(request.body);
   if (!json) return fail(json.error());
   ObjectReader reader(*json, "body");
@@ -88,24 +100,26 @@ Result<WorkerRange> read_range(const ApiRequest& request) {
   return parse_range(workers->dump());
 }
 
-void resize(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  const auto job = context->own_job(exchange->request());
+void resize(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+            const Principal& by) {
+  const auto job = context->job(exchange->request());
   if (!job) return exchange->refuse(job.error());
   const auto range = read_range(exchange->request());
   if (!range) return exchange->refuse(range.error());
   const auto id = (*job)->id;
-  context->controller.set_range(id, *range, answer_with_job(context, exchange, id));
+  context->controller.set_range(id, *range, answer_with_job(context, exchange, by, id));
 }
 
 }  // namespace
 
-void add_command_routes(Router& router, const SharedContext& context) {
-  router.add("POST", "/v1/jobs", [context](const auto& exchange) { submit(context, exchange); });
-  router.add("POST", "/v1/jobs/{id}/cancel", commanding(context, Request::cancel));
-  router.add("POST", "/v1/jobs/{id}/pause", commanding(context, Request::pause));
-  router.add("POST", "/v1/jobs/{id}/resume", commanding(context, Request::resume));
-  router.add("POST", "/v1/jobs/{id}/resize",
-             [context](const auto& exchange) { resize(context, exchange); });
+void add_command_routes(Routes& routes, const SharedContext& context) {
+  routes.add("POST", "/v1/jobs", Action::submit,
+             [context](const auto& exchange, const auto& by) { submit(context, exchange, by); });
+  routes.add("POST", "/v1/jobs/{id}/cancel", Action::cancel, commanding(context, Request::cancel));
+  routes.add("POST", "/v1/jobs/{id}/pause", Action::control, commanding(context, Request::pause));
+  routes.add("POST", "/v1/jobs/{id}/resume", Action::control, commanding(context, Request::resume));
+  routes.add("POST", "/v1/jobs/{id}/resize", Action::control,
+             [context](const auto& exchange, const auto& by) { resize(context, exchange, by); });
 }
 
 }  // namespace paceline

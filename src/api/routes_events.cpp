@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "api/context.hpp"
-#include "api/query.hpp"
+#include "http/query.hpp"
 #include "wire/entry_json.hpp"
 
 namespace paceline {
@@ -20,7 +20,7 @@ struct EventQuery {
   bool follow = false;
 };
 
-Result<EventQuery> read_event_query(const ApiRequest& request) {
+Result<EventQuery> read_event_query(const HttpRequest& request) {
   EventQuery wanted;
   QueryReader query(request);
   query.whole("from", wanted.from, 0, std::numeric_limits<std::int64_t>::max());
@@ -52,16 +52,17 @@ class TierMarks {
   std::map<JobId, TiersMet> marked_;
 };
 
-// Writes what this peer may see; false: nothing.
-bool write_seen(JsonWriter& json, const ApiContext& context, const Peer& peer, const Entry& entry,
+// Writes what they may see; false: nothing.
+bool write_seen(JsonWriter& json, ApiContext& context, const Principal& by, const Entry& entry,
                 TierMarks& marks) {
   const auto id = private_to(entry);
-  const auto* job = id ? context.state().find_job(*id) : nullptr;
+  const auto job = id ? context.find(*id).value_or(nullptr) : nullptr;
   if (job == nullptr) return write_event(json, entry, id ? Viewer::other : Viewer::owner);
-  return write_event(json, entry, context.viewer(peer, *job), marks.of(entry, *job));
+  return write_event(json, entry, ApiContext::viewer(by, *job), marks.of(entry, *job));
 }
 
-Result<std::string> list_events(ApiContext& context, const Peer& peer, const EventQuery& wanted) {
+Result<std::string> list_events(ApiContext& context, const Principal& by,
+                                const EventQuery& wanted) {
   auto next = wanted.from.value_or(1);
   const auto entries = context.controller.store().entries(next, wanted.limit);
   if (!entries) return fail(entries.error());
@@ -70,7 +71,7 @@ Result<std::string> list_events(ApiContext& context, const Peer& peer, const Eve
   json.begin_object().key("events").begin_array();
   for (const auto& entry : *entries) {
     if (json.text().size() > kPageBytesMax) break;
-    write_seen(json, context, peer, entry, marks);
+    write_seen(json, context, by, entry, marks);
     next = entry.seq + 1;
   }
   json.end_array().field("next", next).end_object();
@@ -81,9 +82,9 @@ Result<std::string> list_events(ApiContext& context, const Peer& peer, const Eve
 // Kept, and let go, like a LogFollower.
 class EventFollower : public std::enable_shared_from_this<EventFollower> {
  public:
-  EventFollower(SharedContext context, Peer peer, std::uint64_t from,
-                std::shared_ptr<ApiStream> stream)
-      : context_(std::move(context)), peer_(peer), next_(from), stream_(std::move(stream)) {}
+  EventFollower(SharedContext context, Principal by, std::uint64_t from,
+                std::shared_ptr<HttpStream> stream)
+      : context_(std::move(context)), by_(std::move(by)), next_(from), stream_(std::move(stream)) {}
 
   void begin() {
     const auto self = shared_from_this();
@@ -118,7 +119,7 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
   void send(const Entry& entry) {
     next_ = entry.seq + 1;
     JsonWriter json = context_->json();
-    if (!write_seen(json, *context_, peer_, entry, marks_)) return;
+    if (!write_seen(json, *context_, by_, entry, marks_)) return;
     stream_->send({{}, std::to_string(entry.seq), json.take()});
   }
 
@@ -131,32 +132,34 @@ class EventFollower : public std::enable_shared_from_this<EventFollower> {
   void rest() { commits_.reset(); }
 
   SharedContext context_;
-  Peer peer_;
+  Principal by_;
   std::uint64_t next_;
   TierMarks marks_;
-  std::shared_ptr<ApiStream> stream_;
+  std::shared_ptr<HttpStream> stream_;
   ListenToken commits_;
 };
 
-void show_events(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void show_events(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                 const Principal& by) {
   const auto& request = exchange->request();
   const auto wanted = read_event_query(request);
   if (!wanted) return exchange->refuse(wanted.error());
   if (wanted->follow) {
     const auto from = wanted->from.value_or(context->state().seq() + 1);
-    std::make_shared<EventFollower>(context, request.peer, from, exchange->stream())->begin();
+    std::make_shared<EventFollower>(context, by, from, exchange->stream())->begin();
     return;
   }
-  auto page = list_events(*context, request.peer, *wanted);
+  auto page = list_events(*context, by, *wanted);
   if (!page) return exchange->refuse(page.error());
   exchange->reply({.body = std::move(*page)});
 }
 
 }  // namespace
 
-void add_event_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/events",
-             [context](const auto& exchange) { show_events(context, exchange); });
+void add_event_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/events", Action::see, [context](const auto& exchange, const auto& by) {
+    show_events(context, exchange, by);
+  });
 }
 
 }  // namespace paceline

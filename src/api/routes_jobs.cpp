@@ -4,13 +4,15 @@
 #include <utility>
 
 #include "api/context.hpp"
-#include "api/query.hpp"
+#include "http/query.hpp"
 
 namespace paceline {
 namespace {
 
 constexpr std::uint32_t kJobsPageMax = 1000;
-constexpr std::size_t kScanMax = 100'000;  // jobs looked at for one page
+constexpr std::size_t kScanMax = 100'000;         // jobs looked at for one page
+constexpr std::size_t kForgottenScanMax = 2'000;  // of those that are read from the store
+constexpr std::size_t kForgottenAtOnce = 250;
 constexpr std::uint64_t kPointsMax = 10'000;
 constexpr std::uint64_t kPointsAtOnce = 250;  // read from the store
 constexpr std::uint32_t kWaitSecondsMax = 60;
@@ -27,7 +29,7 @@ struct Listing {
   }
 };
 
-Result<Listing> read_listing(const ApiRequest& request) {
+Result<Listing> read_listing(const HttpRequest& request) {
   Listing listing;
   std::string state;
   QueryReader query(request);
@@ -40,51 +42,92 @@ Result<Listing> read_listing(const ApiRequest& request) {
   return listing;
 }
 
-// Candidates for a page in id order: from the queue where only live jobs are wanted.
-std::vector<JobId> candidates(const State& state, const Listing& listing) {
-  std::vector<JobId> ids;
-  if (listing.lists_over()) {
-    const auto last =
-        std::min<std::size_t>(state.jobs().size(), std::size_t{listing.after} + kScanMax);
-    for (std::size_t id = std::size_t{listing.after} + 1; id <= last; ++id) {
-      ids.emplace_back(static_cast<std::uint32_t>(id));
-    }
-    return ids;
+// Jobs in id order, those of the state and those that it forgot; or live jobs alone.
+class JobScan {
+ public:
+  JobScan(ApiContext& context, const Listing& listing)
+      : context_(context), after_(listing.after), all_(listing.lists_over()) {
+    if (all_) return;
+    for (const auto& key : context_.state().queue())
+      if (key.job.value > after_) live_.push_back(key.job);
+    std::ranges::sort(live_);
   }
-  for (const auto& key : state.queue()) {
-    if (key.job.value > listing.after) ids.push_back(key.job);
-  }
-  std::ranges::sort(ids);
-  return ids;
-}
 
-Result<std::string> list_jobs(ApiContext& context, const ApiRequest& request) {
+  // The next one; nullptr: there is none, or enough were looked at.
+  Result<SharedJob> next() {
+    if (!all_) {
+      if (at_ == live_.size()) return SharedJob();
+      return context_.find(live_[at_++]);
+    }
+    if (looked_at_++ == kScanMax) return SharedJob();
+    if (auto ok = read_forgotten(); !ok) return fail(ok.error());
+    const auto kept = context_.state().jobs().after(JobId{after_});
+    const bool is_kept = kept != context_.state().jobs().end();
+    if (at_ < page_.size() && (!is_kept || page_[at_].id < kept->id)) {
+      after_ = page_[at_].id.value;
+      return std::make_shared<const Job>(std::move(page_[at_++]));
+    }
+    if (!is_kept || cut_) return SharedJob();
+    after_ = kept->id.value;
+    return SharedJob(SharedJob(), &*kept);
+  }
+
+ private:
+  // What comes next of the store is in the page; unless all was read, or too much.
+  Result<void> read_forgotten() {
+    if (at_ < page_.size() || read_all_ || cut_) return {};
+    if (read_ >= kForgottenScanMax) {
+      cut_ = true;
+      return {};
+    }
+    auto page = context_.controller.store().forgotten(JobId{after_ + 1}, kForgottenAtOnce);
+    if (!page) return fail(page.error());
+    page_ = std::move(*page);
+    at_ = 0;
+    read_ += page_.size();
+    read_all_ = page_.size() < kForgottenAtOnce;
+    return {};
+  }
+
+  ApiContext& context_;
+  std::uint32_t after_;
+  bool all_;
+  std::vector<JobId> live_;
+  std::vector<Job> page_;
+  std::size_t at_ = 0, read_ = 0, looked_at_ = 0;
+  bool read_all_ = false, cut_ = false;
+};
+
+Result<std::string> list_jobs(ApiContext& context, const HttpRequest& request,
+                              const Principal& by) {
   const auto listing = read_listing(request);
   if (!listing) return fail(listing.error());
-  const auto& state = context.state();
   std::uint32_t listed = 0, seen = listing->after;
   bool more = false;
+  JobScan scan(context, *listing);
   JsonWriter json = context.json();
   json.begin_object().key("jobs").begin_array();
-  for (const auto id : candidates(state, *listing)) {
-    const auto& job = state.job(id);
-    const bool wanted = listing->wants(job);
+  for (;;) {
+    const auto job = scan.next();
+    if (!job) return fail(job.error());
+    if (!*job) break;
+    const bool wanted = listing->wants(**job);
     more = wanted && (listed == listing->limit || json.text().size() > kPageBytesMax);
     if (more) break;
-    seen = id.value;
+    seen = (*job)->id.value;
     if (!wanted) continue;
-    context.write_job(json, job, request.peer);
+    context.write_job(json, **job, by);
     ++listed;
   }
-  more = more || (listing->lists_over() && seen < state.jobs().size());
+  more = more || (listing->lists_over() && seen < context.state().jobs().given());
   json.end_array().field("next", more ? std::optional(seen) : std::nullopt).end_object();
   return json.take();
 }
 
-Result<std::string> show_job(ApiContext& context, const ApiRequest& request) {
+Result<std::string> show_job(ApiContext& context, const HttpRequest& request, const Principal& by) {
   const auto job = context.job(request);
   if (!job) return fail(job.error());
-  return context.job_text(**job, request.peer);
+  return context.job_text(**job, by);
 }
 
 void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
@@ -106,17 +149,18 @@ void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
   json.end_object();
 }
 
-Result<std::string> explain_job(const ApiContext& context, const ApiRequest& request) {
+Result<std::string> explain_job(ApiContext& context, const HttpRequest& request,
+                                const Principal& by) {
   const auto job = context.job(request);
   if (!job) return fail(job.error());
-  const auto viewer = context.viewer(request.peer, **job);
+  const auto viewer = ApiContext::viewer(by, **job);
   JsonWriter json = context.json();
   json.begin_object().field("id", (*job)->id.value).field("state", to_string((*job)->state));
-  json.field("reason", sentence(context.controller.reason((*job)->id, viewer)));
+  json.field("reason", sentence(context.controller.reason(**job, viewer)));
   json.key("lines").begin_array();
-  for (const auto& line : context.controller.why((*job)->id, viewer)) json.value(line);
+  for (const auto& line : context.controller.why(**job, viewer)) json.value(line);
   json.end_array();
-  write_waits(json, context.controller.waits((*job)->id));
+  write_waits(json, context.controller.waits(**job));
   json.end_object();
   return json.take();
 }
@@ -124,7 +168,7 @@ Result<std::string> explain_job(const ApiContext& context, const ApiRequest& req
 void write_point(JsonWriter& json, const NumberedPoint& numbered) {
   const auto& point = numbered.point;
   json.begin_object().field("n", numbered.number).field("at", point.at);
-  json.field("generation", point.generation.value).field("rank", point.rank);
+  json.field("generation", point.born.value).field("rank", point.number);
   json.field("step", point.step).field("samples", point.samples);
   json.key("values").begin_object();
   for (const auto& [name, value] : point.values) json.field(name, value);
@@ -149,8 +193,8 @@ Result<std::uint64_t> write_points(JsonWriter& json, Store& store, JobId job, st
   return from;
 }
 
-Result<std::string> show_metrics(ApiContext& context, const ApiRequest& request) {
-  const auto job = context.own_job(request);
+Result<std::string> show_metrics(ApiContext& context, const HttpRequest& request) {
+  const auto job = context.job(request);
   if (!job) return fail(job.error());
   std::string name;
   std::uint64_t from = 1, limit = kPointsMax / 10;
@@ -171,33 +215,43 @@ Result<std::string> show_metrics(ApiContext& context, const ApiRequest& request)
 // Somebody who waits for the end of a job. Lives as long as its exchange waits for the time limit.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
-  Waiter(SharedContext context, std::shared_ptr<Exchange> exchange, JobId job)
-      : context_(std::move(context)), exchange_(std::move(exchange)), job_(job) {}
+  Waiter(SharedContext context, std::shared_ptr<Exchange> exchange, Principal by, JobId job)
+      : context_(std::move(context)),
+        exchange_(std::move(exchange)),
+        by_(std::move(by)),
+        job_(job) {}
 
   void wait(std::chrono::seconds limit) {
-    if (is_over(job().state) || limit == std::chrono::seconds::zero()) return answer();
+    if (is_over() || limit == std::chrono::seconds::zero()) return answer();
     token_ = context_->watch(job_, [self = weak_from_this()] {
       const auto waiter = self.lock();
-      if (waiter && is_over(waiter->job().state)) waiter->answer();
+      if (waiter && waiter->is_over()) waiter->answer();
     });
     exchange_->after(limit, [self = shared_from_this()] { self->answer(); });
   }
 
  private:
-  [[nodiscard]] const Job& job() const { return context_->state().job(job_); }
+  [[nodiscard]] bool is_over() const {
+    const Job* job = context_->state().find_job(job_);
+    return job == nullptr || paceline::is_over(job->state);
+  }
 
   void answer() {
     token_.reset();
-    exchange_->reply({.body = context_->job_text(job(), exchange_->request().peer)});
+    const auto job = context_->find(job_);
+    if (!job) return exchange_->refuse(job.error());
+    exchange_->reply({.body = context_->job_text(**job, by_)});
   }
 
   SharedContext context_;
   std::shared_ptr<Exchange> exchange_;
+  Principal by_;
   JobId job_;
   ListenToken token_;
 };
 
-void wait_for_job(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void wait_for_job(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                  const Principal& by) {
   const auto& request = exchange->request();
   const auto job = context->job(request);
   if (!job) return exchange->refuse(job.error());
@@ -205,26 +259,30 @@ void wait_for_job(const SharedContext& context, const std::shared_ptr<Exchange>&
   QueryReader query(request);
   query.whole("timeout_seconds", limit, 0, kWaitSecondsMax);
   if (auto read = query.finish(); !read) return exchange->refuse(read.error());
-  std::make_shared<Waiter>(context, exchange, (*job)->id)->wait(std::chrono::seconds{limit});
+  std::make_shared<Waiter>(context, exchange, by, (*job)->id)->wait(std::chrono::seconds{limit});
 }
 
 }  // namespace
 
-void add_job_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/jobs", answering([context](const ApiRequest& request) {
-               return list_jobs(*context, request);
+void add_job_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/jobs", Action::see,
+             answering([context](const HttpRequest& request, const Principal& by) {
+               return list_jobs(*context, request, by);
              }));
-  router.add("GET", "/v1/jobs/{id}", answering([context](const ApiRequest& request) {
-               return show_job(*context, request);
+  routes.add("GET", "/v1/jobs/{id}", Action::see,
+             answering([context](const HttpRequest& request, const Principal& by) {
+               return show_job(*context, request, by);
              }));
-  router.add("GET", "/v1/jobs/{id}/why", answering([context](const ApiRequest& request) {
-               return explain_job(*context, request);
+  routes.add("GET", "/v1/jobs/{id}/why", Action::see,
+             answering([context](const HttpRequest& request, const Principal& by) {
+               return explain_job(*context, request, by);
              }));
-  router.add("GET", "/v1/jobs/{id}/metrics", answering([context](const ApiRequest& request) {
-               return show_metrics(*context, request);
-             }));
-  router.add("GET", "/v1/jobs/{id}/wait",
-             [context](const auto& exchange) { wait_for_job(context, exchange); });
+  routes.add(
+      "GET", "/v1/jobs/{id}/metrics", Action::read_private,
+      answering([context](const HttpRequest& request) { return show_metrics(*context, request); }));
+  routes.add(
+      "GET", "/v1/jobs/{id}/wait", Action::see,
+      [context](const auto& exchange, const auto& by) { wait_for_job(context, exchange, by); });
 }
 
 }  // namespace paceline

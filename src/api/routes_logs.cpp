@@ -3,21 +3,20 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "api/context.hpp"
-#include "api/log_files.hpp"
-#include "api/query.hpp"
+#include "api/log_reader.hpp"
+#include "http/query.hpp"
 
 namespace paceline {
 namespace {
 
 constexpr std::size_t kChunkBytes = 64 << 10;
 constexpr std::size_t kPageBytes = 1 << 20;
-constexpr std::uint32_t kAskedRankMax = LogFiles::kRanksMax - 1;
+constexpr std::uint32_t kAskedRankMax = kLogRanksMax - 1;
 
-using Offsets = std::map<std::int32_t, std::uint64_t>;
+using Offsets = LogReader::Offsets;
 
 // "0:123,1:55". Empty if it is not that.
 std::optional<Offsets> parse_offsets(std::string_view text) {
@@ -29,19 +28,11 @@ std::optional<Offsets> parse_offsets(std::string_view text) {
     const auto offset =
         parse_whole(text.substr(std::min(colon + 1, end), end - std::min(colon + 1, end)), 0,
                     std::numeric_limits<std::uint64_t>::max());
-    if (!rank || !offset || offsets.size() >= LogFiles::kRanksMax) return {};
+    if (!rank || !offset || offsets.size() >= kLogRanksMax) return {};
     offsets[static_cast<std::int32_t>(*rank)] = *offset;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return offsets;
-}
-
-std::string offsets_text(const Offsets& offsets) {
-  std::string text;
-  for (const auto& [rank, offset] : offsets) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", rank, offset);
-  }
-  return text;
 }
 
 struct LogQuery {
@@ -51,7 +42,7 @@ struct LogQuery {
   std::optional<std::uint64_t> tail_bytes;
 };
 
-Result<LogQuery> read_query(const ApiRequest& request) {
+Result<LogQuery> read_query(const HttpRequest& request) {
   LogQuery wanted;
   std::string offsets;
   QueryReader query(request);
@@ -67,76 +58,55 @@ Result<LogQuery> read_query(const ApiRequest& request) {
   return wanted;
 }
 
-// Where in a job's logs somebody is.
-class LogCursor {
- public:
-  LogCursor(LogFiles files, const LogQuery& wanted)
-      : files_(std::move(files)), rank_(wanted.rank), offsets_(wanted.offsets) {
-    look();
-    if (!wanted.tail_bytes) return;
-    for (auto& [rank, offset] : offsets_) {
-      if (!wanted.offsets.contains(rank)) offset = files_.tail(rank, *wanted.tail_bytes);
-    }
-  }
-
-  // Finds logs that appeared since.
-  void look() {
-    for (const auto rank : files_.ranks()) {
-      if (!rank_ || *rank_ == static_cast<std::uint32_t>(rank)) offsets_.try_emplace(rank, 0);
-    }
-  }
-
-  // The ranks take turns, so that a talkative one does not drown the others.
-  std::optional<LogChunk> next(std::size_t bytes_max, LogFiles::Cut cut) {
-    auto turn = offsets_.upper_bound(last_);
-    for (std::size_t i = 0; i < offsets_.size(); ++i, ++turn) {
-      if (turn == offsets_.end()) turn = offsets_.begin();
-      auto& [rank, offset] = *turn;
-      if (rank_ && *rank_ != static_cast<std::uint32_t>(rank)) continue;
-      auto chunk = files_.read(rank, offset, bytes_max, cut);
-      if (!chunk) continue;
-      offset = chunk->next;
-      last_ = rank;
-      return chunk;
-    }
-    return {};
-  }
-
-  [[nodiscard]] std::string position() const { return offsets_text(offsets_); }
-
- private:
-  LogFiles files_;
-  std::optional<std::uint32_t> rank_;
-  Offsets offsets_;
-  std::int32_t last_ = -1;  // whose turn it was
-};
-
 void write_chunk(JsonWriter& json, const LogChunk& chunk) {
   json.begin_object().field("rank", chunk.rank).field("offset", chunk.offset);
   json.field("next", chunk.next).field("text", chunk.text).end_object();
 }
 
-std::string show_log(LogCursor cursor) {
-  JsonWriter json;
-  json.begin_object().key("chunks").begin_array();
-  std::size_t left = kPageBytes;
-  while (left > 0) {
-    const auto chunk = cursor.next(left, LogFiles::Cut::anywhere);
-    if (!chunk) break;
-    write_chunk(json, *chunk);
-    left -= std::min<std::size_t>(left, chunk->next - chunk->offset);
+// One answer with all there is, up to a page.
+class LogPage : public std::enable_shared_from_this<LogPage> {
+ public:
+  LogPage(std::shared_ptr<LogReader> reader, std::shared_ptr<Exchange> exchange)
+      : reader_(std::move(reader)), exchange_(std::move(exchange)) {
+    json_.begin_object().key("chunks").begin_array();
   }
-  json.end_array().end_object();
-  return json.take();
-}
 
-// One client that follows. It is kept by what may wake it: the ticker, the job's changes, and room
-// in the stream; when the client leaves or all is told, it lets go of them.
+  void fill() {
+    if (left_ == 0) return finish();
+    reader_->next(left_, LogCut::anywhere,
+                  [self = shared_from_this()](Result<std::optional<LogChunk>> chunk) {
+                    if (!chunk) return self->exchange_->refuse(chunk.error());
+                    if (!*chunk) return self->finish();
+                    self->add(**chunk);
+                    self->fill();
+                  });
+  }
+
+ private:
+  void add(const LogChunk& chunk) {
+    write_chunk(json_, chunk);
+    left_ -= std::min<std::size_t>(left_, chunk.next - chunk.offset);
+  }
+
+  void finish() {
+    json_.end_array().end_object();
+    exchange_->reply({.body = json_.take()});
+  }
+
+  std::shared_ptr<LogReader> reader_;
+  std::shared_ptr<Exchange> exchange_;
+  JsonWriter json_;
+  std::size_t left_ = kPageBytes;
+};
+
+// One client that follows. It is kept by what may wake it: the logs that grow, the job's changes,
+// and room in the stream; when the client leaves or all is told, it lets go of them.
 class LogFollower : public std::enable_shared_from_this<LogFollower> {
  public:
-  LogFollower(SharedContext context, LogCursor cursor, JobId job, std::shared_ptr<ApiStream> stream)
+  LogFollower(SharedContext context, std::shared_ptr<LogReader> reader, JobId job,
+              std::shared_ptr<HttpStream> stream)
       : context_(std::move(context)),
-        cursor_(std::move(cursor)),
+        reader_(std::move(reader)),
         job_(job),
         stream_(std::move(stream)) {}
 
@@ -144,73 +114,105 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
     const auto self = shared_from_this();
     stream_->on_gone([self] { self->rest(); });
     stream_->on_room([self] { self->pump(); });
-    beat_ = context_->ticker.listen([self] { self->pump(); });
-    changes_ = context_->watch(job_, [self] {
-      self->cursor_.look();
-      self->pump();
-    });
+    growth_ = context_->options.output->follow(job_, [self] { self->pump(); });
+    changes_ = context_->watch(
+        job_, [self] { self->reader_->look({}, [self](const Result<void>&) { self->pump(); }); });
     pump();
   }
 
  private:
-  // Whether the job is over is asked before the files are read: what it wrote is there by then.
+  // Whether the job is over is asked before the logs are read: what it wrote is there by then.
   void pump() {
     const auto self = shared_from_this();
-    const bool over = is_over(context_->state().job(job_).state);
-    send_all(LogFiles::Cut::lines);
-    if (!over || !stream_->has_room()) return;
-    send_all(LogFiles::Cut::anywhere);
-    if (stream_->has_room()) finish();
+    if (resting_ || std::exchange(reading_, true)) {
+      again_ = true;
+      return;
+    }
+    again_ = false;
+    const Job* job = context_->state().find_job(job_);
+    over_ = job == nullptr || is_over(job->state);
+    read(LogCut::lines);
   }
 
-  void send_all(LogFiles::Cut cut) {
-    while (stream_->has_room()) {
-      const auto chunk = cursor_.next(kChunkBytes, cut);
-      if (!chunk) return;
+  void read(LogCut cut) {
+    if (!stream_->has_room()) return pause();
+    reader_->next(kChunkBytes, cut,
+                  [self = shared_from_this(), cut](Result<std::optional<LogChunk>> chunk) {
+                    self->take(std::move(chunk), cut);
+                  });
+  }
+
+  void take(Result<std::optional<LogChunk>> chunk, LogCut cut) {
+    if (resting_) return;
+    if (!chunk) return give_up();
+    if (*chunk) {
       JsonWriter json;
-      write_chunk(json, *chunk);
-      stream_->send({"chunk", cursor_.position(), json.take()});
+      write_chunk(json, **chunk);
+      stream_->send({"chunk", reader_->position(), json.take()});
+      return read(cut);
     }
+    if (!over_) return pause();
+    if (cut == LogCut::lines) return read(LogCut::anywhere);
+    finish();
+  }
+
+  // Until it is woken; at once, if it was while it read.
+  void pause() {
+    reading_ = false;
+    if (again_ && stream_->has_room()) pump();
   }
 
   void finish() {
-    const auto& job = context_->state().job(job_);
-    JsonWriter json;
-    json.begin_object().field("state", to_string(job.state));
-    json.field("exit_code", exit_code_of(job.ending)).end_object();
-    stream_->send({"end", cursor_.position(), json.take()});
+    if (const auto job = context_->find(job_)) {
+      JsonWriter json;
+      json.begin_object().field("state", to_string((*job)->state));
+      json.field("exit_code", exit_code_of((*job)->ending)).end_object();
+      stream_->send({"end", reader_->position(), json.take()});
+    }
+    give_up();
+  }
+
+  // The client sees the stream end and, unless it was told of the end, asks again.
+  void give_up() {
     stream_->end();
     rest();
   }
 
   void rest() {
-    beat_.reset();
+    resting_ = true;
+    growth_.reset();
     changes_.reset();
   }
 
   SharedContext context_;
-  LogCursor cursor_;
+  std::shared_ptr<LogReader> reader_;
   JobId job_;
-  std::shared_ptr<ApiStream> stream_;
-  ListenToken beat_, changes_;
+  std::shared_ptr<HttpStream> stream_;
+  ListenToken growth_, changes_;
+  bool reading_ = false, again_ = false, over_ = false, resting_ = false;
 };
 
 void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
   const auto& request = exchange->request();
-  const auto job = context->own_job(request);
+  const auto job = context->job(request);
   if (!job) return exchange->refuse(job.error());
   const auto wanted = read_query(request);
   if (!wanted) return exchange->refuse(wanted.error());
   const auto id = (*job)->id;
-  LogCursor cursor(LogFiles(context->options.directory, id), *wanted);
-  if (!wanted->follow) return exchange->reply({.body = show_log(std::move(cursor))});
-  std::make_shared<LogFollower>(context, std::move(cursor), id, exchange->stream())->begin();
+  const auto reader =
+      std::make_shared<LogReader>(context->options.output, id, wanted->rank, wanted->offsets);
+  const auto show = [context, exchange, reader, id, follow = wanted->follow](Result<void> looked) {
+    if (!looked) return exchange->refuse(looked.error());
+    if (!follow) return std::make_shared<LogPage>(reader, exchange)->fill();
+    std::make_shared<LogFollower>(context, reader, id, exchange->stream())->begin();
+  };
+  reader->look(wanted->tail_bytes, show);
 }
 
 }  // namespace
 
-void add_log_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/jobs/{id}/logs",
+void add_log_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/jobs/{id}/logs", Action::read_private,
              [context](const auto& exchange) { show_logs(context, exchange); });
 }
 

@@ -169,9 +169,9 @@ TEST(LogFiles, PassesOverLinksAndOtherFiles) {
   std::ofstream(logs / "rankx.log") << "x";
   const LogFiles files(folder.path(), JobId{1});
   EXPECT_THAT(files.ranks(), ::testing::ElementsAre(0, 3, 12));
-  EXPECT_FALSE(files.read(0, 0, 100, LogFiles::Cut::anywhere).has_value());
-  EXPECT_FALSE(files.read(3, 0, 100, LogFiles::Cut::anywhere).has_value());
-  EXPECT_EQ(files.read(12, 0, 100, LogFiles::Cut::anywhere)->text, "twelve");
+  EXPECT_FALSE(files.read(0, 0, 100, LogCut::anywhere).has_value());
+  EXPECT_FALSE(files.read(3, 0, 100, LogCut::anywhere).has_value());
+  EXPECT_EQ(files.read(12, 0, 100, LogCut::anywhere)->text, "twelve");
 }
 
 TEST(LogFiles, SaysHowManyBytesWereRemoved) {
@@ -183,7 +183,7 @@ TEST(LogFiles, SaysHowManyBytesWereRemoved) {
   ASSERT_EQ(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
   const LogFiles files(folder.path(), JobId{1});
   const auto read = [&](std::uint64_t offset) {
-    return files.read(0, offset, 1 << 20, LogFiles::Cut::lines).value();
+    return files.read(0, offset, 1 << 20, LogCut::lines).value();
   };
   EXPECT_EQ(read(0).text, "--- 4096 bytes were removed ---\n");
   EXPECT_EQ(read(0).next, 4096U);
@@ -202,11 +202,11 @@ TEST(LogFiles, WhatStandsBeforeAHoleIsToldWhole) {
   std::filesystem::resize_file(path, 1U << 20);
   std::ofstream(path, std::ios::app) << "end\n";
   const LogFiles files(folder.path(), JobId{1});
-  const auto before = files.read(0, 0, 1 << 20, LogFiles::Cut::lines).value();
+  const auto before = files.read(0, 0, 1 << 20, LogCut::lines).value();
   EXPECT_EQ(before.text, std::string(4096, 'a'));
-  const auto hole = files.read(0, before.next, 1 << 20, LogFiles::Cut::lines).value();
+  const auto hole = files.read(0, before.next, 1 << 20, LogCut::lines).value();
   EXPECT_EQ(hole.text, "\n--- 1044480 bytes were removed ---\n");
-  EXPECT_EQ(files.read(0, hole.next, 1 << 20, LogFiles::Cut::lines)->text, "end\n");
+  EXPECT_EQ(files.read(0, hole.next, 1 << 20, LogCut::lines)->text, "end\n");
 }
 
 TEST(LogFiles, KeepsCodePointsAndLongLinesTogether) {
@@ -214,9 +214,9 @@ TEST(LogFiles, KeepsCodePointsAndLongLinesTogether) {
   std::filesystem::create_directories(folder.path() / "logs" / "1");
   std::ofstream(folder.path() / "logs/1/rank0.log") << "\xC3\xA4\xC3\xA4\xC3\xA4\n";
   const LogFiles files(folder.path(), JobId{1});
-  EXPECT_EQ(files.read(0, 0, 3, LogFiles::Cut::anywhere)->text, "\xC3\xA4");
-  EXPECT_EQ(files.read(0, 0, 5, LogFiles::Cut::lines)->text, "\xC3\xA4\xC3\xA4");
-  EXPECT_EQ(files.read(0, 4, 5, LogFiles::Cut::lines)->next, 7U);
+  EXPECT_EQ(files.read(0, 0, 3, LogCut::anywhere)->text, "\xC3\xA4");
+  EXPECT_EQ(files.read(0, 0, 5, LogCut::lines)->text, "\xC3\xA4\xC3\xA4");
+  EXPECT_EQ(files.read(0, 4, 5, LogCut::lines)->next, 7U);
 }
 
 }  // namespace

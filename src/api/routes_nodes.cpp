@@ -3,11 +3,13 @@
 
 namespace paceline {
 
-void add_node_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/nodes", answering([context](const ApiRequest&) -> Result<std::string> {
+void add_node_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/nodes", Action::see,
+             answering([context](const HttpRequest&) -> Result<std::string> {
                JsonWriter json;
                json.begin_object().key("nodes").begin_array();
-               for (const auto& node : context->state().nodes()) write_node_status(json, node);
+               for (const auto& node : context->state().nodes())
+                 write_node_status(json, context->state(), node);
                json.end_array().end_object();
                return json.take();
              }));

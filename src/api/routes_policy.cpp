@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/policy_choice.hpp"
-#include "api/query.hpp"
+#include "http/query.hpp"
 #include "wire/json.hpp"
 
 namespace paceline {
@@ -132,7 +132,7 @@ Result<std::string> list_policies(const ApiContext& context) {
   return json.take();
 }
 
-Result<std::string> show_policy(const ApiContext& context, const ApiRequest& request) {
+Result<std::string> show_policy(const ApiContext& context, const HttpRequest& request) {
   const auto policy = find_policy(context, request.ids.at(0));
   if (!policy) return fail(policy.error());
   JsonWriter json = context.json();
@@ -152,7 +152,7 @@ std::string active_text(const ApiContext& context) {
   return json.take();
 }
 
-Result<std::string> read_script(const ApiRequest& request) {
+Result<std::string> read_script(const HttpRequest& request) {
   const auto json = parse_json(request.body);
   if (!json) return fail(json.error());
   std::string text;
@@ -164,7 +164,6 @@ Result<std::string> read_script(const ApiRequest& request) {
 }
 
 void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   auto text = read_script(exchange->request());
   if (!text) return exchange->refuse(text.error());
   context->controller.desk().load(exchange->request().ids.at(0), std::move(*text),
@@ -177,7 +176,6 @@ void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& 
 }
 
 void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   context->controller.desk().forget(exchange->request().ids.at(0),
                                     [exchange](const Result<void>& done) {
                                       if (!done) return exchange->refuse(done.error());
@@ -186,7 +184,6 @@ void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>
 }
 
 void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   const auto choice = read_policy_choice(exchange->request());
   answer_switch(context, exchange, choice, [&](Done<void> done) {
     context->controller.desk().set({choice->name, choice->parameters}, std::move(done));
@@ -230,7 +227,7 @@ std::string preview_text(const ApiContext& context, const Preview& preview) {
   return json.take();
 }
 
-Result<bool> read_dry_run(const ApiRequest& request) {
+Result<bool> read_dry_run(const HttpRequest& request) {
   bool dry_run = false;
   QueryReader query(request);
   if (auto read = query.flag("dry_run", dry_run).finish(); !read) return fail(read.error());
@@ -252,7 +249,7 @@ void write_parameters(JsonWriter& json, const Parameters& parameters) {
   json.end_object();
 }
 
-Result<PolicyChoice> read_policy_choice(const ApiRequest& request) {
+Result<PolicyChoice> read_policy_choice(const HttpRequest& request) {
   const auto json = parse_json(request.body);
   if (!json) return fail(json.error());
   PolicyChoice choice;
@@ -269,13 +266,6 @@ Result<PolicyChoice> read_policy_choice(const ApiRequest& request) {
     choice.parameters[name] = value.is_string() ? value.get<std::string>() : value.dump();
   }
   return choice;
-}
-
-bool chooses_policies(const ApiContext& context, Exchange& exchange) {
-  if (context.administers(exchange.request().peer)) return true;
-  exchange.refuse({ErrorCode::forbidden, "Only root chooses the policies of a shared server.",
-                   "Ask its administrator.", Retry::useless});
-  return false;
 }
 
 void answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
@@ -296,17 +286,17 @@ void answer_switch(const SharedContext& context, const std::shared_ptr<Exchange>
   });
 }
 
-void add_policy_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/policy",
-             answering([context](const ApiRequest&) { return list_policies(*context); }));
-  router.add("GET", "/v1/policy/{name}", answering([context](const ApiRequest& request) {
-               return show_policy(*context, request);
-             }));
-  router.add("PUT", "/v1/policy",
+void add_policy_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/policy", Action::see,
+             answering([context](const HttpRequest&) { return list_policies(*context); }));
+  routes.add(
+      "GET", "/v1/policy/{name}", Action::see,
+      answering([context](const HttpRequest& request) { return show_policy(*context, request); }));
+  routes.add("PUT", "/v1/policy", Action::set_policy,
              [context](const auto& exchange) { set_policy(context, exchange); });
-  router.add("PUT", "/v1/policy/{name}",
+  routes.add("PUT", "/v1/policy/{name}", Action::load_policy,
              [context](const auto& exchange) { load_policy(context, exchange); });
-  router.add("DELETE", "/v1/policy/{name}",
+  routes.add("DELETE", "/v1/policy/{name}", Action::load_policy,
              [context](const auto& exchange) { forget_policy(context, exchange); });
 }
 

@@ -16,11 +16,7 @@ std::string rules_text(const State& state) {
   return json.take();
 }
 
-Result<Rules> read_rules(const ApiContext& context, const ApiRequest& request) {
-  if (!context.administers(request.peer)) {
-    return fail(ErrorCode::forbidden, "Only root sets the rules of a shared server.",
-                "Ask its administrator.");
-  }
+Result<Rules> read_rules(const HttpRequest& request) {
   const auto json = parse_json(request.body);
   if (!json) return fail(json.error());
   Rules rules;
@@ -31,7 +27,7 @@ Result<Rules> read_rules(const ApiContext& context, const ApiRequest& request) {
 }
 
 void set_rules(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  const auto rules = read_rules(*context, exchange->request());
+  const auto rules = read_rules(exchange->request());
   if (!rules) return exchange->refuse(rules.error());
   context->controller.set_rules(*rules, [context, exchange](const Result<void>& done) {
     if (!done) return exchange->refuse(done.error());
@@ -41,11 +37,13 @@ void set_rules(const SharedContext& context, const std::shared_ptr<Exchange>& ex
 
 }  // namespace
 
-void add_rule_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/rules", answering([context](const ApiRequest&) -> Result<std::string> {
+void add_rule_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/rules", Action::see,
+             answering([context](const HttpRequest&) -> Result<std::string> {
                return rules_text(context->state());
              }));
-  router.add("PUT", "/v1/rules", [context](const auto& exchange) { set_rules(context, exchange); });
+  routes.add("PUT", "/v1/rules", Action::set_rules,
+             [context](const auto& exchange) { set_rules(context, exchange); });
 }
 
 }  // namespace paceline

@@ -71,7 +71,7 @@ Result<std::string> show_limits(const ApiContext& context) {
     json.begin_object().field("name", limit.name);
     json.field("value", context.options.limits.*(limit.value));
     json.field("default", kDefaults.*(limit.value));
-    json.field("unit", limit.unit == LimitUnit::bytes ? "bytes" : "count");
+    json.field("unit", to_string(limit.unit));
     json.field("counts", limit.what).end_object();
   }
   json.end_array().end_object();
@@ -100,10 +100,10 @@ void leave_without_jobs(const SharedContext& context) {
 }
 
 // Cancels every job; the last one that is over ends the server.
-void end_jobs(const SharedContext& context, std::uint32_t uid) {
+void end_jobs(const SharedContext& context, const Principal& by) {
   const auto queue = context->state().queue();
   for (const auto& key : queue) {
-    context->controller.request(key.job, Request::cancel, uid, [context](const Result<void>& done) {
+    context->controller.request(key.job, Request::cancel, by, [context](const Result<void>& done) {
       if (!done) stay(context, done.error());
     });
   }
@@ -112,10 +112,7 @@ void end_jobs(const SharedContext& context, std::uint32_t uid) {
   leave_without_jobs(context);
 }
 
-Result<bool> read_shutdown(const ApiContext& context, const ApiRequest& request) {
-  if (!context.administers(request.peer)) {
-    return fail(ErrorCode::forbidden, "Only root ends a shared server.", "Ask its administrator.");
-  }
+Result<bool> read_shutdown(const HttpRequest& request) {
   const auto json = parse_json(request.body.empty() ? "{}" : request.body);
   if (!json) return fail(json.error());
   bool jobs = false;
@@ -124,30 +121,31 @@ Result<bool> read_shutdown(const ApiContext& context, const ApiRequest& request)
   return jobs;
 }
 
-void shut_down(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  const auto& request = exchange->request();
-  const auto jobs = read_shutdown(*context, request);
+void shut_down(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+               const Principal& by) {
+  const auto jobs = read_shutdown(exchange->request());
   if (!jobs) return exchange->refuse(jobs.error());
   context->leaving = true;
   context->leavers.push_back(exchange);
-  if (*jobs) return end_jobs(context, request.peer.uid);
+  if (*jobs) return end_jobs(context, by);
   leave(context);
 }
 
 }  // namespace
 
-void add_server_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/healthz", answering([](const ApiRequest&) { return R"({"healthy":true})"; }));
-  router.add("GET", "/readyz",
-             answering([readiness = std::make_shared<Readiness>(context)](const ApiRequest&) {
+void add_server_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/healthz", Action::see,
+             answering([](const HttpRequest&) { return R"({"healthy":true})"; }));
+  routes.add("GET", "/readyz", Action::see,
+             answering([readiness = std::make_shared<Readiness>(context)](const HttpRequest&) {
                return readiness->show();
              }));
-  router.add("GET", "/v1/server",
-             answering([context](const ApiRequest&) { return show_server(*context); }));
-  router.add("GET", "/v1/limits",
-             answering([context](const ApiRequest&) { return show_limits(*context); }));
-  router.add("POST", "/v1/shutdown",
-             [context](const auto& exchange) { shut_down(context, exchange); });
+  routes.add("GET", "/v1/server", Action::see,
+             answering([context](const HttpRequest&) { return show_server(*context); }));
+  routes.add("GET", "/v1/limits", Action::see,
+             answering([context](const HttpRequest&) { return show_limits(*context); }));
+  routes.add("POST", "/v1/shutdown", Action::shut_down,
+             [context](const auto& exchange, const auto& by) { shut_down(context, exchange, by); });
 }
 
 }  // namespace paceline

@@ -107,7 +107,6 @@ Result<std::string> show_shadow(const ApiContext& context) {
 }
 
 void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   auto choice = read_policy_choice(exchange->request());
   if (!choice) return exchange->refuse(choice.error());
   context->controller.desk().try_out({std::move(choice->name), std::move(choice->parameters)},
@@ -119,7 +118,6 @@ void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>&
 
 // Answers with what it came to.
 void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   auto last = show_shadow(*context);
   if (!last) return exchange->refuse(last.error());
   context->controller.desk().end_trial(
@@ -130,14 +128,12 @@ void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& e
 }
 
 void promote(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   Controller& controller = context->controller;
   answer_switch(context, exchange, controller.desk().tried(),
                 [&](Done<void> done) { controller.desk().promote(std::move(done)); });
 }
 
 void roll_back(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  if (!chooses_policies(*context, *exchange)) return;
   Controller& controller = context->controller;
   answer_switch(context, exchange, controller.desk().before(),
                 [&](Done<void> done) { controller.desk().roll_back(std::move(done)); });
@@ -145,16 +141,16 @@ void roll_back(const SharedContext& context, const std::shared_ptr<Exchange>& ex
 
 }  // namespace
 
-void add_shadow_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/shadow",
-             answering([context](const ApiRequest&) { return show_shadow(*context); }));
-  router.add("PUT", "/v1/shadow",
+void add_shadow_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/shadow", Action::see,
+             answering([context](const HttpRequest&) { return show_shadow(*context); }));
+  routes.add("PUT", "/v1/shadow", Action::set_policy,
              [context](const auto& exchange) { begin_shadow(context, exchange); });
-  router.add("DELETE", "/v1/shadow",
+  routes.add("DELETE", "/v1/shadow", Action::set_policy,
              [context](const auto& exchange) { end_shadow(context, exchange); });
-  router.add("POST", "/v1/shadow/promote",
+  routes.add("POST", "/v1/shadow/promote", Action::set_policy,
              [context](const auto& exchange) { promote(context, exchange); });
-  router.add("POST", "/v1/policy/rollback",
+  routes.add("POST", "/v1/policy/rollback", Action::set_policy,
              [context](const auto& exchange) { roll_back(context, exchange); });
 }
 

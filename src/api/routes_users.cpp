@@ -27,6 +27,13 @@ void add(Usage& usage, const Job& job, Time now) {
   usage.lost += lost_with(job, since);
 }
 
+void add(Usage& usage, const ForgottenSums& sums) {
+  usage.jobs += static_cast<std::int64_t>(sums.jobs());
+  usage.waited += sums.waited;
+  usage.slot_seconds += sums.slot_seconds;
+  usage.lost += sums.lost;
+}
+
 void write(JsonWriter& json, std::string_view user, const Usage& usage) {
   json.begin_object().field("user", user).field("jobs", usage.jobs);
   json.field("waiting", usage.waiting).field("running", usage.running).field("slots", usage.slots);
@@ -38,6 +45,7 @@ void write(JsonWriter& json, std::string_view user, const Usage& usage) {
 std::string users_text(const State& state, Time now) {
   std::map<std::string_view, Usage> users;
   for (const Job& job : state.jobs()) add(users[job.spec->user], job, now);
+  for (const auto& [user, sums] : state.forgotten()) add(users[user], sums);
   JsonWriter json;
   json.begin_object().key("users").begin_array();
   for (const auto& [user, usage] : users) write(json, user, usage);
@@ -47,8 +55,9 @@ std::string users_text(const State& state, Time now) {
 
 }  // namespace
 
-void add_user_routes(Router& router, const SharedContext& context) {
-  router.add("GET", "/v1/users", answering([context](const ApiRequest&) -> Result<std::string> {
+void add_user_routes(Routes& routes, const SharedContext& context) {
+  routes.add("GET", "/v1/users", Action::see,
+             answering([context](const HttpRequest&) -> Result<std::string> {
                return users_text(context->state(), context->controller.now());
              }));
 }

@@ -31,8 +31,8 @@ class SwitchTest : public ::testing::Test {
     EXPECT_EQ(send(uid, "POST", "/v1/jobs", submission(R"({"workers": "1"})")).status, 201);
   }
   // Commands are answered by a later step.
-  ApiResponse send(std::uint32_t uid, std::string_view method, std::string_view target,
-                   const std::string& body = {}) {
+  HttpResponse send(std::uint32_t uid, std::string_view method, std::string_view target,
+                    const std::string& body = {}) {
     const auto exchange =
         world_.loop.on([&] { return ask(world_.api->router(), uid, method, target, body); });
     for (;;) {

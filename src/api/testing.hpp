@@ -9,32 +9,34 @@
 #include <string>
 #include <utility>
 
-#include "api/http.hpp"
-#include "api/router.hpp"
-#include "api/url.hpp"
+#include "http/http.hpp"
+#include "http/router.hpp"
+#include "http/url.hpp"
 
 namespace paceline {
 
 // Keeps what a route answers.
 class KeptExchange final : public Exchange {
  public:
-  explicit KeptExchange(ApiRequest request) : request_(std::move(request)) {}
+  explicit KeptExchange(HttpRequest request) : request_(std::move(request)) {}
 
-  [[nodiscard]] const ApiRequest& request() const override { return request_; }
-  void reply(ApiResponse response) override { response_ = std::move(response); }
-  std::shared_ptr<ApiStream> stream() override {
+  [[nodiscard]] const HttpRequest& request() const override { return request_; }
+  void reply(HttpResponse response) override { response_ = std::move(response); }
+  std::shared_ptr<HttpStream> stream() override {
     ADD_FAILURE() << "no stream was expected";
     return nullptr;
   }
-  void tunnel(std::string, std::string) override { ADD_FAILURE() << "no tunnel was expected"; }
+  void tunnel(std::string, std::shared_ptr<ServerStream>) override {
+    ADD_FAILURE() << "no tunnel was expected";
+  }
   void after(Duration, std::function<void()>) override {}
   void on_gone(std::function<void()>) override {}
 
-  [[nodiscard]] const std::optional<ApiResponse>& response() const { return response_; }
+  [[nodiscard]] const std::optional<HttpResponse>& response() const { return response_; }
 
  private:
-  ApiRequest request_;
-  std::optional<ApiResponse> response_;
+  HttpRequest request_;
+  std::optional<HttpResponse> response_;
 };
 
 // Hands a request of user `uid` to its route.
@@ -42,8 +44,13 @@ inline std::shared_ptr<KeptExchange> ask(const Router& router, std::uint32_t uid
                                          std::string_view method, std::string_view target,
                                          std::string body = {}) {
   auto url = parse_url(target);
-  ApiRequest request{
-      {uid, uid, 1}, std::string(method), url->path, url->query, {}, std::move(body), {}};
+  HttpRequest request{unix_peer({uid, uid, 1}),
+                      std::string(method),
+                      url->path,
+                      url->query,
+                      {},
+                      std::move(body),
+                      {}};
   auto found = router.find(method, request.path);
   EXPECT_NE(found.handler, nullptr) << target;
   request.ids = std::move(found.ids);

@@ -9,13 +9,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "api/api.hpp"
-#include "api/server_testing.hpp"
+#include "api/local_output.hpp"
 #include "api/testing.hpp"
 #include "clock/manual/manual_clock.hpp"
+#include "engine/obedient_testing.hpp"
+#include "http/server.hpp"
+#include "http/socket_listener.hpp"
+#include "http/testing.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/memory/memory_store.hpp"
@@ -23,7 +26,7 @@
 
 namespace paceline {
 
-class InstantEngine final : public Engine {
+class InstantEngine final : public testing::ObedientEngine {
  public:
   explicit InstantEngine(std::size_t slots) {
     NodeSpec node;
@@ -31,28 +34,9 @@ class InstantEngine final : public Engine {
     node.address = "127.0.0.1";
     node.cpus = 4;
     node.slots.resize(slots);
-    news_.events.emplace_back(NodeUp{NodeId{0}, node});
+    tell(NodeUp{NodeId{0}, node});
   }
 
-  Observed observe() override { return std::exchange(news_, {}); }
-  void committed() override {}
-  void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
-
-  void act(const State& state, std::span<const JobId> jobs) override {
-    for (const auto id : jobs) {
-      const auto& job = state.job(id);
-      if (job.current) act(id, *job.current);
-    }
-  }
-
-  void tell(Event event) {
-    news_.events.push_back(std::move(event));
-    if (wake_) wake_();
-  }
-  void tell(MetricPoint point) {
-    news_.points.push_back(std::move(point));
-    if (wake_) wake_();
-  }
   void progress(JobId job, std::uint64_t step, double loss, Time at) {
     Progress report;
     report.step = step;
@@ -60,33 +44,21 @@ class InstantEngine final : public Engine {
     report.reported_at = at;
     tell(Progressed{job, Generation{1}, report});
   }
-  void end(WorkerKey worker, int exit_code, Time at) {
+  void end(ProcessKey worker, int exit_code, Time at) {
     tell(WorkerEnded{worker, {Cause::exited, exit_code, 0, {}, at}});
   }
-
- private:
-  void act(JobId id, const Gang& gang) {
-    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
-      const WorkerKey key{id, gang.generation, rank};
-      const auto& worker = gang.workers[static_cast<std::size_t>(rank)];
-      if (gang.stop && worker.state != WorkerState::ended) {
-        tell(WorkerEnded{key, {Cause::signalled, {}, 15, {}, gang.stop->at}});
-      } else if (worker.state == WorkerState::assigned && started_.insert(key).second) {
-        tell(WorkerStarted{key, 1000 + rank});
-      }
-    }
-  }
-
-  Observed news_;
-  std::set<WorkerKey> started_;
-  std::function<void()> wake_;
 };
 
 class World {
  public:
-  explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4) : engine(slots) {
+  using Identify = std::function<Result<Principal>(const HttpRequest&)>;
+
+  explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4,
+                 Identify identify = {}, std::optional<Limits> limits = {})
+      : engine(slots) {
     loop.on([&] {
       Controller::Options controller_options;
+      controller_options.limits = limits;
       controller_options.coalesce = {};
       controller.emplace(store, engine, clock, policies, controller_options);
       controller->on_wake([this] { drive(); });
@@ -94,9 +66,12 @@ class World {
       EXPECT_TRUE(controller->step().has_value());
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
       options.leave = [this] { left.set_value(); };
-      api.emplace(loop.io(), *controller, options);
-      const ServerOptions server_options{.socket = socket(), .admit = api->admission()};
-      server.emplace(loop.io(), api->router(), server_options);
+      options.identify = std::move(identify);
+      options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());
+      api.emplace(*controller, options);
+      const ServerOptions server_options{.admit = api->admission()};
+      server.emplace(loop.io(), listen_at_path(loop.io(), socket(), SocketAccess::owner),
+                     api->router(), server_options);
       EXPECT_TRUE(server->start().has_value());
     });
   }
@@ -125,14 +100,14 @@ class World {
     });
   }
   // What a route answers user `uid` at once, and what a later step answers.
-  ApiResponse ask_now(std::uint32_t uid, std::string_view method, std::string_view target,
-                      std::string body = {}) {
+  HttpResponse ask_now(std::uint32_t uid, std::string_view method, std::string_view target,
+                       std::string body = {}) {
     return loop.on([&] {
       return ask(api->router(), uid, method, target, std::move(body))->response().value();
     });
   }
-  ApiResponse ask_later(std::uint32_t uid, std::string_view method, std::string_view target,
-                        std::string body = {}) {
+  HttpResponse ask_later(std::uint32_t uid, std::string_view method, std::string_view target,
+                         std::string body = {}) {
     const auto exchange =
         loop.on([&] { return ask(api->router(), uid, method, target, std::move(body)); });
     for (;;) {

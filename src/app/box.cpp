@@ -19,12 +19,14 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/host.hpp"
 #include "api/api.hpp"
-#include "api/http_server.hpp"
+#include "api/local_output.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
+#include "http/server.hpp"
+#include "http/socket_listener.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/sqlite/dir_lock.hpp"
@@ -147,9 +149,6 @@ struct Box::Impl {
     controller_options.rules = {options.reclaim_after};
     controller_options.unsaid_rules = {kReclaimAfter};
     controller_options.limits = options.limits;
-    controller_options.keeper = [me = static_cast<std::uint32_t>(::getuid())](std::uint32_t uid) {
-      return uid == 0 || uid == me;
-    };
     controller_options.read_beside = [file = database()] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
     };
@@ -241,17 +240,18 @@ struct Box::Impl {
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
     api_options.damage = [this] { return damage; };
-    api.emplace(io, *controller, std::move(api_options));
+    api_options.output = std::make_shared<LocalOutput>(io, options.directory);
+    api.emplace(*controller, std::move(api_options));
     ServerOptions server_options;
-    server_options.socket = std::filesystem::path(options.directory) / "paceline.sock";
-    server_options.access = uid == 0 ? SocketAccess::everyone : SocketAccess::owner;
     server_options.admit = api->admission();
     server_options.keeper = api->keeper();
     server_options.connections_max = options.limits.connections;
     server_options.connections_per_user_max = options.limits.connections_per_user;
     server_options.traffic_bytes_max = options.limits.traffic;
     server_options.traffic_bytes_per_user_max = options.limits.traffic_per_user;
-    server.emplace(io, api->router(), std::move(server_options));
+    auto listener = listen_at_path(io, std::filesystem::path(options.directory) / "paceline.sock",
+                                   uid == 0 ? SocketAccess::everyone : SocketAccess::owner);
+    server.emplace(io, std::move(listener), api->router(), std::move(server_options));
     return server->start();
   }
 
@@ -327,7 +327,7 @@ std::string Box::greeting() const {
     text += fmt::format("  not enforced: {}\n", what);
   const auto adopted = with_processes(state);
   text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory,
-                      state.policy()->name, count(state.jobs().size(), "job"),
+                      state.policy()->name, count(state.jobs().given(), "job"),
                       adopted.empty() ? "" : fmt::format("; jobs {} go on", listed(adopted)));
   text += "  next: paceline run -- python3 train.py      (in another terminal)\n";
   return text;

@@ -161,7 +161,7 @@ Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
     if (!on_failure) return fail(on_failure.error());
     setup.on_failure = *on_failure;
   }
-  setup.temper = options.temper;
+  setup.protects = options.protects;
   setup.costs = {options.restart, options.resize};
   setup.failures_per_slot_hour = options.failures;
   setup.save_every = options.save_every;
@@ -199,7 +199,9 @@ Result<sim::Trace> read_jobs(const SimulateOptions& options, const sim::Speedup&
   if (!store) return fail(store.error());
   const auto state = (*store)->load();
   if (!state) return fail(state.error());
-  auto trace = sim::trace_of(*state, speedup);
+  const auto forgotten = (*store)->forgotten(JobId{1}, std::numeric_limits<std::uint32_t>::max());
+  if (!forgotten) return fail(forgotten.error());
+  auto trace = sim::trace_of(*state, *forgotten, speedup);
   if (!trace.jobs.empty()) return trace;
   return fail(
       ErrorCode::invalid,

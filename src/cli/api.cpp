@@ -2,31 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-
 #include "wire/error_json.hpp"
 
 namespace paceline {
 
-Result<std::string> Api::send(const HttpRequest& request) {
+Result<std::string> Api::send(const ClientRequest& request) {
   auto response = http_.send(request);
   if (!response) return fail(std::move(response.error()));
   if (response->status >= 400) return fail(read_error(response->body));
   return std::move(response->body);
 }
 
-Result<Document> Api::ask(const HttpRequest& request) {
+Result<Document> Api::ask(const ClientRequest& request) {
   return send(request).and_then([](const std::string& body) { return parse_document(body); });
 }
 
 Result<Document> Api::get(const std::string& target) {
-  HttpRequest request;
+  ClientRequest request;
   request.target = target;
   return ask(request);
 }
 
 Result<Document> Api::post(const std::string& target, const std::string& body) {
-  HttpRequest request;
+  ClientRequest request;
   request.method = "POST";
   request.target = target;
   request.body = body;
@@ -34,7 +32,7 @@ Result<Document> Api::post(const std::string& target, const std::string& body) {
 }
 
 Result<Document> Api::put(const std::string& target, const std::string& body) {
-  HttpRequest request;
+  ClientRequest request;
   request.method = "PUT";
   request.target = target;
   request.body = body;
@@ -42,7 +40,7 @@ Result<Document> Api::put(const std::string& target, const std::string& body) {
 }
 
 Result<Document> Api::remove(const std::string& target) {
-  HttpRequest request;
+  ClientRequest request;
   request.method = "DELETE";
   request.target = target;
   return ask(request);
@@ -65,16 +63,6 @@ Result<Document> Api::jobs(const std::string& query) {
 
 std::string job_target(std::uint32_t id, std::string_view what) {
   return fmt::format("/v1/jobs/{}{}{}", id, what.empty() ? "" : "/", what);
-}
-
-std::string url_encoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = std::isalnum(byte) != 0 || c == '-' || c == '.' || c == '_';
-    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
-  }
-  return encoded;
 }
 
 bool is_away(const Error& error) {

@@ -5,20 +5,20 @@
 #include <string>
 
 #include "cli/document.hpp"
-#include "cli/http_client.hpp"
+#include "http/client.hpp"
 
 namespace paceline {
 
 class Api {
  public:
-  // `socket` is where the server answers (cli/locate.hpp).
-  explicit Api(std::string socket) : socket_(socket), http_(std::move(socket)) {}
+  // cli/locate.hpp finds it.
+  explicit Api(ServerAddress server) : server_(server), http_(std::move(server)) {}
 
-  [[nodiscard]] const std::string& socket() const { return socket_; }
+  [[nodiscard]] const ServerAddress& server() const { return server_; }
 
   // Errors: what the server says; unavailable with Retry::may_help where trying again can help.
-  Result<std::string> send(const HttpRequest& request);
-  Result<Document> ask(const HttpRequest& request);
+  Result<std::string> send(const ClientRequest& request);
+  Result<Document> ask(const ClientRequest& request);
   Result<Document> get(const std::string& target);
   Result<Document> post(const std::string& target, const std::string& body = "{}");
   Result<Document> put(const std::string& target, const std::string& body);
@@ -29,15 +29,12 @@ class Api {
   Result<Document> jobs(const std::string& query);
 
  private:
-  std::string socket_;
+  ServerAddress server_;
   HttpClient http_;
 };
 
 // "/v1/jobs/7", "/v1/jobs/7/logs".
 std::string job_target(std::uint32_t id, std::string_view what = {});
-
-// `text` as a part of a target: all but letters, digits, '-', '.', '_' as %XX.
-std::string url_encoded(std::string_view text);
 
 // True if the server was only away for a moment, as when it restarts.
 bool is_away(const Error& error);

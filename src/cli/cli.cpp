@@ -12,7 +12,10 @@
 #include "base/nearest.hpp"
 #include "cli/command.hpp"
 #include "cli/help.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/locate.hpp"
 #include "cli/run_cli.hpp"
+#include "http/unix_dialer.hpp"
 #include "wire/error_json.hpp"
 
 namespace paceline {
@@ -128,7 +131,8 @@ Result<Api*> Context::api() {
   if (!api_) {
     auto socket = find_server(server, environment);
     if (!socket) return fail(std::move(socket.error()));
-    api_ = std::make_unique<Api>(std::move(*socket));
+    api_ = std::make_unique<Api>(
+        ServerAddress{std::make_shared<UnixDialer>(std::move(*socket)), &Interrupt::fd});
   }
   return api_.get();
 }

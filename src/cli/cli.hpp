@@ -47,7 +47,7 @@ struct SimulateOptions {
   double failures = 0;  // per slot and hour
   Duration save_every = std::chrono::minutes{30};
   Duration reclaim_after{};  // 0: who never saved may be stopped for others at once
-  bool temper = true;
+  bool protects = true;      // running jobs, by plan/protection.hpp
   std::int64_t threads = 0;  // 0: one per core
   std::optional<std::string> jobs_out, record, report, plot;
   bool replay = false;  // the journal's own rounds, instead of a simulation

@@ -7,8 +7,8 @@
 #include <array>
 #include <csignal>
 
-#include "cli/locate.hpp"
 #include "cli/output.hpp"
+#include "files/fd.hpp"
 
 namespace paceline {
 namespace {
@@ -20,22 +20,22 @@ struct Pipe {
   Pipe() {
     std::array<int, 2> fds{};
     EXPECT_EQ(::pipe2(fds.data(), O_CLOEXEC | O_NONBLOCK), 0);
-    out = Fd(fds[0]);
-    in = Fd(fds[1]);
+    out = UniqueFd(fds[0]);
+    in = UniqueFd(fds[1]);
   }
   std::string text() const {
     std::array<char, 4096> bytes{};
     const auto size = ::read(out.get(), bytes.data(), bytes.size());
     return {bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
   }
-  Fd out, in;
+  UniqueFd out, in;
 };
 
 TEST(Console, EndsQuietlyWhenTheReaderLeft) {
   std::signal(SIGPIPE, SIG_IGN);
   Pipe output, errors;
   Console console({.output_fd = output.in.get(), .error_fd = errors.in.get()});
-  output.out = Fd();
+  output.out = UniqueFd();
   Pipe{};
   console.print("a line\n");
   EXPECT_TRUE(console.broken());
@@ -45,7 +45,7 @@ TEST(Console, EndsQuietlyWhenTheReaderLeft) {
 
 TEST(Console, ComplainsOnceAboutAFullDisk) {
   const Pipe errors;
-  const Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   ASSERT_TRUE(full);
   Console console({.output_fd = full.get(), .error_fd = errors.in.get()});
   console.print("a\n");

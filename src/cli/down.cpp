@@ -23,7 +23,7 @@ Result<int> stop(Context& context, bool jobs) {
   if (!api) return fail(api.error());
   JsonWriter json;
   json.begin_object().field("jobs", jobs).end_object();
-  HttpRequest request;
+  ClientRequest request;
   request.method = "POST";
   request.target = "/v1/shutdown";
   request.body = json.take();

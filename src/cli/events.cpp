@@ -55,7 +55,7 @@ Result<int> follow_once(Context& context, Api& api, Format format, Cursor& curso
                         Patience& patience) {
   constexpr Duration kLook = std::chrono::hours{1};
   auto stream =
-      EventStream::open(api.socket(), fmt::format("/v1/events?from={}&follow=1", cursor.from));
+      EventStream::open(api.server(), fmt::format("/v1/events?from={}&follow=1", cursor.from));
   if (!stream) return fail(stream.error());
   patience.over();
   while (!context.console.broken()) {

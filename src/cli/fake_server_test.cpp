@@ -23,6 +23,8 @@
 
 #include "cli/locate.hpp"
 #include "cli/run_cli.hpp"
+#include "files/fd.hpp"
+#include "http/unix_dialer.hpp"
 
 namespace paceline {
 namespace {
@@ -161,7 +163,7 @@ FakeServer::FakeServer(Handler handler) : state_(std::make_unique<State>(std::mo
 
 FakeServer::~FakeServer() {
   state_->stopping = true;
-  (void)connect_unix(state_->socket_path());  // wakes accept()
+  (void)UnixDialer(state_->socket_path()).dial();  // wakes accept()
   state_->accepting.join();
   for (auto& socket : state_->sockets) {
     error_code ec;
@@ -196,9 +198,9 @@ FakeAnswer fake_error(unsigned status, const std::string& code, const std::strin
 
 CliResult run_words(const std::vector<std::string>& words, Environment environment,
                     const std::string& input) {
-  const Fd in(::memfd_create("in", MFD_CLOEXEC));
+  const UniqueFd in(::memfd_create("in", MFD_CLOEXEC));
   EXPECT_EQ(::pwrite(in.get(), input.data(), input.size(), 0), static_cast<ssize_t>(input.size()));
-  const Fd out(::memfd_create("out", MFD_CLOEXEC)), err(::memfd_create("err", MFD_CLOEXEC));
+  const UniqueFd out(::memfd_create("out", MFD_CLOEXEC)), err(::memfd_create("err", MFD_CLOEXEC));
   Console::Setup setup;
   setup.input_fd = in.get();
   setup.output_fd = out.get();

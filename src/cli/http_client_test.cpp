@@ -1,7 +1,7 @@
-#include "cli/http_client.hpp"
+#include "http/client.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
+#include <poll.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
@@ -10,15 +10,18 @@
 
 #include "cli/fake_server.hpp"
 #include "cli/interrupt.hpp"
+#include "http/unix_dialer.hpp"
 
 namespace paceline {
 namespace {
 
-std::string socket_of(const FakeServer& server) { return server.directory() + "/paceline.sock"; }
+ServerAddress address_of(const FakeServer& server) {
+  return {std::make_shared<UnixDialer>(server.directory() + "/paceline.sock"), &Interrupt::fd};
+}
 
 TEST(HttpClient, KeepsItsConnection) {
   const FakeServer server([](const FakeRequest& request) { return FakeAnswer{request.target}; });
-  HttpClient http(socket_of(server));
+  HttpClient http(address_of(server));
   EXPECT_EQ(http.send({.target = "/a"})->body, "/a");
   EXPECT_EQ(http.send({.target = "/b"})->body, "/b");
   EXPECT_EQ(server.connections(), 1);
@@ -29,7 +32,7 @@ TEST(HttpClient, TakesAnotherConnectionForALostOne) {
   const FakeServer server([&](const FakeRequest&) {
     return ++asked == 2 ? FakeAnswer{"", 200, FakeAnswer::Kind::hang_up} : FakeAnswer{"{}"};
   });
-  HttpClient http(socket_of(server));
+  HttpClient http(address_of(server));
   EXPECT_TRUE(http.send({.target = "/a"}));
   EXPECT_TRUE(http.send({.target = "/b"}));
   EXPECT_EQ(server.connections(), 2);
@@ -39,7 +42,7 @@ TEST(HttpClient, TellsThatANewConnectionWasLost) {
   const FakeServer server([](const FakeRequest&) {
     return FakeAnswer{"", 200, FakeAnswer::Kind::hang_up};
   });
-  HttpClient http(socket_of(server));
+  HttpClient http(address_of(server));
   const auto answer = http.send({.target = "/a"});
   EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
   EXPECT_EQ(answer.error().retry, Retry::may_help);
@@ -50,8 +53,8 @@ TEST(HttpClient, DoesNotWaitForever) {
   const auto path = directory.path() + "/deaf.sock";
   boost::asio::io_context io;
   const boost::asio::local::stream_protocol::acceptor deaf(io, {path});
-  HttpClient http(path);
-  HttpRequest request;
+  HttpClient http({std::make_shared<UnixDialer>(path)});
+  ClientRequest request;
   request.target = "/";
   request.timeout = std::chrono::milliseconds{10};
   EXPECT_EQ(http.send(request).error().message, "The server does not answer.");
@@ -61,7 +64,7 @@ TEST(EventStream, GivesEventsUntilItEnds) {
   const FakeServer server([](const FakeRequest&) {
     return FakeAnswer{"data: 1\n\ndata: 2\n\n", 200, FakeAnswer::Kind::events};
   });
-  auto stream = EventStream::open(socket_of(server), "/events");
+  auto stream = EventStream::open(address_of(server), "/events");
   ASSERT_TRUE(stream);
   const Duration patient = std::chrono::seconds{60};
   EXPECT_EQ(stream->next(patient)->value().data, "1");
@@ -72,22 +75,24 @@ TEST(EventStream, GivesEventsUntilItEnds) {
 TEST(EventStream, PassesARefusalOn) {
   const FakeServer server(
       [](const FakeRequest&) { return fake_error(403, "forbidden", "Not yours."); });
-  EXPECT_EQ(EventStream::open(socket_of(server), "/events").error().message, "Not yours.");
+  EXPECT_EQ(EventStream::open(address_of(server), "/events").error().message, "Not yours.");
 }
 
 TEST(Upgrade, GivesTheConnectionAway) {
   const FakeServer server([](const FakeRequest&) {
     return FakeAnswer{"$ ", 101, FakeAnswer::Kind::tunnel};
   });
-  auto upgraded = open_upgrade(socket_of(server), "/v1/jobs/7/attach", "paceline-pty");
+  auto upgraded = open_upgrade(address_of(server), "/v1/jobs/7/attach", "paceline-pty");
   ASSERT_TRUE(upgraded) << upgraded.error().message;
-  ASSERT_EQ(::send(upgraded->fd.get(), "ls\n\x04", 4, MSG_NOSIGNAL), 4);
+  ASSERT_EQ(upgraded->stream->send("ls\n\x04", 4).bytes, 4U);
   std::string text = upgraded->first;
   std::array<char, 64> bytes{};
   for (;;) {
-    const auto size = ::recv(upgraded->fd.get(), bytes.data(), bytes.size(), 0);
-    if (size <= 0) break;
-    text.append(bytes.data(), static_cast<std::size_t>(size));
+    const auto came = upgraded->stream->receive(bytes.data(), bytes.size());
+    pollfd wait{upgraded->stream->descriptor(), came.awaits, 0};
+    if (came.bytes == 0 && came.awaits == 0) break;
+    if (came.bytes == 0) ::poll(&wait, 1, 10'000);
+    text.append(bytes.data(), came.bytes);
   }
   EXPECT_EQ(text, "$ ls\n");
 }
@@ -95,7 +100,7 @@ TEST(Upgrade, GivesTheConnectionAway) {
 TEST(Upgrade, PassesARefusalOn) {
   const FakeServer server(
       [](const FakeRequest&) { return fake_error(409, "conflict", "It has no terminal."); });
-  EXPECT_EQ(open_upgrade(socket_of(server), "/v1/jobs/7/attach", "paceline-pty").error().message,
+  EXPECT_EQ(open_upgrade(address_of(server), "/v1/jobs/7/attach", "paceline-pty").error().message,
             "It has no terminal.");
 }
 

@@ -118,7 +118,7 @@ Result<int> with_submission(Context& context, const JobOptions& job,
 Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission) {
   const auto api = context.api();
   if (!api) return fail(api.error());
-  HttpRequest request;
+  ClientRequest request;
   request.method = "POST";
   request.target = "/v1/jobs";
   request.body = submission_body(submission);

@@ -80,11 +80,17 @@ std::string sharing_line(const Document& job) {
                  member(job, "preemptible") == false ? "is never stopped for another job" : ""});
 }
 
+std::string part_lost(std::string_view by, const Document& job, const char* key) {
+  const auto part = number_of(job, key);
+  return part ? fmt::format("loses at most {:g}% to {}", 100 * *part, by) : "";
+}
+
 std::string limits_line(const Document& job) {
   const auto cpus = number_of(job, "cpus"), memory = number_of(job, "memory_bytes");
   return joined({cpus ? fmt::format("{:g} cores a worker", *cpus) : "",
                  memory ? human_bytes(static_cast<std::uint64_t>(*memory)) + " a worker" : "",
-                 spent("at least", job, "min_run_seconds"),
+                 spent("at least", job, "min_run_seconds"), part_lost("stops", job, "stop_loss"),
+                 part_lost("resizes", job, "resize_loss"),
                  spent("at most", job, "max_duration_seconds")});
 }
 

@@ -78,6 +78,11 @@ constexpr std::array kWords = {
     JobWord{"shared_shm", "", "", "", "", &JobWords::shared_shm, true_or_false},
     JobWord{"min_run", "", "--min-run", "TIME", "not resized or stopped for others earlier: 10m",
             &JobWords::min_run, parses<parse_span>},
+    JobWord{"stop_loss", "", "--stop-loss", "PART",
+            "of its time at most lost to stops for others: 1%", &JobWords::stop_loss,
+            parses<parse_loss_limit>},
+    JobWord{"resize_loss", "", "--resize-loss", "PART", "of its time at most lost to resizes: 2%",
+            &JobWords::resize_loss, parses<parse_loss_limit>},
     JobWord{"max_duration", "", "--max-duration", "TIME", "stop it after running this long: 2h",
             &JobWords::max_duration, parses<parse_duration>},
     JobWord{"expect", "", "--expect", "LENGTH", "how long it will be: 2h or '60000 samples'",
@@ -217,6 +222,8 @@ void read_resources(const JobWords& words, JobSpec& spec) {
 void read_course(const JobWords& words, JobSpec& spec) {
   if (words.max_duration) spec.max_duration = sound(parse_duration(*words.max_duration));
   if (words.min_run) spec.minimum_run = sound(parse_span(*words.min_run));
+  if (words.stop_loss) spec.stop_loss = sound(parse_loss_limit(*words.stop_loss));
+  if (words.resize_loss) spec.resize_loss = sound(parse_loss_limit(*words.resize_loss));
   if (words.expect) {
     const auto expectation = sound(parse_expect(*words.expect));
     spec.expected_duration = expectation.duration;

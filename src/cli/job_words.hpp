@@ -20,8 +20,8 @@ struct JobWords {
   std::optional<std::string> name, workdir, setup;
   std::optional<std::string> slots, slots_per_worker, cpus, memory, priority;
   std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm;
-  std::optional<std::string> max_duration, min_run, expect, expect_speeds, deadline, retry, signal,
-      grace;
+  std::optional<std::string> max_duration, min_run, stop_loss, resize_loss, expect, expect_speeds,
+      deadline, retry, signal, grace;
   std::optional<std::string> checkpoint, elastic, target, target_final;
   std::map<std::string, std::string> env;
   std::vector<std::string> after;    // ids

@@ -7,7 +7,7 @@ namespace paceline {
 namespace {
 
 std::string amount(const Document& limit, std::string_view key) {
-  const auto unit = text_of(limit, "unit") == "bytes" ? LimitUnit::bytes : LimitUnit::count;
+  const auto unit = parse_limit_unit(text_of(limit, "unit")).value_or(LimitUnit::count);
   return limit_text(unit, static_cast<std::uint64_t>(whole_of(limit, key)));
 }
 

@@ -37,6 +37,8 @@ TEST(Limits, AreWrittenAsTheyAreSet) {
   EXPECT_EQ(limit_text(LimitUnit::bytes, 256U << 20), "256M");
   EXPECT_EQ(limit_text(LimitUnit::bytes, 1U << 30), "1G");
   EXPECT_EQ(limit_text(LimitUnit::bytes, 1000), "1000");
+  EXPECT_EQ(limit_text(LimitUnit::seconds, 7 * 24 * 3600), "7d");
+  EXPECT_EQ(limit_text(LimitUnit::seconds, 90), "90s");
 }
 
 }  // namespace

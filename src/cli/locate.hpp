@@ -12,26 +12,6 @@ namespace paceline {
 
 inline constexpr std::string_view kSocketName = "paceline.sock";
 
-// An open descriptor, closed at the end.
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd();
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept;
-
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
-// A connection to the unix socket at `path`, however long the path is. Errors: unavailable (nobody
-// answers there), forbidden.
-Result<Fd> connect_unix(const std::string& path);
-
 // The path of the socket to use. With `server` (a socket, or a directory that has one) or
 // PACELINE_DIR only that; else the first of the usual places where a server answers. Errors:
 // unavailable, forbidden.

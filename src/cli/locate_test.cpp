@@ -6,7 +6,8 @@
 #include <filesystem>
 
 #include "cli/fake_server.hpp"
-#include "cli/http_client.hpp"
+#include "http/client.hpp"
+#include "http/unix_dialer.hpp"
 
 namespace paceline {
 namespace {
@@ -36,21 +37,22 @@ TEST(FindServer, LooksIntoTheDataFolder) {
   EXPECT_EQ(find_server({}, {{"HOME", "/nowhere"}}).error().hint, "Start one with 'paceline up'.");
 }
 
-TEST(ConnectUnix, ReachesAPathOfAnyLength) {
+TEST(UnixDialer, ReachesAPathOfAnyLength) {
   const TestDirectory top;
   const FakeServer server(fine);
   const auto folder = top.path() + "/" + std::string(120, 'd');
   std::filesystem::create_symlink(server.directory(), folder);
-  HttpClient http(folder + "/paceline.sock");
+  HttpClient http({std::make_shared<UnixDialer>(folder + "/paceline.sock")});
   const auto answer = http.send({.target = "/v1/server"});
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->body, "{}");
 }
 
-TEST(ConnectUnix, TellsAForeignServerFromNone) {
+TEST(UnixDialer, TellsAForeignServerFromNone) {
   const TestDirectory directory;
-  EXPECT_EQ(connect_unix(directory.path() + "/none.sock").error().code, ErrorCode::unavailable);
-  EXPECT_EQ(connect_unix(directory.write("file", "x")).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(UnixDialer(directory.path() + "/none.sock").dial().error().code,
+            ErrorCode::unavailable);
+  EXPECT_EQ(UnixDialer(directory.write("file", "x")).dial().error().code, ErrorCode::unavailable);
 }
 
 }  // namespace

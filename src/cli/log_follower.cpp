@@ -87,7 +87,7 @@ Result<void> print_log(Api& api, Console& console, const LogQuery& query) {
 
 Result<LogFollower::Step> LogFollower::step(Duration timeout) {
   if (!stream_) {
-    auto opened = EventStream::open(socket_, printer_.target(true));
+    auto opened = EventStream::open(server_, printer_.target(true));
     if (!opened) return retry(opened.error());
     stream_ = std::move(*opened);
     patience_.over();

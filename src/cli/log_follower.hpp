@@ -49,8 +49,8 @@ Result<void> print_log(Api& api, Console& console, const LogQuery& query);
 
 class LogFollower {
  public:
-  LogFollower(std::string socket, Console& console, const LogQuery& query)
-      : socket_(std::move(socket)), printer_(console, query), patience_(console) {}
+  LogFollower(ServerAddress server, Console& console, const LogQuery& query)
+      : server_(std::move(server)), printer_(console, query), patience_(console) {}
 
   enum class Step { waited, printed, ended };
 
@@ -61,7 +61,7 @@ class LogFollower {
  private:
   Result<Step> retry(const Error& error);
 
-  std::string socket_;
+  ServerAddress server_;
   LogPrinter printer_;
   Patience patience_;
   std::optional<EventStream> stream_;

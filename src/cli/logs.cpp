@@ -34,7 +34,7 @@ Result<LogQuery> query_of(const Logs& typed, Api& api, std::uint32_t id) {
 
 Result<int> follow(Context& context, Api& api, const LogQuery& query) {
   constexpr Duration kLook = std::chrono::hours{1};
-  LogFollower follower(api.socket(), context.console, query);
+  LogFollower follower(api.server(), context.console, query);
   while (!context.console.broken()) {
     const auto step = follower.step(kLook);
     if (!step) return fail(step.error());

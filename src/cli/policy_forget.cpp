@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "http/url.hpp"
 
 namespace paceline {
 

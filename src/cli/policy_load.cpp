@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/text_file.hpp"
+#include "http/url.hpp"
 #include "model/script.hpp"
 #include "wire/json_writer.hpp"
 

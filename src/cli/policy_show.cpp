@@ -4,6 +4,7 @@
 #include "cli/command.hpp"
 #include "cli/table.hpp"
 #include "cli/text.hpp"
+#include "http/url.hpp"
 
 namespace paceline {
 namespace {

@@ -21,7 +21,7 @@ class Follow {
       : console_(context.console),
         api_(api),
         id_(id),
-        log_(api.socket(), console_,
+        log_(api.server(), console_,
              {.job = id, .rank = {}, .tail_bytes = {}, .name_ranks = name_ranks}) {}
 
   Result<int> run() {

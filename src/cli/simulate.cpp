@@ -21,7 +21,7 @@ constexpr Bounds kThreads{1, 1'024};
 
 struct Simulate {
   std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
-      speedup, device_speeds, reference_device, learning, reach, costs, temper, profiles, batch,
+      speedup, device_speeds, reference_device, learning, reach, costs, protect, profiles, batch,
       placement, know, warmup, cooldown, failures, on_failure, save_every, reclaim_after, threads,
       jobs_out, report, plot, what_if, record;
   bool skip_bad_lines = false, replay = false;
@@ -53,7 +53,7 @@ std::vector<TraceOption> trace_options(const Simulate& typed) {
           {"--save-every", typed.save_every.has_value()},
           {"--reclaim-after", typed.reclaim_after.has_value()},
           {"--on-failure", typed.on_failure.has_value()},
-          {"--temper", typed.temper.has_value()},
+          {"--protect", typed.protect.has_value()},
           {"--placement", typed.placement.has_value()},
           {"--know", typed.know.has_value()},
           {"--profiles", typed.profiles.has_value()},
@@ -124,12 +124,13 @@ Result<void> take_costs(const std::optional<std::string>& typed, SimulateOptions
               "Give restart=30s,resize=1s, or none.");
 }
 
-Result<void> take_temper(const std::optional<std::string>& typed, bool& temper) {
+Result<void> take_protect(const std::optional<std::string>& typed, bool& protects) {
   if (!typed || *typed == "on" || *typed == "off") {
-    temper = !typed || *typed == "on";
+    protects = !typed || *typed == "on";
     return {};
   }
-  return fail(ErrorCode::invalid, fmt::format("--temper: '{}' is neither on nor off.", *typed), "");
+  return fail(ErrorCode::invalid, fmt::format("--protect: '{}' is neither on nor off.", *typed),
+              "");
 }
 
 // A replay has the policies, nodes and times of its journal.
@@ -202,7 +203,7 @@ Result<SimulateOptions> read(const Simulate& typed) {
   if (auto ok = take_count("--threads", typed.threads, kThreads, options.threads); !ok)
     return fail(ok.error());
   if (auto ok = take_costs(typed.costs, options); !ok) return fail(ok.error());
-  if (auto ok = take_temper(typed.temper, options.temper); !ok) return fail(ok.error());
+  if (auto ok = take_protect(typed.protect, options.protects); !ok) return fail(ok.error());
   return options;
 }
 
@@ -316,11 +317,11 @@ std::string study_grounds(const Document& study) {
     text +=
         fmt::format("What if: {}, from {}.\n", what_if, text_of(member(study, "cluster"), "text"));
   text += fmt::format(
-      "{} slots on {} nodes; policies know: {}; placement {}; tempering {};\n"
+      "{} slots on {} nodes; policies know: {}; placement {}; protection {};\n"
       "a restart costs {}, a resize {}; load {}.\n",
       whole_of(member(study, "cluster"), "slots"), whole_of(member(study, "cluster"), "nodes"),
       text_of(settings, "know"), text_of(settings, "placement"),
-      flag_of(settings, "temper") ? "on" : "off",
+      flag_of(settings, "protect") ? "on" : "off",
       human_duration(number_of(costs, "restart_seconds").value_or(0)),
       human_duration(number_of(costs, "resize_seconds").value_or(0)),
       number_of(settings, "load").value_or(1));
@@ -387,7 +388,8 @@ void declare_options(Options& options, Simulate& typed) {
       "--on-failure", "WORD", typed.on_failure,
       "when a policy of your own can't decide a round: stop (default), or fallback to the "
       "policy before it, as live");
-  options.value("--temper", "on|off", typed.temper, "weigh gains against costs (on)");
+  options.value("--protect", "on|off", typed.protect,
+                "bound what running jobs lose for others (on)");
   options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
   options.value("--know", "WHAT", typed.know,
                 "what policies know of lengths: oracle (default), estimate or none");

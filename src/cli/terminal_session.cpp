@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "cli/job_view.hpp"
 #include "cli/patience.hpp"
 #include "cli/wait.hpp"
+#include "files/fd.hpp"
 
 namespace paceline {
 namespace {
@@ -52,7 +52,7 @@ class WindowChanges {
     ::sigemptyset(&window_);
     ::sigaddset(&window_, SIGWINCH);
     ::pthread_sigmask(SIG_BLOCK, &window_, &former_);
-    fd_ = Fd(::signalfd(-1, &window_, SFD_CLOEXEC | SFD_NONBLOCK));
+    fd_ = UniqueFd(::signalfd(-1, &window_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
   ~WindowChanges() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
   WindowChanges(const WindowChanges&) = delete;
@@ -67,7 +67,7 @@ class WindowChanges {
 
  private:
   sigset_t window_{}, former_{};
-  Fd fd_;
+  UniqueFd fd_;
 };
 
 enum class End { closed, left };
@@ -75,7 +75,7 @@ enum class End { closed, left };
 // Copies both ways until the other side closes or the user leaves.
 class Session {
  public:
-  Session(Console& console, int fd) : console_(console), fd_(fd) {}
+  Session(Console& console, ClientStream& stream) : console_(console), stream_(stream) {}
 
   End run(const std::string& first) {
     const RawTerminal raw(console_.input_fd());
@@ -83,7 +83,7 @@ class Session {
     console_.print(first);
     tell_size();
     for (;;) {
-      std::array<pollfd, 3> fds = {pollfd{fd_, POLLIN, 0},
+      std::array<pollfd, 3> fds = {pollfd{stream_.descriptor(), POLLIN, 0},
                                    pollfd{input_ ? console_.input_fd() : -1, POLLIN, 0},
                                    pollfd{changes.fd(), POLLIN, 0}};
       if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return End::closed;
@@ -99,10 +99,9 @@ class Session {
 
  private:
   bool receive() {
-    const auto size = ::recv(fd_, buffer_.data(), buffer_.size(), 0);
-    if (size < 0 && errno == EINTR) return true;
-    if (size <= 0) return false;
-    console_.print({buffer_.data(), static_cast<std::size_t>(size)});
+    const auto came = stream_.receive(buffer_.data(), buffer_.size());
+    if (came.bytes == 0) return came.awaits != 0;
+    console_.print({buffer_.data(), came.bytes});
     return !console_.broken();
   }
 
@@ -128,16 +127,18 @@ class Session {
   }
 
   // A lost connection is noticed by receive().
-  void send(std::string_view bytes) const {
+  void send(std::string_view bytes) {
     while (!bytes.empty()) {
-      const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent < 0 && errno != EINTR) return;
-      if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+      const auto sent = stream_.send(bytes.data(), bytes.size());
+      if (sent.bytes == 0 && sent.awaits == 0) return;
+      bytes.remove_prefix(sent.bytes);
+      pollfd wait{stream_.descriptor(), sent.awaits, 0};
+      if (sent.bytes == 0) ::poll(&wait, 1, -1);
     }
   }
 
   Console& console_;
-  int fd_;
+  ClientStream& stream_;
   bool input_ = true;
   bool in_line_ = false;
   int leave_keys_ = 0;
@@ -181,7 +182,7 @@ Result<int> attach(Context& context, Api& api, std::uint32_t id) {
       context.console.note(job_sentence(*job));
       return exit_code_of(*job);
     }
-    auto upgraded = open_upgrade(api.socket(), job_target(id, "attach"), "paceline-pty");
+    auto upgraded = open_upgrade(api.server(), job_target(id, "attach"), "paceline-pty");
     if (!upgraded) {
       // After its shell ended a job runs on for a moment, but its terminal is gone.
       const bool ends = was_there && upgraded.error().code == ErrorCode::conflict;
@@ -190,7 +191,7 @@ Result<int> attach(Context& context, Api& api, std::uint32_t id) {
     }
     was_there = true;
     patience.over();
-    if (Session(context.console, upgraded->fd.get()).run(upgraded->first) == End::left) {
+    if (Session(context.console, *upgraded->stream).run(upgraded->first) == End::left) {
       context.console.note(goes_on(id));
       return 0;
     }

@@ -7,6 +7,7 @@
 
 #include "base/nearest.hpp"
 #include "cli/command.hpp"
+#include "cli/locate.hpp"
 #include "cli/units.hpp"
 #include "model/label.hpp"
 
@@ -60,6 +61,11 @@ tl::unexpected<Error> no_such_limit(std::string_view name) {
 Result<std::uint64_t> read_amount(const Limit& limit, std::string_view text) {
   constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
   if (limit.unit == LimitUnit::bytes) return parse_bytes(text);
+  if (limit.unit == LimitUnit::seconds) {
+    return parse_duration(text).map([](Duration span) {
+      return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(span).count());
+    });
+  }
   return parse_whole(text, {0, kLargest}).map([](std::int64_t value) {
     return static_cast<std::uint64_t>(value);
   });

@@ -123,5 +123,21 @@ TEST(Remaining, FollowsTheMeasuredSpeed) {
   EXPECT_NEAR(to_seconds(remaining(world.job(a), world.now()).value()), at_want / 1.5, 1e-3);
 }
 
+TEST(Remaining, ComesFromProgressElseFromTheOwnerElseIsUnknown) {
+  World world("1x16 cpu");
+  const JobId a = world.run("1..1 samples=1000 expect=1h", 1);
+  world.advance(span("60s"));
+  EXPECT_EQ(remaining(world.job(a), world.now()), span("59m"));
+  Progress report;
+  report.samples = 250;
+  world.report(a, report);
+  EXPECT_EQ(remaining(world.job(a), world.now()), span("180s"));  // a quarter took 60 s
+  const JobId b = world.run("1..1", 1);
+  EXPECT_EQ(remaining(world.job(b), world.now()), std::nullopt);
+  const JobId c = world.run("1..1 expect=10s", 1);
+  world.advance(span("1h"));
+  EXPECT_EQ(remaining(world.job(c), world.now()), Duration::zero());
+}
+
 }  // namespace
 }  // namespace paceline

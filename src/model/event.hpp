@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "model/gang.hpp"
 #include "model/ids.hpp"
 #include "model/job_spec.hpp"
 #include "model/node.hpp"
+#include "model/principal.hpp"
 #include "model/progress.hpp"
 #include "model/rules.hpp"
 #include "model/wall_clock.hpp"
@@ -37,7 +39,7 @@ enum class Request { cancel, pause, resume };
 struct JobRequested {
   JobId job;
   Request request = Request::cancel;
-  std::uint32_t uid = 0;  // who asked
+  Principal by;  // who asked
   friend bool operator==(const JobRequested&, const JobRequested&) = default;
 };
 struct RangeSet {
@@ -74,15 +76,15 @@ struct RulesSet {  // those that are given; the others stay
   friend bool operator==(const RulesSet&, const RulesSet&) = default;
 };
 // Where workers of one gang start or end at the same instant in the same way, one event may tell of
-// several: of the worker named and of those whose ranks follow.
+// several: of the process named and of those whose ranks follow its own.
 struct WorkerStarted {
-  WorkerKey worker;
+  ProcessKey worker;
   std::int64_t pid = 0;
   std::int32_t ranks = 1;
   friend bool operator==(const WorkerStarted&, const WorkerStarted&) = default;
 };
 struct WorkerEnded {  // nothing of its process tree is left
-  WorkerKey worker;
+  ProcessKey worker;
   Ending ending;
   std::int32_t ranks = 1;
   Duration unseen{};  // so long before this it had ended, where nobody could be told at once
@@ -112,10 +114,15 @@ struct TimeLimitReached {
   JobId job;
   friend bool operator==(const TimeLimitReached&, const TimeLimitReached&) = default;
 };
+// They are over, and leave the state for the store, where people find them. What they taught stays.
+struct JobsForgotten {
+  std::vector<JobId> jobs;  // in id order
+  friend bool operator==(const JobsForgotten&, const JobsForgotten&) = default;
+};
 
 using Event =
     std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
-                 PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet>;
+                 PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten>;
 
 }  // namespace paceline

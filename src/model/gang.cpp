@@ -5,6 +5,21 @@
 
 namespace paceline {
 
+ProcessKey Gang::process(JobId job, std::int32_t rank) const {
+  const auto& named = workers[static_cast<std::size_t>(rank)].process;
+  return named.value_or(ProcessKey{job, generation, rank});
+}
+
+std::optional<std::int32_t> Gang::rank_of(const ProcessKey& process) const {
+  const bool may_be_own = process.born == generation && process.number >= 0;
+  if (may_be_own && process.number < size() &&
+      !workers[static_cast<std::size_t>(process.number)].process)
+    return process.number;
+  const auto found = std::ranges::find(workers, process, &Worker::process);
+  if (found == workers.end()) return {};
+  return static_cast<std::int32_t>(found - workers.begin());
+}
+
 bool Gang::all_started() const {
   return std::none_of(workers.begin(), workers.end(),
                       [](const Worker& w) { return w.state == WorkerState::assigned; });

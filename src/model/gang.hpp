@@ -46,6 +46,8 @@ struct Worker {
   WorkerState state = WorkerState::assigned;
   std::int64_t pid = 0;
   std::optional<Ending> ending;  // set when `ended`: nothing of its process tree is left
+  // That fills the seat; none: the one born for it, {job, generation, rank}.
+  std::optional<ProcessKey> process = {};
 
   friend bool operator==(const Worker&, const Worker&) = default;
 };
@@ -81,6 +83,11 @@ struct Gang {
   std::optional<Asked> asked = {};
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
+  // The process that fills the rank. REQUIRES: its own job; a rank of it.
+  [[nodiscard]] ProcessKey process(JobId job, std::int32_t rank) const;
+  // The rank of a process of its job; nothing: it is no member. Cost: O(1) for processes born into
+  // it, else O(size).
+  [[nodiscard]] std::optional<std::int32_t> rank_of(const ProcessKey& process) const;
   // No worker waits for its start any more.
   [[nodiscard]] bool all_started() const;
   [[nodiscard]] bool all_ended() const;

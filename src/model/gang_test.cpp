@@ -32,6 +32,23 @@ TEST(Gang, CountsOurKillAsAFailureOnlyIfThereIsNoOther) {
   EXPECT_EQ(of_endings({ours, exited(0, 5)}).first_failure()->cause, Cause::gang_failed);
 }
 
+TEST(Gang, KnowsItsProcessesWhateverTheyWereBornInto) {
+  Gang gang = of_endings({std::nullopt, std::nullopt, std::nullopt});
+  gang.generation = Generation{3};
+  const JobId job{7};
+  const ProcessKey survivor{job, Generation{1}, 0}, newcomer{job, Generation{3}, 5};
+  gang.workers[1].process = survivor;
+  gang.workers[2].process = newcomer;
+  EXPECT_EQ(gang.process(job, 0), (ProcessKey{job, Generation{3}, 0}));
+  EXPECT_EQ(gang.process(job, 1), survivor);
+  EXPECT_EQ(gang.rank_of(survivor), 1);
+  EXPECT_EQ(gang.rank_of(newcomer), 2);
+  EXPECT_EQ(gang.rank_of({job, Generation{3}, 0}), 0);
+  for (const std::int32_t number : {-1, 1, 2, 3})
+    EXPECT_EQ(gang.rank_of({job, Generation{3}, number}), std::nullopt) << number;
+  EXPECT_EQ(gang.rank_of({job, Generation{1}, 1}), std::nullopt);
+}
+
 TEST(Gang, HasStartedOnceNobodyWaitsForItsStart) {
   Gang gang = of_endings({std::nullopt, exited(0, 1)});
   EXPECT_TRUE(gang.all_started());

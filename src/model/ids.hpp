@@ -19,12 +19,14 @@ struct SlotId {
   friend constexpr auto operator<=>(const SlotId&, const SlotId&) = default;
 };
 
-// One worker of one gang: the unit that agents start, report and fence.
-struct WorkerKey {
+// The name of a worker's process, from its start to its end: what agents start, claim, report by and
+// fence, and what holds leases. It is the generation that the process was born into and its number
+// there, and says nothing of the gang it is in now: that is asked of the gang (Gang::rank_of).
+struct ProcessKey {
   JobId job;
-  Generation generation;
-  std::int32_t rank = 0;
-  friend constexpr auto operator<=>(const WorkerKey&, const WorkerKey&) = default;
+  Generation born;
+  std::int32_t number = 0;
+  friend constexpr auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
 };
 
 }  // namespace paceline

@@ -115,7 +115,7 @@ struct Job {
   std::optional<Ending> ending;  // that decided how the job ended
   Reason last_change;            // of the newest change a plan made to it
   Time last_changed_at;          // when; meaningless while last_change is none
-  Reason dropped;                // why tempering dropped the newest change proposed for it; or none
+  Reason dropped;  // why the newest change proposed for it may not be made yet; or none
 
   // Is its gang frozen for others, who have its slots meanwhile? Its owner's pause keeps them.
   [[nodiscard]] bool lends() const {
@@ -123,6 +123,14 @@ struct Job {
   }
   // Does a gang of it hold or await seats?
   [[nodiscard]] bool seated() const { return forming || (current && !lends()); }
+  // Do processes of the current gang go on in the forming one? Then both are of one attempt.
+  [[nodiscard]] bool forms_in_place() const {
+    return forming && current && forming->attempt == current->attempt;
+  }
+  // Does that of this rank? The stop of the current gang is not for it.
+  [[nodiscard]] bool goes_on(std::int32_t rank) const {
+    return forms_in_place() && forming->rank_of(current->process(id, rank)).has_value();
+  }
   // Running of the current gang up to then that no checkpoint has. REQUIRES: there is one.
   [[nodiscard]] Duration unsaved(Time until) const;
   // Workers it holds now: of the current gang, else of the forming one, else 0.

@@ -104,6 +104,11 @@ Result<void> validate_times(const JobSpec& spec) {
   };
   if (!positive(spec.max_duration))
     return invalid("max_duration must be positive.", "Write it as 90s, 10m, 2h or 1d.");
+  for (const auto& limit : {spec.stop_loss, spec.resize_loss}) {
+    if (limit && !(*limit >= 0 && *limit <= 1))
+      return invalid("stop_loss and resize_loss are parts of a job's time.",
+                     "Write them as 0% to 100%.");
+  }
   if (spec.minimum_run && *spec.minimum_run < Duration::zero())
     return invalid("min_run can't be negative.", "Write it as 90s, 10m or 2h.");
   if (!positive(spec.expected_duration))

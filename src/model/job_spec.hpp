@@ -14,6 +14,7 @@
 #include "base/time.hpp"
 #include "model/affinity.hpp"
 #include "model/ids.hpp"
+#include "model/loss_limits.hpp"
 #include "model/target.hpp"
 
 namespace paceline {
@@ -80,7 +81,8 @@ struct JobSpec {
   bool preemptible = true;               // may be stopped for another job
   std::int32_t priority = 50;            // 0..100, larger first
   std::optional<Duration> max_duration;  // of running; pauses don't count
-  std::optional<Duration> minimum_run;   // not resized or stopped earlier; else the scheduler's
+  std::optional<Duration> minimum_run;   // not resized or stopped earlier; else kLeastRun
+  std::optional<double> stop_loss, resize_loss;  // LossLimits of its own; else the policy's
   std::optional<Duration> expected_duration;
   std::optional<std::uint64_t> expected_samples;
   // How many times as fast as one worker it trains with so many; empty: unknown. In between and to

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,11 +25,13 @@ struct Limits {
   std::uint64_t points_per_second = 100;
   std::uint64_t worker_processes = 8'192;
   std::uint64_t logs_per_user = std::uint64_t{16} << 30;
+  std::uint64_t ended_jobs = 10'000;
+  std::uint64_t ended_jobs_age = std::uint64_t{7} * 24 * 3600;
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
-enum class LimitUnit { count, bytes };
+enum class LimitUnit { count, bytes, seconds };
 
 struct Limit {
   std::string_view name;  // "connections-per-user"
@@ -59,12 +62,20 @@ inline constexpr std::array kLimits = {
           "processes and threads of one worker"},
     Limit{"logs-per-user", &Limits::logs_per_user, LimitUnit::bytes, 1U << 20,
           std::uint64_t{1} << 50, "logs of one user's jobs on a machine, by the room they take"},
+    Limit{"ended-jobs", &Limits::ended_jobs, LimitUnit::count, 1, 1'000'000,
+          "jobs that are over in the server's memory"},
+    Limit{"ended-jobs-age", &Limits::ended_jobs_age, LimitUnit::seconds, 1,
+          std::uint64_t{3660} * 24 * 3600, "how long a job that is over stays in memory"},
 };
+
+// "count", "bytes", "seconds"; and back, nothing for another word.
+std::string_view to_string(LimitUnit unit);
+std::optional<LimitUnit> parse_limit_unit(std::string_view text);
 
 // Nothing if there is none of that name.
 const Limit* find_limit(std::string_view name);
 
-// As `--limit` takes it: "64", "32M".
+// As `--limit` takes it: "64", "32M", "7d".
 std::string limit_text(LimitUnit unit, std::uint64_t value);
 
 }  // namespace paceline

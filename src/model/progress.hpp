@@ -41,10 +41,10 @@ struct Checkpoint {
 // One point of a job's curves, kept in a table of its own and never in the journal.
 struct MetricPoint {
   JobId job;
-  Generation generation;
-  std::int32_t rank = 0;
+  Generation born;  // with the number: the process that reported it
+  std::int32_t number = 0;
   std::uint64_t report =
-      0;  // grows with each report of the worker; a repeated one is the same point
+      0;  // grows with each report of the process; a repeated one is the same point
   Time at;
   std::optional<std::uint64_t> step, samples;
   std::map<std::string, double> values;

@@ -53,8 +53,9 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("waits behind job {}, which is ahead and needs {} ({} free now)", a,
                          slots(b), c);
     case ReasonCode::waits_for_donor:
-      return fmt::format("needs {}, {} free now: job {} gives some up once it has run a while",
-                         slots(a), b, c);
+      return fmt::format(
+          "needs {}, {} free now: job {} would give some up, but is left alone for now", slots(a),
+          b, c);
     case ReasonCode::waits_for_fit:
       return fmt::format("needs {}; {} are free, but not {}{}", slots(a), b,
                          r.text.empty() ? "where its workers would fit" : "as it asks: it ",
@@ -65,18 +66,14 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("starts as soon as {} promised to it {} empty", slots(a),
                          a == 1 ? "is" : "are");
     case ReasonCode::waits_for_checkpoint:
+      if (a == 0) return "is to give way once it acknowledges a checkpoint";
       return fmt::format("is to have {}: resized once it acknowledges a checkpoint", workers(a));
     case ReasonCode::waits_for_window:
-      return fmt::format("is to have {}, but started or was resized a moment ago", workers(a));
+      return fmt::format("is {}, but is left alone until its last disturbance is paid for",
+                         a == 0 ? "to give way" : "to have " + workers(a));
     case ReasonCode::too_costly:
-      if (r.numbers.size() < 3)
-        return fmt::format(
-            "would lose {} slot-seconds by a change that gains {}: it stays as it is", b, a);
-      if (c == 0) return "could start only in the place of others, and that would gain too little";
-      return fmt::format(
-          "could start only in the place of others: job {} would lose most of {} slot-seconds, and "
-          "{} would be gained",
-          c, b, a);
+      return fmt::format("would lose {} slot-seconds by a change that gains {}: it stays as it is",
+                         b, a);
     case ReasonCode::waits_for_others:
       return fmt::format("needs {}, {} free now: {} go first", slots(a), b, r.text);
     case ReasonCode::waits_for_turn:

@@ -28,15 +28,14 @@ enum class ReasonCode {
                   // text: what it asks of its nodes together
   waits_for_place,       // needed slots, slots free elsewhere; text: what it asks of a place
   waits_for_empty,       // slots promised to it that are still being emptied
-  waits_for_checkpoint,  // wanted workers: it can't be resized before it acknowledges one
-  waits_for_window,      // wanted workers, until (us): it was resized a moment ago
-  too_costly,  // gain, cost in slot-seconds: the change was dropped; of one that would start by it
-               // then the job that would lose most, or 0
-  waits_for_others,   // needed slots, free slots; text: who goes first
-  waits_for_turn,     // wanted workers: the active policy gave the slots to others
-  waits_for_reclaim,  // needed slots, free slots, a job that never saved and was asked for its
-                      // own, seconds until it may be stopped
-  waits_for_own,      // a job that has its slots, until (us): frozen there, its work in memory
+  waits_for_checkpoint,  // wanted workers: it can't be changed before it acknowledges one
+  waits_for_window,      // wanted workers, until (us): it is protected (plan/protection.hpp)
+  too_costly,            // gain, cost in slot-seconds: only in journals of earlier versions
+  waits_for_others,      // needed slots, free slots; text: who goes first
+  waits_for_turn,        // wanted workers: the active policy gave the slots to others
+  waits_for_reclaim,     // needed slots, free slots, a job that never saved and was asked for its
+                         // own, seconds until it may be stopped
+  waits_for_own,         // a job that has its slots, until (us): frozen there, its work in memory
   waits_for_kept,  // needed slots, of these kept for it and free, the last job to leave (0: none)
   waits_for_patient,  // needed slots, free slots, a job that waited for too long: they are kept for it
   no_node,            // no node is up

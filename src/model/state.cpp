@@ -28,6 +28,13 @@ const SlotSpec& Node::slot_spec(std::uint32_t index) const {
   return index < spec.slots.size() ? spec.slots[index] : kGone;
 }
 
+std::uint64_t& ForgottenSums::of(JobState state) {
+  check(is_over(state), "only what is over is forgotten");
+  if (state == JobState::completed) return completed;
+  if (state == JobState::failed) return failed;
+  return state == JobState::timeout ? timeout : cancelled;
+}
+
 QueueKey queue_key(const Job& job) { return {-job.spec->priority, job.submitted_at, job.id}; }
 
 const Node* State::find_node(NodeId id) const {
@@ -41,19 +48,13 @@ const Node* State::find_node(std::string_view name) const {
   return it == nodes.end() ? nullptr : &*it;
 }
 
-const Job* State::find_job(JobId id) const {
-  return id.value >= 1 && id.value <= parts_.jobs.size() ? &parts_.jobs[id.value - 1] : nullptr;
-}
-
 const Job& State::job(JobId id) const {
   const Job* found = find_job(id);
   check(found != nullptr, "the job exists");
   return *found;
 }
 
-JobId State::next_job_id() const {
-  return JobId{static_cast<std::uint32_t>(parts_.jobs.size() + 1)};
-}
+JobId State::next_job_id() const { return JobId{parts_.jobs.given() + 1}; }
 
 std::vector<JobId> State::active_named(std::string_view pattern) const {
   std::vector<JobId> found;

@@ -16,6 +16,7 @@
 #include "model/free_slots.hpp"
 #include "model/interference.hpp"
 #include "model/job.hpp"
+#include "model/job_table.hpp"
 #include "model/node.hpp"
 #include "model/running_table.hpp"
 #include "model/topology.hpp"
@@ -26,15 +27,15 @@ namespace paceline {
 
 // An exclusive grant of a slot to one worker. `ending`: the worker is on its way out.
 struct Lease {
-  WorkerKey worker;
+  ProcessKey worker;
   bool ending = false;
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 
 struct Slot {
   std::optional<Lease> lease;
-  std::optional<WorkerKey> promise;    // becomes the lease once the ending one is confirmed empty
-  std::optional<WorkerKey> lent = {};  // by this worker, which is frozen in it
+  std::optional<ProcessKey> promise;    // becomes the lease once the ending one is confirmed empty
+  std::optional<ProcessKey> lent = {};  // by this worker, which is frozen in it
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
@@ -118,13 +119,25 @@ inline constexpr std::size_t kNamesMax = 4'096;
 inline constexpr std::size_t kNamesForgotten =
     1'024;  // those unused for longest, when there are more
 
+// What those jobs of one user came to that the state forgot: they are in the store alone.
+struct ForgottenSums {
+  std::uint64_t completed = 0, failed = 0, timeout = 0, cancelled = 0;
+  Duration waited{};
+  double slot_seconds = 0;
+  Bill lost;
+  // How many ended so. REQUIRES: is_over(state).
+  [[nodiscard]] std::uint64_t& of(JobState state);
+  [[nodiscard]] std::uint64_t jobs() const { return completed + failed + timeout + cancelled; }
+  friend bool operator==(const ForgottenSums&, const ForgottenSums&) = default;
+};
+
 // Everything the indexes are built from: what a checkpoint stores.
 struct StateParts {
   std::uint64_t seq = 0;                    // of the last entry folded
   std::uint64_t round = 0;                  // of the last plan folded
   Time at;                                  // of the last entry folded
   std::vector<Node> nodes;                  // by id
-  std::deque<Job> jobs;                     // job n at n-1
+  JobTable jobs;                            // but those that are forgotten
   std::vector<PolicyPeriod> periods;        // the last one is active; bounded (kPeriodsMax)
   std::map<std::string, std::string> memo;  // of the active policy
   std::map<std::string, PolicyScript> scripts;
@@ -136,6 +149,8 @@ struct StateParts {
   Rules rules = {};
   ClockMarks clock_marks;    // bounded (kClockMarksMax)
   std::optional<Boot> boot;  // of the server's machine; nothing: nobody told
+  std::map<std::string, ForgottenSums> forgotten = {};  // by user
+  std::uint32_t fold_rules = 1;  // by which the newest server wrote (plan/plan.hpp, kFoldRules)
   friend bool operator==(const StateParts&, const StateParts&) = default;
 };
 
@@ -172,8 +187,14 @@ class State {
   [[nodiscard]] const Node* find_node(NodeId id) const;
   [[nodiscard]] const Node* find_node(std::string_view name) const;
 
-  [[nodiscard]] const std::deque<Job>& jobs() const { return parts_.jobs; }
-  [[nodiscard]] const Job* find_job(JobId id) const;
+  // All but those that are forgotten: they were over, and are in the store (Store::forgotten()).
+  [[nodiscard]] const JobTable& jobs() const { return parts_.jobs; }
+  [[nodiscard]] const Job* find_job(JobId id) const { return parts_.jobs.find(id); }
+  // A job that another one waits for is forgotten only if it completed.
+  [[nodiscard]] bool is_forgotten(JobId id) const { return parts_.jobs.has_left(id); }
+  [[nodiscard]] const std::map<std::string, ForgottenSums>& forgotten() const {
+    return parts_.forgotten;
+  }
   // REQUIRES: the job exists.
   [[nodiscard]] const Job& job(JobId id) const;
   [[nodiscard]] JobId next_job_id() const;
@@ -238,6 +259,10 @@ class State {
     return sizes_up_.empty() ? 0 : sizes_up_.rbegin()->first;
   }
 
+  // Why the last entry, a plan that was made under other rules than this program's, was passed over;
+  // empty: it was not.
+  [[nodiscard]] const std::string& misfit() const { return misfit_; }
+
   // How many orders and tables are kept up to date.
   [[nodiscard]] std::size_t orders_kept() const { return orders_.size() + tables_.size(); }
 
@@ -253,14 +278,7 @@ class State {
 
   void add_use(PolicyPeriod& period, Time until) const;  // since the last entry
 
-  // In which of the sets below a job stands.
-  struct Standings {
-    bool queued = false, active = false, waits = false, out_of_range = false, lacks_length = false,
-         asked = false;
-  };
-
   StateParts parts_;
-  std::deque<Standings> standings_;  // of job n at n-1
   std::set<QueueKey> queue_, active_, waiting_;
   std::set<JobId> out_of_range_, aloof_, asked_;
   std::map<std::string, std::set<JobId>, std::less<>> active_by_name_;
@@ -277,6 +295,7 @@ class State {
   mutable std::deque<Kept<WaitingOrder>> orders_;
   mutable std::deque<Kept<RunningTable>> tables_;
   bool new_policy_ = false;  // no plan was made since it was set
+  std::string misfit_;
   std::int64_t slots_available_ = 0;
   std::int64_t slots_leased_ = 0;
   std::int64_t slots_ever_ = 0;

@@ -24,10 +24,19 @@ struct RunLimit {
   friend bool operator==(const RunLimit&, const RunLimit&) = default;
 };
 
+// Where a process stands in its job's gang.
+struct Membership {
+  Generation generation;
+  std::int32_t rank = 0;
+  std::int32_t world_size = 1;
+  friend bool operator==(const Membership&, const Membership&) = default;
+};
+
 // One worker, ready to start. Everything is decided; the host adds what only it knows (ports,
 // device paths, sockets).
 struct WorkerLaunch {
-  WorkerKey key;
+  ProcessKey key;         // born into the generation that it is started for
+  std::int32_t rank = 0;  // there
   std::int32_t attempt = 1;
   std::int32_t restart_count = 0;  // starts of this job before this one
   std::int32_t world_size = 1;
@@ -55,14 +64,14 @@ struct WorkerLaunch {
 
 // The claim is durable and the worker's main process runs.
 struct WorkerRuns {
-  WorkerKey key;
+  ProcessKey key;
   std::int64_t pid = 0;
   friend bool operator==(const WorkerRuns&, const WorkerRuns&) = default;
 };
 
 // Nothing of the worker's process tree is left; its slots are empty.
 struct WorkerGone {
-  WorkerKey key;
+  ProcessKey key;
   Cause cause =
       Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed timed_out (its
                       // machine ended it, see RunLimit) node_lost refused
@@ -75,7 +84,7 @@ struct WorkerGone {
 
 // One report of a training script, already parsed. Unset fields were not in the report.
 struct WorkerReport {
-  WorkerKey key;
+  ProcessKey key;
   std::uint64_t report = 0;  // grows with each report of this worker, over agent restarts too; a
                              // repeated number is a repeat
   Time at;
@@ -86,7 +95,7 @@ struct WorkerReport {
 };
 
 struct CheckpointSeen {
-  WorkerKey key;
+  ProcessKey key;
   std::uint64_t report = 0;
   Time at;
   std::string path;  // absolute
@@ -97,7 +106,7 @@ struct CheckpointSeen {
 // A claim as found: what is known about a worker this host started and has not been told to
 // discard.
 struct Claim {
-  WorkerKey key;
+  ProcessKey key;
   std::int64_t pid = 0;              // 0: not started yet
   std::optional<WorkerGone> gone;    // set once nothing of it is left
   bool noticed = false;              // a notice was given

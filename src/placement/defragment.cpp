@@ -24,7 +24,8 @@ Movers candidates(Draft& draft, const Job& job) {
     if (!repackable(draft, other)) continue;
     const auto workers = other.current->size();
     auto seats = draft.seats(other.id);
-    if (in_the_way(constraints, seats) && draft.may_change(other.id, workers, Owed::yes))
+    if (in_the_way(constraints, seats) &&
+        draft.may_change(other.id, ChangeKind::move, workers, Owed::no))
       found.push_back({other.id, std::move(seats), workers});
   }
   std::sort(found.begin(), found.end(), [](const Given& a, const Given& b) {

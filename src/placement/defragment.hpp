@@ -5,7 +5,7 @@
 //     draft.begin_trade();
 //     draft.resize_together(room->moves, {ReasonCode::moves_for, {waiting.id.value}, {}}, waiting.id);
 //     draft.start(waiting.id, room->seats, …);
-//     draft.end_trade(Owed::no);      // tempering weighs what the moves cost
+//     draft.end_trade();
 //   }
 //
 // Bounded: the kMoversMax repackable jobs with fewest workers on nodes that the waiting job may use,

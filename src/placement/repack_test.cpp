@@ -164,7 +164,7 @@ TEST(MakeRoom, IsATradeThatThePlanKeeps) {
     draft.begin_trade();
     draft.resize_together(std::move(room->moves), kMoves, wide);
     draft.start(wide, std::move(room->seats), {ReasonCode::starts, {1}, {}});
-    draft.end_trade(Owed::no);
+    draft.end_trade();
   });
   ASSERT_EQ(plan.changes.size(), 2U);
   EXPECT_EQ(plan.changes[0].kind, ChangeKind::move);

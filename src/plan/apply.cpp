@@ -1,6 +1,7 @@
 #include "plan/apply.hpp"
 
 #include "base/check.hpp"
+#include "plan/check.hpp"
 #include "plan/fold.hpp"
 
 namespace paceline {
@@ -9,7 +10,9 @@ std::vector<JobId> apply(State& state, const Entry& entry) {
   check(entry.seq == state.seq() + 1, "entries are folded in order, without gaps");
   Fold fold(state, entry.at);
   fold.pass_time();
-  std::visit([&](const auto& body) { fold.on(body); }, entry.body);
+  if (entry.began) fold.on(*entry.began);
+  if (!fold.passes_over(entry.body))
+    std::visit([&](const auto& body) { fold.on(body); }, entry.body);
   fold.finish(entry.seq);
   return fold.take_touched();
 }
@@ -26,6 +29,20 @@ void set_service_from(State& state, JobId job, double slot_seconds) {
 
 State::State(StateParts parts) : parts_(std::move(parts)) {
   Fold(*this, parts_.at).build_indexes();
+}
+
+void Fold::on(const Began& began) { parts_.fold_rules = began.rules; }
+
+// The round was held, whatever became of it.
+bool Fold::passes_over(const std::variant<Event, Plan>& body) {
+  state_.misfit_.clear();
+  const auto* plan = std::get_if<Plan>(&body);
+  if (!plan || parts_.fold_rules == kFoldRules) return false;
+  const auto wrong = violations({state_, at_}, *plan);
+  if (wrong.empty()) return false;
+  state_.misfit_ = wrong.front();
+  parts_.round = plan->round;
+  return true;
 }
 
 void Fold::pass_time() {

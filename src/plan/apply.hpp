@@ -15,7 +15,8 @@ namespace paceline {
 // Folds one entry in. Returns the jobs it touched, in id order without repeats: the engine acts on
 // them again and clients that watch them are told. REQUIRES: entry.seq == state.seq() + 1; a plan
 // without violations. Facts that no longer matter (a worker of an over generation, a job that is
-// over) change nothing.
+// over) change nothing. A plan of a server that wrote by other rules than these (Began::rules) may not
+// fit the state that these make: then it is passed over, and state.misfit() says why.
 std::vector<JobId> apply(State& state, const Entry& entry);
 
 // For a candidate policy that remembers other things than the journal: exchanges what the state

@@ -21,7 +21,7 @@ class PartsCheck {
 
   std::optional<std::string> run() {
     for (std::size_t i = 0; i < parts_.nodes.size(); ++i) look_at(parts_.nodes[i], i);
-    for (std::size_t i = 0; i < parts_.jobs.size(); ++i) look_at(parts_.jobs[i], i + 1);
+    for (const Job& job : parts_.jobs) look_at(job);
     for (const auto& [names, mean] : parts_.interference.pairs) {
       if (!parts_.interference.pairs.contains({names.second, names.first}) && !found_)
         found_ = fmt::format("{} is compared with {}, but not {} with {}", names.first,
@@ -47,17 +47,19 @@ class PartsCheck {
     }
   }
 
-  [[nodiscard]] bool is_worker(const WorkerKey& key) const {
-    if (key.job.value < 1 || key.job.value > parts_.jobs.size() || key.rank < 0) return false;
-    const Job& job = parts_.jobs[key.job.value - 1];
+  [[nodiscard]] bool is_worker(const ProcessKey& key) const {
+    const Job* found = parts_.jobs.find(key.job);
+    if (!found) return false;
+    const Job& job = *found;
     return std::ranges::any_of(std::array{&job.current, &job.forming}, [&](const auto* gang) {
-      return *gang && (*gang)->generation == key.generation && key.rank < (*gang)->size();
+      return *gang && (*gang)->rank_of(key).has_value();
     });
   }
 
-  void look_at(const Job& job, std::size_t id) {
-    const auto need = [&](bool holds, std::string_view what) { expect(holds, "job", id, what); };
-    need(job.id.value == id, "has another number");
+  void look_at(const Job& job) {
+    const auto need = [&](bool holds, std::string_view what) {
+      expect(holds, "job", job.id.value, what);
+    };
     if (!job.spec) return need(false, "is not described");
     const auto per_worker = job.spec->slots_per_worker;
     need(per_worker >= 1 && per_worker <= kSlotsPerWorkerMax, "has an impossible size");
@@ -66,7 +68,7 @@ class PartsCheck {
     need(std::ranges::none_of(job.spec->after, [&](JobId before) { return before == job.id; }),
          "waits for itself");
     for (const auto* gang : {&job.current, &job.forming}) {
-      if (*gang) look_at(**gang, need);
+      if (*gang) look_at(job.id, **gang, need);
     }
     const bool twice =
         job.current && job.forming && job.current->generation == job.forming->generation;
@@ -74,8 +76,13 @@ class PartsCheck {
   }
 
   template <class Need>
-  void look_at(const Gang& gang, const Need& need) {
+  void look_at(JobId job, const Gang& gang, const Need& need) {
     need(!gang.workers.empty(), "has a gang without workers");
+    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+      const ProcessKey process = gang.process(job, rank);
+      need(process.job == job && gang.rank_of(process) == rank,
+           "has a process of another job, or one in two ranks");
+    }
     for (const Worker& worker : gang.workers) {
       need((worker.state == WorkerState::ended) == worker.ending.has_value(),
            "has a worker that ended without an ending, or the other way round");

@@ -38,7 +38,7 @@ TEST(Assemble, RefusesPartsThatDoNotFitTogether) {
     return state ? std::string() : state.error().message;
   };
   const auto worker = [](StateParts& parts) -> Worker& {
-    return parts.jobs[0].current->workers[1];
+    return parts.jobs.at(JobId{1}).current->workers[1];
   };
   EXPECT_THAT(refusal([&](auto& p) { worker(p).seat.node = NodeId{9}; }),
               HasSubstr("job 1 has a seat on a node that is not there"));
@@ -46,20 +46,21 @@ TEST(Assemble, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("job 1 has a seat on a slot that is not there"));
   EXPECT_THAT(refusal([&](auto& p) { worker(p).seat.slots.clear(); }),
               HasSubstr("job 1 has a seat without slots"));
-  EXPECT_THAT(refusal([](auto& p) { p.jobs[0].current->workers.clear(); }),
+  EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{1}).current->workers.clear(); }),
               HasSubstr("to a worker that is not there"));
-  EXPECT_THAT(refusal([](auto& p) { p.jobs[1].current.reset(); }),
+  EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{2}).current.reset(); }),
               HasSubstr("to a worker that is not there"));
-  EXPECT_THAT(refusal([](auto& p) { p.jobs[2].state = JobState::running; }),
+  EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{3}).state = JobState::running; }),
               HasSubstr("job 3 (RUNNING): runs without a gang"));
-  EXPECT_THAT(refusal([](auto& p) { p.jobs[2].spec.reset(); }),
+  EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{3}).spec.reset(); }),
               HasSubstr("job 3 is not described"));
   EXPECT_THAT(refusal([](auto& p) {
-                p.jobs[2].range = {3, 2, 2};
+                p.jobs.at(JobId{3}).range = {3, 2, 2};
               }),
               HasSubstr("job 3 has an impossible size"));
-  EXPECT_THAT(refusal([](auto& p) { p.jobs.pop_front(); }), HasSubstr("not there"));
-  EXPECT_THAT(refusal([](auto& p) { p.jobs[0].leased = 7; }), HasSubstr("counts 7 leases, has 2"));
+  EXPECT_THAT(refusal([](auto& p) { p.jobs.take_out(JobId{1}); }), HasSubstr("not there"));
+  EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{1}).leased = 7; }),
+              HasSubstr("counts 7 leases, has 2"));
   EXPECT_THAT(refusal([](auto& p) { p.nodes[0].slots.clear(); }),
               HasSubstr("node 0 has fewer slots than it describes"));
   EXPECT_THAT(refusal([](auto& p) { p.nodes[1].spec.name = p.nodes[0].spec.name; }),

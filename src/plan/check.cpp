@@ -46,6 +46,30 @@ class PlanCheck {
     if (preempts(change.kind)) return;
     check_size(*job, change);
     for (const Seat& seat : change.placement) check_seat(*job, seat);
+    check_survivors(*job, change);
+  }
+
+  // Each goes on as it is, in one rank.
+  void check_survivors(const Job& job, const Change& change) {
+    std::set<std::int32_t> before, after;
+    for (const Survivor& survivor : change.survivors) {
+      const auto rank =
+          may_go_on_in_place(job, change) ? job.current->rank_of(survivor.process) : std::nullopt;
+      const bool known = survivor.process.job == job.id && rank && survivor.rank >= 0 &&
+                         survivor.rank < static_cast<std::int32_t>(change.placement.size());
+      if (!known) return wrong("job {} is to go on with a worker it has not", job.id.value);
+      const Worker& worker = job.current->workers[static_cast<std::size_t>(*rank)];
+      const Seat& seat = change.placement[static_cast<std::size_t>(survivor.rank)];
+      if (worker.state != WorkerState::running || worker.seat != seat)
+        wrong("worker {} of job {} is to go on elsewhere, or does not run", *rank, job.id.value);
+      if (!before.insert(*rank).second || !after.insert(survivor.rank).second)
+        wrong("worker {} of job {} is to go on twice", *rank, job.id.value);
+    }
+  }
+
+  static bool may_go_on_in_place(const Job& job, const Change& change) {
+    const bool next = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
+    return next && job.state == JobState::running && job.current;
   }
 
   void check_promotion(JobId id) {
@@ -271,7 +295,8 @@ class StateCheck {
     for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
       const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
       if (worker.state == WorkerState::ended) continue;
-      const WorkerKey key{job.id, gang.generation, rank};
+      const ProcessKey key = gang.process(job.id, rank);
+      if (is_counted(job, gang, key)) continue;
       for (const auto index : worker.seat.slots) {
         const Slot& slot = state_.slot({worker.seat.node, index});
         if (job.current && &gang == &*job.current && gang.lent_at) {
@@ -286,6 +311,12 @@ class StateCheck {
       }
     }
     return leased;
+  }
+
+  // With the current gang, which it is to survive.
+  static bool is_counted(const Job& job, const Gang& gang, const ProcessKey& key) {
+    const bool forms = job.forming && &gang == &*job.forming;
+    return forms && job.forms_in_place() && !job.current->lent_at && job.current->rank_of(key);
   }
 
   void check_node(const Node& node) {
@@ -310,12 +341,13 @@ class StateCheck {
       complain("counts as free");
   }
 
-  bool holds(const WorkerKey& key, NodeId node, std::uint32_t index) const {
+  bool holds(const ProcessKey& key, NodeId node, std::uint32_t index) const {
     const Job* job = state_.find_job(key.job);
     if (!job) return false;
     for (const auto* gang : {&job->current, &job->forming}) {
-      if (!*gang || (*gang)->generation != key.generation) continue;
-      const auto& seat = (*gang)->workers.at(static_cast<std::size_t>(key.rank)).seat;
+      const auto rank = *gang ? (*gang)->rank_of(key) : std::nullopt;
+      if (!rank) continue;
+      const auto& seat = (*gang)->workers[static_cast<std::size_t>(*rank)].seat;
       return seat.node == node &&
              std::find(seat.slots.begin(), seat.slots.end(), index) != seat.slots.end();
     }

@@ -211,11 +211,11 @@ TEST(CheckState, IsQuietThroughALifeAndFindsLeasesThatDisagree) {
   World world("1x4 cpu");
   const JobId a = world.run("2..2", 2);
   StateParts parts = world.state().parts();
-  parts.nodes[0].slots[0].lease->worker.rank = 1;
+  parts.nodes[0].slots[0].lease->worker.number = 1;
   EXPECT_THAT(check_state(State(parts)),
               Contains("slot cpu-0/0: is leased to a worker that has no seat there"));
   parts = world.state().parts();
-  parts.nodes[0].slots[3].promise = WorkerKey{a, Generation{1}, 0};
+  parts.nodes[0].slots[3].promise = ProcessKey{a, Generation{1}, 0};
   EXPECT_THAT(check_state(State(parts)),
               ElementsAre("slot cpu-0/3: is promised to a worker that has no seat there",
                           "slot cpu-0/3: is promised without an ending lease"));
@@ -227,8 +227,8 @@ TEST(CheckState, FindsJobsThatHoldWhatTheirStateDoesNotAllow) {
   world.submit("1..1");
   const auto found_in = [&](JobState first, JobState second) {
     StateParts parts = world.state().parts();
-    parts.jobs[0].state = first;
-    parts.jobs[1].state = second;
+    parts.jobs.at(JobId{1}).state = first;
+    parts.jobs.at(JobId{2}).state = second;
     return check_state(State(parts)).size();
   };
   EXPECT_EQ(found_in(JobState::running, JobState::pending), 0U);
@@ -249,7 +249,7 @@ TEST(CheckState, FindsASlotWithoutTheLeaseOfARunningWorker) {
   EXPECT_THAT(check_state(State(parts)),
               Contains("job 1 (RUNNING): worker 1 lacks the lease of slot 1"));
   parts = world.state().parts();
-  parts.jobs[0].leased = 3;
+  parts.jobs.at(JobId{1}).leased = 3;
   EXPECT_THAT(check_state(State(parts)), ElementsAre("job 1 (RUNNING): counts 3 leases, has 2"));
 }
 

@@ -25,13 +25,10 @@ void honour_range(const Job& job, Draft& draft) {
   draft.resize(job.id, std::move(*seats), {ReasonCode::owner_resized, {now, wanted}, {}});
 }
 
-void record_dropped(const Draft& draft, Plan& plan) {
-  for (const auto& [id, reason] : draft.dropped()) {
+void record_refused(const Draft& draft, Plan& plan) {
+  for (const auto& [id, reason] : draft.refused()) {
     const Job& job = draft.snapshot().state.job(id);
-    if (draft.changed(id) || job.dropped.code == reason->code) continue;
-    plan.dropped.push_back({id, *reason});
-    auto& numbers = plan.dropped.back().reason.numbers;
-    if (reason->code == ReasonCode::too_costly) numbers.resize(2);  // as journals have it
+    if (!draft.changed(id) && job.dropped.code != reason.code) plan.dropped.push_back({id, reason});
   }
 }
 
@@ -42,7 +39,7 @@ Result<Plan> decide(Draft& draft, const Decider& decider) {
   for (const JobId id : snapshot.state.out_of_range()) honour_range(snapshot.state.job(id), draft);
   if (auto ok = decider(snapshot, draft); !ok) return fail(ok.error());
   Plan plan = draft.plan();
-  record_dropped(draft, plan);
+  record_refused(draft, plan);
   const auto wrong = violations(snapshot, plan);
   if (wrong.empty()) return plan;
   return fail(ErrorCode::invalid, fmt::format("Its plan is refused: {}", fmt::join(wrong, "; ")));

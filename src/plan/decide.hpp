@@ -1,6 +1,6 @@
 // One decision, pure. Live rounds, rehearsals, the shadow, forecasts, `why` and the scenarios all call it.
 //
-//   Draft draft(snapshot, placer, judge);
+//   Draft draft(snapshot, placer, Protects::yes);
 //   const auto plan = decide(draft, decider(policy));
 #pragma once
 
@@ -16,8 +16,8 @@ namespace paceline {
 using Decider = std::function<Result<void>(const Snapshot&, Draft&)>;
 
 // Brings running jobs into the range that their owner gave, lets `decider` decide, and checks the plan.
-// Trades were judged as they ended: what the judge dropped is in the plan where its verdict is another
-// one than last time. Errors: the decider's; invalid: what the plan would break.
+// Whom the law protected is in the plan where the reason is another one than last time. Errors: the
+// decider's; invalid: what the plan would break.
 Result<Plan> decide(Draft& draft, const Decider& decider);
 
 }  // namespace paceline

@@ -67,10 +67,10 @@ std::vector<SlotId> slots_left_by(const State& state, const Job& job) {
   return slots;
 }
 
-Draft::Draft(const Snapshot& snapshot, const Placer& placer, Judge judge)
+Draft::Draft(const Snapshot& snapshot, const Placer& placer, Protects protects)
     : snapshot_(snapshot),
       placer_(placer),
-      judge_(std::move(judge)),
+      protects_(protects),
       free_(snapshot.state.free_slots()),
       standing_(snapshot.state) {
   check(!free_.what_if(), "one draft at a time");
@@ -231,18 +231,6 @@ void Draft::open_kept() {
 }
 
 void Draft::protect(JobId job, Time until) { protected_.insert_or_assign(job, until); }
-
-std::optional<Verdict> Draft::protects(std::span<const Part> parts) const {
-  if (protected_.empty()) return std::nullopt;
-  for (const Part& part : parts) {
-    if (begins(part.kind) || part.workers > 0) continue;
-    const auto found = protected_.find(part.job);
-    if (found == protected_.end() || found->second <= snapshot_.now) continue;
-    const Time until = found->second;
-    return Verdict{false, {ReasonCode::waits_for_window, {0, to_us(until)}, {}}, until};
-  }
-  return std::nullopt;
-}
 
 std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
                                        std::span<const Part> givers) const {
@@ -422,74 +410,38 @@ void Draft::drop_trade() {
   open_ = false;
 }
 
-bool Draft::end_trade(Owed owed) {
+void Draft::end_trade() {
   check(open_, "a trade is open");
-  std::vector<Part> parts;
-  parts.reserve(changes_.size() - trade_first_);
-  for (std::size_t i = trade_first_; i < changes_.size(); ++i) {
-    const Change& change = changes_[i];
-    parts.push_back({change.kind, change.job, static_cast<std::int32_t>(change.placement.size())});
+  open_ = false;
+}
+
+// Who was served after a long wait is left alone by everybody; the law has the rest.
+std::optional<Time> Draft::changes_from(JobId id, ChangeKind kind, Owed owed) const {
+  std::optional<Time> from = snapshot_.now;
+  if (protects_ == Protects::yes)
+    from = may_change_from(snapshot_, snapshot_.state.job(id), kind, limits_, owed);
+  const auto served = protected_.find(id);
+  const bool goes_on = kind == ChangeKind::resize || kind == ChangeKind::move;
+  if (from && !goes_on && served != protected_.end()) from = std::max(*from, served->second);
+  return from;
+}
+
+bool Draft::affords(JobId id, ChangeKind kind) const {
+  const auto from = changes_from(id, kind, Owed::no);
+  return from && *from <= snapshot_.now;
+}
+
+bool Draft::may_change(JobId id, ChangeKind kind, std::int32_t workers, Owed owed) {
+  const auto from = changes_from(id, kind, owed);
+  if (from && *from <= snapshot_.now) return true;
+  if (from) {
+    revisit(*from);
+    refused_[id] = {ReasonCode::waits_for_window, {workers, to_us(*from)}, {}};
+  } else if (snapshot_.state.job(id).begins_anew()) {
+    await_save(id);
+    refused_[id] = {ReasonCode::waits_for_checkpoint, {workers}, {}};
   }
-  if (parts.empty() || may_trade(parts, owed)) {
-    open_ = false;
-    return true;
-  }
-  drop_trade();
   return false;
-}
-
-bool Draft::may_trade(std::span<const Part> parts, Owed owed) {
-  auto refusal = protects(parts);
-  if (!refusal && !judge_) return true;
-  Verdict verdict = refusal ? std::move(*refusal) : judge_.trade(snapshot_, parts, owed);
-  const bool kept = verdict.kept;
-  if (!kept) refused(parts, std::move(verdict));
-  return kept;
-}
-
-bool Draft::may_change(JobId job, std::int32_t workers, Owed owed) {
-  const Part part{ChangeKind::resize, job, workers};
-  return may_trade({&part, 1}, owed);
-}
-
-// Who would start is told whose loss is in the way, not that the loss is its own.
-void Draft::refused(std::span<const Part> parts, Verdict verdict) {
-  if (verdict.again) revisit(*verdict.again);
-  Reason of_starts = verdict.reason;
-  if (of_starts.code == ReasonCode::too_costly)
-    of_starts.numbers.push_back(verdict.loser.value_or(JobId{}).value);
-  for (const Part& part : parts) {
-    dropped_.emplace_back(part.job, reasons_.size() + (begins(part.kind) ? 1 : 0));
-    if (verdict.for_work && !begins(part.kind)) await_save(part.job);
-  }
-  reasons_.push_back(std::move(verdict.reason));
-  reasons_.push_back(std::move(of_starts));
-}
-
-std::vector<std::pair<JobId, const Reason*>> Draft::dropped() const {
-  auto order = dropped_;
-  std::sort(order.begin(), order.end());
-  std::vector<std::pair<JobId, const Reason*>> last;
-  for (const auto& [job, reason] : order) {
-    if (last.empty() || last.back().first != job) last.emplace_back(job, nullptr);
-    last.back().second = &reasons_[reason];
-  }
-  return last;
-}
-
-bool Draft::may_stop_for(JobId id, std::int32_t workers) {
-  if (!judge_.stops) return true;
-  const Job& job = snapshot_.state.job(id);
-  const auto slots = static_cast<std::int64_t>(job.slots(workers));
-  const std::int64_t stopped = slots - free_for(id);
-  if (stopped <= 0) return true;
-  Verdict verdict = judge_.stops(snapshot_, job, slots, stopped);
-  const bool kept = verdict.kept;
-  if (!kept) {
-    const Part starts{ChangeKind::start, id, workers};
-    refused({&starts, 1}, std::move(verdict));
-  }
-  return kept;
 }
 
 void Draft::ask(JobId id, JobId by) {

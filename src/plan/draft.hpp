@@ -1,11 +1,11 @@
 // A draft is the only way to build a plan: a what-if copy of the cluster that costs nothing to
 // make. Changes are recorded in trades; a trade is kept or dropped whole.
 //
-//   Draft draft(snapshot, placer, judge);
+//   Draft draft(snapshot, placer, Protects::yes);
 //   draft.begin_trade();
 //   draft.resize(donor, *draft.refit(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}}, taker);
 //   if (auto seats = draft.fit(taker, 2)) draft.start(taker, *seats, {ReasonCode::starts, {2}});
-//   draft.end_trade(Owed::yes);      // false: it was dropped, as if it had never been begun
+//   draft.end_trade();               // or drop_trade(): as if it had never been begun
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,7 @@
 
 #include "model/state.hpp"
 #include "plan/plan.hpp"
+#include "plan/protection.hpp"
 #include "plan/standing.hpp"
 
 namespace paceline {
@@ -49,36 +50,13 @@ class Placer {
                                          std::int32_t workers) const = 0;
 };
 
-// `yes`: the policy's rule owes the change to somebody (priority, entitlement, quantum), so gain
-// and cost are not compared.
-enum class Owed { no, yes };
-
-// What a judge says of a trade: kept, or dropped for this reason.
-struct Verdict {
-  bool kept = true;
-  Reason reason;
-  std::optional<Time> again;        // when a dropped trade may be judged anew
-  bool for_work = false;            // dropped only for work that a checkpoint would save
-  std::optional<JobId> loser = {};  // whose loss weighs most, where that is why it was dropped
-};
-
-// Tempering, implemented in scheduler/: of sizes, wherever the seats are. A draft without a judge
-// keeps everything.
-struct Judge {
-  // Of one trade.
-  std::function<Verdict(const Snapshot&, std::span<const Part>, Owed)> trade;
-  // Of a start on so many slots for which running jobs that hold at least `stopped` of them would be
-  // stopped, whoever they are. What it drops, `trade` would drop whoever they are, unless it's owed.
-  std::function<Verdict(const Snapshot&, const Job& starts, std::int64_t slots,
-                        std::int64_t stopped)>
-      stops;
-  explicit operator bool() const { return static_cast<bool>(trade); }
-};
-
 // The last job that has to leave a slot before it is free; nothing: nobody has it.
 std::optional<JobId> occupant(const Slot& slot);
 // The slots that are free once the job has left.
 std::vector<SlotId> slots_left_by(const State& state, const Job& job);
+
+// `yes`: running jobs are changed by the law of plan/protection.hpp; `no`: whatever is asked for.
+enum class Protects { no, yes };
 
 // What would be answered with a round, once it happens.
 struct Awaited {
@@ -89,7 +67,7 @@ struct Awaited {
 
 class Draft {
  public:
-  Draft(const Snapshot& snapshot, const Placer& placer, Judge judge = {});
+  explicit Draft(const Snapshot& snapshot, const Placer& placer, Protects protects = Protects::no);
   ~Draft();
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
@@ -109,13 +87,11 @@ class Draft {
   [[nodiscard]] std::span<const Change> changes() const { return changes_; }
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
-  // Would the judge keep such a trade now? If not, asks for a round when it may.
-  [[nodiscard]] bool may_trade(std::span<const Part> parts, Owed owed);
-  // The same of one job that goes to `workers` workers by itself.
-  [[nodiscard]] bool may_change(JobId job, std::int32_t workers, Owed owed);
-  // Could the judge let running jobs be stopped for the job to start with `workers` workers, with
-  // nothing owed to it? False: for none.
-  [[nodiscard]] bool may_stop_for(JobId job, std::int32_t workers);
+  // May a running job be stopped, frozen, or go on with `workers` workers now? If not, asks for a round
+  // when it may, and keeps the reason.
+  [[nodiscard]] bool may_change(JobId job, ChangeKind kind, std::int32_t workers, Owed owed);
+  // Would the law let it, were nothing owed? Always where nobody is protected.
+  [[nodiscard]] bool affords(JobId job, ChangeKind kind) const;
   // Seats for a job that has none / for another size of a job that has some. A job that has lent its
   // slots gets those, or waits for them (plan/lending.hpp). Changes nothing but this: where a term
   // that the job only prefers is in the way, asks for a round when it gives it up, or gives up
@@ -163,6 +139,8 @@ class Draft {
   void open_kept();
   // The job is not stopped or frozen before then, whoever asks.
   void protect(JobId job, Time until);
+  // What jobs may lose that say nothing themselves: the policy's word.
+  void limit_losses(const LossLimits& limits) { limits_ = limits; }
   // Who grows leaves alone what a waiting job before it in line is short of.
   void keep_line() { line_kept_ = true; }
   [[nodiscard]] bool line_kept() const { return line_kept_; }
@@ -174,8 +152,7 @@ class Draft {
   // ---- trades ----
   // Changes outside a trade are trades of their own. REQUIRES: no trade is open.
   void begin_trade();
-  // Asks the judge; a dropped trade is rewound. Returns whether it was kept.
-  bool end_trade(Owed owed);
+  void end_trade();
   // Takes the open trade back.
   void drop_trade();
 
@@ -189,10 +166,9 @@ class Draft {
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
   [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
-  // Of each job in a trade that the judge dropped the last reason, in id order.
-  [[nodiscard]] std::vector<std::pair<JobId, const Reason*>> dropped() const;
-  // A trade was dropped for the job's unsaved work and might be kept once it has saved; or the job might
-  // have been part of it in another's place.
+  // Of each job that may not be changed yet the last reason.
+  [[nodiscard]] const std::map<JobId, Reason>& refused() const { return refused_; }
+  // What others ask of the job may be had once it has saved.
   void await_save(JobId job) { awaited_.saves.push_back(job); }
   // A job that never saved would be stopped so that another can start: it is told (plan/reclaim.hpp),
   // and there is a round when it may be stopped. Who asks first counts.
@@ -217,7 +193,7 @@ class Draft {
   void show_kept() const;
   [[nodiscard]] bool keeps_for(JobId job) const;
   [[nodiscard]] const Job* short_of(const Job& grows, const Placement& seats) const;
-  [[nodiscard]] std::optional<Verdict> protects(std::span<const Part> parts) const;
+  [[nodiscard]] std::optional<Time> changes_from(JobId job, ChangeKind kind, Owed owed) const;
   [[nodiscard]] std::optional<Placement> fit_anywhere(const Job& job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> fit_again(const Job& job, std::int32_t workers) const;
   [[nodiscard]] bool may_go_on(const Job& job, const Placement& own) const;
@@ -226,12 +202,12 @@ class Draft {
   void record_resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary);
   void release(JobId job) const;
   void take(const Placement& seats) const;
-  void refused(std::span<const Part> parts, Verdict verdict);
   [[nodiscard]] std::vector<Asking> newly_asked() const;
 
   Snapshot snapshot_;
   const Placer& placer_;
-  Judge judge_;
+  Protects protects_;
+  LossLimits limits_;
   FreeSlots& free_;
   mutable std::optional<Kept> kept_;
   std::map<JobId, Time> protected_;
@@ -248,8 +224,7 @@ class Draft {
   std::map<std::string, std::string> trade_memo_;  // as it was when the open trade began
   bool explaining_ = false;
   std::unordered_map<JobId, Reason> holds_;
-  std::vector<Reason> reasons_;                         // of dropped trades
-  std::vector<std::pair<JobId, std::size_t>> dropped_;  // and whose they are
+  std::map<JobId, Reason> refused_;
   std::vector<JobId> promoted_;
   std::map<JobId, JobId> asked_;  // by whom
   std::map<std::string, std::string> memo_;

@@ -22,15 +22,8 @@ class DraftTest : public ::testing::Test {
     draft.start(job, draft.fit(job, workers).value(), kDraftReason);
   }
   // What one draft decides now.
-  Plan plan(const World::Decide& decide, const Judge& judge = {}) {
-    return world.plan(decide, judge);
-  }
-
-  static std::optional<ReasonCode> dropped(const Draft& draft, JobId job) {
-    for (const auto& [id, reason] : draft.dropped()) {
-      if (id == job) return reason->code;
-    }
-    return std::nullopt;
+  Plan plan(const World::Decide& decide, Protects protects = Protects::no) {
+    return world.plan(decide, protects);
   }
 
   World world{"2x4 cpu"};
@@ -104,7 +97,7 @@ TEST_F(DraftTest, KeepsATradeWholeUnderOneNumber) {
     draft.begin_trade();
     draft.stop(a, kDraftReason, b);
     try_start(draft, b, 4);
-    EXPECT_TRUE(draft.end_trade(Owed::yes));
+    draft.end_trade();
   });
   EXPECT_EQ(made.changes[0].trade, made.changes[1].trade);
 }
@@ -128,88 +121,82 @@ TEST_F(DraftTest, DropsATradeAsIfItHadNeverBeenBegun) {
   EXPECT_EQ(made.memo, (std::map<std::string, std::string>{{"turn", "1"}}));
 }
 
-TEST_F(DraftTest, AsksTheJudgeOnceForTheWholeTrade) {
-  const JobId a = world.run("8..8", 8);
-  const JobId b = world.submit("4..4");
-  const Time later = world.now() + span("9s");
-  std::vector<std::size_t> asked;
-  const Judge never{[&](const Snapshot&, std::span<const Part> parts, Owed owed) {
-                      asked.push_back(parts.size());
-                      EXPECT_EQ(owed, Owed::no);
-                      return Verdict{false, {ReasonCode::too_costly, {1, 2}, {}}, later};
-                    },
-                    {}};
-  const Plan made = plan(
-      [&](const Snapshot&, Draft& draft) {
-        draft.explain();
-        draft.begin_trade();
-        draft.stop(a, kDraftReason, b);
-        try_start(draft, b, 4);
-        EXPECT_FALSE(draft.end_trade(Owed::no));
-        EXPECT_EQ(dropped(draft, a), ReasonCode::too_costly);
-        EXPECT_EQ(dropped(draft, b), ReasonCode::too_costly);
-        EXPECT_EQ(draft.awaited().revisit_at, later);
-      },
-      never);
-  EXPECT_THAT(made.changes, IsEmpty());
-  EXPECT_THAT(asked, ElementsAre(2U));
-}
-
-TEST_F(DraftTest, JudgesNothingOutsideTradesAndNoEmptyOne) {
+TEST_F(DraftTest, KeepsAnEmptyTrade) {
   const JobId a = world.submit("1..1");
-  const Judge never{[](const Snapshot&, std::span<const Part>, Owed) {
-                      return Verdict{false, {}, {}};
-                    },
-                    {}};
-  const Plan made = plan(
-      [&](const Snapshot&, Draft& draft) {
-        draft.begin_trade();
-        EXPECT_TRUE(draft.end_trade(Owed::no));
-        try_start(draft, a, 1);
-      },
-      never);
+  const Plan made = plan([&](const Snapshot&, Draft& draft) {
+    draft.begin_trade();
+    draft.end_trade();
+    try_start(draft, a, 1);
+  });
   EXPECT_EQ(made.changes.size(), 1U);
 }
 
-TEST_F(DraftTest, AsksWhetherAStopCouldBeWorthItOnlyWhereOneIsNeeded) {
-  world.run("5..5", 5);
-  const JobId starts = world.submit("6..6");
-  std::vector<std::int64_t> asked;
-  const Judge never{[](const Snapshot&, std::span<const Part>, Owed) { return Verdict{}; },
-                    [&](const Snapshot&, const Job& job, std::int64_t slots, std::int64_t stopped) {
-                      EXPECT_EQ(job.id, starts);
-                      asked = {slots, stopped};
-                      return Verdict{false, {ReasonCode::too_costly, {0, 0}, {}}, {}};
-                    }};
-  plan(
-      [&](const Snapshot&, Draft& draft) {
-        EXPECT_TRUE(draft.may_stop_for(starts, 3)) << "they are free";
-        EXPECT_THAT(asked, IsEmpty());
-        EXPECT_FALSE(draft.may_stop_for(starts, 6));
-        EXPECT_THAT(asked, ElementsAre(6, 3));
-        EXPECT_EQ(dropped(draft, starts), ReasonCode::too_costly);
-      },
-      never);
-}
-
 TEST_F(DraftTest, AsksWhetherAJobMayChangeWithoutChangingIt) {
-  const JobId a = world.run("1..4 elastic=restart", 2);
-  const Time later = world.now() + span("9s");
-  const Judge only_three{
-      [&](const Snapshot&, std::span<const Part> parts, Owed) {
-        return Verdict{parts[0].workers == 3, {ReasonCode::waits_for_window, {}, {}}, later};
-      },
-      {}};
+  const JobId a = world.run("1..4 elastic=restart min_run=30s", 2);
+  const Time from = world.now() + span("30s");
   plan(
       [&](const Snapshot&, Draft& draft) {
-        EXPECT_TRUE(draft.may_change(a, 3, Owed::yes));
+        EXPECT_FALSE(draft.affords(a, ChangeKind::resize));
         EXPECT_EQ(draft.awaited().revisit_at, std::nullopt);
-        EXPECT_FALSE(draft.may_change(a, 4, Owed::yes));
-        EXPECT_EQ(draft.awaited().revisit_at, later);
+        EXPECT_FALSE(draft.may_change(a, ChangeKind::resize, 4, Owed::yes));
+        EXPECT_EQ(draft.awaited().revisit_at, from);
+        EXPECT_EQ(draft.refused().at(a),
+                  (Reason{ReasonCode::waits_for_window, {4, to_us(from)}, {}}));
         EXPECT_FALSE(draft.changed(a));
       },
-      only_three);
-  plan([&](const Snapshot&, Draft& draft) { EXPECT_TRUE(draft.may_change(a, 4, Owed::no)); });
+      Protects::yes);
+  plan([&](const Snapshot&, Draft& draft) {
+    EXPECT_TRUE(draft.may_change(a, ChangeKind::resize, 4, Owed::no));
+  });
+  world.advance(span("30s"));
+  plan([&](const Snapshot&,
+           Draft& draft) { EXPECT_TRUE(draft.may_change(a, ChangeKind::resize, 4, Owed::no)); },
+       Protects::yes);
+}
+
+TEST_F(DraftTest, AwaitsTheFirstCheckpointOfWhoWouldLoseEverything) {
+  const JobId a = world.run("2", 2);
+  world.advance(span("1h"));
+  plan(
+      [&](const Snapshot&, Draft& draft) {
+        EXPECT_TRUE(draft.may_change(a, ChangeKind::stop, 0, Owed::yes))
+            << "it is asked first (plan/reclaim.hpp)";
+        EXPECT_FALSE(draft.may_change(a, ChangeKind::stop, 0, Owed::no));
+        EXPECT_EQ(draft.refused().at(a).code, ReasonCode::waits_for_checkpoint);
+        EXPECT_THAT(draft.awaited().saves, ElementsAre(a));
+        EXPECT_EQ(draft.awaited().revisit_at, std::nullopt);
+      },
+      Protects::yes);
+}
+
+TEST_F(DraftTest, AwaitsNothingOfWhoMayLoseNothing) {
+  const JobId a = world.run("1..4@2 elastic=restart stop_loss=0%", 2);
+  world.advance(span("1h"));
+  world.checkpoint(a);
+  world.change_size(a, 1);
+  world.advance(span("30s"));
+  world.killed(a);
+  world.started(a);
+  world.advance(span("1h"));
+  plan(
+      [&](const Snapshot&, Draft& draft) {
+        EXPECT_FALSE(draft.may_change(a, ChangeKind::stop, 0, Owed::no));
+        EXPECT_FALSE(draft.refused().contains(a)) << "a checkpoint changes nothing";
+        EXPECT_THAT(draft.awaited().saves, IsEmpty());
+      },
+      Protects::yes);
+}
+
+TEST_F(DraftTest, TakesThePolicysWordForWhatJobsMayLose) {
+  const JobId a = world.run("2", 2);
+  world.advance(span("1h"));
+  plan(
+      [&](const Snapshot&, Draft& draft) {
+        EXPECT_FALSE(draft.may_change(a, ChangeKind::stop, 0, Owed::no)) << "it never saved";
+        draft.limit_losses({1, 1});
+        EXPECT_TRUE(draft.may_change(a, ChangeKind::stop, 0, Owed::no));
+      },
+      Protects::yes);
 }
 
 TEST_F(DraftTest, GivesARefitTheJobsOwnSlots) {
@@ -310,7 +297,7 @@ RC_GTEST_PROP(Draft, RewindsExactly, ()) {
         if (auto seats = draft.fit(jobs[i], sizes[i]))
           draft.start(jobs[i], std::move(*seats), kDraftReason);
         if (keep[i])
-          draft.end_trade(Owed::no);
+          draft.end_trade();
         else
           draft.drop_trade();
       }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "model/state.hpp"
@@ -20,6 +21,9 @@ class Fold {
 
   void pass_time();                // sums of the active period up to `at`
   void finish(std::uint64_t seq);  // the entry is folded
+  void on(const Began& began);
+  // A plan that was made under other rules and does not fit any more.
+  [[nodiscard]] bool passes_over(const std::variant<Event, Plan>& body);
   void on(const Event& event);
   void on(const Plan& plan);
   void set_service_from(JobId job, double slot_seconds);
@@ -47,12 +51,15 @@ class Fold {
   void on(const Progressed& e);
   void on(const TimeLimitReached& e);
   void on(const ClockSet& e);
+  void on(const JobsForgotten& e);
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);
   void learn_interference(const Job& job, double step_seconds);
-  static Worker* find_worker(Job& job, const WorkerKey& key);
-  void worker_ended(Job& job, Worker& worker, const WorkerKey& key, const WorkerEnded& e);
+  static std::int32_t find_rank(const Job& job, const ProcessKey& key);
+  static Worker* find_worker(Job& job, std::int32_t rank);
+  void all_run(Job& job);  // every worker of its current gang
+  void worker_ended(Job& job, Worker& worker, const ProcessKey& key, const WorkerEnded& e);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
   // ---- measures (fold_measures.cpp) ----
@@ -71,6 +78,7 @@ class Fold {
   void resize(Job& job, const Change& change);
   void preempt(Job& job, const Change& change);
   void form(Job& job, const Change& change);
+  static void keep_survivors(const Job& job, const Change& change, Gang& next);
   void lend(Job& job);
   void take_back(Job& job);
   void go_on_frozen(Job& job);  // all its slots are its own again
@@ -99,13 +107,14 @@ class Fold {
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);
   void drop_forming(Job& job);
-  void empty(const WorkerKey& worker, const Seat& seat, Time gone_at);  // the worker is gone
+  void empty(const ProcessKey& worker, const Seat& seat, Time gone_at);  // the worker is gone
   void mark_ending(const Job& job, const Gang& gang);
   void lend_slots(const Job& job, const Gang& gang);
   void forget_lent(const Job& job, const Gang& gang);
   void try_switch(Job& job);
+  void go_on_in_place(Job& job);  // who leaves is gone, every seat is leased
   [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
-  void lease(SlotId id, const WorkerKey& worker);
+  void lease(SlotId id, const ProcessKey& worker);
   void unlease(SlotId id, Time until);  // the sums of its job count until then
   void update_free(SlotId id);
   void count_node(const Node& node, int sign);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/check.hpp"
@@ -39,8 +40,10 @@ void Fold::on(const Plan& plan) {
       start(job, change);
     else if (change.kind == ChangeKind::resume)
       take_back(job);
-    else if (!preempts(change.kind))
+    else if (!preempts(change.kind)) {
       form(job, change);
+      try_switch(job);
+    }
   }
 }
 
@@ -83,7 +86,7 @@ void Fold::ask(const Asking& asking) {
 }
 
 void Fold::set_service_from(JobId id, double slot_seconds) {
-  parts_.jobs[id.value - 1].service_from = slot_seconds;
+  parts_.jobs.at(id).service_from = slot_seconds;
   mark_touched(id);
 }
 
@@ -99,8 +102,37 @@ void Fold::form(Job& job, const Change& change) {
   gang.attempt = job.attempt + 1;
   gang.formed_at = at_;
   for (const Seat& seat : change.placement) gang.workers.push_back(Worker{seat, {}, 0, {}});
+  if (!change.survivors.empty()) keep_survivors(job, change, gang);
   job.forming = std::move(gang);
   occupy(job, *job.forming);
+}
+
+// A process that is started bears no number of one that may still live: logs are named by it.
+void Fold::keep_survivors(const Job& job, const Change& change, Gang& next) {
+  const Gang& now = *job.current;
+  next.attempt = job.attempt;
+  std::set<std::int32_t> taken;
+  for (std::int32_t rank = 0; rank < now.size(); ++rank)
+    taken.insert(now.process(job.id, rank).number);
+  for (const Survivor& survivor : change.survivors) {
+    const auto before = now.rank_of(survivor.process);
+    check(before && survivor.rank >= 0 && survivor.rank < next.size(),
+          "only a worker of the current gang goes on, with a rank of the next");
+    const Worker& worker = now.workers[static_cast<std::size_t>(*before)];
+    Worker& same = next.workers[static_cast<std::size_t>(survivor.rank)];
+    check(worker.state == WorkerState::running && worker.seat == same.seat && !same.process,
+          "a worker that goes on runs, and stays where it is");
+    same.state = worker.state;
+    same.pid = worker.pid;
+    same.process = survivor.process;
+  }
+  for (std::int32_t rank = 0; rank < next.size(); ++rank) {
+    Worker& worker = next.workers[static_cast<std::size_t>(rank)];
+    if (worker.process) continue;
+    ProcessKey born{job.id, next.generation, rank};
+    while (!taken.insert(born.number).second) ++born.number;
+    if (born.number != rank) worker.process = born;
+  }
 }
 
 void Fold::start(Job& job, const Change& change) {

@@ -20,6 +20,33 @@ std::vector<std::uint32_t> slots_of(const Gang& gang) {
   return slots;
 }
 
+TEST(OtherRules, APlanThatDoesNotFitIsPassedOverAndTold) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..2", 2);
+  const Entry started = world.journal()[world.journal().size() - 3];
+  ASSERT_TRUE(std::holds_alternative<Plan>(started.body));
+  State state(world.state().parts());
+  Entry again{state.seq() + 1, state.at(), started.body};
+  again.began.emplace().rules = kFoldRules + 1;
+  std::get<Plan>(again.body).round = 7;
+  apply(state, again);
+  EXPECT_THAT(state.misfit(), ::testing::HasSubstr("job 1"));
+  EXPECT_EQ(state.round(), 7U);
+  EXPECT_EQ(state.job(a), world.job(a));
+  EXPECT_EQ(state.parts().fold_rules, kFoldRules + 1) << "and it is kept with the checkpoint";
+
+  apply(state, {state.seq() + 1, state.at(), Plan{8, "fifo", "test", {}, {}, {}, {}}});
+  EXPECT_EQ(state.misfit(), "") << "one that fits is folded";
+  EXPECT_EQ(state.round(), 8U);
+}
+
+TEST(OtherRulesDeathTest, UnderTheProgramsOwnRulesEveryPlanFits) {
+  World world("1x4 cpu");
+  world.run("1..2", 2);
+  const Entry started = world.journal()[world.journal().size() - 3];
+  EXPECT_DEATH(world.fold(started.body), "waiting job");
+}
+
 TEST(Resize, FormsTheNextGenerationAndSwitchesOnceTheOldOneIsGone) {
   World world("1x4 cpu");
   const JobId a = world.run("1..4 elastic=restart", 2);
@@ -99,7 +126,7 @@ TEST(Promise, BecomesALeaseWhenTheSlotIsEmpty) {
   EXPECT_EQ(world.job(b).state, JobState::starting);
   EXPECT_FALSE(world.job(b).current);
   EXPECT_EQ(world.job(b).leased, 0);
-  EXPECT_EQ(world.state().slot({NodeId{0}, 0}).promise, (WorkerKey{b, Generation{1}, 0}));
+  EXPECT_EQ(world.state().slot({NodeId{0}, 0}).promise, (ProcessKey{b, Generation{1}, 0}));
   world.ended(a, 0, ending("signal 15"));
   EXPECT_EQ(world.job(b).leased, 1);
   EXPECT_FALSE(world.job(b).current);

@@ -40,7 +40,7 @@ void Fold::on(const JobSubmitted& e) {
   job.held = e.spec.hold;
   job.submitted_at = job.eligible_at = job.changed_at = job.waiting_since = at_;
   recall_length(job);
-  parts_.jobs.push_back(std::move(job));
+  parts_.jobs.put(std::move(job));
   Job& added = touch(e.job);
   for (const JobId before : e.spec.after) {
     const Job* other = state_.find_job(before);
@@ -48,7 +48,8 @@ void Fold::on(const JobSubmitted& e) {
   }
   const bool hopeless = std::any_of(e.spec.after.begin(), e.spec.after.end(), [&](JobId id) {
     const Job* other = state_.find_job(id);
-    return !other || (is_over(other->state) && other->state != JobState::completed);
+    if (!other) return !state_.is_forgotten(id);
+    return is_over(other->state) && other->state != JobState::completed;
   });
   if (hopeless) {
     end(added, JobState::cancelled,
@@ -57,6 +58,7 @@ void Fold::on(const JobSubmitted& e) {
 }
 
 void Fold::on(const JobRequested& e) {
+  if (state_.is_forgotten(e.job)) return;
   Job& job = touch(e.job);
   if (is_over(job.state)) return;
   switch (e.request) {
@@ -93,6 +95,7 @@ void Fold::resume(Job& job) {
 }
 
 void Fold::on(const RangeSet& e) {
+  if (state_.is_forgotten(e.job)) return;
   Job& job = touch(e.job);
   if (is_over(job.state)) return;
   job.range = e.range;
@@ -130,27 +133,47 @@ void Fold::on(const RulesSet& e) {
   if (e.rules.reclaim_after) parts_.rules.reclaim_after = e.rules.reclaim_after;
 }
 
-Worker* Fold::find_worker(Job& job, const WorkerKey& key) {
-  if (!job.current || job.current->generation != key.generation) return nullptr;
-  auto& workers = job.current->workers;
-  const auto rank = static_cast<std::size_t>(key.rank);
-  return key.rank >= 0 && rank < workers.size() ? &workers[rank] : nullptr;
+// Whoever is over holds nothing and stands in no index; only his sums stay.
+void Fold::on(const JobsForgotten& e) {
+  for (const JobId id : e.jobs) {
+    const Job* job = state_.find_job(id);
+    if (!job || !is_over(job->state)) continue;
+    ForgottenSums& sums = parts_.forgotten[job->spec->user];
+    ++sums.of(job->state);
+    sums.waited += job->waited;
+    sums.slot_seconds += job->slot_seconds;
+    sums.lost += job->bill;
+    parts_.jobs.take_out(id);
+  }
+}
+
+// In the current gang; -1: it is no member.
+std::int32_t Fold::find_rank(const Job& job, const ProcessKey& key) {
+  return job.current ? job.current->rank_of(key).value_or(-1) : -1;
+}
+
+Worker* Fold::find_worker(Job& job, std::int32_t rank) {
+  const bool known = job.current && rank >= 0 && rank < job.current->size();
+  return known ? &job.current->workers[static_cast<std::size_t>(rank)] : nullptr;
 }
 
 void Fold::on(const WorkerStarted& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job);
   bool any = false;
-  WorkerKey key = e.worker;
-  for (std::int32_t i = 0; i < e.ranks; ++i, ++key.rank) {
-    Worker* worker = find_worker(job, key);
+  const std::int32_t first = find_rank(job, e.worker);
+  for (std::int32_t rank = first; rank >= 0 && rank - first < e.ranks; ++rank) {
+    Worker* worker = find_worker(job, rank);
     if (!worker) break;
     if (worker->state != WorkerState::assigned) continue;
     worker->state = WorkerState::running;
     worker->pid = e.pid;
     any = true;
   }
-  if (!any || !job.current->all_started() || job.current->started_at) return;
+  if (any && job.current->all_started() && !job.current->started_at) all_run(job);
+}
+
+void Fold::all_run(Job& job) {
   job.current->started_at = at_;
   if (job.state == JobState::resizing) measure_pause(job, job.last_resized_at);
   if (job.state == JobState::starting && job.started_at) measure_pause(job, job.last_changed_at);
@@ -163,22 +186,32 @@ void Fold::on(const WorkerStarted& e) {
 void Fold::on(const WorkerEnded& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job, at_ - e.unseen);
-  WorkerKey key = e.worker;
-  for (std::int32_t i = 0; i < e.ranks; ++i, ++key.rank) {
-    Worker* worker = find_worker(job, key);
+  const std::int32_t first = find_rank(job, e.worker);
+  if (first < 0) return;
+  const Generation generation = job.current->generation;
+  for (std::int32_t rank = first; rank - first < e.ranks; ++rank) {
+    if (!job.current || job.current->generation != generation) return;
+    Worker* worker = find_worker(job, rank);
     if (!worker) return;
+    const ProcessKey key = job.current->process(job.id, rank);
     if (worker->state != WorkerState::ended) worker_ended(job, *worker, key, e);
   }
 }
 
-void Fold::worker_ended(Job& job, Worker& worker, const WorkerKey& key, const WorkerEnded& e) {
+// Without a worker that was to go on, nothing forms; without one that was to leave, the others go on.
+void Fold::worker_ended(Job& job, Worker& worker, const ProcessKey& key, const WorkerEnded& e) {
   const Ending& ending = e.ending;
   worker.state = WorkerState::ended;
   worker.ending = ending;
-  if (job.lends()) drop_forming(job);
-  empty(key, worker.seat, at_ - e.unseen);
+  const bool was_to_go_on = job.forms_in_place() && job.forming->rank_of(key);
+  if (was_to_go_on) drop_forming(job);
+  if (was_to_go_on && job.current->stop) mark_ending(job, *job.current);
+  const Generation left = job.current->generation;
+  empty(key, Seat(worker.seat), at_ - e.unseen);
+  if (job.forms_in_place()) try_switch(job);
+  if (job.current->generation != left) return;
   if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);
-  if (ending.clean() || job.current->stop) return;
+  if (ending.clean() || (job.current->stop && !was_to_go_on)) return;
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
   // Until now it was what it is no longer; but where its machine ended it, its running was over then.
@@ -251,6 +284,7 @@ void Fold::learn_interference(const Job& job, double step_seconds) {
 }
 
 void Fold::on(const TimeLimitReached& e) {
+  if (state_.is_forgotten(e.job)) return;
   Job& job = touch(e.job);
   if (is_over(job.state)) return;
   if (job.state == JobState::resizing && !job.current) return end_as_told(job, Cause::timed_out);

@@ -368,7 +368,7 @@ TEST(LateFacts, OfAJobThatIsOverOrUnknownChangeNothing) {
   world.ended(a);
   const Job before = world.job(a);
   for (const JobId id : {a, JobId{77}}) {
-    const WorkerKey key{id, Generation{1}, 0};
+    const ProcessKey key{id, Generation{1}, 0};
     world.tell(WorkerStarted{key, 1});
     world.tell(WorkerEnded{key, ending("1")});
     world.tell(CheckpointAcknowledged{id, Generation{1}, {"/old", {}, {}, world.now()}});
@@ -562,6 +562,51 @@ TEST(Policies, LeaveNoOrdersBehindThatTheNextOneDoesNotAskFor) {
   EXPECT_EQ(first(present).value, 5U) << "what stays is up to date";
   EXPECT_EQ(first(former).value, 5U) << "and what went can be asked for again";
   EXPECT_EQ(world.state().orders_kept(), 2U);
+}
+
+TEST(Forgotten, LeavesItsSumsAndNothingElse) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..2 name=prep", 2), b = world.submit("1..1 after=1");
+  world.advance(span("10s"));
+  world.ended(a);
+  const Job known = world.job(a);
+  world.tell(JobsForgotten{{a}});
+  EXPECT_EQ(world.state().find_job(a), nullptr);
+  EXPECT_TRUE(world.state().is_forgotten(a));
+  const auto& sums = world.state().forgotten().at(known.spec->user);
+  EXPECT_EQ(sums.jobs(), 1U);
+  EXPECT_EQ(sums.completed, 1U);
+  EXPECT_EQ(sums.slot_seconds, known.slot_seconds);
+  EXPECT_EQ(sums.waited, known.waited);
+  EXPECT_TRUE(world.state().waiting().contains(queue_key(world.job(b)))) << "it completed";
+  EXPECT_EQ(world.state().next_job_id(), JobId{3}) << "ids are not given again";
+  const State again(world.state().parts());
+  EXPECT_THAT(testing::differences(world.state(), again), ::testing::IsEmpty());
+  EXPECT_TRUE(again.waiting().contains(queue_key(world.job(b))));
+}
+
+TEST(Forgotten, IsNeverWhatIsNotOver) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..2", 2);
+  world.tell(JobsForgotten{{a, JobId{9}}});
+  EXPECT_NE(world.state().find_job(a), nullptr);
+  EXPECT_TRUE(world.state().forgotten().empty());
+}
+
+TEST(Forgotten, HearsNothingAnyMore) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..2", 2);
+  world.ended(a);
+  world.tell(JobsForgotten{{a}});
+  const auto before = world.state().forgotten();
+  world.cancel(a);
+  world.time_limit(a);
+  world.tell(RangeSet{a, {1, 1, 1}});
+  world.tell(WorkerEnded{{a, Generation{1}, 0}, testing::ending("1")});
+  world.tell(WorkerStarted{{a, Generation{1}, 0}, 7});
+  world.tell(JobsForgotten{{a}});
+  EXPECT_TRUE(world.state().is_forgotten(a));
+  EXPECT_EQ(world.state().forgotten(), before);
 }
 
 TEST(ApplyDeathTest, WantsEntriesWithoutGapsAndJobsInOrder) {

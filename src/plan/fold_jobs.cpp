@@ -63,8 +63,7 @@ bool asks_requeue(const Gang& gang) {
 Job& Fold::touch(JobId id) { return touch(id, at_); }
 
 Job& Fold::touch(JobId id, Time until) {
-  check(id.value >= 1 && id.value <= parts_.jobs.size(), "the job exists");
-  Job& job = parts_.jobs[id.value - 1];
+  Job& job = parts_.jobs.at(id);
   mark_touched(id);
   settle(job, until);
   return job;

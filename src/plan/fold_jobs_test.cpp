@@ -301,7 +301,7 @@ TEST(Dependants, AreCancelledAlongAVeryLongChain) {
     if (i > 1) spec.after = {JobId{i - 1}};
     apply(state, {++seq, {}, JobSubmitted{JobId{i}, std::move(spec)}});
   }
-  const auto touched = apply(state, {++seq, {}, JobRequested{JobId{1}, Request::cancel, 0}});
+  const auto touched = apply(state, {++seq, {}, JobRequested{JobId{1}, Request::cancel, {}}});
   EXPECT_EQ(touched.size(), kLength);
   EXPECT_EQ(state.job(JobId{kLength}).state, JobState::cancelled);
   EXPECT_TRUE(state.queue().empty());

@@ -9,13 +9,33 @@
 namespace paceline {
 namespace {
 
+// In which of the state's sets a job stands, as its marks in the table say.
+enum IndexMark : std::uint8_t {
+  kQueued = 1,
+  kActive = 2,
+  kWaits = 4,
+  kOutOfRange = 8,
+  kLacksLength = 16,
+  kAsked = 32
+};
+
 template <class Visit>
 void for_each_slot(const Job& job, const Gang& gang, Visit visit) {
   for (std::size_t r = 0; r < gang.workers.size(); ++r) {
-    const WorkerKey key{job.id, gang.generation, static_cast<std::int32_t>(r)};
+    const ProcessKey key = gang.process(job.id, static_cast<std::int32_t>(r));
     const Worker& worker = gang.workers[r];
     for (const auto index : worker.seat.slots) visit(key, worker, SlotId{worker.seat.node, index});
   }
+}
+
+// Is nobody of the current gang left but the processes that go on?
+bool only_survivors_are_left(const Job& job) {
+  if (!job.forms_in_place()) return false;
+  for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
+    const Worker& worker = job.current->workers[static_cast<std::size_t>(rank)];
+    if (!job.goes_on(rank) && worker.state != WorkerState::ended) return false;
+  }
+  return true;
 }
 
 template <class Key>
@@ -41,7 +61,7 @@ void Fold::update_free(SlotId id) {
   state_.free_.set_free(id, node.offers(id.index) && !s.lease && !s.promise);
 }
 
-void Fold::lease(SlotId id, const WorkerKey& worker) {
+void Fold::lease(SlotId id, const ProcessKey& worker) {
   Job& job = touch(worker.job);
   slot(id).lease = Lease{worker, false};
   ++job.leased;
@@ -59,16 +79,17 @@ void Fold::unlease(SlotId id, Time until) {
 }
 
 void Fold::occupy(Job& job, const Gang& gang) {
-  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker&, SlotId id) {
     Slot& s = slot(id);
     check(!s.promise, "a slot is promised once");
     if (!s.lease) return lease(id, key);
+    if (s.lease->worker == key) return static_cast<void>(s.lease->ending = false);
     check(s.lease->ending, "only a slot whose lease is ending is promised");
     s.promise = key;
   });
 }
 
-void Fold::empty(const WorkerKey& worker, const Seat& seat, Time gone_at) {
+void Fold::empty(const ProcessKey& worker, const Seat& seat, Time gone_at) {
   for (const auto index : seat.slots) {
     const SlotId id{seat.node, index};
     if (slot(id).lent == worker) slot(id).lent.reset();
@@ -76,7 +97,7 @@ void Fold::empty(const WorkerKey& worker, const Seat& seat, Time gone_at) {
     unlease(id, gone_at);
     Slot& s = slot(id);
     if (!s.promise) continue;
-    const WorkerKey next = *std::exchange(s.promise, std::nullopt);
+    const ProcessKey next = *std::exchange(s.promise, std::nullopt);
     lease(id, next);
     try_switch(touch(next.job));
   }
@@ -84,8 +105,10 @@ void Fold::empty(const WorkerKey& worker, const Seat& seat, Time gone_at) {
 
 void Fold::drop_forming(Job& job) {
   if (!job.forming) return;
+  const bool survives = job.forms_in_place() && !job.current->lent_at;
   const Gang gang = *std::exchange(job.forming, std::nullopt);
-  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker&, SlotId id) {
+    if (survives && job.current->rank_of(key)) return;  // the current gang's still
     Slot& s = slot(id);
     if (s.promise == key) s.promise.reset();
     if (s.lease && s.lease->worker == key) unlease(id, at_);
@@ -94,7 +117,7 @@ void Fold::drop_forming(Job& job) {
 }
 
 void Fold::mark_ending(const Job& job, const Gang& gang) {
-  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker& worker, SlotId id) {
+  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker& worker, SlotId id) {
     Slot& s = slot(id);
     if (worker.state != WorkerState::ended && s.lease && s.lease->worker == key)
       s.lease->ending = true;
@@ -103,7 +126,7 @@ void Fold::mark_ending(const Job& job, const Gang& gang) {
 
 bool Fold::all_leased(const Job& job, const Gang& gang) const {
   bool all = true;
-  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker&, SlotId id) {
     const Slot& s = state_.slot(id);
     all = all && s.lease && s.lease->worker == key;
   });
@@ -111,7 +134,7 @@ bool Fold::all_leased(const Job& job, const Gang& gang) const {
 }
 
 void Fold::lend_slots(const Job& job, const Gang& gang) {
-  for_each_slot(job, gang, [&](const WorkerKey& key, const Worker&, SlotId id) {
+  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker&, SlotId id) {
     unlease(id, at_);
     slot(id).lent = key;
   });
@@ -119,15 +142,26 @@ void Fold::lend_slots(const Job& job, const Gang& gang) {
 
 void Fold::forget_lent(const Job& job, const Gang& gang) {
   for_each_slot(job, gang,
-                [&](const WorkerKey&, const Worker&, SlotId id) { slot(id).lent.reset(); });
+                [&](const ProcessKey&, const Worker&, SlotId id) { slot(id).lent.reset(); });
 }
 
 void Fold::try_switch(Job& job) {
   if (!job.forming || !all_leased(job, *job.forming)) return;
   if (job.lends()) return go_on_frozen(job);
-  if (job.current) return;
+  if (job.current) {
+    if (only_survivors_are_left(job)) go_on_in_place(job);
+    return;
+  }
   job.current = std::exchange(job.forming, std::nullopt);
   job.attempt = job.current->attempt;
+}
+
+// What no checkpoint has is unsaved still.
+void Fold::go_on_in_place(Job& job) {
+  job.forming->unsaved = job.unsaved(at_);
+  job.current = std::exchange(job.forming, std::nullopt);
+  job.speed_mark.reset();
+  if (job.current->all_started()) all_run(job);
 }
 
 void Fold::count_node(const Node& node, int sign) {
@@ -146,7 +180,7 @@ void Fold::count_node(const Node& node, int sign) {
 bool Fold::dependencies_met(const Job& job) const {
   return std::all_of(job.spec->after.begin(), job.spec->after.end(), [&](JobId id) {
     const Job* other = state_.find_job(id);
-    return other && other->state == JobState::completed;
+    return other ? other->state == JobState::completed : state_.is_forgotten(id);
   });
 }
 
@@ -158,24 +192,27 @@ void Fold::add_to_topology(const Node& node) {
 
 // Most changes of a job leave it where it stands in most of the orders.
 void Fold::reindex(const Job& job) {
-  if (state_.standings_.size() < job.id.value) state_.standings_.resize(job.id.value);
-  auto& stands = state_.standings_[job.id.value - 1];
-  const auto moves = [](bool& stood, bool in) { return std::exchange(stood, in) != in; };
+  std::uint8_t& stands = parts_.jobs.marks(job.id);
+  const auto moves = [&](IndexMark where, bool in) {
+    const auto stood = stands;
+    stands = static_cast<std::uint8_t>(in ? stood | where : stood & ~where);
+    return stands != stood;
+  };
   const bool over = is_over(job.state);
-  if (moves(stands.queued, !over)) put(state_.queue_, queue_key(job), !over);
+  if (moves(kQueued, !over)) put(state_.queue_, queue_key(job), !over);
   const bool active = !over && job.seated();
-  if (moves(stands.active, active)) index_active(job, active);
+  if (moves(kActive, active)) index_active(job, active);
   for (auto& table : state_.tables_) table.index.put(job);
   const bool startable = job.state == JobState::pending || (job.lends() && !job.forming);
   const bool waits = startable && !job.held && dependencies_met(job);
-  index_waiting(job, waits, moves(stands.waits, waits));
+  index_waiting(job, waits, moves(kWaits, waits));
   const bool lacks_length = waits && !job.spec->expected_duration;
-  if (moves(stands.lacks_length, lacks_length)) index_name(job, lacks_length);
+  if (moves(kLacksLength, lacks_length)) index_name(job, lacks_length);
   const bool settled = job.current && !job.forming && !job.current->stop && !job.lends();
   const bool out = !over && settled && !job.range.contains(job.current->size());
-  if (moves(stands.out_of_range, out)) put(state_.out_of_range_, job.id, out);
+  if (moves(kOutOfRange, out)) put(state_.out_of_range_, job.id, out);
   const bool asked = job.is_asked();
-  if (moves(stands.asked, asked)) put(state_.asked_, job.id, asked);
+  if (moves(kAsked, asked)) put(state_.asked_, job.id, asked);
 }
 
 void Fold::index_active(const Job& job, bool active) {
@@ -223,6 +260,7 @@ void Fold::build_indexes() {
     }
   }
   for (const Job& job : parts_.jobs) {
+    parts_.jobs.marks(job.id) = 0;
     for (const JobId before : job.spec->after) {
       const Job* other = state_.find_job(before);
       if (!is_over(job.state) && other && !is_over(other->state))

@@ -72,7 +72,7 @@ TEST_F(Lending, FreesTheSlotsAndKeepsTheGang) {
   EXPECT_EQ(job().current->generation, Generation{1});
   EXPECT_EQ(world.job(other).state, JobState::starting);
   EXPECT_EQ(world.state().slots_leased(), 2);
-  EXPECT_EQ(world.state().slot({NodeId{0}, 1}).lent, (WorkerKey{lender, Generation{1}, 0}));
+  EXPECT_EQ(world.state().slot({NodeId{0}, 1}).lent, (ProcessKey{lender, Generation{1}, 0}));
   EXPECT_EQ(borrower(world.state(), job()), other);
   EXPECT_TRUE(world.state().waiting().contains(queue_key(job())));
   EXPECT_FALSE(world.state().active().contains(queue_key(job())));

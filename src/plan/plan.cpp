@@ -27,4 +27,9 @@ std::optional<ChangeKind> parse_change_kind(std::string_view text) {
   return std::nullopt;
 }
 
+const JobsForgotten* forgotten_by(const Entry& entry) {
+  const auto* event = std::get_if<Event>(&entry.body);
+  return event ? std::get_if<JobsForgotten>(event) : nullptr;
+}
+
 }  // namespace paceline

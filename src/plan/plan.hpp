@@ -40,6 +40,13 @@ constexpr bool preempts(ChangeKind kind) {
 std::string_view to_string(ChangeKind kind);
 std::optional<ChangeKind> parse_change_kind(std::string_view text);
 
+// A process that goes on in the next generation, in the slots that it has.
+struct Survivor {
+  ProcessKey process;
+  std::int32_t rank = 0;  // there
+  friend bool operator==(const Survivor&, const Survivor&) = default;
+};
+
 struct Change {
   ChangeKind kind = ChangeKind::start;
   JobId job;
@@ -48,10 +55,12 @@ struct Change {
   Reason reason;
   std::uint32_t trade = 0;           // changes of one trade are kept or dropped whole
   std::optional<JobId> beneficiary;  // who gets what this change frees
+  // Of a resize or move in place; the other ranks' processes are started. None: a restart.
+  std::vector<Survivor> survivors = {};
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-// A change that tempering would not let pass; recorded when its verdict changes.
+// A change that the law of plan/protection.hpp would not let pass; recorded when the reason changes.
 struct Dropped {
   JobId job;
   Reason reason;  // none: nothing is held back any more
@@ -80,15 +89,21 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+// The rules by which entries become a state (plan/apply.hpp), numbered: a program that folds any entry
+// otherwise than the one before takes the next number. Servers of before told none.
+inline constexpr std::uint32_t kFirstFoldRules = 1;
+inline constexpr std::uint32_t kFoldRules = 1;
+
 // What a server decides by, besides what the journal tells: noted where it began.
 struct Began {
-  std::string build;      // version of the program
-  std::string policy;     // that takes the place of one that can't be had
-  std::string placement;  // of workers
-  Duration coalesce{};    // of bursts into one round
-  bool temper = true;
-  std::string patience = "off";  // of policies that are given none
-  Duration hear_out{};           // after the start, before time limits were held
+  std::string build;                      // version of the program
+  std::string policy;                     // that takes the place of one that can't be had
+  std::string placement;                  // of workers
+  Duration coalesce{};                    // of bursts into one round
+  bool protects = true;                   // running jobs, by the law of plan/protection.hpp
+  std::string patience = "off";           // of policies that are given none
+  Duration hear_out{};                    // after the start, before time limits were held
+  std::uint32_t rules = kFirstFoldRules;  // of the fold, by which its entries were written
   friend bool operator==(const Began&, const Began&) = default;
 };
 
@@ -98,11 +113,14 @@ struct Entry {
   Time at;
   std::variant<Event, Plan> body;
   // What happened after the entry before and left no entry of its own: the server began anew; the
-  // newest round that was held without news and changed nothing. Folds pass over both; whoever
-  // holds the rounds again needs them.
+  // newest round that was held without news and changed nothing. Of both a fold takes only by what
+  // rules the entries from here on were written; whoever holds the rounds again needs them.
   std::optional<Began> began = {};
   std::optional<Time> quiet_round = {};
   friend bool operator==(const Entry&, const Entry&) = default;
 };
+
+// nullptr: it tells of no job that is forgotten.
+const JobsForgotten* forgotten_by(const Entry& entry);
 
 }  // namespace paceline

@@ -8,7 +8,7 @@ void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
   shares.running_first();
   shares.spread_in_turn();
-  settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});
+  settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
   fill(snapshot, draft, kArrival, Sizes::smallest);
   say_who_waits(snapshot, draft, Sizes::smallest, "");
 }

@@ -62,7 +62,7 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
     shares.admit_more(Sizes::smallest);
   }
   shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft, shares.wishes(), {Owed::yes, "had less service"});
+  settle(snapshot, draft, shares.wishes(), {Owed::no, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::smallest);
   service.revisit();
   say_who_waits(snapshot, draft, Sizes::smallest, "jobs that had less service");

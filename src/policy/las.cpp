@@ -25,7 +25,7 @@ void Las::decide(const Snapshot& snapshot, Draft& draft) const {
   Service service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
   shares.all_in_order(service.running(), service.apart());
-  settle(snapshot, draft, shares.wishes(), {Owed::yes, "had less service"});
+  settle(snapshot, draft, shares.wishes(), {Owed::no, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::wanted);
   service.revisit();
   say_who_waits(snapshot, draft, Sizes::wanted, "jobs that had less service");

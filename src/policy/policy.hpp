@@ -21,12 +21,9 @@ using Parameters = std::map<std::string, std::string>;
 // What needs no round under a policy.
 struct Quiet {
   // True: where what its last plan asked for has happened and nothing else, it would change nothing; nor
-  // where a gang came up, unless the draft awaits its start: then a round is held once the judge lets
-  // that gang be changed.
+  // where a gang came up, unless the draft awaits its start: then a round is held once that gang may be
+  // changed.
   bool as_planned = false;
-  // True for a job that has just come and can't start now, whatever a round decided by this judge, while
-  // nobody else changes for it. None: every newcomer needs a round.
-  bool (*passes_over)(const Snapshot&, const Judge&, const Job& newcomer) = nullptr;
 };
 
 class Policy {
@@ -38,17 +35,24 @@ class Policy {
   [[nodiscard]] virtual bool keeps_line() const { return false; }
   // Under it waiting jobs have this much patience (policy/patient.hpp); nullptr: nobody has any.
   [[nodiscard]] virtual const Patience* patience() const { return nullptr; }
+  // What jobs under it may lose to being disturbed, where they don't say.
+  [[nodiscard]] virtual const LossLimits& loss_limits() const { return loss_limits_; }
+  void limit_losses(const LossLimits& limits) { loss_limits_ = limits; }
   // For policies that can fail, as people's own can: decides, or leaves the draft as it was and
   // says why. Whoever can let another policy decide the round calls this.
   [[nodiscard]] virtual Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const {
     decide(snapshot, draft);
     return {};
   }
+
+ private:
+  LossLimits loss_limits_;
 };
 
 // REQUIRES: the policy outlives it.
 inline Decider decider(const Policy& policy) {
   return [&policy](const Snapshot& snapshot, Draft& draft) {
+    draft.limit_losses(policy.loss_limits());
     return policy.try_decide(snapshot, draft);
   };
 }

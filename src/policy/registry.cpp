@@ -28,6 +28,8 @@ Result<std::unique_ptr<Policy>> make_plain(const Parameters&) {
 
 constexpr std::size_t kScriptNameMax = 64;
 
+std::string percent(double part) { return fmt::format("{:g}%", 100 * part); }
+
 bool names_script(std::string_view name) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
   return !name.empty() && name.size() <= kScriptNameMax &&
@@ -121,7 +123,29 @@ PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts, const Patience& pati
            Fair::make,
            true},
       } {
-  for (PolicyInfo& info : policies_) info.defaults.emplace(kPatienceWord, patience_.text());
+  const LossLimits limits;
+  for (PolicyInfo& info : policies_) {
+    info.defaults.emplace(kPatienceWord, patience_.text());
+    info.defaults.emplace(kStopLossWord, percent(limits.stops));
+    info.defaults.emplace(kResizeLossWord, percent(limits.resizes));
+  }
+}
+
+Result<LossLimits> PolicyRegistry::limits_of(const Parameters& parameters) {
+  LossLimits limits;
+  const auto read = [&](std::string_view word, double& limit) -> Result<void> {
+    const auto given = parameters.find(std::string(word));
+    if (given == parameters.end()) return {};
+    auto parsed = parse_loss_limit(given->second);
+    if (!parsed)
+      return fail(ErrorCode::invalid, fmt::format("{}: {}", word, parsed.error().message),
+                  parsed.error().hint);
+    limit = *parsed;
+    return {};
+  };
+  if (auto ok = read(kStopLossWord, limits.stops); !ok) return fail(ok.error());
+  if (auto ok = read(kResizeLossWord, limits.resizes); !ok) return fail(ok.error());
+  return limits;
 }
 
 Result<Patience> PolicyRegistry::patience_of(const Parameters& parameters) const {
@@ -156,11 +180,17 @@ Result<std::unique_ptr<Policy>> PolicyRegistry::make(std::string_view name,
   }
   const auto patience = patience_of(filled);
   if (!patience) return fail(patience.error());
+  const auto limits = limits_of(filled);
+  if (!limits) return fail(limits.error());
   auto made = (*info)->make(filled);
-  if (!made || patience->is_off() || (*made)->keeps_line()) return made;
+  if (!made) return made;
   const bool stays = !(*info)->elastic && !(*info)->preempts;
-  const Patient::Traits traits{(*info)->elastic, true, stays};
-  return std::make_unique<Patient>(std::move(*made), *patience, traits);
+  if (!patience->is_off() && !(*made)->keeps_line()) {
+    const Patient::Traits traits{(*info)->elastic, true, stays};
+    made = std::make_unique<Patient>(std::move(*made), *patience, traits);
+  }
+  (*made)->limit_losses(*limits);
+  return made;
 }
 
 Result<std::unique_ptr<Policy>> PolicyRegistry::load_patient(std::string_view name,
@@ -168,9 +198,12 @@ Result<std::unique_ptr<Policy>> PolicyRegistry::load_patient(std::string_view na
                                                              const Parameters& parameters) const {
   auto made = load(name, text, parameters);
   if (!made) return fail(made.error());
+  std::unique_ptr<Policy> policy = std::move(*made);
   const auto patience = patience_of(parameters);
-  if (patience->is_off()) return std::unique_ptr<Policy>(std::move(*made));
-  return std::make_unique<Patient>(std::move(*made), *patience, Patient::Traits{});
+  if (!patience->is_off())
+    policy = std::make_unique<Patient>(std::move(policy), *patience, Patient::Traits{});
+  policy->limit_losses(*limits_of(parameters));
+  return policy;
 }
 
 Result<std::unique_ptr<ScriptPolicy>> PolicyRegistry::load(std::string_view name,
@@ -192,8 +225,10 @@ Result<std::unique_ptr<ScriptPolicy>> PolicyRegistry::load(std::string_view name
   }
   if (!scripts_) return fail(ErrorCode::unavailable, "Nothing here runs policies of your own.");
   if (auto patience = patience_of(parameters); !patience) return fail(patience.error());
+  if (auto limits = limits_of(parameters); !limits) return fail(limits.error());
   Parameters own = parameters;
-  own.erase(std::string(kPatienceWord));
+  for (const auto word : {kPatienceWord, kStopLossWord, kResizeLossWord})
+    own.erase(std::string(word));
   return scripts_->load(name, text, own);
 }
 

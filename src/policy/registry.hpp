@@ -12,6 +12,9 @@
 
 namespace paceline {
 
+// Parameters of every policy: "3%" (model/loss_limits.hpp).
+inline constexpr std::string_view kStopLossWord = "stop_loss", kResizeLossWord = "resize_loss";
+
 class PolicyRegistry {
  public:
   // `scripts` makes policies of people's texts and outlives the registry; nullptr: there is no such
@@ -43,6 +46,7 @@ class PolicyRegistry {
 
  private:
   [[nodiscard]] Result<Patience> patience_of(const Parameters& parameters) const;
+  static Result<LossLimits> limits_of(const Parameters& parameters);
 
   const ScriptEngine* scripts_;
   Patience patience_;

@@ -20,7 +20,6 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kPrunedMax = 64;  // givers that are tried without, one by one
-constexpr int kDroppedInARow = 8;       // trades, before no more are tried in a round
 constexpr int kBesideMax = 64;          // jobs that are tried on what a trade frees over its first
 constexpr std::int64_t kSlotsMax = std::numeric_limits<std::int64_t>::max();
 
@@ -28,7 +27,9 @@ struct Giver {
   const Wish* wish;
   std::int64_t slots;  // it gives up
   Gives how;
-  bool guarded;        // it has to be asked before it is stopped
+  bool guarded;  // it has to be asked before it is stopped
+  bool affords;  // to give so, by the law that protects running jobs
+  bool affords_stop;
   bool asked = false;  // in this round
 };
 
@@ -89,27 +90,23 @@ class Settlement {
     draft_.start(wish.job->id, std::move(seats), in_words(wish, std::move(reason)));
   }
 
-  // Wishes come in order of precedence: where one trade after the other isn't worth it, those
-  // further down are worth less.
   bool start_with_givers(const Wish& wish) {
-    if (terms_.owed == Owed::no && dropped_ >= kDroppedInARow) return false;
-    std::int32_t& hopeless = hopeless_from(wish.job->spec->slots_per_worker);
+    std::int32_t& hopeless = hopeless_from(*wish.job);
     const std::int32_t step = wish.job->spec->mesh.step();
     std::vector<Giver*> to_ask;  // for the smallest size that needs somebody asked
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless && draft_.kept_for() != wish.job->id) continue;
       const Try tried = start_with_givers(wish, n, to_ask);
       if (tried == Try::started) return true;
-      if (tried == Try::dropped) return ask(wish, to_ask), false;
+      if (tried == Try::impossible) return ask(wish, to_ask), false;
     }
     if (to_ask.empty() && takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
     return ask(wish, to_ask), false;
   }
 
-  enum class Try { started, dropped, smaller };  // the last: a smaller size may do
+  enum class Try { started, impossible, smaller };  // the last: a smaller size may do
 
   Try start_with_givers(const Wish& wish, std::int32_t n, std::vector<Giver*>& to_ask) {
-    if (!may_gain(wish, n) || !may_trade_with_first(wish, n)) return Try::dropped;
     auto chosen = enough_givers(wish, n);
     const bool all_stop = chosen.empty() && frozen_are_in_the_way(wish);
     if (all_stop) {
@@ -124,10 +121,9 @@ class Settlement {
   Try trade_with(const Wish& wish, std::int32_t n, const std::vector<Giver*>& chosen,
                  std::vector<Giver*>& to_ask) {
     if (chosen.empty()) return Try::smaller;
-    if (!may_trade(wish, n, chosen)) return Try::dropped;
     const auto waits = [&](const Giver* giver) { return giver->guarded && !pauses(*giver); };
     if (std::none_of(chosen.begin(), chosen.end(), waits))
-      return trade(wish, n, chosen) ? Try::started : Try::dropped;
+      return trade(wish, n, chosen) ? Try::started : Try::impossible;
     to_ask.clear();
     for (Giver* giver : chosen)  // who was asked for long enough stays so until the others are, too
       if (waits(giver) || giver->wish->job->is_asked()) to_ask.push_back(giver);
@@ -144,54 +140,18 @@ class Settlement {
     if (!givers.empty() && draft_.explaining()) asked_for_.emplace(&wish, givers);
   }
 
-  // So many workers of so many slots don't fit even with every giver.
-  std::int32_t& hopeless_from(std::int32_t slots_per_worker) {
-    const auto known = std::find_if(hopeless_.begin(), hopeless_.end(), [&](const auto& entry) {
-      return entry.first == slots_per_worker;
-    });
+  // So many workers of so many slots don't fit even with everybody who gives to such a priority.
+  std::int32_t& hopeless_from(const Job& job) {
+    const std::pair key{job.spec->slots_per_worker, job.spec->priority};
+    const auto known = std::find_if(hopeless_.begin(), hopeless_.end(),
+                                    [&](const auto& entry) { return entry.first == key; });
     if (known != hopeless_.end()) return known->second;
-    return hopeless_.emplace_back(slots_per_worker, kWorkersMax + 1).second;
+    return hopeless_.emplace_back(key, kWorkersMax + 1).second;
   }
 
   // Who is frozen keeps its memory: those who could be are stopped where that is needed.
   bool frozen_are_in_the_way(const Wish& wish) {
     return wish.job->spec->memory_bytes > 0 && somebody_pauses_;
-  }
-
-  // Asked before anybody looks for places: most trades that gain nothing do so wherever they are.
-  bool may_gain(const Wish& wish, std::int32_t n) {
-    if (terms_.owed == Owed::yes || too_much_ == 0 || somebody_shrinks_) return true;
-    const bool may = draft_.may_stop_for(wish.job->id, n);
-    if (!may) ++dropped_;
-    return may;
-  }
-
-  // The same once it is known who would give. Where they give more than is needed, others may start
-  // on the rest: then only the trade itself tells.
-  bool may_trade(const Wish& wish, std::int32_t n, std::span<Giver* const> chosen) {
-    parts_.assign({{ChangeKind::start, wish.job->id, n}});
-    std::int64_t given = 0;
-    for (const Giver* giver : chosen) {
-      parts_.push_back(part_of(*giver));
-      given += giver->slots;
-    }
-    if (terms_.owed == Owed::yes || given > wish.job->slots(n)) return true;
-    const bool may = draft_.may_trade(parts_, terms_.owed);
-    if (!may) ++dropped_;
-    return may;
-  }
-
-  // Where nothing but slots counts and the first giver has them, it is judged before anybody looks
-  // for places.
-  bool may_trade_with_first(const Wish& wish, std::int32_t n) {
-    if (terms_.owed == Owed::yes || somebody_shrinks_) return true;
-    if (!fits_by_count(*wish.job, draft_)) return true;
-    const auto first = first_giver();
-    if (first == givers().end()) return true;
-    const auto free = draft_.free_for(wish.job->id);
-    if (free + first->slots < wish.job->slots(n)) return true;
-    Giver* const chosen = &*first;
-    return may_trade(wish, n, {&chosen, 1});
   }
 
   [[nodiscard]] Part part_of(const Giver& giver) const {
@@ -209,7 +169,7 @@ class Settlement {
     if (slots + givable_ < need) return {};
     const auto gather = [&](const auto& enough) {
       for (; next != givers().end() && !enough(); ++next) {
-        if (has_given(*next)) continue;
+        if (has_given(*next) || !gives_to(wish, *next)) continue;
         slots += next->slots;
         able.push_back(&*next);
       }
@@ -270,14 +230,12 @@ class Settlement {
     }
     start(wish, std::move(*seats));
     start_beside(wish, given - wish.job->slots(n));
-    const bool kept = draft_.end_trade(terms_.owed);
-    dropped_ = kept ? 0 : dropped_ + 1;
-    if (kept) givable_ -= given;
-    return kept;
+    draft_.end_trade();
+    givable_ -= given;
+    return true;
   }
 
-  // Givers may give more than the first needs: what starts on the rest belongs to the trade, and is
-  // weighed with it.
+  // Givers may give more than the first needs: what starts on the rest belongs to the trade.
   void start_beside(const Wish& first, std::int64_t rest) {
     int tried = 0;
     for (const Wish* wish = &first + 1; wish != wishes_.data() + wishes_.size(); ++wish) {
@@ -317,7 +275,8 @@ class Settlement {
                            {ReasonCode::moves_for, {wish.job->id.value}, {}}, wish.job->id);
     if (!may_take(*wish.job, room->seats)) return draft_.drop_trade(), false;
     start(wish, std::move(room->seats));
-    return draft_.end_trade(Owed::no);
+    draft_.end_trade();
+    return true;
   }
 
   // Slots that are kept for another job are so again once those who had them have left.
@@ -334,7 +293,8 @@ class Settlement {
   // Who has more than it should and may change now, least harm first.
   std::vector<Giver>& givers() {
     if (givers_) return *givers_;
-    std::vector<std::tuple<Harm, std::size_t, const Wish*>> found;
+    // How, whether it can't afford it, how much it hurts, who comes last.
+    std::vector<std::tuple<Gives, bool, Harm, std::size_t, const Wish*>> found;
     found.reserve(too_much_);
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
       const Wish& wish = wishes_[i];
@@ -344,25 +304,39 @@ class Settlement {
         continue;
       }
       if (wish.workers == 0 ? !may_stop(*wish.job) : !may_shrink(*wish.job)) continue;
-      if (!draft_.may_change(wish.job->id, wish.workers, Owed::yes)) {
-        if (!refused_) refused_ = wish.job->id;
-        // Who would have to be asked hears of it at once.
-        if (wish.workers > 0 || !must_be_asked(snapshot_, *wish.job)) continue;
-      }
-      found.emplace_back(harm_of(wish), wishes_.size() - i, &wish);
+      const Harm harm = harm_of(wish);
+      const ChangeKind kind = kind_of(harm.how);
+      const bool affords = terms_.owed == Owed::yes
+                               ? draft_.affords(wish.job->id, kind)
+                               : draft_.may_change(wish.job->id, kind, wish.workers, Owed::no);
+      if (!affords && !refused_) refused_ = wish.job->id;
+      // Who would have to be asked hears of it at once.
+      const bool asked_first = wish.workers == 0 && must_be_asked(snapshot_, *wish.job);
+      if (!affords && !asked_first &&
+          !draft_.may_change(wish.job->id, kind, wish.workers, Owed::yes))
+        continue;
+      found.emplace_back(harm.how, !affords, harm, wishes_.size() - i, &wish);
     }
     std::sort(found.begin(), found.end());
     givers_.emplace();
     givers_->reserve(found.size());
     for (const auto& entry : found) {
       const Wish* wish = std::get<const Wish*>(entry);
-      const Gives how = std::get<Harm>(entry).how;
+      const Gives how = std::get<Gives>(entry);
       const bool guarded = wish->workers == 0 && must_be_asked(snapshot_, *wish->job);
-      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how, guarded});
+      const bool affords_stop =
+          how == Gives::pauses && draft_.affords(wish->job->id, ChangeKind::stop);
+      givers_->push_back({wish, wish->job->slots(wish->now - wish->workers), how, guarded,
+                          !std::get<bool>(entry), affords_stop});
       givable_ += givers_->back().slots;
       somebody_pauses_ = somebody_pauses_ || how == Gives::pauses;
     }
     return *givers_;
+  }
+
+  static ChangeKind kind_of(Gives how) {
+    if (how == Gives::shrinks) return ChangeKind::resize;
+    return how == Gives::pauses ? ChangeKind::pause : ChangeKind::stop;
   }
 
   [[nodiscard]] Harm harm_of(const Wish& wish) const {
@@ -378,6 +352,14 @@ class Settlement {
     if (!somebody_is_asked_) return;
     for (const auto& key : snapshot_.state.active())
       if (snapshot_.state.job(key.job).begins_anew()) draft_.await_save(key.job);
+  }
+
+  // A larger priority is owed what it is short of, under every policy.
+  [[nodiscard]] bool gives_to(const Wish& taker, const Giver& giver) const {
+    const Job& job = *giver.wish->job;
+    const bool owed = terms_.owed == Owed::yes || taker.job->spec->priority > job.spec->priority;
+    const bool stops = giver.how == Gives::pauses && !freezes_;
+    return owed || (stops ? giver.affords_stop : giver.affords);
   }
 
   [[nodiscard]] bool has_given(const Giver& giver) const {
@@ -398,7 +380,7 @@ class Settlement {
     const std::int32_t room = room_for(*wish.job);
     const std::int32_t most = std::min(wish.workers, wish.now + room - room % step);
     if (most <= wish.now || !may_shrink(*wish.job)) return;
-    if (!draft_.may_change(wish.job->id, most, Owed::no)) return;
+    if (!draft_.may_change(wish.job->id, ChangeKind::resize, most, Owed::no)) return;
     for (std::int32_t n = most; n > wish.now; n -= step) {
       auto more = draft_.refit(wish.job->id, n);
       if (!more && draft_.leaves_slots().contains(wish.job->id)) return;
@@ -406,12 +388,12 @@ class Settlement {
       draft_.begin_trade();
       draft_.resize(wish.job->id, std::move(*more),
                     in_words(wish, {ReasonCode::grows, {wish.now, n}, {}}));
-      draft_.end_trade(Owed::no);
+      draft_.end_trade();
       return;
     }
   }
 
-  // Shares that are uneven among running jobs alone: one trade, kept only if it gains.
+  // Shares that are uneven among running jobs alone: one trade, kept if anybody grows.
   void even_out() {
     const bool wanted = std::any_of(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
       return wish.now > 0 && wish.workers > wish.now && !draft_.changed(wish.job->id);
@@ -420,14 +402,14 @@ class Settlement {
     draft_.begin_trade();
     for (const Giver& giver : givers()) {
       const Wish& wish = *giver.wish;
-      if (wish.workers == 0 || draft_.changed(wish.job->id)) continue;
+      if (wish.workers == 0 || !giver.affords || draft_.changed(wish.job->id)) continue;
       auto fewer = draft_.refit(wish.job->id, wish.workers);
       if (!fewer) continue;
       draft_.resize(wish.job->id, std::move(*fewer),
                     {ReasonCode::shrinks_to_share, {wish.now, wish.workers}, {}});
     }
     if (grow_into_shares())
-      draft_.end_trade(Owed::no);
+      draft_.end_trade();
     else
       draft_.drop_trade();
   }
@@ -437,7 +419,7 @@ class Settlement {
     for (const Wish& wish : wishes_) {
       if (wish.now == 0 || wish.workers <= wish.now || draft_.changed(wish.job->id)) continue;
       if (wish.workers > wish.now + room_for(*wish.job) || !may_shrink(*wish.job)) continue;
-      auto more = draft_.may_change(wish.job->id, wish.workers, Owed::yes)
+      auto more = draft_.may_change(wish.job->id, ChangeKind::resize, wish.workers, Owed::no)
                       ? draft_.refit(wish.job->id, wish.workers)
                       : std::nullopt;
       if (!more) continue;
@@ -492,14 +474,14 @@ class Settlement {
   bool somebody_pauses_ = false;
   bool freezes_ = true;      // who can be frozen is; else stopped
   std::vector<Part> parts_;  // of the trade that is looked at
-  int dropped_ = 0;          // trades in a row that were not kept
   bool looked_for_room_ = false;
   bool somebody_is_asked_ = false;
   std::map<const Wish*, std::vector<Giver*>>
       asked_for_;                      // who would start, where that is explained
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
-  std::vector<std::pair<std::int32_t, std::int32_t>> hopeless_;  // workers, by slots of each
+  // Workers, by the slots of each and the priority.
+  std::vector<std::pair<std::pair<std::int32_t, std::int32_t>, std::int32_t>> hopeless_;
 };
 
 }  // namespace

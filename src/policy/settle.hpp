@@ -9,8 +9,7 @@
 //
 // Who gives first: who is hurt least (policy/harm.hpp), then who comes last. Where somebody who never
 // saved would have to be stopped before its time, all of a trade waits, and those are asked for their
-// slots (plan/reclaim.hpp): nobody else is asked for the same. Where tempering drops some trades in a
-// row that nobody is owed, no more are tried in that round: wishes further down are worth less.
+// slots (plan/reclaim.hpp): nobody else is asked for the same.
 //
 // Cost: O(wishes) when nothing changes; per start with givers O(log givers) placements and their
 // slots.

@@ -4,7 +4,7 @@
 //   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
 //   shares.running_first();     // who runs keeps its minimum, who waits gets one from the rest
 //   shares.spread_in_turn();    // the rest, one step at a time
-//   settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});
+//   settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
 //
 // Cost: O(running · log running + admitted · log waiting), and O(slots) for spreading.
 #pragma once

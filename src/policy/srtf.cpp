@@ -4,17 +4,6 @@
 #include "policy/waiting.hpp"
 
 namespace paceline {
-namespace {
-
-bool is_too_long(const Snapshot& snapshot, const Judge& judge, const Job& newcomer) {
-  if (!judge.stops) return false;
-  const std::int64_t slots = newcomer.slots(wanted(snapshot.state, newcomer));
-  const auto lacking = slots - static_cast<std::int64_t>(snapshot.state.free_slots().total());
-  return lacking > 0 && !judge.stops(snapshot, newcomer, slots, lacking).kept;
-}
-
-}  // namespace
-
 void Srtf::decide(const Snapshot& snapshot, Draft& draft) const {
   if (snapshot.state.waiting().empty()) return;
   Shares shares(snapshot, draft, kShortest, Sizes::wanted);
@@ -24,6 +13,6 @@ void Srtf::decide(const Snapshot& snapshot, Draft& draft) const {
   say_who_waits(snapshot, draft, Sizes::wanted, "jobs with less left");
 }
 
-Quiet Srtf::quiet() const { return {true, is_too_long}; }
+Quiet Srtf::quiet() const { return {true}; }
 
 }  // namespace paceline

@@ -5,7 +5,7 @@
 // Assumptions: lengths are about right, and a stopped job goes on from its checkpoint. Long jobs
 //              may wait for as long as short ones come.
 // Cost:        O(running · log running + started · log waiting) a round.
-// Source:      shortest remaining time first; with tempering a stop must gain more than it costs.
+// Source:      shortest remaining time first; who was stopped is protected (plan/protection.hpp).
 // Needs:       lengths (--expect, progress, or history of the name); a job without one comes last,
 //              by arrival.
 #pragma once

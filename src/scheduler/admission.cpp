@@ -33,17 +33,13 @@ std::uint64_t bytes_of(const LaunchSpec& launch) {
   return bytes;
 }
 
-Admission::Admission(const Limits& limits, std::function<bool(std::uint32_t)> keeper)
-    : limits_(limits), keeper_(std::move(keeper)) {}
-
-Result<void> Admission::admit(const State& state, Store& store, std::uint32_t uid,
-                              const LaunchSpec& launch) {
-  const bool keeps = keeper_ ? keeper_(uid) : uid == 0;
+Result<void> Admission::admit(const State& state, Store& store, const Principal& by,
+                              std::uint32_t uid, const LaunchSpec& launch) {
   if (waiting_ >= limits_.waiting_jobs) {
     return too_many(fmt::format("{} jobs wait already, the most that may.", waiting_),
                     "waiting-jobs");
   }
-  if (keeps) return {};
+  if (by.is(Role::admin)) return {};
   if (const auto kept = kept_places(limits_.waiting_jobs);
       waiting_ >= limits_.waiting_jobs - kept) {
     return too_many(
@@ -67,38 +63,41 @@ Result<void> Admission::admit(const State& state, Store& store, std::uint32_t ui
 }
 
 void Admission::took(JobId job, std::uint32_t uid, const LaunchSpec& launch) {
-  Known& one = known(job);
+  Known& one = jobs_[job];
   one.uid = uid;
   count(one, true);
   set_bytes(one, bytes_of(launch));
 }
 
 void Admission::drop_from(JobId first) {
-  while (jobs_.size() >= first.value) {
-    count(jobs_.back(), false);
-    set_bytes(jobs_.back(), 0);
-    jobs_.pop_back();
+  const auto from = jobs_.lower_bound(first);
+  for (auto job = from; job != jobs_.end(); ++job) {
+    count(job->second, false);
+    set_bytes(job->second, 0);
   }
+  jobs_.erase(from, jobs_.end());
 }
 
 void Admission::follow(const State& state, std::span<const JobId> touched) {
   for (const JobId id : touched) {
     const Job& job = state.job(id);
-    Known& one = known(id);
+    const auto known = jobs_.find(id);
+    if (known == jobs_.end() && !waits(job)) continue;
+    Known& one = known == jobs_.end() ? jobs_[id] : known->second;
     one.uid = job.spec->uid;
     count(one, waits(job));
+    if (!one.waits && one.bytes == 0) jobs_.erase(id);
   }
 }
 
 void Admission::forget_launches(const State& state, std::span<const JobId> jobs) {
   for (const JobId id : jobs) {
-    if (is_over(state.job(id).state)) set_bytes(known(id), 0);
+    const Job* job = state.find_job(id);
+    const auto known = jobs_.find(id);
+    if (known == jobs_.end() || (job && !is_over(job->state))) continue;
+    set_bytes(known->second, 0);
+    jobs_.erase(known);
   }
-}
-
-Admission::Known& Admission::known(JobId job) {
-  if (jobs_.size() < job.value) jobs_.resize(job.value);
-  return jobs_[job.value - 1];
 }
 
 void Admission::count(Known& job, bool waits) {
@@ -118,10 +117,15 @@ void Admission::set_bytes(Known& job, std::uint64_t bytes) {
 Result<void> Admission::sum_launches(const State& state, Store& store, std::uint32_t uid) {
   if (std::exchange(users_[uid].summed, true)) return {};
   for (const auto& key : state.queue()) {
-    if (state.job(key.job).spec->uid != uid || known(key.job).bytes > 0) continue;
+    if (state.job(key.job).spec->uid != uid) continue;
+    const auto known = jobs_.find(key.job);
+    if (known != jobs_.end() && known->second.bytes > 0) continue;
     const auto launch = store.launch(key.job);
     if (!launch && launch.error().code != ErrorCode::not_found) return fail(launch.error());
-    if (launch) set_bytes(known(key.job), bytes_of(*launch));
+    if (!launch) continue;
+    Known& one = jobs_[key.job];
+    one.uid = uid;
+    set_bytes(one, bytes_of(*launch));
   }
   return {};
 }

@@ -1,21 +1,21 @@
 // How much may wait: jobs of one user and of all, and what would start them. Kept up to date with
 // the state, so that a submission is judged at once.
 //
-//   if (auto ok = admission.admit(state, store, spec.uid, launch); !ok) return done(fail(ok.error()));
+//   if (auto ok = admission.admit(state, store, by, spec.uid, launch); !ok) return done(fail(ok.error()));
 //   admission.took(id, spec.uid, launch);   // it is in the batch
 //   admission.follow(state, touched);       // the batch was folded …
 //   admission.drop_from(next_id);           // … or refused
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "base/result.hpp"
 #include "model/launch.hpp"
 #include "model/limits.hpp"
+#include "model/principal.hpp"
 #include "model/state.hpp"
 #include "store/store.hpp"
 
@@ -23,12 +23,13 @@ namespace paceline {
 
 class Admission {
  public:
-  // `keeper`: whom no limit per user holds, and for whom the last twentieth of the places of waiting
-  // jobs is kept: when users have filled the others, the server can still be given work.
-  Admission(const Limits& limits, std::function<bool(std::uint32_t uid)> keeper);
+  explicit Admission(const Limits& limits) : limits_(limits) {}
 
-  // May one more be taken? Errors: unavailable, with the limit; storage.
-  Result<void> admit(const State& state, Store& store, std::uint32_t uid, const LaunchSpec& launch);
+  // May one more of user `uid` be taken? No limit per user holds `by` that is an admin, and the last
+  // twentieth of the places of waiting jobs is kept for admins: when users have filled the others,
+  // the server can still be given work. Errors: unavailable, with the limit; storage.
+  Result<void> admit(const State& state, Store& store, const Principal& by, std::uint32_t uid,
+                     const LaunchSpec& launch);
   // A job that follows the state's last, and those taken before, is in the batch.
   void took(JobId job, std::uint32_t uid, const LaunchSpec& launch);
   // Jobs from `first` on will not be.
@@ -49,14 +50,12 @@ class Admission {
     bool summed = false;  // `bytes` has what was there before the server started
   };
 
-  Known& known(JobId job);
   void count(Known& job, bool waits);
   void set_bytes(Known& job, std::uint64_t bytes);
   Result<void> sum_launches(const State& state, Store& store, std::uint32_t uid);
 
   Limits limits_;
-  std::function<bool(std::uint32_t)> keeper_;
-  std::vector<Known> jobs_;  // job n at n-1
+  std::map<JobId, Known> jobs_;  // that wait, or of which something is stored
   std::unordered_map<std::uint32_t, User> users_;
   std::uint64_t waiting_ = 0;
 };

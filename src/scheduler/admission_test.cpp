@@ -10,6 +10,11 @@ namespace {
 
 using testing::World;
 
+// Root keeps the server.
+Principal person(std::uint32_t uid) {
+  return {.uid = uid, .roles = {uid == 0 ? Role::admin : Role::user}};
+}
+
 class AdmissionTest : public ::testing::Test {
  protected:
   static Limits limits() {
@@ -26,7 +31,7 @@ class AdmissionTest : public ::testing::Test {
     return launch;
   }
   Result<void> admit(std::uint32_t uid, std::size_t bytes = 10) {
-    return admission.admit(world.state(), store, uid, launch(bytes));
+    return admission.admit(world.state(), store, person(uid), uid, launch(bytes));
   }
   void take(std::uint32_t uid, std::size_t bytes = 10) {
     ASSERT_TRUE(admit(uid, bytes).has_value());
@@ -35,7 +40,7 @@ class AdmissionTest : public ::testing::Test {
 
   World world{"1x1 cpu"};
   MemoryStore store;
-  Admission admission{limits(), [](std::uint32_t uid) { return uid == 0; }};
+  Admission admission{limits()};
   std::uint32_t last = 0;
 };
 
@@ -68,9 +73,9 @@ TEST(Admission, KeepsTheLastTwentiethOfManyForAKeeper) {
   MemoryStore store;
   Limits limits;
   limits.waiting_jobs = 60;
-  Admission admission{limits, {}};
+  Admission admission{limits};
   const auto admits = [&](std::uint32_t uid) {
-    return admission.admit(world.state(), store, uid, {}).has_value();
+    return admission.admit(world.state(), store, person(uid), uid, {}).has_value();
   };
   std::uint32_t last = 0;
   for (; admits(1); admission.took(JobId{++last}, 1, {})) ASSERT_LT(last, 57U);
@@ -84,7 +89,7 @@ TEST(Admission, KeepsNoPlaceWhereThereIsOne) {
   MemoryStore store;
   Limits limits;
   limits.waiting_jobs = 1;
-  EXPECT_TRUE(Admission(limits, {}).admit(world.state(), store, 1, {}).has_value());
+  EXPECT_TRUE(Admission(limits).admit(world.state(), store, person(1), 1, {}).has_value());
 }
 
 TEST_F(AdmissionTest, BoundsWhatStartsTheJobsOfAUser) {
@@ -110,7 +115,7 @@ TEST_F(AdmissionTest, FollowsTheState) {
   admission.follow(world.state(), std::vector{running, waiting});
   for (int i = 0; i < 2; ++i) take(uid);
   EXPECT_FALSE(admit(uid).has_value());
-  world.tell(JobRequested{waiting, Request::cancel, uid});
+  world.tell(JobRequested{waiting, Request::cancel, account(uid)});
   admission.follow(world.state(), std::vector{waiting});
   EXPECT_TRUE(admit(uid).has_value());
 }
@@ -123,7 +128,7 @@ TEST_F(AdmissionTest, CountsWhatWasThereBeforeUntilItIsForgotten) {
   ASSERT_TRUE(store.append(batch).has_value());
   admission.follow(world.state(), std::vector{job});
   EXPECT_FALSE(admit(uid, 200).has_value());
-  world.tell(JobRequested{job, Request::cancel, uid});
+  world.tell(JobRequested{job, Request::cancel, account(uid)});
   admission.follow(world.state(), std::vector{job});
   EXPECT_FALSE(admit(uid, 200).has_value()) << "it is still stored";
   admission.forget_launches(world.state(), std::vector{job});

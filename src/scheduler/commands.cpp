@@ -18,12 +18,7 @@ Result<void> admit_after(const State& state, const std::vector<JobId>& after, Jo
                   "List jobs with 'paceline queue --all'.");
     }
     const Job* before = state.find_job(id);
-    if (before && is_over(before->state) && before->state != JobState::completed) {
-      return fail(ErrorCode::conflict,
-                  fmt::format("Job {} is {}: a job that waits for it would never start.", id.value,
-                              to_string(before->state)),
-                  "Submit without --after, or name another job.");
-    }
+    if (auto ok = before ? may_come_after(*before) : Result<void>{}; !ok) return ok;
   }
   return {};
 }
@@ -48,8 +43,20 @@ Result<void> admit_pause(const Job& job) {
 
 }  // namespace
 
+Result<void> may_come_after(const Job& before) {
+  if (!is_over(before.state) || before.state == JobState::completed) return {};
+  return fail(ErrorCode::conflict,
+              fmt::format("Job {} is {}: a job that waits for it would never start.",
+                          before.id.value, to_string(before.state)),
+              "Submit without --after, or name another job.");
+}
+
 Result<const Job*> find_job(const State& state, JobId id) {
   if (const Job* job = state.find_job(id)) return job;
+  if (state.is_forgotten(id)) {
+    return fail(ErrorCode::conflict, fmt::format("Job {} is over.", id.value),
+                fmt::format("'paceline show {}' tells how it ended.", id.value));
+  }
   return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id.value),
               "List jobs with 'paceline queue --all'.");
 }

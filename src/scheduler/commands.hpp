@@ -21,6 +21,10 @@ Result<void> admit(const State& state, JobId job, Request request);
 // Errors: not_found, conflict, invalid.
 Result<void> admit(const State& state, JobId job, const WorkerRange& range);
 
+// Errors: conflict: it ended otherwise than by completing.
+Result<void> may_come_after(const Job& before);
+
+// Errors: not_found; conflict: it is forgotten, and so over.
 Result<const Job*> find_job(const State& state, JobId job);
 
 }  // namespace paceline

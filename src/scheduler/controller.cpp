@@ -9,15 +9,15 @@
 #include <variant>
 
 #include "base/check.hpp"
+#include "model/time_limits.hpp"
 #include "plan/apply.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/commands.hpp"
+#include "scheduler/forgetting.hpp"
 #include "scheduler/intake.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
-#include "scheduler/temper.hpp"
 #include "scheduler/thinning.hpp"
-#include "scheduler/timers.hpp"
 #include "scheduler/wakeups.hpp"
 
 namespace paceline {
@@ -55,8 +55,10 @@ struct Controller::Impl {
         options(std::move(o)),
         placer(known_placer(options.placement)) {
     if (!options.limits) return;
-    admission.emplace(*options.limits, options.keeper);
+    admission.emplace(*options.limits);
     thinning.emplace(options.limits->points_per_second);
+    forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
+                                          std::chrono::seconds{options.limits->ended_jobs_age}});
   }
 
   static std::unique_ptr<Placer> known_placer(const std::string& name) {
@@ -115,10 +117,19 @@ struct Controller::Impl {
       observed.points = thinning->take(std::move(observed.points), observed.events, state, now);
     pending.batch.entries.reserve(observed.events.size());
     for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
+    forget(pending, now);
     for (const Event& event : observed.events) {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
     }
     pending.batch.points = observed.points;
+  }
+
+  // Nothing that comes before it in the batch changes a job that is over: they are stored as they are.
+  void forget(Pending& pending, Time now) {
+    auto jobs = forgetting ? forgetting->due(now) : std::vector<JobId>();
+    if (jobs.empty()) return;
+    for (const JobId id : jobs) pending.batch.forgotten.push_back(state.job(id));
+    add(pending, JobsForgotten{std::move(jobs)}, now);
   }
 
   void add(Pending& pending, Event event, Time now) const {
@@ -157,7 +168,7 @@ struct Controller::Impl {
     if (taken->durable) return done(taken->job);
     if (taken->is_new) {
       append(pending.batch, JobSubmitted{taken->job, std::move(submission.spec)}, now);
-      pending.news.newcomers.push_back(taken->job);
+      pending.news.decides = true;
     }
     pending.tell.push_back([done = std::move(done), id = taken->job](const Result<void>& r) {
       if (r)
@@ -212,11 +223,12 @@ struct Controller::Impl {
       const auto now_touched = apply(state, entry);
       list.insert(list.end(), now_touched.begin(), now_touched.end());
       const auto* event = std::get_if<Event>(&entry.body);
-      if (event && desk.follow(*event)) wakeups.line_up(desk.lineup()->quiet());
+      if (event && desk.follow(*event)) wakeups.line_up(*desk.lineup());
     }
     sort_once(list);
     for (const JobId id : list) limits.watch(state.job(id));
     if (admission) admission->follow(state, list);
+    if (forgetting) forgetting->follow(state, list);
     touched.insert(touched.end(), list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
@@ -226,6 +238,13 @@ struct Controller::Impl {
     }
     shadow.take(entries, state);
     if (listener) listener(entries, list);
+    for (const Entry& entry : entries)
+      if (const auto* left = forgotten_by(entry)) forgot(left->jobs, entry.at);
+  }
+
+  void forgot(std::span<const JobId> jobs, Time now) {
+    if (forgetting) forgetting->forgot(jobs, now);
+    if (thinning) thinning->forget(jobs);
   }
 
   // ---- the round ----
@@ -261,7 +280,7 @@ struct Controller::Impl {
   // takes the place of one that failed too often.
   Batch decide_batch(Lineup::Decision& decision, Time now) {
     const Snapshot snapshot{state, now};
-    Draft draft(snapshot, *placer, judge);
+    Draft draft(snapshot, *placer, protects);
     auto decided = decide(draft, [&](const Snapshot& present, Draft& into) {
       decision = desk.lineup()->choose(present, into);
       return Result<void>{};
@@ -326,9 +345,14 @@ struct Controller::Impl {
     clock.resume(state.at(), state.boot());
     limits_from = clock.now() + options.hear_out;
     last_checkpoint = clock.now();
-    unsaid_began = Began{options.build,           options.policy, options.placement,
-                         options.coalesce,        options.temper, registry.patience().text(),
-                         limits_from - state.at()};
+    unsaid_began = Began{options.build,
+                         options.policy,
+                         options.placement,
+                         options.coalesce,
+                         options.protects,
+                         registry.patience().text(),
+                         limits_from - state.at(),
+                         kFoldRules};
     if (auto ok = ensure_policy(); !ok) return ok;
     if (auto ok = ensure_rules(); !ok) return ok;
     shadow.resume(state, clock.now());
@@ -341,14 +365,22 @@ struct Controller::Impl {
     touched.clear();
     sort_once(live);
     if (admission) admission->follow(state, live);
+    follow_ended();
     engine.act(state, live);
     return {};
+  }
+
+  void follow_ended() {
+    if (!forgetting) return;
+    std::vector<JobId> jobs;
+    for (const Job& job : state.jobs()) jobs.push_back(job.id);
+    forgetting->follow(state, jobs);
   }
 
   Result<void> ensure_policy() {
     auto missing = desk.recover();
     if (!missing) return fail(missing.error());
-    if (desk.lineup()) wakeups.line_up(desk.lineup()->quiet());
+    if (desk.lineup()) wakeups.line_up(*desk.lineup());
     if (!*missing) return {};
     Pending pending;
     add(pending, std::move(**missing), clock.now());
@@ -375,7 +407,7 @@ struct Controller::Impl {
         std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
     const std::pair key{state.seq(), second};
     if (!explanation || explained != key) {
-      explanation.emplace(Snapshot{state, clock.now()}, desk.lineup(), *placer, judge);
+      explanation.emplace(Snapshot{state, clock.now()}, desk.lineup(), *placer, protects);
       explained = key;
     }
     return *explanation;
@@ -387,11 +419,11 @@ struct Controller::Impl {
   const PolicyRegistry& registry;
   Options options;
   std::unique_ptr<Placer> placer;
-  Judge judge = options.temper ? make_temper({}) : Judge();
-  Shadow shadow{{registry, *placer, judge, options.policy, reader()}};
+  const Protects protects = options.protects ? Protects::yes : Protects::no;
+  Shadow shadow{{registry, *placer, protects, options.policy, reader()}};
   State state;
-  Wakeups wakeups{state, judge, options.coalesce};
-  Policies desk{{state, registry, *placer, judge, shadow, options.policy,
+  Wakeups wakeups{state, protects, options.coalesce};
+  Policies desk{{state, registry, *placer, protects, shadow, options.policy,
                  [this] { return clock.now(); },
                  [this](Event event, std::map<std::string, std::string> memo, Done<void> done) {
                    take(EventCommand{std::move(event), std::move(done), std::move(memo)});
@@ -400,6 +432,7 @@ struct Controller::Impl {
   Time limits_from;  // not held before
   std::optional<Admission> admission;
   std::optional<Thinning> thinning;
+  std::optional<Forgetting> forgetting;
 
   std::vector<Command> commands;
   Observed observed;           // told by the engine, not durable yet
@@ -430,9 +463,9 @@ void Controller::submit(Submission submission, Done<JobId> done) {
   impl_->take(SubmitCommand{std::move(submission), std::move(done)});
 }
 
-void Controller::request(JobId job, Request request, std::uint32_t uid, Done<void> done) {
+void Controller::request(JobId job, Request request, Principal by, Done<void> done) {
   if (auto ok = admit(impl_->state, job, request); !ok) return done(ok);
-  impl_->take(EventCommand{JobRequested{job, request, uid}, std::move(done)});
+  impl_->take(EventCommand{JobRequested{job, request, std::move(by)}, std::move(done)});
 }
 
 void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
@@ -456,24 +489,21 @@ Store& Controller::store() const { return impl_->store; }
 const PolicyRegistry& Controller::policies() const { return impl_->registry; }
 
 // What is over depends on no policy: nothing is decided to tell it.
-Reason Controller::reason(JobId id, Viewer viewer) const {
-  const Job& job = impl_->state.job(id);
+Reason Controller::reason(const Job& job, Viewer viewer) const {
   if (!is_over(job.state)) return impl_->explain().reason(job, viewer);
   const Snapshot snapshot{impl_->state, impl_->clock.now()};
-  return Explanation(snapshot, nullptr, *impl_->placer, impl_->judge).reason(job, viewer);
+  return Explanation(snapshot, nullptr, *impl_->placer, impl_->protects).reason(job, viewer);
 }
 
 std::uint64_t Controller::points_passed_over(JobId job) const {
   return impl_->thinning ? impl_->thinning->passed_over(job) : 0;
 }
 
-std::vector<std::string> Controller::why(JobId job, Viewer viewer) const {
-  return impl_->explain().lines(impl_->state.job(job), viewer);
+std::vector<std::string> Controller::why(const Job& job, Viewer viewer) const {
+  return impl_->explain().lines(job, viewer);
 }
 
-std::optional<Waits> Controller::waits(JobId job) const {
-  return impl_->explain().waits(impl_->state.job(job));
-}
+std::optional<Waits> Controller::waits(const Job& job) const { return impl_->explain().waits(job); }
 
 Result<void> Controller::step() { return impl_->step(); }
 
@@ -485,6 +515,7 @@ std::optional<Time> Controller::next_due() const {
   };
   sooner(impl_->wakeups.next(impl_->clock.now()));
   if (impl_->behind) sooner(impl_->clock.now());
+  if (impl_->forgetting) sooner(impl_->forgetting->next());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;
   return due;

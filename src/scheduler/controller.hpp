@@ -1,4 +1,4 @@
-// The control plane: observe → decide → temper → check → commit → act, one round at a time, on one
+// The control plane: observe → decide → check → commit → act, one round at a time, on one
 // thread. Whoever drives it calls step() when it asks to be woken; commands are completed once what
 // they did is durable.
 //
@@ -50,10 +50,8 @@ class Controller {
                           // limits are held
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
-    bool temper = true;
+    bool protects = true;               // running jobs, by the law of plan/protection.hpp
     std::optional<Limits> limits = {};  // none: as much as comes
-    // Whom no limit per user holds. Empty: root.
-    std::function<bool(std::uint32_t uid)> keeper = {};
     // Reads the fold of every durable entry beside the store, for the shadow's working side on a
     // thread of its own. None: asks the store, where one thread does all.
     std::function<Result<State>()> read_beside = {};
@@ -72,7 +70,7 @@ class Controller {
   // ---- commands; each `done` is called from a later step(), after the durable batch, or at once
   // with an error ----
   void submit(Submission submission, Done<JobId> done);
-  void request(JobId job, Request request, std::uint32_t uid, Done<void> done);
+  void request(JobId job, Request request, Principal by, Done<void> done);
   void set_range(JobId job, WorkerRange range, Done<void> done);
   // Rules that are given hold from the next round on; the others stay. Errors: invalid.
   void set_rules(const Rules& rules, Done<void> done);
@@ -88,13 +86,13 @@ class Controller {
   [[nodiscard]] WallTime wall() const;
   [[nodiscard]] Store& store() const;
   [[nodiscard]] const PolicyRegistry& policies() const;
-  // Why the job is as it is and what would change it: the same code that decides says it.
-  // What it says to others, unless its owner asks.
-  [[nodiscard]] Reason reason(JobId job, Viewer viewer = Viewer::other) const;
+  // Why a job of the state, or one that it forgot, is as it is and what would change it: the same code
+  // that decides says it. What it says to others, unless its owner asks.
+  [[nodiscard]] Reason reason(const Job& job, Viewer viewer = Viewer::other) const;
   // The reason, then what it depends on: who is ahead, what it was given and why, in sentences.
-  [[nodiscard]] std::vector<std::string> why(JobId job, Viewer viewer = Viewer::other) const;
+  [[nodiscard]] std::vector<std::string> why(const Job& job, Viewer viewer = Viewer::other) const;
   // How often it was passed over and what is done about it. Nothing: it doesn't wait in line.
-  [[nodiscard]] std::optional<Waits> waits(JobId job) const;
+  [[nodiscard]] std::optional<Waits> waits(const Job& job) const;
 
   // Metric points of that job which were passed over since this controller began.
   [[nodiscard]] std::uint64_t points_passed_over(JobId job) const;

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "clock/manual/manual_clock.hpp"
+#include "engine/obedient_testing.hpp"
 #include "plan/check.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/wrapped_store.hpp"
@@ -22,47 +23,18 @@ using ::testing::IsEmpty;
 using testing::span;
 
 // Workers that do what the state wants when the test says so.
-class HandEngine : public Engine {
+class HandEngine : public testing::ObedientEngine {
  public:
   Observed observe() override {
     ++asked;
-    return std::exchange(news, {});
+    return ObedientEngine::observe();
   }
-  void committed() override {}
   void act(const State&, std::span<const JobId> jobs) override {
     acted.assign(jobs.begin(), jobs.end());
   }
-  void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
 
-  void tell(Event event) {
-    news.events.push_back(std::move(event));
-    if (wake_) wake_();
-  }
-
-  // Starts every worker that is assigned in a gang whose seats are its own; ends every one told to
-  // stop.
-  void obey(const State& state) {
-    for (const auto& key : state.active()) {
-      const Job& job = state.job(key.job);
-      if (!job.current) continue;
-      for (std::int32_t rank = 0; rank < job.current->size(); ++rank) obey(job, rank);
-    }
-  }
-
-  Observed news;
   std::vector<JobId> acted;
   int asked = 0;
-
- private:
-  void obey(const Job& job, std::int32_t rank) {
-    const WorkerKey worker{job.id, job.current->generation, rank};
-    const WorkerState is = job.current->workers[static_cast<std::size_t>(rank)].state;
-    if (job.current->stop && is != WorkerState::ended)
-      tell(WorkerEnded{worker, ending("signal 15")});
-    if (!job.current->stop && is == WorkerState::assigned) tell(WorkerStarted{worker, 4711});
-  }
-
-  std::function<void()> wake_;
 };
 
 // A memory store that can refuse plans alone.
@@ -148,7 +120,7 @@ class ControllerTest : public ::testing::Test {
   }
 
   void request(JobId id, Request what) {
-    controller->request(id, what, 1000, [](const Result<void>& r) { EXPECT_TRUE(r); });
+    controller->request(id, what, account(1000), [](const Result<void>& r) { EXPECT_TRUE(r); });
   }
 
   void end(JobId id, std::string_view how) {
@@ -196,7 +168,7 @@ TEST_F(ControllerTest, TellsTheSubmitterWhatIsImpossible) {
 
 TEST_F(ControllerTest, RefusesARequestAtOnce) {
   std::optional<Result<void>> told;
-  controller->request(JobId{7}, Request::cancel, 1000,
+  controller->request(JobId{7}, Request::cancel, account(1000),
                       [&](Result<void> r) { told = std::move(r); });
   ASSERT_TRUE(told);
   EXPECT_EQ(told->error().message, "There is no job 7.");
@@ -303,6 +275,41 @@ TEST_F(ControllerTest, AnswersARepeatedKeyWithTheSameJob) {
   const auto after_restart = ask("1..1", "key");
   step();
   EXPECT_EQ((*after_restart)->value(), JobId{1});
+}
+
+TEST_F(ControllerTest, ForgetsWhatIsOverAndGoesOnFromThere) {
+  options.limits.emplace();
+  options.limits->ended_jobs = 1;
+  restart();
+  const auto answer_to = [&](std::string_view literal, std::string key = {}) {
+    const auto told = ask(literal, std::move(key));
+    step();
+    return **told;
+  };
+  const JobId a = answer_to("1..1", "key").value();
+  engine->obey(state());
+  step();
+  end(a, "0");
+  const JobId b = run("1..1"), c = run("1..1");
+  end(b, "1");
+  settle();
+  EXPECT_TRUE(state().is_forgotten(a));
+  ASSERT_NE(state().find_job(b), nullptr);
+  EXPECT_EQ(store.forgotten(a, 1)->front().state, JobState::completed);
+  EXPECT_EQ(answer_to("1..1", "key").value(), a) << "the key is known as before";
+  ErrorCode code = ErrorCode::invalid;
+  controller->request(a, Request::cancel, account(1000),
+                      [&](const Result<void>& done) { code = done.error().code; });
+  EXPECT_EQ(code, ErrorCode::conflict);
+  end(c, "0");
+  settle();
+  EXPECT_TRUE(state().is_forgotten(b));
+  EXPECT_THAT(answer_to("1..1 after=2").error().message, HasSubstr("would never start"));
+  EXPECT_TRUE(answer_to("1..1 after=1").has_value());
+  const State before(state().parts());
+  restart();
+  EXPECT_EQ(state().jobs(), before.jobs());
+  EXPECT_EQ(state().forgotten(), before.forgotten());
 }
 
 TEST_F(ControllerTest, AnswersNoKeyBeforeItsJobIsDurable) {
@@ -619,12 +626,14 @@ TEST_F(ControllerTest, TellsOthersHowAJobEndedButNotWhatWasSaidOfIt) {
                   {Cause::launch_failed, {}, 0, "There is no program '/home/ann/x'.", {}}});
   settle();
   EXPECT_EQ(job(a).state, JobState::failed);
-  EXPECT_EQ(sentence(controller->reason(a, Viewer::owner)), "There is no program '/home/ann/x'.");
-  EXPECT_EQ(sentence(controller->reason(a, Viewer::other)), "could not be started");
-  EXPECT_EQ(controller->why(a, Viewer::owner).front(),
+  EXPECT_EQ(sentence(controller->reason(state().job(a), Viewer::owner)),
+            "There is no program '/home/ann/x'.");
+  EXPECT_EQ(sentence(controller->reason(state().job(a), Viewer::other)), "could not be started");
+  EXPECT_EQ(controller->why(state().job(a), Viewer::owner).front(),
             "Job 1 (FAILED) There is no program '/home/ann/x'.");
-  EXPECT_EQ(controller->why(a, Viewer::other).front(), "Job 1 (FAILED) could not be started.");
-  for (const auto& line : controller->why(a, Viewer::other))
+  EXPECT_EQ(controller->why(state().job(a), Viewer::other).front(),
+            "Job 1 (FAILED) could not be started.");
+  for (const auto& line : controller->why(state().job(a), Viewer::other))
     EXPECT_THAT(line, Not(HasSubstr("ann")));
 }
 
@@ -669,7 +678,7 @@ TEST_F(ControllerTest, HoldsToItsLimits) {
   EXPECT_TRUE((*d)->has_value()) << "one of the first two has slots";
   EXPECT_FALSE((*e)->has_value()) << "those from before the restart count";
   for (std::uint64_t report = 1; report <= 100; ++report)
-    engine->news.points.push_back({(*a)->value(), Generation{1}, 0, report, {}, {}, {}, {}});
+    engine->tell(MetricPoint{(*a)->value(), Generation{1}, 0, report, {}, {}, {}, {}});
   settle();
   EXPECT_EQ(store.points((*a)->value(), "", 1, 1000)->points.size(), 4U);
   EXPECT_EQ(controller->points_passed_over((*a)->value()), 96U);
@@ -678,8 +687,9 @@ TEST_F(ControllerTest, HoldsToItsLimits) {
 TEST_F(ControllerTest, SaysWhyAJobWaits) {
   run("3..3 name=digits");
   const JobId b = submit("2..2");
-  EXPECT_EQ(controller->reason(b), (Reason{ReasonCode::waits_for_slots, {2, 1}, {}}));
-  EXPECT_THAT(controller->why(b), Contains(HasSubstr("Job 1 'digits' holds 3 of 4 slots")));
+  EXPECT_EQ(controller->reason(state().job(b)), (Reason{ReasonCode::waits_for_slots, {2, 1}, {}}));
+  EXPECT_THAT(controller->why(state().job(b)),
+              Contains(HasSubstr("Job 1 'digits' holds 3 of 4 slots")));
 }
 
 TEST_F(ControllerTest, GivesWhatAnOwnersCancelFreesToWhoWaits) {
@@ -718,32 +728,8 @@ TEST_F(ControllerTest, NeedsNoRoundWhenAJobComesUpThatNobodyWaitsFor) {
   EXPECT_FALSE(controller->next_due() <= clock.now() + span("1s"));
 }
 
-TEST_F(ControllerTest, NeedsNoRoundForANewcomerThatThePolicyPassesOver) {
-  const auto use_srtf = [&] {
-    controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
-    (void)controller->step();
-  };
-  use_srtf();
-  step();
-  (void)run("4..4 expect=2h");
-  settle();
-  use_srtf();  // a round now: the next one would come once the burst is over
-  const auto round_is_due = [&] { return controller->next_due() <= clock.now() + span("1s"); };
-  const auto longer = ask("4..4 expect=25h");
-  (void)controller->step();
-  EXPECT_FALSE(round_is_due()) << "it is worth no stop";
-  (void)ask("4..4 expect=1m");
-  (void)controller->step();
-  EXPECT_TRUE(round_is_due());
-  settle();
-  end(JobId{1}, "0");
-  settle();
-  EXPECT_EQ(job(JobId{3}).state, JobState::starting);
-  EXPECT_EQ(job((*longer)->value()).state, JobState::pending);
-}
-
 TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
-  options.temper = false;
+  options.protects = false;
   restart();
   controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
@@ -762,7 +748,7 @@ TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
 TEST_F(ControllerTest, HoldsThatRoundOnceTheJobHasRunForLongEnough) {
   controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
-  const JobId longer = submit("4..4 expect=2h");
+  const JobId longer = submit("4..4 expect=2h elastic=restart");
   const JobId shorter = submit("4..4 expect=1m");
   engine->obey(state());
   (void)controller->step();
@@ -805,8 +791,8 @@ TEST_F(Reclaiming, WhoNeverSavedIsAskedAndStoppedWhenItsTimeIsUpOverARestart) {
   const auto asked = job(second).current->asked;
   ASSERT_TRUE(asked.has_value());
   EXPECT_EQ(asked->by, waits);
-  EXPECT_EQ(controller->reason(second).code, ReasonCode::asked);
-  EXPECT_EQ(controller->reason(waits).code, ReasonCode::waits_for_reclaim);
+  EXPECT_EQ(controller->reason(state().job(second)).code, ReasonCode::asked);
+  EXPECT_EQ(controller->reason(state().job(waits)).code, ReasonCode::waits_for_reclaim);
   clock.advance(span("5m"));
   restart();
   settle();
@@ -827,7 +813,7 @@ TEST_F(Reclaiming, WhoSavesMeanwhileGivesWayAtOnce) {
   settle();
   EXPECT_EQ(job(first).state, JobState::stopping);
   EXPECT_THAT(state().asked(), IsEmpty());
-  EXPECT_EQ(controller->reason(second).code, ReasonCode::runs);
+  EXPECT_EQ(controller->reason(state().job(second)).code, ReasonCode::runs);
 }
 
 TEST_F(Reclaiming, ASwitchIsPlayedBeforeItIsMade) {

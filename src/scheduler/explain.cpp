@@ -7,6 +7,7 @@
 
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
+#include "policy/settle.hpp"
 
 namespace paceline {
 namespace {
@@ -97,16 +98,17 @@ std::string kept_sentence(const Waits::Kept& kept, Time now) {
 }  // namespace
 
 Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
-                         const Judge& judge)
-    : snapshot_(snapshot) {
+                         Protects protects)
+    : snapshot_(snapshot), protects_(protects) {
   if (!policy) return;
-  Draft draft(snapshot, placer, judge);
+  limits_ = policy->loss_limits();
+  Draft draft(snapshot, placer, protects);
   draft.explain();
   (void)decide(draft, decider(*policy));
   holds_ = draft.holds();
   patience_ = policy->patience();
   find_kept(draft);
-  for (const auto& [job, reason] : draft.dropped()) dropped_.emplace(job, *reason);
+  refused_ = draft.refused();
 }
 
 // The memo tells, not the draft: slots that the round opened to jobs that end in time stay kept.
@@ -148,15 +150,13 @@ Reason Explanation::waiting(const Job& job) const {
   JobId first;
   for (const JobId id : job.spec->after) {
     const Job* before = state.find_job(id);
-    if (before && before->state == JobState::completed) continue;
+    if (before ? before->state == JobState::completed : state.is_forgotten(id)) continue;
     if (open++ == 0) first = id;
   }
   if (open > 0) return {ReasonCode::waits_for_jobs, {open, first.value}, {}};
   if (state.slots_available() == 0) return {ReasonCode::no_node, {}, {}};
   if (const Node* node = only_refusals(state))
     return {ReasonCode::node_refuses, {}, refusal_clause(*node, snapshot_.now)};
-  const auto dropped = dropped_.find(job.id);
-  if (dropped != dropped_.end()) return dropped->second;
   const auto hold = holds_.find(job.id);
   if (hold != holds_.end()) return hold->second;
   return {ReasonCode::waits_for_turn, {job.range.min}, {}};
@@ -204,9 +204,10 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
     lines.push_back(fmt::format("Last decision, {:.0f} s ago: it {}.", std::max(0.0, ago),
                                 sentence(job.last_change)));
   }
-  if (const auto d = dropped_.find(job.id); d != dropped_.end() && job.state == JobState::running) {
-    lines.push_back(fmt::format("Considered now: it {}.", sentence(d->second)));
+  if (const auto r = refused_.find(job.id); r != refused_.end() && job.state == JobState::running) {
+    lines.push_back(fmt::format("Considered now: it {}.", sentence(r->second)));
   }
+  add_protection(job, lines);
   if (job.state == JobState::running && !job.checkpoint &&
       job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {
     lines.push_back(
@@ -230,6 +231,19 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
     add_holders(lines);
   }
   return lines;
+}
+
+// From when on others may have its slots, where that isn't now.
+void Explanation::add_protection(const Job& job, std::vector<std::string>& lines) const {
+  if (protects_ == Protects::no || !may_stop(job)) return;
+  const auto from = may_change_from(snapshot_, job, ChangeKind::stop, limits_, Owed::no);
+  if (!from) {
+    lines.push_back(fmt::format("It is stopped for others only where they are owed its slots{}.",
+                                job.begins_anew() ? ", and is asked before" : ""));
+  } else if (*from > snapshot_.now) {
+    lines.push_back(
+        fmt::format("It may be stopped for others again in {}.", span(*from - snapshot_.now)));
+  }
 }
 
 void Explanation::add_refusals(std::vector<std::string>& lines) const {

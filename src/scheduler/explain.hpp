@@ -32,7 +32,7 @@ struct Waits {
 class Explanation {
  public:
   Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
-              const Judge& judge);
+              Protects protects);
 
   // As others may read it, unless its owner asks.
   [[nodiscard]] Reason reason(const Job& job, Viewer viewer = Viewer::other) const;
@@ -47,6 +47,7 @@ class Explanation {
   [[nodiscard]] Reason starting(const Job& job) const;
   [[nodiscard]] Reason running(const Job& job) const;
   [[nodiscard]] Reason asked(const Job& job) const;
+  void add_protection(const Job& job, std::vector<std::string>& lines) const;
   void add_refusals(std::vector<std::string>& lines) const;
   void add_patience(const Job& job, std::vector<std::string>& lines) const;
   void add_queue(const Job& job, std::vector<std::string>& lines) const;
@@ -57,7 +58,9 @@ class Explanation {
   std::optional<Reservation> kept_;  // by the round that was played
   Outlook outlook_;                  // of it
   std::unordered_map<JobId, Reason> holds_;
-  std::map<JobId, Reason> dropped_;
+  std::map<JobId, Reason> refused_;
+  Protects protects_;
+  LossLimits limits_;
 };
 
 }  // namespace paceline

@@ -60,17 +60,36 @@ Result<void> Intake::admit_submission(const Submission& submission, JobId id) co
   if (auto ok = parts_.room(); !ok) return ok;
   if (auto ok = admit(parts_.state, submission.spec, submission.launch, id, parts_.wall); !ok)
     return ok;
+  if (auto ok = admit_after_forgotten(submission.spec); !ok) return ok;
   if (!parts_.admission) return {};
-  return parts_.admission->admit(parts_.state, parts_.store, submission.spec.uid,
+  return parts_.admission->admit(parts_.state, parts_.store, submission.by, submission.spec.uid,
                                  submission.launch);
+}
+
+// What the state can't tell of the jobs that it waits for. One that the store has not is dropped:
+// it is taken for completed, as the fold takes it.
+Result<void> Intake::admit_after_forgotten(const JobSpec& spec) const {
+  for (const JobId id : spec.after) {
+    if (!parts_.state.is_forgotten(id)) continue;
+    const auto found = parts_.store.forgotten(id, 1);
+    if (!found) return fail(found.error());
+    if (found->empty() || found->front().id != id) continue;
+    if (auto ok = may_come_after(found->front()); !ok) return ok;
+  }
+  return {};
 }
 
 // The job that was submitted with the same key, if it was asked for in the same words.
 Result<JobId> Intake::repeated(JobId job, const Submission& submission) const {
   const auto launch = parts_.store.launch(job);
   if (!launch) return fail(launch.error());
-  const Job& known = parts_.state.job(job);
-  return same_or_conflict(job, *known.spec, *launch, is_over(known.state), submission);
+  if (const Job* known = parts_.state.find_job(job))
+    return same_or_conflict(job, *known->spec, *launch, is_over(known->state), submission);
+  const auto found = parts_.store.forgotten(job, 1);
+  if (!found) return fail(found.error());
+  if (found->empty() || found->front().id != job)
+    return fail(ErrorCode::data, fmt::format("Job {} is in the store no longer.", job.value));
+  return same_or_conflict(job, *found->front().spec, *launch, true, submission);
 }
 
 Result<JobId> Intake::repeated(const Batch& batch, JobId job, const Submission& submission) {

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "model/launch.hpp"
+#include "model/principal.hpp"
 #include "model/state.hpp"
 #include "scheduler/admission.hpp"
 #include "store/store.hpp"
@@ -20,7 +21,8 @@ namespace paceline {
 struct Submission {
   JobSpec spec;  // user and uid are the submitter's, from the connection
   LaunchSpec launch;
-  std::string key;  // Idempotency-Key; empty: none. With it, the same submission is made once
+  std::string key;    // Idempotency-Key; empty: none. With it, the same submission is made once
+  Principal by = {};  // whose submission it is
 };
 
 class Intake {
@@ -50,6 +52,7 @@ class Intake {
   [[nodiscard]] Result<std::optional<Taken>> find_repeated(const Batch& batch,
                                                            const Submission& submission) const;
   [[nodiscard]] Result<void> admit_submission(const Submission& submission, JobId id) const;
+  [[nodiscard]] Result<void> admit_after_forgotten(const JobSpec& spec) const;
   [[nodiscard]] Result<JobId> repeated(JobId job, const Submission& submission) const;
   [[nodiscard]] static Result<JobId> repeated(const Batch& batch, JobId job,
                                               const Submission& submission);

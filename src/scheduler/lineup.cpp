@@ -39,6 +39,7 @@ Lineup::Decision Lineup::choose(const Snapshot& snapshot, Draft& draft) const {
   Decision decision;
   for (const Member& member : members_) {
     decision.by = &member;
+    draft.limit_losses(member.policy->loss_limits());
     const auto decided = member.policy->try_decide(snapshot, draft);
     if (decided) return decision;
     decision.failures.push_back({member.name, decided.error()});

@@ -43,6 +43,9 @@ class Lineup : public Policy {
   Decision choose(const Snapshot& snapshot, Draft& draft) const;
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] Quiet quiet() const override { return members_.front().policy->quiet(); }
+  [[nodiscard]] const LossLimits& loss_limits() const override {
+    return members_.front().policy->loss_limits();
+  }
   [[nodiscard]] const Patience* patience() const override {
     return members_.front().policy->patience();
   }

@@ -105,7 +105,7 @@ Result<void> Policies::admit_script(const std::string& name, const std::string& 
 
 // What the policy would do now, checked and forgotten.
 Result<Plan> Policies::rehearse(const Policy& policy) const {
-  Draft draft({parts_.state, parts_.now()}, parts_.placer, parts_.judge);
+  Draft draft({parts_.state, parts_.now()}, parts_.placer, parts_.protects);
   return decide(draft, decider(policy));
 }
 

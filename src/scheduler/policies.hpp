@@ -34,7 +34,7 @@ class Policies {
     State& state;  // its memo is another one while a round is played ahead; nothing else changes
     const PolicyRegistry& registry;
     const Placer& placer;
-    const Judge& judge;
+    Protects protects;
     Shadow& shadow;
     std::string last;  // built in: decides where no other can
     std::function<Time()> now;

@@ -219,8 +219,10 @@ void Shadow::handle(const Reading&) {
   if (!read) return fail_round(read.error().message);
   if (!read->trial()) return fail_round("The journal that was read tells of no trial.");
   trial.state.emplace(std::move(*read));
-  std::erase_if(trial.service,
-                [&](const auto& of) { return is_over(trial.state->job(of.first).state); });
+  std::erase_if(trial.service, [&](const auto& of) {
+    const Job* job = trial.state->find_job(of.first);
+    return !job || is_over(job->state);
+  });
   for (auto& [job, service] : trial.service) {
     service.live = trial.state->job(job).service_from;
     set_service_from(*trial.state, job, service.shadow);
@@ -298,7 +300,7 @@ bool Shadow::passes_over(const Round& round) {
 
 Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
   if (!trial_->candidate) return fail(ErrorCode::not_found, trial_->missing);
-  Draft draft(snapshot, rules_.placer, rules_.judge);
+  Draft draft(snapshot, rules_.placer, rules_.protects);
   return paceline::decide(draft, decider(*trial_->candidate));
 }
 
@@ -333,18 +335,17 @@ void Shadow::fail_round(const std::string& why) {
 void Shadow::begin_forecast(Time now) {
   Trial& trial = *trial_;
   const bool due = !trial.forecast_at || now - *trial.forecast_at >= rules_.forecast_every;
-  const bool small = trial.state->jobs().size() <= kForecastJobsMax;
+  const bool small = trial.state->queue().size() <= kForecastJobsMax;
   if (!due || !small || trial.live_forecast || !trial.candidate) return;
   if (trial.state->queue().empty()) return;
   trial.forecast_at = now;
   StateParts live = trial.state->parts(), shadow = live;
-  for (const auto& [job, service] : trial.service)
-    live.jobs[job.value - 1].service_from = service.live;
+  for (const auto& [job, service] : trial.service) live.jobs.at(job).service_from = service.live;
   shadow.memo = trial.memo;
-  trial.live_forecast =
-      std::make_unique<Forecast>(std::move(live), now, *trial.live, rules_.placer, rules_.judge);
-  trial.shadow_forecast = std::make_unique<Forecast>(std::move(shadow), now, *trial.candidate,
-                                                     rules_.placer, rules_.judge);
+  trial.live_forecast = std::make_unique<Forecast>(std::move(live), now, decider(*trial.live),
+                                                   rules_.placer, rules_.protects);
+  trial.shadow_forecast = std::make_unique<Forecast>(
+      std::move(shadow), now, decider(*trial.candidate), rules_.placer, rules_.protects);
 }
 
 void Shadow::go_on_forecasting() {

@@ -2,7 +2,7 @@
 // the live one decided on, without effect, and a forecast from time to time says what it would
 // change.
 //
-//   Shadow shadow({registry, placer, judge, "fifo", read});
+//   Shadow shadow({registry, placer, Protects::yes, "fifo", read});
 //   shadow.resume(state, now);             // once the server has recovered
 //   shadow.round({state, now}, changes);   // of the live round, before its entries are folded
 //   shadow.take(entries, state);           // every durable batch, once it is folded
@@ -68,7 +68,7 @@ class Shadow {
   struct Rules {
     const PolicyRegistry& registry;
     const Placer& placer;
-    Judge judge;
+    Protects protects;
     std::string last;  // the built-in policy behind all others (lineup.hpp)
     // The fold of every durable entry. Called by the working side.
     std::function<Result<State>()> read;
@@ -76,7 +76,7 @@ class Shadow {
   };
   static constexpr std::size_t kQueueMax = 20'000;  // entries and rounds, then it reads anew
   static constexpr std::size_t kBehindMax = 16;     // rounds, then older ones are passed over
-  static constexpr std::size_t kForecastJobsMax = 100'000;  // ever submitted: above, no forecasts
+  static constexpr std::size_t kForecastJobsMax = 100'000;  // not over: above, no forecasts
 
   explicit Shadow(Rules rules);
   ~Shadow();

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/forecast.hpp"
+#include "forecast/forecast.hpp"
 
 namespace paceline {
 

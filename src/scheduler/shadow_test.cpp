@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "clock/manual/manual_clock.hpp"
+#include "engine/obedient_testing.hpp"
 #include "scheduler/controller.hpp"
 #include "store/memory/memory_store.hpp"
 #include "support/world.hpp"
@@ -20,33 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using testing::span;
-
-// Workers that start and stop at once, as the state wants.
-class ObedientEngine : public Engine {
- public:
-  Observed observe() override { return std::exchange(news_, {}); }
-  void committed() override {}
-  void on_news(std::function<void()> wake) override { (void)wake; }
-  void act(const State& state, std::span<const JobId> jobs) override {
-    for (const JobId id : jobs) {
-      if (const auto& gang = state.job(id).current) act(id, *gang);
-    }
-  }
-  void tell(Event event) { news_.events.push_back(std::move(event)); }
-
- private:
-  void act(JobId id, const Gang& gang) {
-    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
-      const WorkerState is = gang.workers[static_cast<std::size_t>(rank)].state;
-      const WorkerKey key{id, gang.generation, rank};
-      if (gang.stop && is != WorkerState::ended)
-        tell(WorkerEnded{key, testing::ending("signal 15")});
-      if (!gang.stop && is == WorkerState::assigned) tell(WorkerStarted{key, 4711});
-    }
-  }
-
-  Observed news_;
-};
 
 // Scripts that decide nothing, and once the gate is closed wait at it until it is open again.
 class Gate : public ScriptEngine {
@@ -166,7 +140,7 @@ class Day {
   const PolicyPeriod& active() { return *controller->state().policy(); }
 
   MemoryStore store;
-  ObedientEngine engine;
+  testing::ObedientEngine engine;
   ManualClock clock{time_from_us(1'000'000'000)};
   PolicyRegistry policies;
   Controller::Options options;

@@ -54,6 +54,14 @@ std::uint64_t Thinning::passed_over(JobId job) const {
   return found == passed_over_.end() ? 0 : found->second;
 }
 
+void Thinning::forget(std::span<const JobId> jobs) {
+  for (const JobId job : jobs) {
+    const bool needed =
+        held_.contains(job) || std::ranges::find(caught_up_, job) != caught_up_.end();
+    if (!needed) passed_over_.erase(job);
+  }
+}
+
 void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
                         std::vector<MetricPoint>& kept) {
   Share& share =

@@ -29,6 +29,8 @@ class Thinning {
   void committed();
   // Points of that job which were passed over so far.
   [[nodiscard]] std::uint64_t passed_over(JobId job) const;
+  // Nobody asks for their numbers any more.
+  void forget(std::span<const JobId> jobs);
 
  private:
   struct Share {

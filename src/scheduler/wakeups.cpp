@@ -38,8 +38,9 @@ void sort_once(std::vector<JobId>& jobs) {
   jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
 }
 
-void Wakeups::line_up(Quiet quiet) {
-  quiet_ = quiet;
+void Wakeups::line_up(const Policy& policy) {
+  quiet_ = policy.quiet();
+  limits_ = policy.loss_limits();
   wanted_ = true;
 }
 
@@ -51,7 +52,8 @@ bool Wakeups::concerns_policy(const Event& event) const {
     return names(saves_, saved->job) || (job && frees_size(*job));
   }
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
-         !std::holds_alternative<TrialEnded>(event);
+         !std::holds_alternative<TrialEnded>(event) &&
+         !std::holds_alternative<JobsForgotten>(event);
 }
 
 void Wakeups::see(News& news, const Event& event) const {
@@ -66,27 +68,22 @@ void Wakeups::see(News& news, const Event& event) const {
 }
 
 void Wakeups::take(const News& news, Time now) {
-  wanted_ = wanted_ || news.decides ||
-            !std::all_of(news.newcomers.begin(), news.newcomers.end(),
-                         [&](JobId id) { return is_passed_over(id, now); });
+  wanted_ = wanted_ || news.decides;
   for (const JobId id : news.came_up) ask_when_it_may_change(id, now);
-  if (wanted_ || !news.newcomers.empty()) last_plan_.reset();
-}
-
-// Not while a policy is tried, which may want to serve it.
-bool Wakeups::is_passed_over(JobId newcomer, Time now) const {
-  if (!quiet_ || !quiet_->passes_over || state_.trial()) return false;
-  return quiet_->passes_over({state_, now}, judge_, state_.job(newcomer));
+  if (wanted_) last_plan_.reset();
 }
 
 // A gang that is up may have to run for a while before it can be asked for its slots.
 void Wakeups::ask_when_it_may_change(JobId id, Time now) {
   const Job* job = state_.find_job(id);
   if (wanted_ || !job || job->state != JobState::running) return;
-  const Part part{ChangeKind::resize, id, job->resizable() ? 1 : 0};
-  const Verdict verdict = judge_ ? judge_.trade({state_, now}, {&part, 1}, Owed::yes) : Verdict{};
-  wanted_ = verdict.kept || !verdict.again;
-  if (!wanted_) revisit_at_ = std::min(revisit_at_.value_or(*verdict.again), *verdict.again);
+  const ChangeKind kind = job->resizable() ? ChangeKind::resize : ChangeKind::stop;
+  std::optional<Time> from = now;
+  if (protects_ == Protects::yes)
+    from = may_change_from({state_, now}, *job, kind, limits_, Owed::no);
+  if (!from) return;
+  wanted_ = *from <= now;
+  if (!wanted_) revisit_at_ = std::min(revisit_at_.value_or(*from), *from);
 }
 
 bool Wakeups::due(Time now) {

@@ -1,8 +1,8 @@
 // Is a round needed? What happened is told here, what the last round awaits, and what its policy says
 // needs none.
 //
-//   Wakeups wakeups(state, judge, coalesce);
-//   wakeups.line_up(policy.quiet());       // at each change of the policy
+//   Wakeups wakeups(state, Protects::yes, coalesce);
+//   wakeups.line_up(policy);               // at each change of the policy
 //   wakeups.see(news, event);              // before the event is folded
 //   wakeups.take(news, now);               // once the batch is durable and folded
 //   if (wakeups.due(now)) { wakeups.begin(now); …; wakeups.end(draft.awaited()); }
@@ -21,16 +21,15 @@ class Wakeups {
   // What of a batch a policy may answer to.
   struct News {
     bool decides = false;
-    std::vector<JobId> newcomers;  // the submitted ones
-    std::vector<JobId> came_up;    // whose slots the last round would have asked for
+    std::vector<JobId> came_up;  // whose slots the last round would have asked for
   };
 
-  // REQUIRES: both outlive it. Rounds are at least `coalesce` apart.
-  Wakeups(const State& state, const Judge& judge, Duration coalesce)
-      : state_(state), judge_(judge), coalesce_(coalesce) {}
+  // REQUIRES: the state outlives it. Rounds are at least `coalesce` apart.
+  Wakeups(const State& state, Protects protects, Duration coalesce)
+      : state_(state), protects_(protects), coalesce_(coalesce) {}
 
   // Another policy is active, or the same one anew: it wants a round.
-  void line_up(Quiet quiet);
+  void line_up(const Policy& policy);
   void see(News& news, const Event& event) const;
   void take(const News& news, Time now);
 
@@ -49,13 +48,13 @@ class Wakeups {
 
  private:
   [[nodiscard]] bool concerns_policy(const Event& event) const;
-  [[nodiscard]] bool is_passed_over(JobId newcomer, Time now) const;
   void ask_when_it_may_change(JobId job, Time now);
 
   const State& state_;
-  const Judge& judge_;
+  Protects protects_;
   Duration coalesce_;
   std::optional<Quiet> quiet_;  // nothing: no policy is active
+  LossLimits limits_;           // the active policy's
   bool wanted_ = false;
   std::vector<JobId> saves_, starts_;  // awaited, in id order
   std::optional<Time> last_round_, revisit_at_;

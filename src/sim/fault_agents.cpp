@@ -72,7 +72,7 @@ void FaultWorld::reconnect(std::size_t i) {
   Machine& machine = machines_[i];
   machine.link->connect();
   const Time now = queue_.now();
-  if (machine.link->is_open()) machine.heard = now;
+  if (machine.link->carries()) machine.heard = now;
   if (bounds_.lost_after && now - machine.heard > *bounds_.lost_after / kPartOfLost)
     machine.host->end_by_itself();
   queue_.after(100ms + up_to(1s), [this, i] { reconnect(i); });

@@ -54,7 +54,7 @@ void FaultWorld::build() {
   crash_every_commit_ = rng_.chance(0.1) && options_.misfortunes;
   if (crash_every_commit_) ledger_.set_patience(kPatienceAtEveryCommit);
   server_options_.hear_out = kHearOut;
-  server_options_.temper = rng_.chance(0.7);
+  server_options_.protects = rng_.chance(0.7);
   // Of a sequence of its own, as a seed's story is told by the other one.
   Rng apart(~options_.seed);
   if (apart.chance(0.5))
@@ -73,6 +73,7 @@ void FaultWorld::build() {
   }
   if (apart.chance(kTwins)) build_twin(link);
   draw_more_bounds(apart);
+  draw_forgetting();
   people_.emplace(queue_, ledger_, Rng(rng_.next()), std::move(habits));
 }
 
@@ -86,7 +87,6 @@ void FaultWorld::draw_bounds() {
     server_options_.limits.emplace();
     server_options_.limits->waiting_jobs_per_user = static_cast<std::uint64_t>(rng_.between(1, 10));
     server_options_.limits->points_per_second = 100'000;  // all of them
-    server_options_.keeper = [](std::uint32_t) { return false; };
   }
 }
 
@@ -100,6 +100,20 @@ void FaultWorld::draw_more_bounds(Rng& rng) {
   }
   if (rng.chance(0.5))
     server_options_.limits->launches_per_user = bytes_of(launch_of("job-00")) * (3 + rng.below(20));
+}
+
+// Of a sequence of its own, too. A server without limits forgets nothing.
+void FaultWorld::draw_forgetting() {
+  Rng rng(options_.seed ^ 0x666f72676f74ULL);
+  if (!server_options_.limits && rng.chance(0.5)) {
+    server_options_.limits.emplace();
+    server_options_.limits->points_per_second = 100'000;  // all of them
+  }
+  if (!server_options_.limits) return;
+  static constexpr std::array<std::uint64_t, 4> kJobs = {1, 3, 10, 10'000};
+  static constexpr std::array<std::uint64_t, 4> kSeconds = {1, 20, 300, 7 * 24 * 3'600};
+  server_options_.limits->ended_jobs = kJobs[rng.below(kJobs.size())];
+  server_options_.limits->ended_jobs_age = kSeconds[rng.below(kSeconds.size())];
 }
 
 NodeSpec FaultWorld::draw_node(std::uint64_t number) {
@@ -175,7 +189,7 @@ FaultReport FaultWorld::report() {
   report.digest = ledger_.digest();
   report.happened = ledger_.happened();
   report.commits = store_.commits();
-  if (server_) report.jobs = server_->controller->state().jobs().size();
+  if (server_) report.jobs = server_->controller->state().jobs().given();
   report.took = queue_.now() - kBegin;
   return report;
 }
@@ -216,6 +230,7 @@ void FaultWorld::listen_to(Server& server) {
   server.controller->on_wake([this] { wake_server(); });
   server.controller->on_commit(
       [this](std::span<const Entry> entries, std::span<const JobId> touched) {
+        note_forgotten(entries);
         ledger_.committed(queue_.now(), entries, server_->controller->state(), touched);
       });
   server.parts.end->on_send([this](const ServerFrame& frame) {
@@ -294,7 +309,7 @@ void FaultWorld::check_reasons() {
   const Controller& controller = *server_->controller;
   if (std::exchange(reasons_seen_, controller.state().seq()) == controller.state().seq()) return;
   for (const auto& key : controller.state().queue()) {
-    if (controller.reason(key.job).code == ReasonCode::none)
+    if (controller.reason(controller.state().job(key.job)).code == ReasonCode::none)
       ledger_.wrong(queue_.now(), fmt::format("job {} has no reason", key.job.value));
   }
 }
@@ -302,11 +317,22 @@ void FaultWorld::check_reasons() {
 // What this server says of points that it did not keep.
 void FaultWorld::note_passed_over() {
   if (!server_) return;
-  for (const Job& job : server_->controller->state().jobs()) {
-    const auto points = server_->controller->points_passed_over(job.id);
-    if (points == 0) continue;
-    ledger_.count("point passed over", points);
-    ledger_.passed_over(job.id, points);
+  for (const Job& job : server_->controller->state().jobs()) note_passed_over(job.id);
+}
+
+void FaultWorld::note_passed_over(JobId job) {
+  const auto points = server_->controller->points_passed_over(job);
+  if (points == 0) return;
+  ledger_.count("point passed over", points);
+  ledger_.passed_over(job, points);
+}
+
+// It is the last moment at which the server can say it.
+void FaultWorld::note_forgotten(std::span<const Entry> entries) {
+  for (const Entry& entry : entries) {
+    const auto* forgotten = forgotten_by(entry);
+    if (!forgotten) continue;
+    for (const JobId job : forgotten->jobs) note_passed_over(job);
   }
 }
 
@@ -316,7 +342,7 @@ void FaultWorld::check_rest() {
   ledger_.at_rest(queue_.now(), controller.state());
   ledger_.compare(queue_.now(), controller.now(), parts_.disk);
   for (const auto& key : controller.state().queue()) {
-    for (const auto& why : controller.why(key.job))
+    for (const auto& why : controller.why(controller.state().job(key.job)))
       ledger_.wrong(queue_.now(), fmt::format("job {}: {}", key.job.value, why));
   }
   for (const Machine& machine : machines_) {

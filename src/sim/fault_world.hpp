@@ -100,7 +100,7 @@ class FaultWorld {
     std::unique_ptr<SimHost> host;
     std::unique_ptr<SimLink> link;
     std::unique_ptr<agent::Agent> agent;
-    Time heard;              // when it had a connection last
+    Time heard;              // when frames went through its connection last
     std::uint64_t life = 0;  // of the agent; what was put for an earlier one is void
     bool step_put = false;
     std::optional<Time> timer;
@@ -114,6 +114,7 @@ class FaultWorld {
   void build();
   void draw_bounds();
   void draw_more_bounds(Rng& rng);
+  void draw_forgetting();
   NodeSpec draw_node(std::uint64_t number);
   void build_machine(const LinkHabits& link, NodeSpec node);
   void build_twin(const LinkHabits& link);
@@ -165,6 +166,8 @@ class FaultWorld {
   [[nodiscard]] bool at_rest() const;
   void check_reasons();
   void note_passed_over();
+  void note_passed_over(JobId job);
+  void note_forgotten(std::span<const Entry> entries);
   void check_rest();
   FaultReport report();
   Duration up_to(Duration most);

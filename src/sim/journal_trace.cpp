@@ -76,24 +76,32 @@ std::vector<NodeSpec> nodes_of(const State& state) {
   return nodes;
 }
 
+void take(Trace& trace, const Job& job, const State& state, const Speedup& speedup) {
+  const Duration length = length_of(job, state.at(), speedup);
+  if (length <= Duration::zero()) {
+    ++trace.no_duration;
+    return;
+  }
+  if (!is_over(job.state))
+    ++trace.not_over;
+  else if (job.state != JobState::completed)
+    ++trace.cut_short;
+  trace.jobs.push_back(job_of(job, state, length));
+}
+
 }  // namespace
 
-Trace trace_of(const State& state, const Speedup& speedup) {
+Trace trace_of(const State& state, std::span<const Job> forgotten, const Speedup& speedup) {
   Trace trace;
   trace.format = kJournalFormat;
   trace.nodes = nodes_of(state);
+  std::size_t next = 0;
   for (const Job& job : state.jobs()) {
-    const Duration length = length_of(job, state.at(), speedup);
-    if (length <= Duration::zero()) {
-      ++trace.no_duration;
-      continue;
-    }
-    if (!is_over(job.state))
-      ++trace.not_over;
-    else if (job.state != JobState::completed)
-      ++trace.cut_short;
-    trace.jobs.push_back(job_of(job, state, length));
+    for (; next < forgotten.size() && forgotten[next].id < job.id; ++next)
+      take(trace, forgotten[next], state, speedup);
+    take(trace, job, state, speedup);
   }
+  for (; next < forgotten.size(); ++next) take(trace, forgotten[next], state, speedup);
   return trace;
 }
 

@@ -12,6 +12,8 @@
 // are left out as well, since a simulated job reports no metric.
 #pragma once
 
+#include <span>
+
 #include "model/state.hpp"
 #include "sim/speedup.hpp"
 #include "sim/trace.hpp"
@@ -22,6 +24,7 @@ inline constexpr std::string_view kJournalFormat = "paceline";  // the word of -
 
 // Names are job ids, applications the jobs' own names, nodes those that the server has seen,
 // without the slots that it may not use.
-Trace trace_of(const State& state, const Speedup& speedup);
+// `forgotten`: the jobs that the state forgot, in id order.
+Trace trace_of(const State& state, std::span<const Job> forgotten, const Speedup& speedup);
 
 }  // namespace paceline::sim

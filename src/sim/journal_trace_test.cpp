@@ -30,7 +30,7 @@ TEST(JournalTrace, HasJobsAsTheyWereSubmittedAndAsLongAsTheyRan) {
   world.resume(a);
   world.advance(minutes{2});
   world.ended(a);
-  const Trace trace = trace_of(world.state(), Speedup::linear());
+  const Trace trace = trace_of(world.state(), {}, Speedup::linear());
   EXPECT_EQ(trace.format, "paceline");
   ASSERT_THAT(names(trace), ElementsAre("1"));
   const TraceJob& job = trace.jobs[0];
@@ -51,7 +51,7 @@ TEST(JournalTrace, WeighsTheSizesItRanAtWithTheSpeedupOfTheSimulation) {
   world.advance(seconds{30});
   world.ended(a);
   const auto length = [&](const Speedup& speedup) {
-    return trace_of(world.state(), speedup).jobs.at(0).duration;
+    return trace_of(world.state(), {}, speedup).jobs.at(0).duration;
   };
   EXPECT_EQ(length(Speedup::linear()), seconds{60});
   EXPECT_EQ(length(Speedup::table({{1, 1}, {2, 2}, {4, 3}})), seconds{45});
@@ -67,7 +67,7 @@ TEST(JournalTrace, CountsWhatWasCutShortAndWhatIsNotOver) {
   world.advance(seconds{20});
   world.cancel(cancelled);
   world.killed(cancelled);
-  const Trace trace = trace_of(world.state(), Speedup::linear());
+  const Trace trace = trace_of(world.state(), {}, Speedup::linear());
   std::vector<Duration> lengths;
   for (const TraceJob& job : trace.jobs) lengths.push_back(job.duration);
   EXPECT_THAT(lengths, ElementsAre(seconds{20}, minutes{60}, seconds{20}, minutes{2}));
@@ -89,7 +89,7 @@ TEST(JournalTrace, ResizesOnlyScriptsThatCouldBeResized) {
   ran("1..2 elastic=restart", false);
   ran("1..2 elastic=no", true);
   std::vector<Elastic> elastic;
-  for (const TraceJob& job : trace_of(world.state(), Speedup::linear()).jobs)
+  for (const TraceJob& job : trace_of(world.state(), {}, Speedup::linear()).jobs)
     elastic.push_back(job.spec->elastic);
   EXPECT_THAT(elastic, ElementsAre(Elastic::no, Elastic::restart, Elastic::restart, Elastic::no));
 }
@@ -102,7 +102,7 @@ TEST(JournalTrace, PlaysItsJobsWithTheirOwnSizesDependenciesAndDeadlines) {
   world.submit("2 after=1 expect=10s deadline=1h");
   world.advance(seconds{39});
   world.ended(a);
-  const auto trace = std::make_shared<const Trace>(trace_of(world.state(), Speedup::linear()));
+  const auto trace = std::make_shared<const Trace>(trace_of(world.state(), {}, Speedup::linear()));
   sim::Setup setup;
   setup.nodes = trace->nodes;
   setup.policy.name = "elastic-fifo";

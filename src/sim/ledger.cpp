@@ -38,26 +38,41 @@ void Ledger::tell(std::string_view what, std::string_view detail) {
   if (story_) story_(fmt::format("{}{}{}", what, detail.empty() ? "" : ": ", detail));
 }
 
-void Ledger::started(Time now, const std::string& machine, const WorkerKey& worker,
+void Ledger::started(Time now, const std::string& machine, const ProcessKey& worker,
                      const std::vector<std::uint32_t>& slots) {
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
   count("worker started");
   if (story_) tell("worker started", fmt::format("{} on {}", text(worker), machine));
   refused_.erase(worker);  // asked for again: nobody had heard of the refusal
   if (!ever_.insert(worker).second) wrong(now, text(worker) + " is started a second time");
-  const auto current = current_.find(worker.job);
-  if (current == current_.end() || current->second.generation != worker.generation) {
+  if (const Wanted* gang = find_gang(worker); !gang || gang->generation != worker.born) {
     wrong(now, text(worker) + " is started, and the state does not want it");
   } else {
-    current->second.begun.insert(worker.rank);
-    if (!current->second.begun_at) current->second.begun_at = now;
+    Wanted& mine = current_[worker.job];
+    mine.begun.insert(worker);
+    if (!mine.begun_at) mine.begun_at = now;
   }
   for (const auto& [other, process] : alive_) {
-    if (other.job == worker.job && other.generation != worker.generation)
+    if (other.job == worker.job && other.born != worker.born &&
+        !(find_gang(other) && find_gang(worker)))
       wrong(now, text(worker) + " is started while " + text(other) + " is alive");
   }
   const Process& process = alive_[worker] = {machine, slots};
   if (!lending_.contains(worker.job)) occupy(now, worker, process, "is started");
+}
+
+// The current gang of its job, if it is a member.
+const Ledger::Wanted* Ledger::find_gang(const ProcessKey& worker) const {
+  const auto current = current_.find(worker.job);
+  const bool member = current != current_.end() && current->second.ranks.contains(worker);
+  return member ? &current->second : nullptr;
+}
+
+void Ledger::enrolled(Time now, const ProcessKey& worker, const Membership& membership) {
+  count("worker enrolled");
+  const auto place = places_.find({worker, membership.generation});
+  if (place == places_.end() || place->second != membership)
+    wrong(now, text(worker) + " is told a place that is not its own");
 }
 
 LaunchSpec launch_of(const std::string& job) {
@@ -70,7 +85,7 @@ void Ledger::launched(Time now, const WorkerLaunch& worker) {
     wrong(now, text(worker.key) + " is started with what its owner did not give");
 }
 
-void Ledger::occupy(Time now, const WorkerKey& worker, const Process& process,
+void Ledger::occupy(Time now, const ProcessKey& worker, const Process& process,
                     std::string_view how) {
   for (const auto slot : process.slots) {
     const auto [at, free] = occupied_.try_emplace({process.machine, slot}, worker);
@@ -82,7 +97,7 @@ void Ledger::occupy(Time now, const WorkerKey& worker, const Process& process,
 
 void Ledger::ended(Time now, const WorkerGone& gone, bool disturbed) {
   oracle_.ended(gone, disturbed);
-  const WorkerKey& worker = gone.key;
+  const ProcessKey& worker = gone.key;
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
   const auto found = alive_.find(worker);
   if (found == alive_.end()) return;
@@ -91,7 +106,7 @@ void Ledger::ended(Time now, const WorkerGone& gone, bool disturbed) {
   alive_.erase(found);
 }
 
-void Ledger::refused(const WorkerKey& worker) {
+void Ledger::refused(const ProcessKey& worker) {
   note("start refused");
   refused_.insert(worker);
 }
@@ -105,7 +120,7 @@ void Ledger::stored(const Batch& batch) {
   for (const MetricPoint& point : batch.points) oracle_.stored(point);
 }
 
-void Ledger::leave(const WorkerKey& worker, const Process& process) {
+void Ledger::leave(const ProcessKey& worker, const Process& process) {
   for (const auto slot : process.slots) {
     const auto at = occupied_.find({process.machine, slot});
     if (at != occupied_.end() && at->second == worker) occupied_.erase(at);
@@ -124,12 +139,12 @@ void Ledger::follow_lending(Time now, const Job& job) {
     if (worker.job != job.id) continue;
     if (lends)
       leave(worker, process);
-    else if (job.current && job.current->generation == worker.generation)
+    else if (job.current && job.current->rank_of(worker))
       occupy(now, worker, process, "goes on");
   }
 }
 
-void Ledger::worked(Time now, const WorkerKey& worker) {
+void Ledger::worked(Time now, const ProcessKey& worker) {
   const auto paused = paused_.find(worker.job);
   if (paused != paused_.end() && now > paused->second + patience_)
     wrong(now, text(worker) + " works while it is paused");
@@ -149,10 +164,11 @@ void Ledger::passed(Time now) {
 
 void Ledger::check_processes(Time now) {
   for (const auto& [worker, process] : alive_) {
-    const auto current = current_.find(worker.job);
-    if (current == current_.end() || current->second.generation != worker.generation) {
+    const Wanted* gang = find_gang(worker);
+    if (!gang) {
       wrong(now, text(worker) + " is alive, and the state has given it up");
-    } else if (current->second.dead_by && now > *current->second.dead_by + patience_) {
+    } else if (gang->dead_by && !gang->going_on.contains(worker) &&
+               now > *gang->dead_by + patience_) {
       wrong(now, text(worker) + " outlives its stop");
     }
   }

@@ -1,10 +1,10 @@
 // What must hold whatever fails, watched from outside: it sees every process that begins and ends
 // and every entry that becomes durable, and remembers what was wrong.
 //
-//   - no worker (job, generation, rank) is started twice, or without the state's wish
+//   - no process is started twice, or without the state's wish; what one is told of its place is so
 //   - no slot of a machine has two workers in it, but for one that is frozen and has lent it
-//   - no two generations of a job are alive at once, none that the state has given up, and no
-//     number of one comes back
+//   - no two processes of a job are alive at once that are not of one gang, none that the state has
+//     given up, and no number of a generation comes back
 //   - no gang is in part for longer than the patience: all of its workers are started, or it stops
 //   - nobody outlives a stop's grace, and nobody works in a paused job, by more than the patience
 //   - the state is whole after every commit (check_state), and after a restart it is what the
@@ -61,7 +61,7 @@ class Ledger {
   void on_story(Story story) { story_ = std::move(story); }
 
   // ---- processes ----
-  void started(Time now, const std::string& machine, const WorkerKey& worker,
+  void started(Time now, const std::string& machine, const ProcessKey& worker,
                const std::vector<std::uint32_t>& slots);
   // `disturbed`: it had a notice or a kill before.
   void ended(Time now, const WorkerGone& gone, bool disturbed);
@@ -71,8 +71,10 @@ class Ledger {
   void reported(const WorkerReport& report) { oracle_.wrote(report); }
   void saved(const CheckpointSeen& checkpoint) { oracle_.saved(checkpoint); }
   // Its machine could not start it; told before it ends.
-  void refused(const WorkerKey& worker);
-  void worked(Time now, const WorkerKey& worker);
+  void refused(const ProcessKey& worker);
+  void worked(Time now, const ProcessKey& worker);
+  // It was told that this is its place now.
+  void enrolled(Time now, const ProcessKey& worker, const Membership& membership);
   [[nodiscard]] std::size_t alive() const { return alive_.size(); }
   // Nothing is to be expected of the machine before. It is named by its identity, as another one may
   // bear its name, or by its name where it has none.
@@ -126,9 +128,11 @@ class Ledger {
   // The current gang of a job, as it was committed.
   struct Wanted {
     Generation generation;
+    std::map<ProcessKey, std::int32_t> ranks;
     std::vector<std::string> machines;  // by rank, as away() names them
-    std::set<std::int32_t> begun;       // ranks that were started, ever
+    std::set<ProcessKey> begun;         // those that were started, ever
     std::optional<Time> begun_at;       // the first of them
+    std::set<ProcessKey> going_on;      // in the gang that forms
     std::optional<Time> stop_at;        // as the state has it
     std::optional<Time> dead_by;        // it is stopped: nobody is alive any more
   };
@@ -151,13 +155,16 @@ class Ledger {
   void check_limit(Time now, const Job& job);
   void take(Time now, const Entry& entry);
   void take_ending(Time now, const Entry& entry, const WorkerEnded& ended);
+  void take_forgotten(Time now, const Entry& entry, const JobsForgotten& forgotten);
+  void compare_forgotten(Time now, Store& store);
   void check_plan(Time now, const Plan& plan);
   void check_job(Time now, const State& state, const Job& job);
   void check_generations(Time now, const Job& job);
   void follow_gang(Time now, const State& state, const Job& job);
   void follow_lending(Time now, const Job& job);
-  void leave(const WorkerKey& worker, const Process& process);
-  void occupy(Time now, const WorkerKey& worker, const Process& process, std::string_view how);
+  [[nodiscard]] const Wanted* find_gang(const ProcessKey& worker) const;
+  void leave(const ProcessKey& worker, const Process& process);
+  void occupy(Time now, const ProcessKey& worker, const Process& process, std::string_view how);
   void check_whole(Time now, const State& state);
   void check_processes(Time now);
   void check_gang(Time now, JobId job, const Wanted& gang);
@@ -169,16 +176,17 @@ class Ledger {
   std::vector<std::string> faults_;
   Happened happened_;
 
-  std::set<WorkerKey> ever_;
-  std::set<WorkerKey> refused_;
-  std::map<WorkerKey, Process> alive_;
-  std::map<std::pair<std::string, std::uint32_t>, WorkerKey> occupied_;
+  std::set<ProcessKey> ever_;
+  std::set<ProcessKey> refused_;
+  std::map<ProcessKey, Process> alive_;
+  std::map<std::pair<std::string, std::uint32_t>, ProcessKey> occupied_;
   std::map<std::string, Time> away_until_;
   std::optional<Time> looked_at_;
 
   Time now_;
   Oracle oracle_{[this](std::string what) { wrong(now_, std::move(what)); }};
   State truth_;  // the fold of every entry
+  std::map<JobId, Job> forgotten_;
   std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;
   std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;
@@ -192,6 +200,8 @@ class Ledger {
   Duration untold_{};        // between commits that it was told of late and then
   std::map<JobId, Wanted> current_;
   std::map<JobId, Generation> newest_;
+  // Where processes stood in the generations after the one that they were born into.
+  std::map<std::pair<ProcessKey, Generation>, Membership> places_;
 };
 
 }  // namespace paceline::sim

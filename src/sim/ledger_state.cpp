@@ -51,6 +51,7 @@ void Ledger::take(Time now, const Entry& entry) {
   const auto* happened = std::get_if<Event>(&entry.body);
   if (const auto* ended = happened ? std::get_if<WorkerEnded>(happened) : nullptr)
     return take_ending(now, entry, *ended);
+  if (const auto* forgotten = forgotten_by(entry)) return take_forgotten(now, entry, *forgotten);
   apply(truth_, entry);
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
@@ -61,6 +62,22 @@ void Ledger::take(Time now, const Entry& entry) {
   const auto* submitted = std::get_if<JobSubmitted>(&event);
   if (submitted && !names_.emplace(submitted->spec.name, submitted->job).second)
     wrong(now, submitted->spec.name + " is submitted twice");
+}
+
+// Each of them is over, is forgotten once, and nobody waits for it who could not start.
+void Ledger::take_forgotten(Time now, const Entry& entry, const JobsForgotten& forgotten) {
+  count("job forgotten", forgotten.jobs.size());
+  for (const JobId id : forgotten.jobs) {
+    const Job* job = truth_.find_job(id);
+    if (!job || !is_over(job->state))
+      wrong(now, fmt::format("job {} is forgotten, and is not over", id.value));
+    else if (!forgotten_.emplace(id, *job).second)
+      wrong(now, fmt::format("job {} is forgotten twice", id.value));
+  }
+  apply(truth_, entry);
+  for (const JobId id : forgotten.jobs) {
+    if (truth_.find_job(id)) wrong(now, fmt::format("job {} is forgotten and there", id.value));
+  }
 }
 
 // A job pays with a retry, or with its end.
@@ -74,8 +91,8 @@ void Ledger::take_ending(Time now, const Entry& entry, const WorkerEnded& ended)
   }
   apply(truth_, entry);
   reckoned_[ended.worker.job].unseen += ended.unseen;
-  WorkerKey key = ended.worker;
-  for (std::int32_t i = 0; i < ended.ranks; ++i, ++key.rank) {
+  ProcessKey key = ended.worker;
+  for (std::int32_t i = 0; i < ended.ranks; ++i, ++key.number) {
     if (refused_.contains(key) && fails_by_itself(ended.ending))
       wrong(now,
             fmt::format("{} was refused and ends as {}", text(key), to_string(ended.ending.cause)));
@@ -177,12 +194,22 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
   }
   Wanted& gang = current_[job.id];
   if (gang.generation != job.current->generation) {
-    gang = {job.current->generation, {}, {}, {}, {}, {}};
-    for (const Worker& worker : job.current->workers) {
+    gang = {job.current->generation, {}, {}, {}, {}, {}, {}, {}};
+    for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
+      const Worker& worker = job.current->workers[static_cast<std::size_t>(rank)];
+      const ProcessKey process = job.current->process(job.id, rank);
+      gang.ranks.emplace(process, rank);
+      if (ever_.contains(process)) gang.begun.insert(process);
+      if (process.born != gang.generation)
+        places_[{process, gang.generation}] = {gang.generation, rank, job.current->size()};
       const NodeSpec& node = state.find_node(worker.seat.node)->spec;
       gang.machines.push_back(node.machine.empty() ? node.name : node.machine);
     }
   }
+  gang.going_on.clear();
+  for (const auto& [process, rank] : gang.ranks)
+    if (job.goes_on(rank)) gang.going_on.insert(process);
+  if (!gang.begun.empty() && !gang.begun_at) gang.begun_at = now;
   const auto& stop = job.current->stop;
   const auto stop_at = stop ? std::optional(stop->at) : std::nullopt;
   if (std::exchange(gang.stop_at, stop_at) == stop_at) return;
@@ -211,6 +238,7 @@ void Ledger::check_whole(Time now, const State& state) {
   for (const auto& what : check_state(state)) wrong(now, what);
   for (const auto& [id, name] : promised_) {
     const Job* job = state.find_job(id);
+    if (const auto left = forgotten_.find(id); left != forgotten_.end()) job = &left->second;
     if (!job || job->spec->name != name)
       wrong(now, fmt::format("job {} ({}) was promised and is not there", id.value, name));
   }
@@ -220,6 +248,10 @@ void Ledger::check_whole(Time now, const State& state) {
 void Ledger::at_rest(Time now, const State& state) {
   recovered(now, {}, state);
   oracle_.at_rest();
+  for (const auto& [id, job] : forgotten_) {
+    count(to_string(job.state));
+    count("retry", static_cast<std::uint64_t>(job.retries_used));
+  }
   for (const Job& job : state.jobs()) {
     count(to_string(job.state));
     count("retry", static_cast<std::uint64_t>(job.retries_used));
@@ -250,7 +282,27 @@ void Ledger::compare(Time now, Time servers, Store& store) {
       wrong(now, fmt::format("the command of job {} is not there", id.value));
   }
   for (const Job& job : truth_.jobs()) oracle_.compare(store, job);
+  compare_forgotten(now, store);
   oracle_.compare_done();
+}
+
+// Each is there once, whole, as it was when it was forgotten; and nobody else.
+void Ledger::compare_forgotten(Time now, Store& store) {
+  constexpr std::size_t kPage = 7;
+  std::uint32_t from = 1;
+  auto expected = forgotten_.begin();
+  for (;;) {
+    const auto page = store.forgotten(JobId{from}, kPage);
+    if (!page || page->empty()) break;
+    for (const Job& job : *page) {
+      from = job.id.value + 1;
+      if (expected == forgotten_.end() || job != (expected++)->second)
+        return wrong(now, fmt::format("job {} was forgotten as another one", job.id.value));
+      oracle_.compare(store, job);
+    }
+  }
+  if (expected != forgotten_.end())
+    wrong(now, fmt::format("job {} was forgotten and is not in the store", expected->first.value));
 }
 
 }  // namespace paceline::sim

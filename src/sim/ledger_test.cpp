@@ -18,6 +18,7 @@ using ::testing::Contains;
 using testing::ending;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::span;
 using testing::World;
 
@@ -30,13 +31,13 @@ class LedgerTest : public ::testing::Test {
     for (const std::int32_t rank : {0, 1}) start(rank);
   }
 
-  [[nodiscard]] WorkerKey key(std::int32_t rank) const { return {job, Generation{1}, rank}; }
+  [[nodiscard]] ProcessKey key(std::int32_t rank) const { return {job, Generation{1}, rank}; }
   [[nodiscard]] const Seat& seat(std::int32_t rank) const {
     return world.job(job).current->workers.at(static_cast<std::size_t>(rank)).seat;
   }
   void start(std::int32_t rank) { ledger.started(world.now(), "box", key(rank), seat(rank).slots); }
 
-  void end(const WorkerKey& worker) {
+  void end(const ProcessKey& worker) {
     ledger.ended(world.now(), {worker, Cause::exited, 0, 0, "", world.now()}, false);
   }
 
@@ -80,6 +81,72 @@ TEST_F(LedgerTest, SeesAWorkerThatNobodyWants) {
   expect("worker 0 of generation 2 of job 1 is started while worker 0 of generation 1");
 }
 
+// The first two change places, and rank 1 is new.
+class GoingOnLedgerTest : public LedgerTest {
+ protected:
+  GoingOnLedgerTest() {
+    more = world.run("1..3 name=more", 2);
+    commit();
+    for (const std::int32_t number : {0, 1}) begin(born(1, number), number);
+    const auto slots = [&](std::int32_t rank) {
+      return world.job(more).current->workers[static_cast<std::size_t>(rank)].seat;
+    };
+    world.resize_in_place(more, {slots(1), {NodeId{0}, {5}}, slots(0)},
+                          {{born(1, 0), 2}, {born(1, 1), 0}});
+    commit();
+  }
+  [[nodiscard]] ProcessKey born(std::uint32_t generation, std::int32_t number) const {
+    return {more, Generation{generation}, number};
+  }
+  void begin(const ProcessKey& process, std::int32_t rank) {
+    const Seat& where = world.job(more).current->workers.at(static_cast<std::size_t>(rank)).seat;
+    ledger.started(world.now(), "box", process, where.slots);
+  }
+  JobId more;
+};
+
+TEST_F(GoingOnLedgerTest, IsContentWithProcessesThatGoOn) {
+  begin(born(2, 2), 1);
+  world.started(more);
+  ledger.enrolled(world.now(), born(1, 0), {Generation{2}, 2, 3});
+  ledger.enrolled(world.now(), born(1, 1), {Generation{2}, 0, 3});
+  commit();
+  ledger.passed(world.now() + span("1h"));
+  for (const ProcessKey& each : {born(1, 0), born(1, 1), born(2, 2), key(0), key(1)}) end(each);
+  world.ended(more);
+  world.ended(job);
+  commit();
+  ledger.at_rest(world.now(), world.state());
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+}
+
+TEST_F(GoingOnLedgerTest, SeesAPlaceThatIsToldWrongly) {
+  ledger.enrolled(world.now(), born(1, 0), {Generation{2}, 0, 3});
+  expect("worker 0 of generation 1 of job 2 is told a place that is not its own");
+}
+
+TEST_F(GoingOnLedgerTest, SeesAProcessThatGoesOnStartedAgain) {
+  begin(born(1, 1), 0);
+  expect("worker 1 of generation 1 of job 2 is started a second time");
+}
+
+TEST_F(GoingOnLedgerTest, SeesANewcomerThatNeverComes) {
+  ledger.passed(world.now() + span("1h"));
+  expect("generation 2 of job 2 is in part: 2 of 3 workers were started");
+}
+
+TEST_F(GoingOnLedgerTest, SeesOneThatShouldHaveLeft) {
+  begin(born(2, 2), 1);
+  world.started(more);
+  const auto first = world.job(more).current->workers[0].seat;
+  world.resize_in_place(more, {first}, {{born(1, 1), 0}});
+  commit();
+  ledger.passed(world.now() + span("1h"));
+  expect("worker 0 of generation 1 of job 2 outlives its stop");
+  expect("worker 2 of generation 2 of job 2 outlives its stop");
+  EXPECT_THAT(ledger.faults(), Not(Contains(HasSubstr("worker 1 of generation 1 of job 2"))));
+}
+
 TEST_F(LedgerTest, SeesTwoWorkersInASlot) {
   const JobId other = world.run("1 name=other", 1);
   commit();
@@ -108,7 +175,7 @@ class LendingLedgerTest : public ::testing::Test {
     ledger.committed(world.now(), entries, world.state(), both);
   }
   void start(JobId job) { ledger.started(world.now(), "cpu-0", {job, Generation{1}, 0}, {0}); }
-  void end(const WorkerKey& worker) {
+  void end(const ProcessKey& worker) {
     ledger.ended(world.now(), {worker, Cause::exited, 0, 0, "", world.now()}, false);
   }
 
@@ -242,7 +309,8 @@ TEST_F(StandingStillTest, IsNothingThatAServerAloneDoes) {
 
 TEST_F(LedgerTest, SeesASlotLeasedTwice) {
   StateParts parts = world.state().parts();
-  parts.jobs[0].current->workers[0].seat = parts.jobs[0].current->workers[1].seat;
+  parts.jobs.at(JobId{1}).current->workers[0].seat =
+      parts.jobs.at(JobId{1}).current->workers[1].seat;
   commit(State(parts));
   expect("worker 0 lacks the lease of slot 1");
 }
@@ -261,7 +329,7 @@ TEST_F(LedgerTest, SeesAJobThatIsOverAndComesBack) {
   world.killed(job);
   commit();
   StateParts parts = world.state().parts();
-  parts.jobs[0].state = JobState::completed;
+  parts.jobs.at(JobId{1}).state = JobState::completed;
   commit(State(parts));
   expect("job 1 was CANCELLED and is COMPLETED again");
 }
@@ -272,18 +340,18 @@ TEST_F(LedgerTest, SeesAJobThatIsOverTwice) {
   world.killed(job);
   commit();
   StateParts parts = world.state().parts();
-  *parts.jobs[0].ended_at += span("1s");
+  *parts.jobs.at(JobId{1}).ended_at += span("1s");
   commit(State(parts));
   expect("job 1 was CANCELLED and is CANCELLED again");
 }
 
 TEST_F(LedgerTest, SeesAGenerationThatComesBack) {
   StateParts parts = world.state().parts();
-  parts.jobs[0].last_generation = Generation{7};
+  parts.jobs.at(JobId{1}).last_generation = Generation{7};
   commit(State(parts));
-  parts.jobs[0].current->generation = Generation{3};
+  parts.jobs.at(JobId{1}).current->generation = Generation{3};
   for (Slot& slot : parts.nodes[0].slots) {
-    if (slot.lease) slot.lease->worker.generation = Generation{3};
+    if (slot.lease) slot.lease->worker.born = Generation{3};
   }
   commit(State(parts));
   expect("generation 3 of job 1 comes back");
@@ -291,7 +359,7 @@ TEST_F(LedgerTest, SeesAGenerationThatComesBack) {
 
 TEST_F(LedgerTest, SeesASecondGenerationThatFormsTooLate) {
   StateParts parts = world.state().parts();
-  parts.jobs[0].forming = parts.jobs[0].current;
+  parts.jobs.at(JobId{1}).forming = parts.jobs.at(JobId{1}).current;
   commit(State(parts));
   expect("generation 1 of job 1 forms too late");
 }
@@ -321,7 +389,7 @@ TEST_F(LedgerTest, SeesAStateThatIsNotWhatTheEntriesSay) {
   ledger.recovered(world.now(), {}, world.state());
   EXPECT_THAT(ledger.faults(), IsEmpty());
   StateParts parts = world.state().parts();
-  parts.jobs[0].retries_used = 1;
+  parts.jobs.at(JobId{1}).retries_used = 1;
   ledger.recovered(world.now(), {}, State(parts));
   expect("the state is not what the entries say");
 }

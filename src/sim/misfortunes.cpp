@@ -79,10 +79,10 @@ void FaultWorld::kill_supervisor(std::size_t i) { machines_[i].host->supervisor_
 
 void FaultWorld::remove_claim(std::size_t i) {
   if (!server_ || rng_.chance(0.5)) return;
-  machines_[i].host->claim_lost([&](const WorkerKey& key) {
+  machines_[i].host->claim_lost([&](const ProcessKey& key) {
     const auto& gang = server_->controller->state().job(key.job).current;
-    return gang && gang->generation == key.generation &&
-           gang->workers[static_cast<std::size_t>(key.rank)].pid != 0;
+    const auto rank = gang ? gang->rank_of(key) : std::nullopt;
+    return rank && gang->workers[static_cast<std::size_t>(*rank)].pid != 0;
   });
 }
 

@@ -14,6 +14,7 @@ class NullStore : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t, std::size_t) override {
     return std::vector<Entry>();
   }
+  Result<std::vector<Job>> forgotten(JobId, std::size_t) override { return std::vector<Job>(); }
   Result<LaunchSpec> launch(JobId) override { return LaunchSpec(); }
   Result<PointPage> points(JobId, std::string_view, std::uint64_t, std::size_t) override {
     return PointPage();

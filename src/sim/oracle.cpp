@@ -21,14 +21,15 @@ bool is_own(Cause cause) {
          cause == Cause::launch_failed || cause == Cause::setup_failed;
 }
 
-WorkerKey first_of(JobId job, Generation generation) { return {job, generation, 0}; }
+ProcessKey first_of(JobId job) { return {job, {}, 0}; }
 
 // The worker's job, while the worker is in the current gang and has not ended.
-const Job* find_alive(const State& state, const WorkerKey& worker) {
+const Job* find_alive(const State& state, const ProcessKey& worker) {
   const Job* job = state.find_job(worker.job);
-  if (!job || !job->current || job->current->generation != worker.generation) return nullptr;
-  const auto rank = static_cast<std::size_t>(worker.rank);
-  return job->current->workers.at(rank).state == WorkerState::ended ? nullptr : job;
+  const auto rank = job && job->current ? job->current->rank_of(worker) : std::nullopt;
+  if (!rank) return nullptr;
+  const Worker& known = job->current->workers[static_cast<std::size_t>(*rank)];
+  return known.state == WorkerState::ended ? nullptr : job;
 }
 
 }  // namespace
@@ -53,8 +54,8 @@ void Oracle::ended(const WorkerGone& gone, bool disturbed) {
 }
 
 void Oracle::wrote(const WorkerReport& report) {
-  const WorkerKey& key = report.key;
-  written_[key].push_back({key.job, key.generation, key.rank, report.report, report.at, report.step,
+  const ProcessKey& key = report.key;
+  written_[key].push_back({key.job, key.born, key.number, report.report, report.at, report.step,
                            report.samples, report.metrics});
   for (const auto& [name, value] : report.metrics) {
     auto& [least, most] = values_.try_emplace({key.job, name}, value, value).first->second;
@@ -64,8 +65,8 @@ void Oracle::wrote(const WorkerReport& report) {
 }
 
 void Oracle::saved(const CheckpointSeen& checkpoint) {
-  const WorkerKey& key = checkpoint.key;
-  const Save save{key.job, key.generation, checkpoint.step.value_or(0)};
+  const ProcessKey& key = checkpoint.key;
+  const Save save{key.job, key.born, checkpoint.step.value_or(0)};
   saved_.insert(save);
   saves_[key].push_back(save);
 }
@@ -88,7 +89,7 @@ void Oracle::check_told(const AgentMessage& message, const State& state) {
   if (const auto* report = std::get_if<WorkerReport>(&message)) check_report(*report, state);
   const auto* seen = std::get_if<CheckpointSeen>(&message);
   if (!seen || !find_alive(state, seen->key)) return;
-  if (!acknowledged_.contains({seen->key.job, seen->key.generation, seen->step.value_or(0)}))
+  if (!is_acknowledged(seen->key, seen->step.value_or(0)))
     wrong_(fmt::format("a checkpoint of {} is confirmed and not known", text(seen->key)));
 }
 
@@ -97,7 +98,7 @@ void Oracle::check_report(const WorkerReport& report, const State& state) {
   if (!job) return;
   const auto what = fmt::format("report {} of {}", report.report, text(report.key));
   if (!passes_over_ &&
-      !stored_.contains({report.key.job, report.key.generation, report.key.rank, report.report}))
+      !stored_.contains({report.key.job, report.key.born, report.key.number, report.report}))
     wrong_(what + " is confirmed and not stored");
   if (!job->progress) wrong_(what + " is confirmed and does not count");
   check_tiers(*job, report.metrics, what);
@@ -133,7 +134,7 @@ void Oracle::check_marks(const Job& job) {
 }
 
 void Oracle::stored(const MetricPoint& point) {
-  stored_.insert({point.job, point.generation, point.rank, point.report});
+  stored_.insert({point.job, point.born, point.number, point.report});
   check_written(point);
 }
 
@@ -152,7 +153,7 @@ void Oracle::took(const Entry& entry) {
     const Save save{acknowledged->job, acknowledged->generation,
                     acknowledged->checkpoint.step.value_or(0)};
     acknowledged_.insert(save);
-    if (!saved_.contains(save))
+    if (!is_saved(save))
       wrong_(fmt::format("a checkpoint of job {} is acknowledged, and nobody saved it",
                          acknowledged->job.value));
   } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
@@ -182,21 +183,48 @@ void Oracle::check(Time now, const State& state, const Job& job) {
   if (!std::exchange(course.over, true)) check_end(course, state, job);
 }
 
+Generation Oracle::last_of(const ProcessKey& worker) const {
+  const auto later = later_.find(worker);
+  return later == later_.end() ? worker.born : *later->second.rbegin();
+}
+
+bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const {
+  if (acknowledged_.contains({worker.job, worker.born, step})) return true;
+  const auto later = later_.find(worker);
+  return later != later_.end() && std::ranges::any_of(later->second, [&](Generation generation) {
+           return acknowledged_.contains({worker.job, generation, step});
+         });
+}
+
+bool Oracle::is_saved(const Save& acknowledged) const {
+  if (saved_.contains(acknowledged)) return true;
+  const auto& [job, generation, step] = acknowledged;
+  for (auto it = later_.lower_bound(first_of(job)); it != later_.end() && it->first.job == job;
+       ++it)
+    if (it->second.contains(generation) && saved_.contains({job, it->first.born, step}))
+      return true;
+  return false;
+}
+
 void Oracle::follow_gang(Course& course, const Job& job) {
   const Generation now = job.current ? job.current->generation : Generation{};
   if (now == course.generation) return;
   if (course.generation != Generation{}) gang_over(course, job.id, course.generation);
   course.generation = now;
   course.disturbed = false;
+  for (std::int32_t rank = 0; job.current && rank < job.current->size(); ++rank) {
+    const ProcessKey process = job.current->process(job.id, rank);
+    if (process.born != now) later_[process].insert(now);
+  }
 }
 
 void Oracle::gang_over(Course& course, JobId id, Generation generation) {
   bool bad = false, certain = !course.disturbed;
-  for (auto it = ends_.lower_bound(first_of(id, generation));
-       it != ends_.end() && it->first.job == id && it->first.generation == generation; ++it)
-    bad = bad || counts_as_failure(it->second);
-  for (auto it = endings_.lower_bound(first_of(id, generation));
-       it != endings_.end() && it->first.job == id && it->first.generation == generation; ++it) {
+  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
+    bad = bad || (last_of(it->first) == generation && counts_as_failure(it->second));
+  for (auto it = endings_.lower_bound(first_of(id)); it != endings_.end() && it->first.job == id;
+       ++it) {
+    if (last_of(it->first) != generation) continue;
     const Ending& ending = it->second;
     certain = certain && ending.cause != Cause::node_lost && ending.cause != Cause::refused &&
               !ending.asks_requeue();
@@ -206,10 +234,8 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation) {
 }
 
 bool Oracle::failed_by_itself(JobId id, Generation generation) const {
-  for (auto it = ends_.lower_bound(first_of(id, generation));
-       it != ends_.end() && it->first.job == id && it->first.generation == generation; ++it) {
-    if (counts_as_failure(it->second)) return true;
-  }
+  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
+    if (last_of(it->first) == generation && counts_as_failure(it->second)) return true;
   return false;
 }
 
@@ -224,11 +250,10 @@ void Oracle::check_retries(const Course& course, const Job& job) {
 
 // Over its time, while no server was there.
 bool Oracle::ended_by_machine(const Job& job) const {
-  for (auto it = ends_.lower_bound(first_of(job.id, job.last_generation));
-       it != ends_.end() && it->first.job == job.id && it->first.generation == job.last_generation;
-       ++it) {
-    if (it->second.cause == Cause::timed_out) return true;
-  }
+  const auto is_last = [&](const ProcessKey& key) { return last_of(key) == job.last_generation; };
+  for (auto it = ends_.lower_bound(first_of(job.id)); it != ends_.end() && it->first.job == job.id;
+       ++it)
+    if (is_last(it->first) && it->second.cause == Cause::timed_out) return true;
   return false;
 }
 

@@ -72,7 +72,7 @@ class Oracle {
 
  private:
   using Report = std::tuple<JobId, Generation, std::int32_t, std::uint64_t>;
-  // Of a job's workers of one generation, by its step.
+  // Of a job's processes that were born into one generation, or of one generation's, by its step.
   using Save = std::tuple<JobId, Generation, std::uint64_t>;
   // One job as far as it is known from outside.
   struct Course {
@@ -90,6 +90,11 @@ class Oracle {
   };
 
   void follow_gang(Course& course, const Job& job);
+  // The generation that a process was of at last.
+  [[nodiscard]] Generation last_of(const ProcessKey& worker) const;
+  // Is a save acknowledged of a generation that the process was of?
+  [[nodiscard]] bool is_acknowledged(const ProcessKey& worker, std::uint64_t step) const;
+  [[nodiscard]] bool is_saved(const Save& acknowledged) const;
   void gang_over(Course& course, JobId id, Generation generation);
   [[nodiscard]] bool ended_by_machine(const Job& job) const;
   void check_end(const Course& course, const State& state, const Job& job);
@@ -101,19 +106,20 @@ class Oracle {
   void check_marks(const Job& job);
   void check_written(const MetricPoint& point);
   void check_missing();
-  [[nodiscard]] bool was_heard_out(const WorkerKey& worker, const Ending& ending) const;
+  [[nodiscard]] bool was_heard_out(const ProcessKey& worker, const Ending& ending) const;
   [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
   [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
   [[nodiscard]] static bool is_bad(const WorkerGone& gone);
   [[nodiscard]] bool counts_as_failure(const WorkerGone& gone) const;
 
   Wrong wrong_;
-  std::map<WorkerKey, WorkerGone> ends_;  // on the machines
-  std::set<WorkerKey> disturbed_;
-  std::map<WorkerKey, Ending> endings_;  // in the journal
+  std::map<ProcessKey, WorkerGone> ends_;  // on the machines
+  std::set<ProcessKey> disturbed_;
+  std::map<ProcessKey, Ending> endings_;  // in the journal
   std::map<JobId, Course> courses_;
-  std::map<WorkerKey, std::vector<MetricPoint>> written_;  // by report
-  std::map<WorkerKey, std::vector<Save>> saves_;
+  std::map<ProcessKey, std::set<Generation>> later_;        // that it went on in
+  std::map<ProcessKey, std::vector<MetricPoint>> written_;  // by report
+  std::map<ProcessKey, std::vector<Save>> saves_;
   std::set<Save> saved_, acknowledged_;
   // The least and the largest value of a metric that a job reported.
   std::map<std::pair<JobId, std::string>, std::pair<double, double>> values_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPointsAtOnce = 1'000;
 
-WorkerKey worker_of(const MetricPoint& point) { return {point.job, point.generation, point.rank}; }
+ProcessKey worker_of(const MetricPoint& point) { return {point.job, point.born, point.number}; }
 
 std::string name_of(const MetricPoint& point) {
   return fmt::format("report {} of {}", point.report, text(worker_of(point)));
@@ -42,7 +42,7 @@ void Oracle::check_written(const MetricPoint& point) {
 
 // Where a machine was given up, nobody reads its logs: the ending is the server's own word, not the
 // machine's.
-bool Oracle::was_heard_out(const WorkerKey& worker, const Ending& ending) const {
+bool Oracle::was_heard_out(const ProcessKey& worker, const Ending& ending) const {
   const auto end = ends_.find(worker);
   if (end == ends_.end()) return false;
   return ending.cause != Cause::node_lost ||
@@ -53,7 +53,7 @@ void Oracle::at_rest() {
   for (const auto& [worker, ending] : endings_) {
     if (!was_heard_out(worker, ending)) continue;
     for (const Save& save : saves_[worker]) {
-      if (!acknowledged_.contains(save))
+      if (!is_acknowledged(worker, std::get<std::uint64_t>(save)))
         wrong_(fmt::format("{} saved at step {}, and it is not acknowledged", text(worker),
                            std::get<std::uint64_t>(save)));
     }
@@ -66,7 +66,7 @@ void Oracle::check_missing() {
   for (const auto& [worker, ending] : endings_) {
     if (!was_heard_out(worker, ending)) continue;
     for (const MetricPoint& point : written_[worker]) {
-      if (stored_.contains({point.job, point.generation, point.rank, point.report})) continue;
+      if (stored_.contains({point.job, point.born, point.number, point.report})) continue;
       std::uint64_t& left = may_miss[point.job];
       if (left == 0) return wrong_(name_of(point) + " was written and is not stored");
       --left;
@@ -78,7 +78,7 @@ void Oracle::check_missing() {
 
 // What was told again after a crash may be kept where it was passed over before: then it comes late.
 void Oracle::compare(Store& store, const Job& job) {
-  std::map<WorkerKey, std::uint64_t> newest;
+  std::map<ProcessKey, std::uint64_t> newest;
   std::uint64_t number = 0;
   for (;;) {
     const auto page = store.points(job.id, "", number + 1, kPointsAtOnce);
@@ -90,7 +90,7 @@ void Oracle::compare(Store& store, const Job& job) {
                            number));
       const bool late = point.report <= std::exchange(newest[worker_of(point)], point.report);
       if (late && !passes_over_) wrong_(name_of(point) + " comes too late");
-      if (!there_.insert({point.job, point.generation, point.rank, point.report}).second)
+      if (!there_.insert({point.job, point.born, point.number, point.report}).second)
         wrong_(name_of(point) + " is there twice");
       check_written(point);
       check_tiers(job, point.values, name_of(point));
@@ -102,7 +102,7 @@ void Oracle::compare_done() {
   for (const auto& [job, generation, rank, report] : stored_) {
     if (!there_.contains({job, generation, rank, report}))
       wrong_(fmt::format("report {} of {} was stored and is not there", report,
-                         text(WorkerKey{job, generation, rank})));
+                         text(ProcessKey{job, generation, rank})));
   }
 }
 

@@ -24,7 +24,7 @@ class OracleTest : public ::testing::Test {
     commit();
   }
 
-  [[nodiscard]] WorkerKey key() const { return {job, world.job(job).last_generation, 0}; }
+  [[nodiscard]] ProcessKey key() const { return {job, world.job(job).last_generation, 0}; }
   void commit() {
     for (const Entry& entry : std::span(world.journal()).subspan(told)) oracle.took(entry);
     told = world.journal().size();
@@ -51,7 +51,7 @@ class OracleTest : public ::testing::Test {
         {key(), report, world.now(), report, {}, {}, {}, {}, {}, {}, {}, {{"accuracy", accuracy}}});
   }
   [[nodiscard]] MetricPoint point(std::uint64_t report, double accuracy = 0.5) const {
-    return {job, key().generation, 0, report, world.now(), report, {}, {{"accuracy", accuracy}}};
+    return {job, key().born, 0, report, world.now(), report, {}, {{"accuracy", accuracy}}};
   }
   void store(const MetricPoint& each) {
     oracle.stored(each);
@@ -85,6 +85,25 @@ TEST_F(OracleTest, IsContentWithAJobThatFailsAsOftenAsItMay) {
   fails();
   EXPECT_EQ(world.job(job).state, JobState::failed);
   EXPECT_THAT(faults, IsEmpty());
+}
+
+// It saves and ends there by its own name.
+TEST_F(OracleTest, KnowsAProcessThatGoesOnInTheNextGeneration) {
+  const ProcessKey survivor = key();
+  const Seat seat = world.job(job).current->workers[0].seat;
+  world.resize_in_place(job, {seat}, {{survivor, 0}});
+  commit();
+  const CheckpointSeen seen{survivor, 1, world.now(), "/a.pt", 7, {}};
+  oracle.saved(seen);
+  world.tell(CheckpointAcknowledged{job, Generation{2}, {"/a.pt", 7, {}, world.now()}});
+  commit();
+  send(seen);
+  confirm();
+  EXPECT_THAT(faults, IsEmpty());
+  oracle.ended({survivor, Cause::exited, 3, 0, "", world.now()}, false);
+  world.ended(job, ending("0"));
+  commit();
+  expect("a worker of its last gang failed");
 }
 
 TEST_F(OracleTest, SeesAnEndThatIsNotWhatHappened) {

@@ -77,7 +77,7 @@ void People::give_in(JobSpec& spec, std::string_view why) {
 }
 
 void People::meddle() {
-  if (!server_ || server_->state().jobs().empty()) return;
+  if (!server_ || server_->state().jobs().given() == 0) return;
   switch (rng_.below(9)) {
     case 0:
       return ask(Request::cancel);
@@ -96,12 +96,14 @@ void People::meddle() {
 }
 
 void People::ask(Request request) {
-  server_->request(any_job(), request, kPeople, deed(word(request)));
+  server_->request(any_job(), request, account(kPeople), deed(word(request)));
 }
 
 void People::change_range() {
   const JobId job = any_job();
-  server_->set_range(job, draw_range(*server_->state().job(job).spec), deed("range set"));
+  const Job* known = server_->state().find_job(job);
+  server_->set_range(job, known ? draw_range(*known->spec) : WorkerRange{1, 1, 1},
+                     deed("range set"));
 }
 
 Done<void> People::deed(std::string_view what) {
@@ -111,7 +113,7 @@ Done<void> People::deed(std::string_view what) {
 }
 
 JobId People::any_job() {
-  return JobId{static_cast<std::uint32_t>(1 + rng_.below(server_->state().jobs().size()))};
+  return JobId{static_cast<std::uint32_t>(1 + rng_.below(server_->state().jobs().given()))};
 }
 
 void People::calm() {
@@ -124,7 +126,7 @@ void People::let_go_on() {
   if (server_) {
     settle_policy();
     for (const auto& key : server_->state().queue())
-      server_->request(key.job, Request::resume, kPeople, [](const Result<void>&) {});
+      server_->request(key.job, Request::resume, account(kPeople), [](const Result<void>&) {});
   }
   queue_.after(10s, [this] { let_go_on(); });
 }

@@ -36,7 +36,7 @@ JobSpec People::draw_spec() {
   spec.notice.grace = draw(rng_, 0s, 20s);
   spec.hold = rng_.chance(0.1);
   if (rng_.chance(0.2)) spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.98};
-  if (server_ && !server_->state().jobs().empty() && rng_.chance(0.15)) spec.after = {any_job()};
+  if (server_ && server_->state().jobs().given() > 0 && rng_.chance(0.15)) spec.after = {any_job()};
   draw_length(spec);
   draw_place(spec);
   return spec;

@@ -70,7 +70,7 @@ Controller::Options options_of(const Began& began, Duration since) {
   options.policy = began.policy;
   options.placement = began.placement;
   options.coalesce = began.coalesce;
-  options.temper = began.temper;
+  options.protects = began.protects;
   options.hear_out = began.hear_out - since;
   return options;
 }
@@ -97,7 +97,7 @@ class Server {
                        [this](const Result<JobId>& done) { keep_refusal(done); });
   }
   void request(const JobRequested& event) {
-    controller_.request(event.job, event.request, event.uid, hear());
+    controller_.request(event.job, event.request, event.by, hear());
   }
   void set_range(const RangeSet& event) { controller_.set_range(event.job, event.range, hear()); }
   void set_policy(const PolicySet& event, const std::map<std::string, std::string>& memo) {

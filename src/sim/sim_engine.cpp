@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "model/unmet.hpp"
+
 namespace paceline::sim {
 namespace {
 
@@ -67,9 +69,10 @@ SimEngine::Run& SimEngine::run_of(const Job& job) {
 void SimEngine::follow(const State& state, const Job& job) {
   if (!job.current || is_over(job.state)) return;
   Run& run = run_of(job);
-  if (job.current->stop)
+  const auto left = unmet(job);
+  if (left == Unmet::end)
     stop(run, job);
-  else if (run.generation != job.current->generation)
+  else if (left == Unmet::start && run.generation != job.current->generation)
     begin(run, state, job);
   else if (run.phase == Phase::running && job.state == JobState::paused)
     freeze(run);

@@ -102,18 +102,18 @@ void SimHost::perform(const agent::Action& action) {
   std::visit([this](const auto& each) { on(each); }, action);
 }
 
-SimHost::Worker* SimHost::find_alive(const WorkerKey& key) {
+SimHost::Worker* SimHost::find_alive(const ProcessKey& key) {
   const auto found = workers_.find(key);
   return found == workers_.end() || found->second.claim.gone ? nullptr : &found->second;
 }
 
 // Of one without a supervisor the host itself finds the end, whatever is asked.
-SimHost::Worker* SimHost::find_supervised(const WorkerKey& key) {
+SimHost::Worker* SimHost::find_supervised(const ProcessKey& key) {
   Worker* worker = find_alive(key);
   return worker && worker->orphaned ? nullptr : worker;
 }
 
-void SimHost::later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&)) {
+void SimHost::later(const ProcessKey& key, Duration span, void (SimHost::*what)(Worker&)) {
   const auto version = workers_.at(key).version;
   queue_.after(span, [this, key, version, what] {
     Worker* worker = find_alive(key);
@@ -152,7 +152,7 @@ void SimHost::tell_ends() {
   }
 }
 
-void SimHost::stored(const WorkerKey& key, std::uint64_t report) {
+void SimHost::stored(const ProcessKey& key, std::uint64_t report) {
   const auto found = workers_.find(key);
   if (found == workers_.end()) return;
   const auto number = [](const agent::Observation& each) {
@@ -170,7 +170,7 @@ void SimHost::stored(const WorkerKey& key, std::uint64_t report) {
 // ---- what the agent asks ----
 
 void SimHost::on(const agent::Start& start) {
-  const WorkerKey& key = start.worker.key;
+  const ProcessKey& key = start.worker.key;
   if (workers_.contains(key)) return;
   const auto& slots = start.worker.slots;
   const bool gone = std::any_of(slots.begin(), slots.end(),
@@ -251,6 +251,10 @@ void SimHost::on(const agent::SetShouldStop& should_stop) {
     worker->left = std::min(worker->left, Duration{1s});
 }
 
+void SimHost::on(const agent::SetMembership& enrolled) {
+  if (find_alive(enrolled.key)) ledger_.enrolled(queue_.now(), enrolled.key, enrolled.membership);
+}
+
 void SimHost::on(const agent::SetLimit& limited) {
   Worker* worker = find_alive(limited.key);
   if (!worker) return;
@@ -319,7 +323,7 @@ void SimHost::stop_counting(Worker& worker) {
 void SimHost::watch_limit(Worker& worker) {
   if (tell_ || worker.orphaned || !worker.limit || !worker.counts_since) return;
   const Time due = *worker.counts_since + worker.limit->left + kHostSlack;
-  const WorkerKey key = worker.claim.key;
+  const ProcessKey key = worker.claim.key;
   queue_.after(std::max(Duration::zero(), due - queue_.now()), [this, key] {
     if (Worker* found = find_alive(key)) look_at_limit(*found);
   });
@@ -332,7 +336,7 @@ void SimHost::look_at_limit(Worker& worker) {
   ledger_.note("limit held without a server", text(worker.claim.key));
   const bool heard = std::exchange(worker.claim.noticed, true);
   if (!heard) take_notice(worker);
-  const WorkerKey key = worker.claim.key;
+  const ProcessKey key = worker.claim.key;
   queue_.after(worker.limit->grace, [this, key] {
     Worker* found = find_alive(key);
     if (!found || found->orphaned) return;
@@ -427,7 +431,7 @@ SimHost::Worker* SimHost::draw_running() {
 void SimHost::supervisor_died() {
   Worker* worker = draw_running();
   if (worker == nullptr) return;
-  const WorkerKey key = worker->claim.key;
+  const ProcessKey key = worker->claim.key;
   ledger_.note("supervisor died", text(key));
   worker->orphaned = true;
   if (!tell_) return;
@@ -435,7 +439,7 @@ void SimHost::supervisor_died() {
   later(key, between(rng_, 0ms, 1s), &SimHost::lose);
 }
 
-void SimHost::claim_lost(const std::function<bool(const WorkerKey&)>& is_known) {
+void SimHost::claim_lost(const std::function<bool(const ProcessKey&)>& is_known) {
   Worker* worker = draw_running();
   if (worker == nullptr || !is_known(worker->claim.key)) return;
   ledger_.note("claim removed", text(worker->claim.key));

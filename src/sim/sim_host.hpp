@@ -46,7 +46,7 @@ class SimHost final : public agent::Host {
   std::string boot_id() override;
   std::vector<Claim> claims() override;
   void perform(const agent::Action& action) override;
-  void stored(const WorkerKey& key, std::uint64_t report) override;
+  void stored(const ProcessKey& key, std::uint64_t report) override;
   void on_observation(std::function<void(agent::Observation)> handler) override {
     tell_ = std::move(handler);
   }
@@ -59,7 +59,7 @@ class SimHost final : public agent::Host {
   // Somebody removes the claim of a worker that is known to run: its supervisor ends it, and the next
   // agent knows nothing of it. Of one that nobody was told of the server would believe that its start
   // never arrived.
-  void claim_lost(const std::function<bool(const WorkerKey&)>& is_known);
+  void claim_lost(const std::function<bool(const ProcessKey&)>& is_known);
   // A slot becomes unusable, or usable again; or the machine has fewer slots than before, or more. A
   // reboot may do the latter, too.
   void change_devices();
@@ -105,9 +105,10 @@ class SimHost final : public agent::Host {
   void on(const agent::Discard& discard);
   void on(const agent::SetShouldStop& should_stop);
   void on(const agent::SetLimit& limited);
+  void on(const agent::SetMembership& enrolled);
 
   void change_size();
-  void later(const WorkerKey& key, Duration span, void (SimHost::*what)(Worker&));
+  void later(const ProcessKey& key, Duration span, void (SimHost::*what)(Worker&));
   void run(Worker& worker);
   void refuse(Worker& worker);
   void go_on(Worker& worker);
@@ -131,8 +132,8 @@ class SimHost final : public agent::Host {
   void read_logs();
   void read_log(Worker& worker);
   void tell_ends();
-  Worker* find_alive(const WorkerKey& key);
-  Worker* find_supervised(const WorkerKey& key);
+  Worker* find_alive(const ProcessKey& key);
+  Worker* find_supervised(const ProcessKey& key);
 
   EventQueue& queue_;
   Clock& clock_;
@@ -146,7 +147,7 @@ class SimHost final : public agent::Host {
   std::optional<int> want_;
   int boots_ = 1;
   std::int64_t last_pid_ = 100;
-  std::map<WorkerKey, Worker> workers_;
+  std::map<ProcessKey, Worker> workers_;
   std::function<void(agent::Observation)> tell_;
 };
 

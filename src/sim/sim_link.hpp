@@ -34,7 +34,10 @@ class SimLink {
   // Opens a connection if both ends are there and none is open.
   void connect();
   void break_connection();
-  [[nodiscard]] bool is_open() const { return open_.value != 0; }
+  // Is a connection open that frames go through, both ways?
+  [[nodiscard]] bool carries() const {
+    return open_.value != 0 && !cut_.to_agent && !cut_.to_server;
+  }
   // What goes that way is lost until it is mended; new connections need both ways.
   struct Cut {
     bool to_agent = false, to_server = false;

@@ -24,7 +24,7 @@ Controller::Options options_of(const Setup& setup) {
   options.placement = setup.placement;
   options.coalesce = Duration::zero();
   options.checkpoint_every = std::chrono::hours{24 * 366 * 1'000};
-  options.temper = setup.temper;
+  options.protects = setup.protects;
   if (setup.reclaim_after > Duration::zero()) options.rules.reclaim_after = setup.reclaim_after;
   return options;
 }
@@ -43,7 +43,7 @@ Hazards hazards_of(const Workload& workload, const Setup& setup, const PolicyReg
   Hazards hazards{setup.failures_per_slot_hour, {}, saves_count(workload, setup)};
   const auto info = registry.find(setup.policy.name);
   const bool disturbs = !info || (*info)->elastic || (*info)->preempts;
-  if ((disturbs && setup.temper) || setup.failures_per_slot_hour > 0)
+  if ((disturbs && setup.protects) || setup.failures_per_slot_hour > 0)
     hazards.save_every = setup.save_every;
   return hazards;
 }

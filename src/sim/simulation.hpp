@@ -1,4 +1,4 @@
-// One simulation: the live controller, policies, placer and tempering on a virtual clock. At each
+// One simulation: the live controller, policies and placer on a virtual clock. At each
 // instant everything that ends or is reported is told first, then everything that was submitted,
 // then there is one round; what the plan asks of workers happens at that instant, too.
 //
@@ -51,7 +51,7 @@ struct Setup {
   std::vector<NodeSpec> nodes;
   PolicyChoice policy;                                  // REQUIRES: the registry can make it
   std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
-  bool temper = true;
+  bool protects = true;                                 // running jobs, by plan/protection.hpp
   Costs costs;
   double failures_per_slot_hour = 0;
   Duration save_every = std::chrono::minutes{30};  // of jobs that may be stopped, resized or fail

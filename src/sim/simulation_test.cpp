@@ -36,7 +36,7 @@ Setup exact(const std::string& cluster, PolicyChoice policy) {
   setup.policy = std::move(policy);
   setup.policy.parameters.emplace("patience", "off");  // unless the test says otherwise
   setup.placement = "any";
-  setup.temper = false;
+  setup.protects = false;
   setup.costs = {Duration::zero(), Duration::zero()};
   return setup;
 }
@@ -259,7 +259,7 @@ TEST(Starvation, AWideJobStartsOnceItsPatienceIsOverAndThoseWhoRanThenAre) {
 }
 
 TEST(Starvation, WithoutPatienceItWaitsForAsLongAsOthersCome) {
-  for (const std::string name : {"elastic-fifo", "las", "afs", "elastic-srtf"})
+  for (const std::string name : {"elastic-fifo", "las"})
     EXPECT_GT(hours_waited({name, {{"patience", "off"}}, {}}, Know::none), 60) << name;
 }
 

@@ -29,7 +29,7 @@ void write_settings(JsonWriter& json, const StudyPlan& plan, const StudyWords& w
   const Setup& setup = plan.setup;
   json.key("settings").begin_object();
   json.field("know", to_string(setup.know)).field("placement", setup.placement);
-  json.field("temper", setup.temper);
+  json.field("protect", setup.protects);
   json.key("costs").begin_object();
   json.field("restart_seconds", to_seconds(setup.costs.restart));
   json.field("resize_seconds", to_seconds(setup.costs.resize));

@@ -127,7 +127,7 @@ StudyPlan plan_of(const Played& played) {
   StudyPlan plan;
   plan.setup.nodes = parse_cluster(played.cluster).value();
   plan.setup.policy = {played.policy, {}, {}};
-  plan.setup.temper = false;
+  plan.setup.protects = false;
   plan.setup.costs = {Duration::zero(), Duration::zero()};
   EXPECT_TRUE(set_durations(trace, "t.csv", *profiles, 4).has_value());
   plan.trace = std::make_shared<const Trace>(std::move(trace));

@@ -4,8 +4,8 @@
 
 namespace paceline::sim {
 
-std::string text(const WorkerKey& key) {
-  return fmt::format("worker {} of generation {} of job {}", key.rank, key.generation.value,
+std::string text(const ProcessKey& key) {
+  return fmt::format("worker {} of generation {} of job {}", key.number, key.born.value,
                      key.job.value);
 }
 

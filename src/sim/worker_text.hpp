@@ -8,6 +8,6 @@
 namespace paceline::sim {
 
 // "worker 0 of generation 3 of job 7"
-std::string text(const WorkerKey& key);
+std::string text(const ProcessKey& key);
 
 }  // namespace paceline::sim

@@ -63,7 +63,7 @@ TEST(FailedCheck, HoldsForEveryEntryThatCannotBeFolded) {
   EXPECT_EQ(folded(NodeUp{NodeId{7}, {}}), "nodes are numbered in the order they join");
   EXPECT_EQ(folded(NodeDown{NodeId{7}}), "the node exists");
   EXPECT_EQ(folded(JobSubmitted{JobId{9}, testing::job("1..1")}), "job ids are given in order");
-  EXPECT_EQ(folded(JobRequested{JobId{9}, Request::cancel, 0}), "the job exists");
+  EXPECT_EQ(folded(JobRequested{JobId{9}, Request::cancel, {}}), "the job exists");
   EXPECT_EQ(folded(plan(ChangeKind::start, 3, {})), "a gang has workers, each with slots");
   EXPECT_EQ(folded(plan(ChangeKind::start, 3, {Seat{NodeId{1}, {}}})),
             "a gang has workers, each with slots");

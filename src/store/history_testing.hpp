@@ -63,7 +63,7 @@ inline std::vector<Entry> submissions(std::uint32_t count) {
 }
 
 inline Entry cancelling(const State& state, JobId job) {
-  return {state.seq() + 1, state.parts().at, JobRequested{job, Request::cancel, 0}};
+  return {state.seq() + 1, state.parts().at, JobRequested{job, Request::cancel, {}}};
 }
 
 // Cancels `jobs`, which wait, and makes a checkpoint.
@@ -140,24 +140,24 @@ class History {
     auto it = state_.active().begin();
     std::advance(it, static_cast<std::ptrdiff_t>(rng_.below(state_.active().size())));
     const auto& job = state_.job(it->job);
-    const WorkerKey worker{job.id, job.current->generation, 0};
+    const ProcessKey worker{job.id, job.current->generation, 0};
     if (job.current->workers[0].state == WorkerState::assigned)
       return WorkerStarted{worker, rng_.between(100, 90'000)};
     if (rng_.chance(0.6)) return progress(worker);
     if (rng_.chance(0.4))
-      return CheckpointAcknowledged{job.id, worker.generation, {"/home/ann/a.pt", 100, {}, now_}};
+      return CheckpointAcknowledged{job.id, worker.born, {"/home/ann/a.pt", 100, {}, now_}};
     if (rng_.chance(0.1)) return TimeLimitReached{job.id};
     const auto code = static_cast<std::int32_t>(rng_.below(3) == 0 ? 1 : 0);
     return WorkerEnded{worker, {Cause::exited, code, 0, "", now_}};
   }
 
-  Event progress(const WorkerKey& worker) {
+  Event progress(const ProcessKey& worker) {
     Progress report;
     report.step = rng_.below(10'000);
     report.samples = *report.step * 64;
     report.metrics = {{"accuracy", rng_.uniform()}, {"loss", 1 / (0.1 + rng_.uniform())}};
     report.reported_at = now_;
-    return Progressed{worker.job, worker.generation, report};
+    return Progressed{worker.job, worker.born, report};
   }
 
   Event of_an_owner() {
@@ -170,7 +170,7 @@ class History {
     const JobId job{static_cast<std::uint32_t>(
         rng_.between(1, static_cast<std::int64_t>(state_.jobs().size())))};
     if (rng_.chance(0.3)) return RangeSet{job, {1, 4, 2}};
-    return JobRequested{job, static_cast<Request>(rng_.below(3)), 1000};
+    return JobRequested{job, static_cast<Request>(rng_.below(3)), account(1000)};
   }
 
   Rng rng_;

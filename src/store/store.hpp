@@ -34,8 +34,9 @@ struct SubmissionKey {
 struct Batch {
   std::vector<Entry> entries;  // consecutive, the first one follows the journal's last
   std::vector<std::pair<JobId, LaunchSpec>> launches;
-  std::vector<MetricPoint> points;  // a point with known (job, generation, rank, report) is dropped
+  std::vector<MetricPoint> points;  // a known report of a process is dropped
   std::vector<SubmissionKey> keys;
+  std::vector<Job> forgotten = {};  // as they were before the batch, which tells that they are
 };
 
 // The points of a job are numbered from 1 in the order they were stored.
@@ -67,7 +68,7 @@ class Store {
   virtual Result<void> append(const Batch& batch) = 0;
 
   // Stores the state as of state.seq(). `changed`: at least the jobs touched since the last
-  // checkpoint or load(); those that load() folded in, the store knows. What would start a job that
+  // checkpoint or load(); those that load() folded in, and those forgotten, the store knows. What would start a job that
   // is over is forgotten, but for what people read of it: the command and the directory.
   // REQUIRES: state.seq() is the last appended entry's. Errors: storage; then the last checkpoint
   // stands.
@@ -79,6 +80,9 @@ class Store {
 
   // Entries from `seq` on, at most `limit`, in order.
   virtual Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) = 0;
+
+  // Jobs that the state forgot, in id order from that one on, at most `limit`.
+  virtual Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) = 0;
 
   // Without environment and setup once the job is over. Errors: not_found.
   virtual Result<LaunchSpec> launch(JobId job) = 0;

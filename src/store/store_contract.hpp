@@ -199,8 +199,44 @@ TYPED_TEST_P(StoreContract, TakesAForgottenSubmissionAnew) {
   EXPECT_EQ(this->store().find_submission(1000, "a", day[1]).value(), JobId{2});
 }
 
-REGISTER_TYPED_TEST_SUITE_P(StoreContract, StartsEmpty, GivesBackEveryEntryInPages,
-                            LoadsTheFoldOfWhatWasAppended, KeepsWhatStartsAJobUntilItIsOver,
+TYPED_TEST_P(StoreContract, KeepsWhatTheStateForgot) {
+  constexpr std::uint32_t kJobs = 600;
+  this->append(batch_of(submissions(kJobs)));
+  State state = this->store().load().value();
+  std::vector<JobId> all;
+  for (std::uint32_t id = 1; id <= kJobs; ++id) all.push_back(JobId{id});
+  ASSERT_TRUE(end_jobs(this->store(), state, all));
+  std::vector<Job> expected;
+  const auto forget = [&](std::uint32_t first, std::uint32_t last) {
+    Batch batch;
+    JobsForgotten left;
+    for (auto id = first; id <= last; ++id) {
+      left.jobs.push_back(JobId{id});
+      batch.forgotten.push_back(state.job(JobId{id}));
+      expected.push_back(state.job(JobId{id}));
+    }
+    batch.entries.push_back({state.seq() + 1, state.at(), std::move(left)});
+    apply(state, batch.entries.back());
+    this->append(std::move(batch));
+  };
+  forget(1, 300);
+  EXPECT_EQ(this->loaded(), state.parts());
+  ASSERT_TRUE(this->store().checkpoint(state, {}));
+  forget(301, 400);
+  this->reopen();
+  EXPECT_EQ(this->loaded(), state.parts());
+  ASSERT_TRUE(this->store().checkpoint(state, {}));
+  this->reopen();
+  EXPECT_EQ(this->loaded(), state.parts());
+  EXPECT_EQ(this->store().forgotten(JobId{1}, 1'000).value(), expected);
+  EXPECT_EQ(this->store().forgotten(JobId{42}, 1)->front().id, JobId{42});
+  EXPECT_EQ(this->store().forgotten(JobId{390}, 100)->size(), 11U);
+  EXPECT_TRUE(this->store().forgotten(JobId{401}, 100)->empty());
+}
+
+REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
+                            GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
+                            KeepsWhatStartsAJobUntilItIsOver,
                             ForgetsWhatStartedAJobThatWasOverBeforeACrash,
                             NumbersTheNewPointsOfEachJob, GivesPointsInPages,
                             FindsThePointsOfOneMetric, RemembersASubmissionForADay,

@@ -18,6 +18,9 @@ class WrappedStore : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
     return inner_.entries(seq, limit);
   }
+  Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override {
+    return inner_.forgotten(from, limit);
+  }
   Result<LaunchSpec> launch(JobId job) override { return inner_.launch(job); }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {

@@ -23,10 +23,11 @@ void describe(Fields& fields, FieldsOf<Fields, RunLimit>& limit) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
-  auto& [key, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
+  auto& [key, rank, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
          group_world_size, addresses, slots, job_name, user, uid, launch, slots_per_worker, cpus,
          memory_bytes, retries, pty, checkpoint_glob, checkpoint, limit] = worker;
   describe(fields, key);
+  fields.unless(key.number, "rank_in_gang", rank);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
   fields("local_rank", local_rank)("local_world_size", local_world_size);
   fields("group_rank", group_rank)("group_world_size", group_world_size);
@@ -138,6 +139,19 @@ void describe(Fields& fields, FieldsOf<Fields, LimitWorker>& limited) {
   fields("limit", limit);
 }
 
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Membership>& membership) {
+  auto& [generation, rank, world_size] = membership;
+  fields("generation", generation)("rank", rank)("world_size", world_size);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, EnrolWorker>& enrolled) {
+  auto& [key, membership] = enrolled;
+  describe(fields, key);
+  fields("membership", membership);
+}
+
 namespace {
 
 // The key that a message stands under in its frame, in the order of the variant.
@@ -151,8 +165,9 @@ inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>
-    kKinds<ServerMessage> = {"start_worker", "stop_worker",    "freeze_worker", "thaw_worker",
-                             "should_stop",  "discard_worker", "fence_job",     "limit_worker"};
+    kKinds<ServerMessage> = {"start_worker", "stop_worker",  "freeze_worker",
+                             "thaw_worker",  "should_stop",  "discard_worker",
+                             "fence_job",    "limit_worker", "enrol_worker"};
 
 template <class Message>
 std::string encode_frame(const Frame<Message>& frame) {

@@ -54,30 +54,31 @@ struct StartWorker {
 // Notice now, kill after `grace` (what is left of it when this is first sent). A later, shorter one
 // counts, a longer one does not. No grace: kill at once.
 struct StopWorker {
-  WorkerKey key;
+  ProcessKey key;
   std::int32_t signal = 15;
   Duration grace{};
   friend bool operator==(const StopWorker&, const StopWorker&) = default;
 };
 struct FreezeWorker {
-  WorkerKey key;
+  ProcessKey key;
   friend bool operator==(const FreezeWorker&, const FreezeWorker&) = default;
 };
 struct ThawWorker {
-  WorkerKey key;
+  ProcessKey key;
   friend bool operator==(const ThawWorker&, const ThawWorker&) = default;
 };
 struct ShouldStop {
-  WorkerKey key;
+  ProcessKey key;
   std::string reason;
   friend bool operator==(const ShouldStop&, const ShouldStop&) = default;
 };
 // The end of the worker is in the journal: its claim may be forgotten.
 struct DiscardWorker {
-  WorkerKey key;
+  ProcessKey key;
   friend bool operator==(const DiscardWorker&, const DiscardWorker&) = default;
 };
-// Every worker of the job up to this generation is killed, and a later start of one is refused.
+// Every process of the job that was born up to this generation is killed, and a later start of one is
+// refused.
 struct FenceJob {
   JobId job;
   Generation generation;
@@ -86,13 +87,20 @@ struct FenceJob {
 
 // From now on the worker may run for so long, time in which it is frozen aside.
 struct LimitWorker {
-  WorkerKey key;
+  ProcessKey key;
   RunLimit limit;
   friend bool operator==(const LimitWorker&, const LimitWorker&) = default;
 };
 
+// The process goes on in another generation than it was born into. Said once in each session.
+struct EnrolWorker {
+  ProcessKey key;
+  Membership membership;
+  friend bool operator==(const EnrolWorker&, const EnrolWorker&) = default;
+};
+
 using ServerMessage = std::variant<StartWorker, StopWorker, FreezeWorker, ThawWorker, ShouldStop,
-                                   DiscardWorker, FenceJob, LimitWorker>;
+                                   DiscardWorker, FenceJob, LimitWorker, EnrolWorker>;
 
 // ---- frames ----
 

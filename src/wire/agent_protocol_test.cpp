@@ -7,7 +7,7 @@
 namespace paceline {
 namespace {
 
-const WorkerKey kKey{JobId{7}, Generation{3}, 1};
+const ProcessKey kKey{JobId{7}, Generation{3}, 1};
 const Time kAt = time_from_us(1'763'636'112'123'456);
 
 WorkerLaunch launch() {

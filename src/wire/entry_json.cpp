@@ -28,9 +28,24 @@ void describe(Fields& fields, FieldsOf<Fields, JobSubmitted>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Principal>& principal) {
+  auto& [user, uid, roles, known_by] = principal;
+  fields("user", user)("uid", uid)("roles", roles)("known_by", known_by);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, JobRequested>& event) {
-  auto& [job, request, uid] = event;
-  fields("job", job)("request", request)("uid", uid);
+  auto& [job, request, by] = event;
+  fields("job", job)("request", request);
+  if constexpr (std::is_same_v<Fields, FieldReader>) {
+    std::optional<std::uint32_t> uid;  // all that older journals have of them
+    fields("uid", uid);
+    if (uid) {
+      by = account(*uid);
+      return;
+    }
+  }
+  fields("by", by);
 }
 
 template <class Fields>
@@ -116,11 +131,23 @@ void describe(Fields& fields, FieldsOf<Fields, ClockSet>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Survivor>& survivor) {
+  auto& [process, rank] = survivor;
+  fields("process", process)("rank", rank);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, JobsForgotten>& event) {
+  auto& [jobs] = event;
+  fields("jobs", jobs);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
-  auto& [kind, job, generation, placement, reason, trade, beneficiary] = change;
+  auto& [kind, job, generation, placement, reason, trade, beneficiary, survivors] = change;
   fields("kind", kind)("job", job)("generation", generation)("placement", placement);
   describe(fields, reason);
-  fields("trade", trade)("beneficiary", beneficiary);
+  fields("trade", trade)("beneficiary", beneficiary)("survivors", survivors);
 }
 
 template <class Fields>
@@ -145,10 +172,10 @@ void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
-  auto& [build, policy, placement, coalesce, temper, patience, hear_out] = began;
+  auto& [build, policy, placement, coalesce, protects, patience, hear_out, rules] = began;
   fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
-  fields("temper", temper).unless("off", "patience", patience);
-  fields.unless(Duration::zero(), "hear_out", hear_out);
+  fields("temper", protects).unless("off", "patience", patience);
+  fields.unless(Duration::zero(), "hear_out", hear_out).unless(kFirstFoldRules, "rules", rules);
 }
 
 namespace {
@@ -162,7 +189,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "worker_started", "worker_ended",       "checkpoint_acknowledged",
     "progress",       "time_limit_reached", "policy_loaded",
     "policy_failed",  "trial_began",        "trial_ended",
-    "rules_set",      "clock_set"};
+    "rules_set",      "clock_set",          "jobs_forgotten"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

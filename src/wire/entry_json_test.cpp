@@ -43,6 +43,29 @@ TEST(EntryJson, OfASubmission) {
 
 Event read_event(std::string_view text) { return std::get<Event>(read_entry(text).value().body); }
 
+TEST(EntryJson, TellsWhoAsked) {
+  const Principal ann{.user = "ann",
+                      .uid = 1000,
+                      .roles = {Role::user, Role::operator_},
+                      .known_by = KnownBy::token};
+  const JobRequested asked{JobId{7}, Request::pause, ann};
+  const std::string text =
+      R"({"seq":12,"at":1763636100.0,"kind":"job_requested","job":7,"request":"pause","by":{"user":"ann",)"
+      R"("uid":1000,"roles":["user","operator"],"known_by":"token"}})";
+  EXPECT_EQ(entry_text(entry(asked)), text);
+  EXPECT_EQ(read_event(text), Event(asked));
+}
+
+TEST(EntryJson, ReadsAJournalThatKnowsOnlyAccounts) {
+  EXPECT_EQ(
+      read_event(
+          R"({"seq":1,"at":2.0,"kind":"job_requested","job":7,"request":"cancel","uid":1000})"),
+      Event(JobRequested{JobId{7}, Request::cancel, account(1000)}));
+  EXPECT_EQ(account(1000).known_by, KnownBy::unix_socket);
+  EXPECT_FALSE(
+      read_entry(R"({"seq":1,"at":2.0,"kind":"job_requested","job":7,"request":"cancel"})"));
+}
+
 TEST(EntryJson, ReadsAJournalThatKnowsNothingOfPlaces) {
   JobSpec spec;
   spec.name = "old";

@@ -141,6 +141,7 @@ void write_times(JsonWriter& json, const JobView& view) {
   json.field("submitted_at", job.submitted_at).field("started_at", job.started_at);
   json.field("ended_at", job.ended_at).field("max_duration_seconds", job.spec->max_duration);
   json.field("min_run_seconds", job.spec->minimum_run);
+  json.field("stop_loss", job.spec->stop_loss).field("resize_loss", job.spec->resize_loss);
   json.field("expect_seconds", job.spec->expected_duration);
   json.field("expect_samples", job.spec->expected_samples);
   json.field("expect_speeds", unless_empty(points_text(job.spec->expected_speeds)));

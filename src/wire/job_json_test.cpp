@@ -125,9 +125,9 @@ TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
   EXPECT_EQ(job["gang"], Json::array());
   EXPECT_EQ(job["metrics"], Json::object());
   EXPECT_EQ(job["waited_seconds"], 20.0);
-  for (const auto* key :
-       {"progress", "target", "checkpoint", "started_at", "ended_at", "exit_code", "cause",
-        "ending", "cpus", "memory_bytes", "deadline_at", "min_run_seconds"}) {
+  for (const auto* key : {"progress", "target", "checkpoint", "started_at", "ended_at", "exit_code",
+                          "cause", "ending", "cpus", "memory_bytes", "deadline_at",
+                          "min_run_seconds", "stop_loss", "resize_loss"}) {
     EXPECT_TRUE(job[key].is_null()) << key;
   }
 }
@@ -205,7 +205,7 @@ TEST(NodeJson, SaysWhereItStands) {
   node.spec.slots[5].island = 1;
   node.spec.slots[5].numa = 2;
   JsonWriter json;
-  write_node_status(json, node);
+  write_node_status(json, State{}, node);
   const auto shown = *parse_json(json.text());
   EXPECT_EQ(shown["rack"], "r1");
   EXPECT_EQ(shown["switch"], "s1");
@@ -218,13 +218,13 @@ TEST(NodeJson, SaysWhereItStands) {
 TEST(NodeJson, SaysTheStateOfEverySlot) {
   const auto state = one_node();
   auto node = state.nodes()[0];
-  const WorkerKey holder{JobId{7}, Generation{3}, 0}, heir{JobId{8}, Generation{1}, 1};
+  const ProcessKey holder{JobId{7}, Generation{3}, 0}, heir{JobId{8}, Generation{1}, 1};
   node.slots[1].lease = Lease{holder, false};
   node.slots[2].lease = Lease{holder, true};
   node.slots[3].lease = Lease{holder, true};
   node.slots[3].promise = heir;
   JsonWriter json;
-  write_node_status(json, node);
+  write_node_status(json, State{}, node);
   const auto shown = *parse_json(json.text());
   std::vector<std::string> states;
   for (const auto& slot : shown["slots"]) states.push_back(slot["state"]);
@@ -244,7 +244,7 @@ TEST(NodeJson, SaysWhyItStartsNothing) {
   auto node = one_node().nodes()[0];
   node.spec.refusal = Refusal{"no space is left", time_from_us(90'500'000)};
   JsonWriter json;
-  write_node_status(json, node);
+  write_node_status(json, State{}, node);
   const auto shown = *parse_json(json.text());
   EXPECT_EQ(shown["state"], "up");
   EXPECT_EQ(shown["refusal"], (Json{{"why", "no space is left"}, {"until", 90.5}}));
@@ -256,7 +256,7 @@ TEST(NodeJson, TellsOfSlotsThatAreGoneWhileAWorkerIsOnThem) {
   node.spec.slots.resize(3);
   node.slots[4].lease = Lease{{JobId{7}, Generation{3}, 0}, false};
   JsonWriter json;
-  write_node_status(json, node);
+  write_node_status(json, State{}, node);
   const auto shown = *parse_json(json.text());
   ASSERT_EQ(shown["slots"].size(), 4U);
   EXPECT_EQ(shown["slots"][3]["index"], 4);

@@ -111,10 +111,16 @@ ObjectReader& ObjectReader::text_map(std::string_view key, std::map<std::string,
 }
 
 ObjectReader& ObjectReader::real(std::string_view key, double& out, double min, double max) {
-  if (const auto read =
-          number(key, min, max, fmt::format("a number from {:g} to {:g}", min, max))) {
+  std::optional<double> read;
+  real(key, read, min, max);
+  if (read) out = *read;
+  return *this;
+}
+
+ObjectReader& ObjectReader::real(std::string_view key, std::optional<double>& out, double min,
+                                 double max) {
+  if (const auto read = number(key, min, max, fmt::format("a number from {:g} to {:g}", min, max)))
     out = *read;
-  }
   return *this;
 }
 

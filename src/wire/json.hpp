@@ -58,6 +58,7 @@ class ObjectReader {
                          std::size_t count_max);
   // A number from `min` to `max`.
   ObjectReader& real(std::string_view key, double& out, double min, double max);
+  ObjectReader& real(std::string_view key, std::optional<double>& out, double min, double max);
   // Seconds as a number, fractions allowed, from 0 to 100 years.
   ObjectReader& seconds(std::string_view key, Duration& out);
   ObjectReader& seconds(std::string_view key, std::optional<Duration>& out);

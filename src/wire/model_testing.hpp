@@ -119,9 +119,9 @@ void randomize_all(Rng& rng, Each&... each) {
 
 // ---- the nouns ----
 
-inline void randomize(Rng& rng, WorkerKey& value) {
-  auto& [job, generation, rank] = value;
-  randomize_all(rng, job, generation, rank);
+inline void randomize(Rng& rng, ProcessKey& value) {
+  auto& [job, born, number] = value;
+  randomize_all(rng, job, born, number);
 }
 inline void randomize(Rng& rng, SlotSpec& value) {
   auto& [kind, model, uuid, memory_bytes, usable, note, island, numa] = value;
@@ -157,10 +157,10 @@ inline void randomize(Rng& rng, Affinity& value) {
   randomize_all(rng, anti, to, name, label, reach, give_up_after);
 }
 inline void randomize(Rng& rng, JobSpec& value) {
-  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, notice] =
-      value;
+  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
+         notice] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, notice);
+  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, notice);
 }
 inline void randomize(Rng& rng, Seat& value) {
   auto& [node, slots] = value;
@@ -182,9 +182,13 @@ inline void randomize(Rng& rng, Reason& value) {
   auto& [code, numbers, text] = value;
   randomize_all(rng, code, numbers, text);
 }
+inline void randomize(Rng& rng, Survivor& value) {
+  auto& [process, rank] = value;
+  randomize_all(rng, process, rank);
+}
 inline void randomize(Rng& rng, Change& value) {
-  auto& [kind, job, generation, placement, reason, trade, beneficiary] = value;
-  randomize_all(rng, kind, job, generation, placement, reason, trade, beneficiary);
+  auto& [kind, job, generation, placement, reason, trade, beneficiary, survivors] = value;
+  randomize_all(rng, kind, job, generation, placement, reason, trade, beneficiary, survivors);
 }
 inline void randomize(Rng& rng, Dropped& value) {
   auto& [job, reason] = value;
@@ -227,8 +231,8 @@ inline void randomize(Rng& rng, PolicyTrial& value) {
   randomize_all(rng, name, parameters, since);
 }
 inline void randomize(Rng& rng, Worker& value) {
-  auto& [seat, state, pid, ending] = value;
-  randomize_all(rng, seat, state, pid, ending);
+  auto& [seat, state, pid, ending, process] = value;
+  randomize_all(rng, seat, state, pid, ending, process);
 }
 inline void randomize(Rng& rng, Stop& value) {
   auto& [cause, at, grace, beneficiary] = value;
@@ -290,11 +294,20 @@ inline void randomize(Rng& rng, Boot& value) {
   auto& [id, at] = value;
   randomize_all(rng, id, at);
 }
+inline void randomize(Rng& rng, ForgottenSums& value) {
+  auto& [completed, failed, timeout, cancelled, waited, slot_seconds, lost] = value;
+  randomize_all(rng, completed, failed, timeout, cancelled, waited, slot_seconds, lost);
+}
 inline void randomize(Rng& rng, StateParts& value) {
   auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference, trial, bills,
-         rules, clock_marks, boot] = value;
-  randomize_all(rng, seq, round, at, nodes, jobs, periods, memo, scripts, names, trial, bills,
-                rules, clock_marks, boot);
+         rules, clock_marks, boot, forgotten, fold_rules] = value;
+  randomize_all(rng, seq, round, at, nodes, periods, memo, scripts, names, trial, bills, rules,
+                clock_marks, boot, forgotten, fold_rules);
+  for (auto n = rng.below(4); n > 0; --n) {
+    Job job = random_value<Job>(rng);
+    job.id = JobId{static_cast<std::uint32_t>(1 + rng.below(1'000))};
+    jobs.put(std::move(job));
+  }
   for (auto n = rng.below(4); n > 0; --n) {
     randomize(rng, interference.alone[random_value<Shape>(rng)]);
     const auto name = random_value<std::string>(rng), beside = random_value<std::string>(rng);
@@ -313,7 +326,8 @@ inline void randomize(Rng& rng, NodeUp& value) { randomize_all(rng, value.node, 
 inline void randomize(Rng& rng, NodeDown& value) { randomize(rng, value.node); }
 inline void randomize(Rng& rng, JobSubmitted& value) { randomize_all(rng, value.job, value.spec); }
 inline void randomize(Rng& rng, JobRequested& value) {
-  randomize_all(rng, value.job, value.request, value.uid);
+  auto& [job, request, by] = value;
+  randomize_all(rng, job, request, by.user, by.uid, by.roles, by.known_by);
 }
 inline void randomize(Rng& rng, RangeSet& value) { randomize_all(rng, value.job, value.range); }
 inline void randomize(Rng& rng, PolicyLoaded& value) {
@@ -324,6 +338,7 @@ inline void randomize(Rng& rng, PolicyFailed& value) {
   auto& [name, why] = value;
   randomize_all(rng, name, why);
 }
+inline void randomize(Rng& rng, JobsForgotten& value) { randomize(rng, value.jobs); }
 inline void randomize(Rng& rng, ClockSet& value) {
   auto& [by, boot] = value;
   randomize_all(rng, by, boot);
@@ -354,7 +369,7 @@ inline void randomize(Rng& rng, Progressed& value) {
 }
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {
-  randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.temper,
+  randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.protects,
                 value.patience, value.hear_out);
 }
 inline void randomize(Rng& rng, Entry& value) {

@@ -4,12 +4,22 @@ namespace paceline {
 namespace {
 
 // Whom the state speaks of: who is to get the slot, else who holds it.
-const WorkerKey* worker_of(const Slot& slot) {
+const ProcessKey* worker_of(const Slot& slot) {
   if (slot.promise) return &*slot.promise;
   return slot.lease ? &slot.lease->worker : nullptr;
 }
 
-void write_slot(JsonWriter& json, const Node& node, std::uint32_t index) {
+// The rank that it has, or is to have.
+std::int32_t rank_of(const State& state, const ProcessKey& process) {
+  const Job* job = state.find_job(process.job);
+  for (const auto* gang : {job ? &job->current : nullptr, job ? &job->forming : nullptr}) {
+    const auto rank = gang && *gang ? (*gang)->rank_of(process) : std::nullopt;
+    if (rank) return *rank;
+  }
+  return process.number;
+}
+
+void write_slot(JsonWriter& json, const State& state, const Node& node, std::uint32_t index) {
   const auto& spec = node.slot_spec(index);
   json.begin_object().field("index", index).field("kind", to_string(spec.kind));
   json.field("model", spec.model).field("uuid", unless_empty(spec.uuid));
@@ -21,7 +31,7 @@ void write_slot(JsonWriter& json, const Node& node, std::uint32_t index) {
     json.null_field("job").null_field("rank").end_object();
     return;
   }
-  json.field("job", worker->job.value).field("rank", worker->rank).end_object();
+  json.field("job", worker->job.value).field("rank", rank_of(state, *worker)).end_object();
 }
 
 }  // namespace
@@ -35,7 +45,7 @@ std::string_view slot_state(const Node& node, std::uint32_t index) {
   return slot.lease->ending ? "ending" : "leased";
 }
 
-void write_node_status(JsonWriter& json, const Node& node) {
+void write_node_status(JsonWriter& json, const State& state, const Node& node) {
   json.begin_object().field("id", node.id.value).field("name", node.spec.name);
   json.field("state", node.up ? "up" : "down").field("address", node.spec.address);
   json.field("rack", unless_empty(node.spec.rack));
@@ -54,7 +64,7 @@ void write_node_status(JsonWriter& json, const Node& node) {
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
     const bool there = i < node.spec.slots.size();
-    if (there || worker_of(node.slots[i]) != nullptr) write_slot(json, node, i);
+    if (there || worker_of(node.slots[i]) != nullptr) write_slot(json, state, node, i);
   }
   json.end_array().end_object();
 }

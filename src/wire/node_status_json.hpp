@@ -13,6 +13,6 @@ namespace paceline {
 std::string_view slot_state(const Node& node, std::uint32_t index);
 
 // Slots that the node has no longer are told of while a worker is on them.
-void write_node_status(JsonWriter& json, const Node& node);
+void write_node_status(JsonWriter& json, const State& state, const Node& node);
 
 }  // namespace paceline

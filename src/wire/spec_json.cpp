@@ -122,6 +122,8 @@ void read_speeds(ObjectReader& reader, JobSpec& spec) {
 void read_times(ObjectReader& reader, JobSpec& spec) {
   reader.seconds("max_duration_seconds", spec.max_duration)
       .seconds("min_run_seconds", spec.minimum_run)
+      .real("stop_loss", spec.stop_loss, 0, 1)
+      .real("resize_loss", spec.resize_loss, 0, 1)
       .seconds("expect_seconds", spec.expected_duration)
       .whole("expect_samples", spec.expected_samples, 1, kSamplesMax)
       .time("deadline_at", spec.deadline);
@@ -195,6 +197,7 @@ void write_spec(JsonWriter& json, const JobSpec& spec) {
   json.field("cpus", unless_zero(spec.cpus)).field("memory_bytes", unless_zero(spec.memory_bytes));
   json.field("preemptible", spec.preemptible).field("priority", spec.priority);
   json.field("max_duration_seconds", spec.max_duration).field("min_run_seconds", spec.minimum_run);
+  json.field("stop_loss", spec.stop_loss).field("resize_loss", spec.resize_loss);
   json.field("expect_seconds", spec.expected_duration);
   json.field("expect_samples", spec.expected_samples);
   json.field("expect_speeds", unless_empty(points_text(spec.expected_speeds)));

@@ -1,5 +1,6 @@
 #include "wire/state_json.hpp"
 
+#include "plan/plan.hpp"
 #include "wire/model_fields.hpp"
 
 namespace paceline {
@@ -46,8 +47,8 @@ void describe(Fields& fields, FieldsOf<Fields, PolicyTrial>& trial) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Worker>& worker) {
-  auto& [seat, state, pid, ending] = worker;
-  fields("seat", seat)("state", state)("pid", pid)("ending", ending);
+  auto& [seat, state, pid, ending, process] = worker;
+  fields("seat", seat)("state", state)("pid", pid)("ending", ending)("process", process);
 }
 
 template <class Fields>
@@ -191,16 +192,38 @@ void describe(Fields& fields, FieldsOf<Fields, Interference>& interference) {
   fields("alone", alone)("pairs", pairs);
 }
 
+// Of the table the header holds how many ids were given: its jobs are stored on their own.
+template <>
+struct Form<JobTable> {
+  static bool left_out(const JobTable& value) { return value.given() == 0; }
+  static void write(JsonWriter& json, const JobTable& value) { json.value(value.given()); }
+  static void read(JsonScanner& in, JobTable& value) {
+    std::uint32_t given = 0;
+    Form<std::uint32_t>::read(in, given);
+    if (given > kJobIdMax) return in.fail("so many jobs were never submitted");
+    value.give(given);
+  }
+};
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ForgottenSums>& sums) {
+  auto& [completed, failed, timeout, cancelled, waited, slot_seconds, lost] = sums;
+  fields("completed", completed)("failed", failed)("timeout", timeout)("cancelled", cancelled);
+  fields("waited_seconds", waited)("slot_seconds", slot_seconds)("lost", lost);
+}
+
 // Everything but nodes and jobs, which are stored on their own.
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, StateParts>& parts) {
   [[maybe_unused]] auto& [seq, round, at, nodes, jobs, periods, memo, scripts, names, interference,
-                          trial, bills, rules, clock_marks, boot] = parts;
+                          trial, bills, rules, clock_marks, boot, forgotten, fold_rules] = parts;
   fields("seq", seq)("round", round)("at", at)("periods", periods)("memo", memo);
   fields("scripts", scripts)("names", names);
   fields.unless(Interference{}, "interference", interference);
   fields("trial", trial)("bills", bills)("clock_marks", clock_marks)("boot", boot);
   fields.unless(Rules{}, "rules", rules);
+  fields("jobs_given", jobs)("forgotten", forgotten);
+  fields.unless(kFirstFoldRules, "fold_rules", fold_rules);
 }
 
 void write_state_header(JsonWriter& json, const StateParts& parts) { write_form(json, parts); }
@@ -209,7 +232,12 @@ void write_stored_job(JsonWriter& json, const Job& job) { write_form(json, job);
 
 Result<StateParts> read_state_header(std::string_view text) { return read_form<StateParts>(text); }
 Result<Node> read_stored_node(std::string_view text) { return read_form<Node>(text); }
-Result<Job> read_stored_job(std::string_view text) { return read_form<Job>(text); }
+Result<Job> read_stored_job(std::string_view text) {
+  auto job = read_form<Job>(text);
+  if (job && (job->id.value < 1 || job->id.value > kJobIdMax))
+    return fail(ErrorCode::data, "no job has such an id");
+  return job;
+}
 
 void write_values(JsonWriter& json, const std::map<std::string, double>& values) {
   write_form(json, values);

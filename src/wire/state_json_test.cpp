@@ -21,7 +21,7 @@ StateParts stored_and_read(const StateParts& parts) {
   for (const auto& node : parts.nodes)
     read.nodes.push_back(read_stored_node(text_of(write_stored_node, node)).value());
   for (const auto& job : parts.jobs)
-    read.jobs.push_back(read_stored_job(text_of(write_stored_job, job)).value());
+    read.jobs.put(read_stored_job(text_of(write_stored_job, job)).value());
   return read;
 }
 
@@ -41,7 +41,7 @@ TEST(StateJson, OfANodeWithAnEndingLeaseThatIsPromised) {
   node.up = true;
   node.slots.resize(2);
   node.slots[1] = {Lease{{JobId{7}, Generation{2}, 0}, true},
-                   WorkerKey{JobId{9}, Generation{1}, 3}};
+                   ProcessKey{JobId{9}, Generation{1}, 3}};
   EXPECT_EQ(text_of(write_stored_node, node),
             R"({"id":0,"spec":{"name":"box","cpus":0.0,"memory_bytes":0},"up":true,"slots":[{},)"
             R"({"lease":{"job":7,"generation":2,"rank":0,"ending":true},)"

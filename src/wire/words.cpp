@@ -17,6 +17,32 @@ std::string_view to_string(Request request) {
   return {};
 }
 
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::viewer:
+      return "viewer";
+    case Role::user:
+      return "user";
+    case Role::operator_:
+      return "operator";
+    case Role::admin:
+      return "admin";
+  }
+  check(false, "a role is one of its enumerators");
+  return {};
+}
+
+std::string_view to_string(KnownBy known_by) {
+  switch (known_by) {
+    case KnownBy::unix_socket:
+      return "unix_socket";
+    case KnownBy::token:
+      return "token";
+  }
+  check(false, "how somebody is known is one of its enumerators");
+  return {};
+}
+
 std::string_view to_string(WorkerState state) {
   switch (state) {
     case WorkerState::assigned:

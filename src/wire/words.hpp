@@ -20,6 +20,8 @@
 namespace paceline {
 
 std::string_view to_string(Request request);    // "cancel", "pause", "resume"
+std::string_view to_string(Role role);          // "viewer", "user", "operator", "admin"
+std::string_view to_string(KnownBy known_by);   // "unix_socket", "token"
 std::string_view to_string(WorkerState state);  // "assigned", "running", "ended"
 
 // The last enumerator of each: all are numbered from 0 without a gap.
@@ -27,6 +29,10 @@ template <class E>
 inline constexpr E kLast = E::unknown;
 template <>
 inline constexpr auto kLast<Request> = Request::resume;
+template <>
+inline constexpr auto kLast<Role> = Role::admin;
+template <>
+inline constexpr auto kLast<KnownBy> = KnownBy::token;
 template <>
 inline constexpr auto kLast<WorkerState> = WorkerState::ended;
 template <>

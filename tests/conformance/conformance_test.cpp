@@ -87,7 +87,7 @@ class Conformance : public ::testing::Test {
   // Plays it once on the real host. What came out, and what was left.
   Course run(const Story& story, SyscallFault fault) {
     launch_.key.job.value += 1;
-    launch_.key.generation = Generation{1};
+    launch_.key.born = Generation{1};
     RealStage stage(*machine_, launch_);
     const std::string what =
         fmt::format("'{}' at call {}", std::strerror(fault.error_number), fault.nth);

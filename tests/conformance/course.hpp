@@ -17,7 +17,7 @@ std::string to_text(const Course& course);
 // heard of one worker until that is over.
 class ServerByHand {
  public:
-  explicit ServerByHand(const WorkerKey& worker) : worker_(worker) {}
+  explicit ServerByHand(const ProcessKey& worker) : worker_(worker) {}
 
   // The agent of the machine, or one that comes in the place of the last.
   void connect(agent::Agent& agent);
@@ -36,7 +36,7 @@ class ServerByHand {
   void hear_running();
   void hear_node(const NodeSpec& node);
 
-  WorkerKey worker_;
+  ProcessKey worker_;
   agent::Agent* agent_ = nullptr;
   std::vector<AgentFrame> frames_;
   Session session_;

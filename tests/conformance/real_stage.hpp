@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/host.hpp"
 #include "clock/system/system_clock.hpp"
 #include "conformance/stage.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::conformance {
 
@@ -49,7 +49,7 @@ class RealMachine {
   std::string directory_;
   boost::asio::io_context io_;
   SystemClock clock_;
-  agent::UniqueFd gate_;
+  UniqueFd gate_;
   std::unique_ptr<agent::LinuxHost> host_;
   std::vector<std::string> groups_;
   std::string memory_;  // where gangs have theirs

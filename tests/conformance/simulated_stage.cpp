@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 200;
 constexpr int kEventsMax = 10'000;
-const WorkerKey kWorker{JobId{1}, Generation{1}, 0};
+const ProcessKey kWorker{JobId{1}, Generation{1}, 0};
 
 struct Trouble {
   enum class When { never, at_start, at_setup, running } when = When::never;

@@ -16,7 +16,7 @@ enum class Return { at_once, after_the_end };
 
 class Stage {
  public:
-  explicit Stage(const WorkerKey& worker) : server(worker), worker_(worker) {}
+  explicit Stage(const ProcessKey& worker) : server(worker), worker_(worker) {}
   virtual ~Stage() = default;
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -41,10 +41,10 @@ class Stage {
   // The worker that runs has come to where it waits.
   virtual bool waits() { return true; }
   virtual bool pass(const std::function<bool()>& condition) = 0;
-  [[nodiscard]] const WorkerKey& worker() const { return worker_; }
+  [[nodiscard]] const ProcessKey& worker() const { return worker_; }
 
  private:
-  WorkerKey worker_;
+  ProcessKey worker_;
 };
 
 // What befalls a worker between its start and its end, and its course where nothing fails.

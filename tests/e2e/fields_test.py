@@ -80,7 +80,7 @@ JOB = Answer(
     "resizes preemptions reason reason_code progress.{step,total_steps,epoch,total_epochs,samples,ratio,step_seconds,learning_rate,"
     "reported_at} target.{metric,direction,deliver,final,delivered_at,reached,reached_at} "
     "gang[].{rank,node,slots[],pid,state,exit_code} pids[] nodes[] submitted_at started_at ended_at max_duration_seconds "
-    "min_run_seconds expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
+    "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
     owners="command directory metrics.* checkpoint.{path,step,samples,acknowledged_at}")
@@ -153,9 +153,9 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "job_submitted": (
         "job spec.{name,user,uid,slots_per_worker,priority,elastic,preemptible,max_duration_seconds,expect_seconds,hold} "
         "spec.workers.{min,max,want} spec.target.{metric,direction,deliver,final} spec.notice.{signal,grace_seconds} "
-        "spec.{exclusive,mesh.{tensor,pipeline},devices[],cpus,memory_bytes,min_run_seconds,expect_samples,expect_speeds[][],"
+        "spec.{exclusive,mesh.{tensor,pipeline},devices[],cpus,memory_bytes,min_run_seconds,stop_loss,resize_loss,expect_samples,expect_speeds[][],"
         "deadline_at,retry,after[],pty}? spec.affinity[].{anti,to,name,value,reach,give_up_after_seconds}?", "spec.checkpoint"),
-    "job_requested": ("job request uid", ""),
+    "job_requested": ("job request by.{user,uid,roles[],known_by}", ""),
     "range_set": ("job min max want", ""),
     "policy_set": ("name parameters.*", ""),
     "rules_set": ("reclaim_after_seconds", ""),
@@ -170,11 +170,12 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
                      "learning_rate,metrics.*,reported_at} target_delivered? target_reached?"),
     "time_limit_reached": ("job", ""),
     "clock_set": ("by_seconds? boot.{id,at}?", ""),
+    "jobs_forgotten": ("jobs[]", ""),
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
 OWNERS_EVENTS = {"progress", "checkpoint_acknowledged"}
-UNLIKE_HERE = {"node_down", "clock_set"}  # kinds that nothing in this test brings about
+UNLIKE_HERE = {"node_down", "clock_set", "jobs_forgotten"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
           "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}
@@ -250,7 +251,7 @@ class RoutesTest(PeopleTest):
     def test_every_route_has_its_row(self):
         routes = set()
         for source in (ROOT / "src/api").glob("routes_*.cpp"):
-            routes |= set(re.findall(r'router\.add\(\s*"([A-Z]+)",\s*"([^"]+)"', source.read_text()))
+            routes |= set(re.findall(r'routes\.add\(\s*"([A-Z]+)",\s*"([^"]+)"', source.read_text()))
         self.assertEqual(routes, set(ROUTES))
 
     def test_every_route_as_owner_other_and_root(self):

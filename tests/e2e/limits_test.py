@@ -19,14 +19,14 @@ KIB, MIB = 1 << 10, 1 << 20
 
 # Rows whose bound is minutes, or a machine's: where they are gone over.
 ELSEWHERE = {
-    "connections": "src/api/http_server_test.cpp",
+    "connections": "src/http/server_test.cpp",
     "connections-per-user": "tests/e2e/users_test.py",
     "traffic": "tests/e2e/users_test.py",
     "waiting-jobs": "src/scheduler/admission_test.cpp",
     "traffic-per-user": "tests/e2e/users_test.py",
     "worker-processes": "src/agent/linux/host_test.cpp",
-    "a request on its way": "src/api/http_server_test.cpp",
-    "an event stream": "src/api/http_stream_test.cpp",
+    "a request on its way": "src/http/server_test.cpp",
+    "an event stream": "src/http/stream_test.cpp",
     "a log at a worker's end": "src/agent/linux/log_tail_test.cpp",
     "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
     "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
@@ -45,7 +45,7 @@ def rows():
 
 class PageTest(unittest.TestCase):
     def test_every_limit_is_gone_over(self):
-        here = {getattr(getattr(kind, name), "row", None) for kind in (SetTest, FixedTest) for name in dir(kind)}
+        here = {getattr(getattr(kind, name), "row", None) for kind in (SetTest, ForgetTest, FixedTest) for name in dir(kind)}
         self.assertEqual(set(rows()) - here - set(ELSEWHERE), set())
         self.assertEqual((here | set(ELSEWHERE)) - set(rows()) - {None}, set())
 
@@ -60,6 +60,18 @@ class PageTest(unittest.TestCase):
         self.assertEqual(set(settable), shown)
 
 
+class PeoplesBox(SharedBox):
+    """Its users are made known once, however many classes there are."""
+
+    known = False
+
+    @classmethod
+    def setUpClass(cls):
+        if not PeoplesBox.known:
+            add_people()
+        PeoplesBox.known = True
+
+
 def goes_over(row):
     def named(test):
         test.row = row
@@ -68,13 +80,9 @@ def goes_over(row):
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
-class SetTest(SharedBox):
+class SetTest(PeoplesBox):
     options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M",
                "--limit", "points-per-second=10", "--limit", "logs-per-user=1M")
-
-    @classmethod
-    def setUpClass(cls):
-        add_people()
 
     def test_limits_are_shown(self):
         shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}
@@ -144,6 +152,43 @@ class SetTest(SharedBox):
         self.until(lambda: self.room(old) + self.room(new) + self.room(more) <= MIB, "who runs gives nothing")
         self.assertEqual(self.room(old), 0)
         self.assertGreater(self.log(OWNER, new)[1], 0)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
+class ForgetTest(PeoplesBox):
+    """What leaves the server's memory is told of as before."""
+
+    options = ("--limit", "ended-jobs=3", "--limit", "ended-jobs-age=3s")
+
+    def run_jobs(self, count):
+        jobs = [self.submit(OWNER, {"name": f"short-{i}"}, ["sh", "-c", f"echo {i}"]) for i in range(count)]
+        for job in jobs:
+            self.until(lambda: self.get(OWNER, f"/v1/jobs/{job}")["state"] == "COMPLETED", "it didn't complete")
+        return jobs
+
+    def forgotten(self):
+        events = self.get(0, "/v1/events?from=1&limit=1000")["events"]
+        return [job for event in events if event["kind"] == "jobs_forgotten" for job in event["jobs"]]
+
+    def are_told_of(self, jobs):
+        for number, job in enumerate(jobs):
+            told = self.get(OWNER, f"/v1/jobs/{job}")
+            self.assertEqual((told["state"], told["exit_code"], told["name"]), ("COMPLETED", 0, f"short-{number}"))
+            chunks = self.get(OWNER, f"/v1/jobs/{job}/logs?offset=0:0")["chunks"]
+            self.assertTrue("".join(chunk["text"] for chunk in chunks).endswith(f" ---\n{number}\n"))
+        self.assertEqual([job["id"] for job in self.get(OWNER, "/v1/jobs?all=1")["jobs"]], jobs)
+
+    @goes_over("ended-jobs")
+    def test_ended_jobs(self):
+        jobs = self.run_jobs(6)
+        self.until(lambda: len(self.forgotten()) >= 3, "nothing was forgotten")
+        self.are_told_of(jobs)
+
+    @goes_over("ended-jobs-age")
+    def test_ended_jobs_age(self):
+        jobs = self.run_jobs(2)
+        self.until(lambda: sorted(self.forgotten()) == jobs, "they were not forgotten")
+        self.are_told_of(jobs)
 
 
 class FixedTest(unittest.TestCase):

@@ -21,7 +21,7 @@ KEYS = {"policy", "seed", "jobs", "average_jct_seconds", "median_jct_seconds", "
         "wall_seconds", "rejected"}
 VOID = {"meta", "br"}  # HTML elements without an end
 LOADED = {"src", "href", "srcset", "data", "poster", "action"}  # attributes that name what a page loads or leads to
-EXACT = ["--placement", "any", "--costs", "none", "--temper", "off"]
+EXACT = ["--placement", "any", "--costs", "none", "--protect", "off"]
 
 
 class Page(HTMLParser):
@@ -375,7 +375,7 @@ class SimulateTest(unittest.TestCase):
         self.assert_refused("--load", *ok, "--load", "0")
         self.assert_refused("--seeds", *ok, "--seeds", "-1")
         self.assert_refused("--costs", *ok, "--costs", "free")
-        self.assert_refused("--temper", *ok, "--temper", "maybe")
+        self.assert_refused("--protect", *ok, "--protect", "maybe")
         self.assert_refused("nothing a policy could know", *ok, "--know", "all")
         self.assert_refused("no range of sizes", *ok, "--elastic", "min=0")
         self.assert_refused("--speedup", *ok, "--speedup", "linear")

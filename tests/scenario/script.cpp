@@ -6,11 +6,11 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "model/unmet.hpp"
 #include "placement/placers.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/commands.hpp"
 #include "scheduler/explain.hpp"
-#include "scheduler/temper.hpp"
 
 namespace paceline::testing {
 namespace {
@@ -90,13 +90,13 @@ JobId Script::job_named(const std::string& word) const {
 
 void Script::set_policy(const Words& words) {
   Parameters parameters;
-  judge_ = make_temper({});
+  protects_ = Protects::yes;
   for (std::size_t i = 2; i < words.size(); ++i) {
     const auto equals = words[i].find('=');
     if (equals != std::string::npos)
       parameters[words[i].substr(0, equals)] = words[i].substr(equals + 1);
-    else if (words[i] == "untempered")
-      judge_ = {};
+    else if (words[i] == "unprotected")
+      protects_ = Protects::no;
     else
       unreadable(words[i]);
   }
@@ -129,7 +129,7 @@ std::vector<std::string> Script::people(const Words& words, std::string_view res
                           : words[0] == "pause" ? Request::pause
                                                 : Request::resume;
   const auto verdict = admit(world().state(), id, request);
-  if (verdict) world().tell(JobRequested{id, request, 1000});
+  if (verdict) world().tell(JobRequested{id, request, account(1000)});
   return told(verdict);
 }
 
@@ -167,7 +167,7 @@ std::vector<std::string> Script::nodes(const Words& words) {
 }
 
 std::vector<std::string> Script::shown(const Words& words) {
-  const Explanation explanation(world().snapshot(), policy_.get(), *placer_, judge_);
+  const Explanation explanation(world().snapshot(), policy_.get(), *placer_, protects_);
   if (words[0] == "why") return explanation.lines(world().job(job_named(words.at(1))));
   std::vector<std::string> lines;
   for (const Job& job : world().state().jobs()) {
@@ -180,8 +180,7 @@ std::vector<std::string> Script::shown(const Words& words) {
 
 std::vector<std::string> Script::round() {
   if (!policy_) throw std::invalid_argument("a scenario names its policy before its first round");
-  const Plan plan =
-      world().round([&](const Snapshot& s, Draft& d) { policy_->decide(s, d); }, judge_);
+  const Plan plan = world().round(decider(*policy_), protects_);
   return plan_lines(plan);
 }
 
@@ -194,7 +193,7 @@ std::vector<std::string> Script::plan_lines(const Plan& plan) {
     }
     lines.push_back(fmt::format("{} \"{}\"", line, sentence(change.reason)));
   }
-  const Explanation explanation(world().snapshot(), policy_.get(), *placer_, judge_);
+  const Explanation explanation(world().snapshot(), policy_.get(), *placer_, protects_);
   for (const Asking& asking : plan.asked) {
     const Job& job = world().job(asking.job);
     lines.push_back(
@@ -246,15 +245,10 @@ bool Script::obey() {
 }
 
 bool Script::obey(JobId id, std::int32_t rank) {
-  const Gang& gang = *world().job(id).current;
-  const WorkerState is = gang.workers[static_cast<std::size_t>(rank)].state;
-  if (gang.stop && is != WorkerState::ended)
-    world().killed(id, rank);
-  else if (!gang.stop && is == WorkerState::assigned)
-    world().started(id, rank);
-  else
-    return false;
-  return true;
+  const auto left = unmet(world().job(id), rank);
+  if (left == Unmet::end) world().killed(id, rank);
+  if (left == Unmet::start) world().started(id, rank);
+  return left.has_value();
 }
 
 }  // namespace paceline::testing

@@ -2,7 +2,7 @@
 // chance makes up.
 //
 //   cluster 4x8 h100; 1x4 cpu          nodes h100-0 … h100-3, cpu-0
-//   policy elastic-fifo [KEY=VALUE …] [untempered]
+//   policy elastic-fifo [KEY=VALUE …] [unprotected]
 //   placement spread                   pack if nothing is said
 //   reclaim-after SPAN                 0s if nothing is said
 //   submit 2..8@4 priority=60 …        the next job; keys as in support/literals.hpp
@@ -20,7 +20,7 @@
 //
 // A line says what it brought about in lines of its own: the changes of a plan with their reasons,
 // then why each job that still waits does so; what is refused, and why; a job's state. Everything
-// goes through the scheduler's own admission, decision, tempering, check and explanation.
+// goes through the scheduler's own admission, decision, check and explanation.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class Script {
   [[nodiscard]] const World& world() const { return *world_; }
   // REQUIRES: the line `policy` was run.
   [[nodiscard]] const Policy& policy() const { return *policy_; }
-  [[nodiscard]] const Judge& judge() const { return judge_; }
+  [[nodiscard]] Protects protects() const { return protects_; }
   [[nodiscard]] const Placer& placer() const { return *placer_; }
 
  private:
@@ -68,7 +68,7 @@ class Script {
 
   std::unique_ptr<World> world_;
   std::unique_ptr<Policy> policy_;
-  Judge judge_;
+  Protects protects_ = Protects::yes;
   std::unique_ptr<Placer> placer_ = std::make_unique<PackPlacer>();
 };
 

@@ -60,6 +60,9 @@ class LyingDisk final : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
     return store_->entries(seq, limit);
   }
+  Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override {
+    return store_->forgotten(from, limit);
+  }
   Result<LaunchSpec> launch(JobId job) override { return store_->launch(job); }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {

@@ -104,6 +104,10 @@ void set(JobSpec& spec, const std::string& key, const std::string& value) {
     spec.preemptible = false;
   else if (key == "min_run")
     spec.minimum_run = span(value);
+  else if (key == "stop_loss")
+    spec.stop_loss = must(parse_loss_limit(value));
+  else if (key == "resize_loss")
+    spec.resize_loss = must(parse_loss_limit(value));
   else if (key == "deadline")
     spec.deadline = wall_from_us(1'000'000'000) + span(value);
   else if (key == "hold")

@@ -61,14 +61,11 @@ const Gang& World::gang(JobId id) const {
 }
 
 void World::started(JobId id) {
-  const auto generation = gang(id).generation;
-  for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) {
-    tell(WorkerStarted{{id, generation, rank}, 4000 + rank});
-  }
+  for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) started(id, rank);
 }
 
 void World::started(JobId id, std::int32_t rank) {
-  tell(WorkerStarted{{id, gang(id).generation, rank}, 4000 + rank});
+  tell(WorkerStarted{gang(id).process(id, rank), 4000 + rank});
 }
 
 std::vector<std::int32_t> World::alive(JobId id) const {
@@ -87,7 +84,7 @@ void World::ended(JobId id, const Ending& how) {
 void World::ended(JobId id, std::int32_t rank, const Ending& how) {
   Ending e = how;
   e.at = now_;
-  tell(WorkerEnded{{id, gang(id).generation, rank}, e});
+  tell(WorkerEnded{gang(id).process(id, rank), e});
 }
 
 void World::killed(JobId id) {
@@ -132,7 +129,7 @@ void World::node_down(std::string_view name) { tell(NodeDown{node_named(state_, 
 void World::node_lost(std::string_view name) {
   const NodeId id = node_named(state_, name);
   node_down(name);
-  std::vector<WorkerKey> lost;
+  std::vector<ProcessKey> lost;
   for (const auto& slot : state_.find_node(id)->slots) {
     if (slot.lease) lost.push_back(slot.lease->worker);
     if (slot.lent) lost.push_back(*slot.lent);
@@ -141,8 +138,8 @@ void World::node_lost(std::string_view name) {
     tell(WorkerEnded{key, {Cause::node_lost, {}, 0, "its node is lost", now_}});
 }
 
-Plan World::plan(const Decide& decide, const Judge& judge) const {
-  Draft draft(snapshot(), placer_ ? *placer_ : pack_, judge);
+Plan World::plan(const Decide& decide, Protects protects) const {
+  Draft draft(snapshot(), placer_ ? *placer_ : pack_, protects);
   const auto plan = paceline::decide(draft, [&](const Snapshot& present, Draft& into) {
     decide(present, into);
     return Result<void>{};
@@ -153,16 +150,16 @@ Plan World::plan(const Decide& decide, const Judge& judge) const {
   return made;
 }
 
-Plan World::round(const Decide& decide, const Judge& judge) {
-  Plan made = plan(decide, judge);
+Plan World::round(const Decide& decide, Protects protects) {
+  Plan made = plan(decide, protects);
   if (!made.changes.empty() || !made.memo.empty() || !made.asked.empty()) fold(made);
   return made;
 }
 
-Plan World::round(const Judge& judge) {
+Plan World::round(Protects protects) {
   const auto policy = PolicyRegistry().make(state_.policy()->name, state_.policy()->parameters);
   if (!policy) throw std::invalid_argument(policy.error().message);
-  return round([&](const Snapshot& s, Draft& d) { (*policy)->decide(s, d); }, judge);
+  return round([&](const Snapshot& s, Draft& d) { (*policy)->decide(s, d); }, protects);
 }
 
 Plan World::start(JobId id, std::int32_t workers) {
@@ -176,6 +173,22 @@ Plan World::change_size(JobId id, std::int32_t workers) {
     draft.resize(id, seats(draft.refit(id, workers)),
                  {ReasonCode::grows, {job(id).workers(), workers}, {}});
   });
+}
+
+Plan World::resize_in_place(JobId id, const Placement& seats,
+                            const std::vector<Survivor>& survivors) {
+  Plan made{state_.round() + 1, state_.policy()->name, "", {}, {}, {}, {}};
+  Change change;
+  change.kind = ChangeKind::resize;
+  change.job = id;
+  change.generation = Generation{job(id).last_generation.value + 1};
+  change.placement = seats;
+  change.reason = {ReasonCode::grows, {job(id).workers(), std::ssize(seats)}, {}};
+  change.survivors = survivors;
+  made.changes.push_back(change);
+  for (const auto& wrong : violations(snapshot(), made)) throw std::invalid_argument(wrong);
+  fold(made);
+  return made;
 }
 
 Plan World::preempt(JobId victim, JobId beneficiary, std::int32_t workers) {
@@ -197,7 +210,7 @@ Plan World::make_way(JobId beneficiary, std::int32_t workers,
     give_up(draft);
     draft.start(beneficiary, seats(draft.fit(beneficiary, workers)),
                 {ReasonCode::starts, {workers}, {}});
-    draft.end_trade(Owed::yes);
+    draft.end_trade();
   });
 }
 

@@ -46,9 +46,9 @@ class World {
 
   // ---- what people do ----
   JobId submit(std::string_view literal);
-  void cancel(JobId job) { tell(JobRequested{job, Request::cancel, 1000}); }
-  void pause(JobId job) { tell(JobRequested{job, Request::pause, 1000}); }
-  void resume(JobId job) { tell(JobRequested{job, Request::resume, 1000}); }
+  void cancel(JobId job) { tell(JobRequested{job, Request::cancel, account(1000)}); }
+  void pause(JobId job) { tell(JobRequested{job, Request::pause, account(1000)}); }
+  void resume(JobId job) { tell(JobRequested{job, Request::resume, account(1000)}); }
   void resize(JobId job, std::string_view range);
   void set_policy(std::string_view name,
                   const std::map<std::string, std::string>& parameters = {}) {
@@ -78,10 +78,10 @@ class World {
   // ---- rounds ----
   using Decide = std::function<void(const Snapshot&, Draft&)>;
   // What `decide` plans now; checked against violations(), not folded.
-  [[nodiscard]] Plan plan(const Decide& decide, const Judge& judge = {}) const;
-  // What the active policy plans now, without tempering unless a judge is given; folded.
-  Plan round(const Judge& judge = {});
-  Plan round(const Decide& decide, const Judge& judge = {});
+  [[nodiscard]] Plan plan(const Decide& decide, Protects protects = Protects::no) const;
+  // What the active policy plans now, everybody unprotected unless said otherwise; folded.
+  Plan round(Protects protects = Protects::no);
+  Plan round(const Decide& decide, Protects protects = Protects::no);
 
   // ---- rounds of one change each; std::invalid_argument if the seats don't fit ----
   Plan start(JobId job, std::int32_t workers);
@@ -90,6 +90,8 @@ class World {
   Plan preempt(JobId victim, JobId beneficiary, std::int32_t workers);
   // The same, and `lender` is frozen instead.
   Plan lend(JobId lender, JobId beneficiary, std::int32_t workers);
+  // To these seats, where the survivors keep theirs: by hand, as no policy asks for it.
+  Plan resize_in_place(JobId job, const Placement& seats, const std::vector<Survivor>& survivors);
   // Submits a job, starts it, and every worker runs.
   JobId run(std::string_view literal, std::int32_t workers);
 

@@ -21,7 +21,7 @@ void Promises::expect(bool holds, const std::string& what) {
 }
 
 Plan Promises::decided(const State& state, bool explain) const {
-  Draft draft({state, script_.world().now()}, script_.placer(), script_.judge());
+  Draft draft({state, script_.world().now()}, script_.placer(), script_.protects());
   if (explain) draft.explain();
   return decide(draft, decider(script_.policy())).value();
 }
@@ -126,7 +126,7 @@ void Promises::check_asked_in_time(const Job& victim) {
 void Promises::check_loses_least(const Job& victim) {
   const World& world = script_.world();
   const Snapshot snapshot = world.snapshot();
-  Draft draft(snapshot, script_.placer(), script_.judge());
+  Draft draft(snapshot, script_.placer(), script_.protects());
   const auto least = [](const Job& job) {
     return job.slots(job.resizable() ? job.range.min : job.workers());
   };
@@ -142,7 +142,7 @@ void Promises::check_loses_least(const Job& victim) {
         other.spec->user == victim.spec->user && other.spec->priority == victim.spec->priority;
     if (!goes_on || !equal || least(other) < least(victim)) continue;
     if (must_be_asked(snapshot, other) || is_protected(snapshot, other.id)) continue;
-    if (sits_on_kept(other) || !draft.may_change(other.id, 0, Owed::yes)) continue;
+    if (sits_on_kept(other) || !draft.affords(other.id, ChangeKind::stop)) continue;
     expect(loss(victim) <= loss(other), fmt::format("job {} is stopped, and job {} would lose less",
                                                     victim.id.value, other.id.value));
   }

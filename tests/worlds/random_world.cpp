@@ -33,7 +33,7 @@ std::string RandomWorld::policy(std::string_view name) {
   if (name == "elastic-las") text += fmt::format(" pending={}", one_of({"0", "1", "3"}));
   if (name == "ffdl" && often()) text += " limit=0";
   if (name == "fair" && often()) text += " weights=ann:2,bob:0.5";
-  return often() ? text + " untempered" : text;
+  return often() ? text + " unprotected" : text;
 }
 
 std::string RandomWorld::next(const World& world) {

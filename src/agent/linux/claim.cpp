@@ -163,6 +163,8 @@ void read_number(const NamedField& field, WorkerOrder& order) {
     order.started_us = number;
   else if (name == "attempt")
     order.attempt = static_cast<std::int32_t>(number);
+  else if (name == "rank")
+    order.rank = static_cast<std::int32_t>(number);
   else if (name == "world_size")
     order.world_size = static_cast<std::int32_t>(number);
   else if (name == "local_rank")
@@ -197,6 +199,7 @@ void add_newer(FieldWriter& out, const WorkerOrder& order) {
   for (const std::uint32_t group : order.groups) out.add("group", group);
   if (order.status_port != 0) out.add("status_port", order.status_port);
   if (!order.status_token.empty()) out.add("status_token", order.status_token);
+  if (order.rank != order.key.number) out.add("rank", order.rank);
 }
 
 template <class T>
@@ -215,16 +218,15 @@ bool take_dot(std::string_view& text) {
 
 }  // namespace
 
-std::string claim_name(const WorkerKey& key) {
-  return std::to_string(key.job.value) + "." + std::to_string(key.generation.value) + "." +
-         std::to_string(key.rank);
+std::string claim_name(const ProcessKey& key) {
+  return std::to_string(key.job.value) + "." + std::to_string(key.born.value) + "." +
+         std::to_string(key.number);
 }
 
-std::optional<WorkerKey> parse_claim_name(std::string_view name) {
-  WorkerKey key;
-  if (take_number(name, key.job.value) && take_dot(name) &&
-      take_number(name, key.generation.value) && take_dot(name) && take_number(name, key.rank) &&
-      name.empty() && key.rank >= 0)
+std::optional<ProcessKey> parse_claim_name(std::string_view name) {
+  ProcessKey key;
+  if (take_number(name, key.job.value) && take_dot(name) && take_number(name, key.born.value) &&
+      take_dot(name) && take_number(name, key.number) && name.empty() && key.number >= 0)
     return key;
   return std::nullopt;
 }
@@ -262,10 +264,11 @@ std::optional<WorkerOrder> parse_order(std::string_view text) {
   const auto format = all.front().first == kSealedFirst ? ClaimFormat::sealed : ClaimFormat::plain;
   WorkerOrder order;
   for (const NamedField& field : all) {
-    if (field.first == kPlainFirst)
-      order.key = parse_claim_name(field.second).value_or(WorkerKey{});
-    else if (!read_text(field, order) && !read_cgroups(field, order.cgroups) &&
-             !read_limit(field, order.limit))
+    if (field.first == kPlainFirst) {
+      order.key = parse_claim_name(field.second).value_or(ProcessKey{});
+      order.rank = order.key.number;
+    } else if (!read_text(field, order) && !read_cgroups(field, order.cgroups) &&
+               !read_limit(field, order.limit))
       read_number(field, order);
   }
   if (order.command.empty() || to_text(order, format) != text) return std::nullopt;
@@ -308,13 +311,13 @@ std::optional<WorkerEnding> parse_ending(std::string_view text) {
   return std::nullopt;
 }
 
-std::string supervisor_name(const WorkerKey& key) {
+std::string supervisor_name(const ProcessKey& key) {
   return ("pl-" + claim_name(key)).substr(0, kNameMax);
 }
 
 // ---- the file ----
 
-ClaimFile::ClaimFile(UniqueFd fd, WorkerKey key) : fd_(std::move(fd)), key_(key) {
+ClaimFile::ClaimFile(UniqueFd fd, ProcessKey key) : fd_(std::move(fd)), key_(key) {
   if (!fd_) return;
   const std::string first = std::string(kPlainFirst) + '\0';
   if (read_at(kOrderAt, first.size()) == first) format_ = ClaimFormat::plain;
@@ -341,7 +344,7 @@ ClaimFile ClaimFile::open(const std::string& path) {
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) fd.reset();
   const auto key = parse_claim_name(std::string_view(path).substr(path.rfind('/') + 1));
-  return {std::move(fd), key.value_or(WorkerKey{})};
+  return {std::move(fd), key.value_or(ProcessKey{})};
 }
 
 bool ClaimFile::is_removed() const {

@@ -1,5 +1,5 @@
-// A claim on disk: the file DIR/agent/workers/<job>.<generation>.<rank>, which says that this
-// worker was started here. Making it is exclusive, so a worker starts once however often it is
+// A claim on disk: the file DIR/agent/workers/<job>.<born>.<number>, which says that this
+// process was started here. Making it is exclusive, so a worker starts once however often it is
 // asked for. It is flock'ed from before the supervisor exists until that is gone: whoever gets this
 // lock knows that nobody supervises. It holds
 //
@@ -30,9 +30,9 @@
 
 #include "agent/host.hpp"
 #include "agent/linux/cgroups.hpp"
-#include "agent/linux/fd.hpp"
 #include "agent/linux/process.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 
@@ -47,7 +47,7 @@ enum class ClaimFormat {
 // All that a supervisor needs to start and end one worker, and an agent to take it over. Holds the
 // owner's environment: 0600.
 struct WorkerOrder {
-  WorkerKey key;
+  ProcessKey key;
   std::string boot_id;
   std::vector<std::string> command;
   std::vector<std::string> environment;  // "NAME=value", complete
@@ -71,6 +71,7 @@ struct WorkerOrder {
   // For the agent alone.
   std::int64_t started_us = 0;
   std::int32_t attempt = 1;
+  std::int32_t rank = 0;  // that it is started with, like the next two
   std::int32_t world_size = 1;
   std::int32_t local_rank = 0;
   std::vector<std::uint32_t> slots;
@@ -98,8 +99,8 @@ struct WorkerEnding {
   std::string message;
 };
 
-std::string claim_name(const WorkerKey& key);  // "7.2.0"
-std::optional<WorkerKey> parse_claim_name(std::string_view name);
+std::string claim_name(const ProcessKey& key);  // "7.2.0"
+std::optional<ProcessKey> parse_claim_name(std::string_view name);
 
 // How far the reports of a worker are stored; see report_ledger.hpp.
 struct TailPosition {
@@ -134,13 +135,13 @@ class ClaimFile {
   // A second, unlocked descriptor of a claim; empty if there is none, or it is no plain file.
   // REQUIRES: the path ends in the claim's name.
   static ClaimFile open(const std::string& path);
-  ClaimFile(UniqueFd fd, WorkerKey key);
+  ClaimFile(UniqueFd fd, ProcessKey key);
   // One that was just made: the key is that of the order in it.
   explicit ClaimFile(UniqueFd fd);
 
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
   [[nodiscard]] UniqueFd release() { return std::move(fd_); }
-  [[nodiscard]] const WorkerKey& key() const { return key_; }
+  [[nodiscard]] const ProcessKey& key() const { return key_; }
   [[nodiscard]] ClaimFormat format() const { return format_; }
   // False once it is certain that nothing of it was started or will be: no supervisor has taken it
   // on, and none can any more. Takes the lock if that is free.
@@ -197,11 +198,11 @@ class ClaimFile {
   [[nodiscard]] Value read_value(const Part& part) const;
 
   UniqueFd fd_;
-  WorkerKey key_;
+  ProcessKey key_;
   ClaimFormat format_ = ClaimFormat::sealed;
 };
 
 // The name that a supervisor shows as, as far as the kernel keeps one: "pl-7.2.0".
-std::string supervisor_name(const WorkerKey& key);
+std::string supervisor_name(const ProcessKey& key);
 
 }  // namespace paceline::agent

@@ -36,6 +36,7 @@ WorkerOrder order() {
   order.groups = {1000, 27};
   order.status_port = 20000;
   order.status_token = "0123456789abcdef";
+  order.rank = 1;
   return order;
 }
 
@@ -50,18 +51,21 @@ TEST(Claim, AnOrderSurvivesItsText) {
   EXPECT_EQ(read->groups, order().groups);
   EXPECT_EQ(read->status_port, order().status_port);
   EXPECT_EQ(read->status_token, order().status_token);
+  EXPECT_EQ(read->rank, order().rank);
 }
 
 // So a claim of the version before is exactly what that wrote.
-TEST(Claim, AnOrderNamesNoGroupsAndNoTokenWhereItHasNone) {
+TEST(Claim, AnOrderNamesNoGroupsNoTokenAndNoRankWhereItHasNoneOfItsOwn) {
   WorkerOrder without = order();
   without.groups = {};
   without.status_port = 0;
   without.status_token = {};
+  without.rank = without.key.number;
   const std::string text = to_text(without);
-  for (const char* name : {"group", "status_port", "status_token"})
+  for (const char* name : {"group", "status_port", "status_token", "rank"})
     EXPECT_EQ(text.find(std::string(1, '\0') + name + '\0'), std::string::npos) << name;
-  EXPECT_TRUE(parse_order(text));
+  ASSERT_TRUE(parse_order(text));
+  EXPECT_EQ(parse_order(text)->rank, without.key.number);
 }
 
 TEST(Claim, AnOrderThatWasCutOffIsNone) {

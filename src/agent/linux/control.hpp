@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "agent/linux/claim.hpp"
-#include "agent/linux/fd.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 

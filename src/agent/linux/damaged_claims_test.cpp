@@ -26,7 +26,7 @@ constexpr std::size_t kBatch = 800;
 // Keys of one length, so that all claims have one.
 constexpr std::uint32_t kFirstJob = 1001;
 
-WorkerKey nth(std::size_t i) { return key(kFirstJob + static_cast<std::uint32_t>(i)); }
+ProcessKey nth(std::size_t i) { return key(kFirstJob + static_cast<std::uint32_t>(i)); }
 
 // A process that does nothing, as `uid`, with one entry in its environment.
 pid_t start_bystander(std::uint32_t uid, const std::string& entry) {
@@ -69,7 +69,7 @@ class Crowd {
 };
 
 // A claim as a supervisor that was killed leaves it, but with strangers for its processes.
-void write_claim(const std::string& directory, const std::string& boot, const WorkerKey& key,
+void write_claim(const std::string& directory, const std::string& boot, const ProcessKey& key,
                  const Crowd& crowd) {
   const Marks marks(directory);
   WorkerOrder order;

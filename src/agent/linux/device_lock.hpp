@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 

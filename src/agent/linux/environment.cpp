@@ -32,7 +32,7 @@ std::uint32_t own_port(const WorkerFacts& facts, std::int32_t rank) {
 void add_torchrun(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
   out["MASTER_ADDR"] = address_of(worker, 0);
   out["MASTER_PORT"] = std::to_string(facts.port);
-  out["RANK"] = out["ROLE_RANK"] = std::to_string(worker.key.rank);
+  out["RANK"] = out["ROLE_RANK"] = std::to_string(worker.rank);
   out["WORLD_SIZE"] = out["ROLE_WORLD_SIZE"] = std::to_string(worker.world_size);
   out["LOCAL_RANK"] = std::to_string(worker.local_rank);
   out["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
@@ -46,7 +46,7 @@ void add_torchrun(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   // A torchrun that the script starts takes its port from here; its own default is the same for
   // every job of a machine.
   if (worker.world_size <= kTfWorkersMax)
-    out.try_emplace("PET_MASTER_PORT", std::to_string(own_port(facts, worker.key.rank)));
+    out.try_emplace("PET_MASTER_PORT", std::to_string(own_port(facts, worker.rank)));
 }
 
 void add_tensorflow(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
@@ -58,13 +58,13 @@ void add_tensorflow(const WorkerLaunch& worker, const WorkerFacts& facts, Enviro
                     address_of(worker, static_cast<std::size_t>(rank)), own_port(facts, rank));
   out["TF_CONFIG"] =
       fmt::format(R"({{"cluster": {{"worker": [{}]}}, "task": {{"type": "worker", "index": {}}}}})",
-                  workers, worker.key.rank);
+                  workers, worker.rank);
 }
 
 void add_jax(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
   out["JAX_COORDINATOR_ADDRESS"] = fmt::format("{}:{}", address_of(worker, 0), facts.port + 1);
   out["JAX_NUM_PROCESSES"] = std::to_string(worker.world_size);
-  out["JAX_PROCESS_ID"] = std::to_string(worker.key.rank);
+  out["JAX_PROCESS_ID"] = std::to_string(worker.rank);
 }
 
 void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
@@ -72,9 +72,9 @@ void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   for (const std::uint32_t slot : worker.slots) slots.push_back(std::to_string(slot));
   out["PACELINE_JOB_ID"] = std::to_string(worker.key.job.value);
   out["PACELINE_JOB_NAME"] = worker.job_name;
-  out["PACELINE_GENERATION"] = std::to_string(worker.key.generation.value);
+  out["PACELINE_GENERATION"] = std::to_string(worker.key.born.value);
   out["PACELINE_ATTEMPT"] = std::to_string(worker.attempt);
-  out["PACELINE_RANK"] = std::to_string(worker.key.rank);
+  out["PACELINE_RANK"] = std::to_string(worker.rank);
   out["PACELINE_WORLD_SIZE"] = std::to_string(worker.world_size);
   out["PACELINE_SLOTS"] = join(slots);
   out["PACELINE_SLOTS_PER_WORKER"] = std::to_string(worker.slots_per_worker);

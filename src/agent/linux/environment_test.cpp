@@ -17,10 +17,11 @@ std::map<std::string, std::string> environment(const WorkerLaunch& worker,
   return all;
 }
 
-// Rank 1 of two, the second generation of job 7.
+// Rank 1 of two, the second generation of job 7; others had the first numbers.
 WorkerLaunch worker() {
   WorkerLaunch launch;
-  launch.key = {JobId{7}, Generation{2}, 1};
+  launch.key = {JobId{7}, Generation{2}, 4};
+  launch.rank = 1;
   launch.attempt = 3;
   launch.restart_count = 4;
   launch.retries = 5;

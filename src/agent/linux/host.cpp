@@ -47,7 +47,8 @@ constexpr auto kFlushPause = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
 constexpr Room kRoomMin{8U << 20, 64};
 
-GangKey gang_of(const WorkerKey& key) { return {key.job, key.generation}; }
+// Those that were born together share ports and /dev/shm.
+GangKey gang_of(const ProcessKey& key) { return {key.job, key.born}; }
 
 constexpr std::size_t kLostSupervisorsMax = 4096;
 
@@ -79,7 +80,7 @@ struct LinuxHost::Impl {
                 [this](Observation seen) { handler(std::move(seen)); },
                 lookers,
                 [this] { nursery.wake(); },
-                [this](const WorkerKey& key) { return count_lost_supervisor(key); }},
+                [this](const ProcessKey& key) { return count_lost_supervisor(key); }},
         marks(options.directory),
         cgroups(Cgroups::discover(marks.group())),
         memory(marks.group()),
@@ -99,10 +100,10 @@ struct LinuxHost::Impl {
   Result<void> find_claims();
   void open_status();
   void load();
-  void adopt(const WorkerKey& key, ClaimFile claim);
-  void set_aside(const WorkerKey& key, ClaimFile claim);
-  void watch_aside(const WorkerKey& key, ClaimFile claim);
-  int count_lost_supervisor(const WorkerKey& key);
+  void adopt(const ProcessKey& key, ClaimFile claim);
+  void set_aside(const ProcessKey& key, ClaimFile claim);
+  void watch_aside(const ProcessKey& key, ClaimFile claim);
+  int count_lost_supervisor(const ProcessKey& key);
   void remove_strays(const std::string& directory) const;
   void remove_stray_memory();
   [[nodiscard]] bool has_worker(const GangKey& gang,
@@ -116,12 +117,12 @@ struct LinuxHost::Impl {
   void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   [[nodiscard]] bool wants_own_memory(const WorkerLaunch& launch) const;
-  void discard(const WorkerKey& key);
-  bool forget_gang(const WorkerKey& key);
-  void discard_aside(const WorkerKey& key);
-  void kill_unknown(const WorkerKey& key);
+  void discard(const ProcessKey& key);
+  bool forget_gang(const ProcessKey& key);
+  void discard_aside(const ProcessKey& key);
+  void kill_unknown(const ProcessKey& key);
   void tell_later(Observation seen);
-  [[nodiscard]] SupervisedWorker* find(const WorkerKey& key) const;
+  [[nodiscard]] SupervisedWorker* find(const ProcessKey& key) const;
 
   bool look_at_devices();
   std::vector<std::uint32_t> all_slots();
@@ -136,7 +137,7 @@ struct LinuxHost::Impl {
     return options.directory + "/" + name;
   }
 
-  [[nodiscard]] std::string socket_path(const WorkerKey& key) const {
+  [[nodiscard]] std::string socket_path(const ProcessKey& key) const {
     return sockets + "/" + claim_name(key) + ".sock";
   }
 
@@ -158,9 +159,9 @@ struct LinuxHost::Impl {
   boost::asio::steady_timer log_timer;
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
-  std::vector<std::pair<WorkerKey, ClaimFile>> unread;  // until load()
-  std::map<WorkerKey, std::shared_ptr<SupervisedWorker>> workers;
-  std::map<WorkerKey, std::shared_ptr<SetAsideWorker>> aside;
+  std::vector<std::pair<ProcessKey, ClaimFile>> unread;  // until load()
+  std::map<ProcessKey, std::shared_ptr<SupervisedWorker>> workers;
+  std::map<ProcessKey, std::shared_ptr<SetAsideWorker>> aside;
   struct LostSupervisors {
     Generation last;
     int times = 0;
@@ -172,7 +173,7 @@ struct LinuxHost::Impl {
   std::string sockets;  // the directory of the worker sockets
   std::string machine;  // empty: not known
   std::unique_ptr<StatusListener> status;
-  WorkerKey read_last;  // whose log was read last
+  ProcessKey read_last;  // whose log was read last
   bool loaded = false;
   bool ticking = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -191,15 +192,16 @@ Result<void> LinuxHost::Impl::open() {
 
 // Jobs run without it, too.
 void LinuxHost::Impl::open_status() {
-  const auto token_of = [this](const WorkerKey& key, std::uint32_t port) -> std::string {
+  const auto token_of = [this](const ProcessKey& key, std::uint32_t port) -> std::string {
     const auto* worker = find(key);
     const bool known =
         worker != nullptr && !worker->has_ended() && worker->order().status_port == port;
     return known ? worker->order().status_token : std::string();
   };
-  const auto take = [this](const WorkerKey& key, const std::string& body) {
+  const auto take = [this](const ProcessKey& key, const std::string& body) {
     auto* worker = find(key);
-    return worker == nullptr ? HttpReply{404, "{}"} : worker->take_status(body);
+    return worker == nullptr ? HttpResponse{.status = 404, .body = "{}"}
+                             : worker->take_status(body);
   };
   status = std::make_unique<StatusListener>(below("agent/status_port"), token_of, take);
   if (const auto opened = status->open(io, blocks); !opened)
@@ -255,7 +257,7 @@ void LinuxHost::Impl::load() {
 // Does the gang have a worker of whom that is true, or one whose claim can't be read?
 bool LinuxHost::Impl::has_worker(const GangKey& gang,
                                  bool (*is_meant)(const SupervisedWorker& worker)) const {
-  const WorkerKey first{gang.first, gang.second, 0};
+  const ProcessKey first{gang.first, gang.second, 0};
   const auto damaged = aside.lower_bound(first);
   if (damaged != aside.end() && gang_of(damaged->first) == gang) return true;
   for (auto it = workers.lower_bound(first); it != workers.end() && gang_of(it->first) == gang;
@@ -283,7 +285,7 @@ void LinuxHost::Impl::remove_strays(const std::string& directory) const {
     const bool setup = directory.ends_with("/setups");
     const auto key = parse_claim_name(setup ? name + ".0" : name.substr(0, name.rfind('.')));
     if (!key) continue;
-    const auto first = workers.lower_bound(setup ? WorkerKey{key->job, key->generation, 0} : *key);
+    const auto first = workers.lower_bound(setup ? ProcessKey{key->job, key->born, 0} : *key);
     const bool known = first != workers.end() &&
                        (setup ? gang_of(first->first) == gang_of(*key) : first->first == *key);
     if (!known) ::unlink((directory + "/" + name).c_str());
@@ -292,7 +294,7 @@ void LinuxHost::Impl::remove_strays(const std::string& directory) const {
 
 // A claim whose supervisor lives stays with it, whatever it looks like: nothing of it is removed or
 // told to have ended before its lock is ours.
-void LinuxHost::Impl::adopt(const WorkerKey& key, ClaimFile claim) {
+void LinuxHost::Impl::adopt(const ProcessKey& key, ClaimFile claim) {
   if (!claim) return set_aside(key, std::move(claim));
   const ClaimState state = claim.state();
   // Whoever made it died before anything could be started: the server asks for it again.
@@ -315,7 +317,7 @@ void LinuxHost::Impl::adopt(const WorkerKey& key, ClaimFile claim) {
   worker->adopt();
 }
 
-void LinuxHost::Impl::set_aside(const WorkerKey& key, ClaimFile claim) {
+void LinuxHost::Impl::set_aside(const ProcessKey& key, ClaimFile claim) {
   const std::string path = marks.claim_path(key);
   if (::rename(path.c_str(), marks.aside_path(key).c_str()) != 0)
     spdlog::error("{}", system_error("'" + path + "' can't be moved", errno).message);
@@ -323,7 +325,7 @@ void LinuxHost::Impl::set_aside(const WorkerKey& key, ClaimFile claim) {
 }
 
 // A claim that was set aside before and whose worker is over concerns nobody any more.
-void LinuxHost::Impl::watch_aside(const WorkerKey& key, ClaimFile claim) {
+void LinuxHost::Impl::watch_aside(const ProcessKey& key, ClaimFile claim) {
   CgroupLimits limits;
   limits.processes = options.worker_processes;
   const auto worker = std::make_shared<SetAsideWorker>(context, std::move(claim), marks,
@@ -333,18 +335,18 @@ void LinuxHost::Impl::watch_aside(const WorkerKey& key, ClaimFile claim) {
   aside.insert_or_assign(key, worker);
 }
 
-int LinuxHost::Impl::count_lost_supervisor(const WorkerKey& key) {
+int LinuxHost::Impl::count_lost_supervisor(const ProcessKey& key) {
   LostSupervisors& lost = lost_supervisors[key.job];
-  if (lost.last == key.generation) return lost.times;
-  const bool in_a_row = lost.last.value + 1 == key.generation.value;
-  lost = {key.generation, in_a_row ? lost.times + 1 : 1};
+  if (lost.last == key.born) return lost.times;
+  const bool in_a_row = lost.last.value + 1 == key.born.value;
+  lost = {key.born, in_a_row ? lost.times + 1 : 1};
   const int times = lost.times;
   if (lost_supervisors.size() > kLostSupervisorsMax)
     lost_supervisors.erase(lost_supervisors.begin());
   return times;
 }
 
-SupervisedWorker* LinuxHost::Impl::find(const WorkerKey& key) const {
+SupervisedWorker* LinuxHost::Impl::find(const ProcessKey& key) const {
   const auto found = workers.find(key);
   return found == workers.end() ? nullptr : found->second.get();
 }
@@ -429,11 +431,10 @@ bool LinuxHost::Impl::wants_own_memory(const WorkerLaunch& launch) const {
 Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   const auto known = gangs.find(gang_of(launch.key));
   if (known != gangs.end()) return known->second.first;
-  const auto& [job, generation, rank] = launch.key;
+  const auto& [job, born, number] = launch.key;
   const std::uint32_t needed = ports_needed(launch.world_size);
-  auto ports = blocks.take(job, generation, needed);
-  if (!ports && launch.world_size == 1)
-    ports = Ports{PortBlocks::preferred(job, generation, needed), {}};
+  auto ports = blocks.take(job, born, needed);
+  if (!ports && launch.world_size == 1) ports = Ports{PortBlocks::preferred(job, born, needed), {}};
   if (!ports) return fail(ports.error());
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
 }
@@ -445,7 +446,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   const WallTime now = context.clock.wall();
   const auto offset = begin_log(options.directory, launch, now);
   if (!offset) return fail(offset.error());
-  if (options.logs_per_user > 0) begun_logs.insert({launch.key.job, launch.key.rank});
+  if (options.logs_per_user > 0) begun_logs.insert({launch.key.job, launch.key.number});
   WorkerFacts facts;
   facts.server_directory = options.directory;
   facts.marker = marks.marker(launch.key);
@@ -468,15 +469,15 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.umask = launch.launch.umask;
   order.groups = launch.launch.groups;
   order.shell = launch.launch.shell;
-  if (launch.pty && launch.key.rank == 0)
+  if (launch.pty && launch.rank == 0)
     order.terminal = below("agent/terminals/" + claim_name(launch.key) + ".sock");
   order.setup = launch.launch.setup;
   order.runs_setup = launch.local_rank == 0 && !order.setup.empty();
   if (!order.setup.empty())
     order.setup_outcome =
-        below(fmt::format("agent/setups/{}.{}", launch.key.job.value, launch.key.generation.value));
+        below(fmt::format("agent/setups/{}.{}", launch.key.job.value, launch.key.born.value));
   order.control = random_name();
-  order.log = log_path(options.directory, launch.key.job, launch.key.rank);
+  order.log = log_path(options.directory, launch.key.job, launch.key.number);
   order.log_offset = *offset;
   order.marker = facts.marker;
   order.cgroups = cgroups.plan(
@@ -485,6 +486,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.limit = launch.limit;
   order.started_us = to_us(now);
   order.attempt = launch.attempt;
+  order.rank = launch.rank;
   order.world_size = launch.world_size;
   order.local_rank = launch.local_rank;
   order.slots = launch.slots;
@@ -550,7 +552,7 @@ void LinuxHost::Impl::watch_devices(std::chrono::seconds delay) {
 
 // ---- the other actions ----
 
-void LinuxHost::Impl::kill_unknown(const WorkerKey& key) {
+void LinuxHost::Impl::kill_unknown(const ProcessKey& key) {
   WorkerGone gone;
   gone.key = key;
   gone.cause = Cause::node_lost;
@@ -560,22 +562,22 @@ void LinuxHost::Impl::kill_unknown(const WorkerKey& key) {
 }
 
 // Where no worker of it is left here. False: one is.
-bool LinuxHost::Impl::forget_gang(const WorkerKey& key) {
-  const auto peer = workers.lower_bound(WorkerKey{key.job, key.generation, 0});
+bool LinuxHost::Impl::forget_gang(const ProcessKey& key) {
+  const auto peer = workers.lower_bound(ProcessKey{key.job, key.born, 0});
   if (peer != workers.end() && gang_of(peer->first) == gang_of(key)) return false;
   gangs.erase(gang_of(key));
   return true;
 }
 
 // The file stays, under a name that is no claim's, for people to look at.
-void LinuxHost::Impl::discard_aside(const WorkerKey& key) {
+void LinuxHost::Impl::discard_aside(const ProcessKey& key) {
   if (!aside.at(key)->gone()) return;
   aside.erase(key);
   const std::string path = marks.aside_path(key);
   ::rename(path.c_str(), (path + ".over").c_str());
 }
 
-void LinuxHost::Impl::discard(const WorkerKey& key) {
+void LinuxHost::Impl::discard(const ProcessKey& key) {
   if (aside.contains(key)) return discard_aside(key);
   const auto found = workers.find(key);
   if (found == workers.end() && forget_gang(key)) return forget_memory(gang_of(key));
@@ -640,7 +642,7 @@ void LinuxHost::Impl::hold_logs() {
   if (options.logs_per_user == 0) return;
   std::map<LogKey, std::uint64_t> in_use;
   for (const auto& [key, worker] : workers)
-    if (!worker->is_gone()) in_use[{key.job, key.rank}] = worker->log_stored();
+    if (!worker->is_gone()) in_use[{key.job, key.number}] = worker->log_stored();
   if (!log_limit->busy.exchange(true))
     chores.add(
         [logs = log_limit, in_use = std::move(in_use), begun = std::exchange(begun_logs, {})] {
@@ -721,7 +723,7 @@ std::vector<Claim> LinuxHost::claims() {
   return all;
 }
 
-void LinuxHost::stored(const WorkerKey& key, std::uint64_t report) {
+void LinuxHost::stored(const ProcessKey& key, std::uint64_t report) {
   if (auto* worker = impl_->find(key)) worker->stored(report);
 }
 
@@ -753,6 +755,9 @@ void LinuxHost::perform(const Action& action) {
     void operator()(const Discard& a) const { impl.discard(a.key); }
     void operator()(const SetLimit& a) const {
       if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::limit, 0, a.limit});
+    }
+    void operator()(const SetMembership& a) const {
+      if (auto* worker = impl.find(a.key)) worker->set_membership(a.membership);
     }
     void operator()(const SetShouldStop& a) const {
       if (auto* worker = impl.find(a.key)) worker->set_should_stop(a.reason);

@@ -61,7 +61,7 @@ class LinuxHost final : public Host {
   std::string boot_id() override;
   std::vector<Claim> claims() override;
   void perform(const Action& action) override;
-  void stored(const WorkerKey& key, std::uint64_t report) override;
+  void stored(const ProcessKey& key, std::uint64_t report) override;
   void on_observation(std::function<void(Observation)> handler) override;
 
   // Called when describe() would say something else than before: a device was taken or given back

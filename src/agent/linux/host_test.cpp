@@ -39,10 +39,10 @@ class HostTest : public ::testing::Test {
     EXPECT_TRUE(host.until([&] { return contents(directory_ / name).ends_with("\n"); }));
     return std::atoi(contents(directory_ / name).c_str());
   }
-  std::string claim_path(const WorkerKey& key) {
+  std::string claim_path(const ProcessKey& key) {
     return directory_ / ("agent/workers/" + claim_name(key));
   }
-  WorkerProcesses processes(const WorkerKey& key) {
+  WorkerProcesses processes(const ProcessKey& key) {
     return ClaimFile::open(claim_path(key)).processes();
   }
   std::string log(std::uint32_t job, int rank = 0) {
@@ -203,6 +203,43 @@ TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
   EXPECT_TRUE(runs(runs_on));
   second->perform(Kill{key(2)});
   EXPECT_EQ(second.gone(key(2)).signal, SIGKILL);
+}
+
+// A process of generation 1 goes on as rank 1 of generation 2, where rank 0 is new.
+TEST_F(HostTest, AProcessThatGoesOnKeepsClaimLogAndPidBesideThoseBornLater) {
+  const ProcessKey survivor = key(7, 1, 0), newcomer = key(7, 2, 1), leaver = key(7, 1, 1);
+  pid_t first_pid = 0, second_pid = 0;
+  {
+    TestHost first(directory_.path());
+    first.start(shell_worker(survivor, "echo '{\"paceline\": {\"step\": 1}}'; exec sleep 1000"));
+    first.start(shell_worker(leaver, "exit 0"));
+    first.gone(leaver);
+    first->perform(Discard{leaver});
+    WorkerLaunch launch = shell_worker(newcomer, "echo I am $RANK; exec sleep 1000");
+    launch.rank = 0;
+    launch.world_size = 2;
+    first.start(launch);
+    first_pid = first.running(survivor);
+    second_pid = first.running(newcomer);
+    first->perform(SetMembership{survivor, {Generation{2}, 1, 2}});
+    ASSERT_TRUE(first.until([&] { return log(7, 1).ends_with("I am 0\n"); }));
+    first.crash();
+  }
+  EXPECT_THAT(log(7, 0), ::testing::Not(HasSubstr("I am")));
+  TestHost second(directory_.path());
+  const std::vector<Claim> claims = second->claims();
+  ASSERT_EQ(claims.size(), 2U);
+  EXPECT_EQ(claims[0].key, survivor);
+  EXPECT_EQ(claims[0].pid, first_pid);
+  EXPECT_EQ(claims[1].key, newcomer);
+  EXPECT_EQ(claims[1].pid, second_pid);
+  ASSERT_TRUE(second.until([&] { return !second.seen<WorkerReport>().empty(); }));
+  EXPECT_EQ(second.seen<WorkerReport>()[0].key, survivor);
+  second->perform(Kill{newcomer});
+  second.gone(newcomer);
+  second->perform(Discard{newcomer});
+  EXPECT_TRUE(runs(first_pid)) << "its generation ends without it";
+  EXPECT_TRUE(exists(directory_ / "run/7.1.0.sock"));
 }
 
 // Between the claim and the supervisor of one rank an agent may die while the other ranks run.
@@ -597,7 +634,7 @@ struct PlainClaim {
   std::string marker;
 };
 PlainClaim make_plain_claim(const std::string& directory, const std::string& path,
-                            const WorkerKey& key) {
+                            const ProcessKey& key) {
   WorkerOrder order;
   order.key = key;
   order.boot_id = read_boot_id().value();

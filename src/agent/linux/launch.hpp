@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "agent/linux/claim.hpp"
-#include "agent/linux/fd.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <ctime>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/files.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -23,7 +23,7 @@ std::string utc(WallTime time) {
   return {text, length};
 }
 
-// The last worker of this rank may have been killed in the middle of a line.
+// The last process of this number may have been killed in the middle of a line.
 bool ends_in_a_line(int fd, off_t size) {
   char last = '\n';
   return size == 0 || (::pread(fd, &last, 1, size - 1) == 1 && last == '\n');
@@ -31,18 +31,18 @@ bool ends_in_a_line(int fd, off_t size) {
 
 }  // namespace
 
-std::string log_path(const std::string& server_directory, JobId job, std::int32_t rank) {
-  return fmt::format("{}/logs/{}/rank{}.log", server_directory, job.value, rank);
+std::string log_path(const std::string& server_directory, JobId job, std::int32_t number) {
+  return fmt::format("{}/logs/{}/rank{}.log", server_directory, job.value, number);
 }
 
 std::string mark_line(const WorkerLaunch& worker, WallTime now) {
   return fmt::format("--- attempt {}, generation {}, rank {} of {}, {} ---\n", worker.attempt,
-                     worker.key.generation.value, worker.key.rank, worker.world_size, utc(now));
+                     worker.key.born.value, worker.rank, worker.world_size, utc(now));
 }
 
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
                                WallTime now) {
-  const std::string path = log_path(server_directory, worker.key.job, worker.key.rank);
+  const std::string path = log_path(server_directory, worker.key.job, worker.key.number);
   const auto failed = [&] {
     return fail(system_error("The log '" + path + "' can't be written", errno));
   };

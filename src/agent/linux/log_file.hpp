@@ -1,5 +1,7 @@
-// The log of one rank: DIR/logs/<job>/rank<r>.log, mode 0600, the owner's. It is only ever appended
-// to, over attempts and generations; a mark line says where each start of the rank begins:
+// The log of a job's processes of one number: DIR/logs/<job>/rank<n>.log, mode 0600, the owner's.
+// No two of them live at once; the number is the rank that the process was started with, unless one
+// that lived then had it. It is only ever appended to, over attempts and generations; a mark line
+// says where each process begins:
 //   --- attempt 2, generation 5, rank 0 of 4, 2026-11-20T10:00:00Z ---
 // The worker writes to the file itself, so nothing has to be alive for its output to be kept.
 #pragma once
@@ -14,7 +16,7 @@
 
 namespace paceline::agent {
 
-std::string log_path(const std::string& server_directory, JobId job, std::int32_t rank);
+std::string log_path(const std::string& server_directory, JobId job, std::int32_t number);
 std::string mark_line(const WorkerLaunch& worker, WallTime now);
 
 // Makes the file where it is missing, gives it to the worker's user, and appends the mark. Answers

@@ -11,10 +11,10 @@
 #include <optional>
 #include <tuple>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "base/number.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -18,7 +18,7 @@
 
 namespace paceline::agent {
 
-using LogKey = std::pair<JobId, std::int32_t>;  // and rank
+using LogKey = std::pair<JobId, std::int32_t>;  // and number, see log_file.hpp
 
 class LogLimit {
  public:

@@ -6,10 +6,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/testing.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/report_ledger.hpp"
+#include "files/fd.hpp"
 #include "wire/report.hpp"
 
 namespace paceline::agent {

@@ -10,9 +10,9 @@
 #include <memory>
 #include <optional>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/looker.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 
 namespace boost::asio {
 class io_context;

@@ -31,15 +31,15 @@ bool is_own_group(const std::string& path, const std::string& own_end) {
 Marks::Marks(std::string server_directory)
     : directory_(std::move(server_directory)), id_(fmt::format("{:016x}", identity(directory_))) {}
 
-std::string Marks::claim_path(const WorkerKey& key) const {
+std::string Marks::claim_path(const ProcessKey& key) const {
   return workers_directory(directory_) + "/" + claim_name(key);
 }
 
-std::string Marks::aside_path(const WorkerKey& key) const {
+std::string Marks::aside_path(const ProcessKey& key) const {
   return directory_ + "/agent/damaged/" + claim_name(key);
 }
 
-std::string Marks::marker(const WorkerKey& key, ClaimFormat format) const {
+std::string Marks::marker(const ProcessKey& key, ClaimFormat format) const {
   const std::string known = fmt::format("{}={}@{}", kMarkerName, claim_name(key), claim_path(key));
   return format == ClaimFormat::sealed ? known + "#" + id_ : known;
 }

@@ -22,12 +22,12 @@ class Marks {
  public:
   explicit Marks(std::string server_directory);
 
-  [[nodiscard]] std::string claim_path(const WorkerKey& key) const;
+  [[nodiscard]] std::string claim_path(const ProcessKey& key) const;
   // Where damaged claims are kept, under the same names.
-  [[nodiscard]] std::string aside_path(const WorkerKey& key) const;
+  [[nodiscard]] std::string aside_path(const ProcessKey& key) const;
 
   // By what a claim of this format knows its worker.
-  [[nodiscard]] std::string marker(const WorkerKey& key,
+  [[nodiscard]] std::string marker(const ProcessKey& key,
                                    ClaimFormat format = ClaimFormat::sealed) const;
   // The name of the group that holds the groups of all workers.
   [[nodiscard]] std::string group(ClaimFormat format = ClaimFormat::sealed) const;

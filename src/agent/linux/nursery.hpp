@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
 #include "agent/linux/supervisor.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 #include "model/ids.hpp"
 
 namespace paceline::agent {

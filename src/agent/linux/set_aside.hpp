@@ -28,7 +28,7 @@ class SetAsideWorker : public std::enable_shared_from_this<SetAsideWorker> {
   void give_notice() const { signal_supervisors(SIGTERM); }
   void kill() const { signal_supervisors(SIGKILL); }
 
-  [[nodiscard]] const WorkerKey& key() const { return claim_.key(); }
+  [[nodiscard]] const ProcessKey& key() const { return claim_.key(); }
   [[nodiscard]] const std::optional<WorkerGone>& gone() const { return gone_; }
   // One sentence about it for people.
   [[nodiscard]] std::string problem() const;

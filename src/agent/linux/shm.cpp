@@ -195,8 +195,7 @@ std::vector<GangKey> GangMemory::known() const {
   std::vector<GangKey> gangs;
   if (!is_mine(base_)) return gangs;
   for (const std::string& name : list_directory(base_))
-    if (const auto key = parse_claim_name(name + ".0"))
-      gangs.emplace_back(key->job, key->generation);
+    if (const auto key = parse_claim_name(name + ".0")) gangs.emplace_back(key->job, key->born);
   return gangs;
 }
 

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 #include "model/ids.hpp"
 
 namespace paceline::agent {

@@ -14,6 +14,7 @@
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/script_server.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -54,7 +55,7 @@ bool equal(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-std::optional<WorkerKey> worker_of(std::string_view path) {
+std::optional<ProcessKey> worker_of(std::string_view path) {
   if (!path.starts_with(kPrefix) || !path.ends_with(kSuffix) ||
       path.size() < kPrefix.size() + kSuffix.size())
     return std::nullopt;
@@ -99,23 +100,29 @@ Result<void> StatusListener::open(boost::asio::io_context& io, const PortBlocks&
                  before);
   auto listening = fd ? Result<UniqueFd>(std::move(fd)) : take_new_port(blocks);
   if (!listening) return fail(listening.error());
-  listener_ = std::make_unique<HttpListener>(
-      io, std::move(*listening), [this](const HttpRequest& request) { return answer(request); });
+  auto served = serve_scripts(io, std::move(*listening),
+                              [this](const HttpRequest& request) { return answer(request); });
+  if (!served) return fail(served.error());
+  server_ = std::move(*served);
   return {};
 }
 
-std::string StatusListener::url(const WorkerKey& key) const {
+std::string StatusListener::url(const ProcessKey& key) const {
   if (!is_open()) return {};
   return fmt::format("http://127.0.0.1:{}{}{}{}", port_, kPrefix, claim_name(key), kSuffix);
 }
 
-HttpReply StatusListener::answer(const HttpRequest& request) {
+HttpResponse StatusListener::answer(const HttpRequest& request) {
   const auto key = worker_of(request.path);
   if (!key || request.method != "POST")
-    return http_error(404, "not_found", "This is only for the trainer-status POST of a worker.");
+    return error_response({ErrorCode::not_found,
+                           "This is only for the trainer-status POST of a worker.",
+                           {},
+                           Retry::useless});
   const std::string expected = token_of_(*key, port_);
-  if (expected.empty() || !equal(request.authorization, std::string(kBearer) + expected))
-    return http_error(403, "forbidden", "The token is not that of a worker that runs.");
+  if (expected.empty() || !equal(request.header("Authorization"), std::string(kBearer) + expected))
+    return error_response(
+        {ErrorCode::forbidden, "The token is not that of a worker that runs.", {}, Retry::useless});
   return handler_(*key, request.body);
 }
 

@@ -16,9 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/linux/http_listener.hpp"
 #include "agent/linux/ports.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
+#include "http/http.hpp"
+#include "http/server.hpp"
 #include "model/ids.hpp"
 
 namespace paceline::agent {
@@ -26,9 +28,9 @@ namespace paceline::agent {
 class StatusListener {
  public:
   // The token of a worker that lives and was given this port; empty: there is none.
-  using TokenOf = std::function<std::string(const WorkerKey&, std::uint32_t port)>;
+  using TokenOf = std::function<std::string(const ProcessKey&, std::uint32_t port)>;
   // Takes the body of an authorised post.
-  using Handler = std::function<HttpReply(const WorkerKey&, const std::string& body)>;
+  using Handler = std::function<HttpResponse(const ProcessKey&, const std::string& body)>;
 
   StatusListener(std::string port_file, TokenOf token_of, Handler handler);
 
@@ -36,14 +38,14 @@ class StatusListener {
   // Without it jobs run all the same and report in other ways.
   Result<void> open(boost::asio::io_context& io, const PortBlocks& blocks);
 
-  [[nodiscard]] bool is_open() const { return listener_ != nullptr; }
+  [[nodiscard]] bool is_open() const { return server_ != nullptr; }
   [[nodiscard]] std::uint32_t port() const { return port_; }
-  [[nodiscard]] std::string url(const WorkerKey& key) const;
+  [[nodiscard]] std::string url(const ProcessKey& key) const;
   // What holds the port: hand a copy to every supervisor. Empty while it is not open.
   [[nodiscard]] const std::vector<UniqueFd>& held() const { return held_; }
 
   // For tests: what a request is answered.
-  HttpReply answer(const HttpRequest& request);
+  HttpResponse answer(const HttpRequest& request);
 
  private:
   [[nodiscard]] UniqueFd take_port(std::uint32_t port);
@@ -54,7 +56,7 @@ class StatusListener {
   Handler handler_;
   std::uint32_t port_ = 0;
   std::vector<UniqueFd> held_;
-  std::unique_ptr<HttpListener> listener_;
+  std::unique_ptr<HttpServer> server_;
 };
 
 // The file with the token of the worker that has this socket.

@@ -494,7 +494,7 @@ void Supervisor::setup_ended(int status) {
   if (notice_ != 0) return end_as({Cause::signalled, {}, notice_, now_us(), {}});
   const std::string message = fmt::format(
       "The setup ended {} {}; see the log of rank {}.", ended ? "with exit code" : "by signal",
-      ended ? WEXITSTATUS(status) : WTERMSIG(status), order_.key.rank);
+      ended ? WEXITSTATUS(status) : WTERMSIG(status), order_.key.number);
   end_as({Cause::setup_failed, {}, 0, now_us(), message});
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 

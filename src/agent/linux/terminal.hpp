@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/linux/fd.hpp"
 #include "base/result.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 

@@ -65,9 +65,9 @@ class TestHost {
   // All observations since the last call; the calls below and above know nothing of them any more.
   std::vector<Observation> take() { return std::exchange(observations_, {}); }
   // Runs until the worker is gone and says how; fails the test if that never comes.
-  WorkerGone gone(const WorkerKey& key);
+  WorkerGone gone(const ProcessKey& key);
   // Runs until the worker runs; 0 if it never did.
-  pid_t running(const WorkerKey& key);
+  pid_t running(const ProcessKey& key);
 
  private:
   void kill_all();
@@ -83,9 +83,9 @@ class TestHost {
 // ended instead; nothing where this machine doesn't let us.
 std::optional<std::string> in_pid_namespace(const std::function<std::string()>& test);
 
-WorkerKey key(std::uint32_t job, std::uint32_t generation = 1, std::int32_t rank = 0);
+ProcessKey key(std::uint32_t job, std::uint32_t generation = 1, std::int32_t rank = 0);
 // A worker of one slot that runs `script` in a shell of its own making (its main process).
-WorkerLaunch shell_worker(const WorkerKey& key, const std::string& script);
+WorkerLaunch shell_worker(const ProcessKey& key, const std::string& script);
 std::string contents(const std::string& path);
 // The pids in a file that a script wrote, once it is there.
 bool runs(pid_t pid);

@@ -96,7 +96,7 @@ void TestHost::crash() {
   turn();
 }
 
-WorkerGone TestHost::gone(const WorkerKey& key) {
+WorkerGone TestHost::gone(const ProcessKey& key) {
   const auto match = [&]() -> const WorkerGone* {
     for (const Observation& one : observations_)
       if (const auto* gone = std::get_if<WorkerGone>(&one); gone != nullptr && gone->key == key)
@@ -107,7 +107,7 @@ WorkerGone TestHost::gone(const WorkerKey& key) {
   return match() == nullptr ? WorkerGone{} : *match();
 }
 
-pid_t TestHost::running(const WorkerKey& key) {
+pid_t TestHost::running(const ProcessKey& key) {
   pid_t pid = 0;
   const auto find = [&] {
     for (const WorkerRuns& runs : seen<WorkerRuns>())
@@ -166,13 +166,14 @@ std::optional<std::string> in_pid_namespace(const std::function<std::string()>& 
   return said;
 }
 
-WorkerKey key(std::uint32_t job, std::uint32_t generation, std::int32_t rank) {
+ProcessKey key(std::uint32_t job, std::uint32_t generation, std::int32_t rank) {
   return {JobId{job}, Generation{generation}, rank};
 }
 
-WorkerLaunch shell_worker(const WorkerKey& key, const std::string& script) {
+WorkerLaunch shell_worker(const ProcessKey& key, const std::string& script) {
   WorkerLaunch launch;
   launch.key = key;
+  launch.rank = key.number;
   launch.slots = {0};
   launch.job_name = "test";
   launch.uid = ::geteuid();

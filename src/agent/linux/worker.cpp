@@ -15,6 +15,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/remains.hpp"
+#include "agent/linux/script_server.hpp"
 #include "agent/linux/signals.hpp"
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
@@ -33,13 +34,9 @@ constexpr std::uint64_t kPercent = 100;
 constexpr int kPiecesAtOnce = 64;
 constexpr std::size_t kUnsentMax = 64 << 10;
 
-HttpReply no_room() {
-  return http_error(503, "busy", "The server can't store reports now; send this one again later.");
-}
-
 }  // namespace
 
-WorkerReport to_observation(const WorkerKey& key, std::uint64_t number, Time at,
+WorkerReport to_observation(const ProcessKey& key, std::uint64_t number, Time at,
                             const Report& report) {
   WorkerReport seen{key, number, at, {}, {}, {}, {}, {}, {}, {}, {}, report.metrics};
   seen.step = report.step;
@@ -62,6 +59,7 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
       ledger_(claim_, static_cast<std::uint64_t>(order_.log_offset)),
       tail_(order_.log, ledger_,
             [this](std::uint64_t number, const Report& report) { handle_report(number, report); }),
+      membership_{order_.key.born, order_.rank, order_.world_size},
       control_(context.io),
       timer_(context.io),
       answer_timer_(context.io),
@@ -375,15 +373,15 @@ Result<void> SupervisedWorker::open_socket() {
   }
   const WorkerVoice voice{
       [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
-      [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; }};
-  socket_ = std::make_unique<HttpListener>(context_.io, std::move(*listening),
-                                           [this, voice](const HttpRequest& request) {
-                                             if (request.method == "POST" && !context_.has_room())
-                                               return no_room();
-                                             return answer_worker(request, order_, voice);
-                                           });
-  if (!socket_->listens())
-    return fail(system_error("The worker socket '" + order_.socket + "' can't be watched", ENOMEM));
+      [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; },
+      [this] { return membership_; }};
+  auto served =
+      serve_scripts(context_.io, std::move(*listening), [this, voice](const HttpRequest& request) {
+        if (request.method == "POST" && !context_.has_room()) return busy();
+        return answer_worker(request, order_, voice);
+      });
+  if (!served) return fail(served.error());
+  socket_ = std::move(*served);
   return {};
 }
 
@@ -393,11 +391,11 @@ void SupervisedWorker::take_report(const Report& report) {
   handle_report(ledger_.other(), report);
 }
 
-HttpReply SupervisedWorker::take_status(const std::string& body) {
+HttpResponse SupervisedWorker::take_status(const std::string& body) {
   auto status = parse_trainer_status(body);
-  if (!status) return http_error(400, "invalid", status.error().message);
-  if (gone_) return {200, "{}"};
-  if (!context_.has_room()) return no_room();
+  if (!status) return error_response(status.error());
+  if (gone_) return {.body = "{}"};
+  if (!context_.has_room()) return busy();
   Report& report = status->report;
   if (report.total_steps) total_steps_ = report.total_steps;
   if (!report.step && status->percent) {
@@ -407,7 +405,7 @@ HttpReply SupervisedWorker::take_status(const std::string& body) {
         static_cast<std::uint64_t>(std::clamp(*status->percent, 0.0, 100.0) * total / 100);
   }
   take_report(report);
-  return {200, "{}"};
+  return {.body = "{}"};
 }
 
 void SupervisedWorker::handle_report(std::uint64_t number, const Report& report) {

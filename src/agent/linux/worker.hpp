@@ -16,11 +16,12 @@
 #include "agent/linux/checkpoint_watch.hpp"
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
-#include "agent/linux/http_listener.hpp"
 #include "agent/linux/log_tail.hpp"
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/report_ledger.hpp"
 #include "clock/clock.hpp"
+#include "http/http.hpp"
+#include "http/server.hpp"
 
 namespace paceline::agent {
 
@@ -34,7 +35,7 @@ struct WorkerContext {
   // Called while a worker waits for its supervisor to begin.
   std::function<void()> wake_nursery;
   // Counts a supervisor that was killed, and says of how many generations of its job in a row.
-  std::function<int(const WorkerKey&)> count_lost_supervisor;
+  std::function<int(const ProcessKey&)> count_lost_supervisor;
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
 
   [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
@@ -67,8 +68,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   // without it.
   void kill();
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
+  void set_membership(const Membership& membership) { membership_ = membership; }
   // Takes the body of a trainer-status POST.
-  HttpReply take_status(const std::string& body);
+  HttpResponse take_status(const std::string& body);
   // Does what is due. Cheap.
   void tick();
   // Hands on the reports in the next piece of the log, and tells the end of a worker that ended once
@@ -132,12 +134,13 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   WorkerOrder order_;
   ReportLedger ledger_;
   LogTail tail_;
-  std::unique_ptr<HttpListener> socket_;
+  std::unique_ptr<HttpServer> socket_;
   std::optional<CheckpointWatch> watch_;
   std::chrono::steady_clock::time_point next_look_;
   bool looking_ = false;
   bool said_cut_ = false;
   std::string should_stop_;
+  Membership membership_;
   std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
   boost::asio::steady_timer timer_;
@@ -159,7 +162,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 };
 
 // A report as it is observed of a worker.
-WorkerReport to_observation(const WorkerKey& key, std::uint64_t number, Time at,
+WorkerReport to_observation(const ProcessKey& key, std::uint64_t number, Time at,
                             const Report& report);
 
 }  // namespace paceline::agent

@@ -26,45 +26,45 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-HttpReply take(const Result<Report>& report, const WorkerVoice& voice) {
-  if (!report)
-    return http_error(report.error().code == ErrorCode::too_large ? 413 : 400,
-                      report.error().code == ErrorCode::too_large ? "too_large" : "invalid",
-                      report.error().message);
+HttpResponse take(const Result<Report>& report, const WorkerVoice& voice) {
+  if (!report) return error_response(report.error());
   voice.report(*report);
-  return {200, "{}"};
+  return {.body = "{}"};
 }
 
-HttpReply tell_should_stop(const WorkerVoice& voice) {
+HttpResponse tell_should_stop(const WorkerVoice& voice) {
   const std::string reason = voice.should_stop();
-  return {200, dump({{"should_stop", !reason.empty()},
-                     {"reason", reason.empty() ? Json() : Json(reason)}})};
+  return {.body = dump({{"should_stop", !reason.empty()},
+                        {"reason", reason.empty() ? Json() : Json(reason)}})};
 }
 
-HttpReply tell_me(const WorkerOrder& order, const WorkerVoice& voice) {
-  return {200, dump({{"job", order.key.job.value},
-                     {"name", order.job_name},
-                     {"generation", order.key.generation.value},
-                     {"attempt", order.attempt},
-                     {"rank", order.key.rank},
-                     {"world_size", order.world_size},
-                     {"checkpoint", order.checkpoint.empty() ? Json() : Json(order.checkpoint)},
-                     {"notice", voice.noticed()}})};
+HttpResponse tell_me(const WorkerOrder& order, const WorkerVoice& voice) {
+  const Membership now = voice.membership();
+  return {.body = dump({{"job", order.key.job.value},
+                        {"name", order.job_name},
+                        {"generation", now.generation.value},
+                        {"attempt", order.attempt},
+                        {"rank", now.rank},
+                        {"world_size", now.world_size},
+                        {"checkpoint", order.checkpoint.empty() ? Json() : Json(order.checkpoint)},
+                        {"notice", voice.noticed()}})};
 }
 
 }  // namespace
 
-HttpReply answer_worker(const HttpRequest& request, const WorkerOrder& order,
-                        const WorkerVoice& voice) {
+HttpResponse answer_worker(const HttpRequest& request, const WorkerOrder& order,
+                           const WorkerVoice& voice) {
   const bool post = request.method == "POST";
   const bool get = request.method == "GET";
   if (request.path == "/v1/metrics" && post) return take(parse_report(request.body), voice);
   if (request.path == "/v1/checkpoint" && post) return take(parse_checkpoint(request.body), voice);
   if (request.path == "/v1/should_stop" && get) return tell_should_stop(voice);
   if (request.path == "/v1/me" && get) return tell_me(order, voice);
-  return http_error(404, "not_found",
-                    "The worker socket has POST /v1/metrics, POST /v1/checkpoint, GET "
-                    "/v1/should_stop and GET /v1/me.");
+  return error_response({ErrorCode::not_found,
+                         "The worker socket has POST /v1/metrics, POST /v1/checkpoint, GET "
+                         "/v1/should_stop and GET /v1/me.",
+                         {},
+                         Retry::useless});
 }
 
 Result<std::string> make_socket_directory(const std::string& server_directory) {

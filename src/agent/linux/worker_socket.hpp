@@ -9,7 +9,8 @@
 #include <string>
 
 #include "agent/linux/claim.hpp"
-#include "agent/linux/http_listener.hpp"
+#include "files/fd.hpp"
+#include "http/http.hpp"
 #include "wire/report.hpp"
 
 namespace paceline::agent {
@@ -19,11 +20,12 @@ struct WorkerVoice {
   std::function<void(const Report&)> report;
   std::function<bool()> noticed;
   std::function<std::string()> should_stop;  // the reason; empty: go on
+  std::function<Membership()> membership;
 };
 
 // The routes of the worker socket.
-HttpReply answer_worker(const HttpRequest& request, const WorkerOrder& order,
-                        const WorkerVoice& voice);
+HttpResponse answer_worker(const HttpRequest& request, const WorkerOrder& order,
+                           const WorkerVoice& voice);
 
 // Where the sockets of a server's workers lie: DIR/run, or where that path would be too long for a
 // socket's address, a directory of the server's own in /tmp. Workers of other users must be able to

@@ -17,6 +17,7 @@
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/script_server.hpp"
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/testing.hpp"
 
@@ -31,36 +32,39 @@ using Json = nlohmann::json;
 
 class WorkerRoutes : public ::testing::Test {
  protected:
-  HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "") {
+  HttpResponse ask(const std::string& method, const std::string& path,
+                   const std::string& body = "") {
     WorkerOrder order;
     order.key = key(7, 2, 1);
     order.job_name = "digits";
     order.attempt = 3;
     order.world_size = 4;
     const WorkerVoice voice{[this](const Report& report) { reports_.push_back(report); },
-                            [this] { return noticed_; }, [this] { return reason_; }};
-    return answer_worker({method, path, "", body}, order, voice);
+                            [this] { return noticed_; }, [this] { return reason_; },
+                            [this] { return membership_; }};
+    return answer_worker({.method = method, .path = path, .body = body}, order, voice);
   }
 
   std::vector<Report> reports_;
   bool noticed_ = false;
   std::string reason_;
+  Membership membership_{Generation{2}, 1, 4};
 };
 
 TEST_F(WorkerRoutes, TakeMetrics) {
   EXPECT_EQ(ask("POST", "/v1/metrics", R"({"step": 2, "accuracy": 0.9})").body, "{}");
   ASSERT_EQ(reports_.size(), 1U);
   EXPECT_EQ(reports_[0].step, 2U);
-  const HttpReply bad = ask("POST", "/v1/metrics", R"({"accuracy": "high"})");
-  EXPECT_EQ(bad.status, 400U);
+  const HttpResponse bad = ask("POST", "/v1/metrics", R"({"accuracy": "high"})");
+  EXPECT_EQ(bad.status, 400);
   EXPECT_EQ(Json::parse(bad.body)["error"]["code"], "invalid");
   EXPECT_EQ(reports_.size(), 1U);
 }
 
 TEST_F(WorkerRoutes, TakeCheckpoints) {
-  EXPECT_EQ(ask("POST", "/v1/checkpoint", R"({"path": "/a.pt", "step": 100})").status, 200U);
+  EXPECT_EQ(ask("POST", "/v1/checkpoint", R"({"path": "/a.pt", "step": 100})").status, 200);
   EXPECT_EQ(reports_[0].checkpoint, "/a.pt");
-  EXPECT_EQ(ask("POST", "/v1/checkpoint", R"({"path": "a.pt"})").status, 400U);
+  EXPECT_EQ(ask("POST", "/v1/checkpoint", R"({"path": "a.pt"})").status, 400);
 }
 
 TEST_F(WorkerRoutes, TellWhetherToStop) {
@@ -76,9 +80,15 @@ TEST_F(WorkerRoutes, TellWhoAsks) {
       "generation": 2, "attempt": 3, "rank": 1, "world_size": 4, "checkpoint": null, "notice": false})"));
 }
 
+TEST_F(WorkerRoutes, TellWhereAProcessThatGoesOnStandsNow) {
+  membership_ = {Generation{3}, 0, 2};
+  EXPECT_EQ(Json::parse(ask("GET", "/v1/me").body), Json::parse(R"({"job": 7, "name": "digits",
+      "generation": 3, "attempt": 3, "rank": 0, "world_size": 2, "checkpoint": null, "notice": false})"));
+}
+
 TEST_F(WorkerRoutes, RefuseTheRest) {
-  EXPECT_EQ(ask("GET", "/v1/metrics").status, 404U);
-  EXPECT_EQ(ask("POST", "/").status, 404U);
+  EXPECT_EQ(ask("GET", "/v1/metrics").status, 404);
+  EXPECT_EQ(ask("POST", "/").status, 404);
 }
 
 // ---- through real sockets ----
@@ -110,14 +120,22 @@ class FewDescriptors {
   rlimit before_{};
 };
 
+// Up to its end.
+std::string rest_of(const UniqueFd& fd) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
+  return text;
+}
+
 class Listening : public ::testing::Test {
  protected:
   TempDirectory directory_;
   boost::asio::io_context io_;
-  HttpListener listener_{io_, std::move(*listen_at(directory_ / "s", ::geteuid())),
-                         [](const HttpRequest&) {
-                           return HttpReply{200, "{}"};
-                         }};
+  std::unique_ptr<HttpServer> server_ =
+      std::move(*serve_scripts(io_, std::move(*listen_at(directory_ / "s", ::geteuid())),
+                               [](const HttpRequest&) { return HttpResponse{.body = "{}"}; }));
 };
 
 TEST_F(Listening, PausesWhereNoDescriptorIsLeft) {
@@ -132,17 +150,12 @@ TEST_F(Listening, LeavesTheLastDescriptorsToStarts) {
   ASSERT_TRUE(client);
   const FewDescriptors few(10);
   io_.run_for(std::chrono::milliseconds{10});
-  char byte = 0;
-  EXPECT_EQ(::recv(client.get(), &byte, 1, 0), 0) << "it is turned away";
+  EXPECT_THAT(rest_of(client), StartsWith("HTTP/1.1 503")) << "it is turned away";
 }
 
 std::string round_trip(const UniqueFd& fd, const std::string& request) {
   EXPECT_TRUE(write_all(fd.get(), request));
-  std::string answer;
-  char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
-    answer.append(buffer, static_cast<std::size_t>(n));
-  return answer;
+  return rest_of(fd);
 }
 
 std::string post(const std::string& path, const std::string& body, const std::string& more = "") {
@@ -221,7 +234,7 @@ class StatusTest : public SocketTest {
     return static_cast<std::uint16_t>(
         std::atoi(contents(directory_ / "agent/status_port").c_str()));
   }
-  [[nodiscard]] std::string token(const WorkerKey& key) const {
+  [[nodiscard]] std::string token(const ProcessKey& key) const {
     return contents(directory_ / ("run/" + claim_name(key) + ".token"));
   }
   [[nodiscard]] UniqueFd connect() const {
@@ -237,13 +250,13 @@ class StatusTest : public SocketTest {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return address;
   }
-  static std::string status_post(const WorkerKey& key, const std::string& token) {
+  static std::string status_post(const ProcessKey& key, const std::string& token) {
     const std::string body = R"({"trainerStatus": {"progressPercentage": 50, "metrics": [
         {"name": "loss", "value": "0.5"}, {"name": "total_steps", "value": "40"}]}})";
     const std::string header = token.empty() ? "" : "Authorization: Bearer " + token + "\r\n";
     return post("/v1/workers/" + claim_name(key) + "/status", body, header);
   }
-  std::string say(const WorkerKey& key, const std::string& token) {
+  std::string say(const ProcessKey& key, const std::string& token) {
     return talk(connect(), status_post(key, token));
   }
 };

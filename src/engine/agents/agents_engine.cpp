@@ -56,13 +56,13 @@ void AgentsEngine::tell(Event event) {
   if (silent && wake_) wake_();
 }
 
-void AgentsEngine::tell_started(const WorkerKey& key, SeatView& seat, std::int64_t pid) {
+void AgentsEngine::tell_started(const ProcessKey& key, SeatView& seat, std::int64_t pid) {
   if (seat.start_told || seat.state != WorkerState::assigned) return;
   seat.start_told = true;
   tell(WorkerStarted{key, pid});
 }
 
-void AgentsEngine::tell_ended(const WorkerKey& key, SeatView& seat, Ending ending) {
+void AgentsEngine::tell_ended(const ProcessKey& key, SeatView& seat, Ending ending) {
   if (seat.end_told) return;
   seat.end_told = true;
   const Duration unseen = clock_.now() - ending.at;

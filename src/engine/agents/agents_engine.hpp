@@ -17,7 +17,8 @@
 //                                                (at most once, ever: agent.hpp proves it)
 //   not among the claims, `assigned`, a stop   → WorkerEnded with the stop's cause: it never started
 //   not among the claims, `running`            → WorkerEnded{node_lost}
-//   among the claims, running                  → frozen, thawed or told to stop, as the state wants
+//   among the claims, running                  → frozen, thawed or told to stop, as the state wants;
+//                                                told its place, if it was born into another generation
 //   among the claims, gone                     → WorkerEnded
 // and for a claim that the state does not want: killed, then discarded.
 #pragma once
@@ -112,27 +113,27 @@ class AgentsEngine final : public Engine, public ServerEnd {
   [[nodiscard]] Time when(const NodeView& node, Time told) const;
   [[nodiscard]] Time until_here(const NodeView& node, const Refusal& refusal) const;
   void tell(Event event);
-  void tell_started(const WorkerKey& key, SeatView& seat, std::int64_t pid);
-  void tell_ended(const WorkerKey& key, SeatView& seat, Ending ending);
+  void tell_started(const ProcessKey& key, SeatView& seat, std::int64_t pid);
+  void tell_ended(const ProcessKey& key, SeatView& seat, Ending ending);
 
   // ---- wanted against held (workers.cpp) ----
   void take_view(std::optional<GangView> next, JobId job, bool first);
-  void take_seats(GangView gang, bool first, std::set<std::pair<NodeId, WorkerKey>>& touched);
-  void settle(NodeView& node, const WorkerKey& key);
-  void settle_unwanted(NodeView& node, const WorkerKey& key);
-  void settle_absent(NodeView& node, const GangView& gang, const WorkerKey& key, SeatView& seat);
-  void settle_away(NodeView& node, const GangView& gang, const WorkerKey& key, SeatView& seat);
-  void settle_present(NodeView& node, const GangView& gang, const WorkerKey& key,
+  void take_seats(GangView gang, bool first, std::set<std::pair<NodeId, ProcessKey>>& touched);
+  void settle(NodeView& node, const ProcessKey& key);
+  void settle_unwanted(NodeView& node, const ProcessKey& key);
+  void settle_absent(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
+  void settle_away(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
+  void settle_present(NodeView& node, const GangView& gang, const ProcessKey& key,
                       const SeatView& seat, ClaimView& claim);
-  void stop(NodeView& node, const GangView& gang, const WorkerKey& key, ClaimView& claim,
+  void stop(NodeView& node, const GangView& gang, const ProcessKey& key, ClaimView& claim,
             Time deadline);
-  void start(NodeView& node, const GangView& gang, const WorkerKey& key, SeatView& seat);
+  void start(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
   void settle_held(NodeView& node);
-  void fence(NodeView& node, const WorkerKey& key, ClaimView& claim);
-  Result<WorkerLaunch> launch_of(const GangView& gang, const WorkerKey& key);
-  GangView* find_gang(const WorkerKey& key);
+  void fence(NodeView& node, const ProcessKey& key, ClaimView& claim);
+  Result<WorkerLaunch> launch_of(const GangView& gang, const ProcessKey& key);
+  GangView* find_gang(const ProcessKey& key);
   // The seat of a worker that has not ended in the state; nullptr if there is none.
-  SeatView* find_seat(const WorkerKey& key);
+  SeatView* find_seat(const ProcessKey& key);
 
   // Of the gang whose workers are being started: made once for all of them.
   struct StartKit {

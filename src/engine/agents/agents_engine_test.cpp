@@ -4,6 +4,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/host_testing.hpp"
+#include "base/rng.hpp"
 #include "clock/manual/manual_clock.hpp"
 #include "support/world.hpp"
 
@@ -15,6 +16,7 @@ using agent::GiveNotice;
 using agent::Kill;
 using agent::NotingHost;
 using agent::SetLimit;
+using agent::SetMembership;
 using agent::SetShouldStop;
 using agent::Start;
 using agent::Thaw;
@@ -130,6 +132,22 @@ class AgentsEngineTest : public ::testing::Test {
     act();
     settle();
   }
+  // In the slots of this world's one node.
+  void resize_in_place(JobId job, const std::vector<std::uint32_t>& slots,
+                       const std::vector<Survivor>& survivors) {
+    Placement seats;
+    for (const std::uint32_t slot : slots) seats.push_back({NodeId{0}, {slot}});
+    world.resize_in_place(job, seats, survivors);
+    act();
+    settle();
+  }
+  // From two workers to three: the first two change places, and rank 1 is new.
+  JobId run_and_grow_in_place() {
+    const JobId job = run("2");
+    world.resize(job, "2..3");
+    resize_in_place(job, {1, 2, 0}, {{key(job, 1, 0), 2}, {key(job, 1, 1), 0}});
+    return job;
+  }
   void all_run() {
     for (auto& [id, machine] : machines) {
       for (auto& [key, claim] : machine.host.kept) {
@@ -144,7 +162,7 @@ class AgentsEngineTest : public ::testing::Test {
     all_run();
     return job;
   }
-  void end(const WorkerKey& key, std::uint32_t node = 0) {
+  void end(const ProcessKey& key, std::uint32_t node = 0) {
     machines[node].host.gone({key, Cause::exited, 0, 0, "", clock.now()});
     settle();
   }
@@ -160,7 +178,7 @@ class AgentsEngineTest : public ::testing::Test {
   }
   NotingHost& host(std::uint32_t node = 0) { return machines[node].host; }
   JobState state(JobId job) { return world.job(job).state; }
-  static WorkerKey key(JobId job, std::uint32_t generation, std::int32_t rank) {
+  static ProcessKey key(JobId job, std::uint32_t generation, std::int32_t rank) {
     return {job, Generation{generation}, rank};
   }
   template <class Kind>
@@ -446,7 +464,7 @@ TEST_P(AgentsClockTest, TimesThatCannotBeAreBounded) {
   for (const Duration wrong :
        {Duration{-std::chrono::years{200}}, Duration{std::chrono::years{200}}}) {
     const JobId job = run("1");
-    const WorkerKey worker = key(job, 1, 0);
+    const ProcessKey worker = key(job, 1, 0);
     host().gone({worker, Cause::exited, 0, 0, "", agents_time() + wrong});
     settle();
     EXPECT_EQ(state(job), JobState::completed);
@@ -507,7 +525,7 @@ TEST_F(AgentsEngineTest, ARunningWorkerWithoutAClaimIsLost) {
 }
 
 TEST_F(AgentsEngineTest, AClaimThatNobodyWantsIsKilledThenDiscarded) {
-  const WorkerKey stray{JobId{99}, Generation{1}, 0};
+  const ProcessKey stray{JobId{99}, Generation{1}, 0};
   host().kept[stray] = {stray, 4711, {}, false, {0}};
   connect();
   EXPECT_EQ(host().count<Kill>(), 1U);
@@ -516,8 +534,137 @@ TEST_F(AgentsEngineTest, AClaimThatNobodyWantsIsKilledThenDiscarded) {
   EXPECT_TRUE(told_of<WorkerEnded>().empty());
 }
 
+TEST_F(AgentsEngineTest, AProcessThatGoesOnInTheNextGenerationIsLeftAlone) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  ASSERT_EQ(host().count<Start>(), 3U);
+  const auto& newcomer = std::get<Start>(host().actions.back()).worker;
+  EXPECT_EQ(newcomer.key, key(job, 2, 2));
+  EXPECT_EQ(newcomer.rank, 1);
+  EXPECT_EQ(newcomer.world_size, 3);
+  all_run();
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(host().count<Kill>() + host().count<GiveNotice>() + host().count<Freeze>(), 0U);
+  for (const auto& process : {key(job, 1, 0), key(job, 1, 1), key(job, 2, 2)}) end(process);
+  EXPECT_EQ(state(job), JobState::completed);
+  EXPECT_TRUE(host().kept.empty()) << "ended claims are discarded";
+}
+
+TEST_F(AgentsEngineTest, AProcessThatGoesOnIsToldItsPlaceOnceInEachSession) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  const auto places = [&] {
+    std::map<ProcessKey, Membership> all;
+    for (const auto& action : host().actions)
+      if (const auto* set = std::get_if<SetMembership>(&action)) all[set->key] = set->membership;
+    return all;
+  };
+  const std::map<ProcessKey, Membership> expected{{key(job, 1, 0), {Generation{2}, 2, 3}},
+                                                  {key(job, 1, 1), {Generation{2}, 0, 3}}};
+  EXPECT_EQ(places(), expected);
+  all_run();
+  EXPECT_EQ(host().count<SetMembership>(), 2U);
+  host().actions.clear();
+  restart_agent();
+  connect();
+  EXPECT_EQ(places(), expected) << "said again to an agent that is new";
+}
+
+TEST_F(AgentsEngineTest, ReportsOfAProcessThatGoesOnAreOfTheGenerationThatItIsIn) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  const WorkerReport report{key(job, 1, 0), 1, clock.now(), 100, {}, {}, {}, {}, {}, {}, {},
+                            {{"loss", 0.5}}};
+  host().tell(report);
+  host().tell(CheckpointSeen{key(job, 1, 0), 2, clock.now(), "/a.pt", 100, {}});
+  settle();
+  EXPECT_EQ(told_of<Progressed>().at(0).generation, Generation{2});
+  EXPECT_EQ(told_of<CheckpointAcknowledged>().at(0).generation, Generation{2});
+  EXPECT_TRUE(world.job(job).checkpoint);
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_EQ(points[0].born, Generation{1}) << "of the process, so that a repeat is known";
+}
+
+TEST_F(AgentsEngineTest, AProcessThatGoesOnIsKnownToAServerAndAnAgentThatAreNew) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  all_run();
+  restart_server();
+  restart_agent();
+  connect();
+  restart_server();
+  connect();
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(host().count<Start>(), 3U);
+  EXPECT_EQ(host().count<Kill>() + host().count<GiveNotice>(), 0U);
+  EXPECT_TRUE(told_of<WorkerEnded>().empty());
+  end(key(job, 1, 1));
+  EXPECT_EQ(world.job(job).current->workers[0].state, WorkerState::ended);
+}
+
+TEST_F(AgentsEngineTest, AProcessThatGoesOnAndIsGoneIsLostNotStartedAgain) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  all_run();
+  host().kept.erase(key(job, 1, 1));
+  restart_agent();
+  connect();
+  EXPECT_EQ(told_of<WorkerEnded>().at(0).worker, key(job, 1, 1));
+  EXPECT_EQ(told_of<WorkerEnded>().at(0).ending.cause, Cause::node_lost);
+  EXPECT_EQ(host().count<Start>(), 3U);
+}
+
+TEST_F(AgentsEngineTest, OnlyWhoLeavesIsStoppedInAResizeInPlace) {
+  connect();
+  const JobId job = run("1..2");
+  resize_in_place(job, {1}, {{key(job, 1, 1), 0}});
+  EXPECT_EQ(host().count<GiveNotice>(), 1U);
+  EXPECT_TRUE(host().kept.at(key(job, 1, 0)).noticed);
+  restart_agent();
+  connect();
+  EXPECT_FALSE(host().kept.at(key(job, 1, 1)).noticed);
+  end(key(job, 1, 0));
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(host().kept.size(), 1U) << "the claim of the one that left is discarded";
+  EXPECT_EQ(host().count<Kill>(), 0U);
+}
+
+TEST_F(AgentsEngineTest, ASignalThatEndsAProcessThatWasToGoOnIsNotOurs) {
+  connect();
+  const JobId job = run("1..2");
+  resize_in_place(job, {1}, {{key(job, 1, 1), 0}});
+  for (const std::int32_t number : {1, 0}) {
+    host().gone({key(job, 1, number), Cause::signalled, {}, 15, "", clock.now()});
+    settle();
+  }
+  EXPECT_EQ(told_of<WorkerEnded>().at(0).ending.cause, Cause::signalled);
+  EXPECT_EQ(told_of<WorkerEnded>().at(1).ending.cause, Cause::gang_failed) << "told to stop";
+}
+
+// A fence would end the processes that go on, too.
+TEST_F(AgentsEngineTest, AStrayOfTheGenerationOfAProcessThatGoesOnDiesAlone) {
+  connect();
+  const JobId job = run_and_grow_in_place();
+  all_run();
+  resize_in_place(job, {0, 2}, {{key(job, 1, 0), 0}, {key(job, 2, 2), 1}});
+  end(key(job, 1, 1));
+  const ProcessKey stray = key(job, 1, 7);
+  host().kept[stray] = {stray, 4712, {}, false, {3}};
+  host().actions.clear();
+  restart_agent();
+  connect();
+  std::vector<ProcessKey> killed;
+  for (const auto& action : host().actions) {
+    if (const auto* kill = std::get_if<Kill>(&action)) killed.push_back(kill->key);
+  }
+  EXPECT_EQ(killed, std::vector{stray});
+  end(stray);
+  EXPECT_FALSE(host().kept.contains(stray));
+  EXPECT_EQ(state(job), JobState::running);
+}
+
 TEST_F(AgentsEngineTest, NothingStartsInASlotThatIsStillInUse) {
-  const WorkerKey stray{JobId{99}, Generation{1}, 0};
+  const ProcessKey stray{JobId{99}, Generation{1}, 0};
   host().kept[stray] = {stray, 4711, {}, false, {0}};
   connect();
   world.submit("4");
@@ -528,7 +675,7 @@ TEST_F(AgentsEngineTest, NothingStartsInASlotThatIsStillInUse) {
 }
 
 TEST_F(AgentsEngineTest, WhatIsStoppedBeforeItStartedEndsWithoutAnAgent) {
-  const WorkerKey stray{JobId{99}, Generation{1}, 0};
+  const ProcessKey stray{JobId{99}, Generation{1}, 0};
   host().kept[stray] = {stray, 4711, {}, false, {0}};
   connect();
   const JobId job = world.submit("1");
@@ -775,6 +922,130 @@ TEST(LocalLinkTest, CarriesAGreetingBothWays) {
   EXPECT_EQ(engine.connected_nodes(), 1U);
   link.close();
   EXPECT_EQ(engine.connected_nodes(), 0U);
+}
+
+// ---- whatever happens to processes that go on ----
+
+class RandomGangsTest : public AgentsEngineTest {
+ protected:
+  void step() {
+    pass(seconds{1});
+    if (is_over(state(job))) job = world.submit("1..4@2 elastic=restart retry=9");
+    if (state(job) == JobState::pending) return begin_again();
+    switch (rng.below(8)) {
+      case 0:
+        return change_agent();
+      case 1:
+        return change_server();
+      case 2:
+        return rng.chance(0.3) ? end_somebody() : pass(seconds{5});
+      case 3:
+      case 4:
+        return leave();
+      case 5:
+      case 6:
+        return change();
+      default:
+        return all_run();
+    }
+  }
+  void begin_again() {
+    pass(std::chrono::hours{1});
+    world.start(job, 2);
+    act();
+    settle();
+  }
+  void change_agent() {
+    restart_agent();
+    connect();
+  }
+  void change_server() {
+    restart_server();
+    connect();
+  }
+  [[nodiscard]] std::vector<ProcessKey> alive() {
+    std::vector<ProcessKey> all;
+    for (const auto& [process, claim] : host().kept)
+      if (!claim.gone && claim.pid != 0) all.push_back(process);
+    return all;
+  }
+  void end_somebody() {
+    if (const auto all = alive(); !all.empty()) end(all[rng.below(all.size())]);
+  }
+  // Those that were told to.
+  void leave() {
+    for (const ProcessKey& process : alive()) {
+      if (!host().kept.at(process).noticed && !killed.contains(process)) continue;
+      host().gone({process, Cause::signalled, {}, 15, "", agents_time()});
+      settle();
+    }
+  }
+  void change() {
+    if (state(job) != JobState::running) return;
+    const Gang& gang = *world.job(job).current;
+    std::vector<std::pair<std::uint32_t, std::optional<ProcessKey>>> fillers;
+    for (std::uint32_t slot = 0; slot < 4; ++slot) {
+      const auto& lease = world.state().slot({NodeId{0}, slot}).lease;
+      const auto rank = lease ? gang.rank_of(lease->worker) : std::nullopt;
+      if (rng.chance(rank ? 0.8 : 0.5))
+        fillers.emplace_back(slot, rank ? std::optional(lease->worker) : std::nullopt);
+    }
+    for (std::size_t i = fillers.size(); i > 1; --i)
+      std::swap(fillers[i - 1], fillers[rng.below(i)]);
+    std::vector<std::uint32_t> slots;
+    std::vector<Survivor> survivors;
+    for (const auto& [slot, process] : fillers) {
+      if (process) survivors.push_back({*process, static_cast<std::int32_t>(slots.size())});
+      slots.push_back(slot);
+    }
+    if (survivors.empty()) return;
+    resize_in_place(job, slots, survivors);
+    ++changes;
+  }
+  // Each process is started once, and whoever is to go on is neither told to stop nor lost.
+  void look() {
+    for (; seen < host().actions.size(); ++seen) {
+      const auto& action = host().actions[seen];
+      if (const auto* kill = std::get_if<Kill>(&action)) killed.insert(kill->key);
+      const auto* start = std::get_if<Start>(&action);
+      EXPECT_TRUE(!start || started.insert(start->worker.key).second) << "a second start";
+    }
+    const auto& gang = world.job(job).current;
+    for (std::int32_t rank = 0; gang && rank < gang->size(); ++rank) {
+      const Worker& worker = gang->workers[static_cast<std::size_t>(rank)];
+      if (worker.state != WorkerState::running) continue;
+      const ProcessKey process = gang->process(job, rank);
+      ASSERT_TRUE(host().kept.contains(process));
+      if (gang->stop && !world.job(job).goes_on(rank)) continue;
+      EXPECT_FALSE(host().kept.at(process).noticed);
+      EXPECT_FALSE(killed.contains(process));
+    }
+    for (const auto& ended : told_of<WorkerEnded>())
+      EXPECT_NE(ended.ending.cause, Cause::node_lost) << ended.ending.message;
+    told.clear();
+  }
+
+  Rng rng{7};
+  JobId job;
+  std::size_t seen = 0;
+  std::set<ProcessKey> started, killed;
+  int changes = 0;
+};
+
+TEST_F(RandomGangsTest, AreStartedOnceAndLeftAlone) {
+  connect();
+  job = run("1..4@2 elastic=restart");
+  for (int i = 0; i < 5'000 && !HasFailure(); ++i) {
+    step();
+    look();
+  }
+  EXPECT_GT(changes, 300);
+  world.cancel(job);
+  act();
+  settle();
+  leave();
+  leave();
+  EXPECT_TRUE(host().kept.empty());
 }
 
 }  // namespace

@@ -27,10 +27,11 @@ bool is_another(const NodeSpec& known, const NodeSpec& machine) {
 }
 
 // A signal that we sent is not a fault of the worker: the stop's cause stands for it.
-Ending ending_of(const WorkerGone& gone, const GangView& gang, Time at) {
+Ending ending_of(const WorkerGone& gone, const GangView& gang, const SeatView& seat, Time at) {
   Ending ending{gone.cause, gone.exit_code, gone.signal, gone.message, at};
   const bool ours = gone.signal == kSigkill || gone.signal == gang.spec->notice.signal;
-  if (gang.stop && gone.cause == Cause::signalled && ours) ending.cause = gang.stop->cause;
+  if (gang.stop && !seat.goes_on && gone.cause == Cause::signalled && ours)
+    ending.cause = gang.stop->cause;
   return ending;
 }
 
@@ -158,12 +159,12 @@ void AgentsEngine::count_down(NodeView& node) {
   spdlog::warn("Node {} does not answer: nothing is placed there until it does.", node.spec.name);
   tell(NodeDown{node.id});
   const auto seats = node.seats;
-  for (const WorkerKey& key : seats) settle(node, key);
+  for (const ProcessKey& key : seats) settle(node, key);
 }
 
 void AgentsEngine::count_lost(NodeView& node) {
   node.lost_at.reset();
-  for (const WorkerKey& key : node.seats) {
+  for (const ProcessKey& key : node.seats) {
     tell_ended(key, *find_seat(key),
                {Cause::node_lost,
                 {},
@@ -271,7 +272,7 @@ void AgentsEngine::on(NodeView& node, const Hello& hello) {
   adopt_claims(node, hello);
   auto keys = node.seats;
   for (const auto& [key, claim] : node.claims) keys.insert(key);
-  for (const WorkerKey& key : keys) settle(node, key);
+  for (const ProcessKey& key : keys) settle(node, key);
 }
 
 void AgentsEngine::on(NodeView& node, const NodeChanged& changed) {
@@ -290,8 +291,8 @@ void AgentsEngine::on(NodeView& node, const WorkerReport& report) {
   if (!claim || !find_seat(report.key) || report.report <= claim->last_report) return;
   claim->last_report = report.report;
   const Time at = when(node, report.at);
-  tell(Progressed{report.key.job, report.key.generation, progress_of(report, at)});
-  news_.points.push_back({report.key.job, report.key.generation, report.key.rank, report.report, at,
+  tell(Progressed{report.key.job, find_gang(report.key)->generation, progress_of(report, at)});
+  news_.points.push_back({report.key.job, report.key.born, report.key.number, report.report, at,
                           report.step, report.samples, report.metrics});
 }
 
@@ -301,7 +302,7 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
   claim->last_checkpoint = checkpoint.report;
   tell(CheckpointAcknowledged{
       checkpoint.key.job,
-      checkpoint.key.generation,
+      find_gang(checkpoint.key)->generation,
       {checkpoint.path, checkpoint.step, checkpoint.samples, when(node, checkpoint.at)}});
 }
 
@@ -311,7 +312,7 @@ void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
   claim.gone = true;
   SeatView* seat = find_seat(gone.key);
   if (seat && seat->node == node.id)
-    tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key), when(node, gone.at)));
+    tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key), *seat, when(node, gone.at)));
   settle(node, gone.key);
   settle_held(node);
 }

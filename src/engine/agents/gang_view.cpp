@@ -11,6 +11,7 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
   const Gang& gang = *job->current;
   GangView view{id,
                 gang.generation,
+                gang.generation,
                 job->spec,
                 gang.attempt,
                 gang.stop,
@@ -24,19 +25,42 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
                 {}};
   view.seats.reserve(gang.workers.size());
   view.addresses.reserve(gang.workers.size());
-  for (const Worker& worker : gang.workers) {
-    view.seats.push_back({worker.seat.node, worker.seat.slots, worker.state, false, false, false});
+  for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+    const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
+    const ProcessKey process = gang.process(id, rank);
+    view.oldest = std::min(view.oldest, process.born);
+    view.seats.push_back({process, worker.seat.node, worker.seat.slots, worker.state,
+                          job->goes_on(rank), false, false, false});
     const Node* node = state.find_node(worker.seat.node);
     view.addresses.push_back(node ? node->spec.address : "");
   }
   return view;
 }
 
+// Most have the rank that they were born into.
+std::optional<std::size_t> GangView::rank_of(const ProcessKey& process) const {
+  if (process.born < oldest || process.born > generation) return {};
+  const auto number = static_cast<std::size_t>(process.number);
+  if (process.number >= 0 && number < seats.size() && seats[number].process == process)
+    return number;
+  const auto found = std::ranges::find(seats, process, &SeatView::process);
+  if (found == seats.end()) return {};
+  return static_cast<std::size_t>(found - seats.begin());
+}
+
+Membership GangView::membership(const ProcessKey& process) const {
+  return {generation, static_cast<std::int32_t>(*rank_of(process)),
+          static_cast<std::int32_t>(seats.size())};
+}
+
 void inherit(GangView& view, const GangView& before) {
-  for (std::size_t rank = 0; rank < view.seats.size(); ++rank) {
-    view.seats[rank].maybe_started = before.seats[rank].maybe_started;
-    view.seats[rank].start_told = before.seats[rank].start_told;
-    view.seats[rank].end_told = before.seats[rank].end_told;
+  for (SeatView& seat : view.seats) {
+    const auto rank = before.rank_of(seat.process);
+    if (!rank) continue;
+    const SeatView& known = before.seats[*rank];
+    seat.maybe_started = known.maybe_started;
+    seat.start_told = known.start_told;
+    seat.end_told = known.end_told;
   }
 }
 
@@ -71,7 +95,8 @@ WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlac
                          LaunchSpec launch) {
   const JobSpec& spec = *gang.spec;
   WorkerLaunch worker;
-  worker.key = gang.key(rank);
+  worker.key = gang.seats[rank].process;
+  worker.rank = static_cast<std::int32_t>(rank);
   worker.attempt = gang.attempt;
   worker.restart_count = gang.attempt - 1;
   worker.world_size = static_cast<std::int32_t>(gang.seats.size());

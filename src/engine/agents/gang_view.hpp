@@ -14,9 +14,11 @@
 namespace paceline {
 
 struct SeatView {
+  ProcessKey process;  // that fills it
   NodeId node;
   std::vector<std::uint32_t> slots;
   WorkerState state = WorkerState::assigned;
+  bool goes_on = false;  // in the gang that forms: the stop of this one is not for it
   // A claim may exist somewhere: its start was sent, an agent named it, or an earlier server may
   // have sent it.
   bool maybe_started = false;
@@ -28,6 +30,7 @@ struct SeatView {
 struct GangView {
   JobId job;
   Generation generation;
+  Generation oldest;  // into which one of its processes was born
   std::shared_ptr<const JobSpec> spec;
   std::int32_t attempt = 1;
   std::optional<Stop> stop;
@@ -39,15 +42,16 @@ struct GangView {
   std::optional<Time> limit_at;        // when its time is over, while it counts
   std::vector<SeatView> seats;         // by rank
   std::vector<std::string> addresses;  // by rank
-  [[nodiscard]] WorkerKey key(std::size_t rank) const {
-    return {job, generation, static_cast<std::int32_t>(rank)};
-  }
+  [[nodiscard]] std::optional<std::size_t> rank_of(const ProcessKey& process) const;
+  // REQUIRES: it is a member.
+  [[nodiscard]] Membership membership(const ProcessKey& process) const;
 };
 
 // Nothing if the job has no current gang.
 std::optional<GangView> view_gang(const State& state, JobId job);
 
-// Takes over from `before`, the view of the same generation, what the state does not know.
+// Takes over from `before`, an earlier view of the same job, what the state does not know of the
+// processes that are in both.
 void inherit(GangView& view, const GangView& before);
 
 // Position of every worker among its gang's workers on its node, and of its node among the gang's

@@ -4,12 +4,12 @@
 
 namespace paceline {
 
-ClaimView* NodeView::find_claim(const WorkerKey& key) {
+ClaimView* NodeView::find_claim(const ProcessKey& key) {
   const auto found = claims.find(key);
   return found == claims.end() ? nullptr : &found->second;
 }
 
-bool NodeView::conflicts(const WorkerKey& key, const std::vector<std::uint32_t>& slots) const {
+bool NodeView::conflicts(const ProcessKey& key, const std::vector<std::uint32_t>& slots) const {
   return std::any_of(claims.begin(), claims.end(), [&](const auto& entry) {
     const auto& [other, claim] = entry;
     if (other == key || claim.gone || claim.lends) return false;

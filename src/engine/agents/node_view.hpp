@@ -24,6 +24,7 @@ struct ClaimView {
 
   std::optional<bool> frozen;  // nothing: who knows
   bool should_stop = false;
+  std::optional<Generation> enrolled;  // in a later generation than it was born into
   std::optional<Time> limit_at;
   std::optional<Time> kill_at;
   bool fenced = false;
@@ -46,15 +47,16 @@ struct NodeView {
       lost_at;              // while it has no session: when it counts as down, its workers as lost
   std::optional<Time> due;  // its entry among the engine's timers
 
-  std::map<WorkerKey, ClaimView> claims;
-  std::set<WorkerKey> seats;  // workers here that the state wants something of
-  std::set<WorkerKey> held;   // of those: not started, because something is left in their slots, or
+  std::map<ProcessKey, ClaimView> claims;
+  std::set<ProcessKey> seats;  // workers here that the state wants something of
+  std::set<ProcessKey> held;  // of those: not started, because something is left in their slots, or
                               // the machine is unsaid
 
-  [[nodiscard]] ClaimView* find_claim(const WorkerKey& key);
+  [[nodiscard]] ClaimView* find_claim(const ProcessKey& key);
   // True if something of another worker is in one of the slots, and it has not lent them.
   // Cost: O(claims + their slots).
-  [[nodiscard]] bool conflicts(const WorkerKey& key, const std::vector<std::uint32_t>& slots) const;
+  [[nodiscard]] bool conflicts(const ProcessKey& key,
+                               const std::vector<std::uint32_t>& slots) const;
 };
 
 }  // namespace paceline

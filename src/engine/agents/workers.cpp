@@ -8,9 +8,9 @@
 namespace paceline {
 namespace {
 
-constexpr WorkerKey kLastKey{JobId{std::numeric_limits<std::uint32_t>::max()},
-                             Generation{std::numeric_limits<std::uint32_t>::max()},
-                             std::numeric_limits<std::int32_t>::max()};
+constexpr ProcessKey kLastKey{JobId{std::numeric_limits<std::uint32_t>::max()},
+                              Generation{std::numeric_limits<std::uint32_t>::max()},
+                              std::numeric_limits<std::int32_t>::max()};
 
 Ending never_started(const GangView& gang, std::string why, Time now) {
   return {gang.stop ? gang.stop->cause : Cause::node_lost, {}, 0, std::move(why), now};
@@ -18,31 +18,31 @@ Ending never_started(const GangView& gang, std::string why, Time now) {
 
 }  // namespace
 
-GangView* AgentsEngine::find_gang(const WorkerKey& key) {
+GangView* AgentsEngine::find_gang(const ProcessKey& key) {
   const auto found = gangs_.find(key.job);
-  if (found == gangs_.end() || found->second.generation != key.generation) return nullptr;
+  if (found == gangs_.end() || !found->second.rank_of(key)) return nullptr;
   return &found->second;
 }
 
-SeatView* AgentsEngine::find_seat(const WorkerKey& key) {
-  GangView* gang = find_gang(key);
-  const auto rank = static_cast<std::size_t>(key.rank);
-  if (!gang || key.rank < 0 || rank >= gang->seats.size()) return nullptr;
-  SeatView& seat = gang->seats[rank];
+SeatView* AgentsEngine::find_seat(const ProcessKey& key) {
+  const auto gang = gangs_.find(key.job);
+  const auto rank = gang == gangs_.end() ? std::nullopt : gang->second.rank_of(key);
+  if (!rank) return nullptr;
+  SeatView& seat = gang->second.seats[*rank];
   return seat.state == WorkerState::ended ? nullptr : &seat;
 }
 
 // ---- the state changed ----
 
 void AgentsEngine::take_view(std::optional<GangView> next, JobId job, bool first) {
-  std::set<std::pair<NodeId, WorkerKey>> touched;
+  std::set<std::pair<NodeId, ProcessKey>> touched;
   if (const auto found = gangs_.find(job); found != gangs_.end()) {
     const GangView before = std::move(found->second);
     gangs_.erase(found);
-    if (next && next->generation == before.generation) inherit(*next, before);
-    for (std::size_t rank = 0; rank < before.seats.size(); ++rank) {
-      nodes_[before.seats[rank].node.value].seats.erase(before.key(rank));
-      touched.insert({before.seats[rank].node, before.key(rank)});
+    if (next) inherit(*next, before);
+    for (const SeatView& seat : before.seats) {
+      nodes_[seat.node.value].seats.erase(seat.process);
+      touched.insert({seat.node, seat.process});
     }
   }
   if (next) take_seats(std::move(*next), first, touched);
@@ -54,19 +54,18 @@ void AgentsEngine::take_view(std::optional<GangView> next, JobId job, bool first
 }
 
 void AgentsEngine::take_seats(GangView gang, bool first,
-                              std::set<std::pair<NodeId, WorkerKey>>& touched) {
-  for (std::size_t rank = 0; rank < gang.seats.size(); ++rank) {
-    SeatView& seat = gang.seats[rank];
+                              std::set<std::pair<NodeId, ProcessKey>>& touched) {
+  for (SeatView& seat : gang.seats) {
     seat.maybe_started = seat.maybe_started || first || seat.state != WorkerState::assigned;
-    touched.insert({seat.node, gang.key(rank)});
-    if (seat.state != WorkerState::ended) nodes_[seat.node.value].seats.insert(gang.key(rank));
+    touched.insert({seat.node, seat.process});
+    if (seat.state != WorkerState::ended) nodes_[seat.node.value].seats.insert(seat.process);
   }
   gangs_.insert_or_assign(gang.job, std::move(gang));
 }
 
 // ---- one worker ----
 
-void AgentsEngine::settle(NodeView& node, const WorkerKey& key) {
+void AgentsEngine::settle(NodeView& node, const ProcessKey& key) {
   SeatView* seat = find_seat(key);
   if (!seat || seat->node != node.id) return settle_unwanted(node, key);
   const GangView& gang = *find_gang(key);
@@ -78,7 +77,7 @@ void AgentsEngine::settle(NodeView& node, const WorkerKey& key) {
     settle_absent(node, gang, key, *seat);
 }
 
-void AgentsEngine::settle_unwanted(NodeView& node, const WorkerKey& key) {
+void AgentsEngine::settle_unwanted(NodeView& node, const ProcessKey& key) {
   node.held.erase(key);
   ClaimView* claim = node.find_claim(key);
   if (!claim || !node.session) return;
@@ -88,14 +87,14 @@ void AgentsEngine::settle_unwanted(NodeView& node, const WorkerKey& key) {
 }
 
 // Nothing can be sent. What was never sent needs no waiting for an answer.
-void AgentsEngine::settle_away(NodeView& node, const GangView& gang, const WorkerKey& key,
+void AgentsEngine::settle_away(NodeView& node, const GangView& gang, const ProcessKey& key,
                                SeatView& seat) {
   if (node.up || seat.maybe_started) return;
   node.held.erase(key);
   tell_ended(key, seat, never_started(gang, "node " + node.spec.name + " is down", clock_.now()));
 }
 
-void AgentsEngine::settle_absent(NodeView& node, const GangView& gang, const WorkerKey& key,
+void AgentsEngine::settle_absent(NodeView& node, const GangView& gang, const ProcessKey& key,
                                  SeatView& seat) {
   if (seat.end_told) return;
   const bool ran = seat.start_told || seat.state == WorkerState::running;
@@ -109,10 +108,13 @@ void AgentsEngine::settle_absent(NodeView& node, const GangView& gang, const Wor
     tell_ended(key, seat, never_started(gang, "it was stopped before it started", clock_.now()));
 }
 
-void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const WorkerKey& key,
+void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const ProcessKey& key,
                                   const SeatView& seat, ClaimView& claim) {
   if (claim.gone) return;
   if (seat.end_told) return stop(node, gang, key, claim, clock_.now());
+  if (key.born != gang.generation &&
+      std::exchange(claim.enrolled, gang.generation) != gang.generation)
+    node.outbox.push(EnrolWorker{key, gang.membership(key)});
   if (claim.frozen != gang.frozen) {
     claim.frozen = gang.frozen;
     if (gang.frozen)
@@ -124,12 +126,13 @@ void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const Wo
   if (gang.lends && !lent) settle_held(node);
   if (gang.should_stop && !std::exchange(claim.should_stop, true))
     node.outbox.push(ShouldStop{key, "target_reached"});
-  if (gang.stop) return stop(node, gang, key, claim, gang.stop->at + gang.stop->grace);
+  if (gang.stop && !seat.goes_on)
+    return stop(node, gang, key, claim, gang.stop->at + gang.stop->grace);
   if (gang.limit_at && std::exchange(claim.limit_at, gang.limit_at) != gang.limit_at)
     node.outbox.push(LimitWorker{key, *limit_of(gang, clock_.now())});
 }
 
-void AgentsEngine::stop(NodeView& node, const GangView& gang, const WorkerKey& key,
+void AgentsEngine::stop(NodeView& node, const GangView& gang, const ProcessKey& key,
                         ClaimView& claim, Time deadline) {
   if (claim.kill_at && *claim.kill_at <= deadline) return;
   claim.kill_at = deadline;
@@ -138,7 +141,7 @@ void AgentsEngine::stop(NodeView& node, const GangView& gang, const WorkerKey& k
   node.outbox.push(StopWorker{key, gang.spec->notice.signal, left});
 }
 
-void AgentsEngine::start(NodeView& node, const GangView& gang, const WorkerKey& key,
+void AgentsEngine::start(NodeView& node, const GangView& gang, const ProcessKey& key,
                          SeatView& seat) {
   if (node.unsaid || node.conflicts(key, seat.slots)) {
     node.held.insert(key);
@@ -164,29 +167,32 @@ void AgentsEngine::start(NodeView& node, const GangView& gang, const WorkerKey& 
 
 void AgentsEngine::settle_held(NodeView& node) {
   const auto held = node.held;
-  for (const WorkerKey& key : held) settle(node, key);
+  for (const ProcessKey& key : held) settle(node, key);
 }
 
-// A claim that the state does not want. One of a generation that goes on (it was given up too
-// early) dies alone.
-void AgentsEngine::fence(NodeView& node, const WorkerKey& key, ClaimView& claim) {
+// A claim that the state does not want. One that was born together with a process of the gang, or
+// after its oldest, dies alone: a fence would take those, too.
+void AgentsEngine::fence(NodeView& node, const ProcessKey& key, ClaimView& claim) {
   if (claim.fenced) return;
   claim.fenced = true;
-  if (const GangView* gang = find_gang(key)) return stop(node, *gang, key, claim, clock_.now());
-  node.outbox.push(FenceJob{key.job, key.generation});
-  const WorkerKey first{key.job, {}, 0};
+  const auto found = gangs_.find(key.job);
+  if (found != gangs_.end() && found->second.oldest <= key.born &&
+      key.born <= found->second.generation)
+    return stop(node, found->second, key, claim, clock_.now());
+  node.outbox.push(FenceJob{key.job, key.born});
+  const ProcessKey first{key.job, {}, 0};
   for (auto it = node.claims.lower_bound(first);
        it != node.claims.end() && it->first.job == key.job; ++it) {
-    if (it->first.generation <= key.generation) it->second.fenced = true;
+    if (it->first.born <= key.born) it->second.fenced = true;
   }
 }
 
-Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const WorkerKey& key) {
-  if (!kit_ || kit_->job != key.job || kit_->generation != key.generation) {
-    kit_ = StartKit{key.job, key.generation, local_places(gang), launches_(key.job)};
+Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const ProcessKey& key) {
+  if (!kit_ || kit_->job != key.job || kit_->generation != gang.generation) {
+    kit_ = StartKit{key.job, gang.generation, local_places(gang), launches_(key.job)};
   }
   if (!kit_->launch) return fail(kit_->launch.error());
-  const auto rank = static_cast<std::size_t>(key.rank);
+  const std::size_t rank = *gang.rank_of(key);
   WorkerLaunch launch = make_launch(gang, rank, kit_->places[rank], *kit_->launch);
   launch.limit = limit_of(gang, clock_.now());
   return launch;

@@ -89,7 +89,7 @@ ClusterView::ClusterView(const Snapshot& snapshot, Draft& draft, std::string pre
 
 void ClusterView::gather() {
   const State& state = snapshot_.state;
-  shown_.resize(state.jobs().size());
+  shown_.resize(state.jobs().given());
   std::vector<QueueKey> keys;
   for (const auto& key : state.active()) {
     running_.push_back(&state.job(key.job));

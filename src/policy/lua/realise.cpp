@@ -31,7 +31,7 @@ void realise(const std::vector<Choice>& choices, const Snapshot& snapshot, Draft
       if (waits && !reason.empty()) draft.hold(job->id, {ReasonCode::script, {}, reason});
     }
   }
-  settle(snapshot, draft, wishes_of(choices, draft), {Owed::yes, ""});
+  settle(snapshot, draft, wishes_of(choices, draft), {Owed::no, ""});
 }
 
 }  // namespace paceline

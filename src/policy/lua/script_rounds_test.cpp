@@ -7,10 +7,10 @@
 
 #include <array>
 #include <map>
-#include <set>
 
 #include "base/rng.hpp"
 #include "clock/manual/manual_clock.hpp"
+#include "engine/obedient_testing.hpp"
 #include "plan/check.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
@@ -28,44 +28,33 @@ using testing::span;
 
 // Workers that start when they are wanted, end when they are told, and end well by themselves after
 // a time that the job's id decides.
-class ShortJobs : public Engine {
+class ShortJobs : public testing::ObedientEngine {
  public:
   explicit ShortJobs(Clock& clock) : clock_(clock) {}
 
   Observed observe() override {
-    for (auto due = ends_.begin(); due != ends_.end() && due->first.first <= clock_.now();
+    for (auto due = ends_.begin(); due != ends_.end() && due->first <= clock_.now();
          due = ends_.erase(due))
-      news_.events.emplace_back(WorkerEnded{due->first.second, testing::ending("0")});
-    return std::exchange(news_, {});
+      tell(WorkerEnded{due->second, testing::ending("0")});
+    return ObedientEngine::observe();
   }
-  void committed() override {}
-  void on_news(std::function<void()>) override {}
-  void act(const State& state, std::span<const JobId> jobs) override {
-    for (const JobId id : jobs) {
-      if (state.job(id).current) act(id, *state.job(id).current);
-    }
-  }
-  void tell(Event event) { news_.events.push_back(std::move(event)); }
 
   std::map<JobId, int> starts;  // of rank 0
 
- private:
-  void act(JobId id, const Gang& gang) {
-    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
-      const WorkerKey key{id, gang.generation, rank};
-      const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
-      if (worker.state != WorkerState::assigned || gang.stop || !begun_.insert(key).second)
-        continue;
-      starts[id] += rank == 0 ? 1 : 0;
-      tell(WorkerStarted{key, 4711});
-      ends_.emplace(std::pair{clock_.now() + (id.value % 7 + 1) * span("100ms"), key}, 0);
-    }
+ protected:
+  void start(const ProcessKey& worker) override {
+    starts[worker.job] += worker.number == 0 ? 1 : 0;
+    ends_.emplace(clock_.now() + (worker.job.value % 7 + 1) * span("100ms"), worker);
+    ObedientEngine::start(worker);
+  }
+  void end(const ProcessKey& worker, const Stop& stop) override {
+    std::erase_if(ends_, [&](const auto& due) { return due.second == worker; });
+    ObedientEngine::end(worker, stop);
   }
 
+ private:
   Clock& clock_;
-  Observed news_;
-  std::set<WorkerKey> begun_;
-  std::map<std::pair<Time, WorkerKey>, int> ends_;
+  std::multimap<Time, ProcessKey> ends_;
 };
 
 constexpr const char* kFirstCome = R"(-- Arrival order.
@@ -271,7 +260,8 @@ TEST_F(ScriptRounds, ExplainInTheWordsOfTheScript) {
               "");
   set("mine");
   const JobId job = submit("1..1");
-  EXPECT_THAT(sentence(controller->reason(job)), HasSubstr("waits for the moon"));
+  EXPECT_THAT(sentence(controller->reason(controller->state().job(job))),
+              HasSubstr("waits for the moon"));
 }
 
 // ---- 1,000 swaps while 200 short jobs run ----

@@ -61,7 +61,7 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   }
   terms.add("costs", fmt::format("a restart pauses {}, a resize {}",
                                  pause_text(setup.costs.restart), pause_text(setup.costs.resize)));
-  terms.add("tempering", setup.temper ? "on: gains are weighed against costs" : "off");
+  terms.add("protection", setup.protects ? "on: jobs lose a part of their time at most" : "off");
   terms.add("placement", setup.placement);
   terms.add("failures",
             fmt::format("{} per slot and hour of running", setup.failures_per_slot_hour));

@@ -25,7 +25,10 @@ std::optional<MetricPoint> only(const MetricPoint& point, std::string_view name)
 Result<State> MemoryStore::load() {
   State state(checkpoint_);
   while (state.seq() < journal_.size()) {
-    for (const auto job : apply(state, journal_[state.seq()])) folded_.insert(job);
+    const auto& entry = journal_[state.seq()];
+    for (const auto job : apply(state, entry)) folded_.insert(job);
+    if (const auto* left = forgotten_by(entry))
+      folded_.insert(left->jobs.begin(), left->jobs.end());
   }
   return state;
 }
@@ -35,7 +38,10 @@ Result<void> MemoryStore::append(const Batch& batch) {
   for (const auto& entry : batch.entries) {
     check(entry.seq == journal_.size() + 1, "entries follow the journal's last");
     journal_.push_back(entry);
+    if (const auto* left = forgotten_by(entry))
+      folded_.insert(left->jobs.begin(), left->jobs.end());
   }
+  for (const auto& job : batch.forgotten) forgotten_.insert_or_assign(job.id, job);
   for (const auto& [job, launch] : batch.launches) launches_[job] = launch;
   for (const auto& point : batch.points) store_point(point);
   for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
@@ -47,15 +53,21 @@ Result<void> MemoryStore::checkpoint(const State& state, std::span<const JobId> 
   check(state.seq() == journal_.size(), "a checkpoint is of the journal's last entry");
   const auto& parts = state.parts();
   auto jobs = std::move(checkpoint_.jobs);
-  jobs.resize(parts.jobs.size());
+  jobs.give(parts.jobs.given());
   folded_.insert(changed.begin(), changed.end());
-  for (const auto job : std::exchange(folded_, {})) {
-    jobs[job.value - 1] = state.job(job);
-    if (is_over(state.job(job).state)) forget_secrets(job);
+  for (const auto id : std::exchange(folded_, {})) {
+    const Job* job = state.find_job(id);
+    if (!job || is_over(job->state)) forget_secrets(id);
+    if (job)
+      jobs.put(*job);
+    else
+      jobs.take_out(id);
   }
-  checkpoint_ = {parts.seq,     parts.round, parts.at,      parts.nodes,       std::move(jobs),
-                 parts.periods, parts.memo,  parts.scripts, parts.names,       parts.interference,
-                 parts.trial,   parts.bills, parts.rules,   parts.clock_marks, parts.boot};
+  checkpoint_ = {parts.seq,       parts.round,        parts.at,    parts.nodes,
+                 std::move(jobs), parts.periods,      parts.memo,  parts.scripts,
+                 parts.names,     parts.interference, parts.trial, parts.bills,
+                 parts.rules,     parts.clock_marks,  parts.boot,  parts.forgotten,
+                 parts.fold_rules};
   return {};
 }
 
@@ -69,6 +81,13 @@ Result<std::vector<Entry>> MemoryStore::entries(std::uint64_t seq, std::size_t l
   const auto count = std::min<std::uint64_t>(limit, journal_.size() - first);
   const auto begin = journal_.begin() + static_cast<std::ptrdiff_t>(first);
   return std::vector<Entry>(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+Result<std::vector<Job>> MemoryStore::forgotten(JobId from, std::size_t limit) {
+  std::vector<Job> page;
+  for (auto it = forgotten_.lower_bound(from); it != forgotten_.end() && page.size() < limit; ++it)
+    page.push_back(it->second);
+  return page;
 }
 
 Result<LaunchSpec> MemoryStore::launch(JobId job) {
@@ -113,7 +132,7 @@ void MemoryStore::forget_secrets(JobId job) {
 
 void MemoryStore::store_point(const MetricPoint& point) {
   auto& of_job = points_[point.job];
-  if (of_job.known.insert({point.generation, point.rank, point.report}).second) {
+  if (of_job.known.insert({point.born, point.number, point.report}).second) {
     of_job.points.push_back(point);
   }
 }

@@ -23,6 +23,7 @@ class MemoryStore final : public Store {
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
   Result<void> prove() override;
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
+  Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
@@ -44,7 +45,8 @@ class MemoryStore final : public Store {
 
   std::vector<Entry> journal_;  // entry n at n-1
   StateParts checkpoint_;
-  std::set<JobId> folded_;  // by load(), on top of the checkpoint
+  std::set<JobId> folded_;  // by load(), on top of the checkpoint, or forgotten since
+  std::map<JobId, Job> forgotten_;
   std::map<JobId, LaunchSpec> launches_;
   std::map<JobId, JobPoints> points_;
   std::map<std::pair<std::uint32_t, std::string>, SubmissionKey> submissions_;

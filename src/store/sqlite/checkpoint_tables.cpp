@@ -38,6 +38,7 @@ CheckpointTables::CheckpointTables(SQLite::Database& db)
                      "REPLACE INTO checkpoint (id, nodes, jobs, body, sum) VALUES (1, ?, ?, ?, ?)"),
       upsert_node_(db, "REPLACE INTO nodes (id, body, sum) VALUES (?, ?, ?)"),
       upsert_job_(db, "REPLACE INTO jobs (id, body, sum) VALUES (?, ?, ?)"),
+      delete_job_(db, "DELETE FROM jobs WHERE id = ?"),
       node_sums_of_(db, "SELECT id, sum FROM nodes ORDER BY id"),
       job_sums_of_(db, "SELECT id, sum FROM jobs ORDER BY id") {}
 
@@ -47,16 +48,22 @@ std::uint64_t CheckpointTables::Sums::part(std::size_t id, std::int64_t sum) con
 }
 
 void CheckpointTables::Sums::put(std::size_t id, std::int64_t sum) {
-  const auto row = id - first;
-  if (row < rows.size()) fresh_total -= part(id, rows[row]);
+  if (const auto row = rows.find(id); row != rows.end()) fresh_total -= part(id, row->second);
   fresh_total += part(id, sum);
   fresh.emplace_back(id, sum);
 }
 
+void CheckpointTables::Sums::drop(std::size_t id) {
+  if (const auto row = rows.find(id); row != rows.end()) fresh_total -= part(id, row->second);
+  fresh.emplace_back(id, std::nullopt);
+}
+
 void CheckpointTables::Sums::keep() {
   for (const auto& [id, sum] : fresh) {
-    rows.resize(std::max(rows.size(), id - first + 1));
-    rows[id - first] = sum;
+    if (sum)
+      rows[id] = *sum;
+    else
+      rows.erase(id);
   }
   fresh.clear();
   total = fresh_total;
@@ -76,8 +83,13 @@ StateParts CheckpointTables::read() {
     parts = std::move(*header);
     return false;
   });
-  read_rows(select_nodes_, nodes_, "node", nodes, read_stored_node, parts.nodes);
-  read_rows(select_jobs_, jobs_, "job", jobs, read_stored_job, parts.jobs);
+  read_rows<Node>(select_nodes_, nodes_, "node", nodes, read_stored_node, [&](Node node) {
+    if (node.id.value != parts.nodes.size())
+      throw Damage{fmt::format("node {} of the checkpoint is missing", parts.nodes.size())};
+    parts.nodes.push_back(std::move(node));
+  });
+  read_rows<Job>(select_jobs_, jobs_, "job", jobs, read_stored_job,
+                 [&](Job job) { parts.jobs.put(std::move(job)); });
   known_ = true;
   const bool of_before = sum == body_sum;  // schema 5: of the header alone
   if (!of_before && sum != header_sum(body_sum, nodes_.total + jobs_.total))
@@ -85,25 +97,25 @@ StateParts CheckpointTables::read() {
   return parts;
 }
 
-// Appends the values of rows (id, body, sum) whose ids count up from the first.
+// Hands out the values of rows (id, body, sum), by id.
 template <class T>
 void CheckpointTables::read_rows(Query& select, Sums& sums, std::string_view noun,
                                  std::size_t count, Result<T> (*parse)(std::string_view),
-                                 auto& values) {
+                                 const std::function<void(T)>& take) {
   sums = Sums(sums.first);
   select.each([&](Row row) {
-    const auto id = sums.first + values.size();
-    const auto what = fmt::format("{} {} of the checkpoint", noun, id);
-    if (row.as<std::size_t>(0) != id) throw Damage{what + " is missing"};
-    values.push_back(read_value(row, 1, what, parse));
-    if (values.back().id.value != id) throw Damage{what + " is another one"};
+    const auto id = row.as<std::size_t>(0);
+    const auto what = fmt::format("{} {} of the checkpoint", noun, row.integer(0));
+    auto value = read_value(row, 1, what, parse);
+    if (id < sums.first || value.id.value != id) throw Damage{what + " is another one"};
     sums.put(id, row.integer(2));
+    take(std::move(value));
     return true;
   });
   sums.keep();
-  if (values.size() == count) return;
+  if (sums.rows.size() == count) return;
   throw Damage{
-      fmt::format("the checkpoint should hold {} {}s, not {}", count, noun, values.size())};
+      fmt::format("the checkpoint should hold {} {}s, not {}", count, noun, sums.rows.size())};
 }
 
 // Of a database that was not read.
@@ -114,12 +126,7 @@ void CheckpointTables::know_rows() {
 }
 
 void CheckpointTables::know_rows(Query& select, Sums& sums) {
-  select.each([&](Row row) {
-    const auto id = sums.first + sums.fresh.size();
-    if (row.as<std::size_t>(0) != id)
-      throw Damage{fmt::format("row {} of the checkpoint is missing", id)};
-    return sums.put(id, row.integer(1)), true;
-  });
+  select.each([&](Row row) { return sums.put(row.as<std::size_t>(0), row.integer(1)), true; });
   sums.keep();
 }
 
@@ -131,11 +138,17 @@ void CheckpointTables::write(const State& state, std::span<const JobId> changed)
   }
   const auto& parts = state.parts();
   write_nodes(parts.nodes);
-  for (const auto job : changed) {
-    const auto& text = text_of(state.job(job), write_stored_job);
+  for (const auto id : changed) {
+    const Job* job = state.find_job(id);
+    if (!job) {
+      delete_job_.run(id.value);
+      jobs_.drop(id.value);
+      continue;
+    }
+    const auto& text = text_of(*job, write_stored_job);
     const auto sum = sum_of(text);
-    upsert_job_.run(job.value, text, sum);
-    jobs_.put(job.value, sum);
+    upsert_job_.run(id.value, text, sum);
+    jobs_.put(id.value, sum);
   }
   const auto& text = text_of(parts, write_state_header);
   upsert_header_.run(parts.nodes.size(), parts.jobs.size(), text,
@@ -146,7 +159,8 @@ void CheckpointTables::write_nodes(const std::vector<Node>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto& text = text_of(nodes[i], write_stored_node);
     const auto sum = sum_of(text);
-    if (i < nodes_.rows.size() && sum == nodes_.rows[i]) continue;
+    if (const auto row = nodes_.rows.find(i); row != nodes_.rows.end() && row->second == sum)
+      continue;
     upsert_node_.run(i, text, sum);
     nodes_.put(i, sum);
   }

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,7 @@ class CheckpointTables {
 
   // Empty parts where there is no checkpoint yet.
   StateParts read();
+  // Of those changed that the state has no longer, the rows go.
   void write(const State& state, std::span<const JobId> changed);
   // What write() wrote is durable; without this the next write() compares with the checkpoint
   // before.
@@ -31,14 +35,16 @@ class CheckpointTables {
   struct Sums {
     explicit Sums(std::size_t first_id) : first(first_id) {}
 
-    std::size_t first;  // id of the first row
-    std::vector<std::int64_t> rows = {};
+    std::size_t first;                                        // id of the first row there can be
+    std::unordered_map<std::size_t, std::int64_t> rows = {};  // by id
     std::uint64_t total = 0;
-    std::vector<std::pair<std::size_t, std::int64_t>> fresh = {};  // not committed: id, sum
-    std::uint64_t fresh_total = 0;                                 // with them
+    // Not committed; without a sum the row is gone.
+    std::vector<std::pair<std::size_t, std::optional<std::int64_t>>> fresh = {};
+    std::uint64_t fresh_total = 0;  // with them
 
     [[nodiscard]] std::uint64_t part(std::size_t id, std::int64_t sum) const;
     void put(std::size_t id, std::int64_t sum);
+    void drop(std::size_t id);
     void keep();
   };
 
@@ -46,12 +52,13 @@ class CheckpointTables {
   const std::string& text_of(const T& value, void (*writer)(JsonWriter&, const T&));
   template <class T>
   void read_rows(Query& select, Sums& sums, std::string_view noun, std::size_t count,
-                 Result<T> (*parse)(std::string_view), auto& values);
+                 Result<T> (*parse)(std::string_view), const std::function<void(T)>& take);
   void write_nodes(const std::vector<Node>& nodes);
   void know_rows();
   static void know_rows(Query& select, Sums& sums);
 
   Query select_header_, select_nodes_, select_jobs_, upsert_header_, upsert_node_, upsert_job_;
+  Query delete_job_;
   Query node_sums_of_, job_sums_of_;
   bool known_ = false;  // the sums below are those of the tables
   Sums nodes_{0}, jobs_{1};

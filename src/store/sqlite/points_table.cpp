@@ -44,7 +44,7 @@ void PointsTable::put(const MetricPoint& point) {
   JsonWriter json(std::move(text_));
   write_values(json, point.values);
   text_ = json.take();
-  insert_.run(point.job.value, point.generation.value, point.rank, point.report, to_us(point.at),
+  insert_.run(point.job.value, point.born.value, point.number, point.report, to_us(point.at),
               point.step, point.samples, text_);
 }
 

@@ -125,9 +125,18 @@ void to_version_7(SQLite::Database& db) {
   db.exec("ALTER TABLE launches ADD COLUMN groups BLOB NOT NULL DEFAULT x''");
 }
 
+// Jobs that the state forgot, each as it was then; entries tell which.
+void to_version_8(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE forgotten ("
+      "  id INTEGER PRIMARY KEY,"
+      "  body TEXT NOT NULL,"
+      "  sum INTEGER NOT NULL)");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 7> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
-                                        to_version_5, to_version_6, to_version_7};
+constexpr std::array<Step, 8> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
+                                        to_version_5, to_version_6, to_version_7, to_version_8};
 
 }  // namespace
 

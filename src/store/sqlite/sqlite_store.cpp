@@ -1,6 +1,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "store/sqlite/checkpoint_tables.hpp"
 #include "store/sqlite/data_dir.hpp"
 #include "store/sqlite/database.hpp"
+#include "store/sqlite/forgotten_table.hpp"
 #include "store/sqlite/high_water.hpp"
 #include "store/sqlite/journal_table.hpp"
 #include "store/sqlite/launch_tables.hpp"
@@ -56,7 +58,7 @@ void stand_for_lost(Batch& batch, const State& state, JobId id) {
     batch.entries.push_back({state.seq() + batch.entries.size() + 1, state.at(), std::move(event)});
   };
   add(JobSubmitted{id, std::move(spec)});
-  add(JobRequested{id, Request::cancel, ::geteuid()});
+  add(JobRequested{id, Request::cancel, account(::geteuid())});
 }
 
 Error older(const std::filesystem::path& file, const std::string& how) {
@@ -77,6 +79,7 @@ struct SqliteStore::Impl {
         reserve(file.parent_path() / "reserve", reserve_bytes),
         journal(*db),
         checkpoint(*db),
+        forgotten(*db),
         launches(*db),
         points(*db),
         submissions(*db),
@@ -132,6 +135,7 @@ struct SqliteStore::Impl {
   Reserve reserve;
   JournalTable journal;
   CheckpointTables checkpoint;
+  ForgottenTable forgotten;
   LaunchTables launches;
   PointsTable points;
   SubmissionsTable submissions;
@@ -140,8 +144,12 @@ struct SqliteStore::Impl {
   Mark newest;  // of the journal as it is
   std::optional<Error> damage;
   Query prove;
-  std::set<JobId>
-      folded;  // on top of the last checkpoint, by load() or before a checkpoint that failed
+  // On top of the last checkpoint: by load(), before a checkpoint that failed, or forgotten since.
+  std::set<JobId> folded;
+
+  void note_forgotten(const Entry& entry) {
+    if (const auto* left = forgotten_by(entry)) folded.insert(left->jobs.begin(), left->jobs.end());
+  }
 };
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::path& dir,
@@ -198,6 +206,10 @@ Result<State> SqliteStore::Impl::load() {
       if (entry.seq != state->seq() + 1)
         throw Damage{fmt::format("entry {} of the journal is missing", state->seq() + 1)};
       for (const auto job : apply(*state, entry)) folded.insert(job);
+      note_forgotten(entry);
+      if (!state->misfit().empty())
+        spdlog::warn("The plan in entry {} was made by another version, and is passed over: {}.",
+                     entry.seq, state->misfit());
     };
     const auto failed = failed_check([&] { journal.each(state->seq() + 1, kNoLimit, fold); });
     if (failed) {
@@ -215,7 +227,7 @@ Result<void> SqliteStore::Impl::follow_mark(State& state) {
   const auto dir = file.parent_path();
   if (auto bound = bind_logs(dir, db->execAndGet("SELECT text FROM identity").getString()); !bound)
     return bound;
-  const auto jobs = static_cast<std::uint32_t>(state.jobs().size());
+  const auto jobs = state.jobs().given();
   std::uint32_t given = mark->known() ? mark->known()->jobs : jobs_seen(dir);
   const bool lost = lost_end().has_value() || given > jobs;
   if (lost && !accept_older) {
@@ -223,9 +235,9 @@ Result<void> SqliteStore::Impl::follow_mark(State& state) {
   }
   newest.jobs = jobs;
   if (lost) given = std::max(given, jobs_seen(dir));
-  while (state.jobs().size() < given) {
+  while (state.jobs().given() < given) {
     Batch batch;
-    const auto first = static_cast<std::uint32_t>(state.jobs().size()) + 1;
+    const auto first = state.jobs().given() + 1;
     const auto count = std::min<std::size_t>(given - first + 1, kLostAtOnce);
     for (std::uint32_t i = 0; i < count; ++i) stand_for_lost(batch, state, JobId{first + i});
     if (auto kept = write(batch); !kept) return kept;
@@ -255,11 +267,14 @@ Result<void> SqliteStore::Impl::write(const Batch& batch) {
     for (const auto& [job, launch] : batch.launches) launches.put(job, launch);
     for (const auto& point : batch.points) points.put(point);
     submissions.put(batch.keys);
+    forgotten.put(batch.forgotten);
   };
   auto done = commit(put);
   const bool disk = !done && done.error().code == ErrorCode::storage;
   if (disk && reserve.give_up()) done = commit(put);
-  if (done) newest = after;
+  if (!done) return done;
+  newest = after;
+  for (const Entry& entry : batch.entries) note_forgotten(entry);
   return done;
 }
 
@@ -275,8 +290,10 @@ Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> 
   const std::vector<JobId> jobs(impl_->folded.begin(), impl_->folded.end());
   auto done = impl_->commit([&] {
     impl_->checkpoint.write(state, jobs);
-    for (const auto job : jobs)
-      if (is_over(state.job(job).state)) impl_->launches.forget_secrets(job);
+    for (const auto id : jobs) {
+      const Job* job = state.find_job(id);
+      if (!job || is_over(job->state)) impl_->launches.forget_secrets(id);
+    }
   });
   if (!done) return done;
   impl_->checkpoint.committed();
@@ -291,6 +308,11 @@ Result<std::vector<Entry>> SqliteStore::entries(std::uint64_t seq, std::size_t l
     impl_->journal.each(seq, limit, [&](Entry entry) { found.push_back(std::move(entry)); });
     return found;
   });
+}
+
+Result<std::vector<Job>> SqliteStore::forgotten(JobId from, std::size_t limit) {
+  return guarded(impl_->file,
+                 [&]() -> Result<std::vector<Job>> { return impl_->forgotten.page(from, limit); });
 }
 
 Result<LaunchSpec> SqliteStore::launch(JobId job) {

@@ -60,6 +60,7 @@ class SqliteStore final : public Store {
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
   Result<void> prove() override;
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
+  Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;

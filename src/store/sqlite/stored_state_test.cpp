@@ -91,7 +91,8 @@ struct Rows {
     for (const auto& text : jobs) {
       auto job = read_stored_job(text);
       if (!job) return std::nullopt;
-      parts->jobs.push_back(std::move(*job));
+      if (job->id.value < 1) return std::nullopt;
+      parts->jobs.put(std::move(*job));
     }
     auto state = assemble(std::move(*parts));
     if (!state) return std::nullopt;

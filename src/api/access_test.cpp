@@ -1,0 +1,166 @@
+// Every route, asked by every role, about what is theirs and about what is another's.
+#include "api/access.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "api/world_testing.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::uint32_t kOwner = 1001, kOther = 1002;
+constexpr std::array kRoles = {Role::viewer, Role::user, Role::operator_, Role::admin};
+
+// Of whose jobs a viewer, a user, an operator and an admin may do it: nobody's, their own, anybody's.
+using Expected = std::array<char, 4>;
+constexpr Expected kEverybody = {'a', 'a', 'a', 'a'}, kOwners = {'n', 'o', 'o', 'a'},
+                   kOwnersAndOperators = {'n', 'o', 'a', 'a'}, kOperators = {'n', 'n', 'a', 'a'},
+                   kAdmins = {'n', 'n', 'n', 'a'};
+
+const std::map<std::string, Expected> kRoutes = {
+    {"GET /healthz", kEverybody},
+    {"GET /readyz", kEverybody},
+    {"GET /v1/server", kEverybody},
+    {"GET /v1/limits", kEverybody},
+    {"GET /v1/rules", kEverybody},
+    {"GET /v1/nodes", kEverybody},
+    {"GET /v1/users", kEverybody},
+    {"GET /v1/jobs", kEverybody},
+    {"GET /v1/jobs/{id}", kEverybody},
+    {"GET /v1/jobs/{id}/why", kEverybody},
+    {"GET /v1/jobs/{id}/wait", kEverybody},
+    {"GET /v1/jobs/{id}/logs", kOwners},
+    {"GET /v1/jobs/{id}/metrics", kOwners},
+    {"GET /v1/jobs/{id}/attach", kOwners},
+    {"GET /v1/events", kEverybody},
+    {"GET /v1/policy", kEverybody},
+    {"GET /v1/policy/{name}", kEverybody},
+    {"GET /v1/shadow", kEverybody},
+    {"POST /v1/jobs", kOwners},
+    {"POST /v1/jobs/{id}/pause", kOwners},
+    {"POST /v1/jobs/{id}/resume", kOwners},
+    {"POST /v1/jobs/{id}/resize", kOwners},
+    {"POST /v1/jobs/{id}/cancel", kOwnersAndOperators},
+    {"PUT /v1/rules", kOperators},
+    {"PUT /v1/policy", kOperators},
+    {"PUT /v1/policy/{name}", kOperators},
+    {"DELETE /v1/policy/{name}", kOperators},
+    {"POST /v1/policy/rollback", kOperators},
+    {"PUT /v1/shadow", kOperators},
+    {"POST /v1/shadow/promote", kOperators},
+    {"DELETE /v1/shadow", kOperators},
+    {"POST /v1/shutdown", kAdmins},
+};
+
+Principal somebody(std::uint32_t uid, std::vector<Role> roles) {
+  return {.user = "u" + std::to_string(uid),
+          .uid = uid,
+          .roles = std::move(roles),
+          .known_by = KnownBy::token};
+}
+
+// A shared server with a job of the owner's, which takes everybody for whom the test says.
+class Door {
+ public:
+  Door() {
+    const auto made = world_.ask_later(kOwner, "POST", "/v1/jobs", submission());
+    EXPECT_EQ(made.status, 201) << made.body;
+  }
+
+  [[nodiscard]] std::vector<RouteRow> rows() {
+    return world_.loop.on([&] { return world_.api->rows(); });
+  }
+  // Whether the request is let through, whatever it is answered then.
+  bool lets_in(const RouteRow& row, const Principal& who) {
+    std::string target = row.pattern;
+    if (const auto id = target.find("{id}"); id != std::string::npos) target.replace(id, 4, "1");
+    if (const auto name = target.find("{name}"); name != std::string::npos)
+      target.replace(name, 6, "fifo");
+    const auto response = world_.loop.on([&] {
+      who_ = who;
+      return ask(world_.api->router(), *who.uid, row.method, target)->response();
+    });
+    return !response || response->status != 403;
+  }
+
+ private:
+  Principal who_ = somebody(kOwner, {Role::user});
+  World world_{0, 4, [this](const HttpRequest&) -> Result<Principal> { return who_; }};
+};
+
+bool may(char whose, bool own) { return whose == 'a' || (whose == 'o' && own); }
+
+TEST(Access, EveryRouteIsInTheTable) {
+  Door door;
+  std::map<std::string, int> seen;
+  for (const auto& row : door.rows()) ++seen[row.method + " " + row.pattern];
+  for (const auto& [route, times] : seen) {
+    EXPECT_TRUE(kRoutes.contains(route)) << route << ": say who may use it";
+    EXPECT_EQ(times, 1) << route;
+  }
+  EXPECT_EQ(seen.size(), kRoutes.size());
+}
+
+TEST(Access, EveryRouteAsEveryRole) {
+  const auto rows = Door().rows();
+  for (std::size_t role = 0; role < kRoles.size(); ++role) {
+    for (const auto& row : rows) {
+      const bool of_a_job = row.pattern.find("{id}") != std::string::npos;
+      const char whose = kRoutes.at(row.method + " " + row.pattern)[role];
+      for (const bool own : {false, true}) {
+        Door door;
+        const auto who = somebody(own ? kOwner : kOther, {kRoles[role]});
+        EXPECT_EQ(door.lets_in(row, who), may(whose, own || !of_a_job))
+            << row.method << " " << row.pattern << " by role " << role << (own ? ", own" : "");
+      }
+    }
+  }
+}
+
+TEST(Access, WhoHasNoRoleMayDoNothing) {
+  Door door;
+  for (const auto& row : door.rows()) {
+    EXPECT_FALSE(door.lets_in(row, somebody(kOwner, {}))) << row.method << " " << row.pattern;
+  }
+}
+
+TEST(Access, SeveralRolesGiveTheMostThatOneOfThemGives) {
+  const auto both = somebody(kOther, {Role::viewer, Role::operator_});
+  EXPECT_EQ(whose(both, Action::cancel), Whose::anybodys);
+  EXPECT_EQ(whose(both, Action::control), Whose::own);
+  EXPECT_EQ(whose(both, Action::shut_down), Whose::nobodys);
+}
+
+TEST(Access, EveryActionIsSaidOfEveryRole) {
+  for (int i = 0; i <= static_cast<int>(kLastAction); ++i) {
+    const auto action = static_cast<Action>(i);
+    EXPECT_EQ(whose(somebody(kOther, {Role::admin}), action), Whose::anybodys);
+    const auto refused = allowed(somebody(kOther, {}), action);
+    ASSERT_FALSE(refused);
+    EXPECT_FALSE(refused.error().message.empty());
+  }
+}
+
+// Without an account nothing can be run, whatever the role.
+TEST(Access, AnAccountIsNeededToSubmit) {
+  World world{0, 4, [](const HttpRequest&) -> Result<Principal> {
+                return Principal{.user = "remote", .roles = {Role::user}};
+              }};
+  const auto refused = world.ask_now(kOther, "POST", "/v1/jobs", submission());
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.body.find("remote has no account"), std::string::npos) << refused.body;
+}
+
+TEST(Access, WhomTheTransportDoesNotTellIsRefused) {
+  World world{0};
+  HttpRequest request{.peer = {.origin = "192.0.2.1"}, .method = "GET", .path = "/v1/jobs"};
+  const auto admission = world.loop.on([&] { return world.api->admission(); });
+  EXPECT_EQ(admission(request).error().code, ErrorCode::forbidden);
+}
+
+}  // namespace
+}  // namespace paceline

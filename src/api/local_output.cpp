@@ -1,0 +1,49 @@
+#include "api/local_output.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "api/log_files.hpp"
+#include "http/socket_listener.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::chrono::milliseconds kLogTick{100};
+
+}  // namespace
+
+LocalOutput::LocalOutput(boost::asio::io_context& io, std::filesystem::path directory)
+    : io_(io), directory_(std::move(directory)), ticker_(io, kLogTick) {}
+
+void LocalOutput::ranks(JobId job, std::optional<std::uint64_t> tail_bytes,
+                        Told<std::map<std::int32_t, std::uint64_t>> told) {
+  const LogFiles files(directory_, job);
+  std::map<std::int32_t, std::uint64_t> starts;
+  for (const auto rank : files.ranks()) {
+    starts[rank] = tail_bytes ? files.tail(rank, *tail_bytes) : 0;
+  }
+  told(std::move(starts));
+}
+
+void LocalOutput::read(const LogPlace& from, std::size_t bytes_max, LogCut cut,
+                       Told<std::optional<LogChunk>> told) {
+  told(LogFiles(directory_, from.job).read(from.rank, from.offset, bytes_max, cut));
+}
+
+// Files are looked at again and again: all that follow share one beat.
+ListenToken LocalOutput::follow(JobId, std::function<void()> look) {
+  return ticker_.listen(std::move(look));
+}
+
+void LocalOutput::attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) {
+  const auto path =
+      directory_ / "agent" / "terminals" /
+      fmt::format("{}.{}.{}.sock", worker.job.value, worker.born.value, worker.number);
+  auto fd = connect_unix(path, Connecting::non_blocking);
+  if (!fd) return told(fail(std::move(fd.error())));
+  told(serve_socket(io_, std::move(*fd)));
+}
+
+}  // namespace paceline

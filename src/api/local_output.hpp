@@ -1,0 +1,29 @@
+// The output of workers of this machine: their log files and terminals in the server's directory.
+#pragma once
+
+#include <filesystem>
+
+#include "api/ticker.hpp"
+#include "api/worker_output.hpp"
+
+namespace paceline {
+
+class LocalOutput final : public WorkerOutput {
+ public:
+  // `directory`: DIR; logs/ and agent/terminals/ lie there. REQUIRES: `io` outlives it.
+  LocalOutput(boost::asio::io_context& io, std::filesystem::path directory);
+
+  void ranks(JobId job, std::optional<std::uint64_t> tail_bytes,
+             Told<std::map<std::int32_t, std::uint64_t>> told) override;
+  void read(const LogPlace& from, std::size_t bytes_max, LogCut cut,
+            Told<std::optional<LogChunk>> told) override;
+  [[nodiscard]] ListenToken follow(JobId job, std::function<void()> look) override;
+  void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) override;
+
+ private:
+  boost::asio::io_context& io_;
+  std::filesystem::path directory_;
+  Ticker ticker_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,43 @@
+#include "api/routes.hpp"
+
+#include "api/context.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::string_view kOfAJob = "/v1/jobs/{id}";
+
+Result<void> may(ApiContext& context, const HttpRequest& request, Action action, bool of_a_job,
+                 const Principal& by) {
+  if (!of_a_job) return allowed(by, action);
+  const auto job = context.job(request);
+  if (!job) return fail(job.error());
+  return allowed(by, action, **job);
+}
+
+}  // namespace
+
+void Routes::add(std::string_view method, std::string_view pattern, Action action,
+                 RouteHandler handler) {
+  rows_.push_back({std::string(method), std::string(pattern), action});
+  router_.add(method, pattern,
+              [context = context_, action, of_a_job = pattern.starts_with(kOfAJob),
+               handler = std::move(handler)](const std::shared_ptr<Exchange>& exchange) {
+                const auto& request = exchange->request();
+                const auto by = context->caller(request);
+                if (!by) return exchange->refuse(by.error());
+                const auto ok = may(*context, request, action, of_a_job, *by);
+                if (!ok) return exchange->refuse(ok.error());
+                handler(exchange, *by);
+              });
+}
+
+void Routes::add(std::string_view method, std::string_view pattern, Action action,
+                 Handler handler) {
+  add(method, pattern, action,
+      [handler = std::move(handler)](const std::shared_ptr<Exchange>& exchange, const Principal&) {
+        handler(exchange);
+      });
+}
+
+}  // namespace paceline

@@ -1,0 +1,296 @@
+#include "forecast/forecast.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimate/remaining.hpp"
+#include "estimate/resize_cost.hpp"
+#include "estimate/scaling.hpp"
+#include "model/accrual.hpp"
+#include "model/unmet.hpp"
+#include "plan/apply.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr int kRoundsPerMoment = 50;  // a policy that changes its mind for ever is cut off
+constexpr double kSpeedMin = 1e-6;
+
+double length_run_until(const Job& job, Time now) {
+  if (job.state != JobState::running || now <= job.changed_at) return job.length_run();
+  return job.length_run() + to_seconds(now - job.changed_at) * job.current->size() / job.range.want;
+}
+
+// A length that is known today, from whatever source, is declared: it no longer depends on reports
+// that a forecast doesn't make.
+void declare_length(Job& job, Time now) {
+  const double left = length_left(job, now);
+  if (std::isinf(left)) return;
+  JobSpec spec = *job.spec;
+  spec.expected_duration = from_seconds(length_run_until(job, now) + left);
+  job.spec = std::make_shared<const JobSpec>(std::move(spec));
+  job.progress.reset();
+}
+
+// What is over matters to nobody.
+StateParts declare_lengths(StateParts parts, Time now) {
+  std::vector<JobId> over;
+  for (const Job& job : parts.jobs) {
+    if (is_over(job.state))
+      over.push_back(job.id);
+    else
+      declare_length(parts.jobs.at(job.id), now);
+  }
+  for (const JobId job : over) parts.jobs.take_out(job);
+  return parts;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return to_seconds(kUnknownLength);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Until the workers of a new gang run: nothing for a job that never ran.
+Duration start_pause(const Job& job) {
+  if (!job.started_at) return Duration::zero();
+  return from_seconds(job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds);
+}
+
+Time end_of(double left, double speed, Time since) { return since + from_seconds(left / speed); }
+
+bool stands_still(const Job& job) { return job.held || job.paused_at.has_value(); }
+
+}  // namespace
+
+Forecast::Forecast(StateParts parts, Time now, Decider decider, const Placer& placer,
+                   Protects protects, std::uint64_t rounds_max)
+    : state_(declare_lengths(std::move(parts), now)),
+      now_(now),
+      began_(now),
+      decider_(std::move(decider)),
+      placer_(placer),
+      protects_(protects),
+      rounds_left_(rounds_max) {
+  estimate();
+  lost_before_ = lost();
+}
+
+void Forecast::estimate() {
+  std::vector<double> known;
+  for (const auto& key : state_.queue()) {
+    const Job& job = state_.job(key.job);
+    if (job.spec->expected_duration) known.push_back(to_seconds(*job.spec->expected_duration));
+  }
+  const double usual = median(std::move(known));
+  for (const auto& key : state_.queue()) {
+    const Job& job = state_.job(key.job);
+    const double left = length_left(job, now_);
+    const bool unknown = std::isinf(left);
+    Work& work = work_[job.id];
+    work.left = work.kept = unknown ? usual : left;
+    work.since = work.saved_at = now_;
+    live_.push_back(job.id);
+    limits_.watch(job);
+    follow(job);
+    if (work.speed > 0)
+      work.kept += work_at_risk(job, now_) / job.slots(job.workers()) * work.speed;
+    if (stands_still(job)) continue;
+    counted_.push_back(job.id);
+    guessed_ += static_cast<std::size_t>(unknown);
+  }
+}
+
+bool Forecast::step() {
+  if (over_) return false;
+  pass_moment();
+  const auto next = next_moment();
+  over_ = !next || rounds_left_ == 0 || all_over();
+  if (over_) return false;
+  now_ = std::max(now_, *next);
+  finish_due();
+  for (const JobId id : limits_.take_due(now_)) tell(TimeLimitReached{id});
+  return true;
+}
+
+void Forecast::pass_moment() {
+  for (int i = 0; i < kRoundsPerMoment; ++i) {
+    obey();
+    save();
+    if (!round()) return;
+  }
+}
+
+std::vector<JobId> Forecast::active() const {
+  std::vector<JobId> jobs;
+  for (const auto& key : state_.active()) jobs.push_back(key.job);
+  return jobs;
+}
+
+// Workers do what the state wants, until it wants nothing more of them now.
+void Forecast::obey() {
+  for (bool any = true; any;) {
+    any = false;
+    for (const JobId id : active()) any = obey(id) || any;
+  }
+}
+
+bool Forecast::obey(JobId id) {
+  const Job& job = state_.job(id);
+  if (!job.current || job.state == JobState::paused) return false;
+  const auto left = unmet(job);
+  if (left == Unmet::end) return end_unwanted(job);
+  return left == Unmet::start && start_workers(job);
+}
+
+bool Forecast::start_workers(const Job& job) {
+  auto& at = work_.at(job.id).starts_at;
+  if (!at) at = now_ + start_pause(job);
+  if (now_ < *at) return false;
+  at.reset();
+  tell(WorkerStarted{job.current->process(job.id, 0), 0, job.current->size()});
+  return true;
+}
+
+bool Forecast::end_workers(const Job& job, const Ending& how) {
+  tell(WorkerEnded{job.current->process(job.id, 0), how, job.current->size()});
+  return true;
+}
+
+// In a resize in place those that leave, one by one.
+bool Forecast::end_unwanted(const Job& job) {
+  const Ending told{Cause::signalled, {}, 15, {}, now_};
+  if (!job.forms_in_place()) return end_workers(job, told);
+  std::vector<ProcessKey> leave;
+  for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
+    if (unmet(job, rank) == Unmet::end) leave.push_back(job.current->process(job.id, rank));
+  }
+  for (const ProcessKey& process : leave) tell(WorkerEnded{process, told});
+  return true;
+}
+
+void Forecast::save() {
+  for (const JobId id : active()) {
+    const Job& job = state_.job(id);
+    Work& work = work_.at(id);
+    if (work.speed == 0 || !job.checkpoint || now_ - work.saved_at < kCheckpointEvery) continue;
+    Checkpoint checkpoint = *job.checkpoint;
+    checkpoint.acknowledged_at = now_;
+    tell(CheckpointAcknowledged{id, job.current->generation, std::move(checkpoint)});
+    work.kept = work.left;
+    work.saved_at = now_;
+  }
+}
+
+// True if it changed anything.
+bool Forecast::round() {
+  if (rounds_left_ == 0) return false;
+  --rounds_left_;
+  auto plan = decide();
+  if (!plan || (plan->changes.empty() && plan->memo.empty() && plan->asked.empty())) return false;
+  const bool changes = !plan->changes.empty();
+  tell(std::move(*plan));
+  return changes;
+}
+
+Result<Plan> Forecast::decide() {
+  Draft draft({state_, now_}, placer_, protects_);
+  auto plan = paceline::decide(draft, decider_);
+  revisit_at_ = draft.awaited().revisit_at;
+  return plan;
+}
+
+void Forecast::tell(std::variant<Event, Plan> body) {
+  for (const JobId id : apply(state_, {state_.seq() + 1, now_, std::move(body)})) {
+    const Job& job = state_.job(id);
+    limits_.watch(job);
+    follow(job);
+  }
+}
+
+void Forecast::follow(const Job& job) {
+  const auto found = work_.find(job.id);
+  if (found == work_.end()) return;
+  Work& work = found->second;
+  if (is_over(job.state)) {
+    work_.erase(found);
+    return;
+  }
+  const bool runs = job.state == JobState::running;
+  if (!job.current || job.current->all_started()) work.starts_at.reset();
+  advance(work);
+  if (runs == (work.speed > 0)) return;
+  if (!runs && job.state != JobState::paused) work.left = work.kept;
+  work.speed = runs ? std::max(kSpeedMin, Scaling(job).speed(job.current->size())) : 0;
+  work.kept = work.left;
+  work.saved_at = now_;
+}
+
+void Forecast::advance(Work& work) const {
+  work.left = std::max(0.0, work.left - to_seconds(now_ - work.since) * work.speed);
+  work.since = now_;
+}
+
+void Forecast::finish_due() {
+  for (const JobId id : active()) {
+    const Work& work = work_.at(id);
+    if (work.speed == 0 || end_of(work.left, work.speed, work.since) > now_) continue;
+    end_workers(state_.job(id), {Cause::exited, 0, 0, {}, now_});
+  }
+}
+
+std::optional<Time> Forecast::next_moment() const {
+  std::optional<Time> next = limits_.next();
+  const auto sooner = [&](Time at) {
+    if (!next || at < *next) next = at;
+  };
+  for (const auto& [id, work] : work_) {
+    if (work.speed > 0) sooner(end_of(work.left, work.speed, work.since));
+    if (work.starts_at) sooner(*work.starts_at);
+  }
+  if (revisit_at_ && *revisit_at_ > now_) sooner(*revisit_at_);
+  return next;
+}
+
+bool Forecast::all_over() const {
+  return std::all_of(counted_.begin(), counted_.end(),
+                     [&](JobId id) { return is_over(state_.job(id).state); });
+}
+
+// By user, so far.
+std::map<std::string, Bill> Forecast::lost() const {
+  std::map<std::string, Bill> sums;
+  for (const JobId id : live_) {
+    const Job& job = state_.job(id);
+    sums[job.spec->user] += lost_with(job, accrued(job, now_));
+  }
+  return sums;
+}
+
+ForecastOutcome Forecast::outcome() const {
+  ForecastOutcome outcome;
+  outcome.jobs = counted_.size();
+  outcome.guessed = guessed_;
+  auto& means = outcome.means;
+  for (const JobId id : counted_) {
+    const Job& job = state_.job(id);
+    const bool waits = accrued(job, now_).spent == &Job::waited;
+    const Time end = job.ended_at.value_or(now_);
+    means.completion += to_seconds(end - job.submitted_at);
+    means.waiting += to_seconds(job.waited + (waits ? now_ - job.changed_at : Duration::zero()));
+    means.makespan = std::max(means.makespan, to_seconds(end - began_));
+    outcome.unfinished += static_cast<std::size_t>(!is_over(job.state));
+  }
+  const auto jobs = static_cast<double>(std::max<std::size_t>(1, outcome.jobs));
+  means.completion /= jobs;
+  means.waiting /= jobs;
+  outcome.lost = lost();
+  for (auto& [user, lost] : outcome.lost) {
+    lost -= lost_before_.at(user);
+    means.lost += lost;
+  }
+  return outcome;
+}
+
+}  // namespace paceline

@@ -1,0 +1,190 @@
+// For tests: a server on a thread of its own, and a client that blocks, with a time limit.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "files/fd.hpp"
+#include "http/unix_socket.hpp"
+
+namespace paceline {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "paceline-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Reply {
+  int status = 0;
+  std::string head;
+  std::string body;
+};
+
+// Every read fails the test after ten seconds without news.
+class Client {
+ public:
+  explicit Client(const std::filesystem::path& socket) {
+    if (auto fd = connect_unix(socket, Connecting::non_blocking)) fd_ = std::move(*fd);
+  }
+
+  void close() { fd_.reset(); }
+  void finish_sending() const { ::shutdown(fd_.get(), SHUT_WR); }
+
+  // False if the server closed.
+  bool send(std::string_view text) {
+    while (!text.empty()) {
+      if (!ready(POLLOUT)) return false;
+      const auto count = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count < 0 && errno != EAGAIN) return false;
+      if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+
+  Reply get(std::string_view target) {
+    send(fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", target));
+    return reply();
+  }
+  Reply call(std::string_view method, std::string_view target, std::string_view body,
+             std::string_view headers = {}) {
+    send(fmt::format("{} {} HTTP/1.1\r\nHost: x\r\n{}Content-Length: {}\r\n\r\n{}", method, target,
+                     headers, body.size(), body));
+    return reply();
+  }
+
+  Reply reply() {
+    Reply reply;
+    reply.head = until("\r\n\r\n");
+    std::from_chars(reply.head.data() + std::min<std::size_t>(9, reply.head.size()),
+                    reply.head.data() + reply.head.size(), reply.status);
+    const auto length = reply.head.find("Content-Length: ");
+    std::size_t size = 0;
+    if (length != std::string::npos) {
+      std::from_chars(reply.head.data() + length + 16, reply.head.data() + reply.head.size(), size);
+    }
+    reply.body = take(size);
+    return reply;
+  }
+
+  // So many bytes; fewer if the server closed before.
+  std::string take(std::size_t count) {
+    while (kept_.size() < count && more()) {
+    }
+    auto taken = kept_.substr(0, count);
+    kept_.erase(0, count);
+    return taken;
+  }
+
+  // Everything up to and with `mark`; what there was if the server closed before.
+  std::string until(std::string_view mark) {
+    for (;;) {
+      const auto found = kept_.find(mark);
+      if (found != std::string::npos) return take(found + mark.size());
+      if (!more()) return take(kept_.size());
+    }
+  }
+  std::string rest() {
+    while (more()) {
+    }
+    return take(kept_.size());
+  }
+  bool closed() { return rest().empty() && !timed_out_; }
+
+ private:
+  bool ready(short what) {
+    pollfd state{fd_.get(), what, 0};
+    timed_out_ = ::poll(&state, 1, 10'000) <= 0;
+    EXPECT_FALSE(timed_out_) << "the server is silent";
+    return !timed_out_;
+  }
+  bool more() {
+    char bytes[4096];
+    if (!ready(POLLIN)) return false;
+    const auto count = ::recv(fd_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count > 0) kept_.append(bytes, static_cast<std::size_t>(count));
+    return count > 0;
+  }
+
+  UniqueFd fd_;
+  std::string kept_;
+  bool timed_out_ = false;
+};
+
+// The far end of a tunnel: what a worker's terminal is to a server.
+class Terminal {
+ public:
+  explicit Terminal(const std::filesystem::path& path)
+      : listening_(std::move(*listen_unix(path, SocketAccess::owner))) {}
+  void accept() {
+    pollfd state{listening_.get(), POLLIN, 0};
+    ASSERT_GT(::poll(&state, 1, 10'000), 0);
+    fd_.reset(::accept(listening_.get(), nullptr, nullptr));
+  }
+  std::string read() const {
+    char bytes[100];
+    const auto count = ::read(fd_.get(), bytes, sizeof bytes);
+    return {bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+  }
+  void write(std::string_view text) const {
+    EXPECT_EQ(::write(fd_.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void hang_up() { fd_.reset(); }
+
+ private:
+  UniqueFd listening_;
+  UniqueFd fd_;
+};
+
+// A thread with an io_context; everything on it is called through on().
+class LoopThread {
+ public:
+  LoopThread() : work_(io_.get_executor()), thread_([this] { io_.run(); }) {}
+  LoopThread(const LoopThread&) = delete;
+  LoopThread& operator=(const LoopThread&) = delete;
+  ~LoopThread() {
+    work_.reset();
+    io_.stop();
+    thread_.join();
+  }
+  boost::asio::io_context& io() { return io_; }
+
+  template <class Work>
+  auto on(Work work) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    boost::asio::post(io_, [&task] { task(); });
+    return result.get();
+  }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::thread thread_;
+};
+
+}  // namespace paceline

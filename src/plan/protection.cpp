@@ -1,0 +1,58 @@
+#include "plan/protection.hpp"
+
+#include <algorithm>
+
+#include "model/accrual.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr double kNoLimit = 1;        // all of its time
+constexpr double kSecondsMax = 1e10;  // longer than anybody waits
+
+bool is_resize(ChangeKind kind) { return kind == ChangeKind::resize || kind == ChangeKind::move; }
+
+double limit_of(const Job& job, ChangeKind kind, const LossLimits& limits) {
+  if (is_resize(kind)) return job.spec->resize_loss.value_or(limits.resizes);
+  return job.spec->stop_loss.value_or(limits.stops);
+}
+
+Time left_alone_until(const Snapshot& snapshot, const Job& job) {
+  const Duration least = job.spec->minimum_run.value_or(kLeastRun);
+  const Time until = job.current->started_at.value_or(snapshot.now) + least;
+  return job.last_resized_at ? std::max(until, *job.last_resized_at + least) : until;
+}
+
+// The seconds of running undisturbed that pay for a disturbance; nothing: none do.
+std::optional<double> seconds_to_pay(const Snapshot& snapshot, const Job& job, ChangeKind kind,
+                                     double limit) {
+  const Accrual since = accrued(job, snapshot.now);
+  const Bill lost = lost_with(job, since);
+  const double slots = job.slots(job.current->size());
+  const double pause = job.resize_pauses > 0 ? job.resize_pause : 0;
+  const double ran = to_seconds(snapshot.now - job.current->started_at.value_or(snapshot.now));
+  const bool forgets = kind == ChangeKind::stop && job.begins_anew();
+  const double anew = forgets ? to_seconds(job.unsaved(snapshot.now)) : 0;
+  const double held = job.slot_seconds + since.slot_seconds;
+  const double lost_so_far = is_resize(kind) ? lost.resize : lost.preemption;
+  const double owing = (lost_so_far - limit * held) / slots + pause + anew;
+  const double since_last = pause - limit * ran;
+  if (owing <= 0 && since_last <= 0) return 0;
+  if (limit <= 0 || (owing > 0 && anew > 0)) return std::nullopt;
+  const double seconds = std::max(owing, since_last) / limit;
+  return seconds < kSecondsMax ? std::optional(seconds) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Time> may_change_from(const Snapshot& snapshot, const Job& job, ChangeKind kind,
+                                    const LossLimits& limits, Owed owed) {
+  const Time left_alone = left_alone_until(snapshot, job);
+  const double limit = limit_of(job, kind, limits);
+  if (owed == Owed::yes || limit >= kNoLimit) return left_alone;
+  const auto seconds = seconds_to_pay(snapshot, job, kind, limit);
+  if (!seconds) return std::nullopt;
+  return std::max(left_alone, snapshot.now + from_seconds(*seconds));
+}
+
+}  // namespace paceline

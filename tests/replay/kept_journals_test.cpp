@@ -1,0 +1,103 @@
+// Databases that versions of before wrote, as they left them when they were killed: each opens, is
+// replayed, and a server goes on from it. tests/replay/kept/schema_N.sql is one as text; whoever
+// changes the schema keeps one of the schema before.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <spdlog/spdlog.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "app/faults.hpp"
+#include "clock/manual/manual_clock.hpp"
+#include "plan/apply.hpp"
+#include "plan/check.hpp"
+#include "scheduler/controller.hpp"
+#include "sim/fault_world.hpp"
+#include "sim/replay.hpp"
+#include "store/sqlite/scratch_testing.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace paceline::sim {
+namespace {
+
+using ::testing::IsEmpty;
+
+class DeafEngine final : public Engine {
+ public:
+  Observed observe() override { return {}; }
+  void committed() override {}
+  void act(const State&, std::span<const JobId>) override {}
+  void on_news(std::function<void()>) override {}
+};
+
+class KeptJournal : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    spdlog::set_level(spdlog::level::off);
+    std::ifstream file(std::string("tests/replay/kept/") + GetParam());
+    ASSERT_TRUE(file.is_open());
+    std::stringstream text;
+    text << file.rdbuf();
+    SQLite::Database(scratch_.database(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+        .exec(text.str());
+  }
+  std::unique_ptr<SqliteStore> open() {
+    auto opened = SqliteStore::open(scratch_.dir());
+    EXPECT_TRUE(opened) << opened.error().message;
+    return std::move(*opened);
+  }
+
+  Scratch scratch_;
+};
+
+TEST_P(KeptJournal, OpensAndIsTheFoldOfItsEntries) {
+  const auto store = open();
+  const auto state = store->load();
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_GT(state->jobs().size(), 3U);
+  State fold;
+  const auto entries = store->entries(1, 10'000);
+  for (const Entry& entry : *entries) {
+    apply(fold, entry);
+    EXPECT_EQ(fold.misfit(), "") << entry.seq;
+  }
+  EXPECT_EQ(fold.parts(), state->parts());
+  EXPECT_THAT(check_state(*state), IsEmpty());
+}
+
+TEST_P(KeptJournal, IsReplayed) {
+  const auto store = open();
+  const auto replayed = replay(*store, fault_kit().policies);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  if (const auto& found = replayed->difference)
+    ADD_FAILURE() << "entry " << found->seq << "\n" << found->recorded << "\n" << found->replayed;
+  EXPECT_GT(replayed->plans, 0U);
+}
+
+TEST_P(KeptJournal, GoesOn) {
+  const auto store = open();
+  DeafEngine engine;
+  ManualClock clock{store->load()->at()};
+  const PolicyRegistry policies;
+  Controller controller(*store, engine, clock, policies, {.build = "test"});
+  ASSERT_TRUE(controller.recover());
+  const JobId next = controller.state().next_job_id();
+  std::optional<Result<JobId>> told;
+  Submission submission;
+  submission.spec.name = "next";
+  submission.spec.uid = 1000;
+  submission.launch.command = {"true"};
+  submission.launch.directory = "/";
+  controller.submit(std::move(submission), [&](Result<JobId> id) { told = std::move(id); });
+  ASSERT_TRUE(controller.step());
+  ASSERT_TRUE(told && *told) << (told ? told->error().message : "nobody answered");
+  EXPECT_EQ(**told, next);
+  ASSERT_TRUE(controller.checkpoint());
+  EXPECT_EQ(store->load()->parts(), controller.state().parts());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemas, KeptJournal, ::testing::Values("schema_7.sql"));
+
+}  // namespace
+}  // namespace paceline::sim
