@@ -49,11 +49,11 @@ class Box:
         self._until(lambda: self.call("nodes", check=False).returncode == 0, 30, "the server does not answer",
                     unless=lambda: self.server.poll() is not None)
 
-    def _until(self, happened, seconds, what, unless=lambda: False):
+    def _until(self, happened, seconds, what, unless=lambda: False, told=lambda: ""):
         deadline = time.monotonic() + seconds
         while not happened():
             if unless() or time.monotonic() > deadline:
-                raise Failed(f"{what}:\n{self.log.read_text()[-4000:]}")
+                raise Failed(f"{what}:\n{told()}\n{self.log.read_text()[-4000:]}")
             time.sleep(0.02)
 
     def call(self, *arguments, check=True):
@@ -81,8 +81,14 @@ class Box:
 
     def wait_all(self, seconds):
         """Until every job is over."""
-        self._until(lambda: all(job["ended_at"] for job in self.jobs()), seconds, "not every job is over")
+        self._until(lambda: all(job["ended_at"] for job in self.jobs()), seconds, "not every job is over", told=self._not_over)
         return self.jobs()
+
+    def _not_over(self):
+        """What the server says of each job that is not over, and of its nodes."""
+        told = [self.call("why", str(job["id"]), check=False).stdout + self.call("show", str(job["id"]), check=False).stdout
+                for job in self.jobs() if not job["ended_at"]]
+        return "\n".join(told + [self.call("nodes", check=False).stdout])
 
     def kill(self):
         """SIGKILL of server and agent."""

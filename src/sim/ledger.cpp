@@ -155,6 +155,11 @@ void Ledger::away(const std::string& machine, Time until) {
   known = std::max(known, until);
 }
 
+Time Ledger::heard_after(const std::string& machine, Time at) const {
+  const auto away = away_until_.find(machine);
+  return away == away_until_.end() ? at : std::max(at, away->second);
+}
+
 void Ledger::passed(Time now) {
   if (looked_at_ && now < *looked_at_ + kLookEvery) return;
   looked_at_ = now;
@@ -168,7 +173,7 @@ void Ledger::check_processes(Time now) {
     if (!gang) {
       wrong(now, text(worker) + " is alive, and the state has given it up");
     } else if (gang->dead_by && !gang->going_on.contains(worker) &&
-               now > *gang->dead_by + patience_) {
+               now > heard_after(gang->machine_of(worker), *gang->dead_by) + patience_) {
       wrong(now, text(worker) + " outlives its stop");
     }
   }
@@ -177,10 +182,7 @@ void Ledger::check_processes(Time now) {
 void Ledger::check_gang(Time now, JobId job, const Wanted& gang) {
   if (!gang.begun_at || gang.dead_by || gang.begun.size() == gang.machines.size()) return;
   Time since = *gang.begun_at;
-  for (std::size_t rank = 0; rank < gang.machines.size(); ++rank) {
-    const auto away = away_until_.find(gang.machines[rank]);
-    if (away != away_until_.end()) since = std::max(since, away->second);
-  }
+  for (const std::string& machine : gang.machines) since = heard_after(machine, since);
   if (now <= since + patience_) return;
   wrong(now,
         fmt::format("generation {} of job {} is in part: {} of {} workers were started",

@@ -135,6 +135,9 @@ class Ledger {
     std::set<ProcessKey> going_on;      // in the gang that forms
     std::optional<Time> stop_at;        // as the state has it
     std::optional<Time> dead_by;        // it is stopped: nobody is alive any more
+    [[nodiscard]] const std::string& machine_of(const ProcessKey& member) const {
+      return machines[static_cast<std::size_t>(ranks.at(member))];
+    }
   };
 
   // What the true time says of a job.
@@ -166,6 +169,8 @@ class Ledger {
   void leave(const ProcessKey& worker, const Process& process);
   void occupy(Time now, const ProcessKey& worker, const Process& process, std::string_view how);
   void check_whole(Time now, const State& state);
+  // The later of `at` and the instant until which nothing is to be expected of the machine.
+  Time heard_after(const std::string& machine, Time at) const;
   void check_processes(Time now);
   void check_gang(Time now, JobId job, const Wanted& gang);
 

@@ -215,6 +215,16 @@ TEST_F(LedgerTest, SeesAWorkerThatOutlivesItsStop) {
   expect("outlives its stop");
 }
 
+TEST_F(LedgerTest, BlamesNoWorkerForAStopThatItsMachineCouldNotHear) {
+  ledger.away(world.state().nodes().front().spec.name, world.now() + span("1h"));
+  world.cancel(job);
+  commit();
+  ledger.passed(world.now() + span("12s") + kPatience);
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.passed(world.now() + span("1h 1s") + kPatience);
+  expect("outlives its stop");
+}
+
 TEST_F(LedgerTest, SeesAWorkerAtWorkInAPausedJob) {
   world.pause(job);
   commit();

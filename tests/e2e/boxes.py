@@ -18,8 +18,10 @@ HOUR = 3600
 
 
 def go_apart():
-    """Starts this program again in namespaces of its own; leaves with 77 where that is not permitted."""
-    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    """Starts this program again in namespaces of its own, with a shared memory of their own; leaves with 77 where that is not
+    permitted."""
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+             'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec "$@"', "sh"]
     if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
         print("skipped: no namespaces of its own for this user")
         sys.exit(77)
@@ -62,7 +64,11 @@ class SmallDisk:
 
 
 class WrongBox(Box):
-    """A server with a wall clock of its own; its monotonic clock is the machine's."""
+    """A server with a wall clock of its own; its monotonic clock and the times of files are the machine's.
+
+    libfaketime's stat() holds a semaphore that the server shares with its supervisors: who is killed there would stop them all
+    for ever.
+    """
 
     def up(self, *options):
         self.ahead = self.directory.with_suffix(".ahead")
@@ -70,7 +76,7 @@ class WrongBox(Box):
             self.set_clock(0)
         own = self.environment
         self.environment = {**own, "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.ahead), "FAKETIME_NO_CACHE": "1",
-                            "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+                            "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
         try:
             super().up(*options)
         finally:

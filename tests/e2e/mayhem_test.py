@@ -188,11 +188,19 @@ class MayhemTest(unittest.TestCase):
         kind = mayhem.wanted.get(job["name"]) or mayhem.doubtful[job["name"]]
         options, failures, _, may_end = KINDS[kind]
         told = {key: job[key] for key in ("id", "name", "state", "retries_used", "attempt", "reason", "ending")}
-        self.assertIn(job["state"], may_end, told)
+        if job["state"] not in may_end:
+            self.fail(f"{told}\n{self.story_of(job['id'])}")
         allowed = int(options[1]) if options[0] == "--retry" else 0
         self.assertLessEqual(job["retries_used"], min(allowed, failures), told)
         if kind == "fails":
             self.assertEqual(job["retries_used"], allowed, told)
+
+    def story_of(self, number):
+        """The events that name the job, and what it noted."""
+        events = self.box.call("events", "-o", "json").stdout.splitlines()
+        of_job = [event for event in events if f'"job":{number},' in event]
+        notes = [f"{path.name}: {path.read_text()}" for path in self.notes.glob(f"{number}.*")]
+        return "\n".join(of_job + notes + [self.box.call("logs", str(number), check=False).stdout])
 
     def assert_nothing_left(self):
         self.assertEqual(self.box.processes(), [], "a process was left behind")

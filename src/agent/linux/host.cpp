@@ -110,6 +110,7 @@ struct LinuxHost::Impl {
                                 bool (*is_meant)(const SupervisedWorker& worker)) const;
   void leave_memory();
   void forget_memory(const GangKey& gang);
+  void empty_forgotten();
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
@@ -268,7 +269,8 @@ bool LinuxHost::Impl::has_worker(const GangKey& gang,
 
 void LinuxHost::Impl::remove_stray_memory() {
   for (const GangKey& gang : memory.known())
-    if (!has_worker(gang, [](const SupervisedWorker&) { return true; })) forget_memory(gang);
+    if (!has_worker(gang, [](const SupervisedWorker&) { return true; })) memory.forget(gang);
+  empty_forgotten();
 }
 
 // The chores of an agent that leaves may never be done.
@@ -276,7 +278,8 @@ void LinuxHost::Impl::leave_memory() {
   if (!loaded) return;
   for (const GangKey& gang : memory.known())
     if (!has_worker(gang, [](const SupervisedWorker& worker) { return !worker.is_gone(); }))
-      empty_memory(memory.forget(gang));
+      memory.forget(gang);
+  for (const std::string& directory : memory.forgotten()) empty_memory(directory);
 }
 
 // What an agent that was killed while it forgot a worker left of it.
@@ -596,10 +599,15 @@ void LinuxHost::Impl::discard(const ProcessKey& key) {
   });
 }
 
-// A generation that is over does not begin again.
 void LinuxHost::Impl::forget_memory(const GangKey& gang) {
   if (!memory.permitted()) return;
-  chores.add([directory = memory.forget(gang)] { empty_memory(directory); });
+  memory.forget(gang);
+  empty_forgotten();
+}
+
+void LinuxHost::Impl::empty_forgotten() {
+  for (std::string& directory : memory.forgotten())
+    chores.add([directory = std::move(directory)] { empty_memory(directory); });
 }
 
 void LinuxHost::Impl::keep_ticking() {

@@ -511,7 +511,22 @@ TEST_F(MemoryTest, AGangSharesWhatIsNobodyElsesAndGoesWithIt) {
   host->perform(Kill{key(1)});
   host.gone(key(1));
   host->perform(Discard{key(1)});
-  EXPECT_TRUE(eventually([&] { return !exists(base() + "/1.1"); }));
+  EXPECT_TRUE(
+      eventually([&] { return list_directory(base()) == std::vector<std::string>{"2.1"}; }));
+}
+
+TEST_F(MemoryTest, AWorkerThatStartsWhileItsGangsMemoryIsEmptiedGetsItsOwn) {
+  { TestHost first(directory_.path()); }
+  ASSERT_EQ(::mkdir(base().c_str(), 0700), 0);
+  ASSERT_EQ(::mkdir((base() + "/1.1").c_str(), 0700), 0);
+  for (int i = 0; i < 20'000; ++i)
+    UniqueFd(::open(fmt::format("{}/1.1/{}", base(), i).c_str(), O_CREAT | O_CLOEXEC, 0600));
+  TestHost host(directory_.path());
+  host->claims();
+  host.start(
+      shell_worker(key(1), "ls /dev/shm | wc -l && touch /dev/shm/mine && sleep 1 && ls /dev/shm"));
+  EXPECT_EQ(host.gone(key(1)).exit_code, 0);
+  EXPECT_THAT(log(1, 0), EndsWith("---\n0\nmine\n"));
 }
 
 TEST_F(MemoryTest, AnAgentThatLeavesKeepsOnlyWhatIsInUse) {
@@ -562,7 +577,7 @@ TEST_F(MemoryTest, WhatGangsLeftThatNobodyKnowsIsRemovedHoweverDeep) {
   }
   TestHost host(directory_.path());
   host->claims();
-  EXPECT_TRUE(eventually([&] { return !exists(stray); }));
+  EXPECT_TRUE(eventually([&] { return list_directory(base()).empty(); }));
   EXPECT_TRUE(exists("/dev/shm"));
 }
 

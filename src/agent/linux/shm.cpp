@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -28,6 +29,7 @@ constexpr long kNamespaceFs = 0x6e736673;
 constexpr int kTries = 16;
 constexpr std::size_t kAtOnce = 10'000;  // directories kept in mind
 constexpr mode_t kForEverybody = 01777;
+constexpr std::string_view kOver = "over.";  // begins the name of what is to be emptied
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
@@ -186,17 +188,28 @@ void GangMemory::adopt(const GangKey& gang, pid_t main) {
   if (ipc) ipc_.emplace(gang, std::move(ipc));
 }
 
-std::string GangMemory::forget(const GangKey& gang) {
+void GangMemory::forget(const GangKey& gang) {
   ipc_.erase(gang);
-  return directory_of(gang);
+  const std::string over = fmt::format("{}/{}{}", base_, kOver, random_name());
+  ::rename(directory_of(gang).c_str(), over.c_str());
 }
 
 std::vector<GangKey> GangMemory::known() const {
   std::vector<GangKey> gangs;
-  if (!is_mine(base_)) return gangs;
-  for (const std::string& name : list_directory(base_))
+  for (const std::string& name : names())
     if (const auto key = parse_claim_name(name + ".0")) gangs.emplace_back(key->job, key->born);
   return gangs;
+}
+
+std::vector<std::string> GangMemory::forgotten() const {
+  std::vector<std::string> directories;
+  for (const std::string& name : names())
+    if (name.starts_with(kOver)) directories.push_back(base_ + "/" + name);
+  return directories;
+}
+
+std::vector<std::string> GangMemory::names() const {
+  return is_mine(base_) ? list_directory(base_) : std::vector<std::string>{};
 }
 
 }  // namespace paceline::agent

@@ -8,7 +8,7 @@
 //   const auto given = memory.give(gang);          // for every worker of it
 //   enter_memory(given->directory, given->ipc);    // in the worker, before its exec
 //   memory.forget(gang);                           // once its last worker is over
-//   empty_memory(*directory);                      // may take a while
+//   for (const auto& directory : memory.forgotten()) empty_memory(directory);  // may take a while
 #pragma once
 
 #include <map>
@@ -45,14 +45,17 @@ class GangMemory {
   Result<GivenMemory> give(const GangKey& gang);
   // A worker of the gang that an earlier agent started runs as this process.
   void adopt(const GangKey& gang, pid_t main);
-  // Where what the gang left lies.
-  std::string forget(const GangKey& gang);
+  // What the gang left is moved out of the way: a worker of it that starts yet gets a new one.
+  void forget(const GangKey& gang);
   // Gangs that have a directory.
   [[nodiscard]] std::vector<GangKey> known() const;
+  // What gangs left that were forgotten, by this agent or an earlier one, and is still to be emptied.
+  [[nodiscard]] std::vector<std::string> forgotten() const;
 
  private:
   [[nodiscard]] Result<void> make_base() const;
   [[nodiscard]] std::string directory_of(const GangKey& gang) const;
+  [[nodiscard]] std::vector<std::string> names() const;
 
   std::string base_;
   bool permitted_ = false;
