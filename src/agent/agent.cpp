@@ -160,7 +160,7 @@ void Agent::on(const WorkerGone& gone) {
   if (!worker) return;
   worker->end = gone;
   set_timer(gone.key, *worker, {});
-  if (gone.cause == Cause::refused) hold_back(gone.message);
+  if (gone.cause == Cause::refused && !gone.alone) hold_back(gone.message);
   outbox_.push(gone);
 }
 

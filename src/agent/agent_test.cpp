@@ -254,6 +254,17 @@ TEST_F(RefusingAgentTest, RefusesByItselfUntilThePauseIsOver) {
   EXPECT_EQ(host.count<Start>(), 2U);
 }
 
+TEST_F(RefusingAgentTest, AStartThatIsRefusedAloneHoldsNothingBack) {
+  connect();
+  start(key(1));
+  host.gone({key(1), Cause::refused, {}, 0, "port 20000 is taken", now, true});
+  step();
+  EXPECT_EQ(told_of<WorkerGone>().back().cause, Cause::refused);
+  EXPECT_EQ(pause(), std::nullopt);
+  start(key(2));
+  EXPECT_EQ(host.count<Start>(), 2U);
+}
+
 // Otherwise the server would start it again, and hear of an end that is none.
 TEST_F(RefusingAgentTest, NamesWhatItRefusedToALaterServerUntilThatKnows) {
   connect();

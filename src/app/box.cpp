@@ -23,6 +23,7 @@
 #include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/pump.hpp"
+#include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
 #include "http/server.hpp"
@@ -139,8 +140,11 @@ struct Box::Impl {
   }
 
   Result<void> open_controller() {
+    AgentsEngine::Options engine_options;
+    engine_options.ports_salt =
+        Digest().add(std::uint64_t{::geteuid()}).add(std::string_view(options.directory)).value();
     engine.emplace(
-        clock, [this](JobId job) { return store->launch(job); }, AgentsEngine::Options{});
+        clock, [this](JobId job) { return store->launch(job); }, engine_options);
     Controller::Options controller_options;
     controller_options.build = build.text;
     controller_options.hear_out = kHearOut;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "model/gang_ports.hpp"
 #include "model/ids.hpp"
 
 namespace paceline {
@@ -55,6 +56,7 @@ struct NodeSpec {
   std::optional<Refusal> refusal{};
   // Tells machines of one name apart, and stays over reboots; at most kMachineMax; empty: unknown.
   std::string machine{};
+  std::optional<PortRange> ports{};  // that gangs may have; nothing: kUsualPorts
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

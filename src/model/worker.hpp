@@ -32,8 +32,8 @@ struct Membership {
   friend bool operator==(const Membership&, const Membership&) = default;
 };
 
-// One worker, ready to start. Everything is decided; the host adds what only it knows (ports,
-// device paths, sockets).
+// One worker, ready to start. Everything is decided; the host adds what only it knows
+// (device paths, sockets).
 struct WorkerLaunch {
   ProcessKey key;         // born into the generation that it is started for
   std::int32_t rank = 0;  // there
@@ -46,6 +46,9 @@ struct WorkerLaunch {
   std::int32_t group_world_size = 1;
   std::vector<std::string> addresses;  // of every rank's node, in rank order
   std::vector<std::uint32_t> slots;    // indexes on this node
+  // The first of the gang's ports, the same on all of its nodes. A gang on one node has others of
+  // that node where these are taken.
+  std::uint32_t port = 0;
   std::string job_name;
   std::string user;
   std::uint32_t uid = 0;
@@ -79,6 +82,7 @@ struct WorkerGone {
   std::int32_t signal = 0;                // that ended the main process, for `signalled`
   std::string message;  // one sentence for launch_failed, setup_failed, node_lost, refused
   Time at;              // when the main process ended
+  bool alone = false;   // of `refused`: its machine refuses this start, but no others
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;
 };
 

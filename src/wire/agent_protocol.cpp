@@ -24,14 +24,15 @@ void describe(Fields& fields, FieldsOf<Fields, RunLimit>& limit) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   auto& [key, rank, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
-         group_world_size, addresses, slots, job_name, user, uid, launch, slots_per_worker, cpus,
-         memory_bytes, retries, pty, checkpoint_glob, checkpoint, limit] = worker;
+         group_world_size, addresses, slots, port, job_name, user, uid, launch, slots_per_worker,
+         cpus, memory_bytes, retries, pty, checkpoint_glob, checkpoint, limit] = worker;
   describe(fields, key);
   fields.unless(key.number, "rank_in_gang", rank);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
   fields("local_rank", local_rank)("local_world_size", local_world_size);
   fields("group_rank", group_rank)("group_world_size", group_world_size);
-  fields("addresses", addresses)("slots", slots)("job_name", job_name)("user", user)("uid", uid);
+  fields("addresses", addresses)("slots", slots)("port", port)("job_name", job_name)("user", user)(
+      "uid", uid);
   fields("launch", launch)("slots_per_worker", slots_per_worker)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("retries", retries)("pty", pty);
   fields("checkpoint_glob", checkpoint_glob)("checkpoint", checkpoint);
@@ -47,9 +48,10 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerRuns>& runs) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerGone>& gone) {
-  auto& [key, cause, exit_code, signal, message, at] = gone;
+  auto& [key, cause, exit_code, signal, message, at, alone] = gone;
   describe(fields, key);
   fields("cause", cause)("exit_code", exit_code)("signal", signal)("message", message)("at", at);
+  fields.unless(false, "alone", alone);
 }
 
 template <class Fields>

@@ -37,12 +37,19 @@ void describe(Fields& fields, FieldsOf<Fields, Refusal>& refusal) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PortRange>& range) {
+  auto& [first, end] = range;
+  fields("first", first)("end", end);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine] =
-      node;
+  auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine,
+         ports] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
   fields("labels", labels)("refusal", refusal)("machine", machine);
+  fields("ports", ports);
 }
 
 template <class Fields>

@@ -131,9 +131,14 @@ inline void randomize(Rng& rng, Refusal& value) {
   auto& [why, until] = value;
   randomize_all(rng, why, until);
 }
+inline void randomize(Rng& rng, PortRange& value) {
+  auto& [first, end] = value;
+  randomize_all(rng, first, end);
+}
 inline void randomize(Rng& rng, NodeSpec& value) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine] = value;
-  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal,
+  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine, ports] =
+      value;
+  randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal, ports,
                 machine);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {

@@ -11,7 +11,6 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-constexpr std::uint32_t kFixedPorts = 2;
 constexpr std::string_view kLaunchers[] = {
     "torchrun", "torch.distributed", "accelerate", "deepspeed", "mpirun", "horovodrun", "mpiexec"};
 
@@ -137,10 +136,6 @@ void add_defaults(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
 }
 
 }  // namespace
-
-std::uint32_t ports_needed(std::int32_t world_size) {
-  return kFixedPorts + (world_size <= kTfWorkersMax ? static_cast<std::uint32_t>(world_size) : 0);
-}
 
 std::vector<std::string> build_environment(const WorkerLaunch& worker, const WorkerFacts& facts) {
   Environment out = worker.launch.environment;

@@ -18,17 +18,11 @@ struct WorkerFacts {
   std::string marker;            // "PACELINE_WORKER=7.2.0@/path/of/the/claim"
   std::string status_url;        // of the trainer-status listener; empty: none
   std::string status_token;      // path of the file with its token
-  std::uint32_t port = 0;        // first of the gang's ports, see below
+  std::uint32_t port = 0;        // first of the gang's ports, see model/gang_ports.hpp
   SlotKind slot_kind = SlotKind::cpu;
   std::vector<std::string> devices;  // UUIDs of the leased devices; empty for CPU slots
   bool machine_has_gpus = false;     // then workers on CPU slots see none of them
 };
-
-// The ports of a gang: MASTER_PORT, the JAX coordinator's, then one of its own for every rank
-// (TF_CONFIG; the default of a torchrun that the script starts itself). Gangs of more than
-// kTfWorkersMax workers get no TF_CONFIG.
-inline constexpr std::int32_t kTfWorkersMax = 128;
-std::uint32_t ports_needed(std::int32_t world_size);
 
 // "NAME=value" entries, sorted by name. Values of the launch are kept unless the contract sets
 // them; OMP_NUM_THREADS, PYTHONUNBUFFERED and PATH are set only where the owner has not. REQUIRES:

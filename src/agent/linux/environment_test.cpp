@@ -166,9 +166,6 @@ TEST(Environment, LeadsTrainerStatusPastAProxy) {
 }
 
 TEST(Environment, AHugeGangNeedsNoPortPerRank) {
-  EXPECT_EQ(ports_needed(1), 3U);
-  EXPECT_EQ(ports_needed(128), 130U);
-  EXPECT_EQ(ports_needed(129), 2U);
   WorkerLaunch launch = worker();
   launch.world_size = 129;
   EXPECT_FALSE(environment(launch, facts()).contains("TF_CONFIG"));

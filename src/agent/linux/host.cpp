@@ -367,6 +367,7 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
     WorkerGone gone;
     gone.key = launch.key;
     gone.cause = started.error().retry == Retry::may_help ? Cause::refused : Cause::launch_failed;
+    gone.alone = started.error().code == ErrorCode::conflict;
     gone.message = started.error().message;
     watch_devices(std::chrono::seconds{0});
     gone.at = context.clock.now();
@@ -430,14 +431,15 @@ bool LinuxHost::Impl::wants_own_memory(const WorkerLaunch& launch) const {
          !in_shared_memory(launch.launch.directory) && !in_shared_memory(options.directory);
 }
 
-// One worker alone has nobody to meet: it starts without ports of its own, too.
+// The workers of a gang on several nodes meet at ports that are the same everywhere. One worker
+// alone has nobody to meet: it starts without ports of its own, too.
 Result<std::uint32_t> LinuxHost::Impl::gang_port(const WorkerLaunch& launch) {
   const auto known = gangs.find(gang_of(launch.key));
   if (known != gangs.end()) return known->second.first;
-  const auto& [job, born, number] = launch.key;
   const std::uint32_t needed = ports_needed(launch.world_size);
-  auto ports = blocks.take(job, born, needed);
-  if (!ports && launch.world_size == 1) ports = Ports{PortBlocks::preferred(job, born, needed), {}};
+  auto ports = launch.group_world_size > 1 ? blocks.take_at(launch.port, needed)
+                                           : blocks.take_from(launch.port, needed);
+  if (!ports && launch.world_size == 1) ports = Ports{launch.port, {}};
   if (!ports) return fail(ports.error());
   return gangs.emplace(gang_of(launch.key), std::move(*ports)).first->second.first;
 }
@@ -719,6 +721,7 @@ NodeSpec LinuxHost::describe() {
   impl_->look_at_devices();
   node.slots = impl_->slots;
   node.machine = impl_->machine;
+  node.ports = usable_ports();
   return node;
 }
 

@@ -1027,6 +1027,29 @@ TEST_F(HostTest, TheRanksOfAGangShareAPortAndAfterARestartToo) {
   EXPECT_EQ(port(0), port(2));
 }
 
+// Each of its nodes would have ports of its own otherwise.
+TEST_F(HostTest, AGangOnSeveralNodesHasThePortsThatItWasGivenOrDoesNotStart) {
+  TestHost host(directory_.path());
+  const auto first = [&](std::uint32_t job) {
+    WorkerLaunch launch = shell_worker(key(job), "echo port $MASTER_PORT; exec sleep 1000");
+    launch.world_size = launch.group_world_size = 2;
+    launch.port = 26'400;
+    return launch;
+  };
+  host.start(first(1));
+  ASSERT_TRUE(host.until([&] { return log(1).ends_with("port 26400\n"); }));
+  host.start(first(2));
+  const WorkerGone gone = host.gone(key(2));
+  EXPECT_EQ(gone.cause, Cause::refused);
+  EXPECT_TRUE(gone.alone) << gone.message;
+  WorkerLaunch near = first(3);
+  near.group_world_size = 1;
+  host.start(near);
+  EXPECT_TRUE(host.until(
+      [&] { return log(3).ends_with("\n") && log(3).find("port ") != std::string::npos; }));
+  EXPECT_THAT(log(3), ::testing::Not(EndsWith("port 26400\n"))) << "on one node others will do";
+}
+
 // ---- a machine in want ----
 
 TEST_F(HostTest, RefusesWhereLittleRoomIsLeftAndStartsOnceThereIs) {
@@ -1121,9 +1144,11 @@ TEST_F(HostTest, StartsOneWorkerAloneWhereNoPortsCanBeHeld) {
   HostOptions options;
   options.port_lock_directories = {"/proc/nowhere"};
   TestHost host(directory_.path(), options);
-  host.start(shell_worker(key(1), "echo port $MASTER_PORT"));
+  WorkerLaunch alone = shell_worker(key(1), "echo port $MASTER_PORT");
+  alone.port = 26'408;
+  host.start(alone);
   EXPECT_EQ(host.gone(key(1)).exit_code, 0);
-  EXPECT_THAT(log(1), ::testing::ContainsRegex("port [0-9]{5}"));
+  EXPECT_THAT(log(1), EndsWith("port 26408\n"));
   WorkerLaunch gang = shell_worker(key(2), "true");
   gang.world_size = 2;
   host.start(gang);

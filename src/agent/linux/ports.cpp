@@ -12,7 +12,6 @@
 #include <cstdlib>
 
 #include "agent/linux/files.hpp"
-#include "base/digest.hpp"
 #include "files/own.hpp"
 
 namespace paceline::agent {
@@ -22,30 +21,6 @@ constexpr std::uint32_t kFirstPort = 20'000;
 constexpr std::uint32_t kPortsMin = 2'000;
 
 constexpr mode_t kPortsDirectory = 0700;
-
-struct Places {
-  PortRange range;
-  std::uint32_t count = 0;  // where a run can begin; 0: nowhere
-  std::uint32_t start = 0;  // which of them is tried first
-
-  [[nodiscard]] std::uint32_t first_port(std::uint32_t i) const {
-    return range.first + (start + i) % count * kPortBlock;
-  }
-};
-
-Places places_for(JobId job, Generation generation, std::uint32_t count) {
-  Places places;
-  places.range = usable_ports(read_file("/proc/sys/net/ipv4/ip_local_port_range").value_or(""));
-  const std::uint32_t blocks = (places.range.end - places.range.first) / kPortBlock;
-  const std::uint32_t wanted = (count + kPortBlock - 1) / kPortBlock;
-  if (wanted == 0 || wanted > blocks) return places;
-  places.count = blocks - wanted + 1;
-  Digest digest;
-  digest.add(std::uint64_t{job.value}).add(std::uint64_t{generation.value});
-  digest.add(std::uint64_t{::geteuid()});
-  places.start = static_cast<std::uint32_t>(digest.value() % places.count);
-  return places;
-}
 
 Result<std::string> own_directory(const std::vector<std::string>& directories) {
   Error refusal{ErrorCode::storage, "There is no place for the locks of ports.", {}, {}};
@@ -114,6 +89,10 @@ PortRange usable_ports(std::string_view ephemeral) {
   return {kFirstPort, 65'536};
 }
 
+PortRange usable_ports() {
+  return usable_ports(read_file("/proc/sys/net/ipv4/ip_local_port_range").value_or(""));
+}
+
 std::vector<std::string> port_lock_directories(const std::string& server_directory) {
   const std::string last = server_directory + "/agent/ports";
   const uid_t user = ::geteuid();
@@ -122,28 +101,34 @@ std::vector<std::string> port_lock_directories(const std::string& server_directo
           fmt::format("/tmp/paceline-ports-{}", user), last};
 }
 
-std::uint32_t PortBlocks::preferred(JobId job, Generation generation, std::uint32_t count) {
-  const Places places = places_for(job, generation, count);
-  return places.count == 0 ? places.range.first : places.first_port(0);
-}
-
-Result<Ports> PortBlocks::take(JobId job, Generation generation, std::uint32_t count) const {
-  const Places places = places_for(job, generation, count);
-  if (places.count == 0)
+Result<Ports> PortBlocks::take_from(std::uint32_t first, std::uint32_t count) const {
+  const PortRange range = usable_ports();
+  const PortRuns runs = port_runs(range, count);
+  if (runs.count == 0)
     return fail(ErrorCode::unavailable, fmt::format("A gang can't have {} ports.", count));
   const auto directory = own_directory(directories_);
   if (!directory) return fail(directory.error());
-  for (std::uint32_t i = 0; i < places.count; ++i) {
-    const std::uint32_t first = places.first_port(i);
-    auto locks = hold_run(*directory, first, count);
+  const std::uint32_t start = first > runs.first ? (first - runs.first) / kPortBlock : 0;
+  for (std::uint32_t i = 0; i < runs.count; ++i) {
+    const std::uint32_t at = runs.first + (start + i) % runs.count * kPortBlock;
+    auto locks = hold_run(*directory, at, count);
     if (!locks) return fail(std::move(locks.error()));
-    if (!locks->empty()) return Ports{first, std::move(*locks)};
+    if (!locks->empty()) return Ports{at, std::move(*locks)};
   }
   return fail(ErrorCode::unavailable,
               fmt::format("This machine has no {} free ports in a row between {} and {}; see who "
                           "holds them with 'ss -tlnp'.",
-                          count, places.range.first, places.range.end),
+                          count, range.first, range.end),
               "Wait until other jobs of this machine have ended.", Retry::may_help);
+}
+
+Result<Ports> PortBlocks::take_at(std::uint32_t first, std::uint32_t count) const {
+  auto taken = take_from(first, count);
+  if (!taken || taken->first == first) return taken;
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("One of the ports {} to {} is taken on this machine.", first, first + count - 1),
+      "The gang gets others at its next start.", Retry::may_help);
 }
 
 Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds) {

@@ -7,7 +7,7 @@
 // with the last process that has the descriptor.
 //
 //   const PortBlocks blocks(port_lock_directories("/srv/paceline"));
-//   auto ports = blocks.take(job, generation, ports_needed(world_size));
+//   auto ports = blocks.take_from(launch.port, ports_needed(world_size));
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,9 @@
 
 #include "base/result.hpp"
 #include "files/fd.hpp"
-#include "model/ids.hpp"
+#include "model/gang_ports.hpp"
 
 namespace paceline::agent {
-
-inline constexpr std::uint32_t kPortBlock = 8;
 
 struct Ports {
   std::uint32_t first = 0;
@@ -34,14 +32,11 @@ class PortBlocks {
   explicit PortBlocks(std::vector<std::string> directories)
       : directories_(std::move(directories)) {}
 
-  // `count` consecutive ports for one generation of a job. The search starts at a place that user,
-  // job and generation decide, so that the nodes of a gang agree unless one of them has to move on,
-  // and servers of different users, which see nothing of each other's locks, seldom meet.
-  // Errors: unavailable, storage: the machine's want, unless it never has so many.
-  [[nodiscard]] Result<Ports> take(JobId job, Generation generation, std::uint32_t count) const;
-  // Where that search starts: ports for a job that can do without, where none are left to be held.
-  [[nodiscard]] static std::uint32_t preferred(JobId job, Generation generation,
-                                               std::uint32_t count);
+  // `count` consecutive ports, the first ones that are free from `first` on, and then from the
+  // beginning. Errors: unavailable, storage: the machine's want, unless it never has so many.
+  [[nodiscard]] Result<Ports> take_from(std::uint32_t first, std::uint32_t count) const;
+  // Exactly these. Errors: as above; conflict: somebody has one of them, and others are free.
+  [[nodiscard]] Result<Ports> take_at(std::uint32_t first, std::uint32_t count) const;
 
  private:
   std::vector<std::string> directories_;
@@ -54,12 +49,9 @@ std::vector<std::string> port_lock_directories(const std::string& server_directo
 // Copies of descriptors, for a supervisor to hold. Errors: storage (no descriptor is left).
 Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds);
 
-// The first port and the end of the range that blocks lie in, from the text of
-// /proc/sys/net/ipv4/ip_local_port_range.
-struct PortRange {
-  std::uint32_t first = 0;
-  std::uint32_t end = 0;
-};
+// The range that blocks lie in, from the text of /proc/sys/net/ipv4/ip_local_port_range.
 PortRange usable_ports(std::string_view ephemeral);
+// Of this machine.
+PortRange usable_ports();
 
 }  // namespace paceline::agent

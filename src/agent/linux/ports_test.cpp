@@ -16,6 +16,8 @@
 namespace paceline::agent {
 namespace {
 
+constexpr std::uint32_t kFrom = 26'000;
+
 UniqueFd listen_on(std::uint32_t port) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
@@ -48,7 +50,7 @@ TEST_F(PortsTest, OfTwoGangsNeverMeet) {
   std::set<std::uint32_t> seen;
   std::vector<Ports> held;
   for (std::uint32_t job = 1; job <= 20; ++job) {
-    auto ports = blocks_.take(JobId{job}, Generation{1}, 10);
+    auto ports = blocks_.take_from(0, 10);
     ASSERT_TRUE(ports) << ports.error().message;
     for (std::uint32_t i = 0; i < 10; ++i) EXPECT_TRUE(seen.insert(ports->first + i).second);
     held.push_back(std::move(*ports));
@@ -56,21 +58,33 @@ TEST_F(PortsTest, OfTwoGangsNeverMeet) {
 }
 
 TEST_F(PortsTest, OfOneGangAreHeldWhileACopyOfItsLocksLives) {
-  auto first = blocks_.take(JobId{41}, Generation{1}, 3);
+  auto first = blocks_.take_from(kFrom, 3);
   ASSERT_TRUE(first);
   auto supervisor = duplicate(first->locks);
   ASSERT_TRUE(supervisor);
   first->locks.clear();
-  EXPECT_NE(blocks_.take(JobId{41}, Generation{1}, 3)->first, first->first);
+  EXPECT_NE(blocks_.take_from(kFrom, 3)->first, first->first);
   supervisor->clear();
-  EXPECT_EQ(blocks_.take(JobId{41}, Generation{1}, 3)->first, first->first);
+  EXPECT_EQ(blocks_.take_from(kFrom, 3)->first, first->first);
 }
 
 TEST_F(PortsTest, AreNotGivenWhileSomebodyListens) {
-  const std::uint32_t wanted = blocks_.take(JobId{42}, Generation{1}, 3)->first;
+  const std::uint32_t wanted = blocks_.take_from(kFrom, 3)->first;
   const UniqueFd listening = listen_on(wanted + 1);
   ASSERT_TRUE(listening);
-  EXPECT_NE(blocks_.take(JobId{42}, Generation{1}, 3)->first, wanted);
+  EXPECT_NE(blocks_.take_from(kFrom, 3)->first, wanted);
+}
+
+TEST_F(PortsTest, ThatAreTakenAreNamedWhereOthersWillNotDo) {
+  auto held = blocks_.take_at(kFrom, 10);
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(held->first, kFrom);
+  const auto again = blocks_.take_at(kFrom + kPortBlock, 3);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, ErrorCode::conflict);
+  EXPECT_EQ(again.error().retry, Retry::may_help);
+  held->locks.clear();
+  EXPECT_TRUE(blocks_.take_at(kFrom + kPortBlock, 3));
 }
 
 TEST(Ports, LieOutsideTheRangeOfTheKernel) {
@@ -82,22 +96,21 @@ TEST(Ports, LieOutsideTheRangeOfTheKernel) {
 }
 
 TEST_F(PortsTest, TooManyAreRefused) {
-  EXPECT_EQ(blocks_.take(JobId{1}, Generation{1}, 60000).error().code, ErrorCode::unavailable);
-  EXPECT_FALSE(blocks_.take(JobId{1}, Generation{1}, 0));
+  EXPECT_EQ(blocks_.take_from(0, 60000).error().code, ErrorCode::unavailable);
+  EXPECT_FALSE(blocks_.take_from(0, 0));
 }
 
 // As another user's script would, to stop every start.
 TEST_F(PortsTest, AreHadWhateverNamesOthersTake) {
-  const std::uint32_t preferred = PortBlocks::preferred(JobId{43}, Generation{1}, 3);
-  const UniqueFd name = take_abstract_name(fmt::format("paceline/ports/{}", preferred));
+  const UniqueFd name = take_abstract_name(fmt::format("paceline/ports/{}", kFrom));
   ASSERT_TRUE(name);
-  const auto ports = blocks_.take(JobId{43}, Generation{1}, 3);
+  const auto ports = blocks_.take_from(kFrom, 3);
   ASSERT_TRUE(ports) << ports.error().message;
-  EXPECT_EQ(ports->first, preferred);
+  EXPECT_EQ(ports->first, kFrom);
 }
 
 TEST_F(PortsTest, AreLockedWhereNobodyElseGets) {
-  const auto ports = blocks_.take(JobId{44}, Generation{1}, 3);
+  const auto ports = blocks_.take_from(kFrom, 3);
   ASSERT_TRUE(ports);
   struct stat info {};
   ASSERT_EQ(::stat((directory_ / "ports").c_str(), &info), 0);
@@ -108,13 +121,13 @@ TEST_F(PortsTest, AreLockedInTheNextDirectoryWhereOneIsNotOurs) {
   ASSERT_EQ(::mkdir((directory_ / "open").c_str(), 0700), 0);
   ASSERT_EQ(::chmod((directory_ / "open").c_str(), 0777), 0);
   const PortBlocks blocks({directory_ / "open", directory_ / "ports"});
-  EXPECT_TRUE(blocks.take(JobId{45}, Generation{1}, 3));
+  EXPECT_TRUE(blocks.take_from(kFrom, 3));
   EXPECT_TRUE(list_directory(directory_ / "open").empty());
   EXPECT_EQ(list_directory(directory_ / "ports").size(), 1U);
 }
 
 TEST_F(PortsTest, ThatCantBeHeldAreTheMachinesFault) {
-  const auto none = PortBlocks({"/proc/nowhere"}).take(JobId{46}, Generation{1}, 3);
+  const auto none = PortBlocks({"/proc/nowhere"}).take_from(kFrom, 3);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().retry, Retry::may_help);
 }

@@ -82,7 +82,8 @@ UniqueFd StatusListener::take_port(std::uint32_t port) {
 }
 
 Result<UniqueFd> StatusListener::take_new_port(const PortBlocks& blocks) {
-  const auto ports = blocks.take(JobId{0}, Generation{0}, 1);
+  const auto first = gang_port(usable_ports(), JobId{0}, Generation{0}, 1, ::geteuid());
+  const auto ports = blocks.take_from(first.value_or(0), 1);
   if (!ports) return fail(ports.error());
   UniqueFd listening = take_port(ports->first);
   if (!listening)

@@ -58,6 +58,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
     std::optional<Duration> lost_after;
     // What was told and is not durable yet; while there is more, agents keep what they have to tell.
     std::size_t news_max = 10'000;
+    // Of this server: gangs of servers that share machines seldom ask for the same ports.
+    std::uint64_t ports_salt = 0;
   };
   // Where what starts a job's workers is kept.
   using LaunchSource = std::function<Result<LaunchSpec>(JobId)>;

@@ -234,6 +234,35 @@ TEST_F(AgentsEngineTest, TellsEachWorkerItsPlace) {
   EXPECT_EQ(launches_read, 1) << "once for the gang";
 }
 
+class GangPortsTest : public AgentsEngineTest {
+ protected:
+  GangPortsTest() : AgentsEngineTest("2x2 cpu") {}
+  void connect_both(PortRange first, PortRange second) {
+    machines[0].host.node.ports = first;
+    machines[1].host.node.ports = second;
+    connect(0);
+    connect(1);
+  }
+  std::uint32_t port_on(std::uint32_t node) {
+    return std::get<Start>(machines[node].host.actions.back()).worker.port;
+  }
+};
+
+TEST_F(GangPortsTest, AreTheSameOnAllOfItsNodesWithinWhatTheyHave) {
+  connect_both({20'000, 24'000}, {23'000, 32'000});
+  run("2 slots_per_worker=2");
+  EXPECT_EQ(port_on(0), port_on(1));
+  EXPECT_GE(port_on(0), 23'000U);
+  EXPECT_LT(port_on(0), 24'000U);
+}
+
+TEST_F(GangPortsTest, ThatItsNodesDoNotHaveInCommonEndItWithASentence) {
+  connect_both({20'000, 22'000}, {23'000, 32'000});
+  const JobId job = run("2 slots_per_worker=2");
+  EXPECT_EQ(state(job), JobState::failed);
+  EXPECT_NE(world.job(job).ending->message.find("ports in common"), std::string::npos);
+}
+
 TEST_F(AgentsEngineTest, WhatCannotBeReadCannotBeLaunched) {
   connect();
   refusal = Error{ErrorCode::storage, "The disk is unreadable.", "", Retry::useless};

@@ -1,6 +1,7 @@
 #include "engine/agents/gang_view.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace paceline {
@@ -22,7 +23,8 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
                 job->ran,
                 job->limit_at(),
                 {},
-                {}};
+                {},
+                {0, std::numeric_limits<std::uint32_t>::max()}};
   view.seats.reserve(gang.workers.size());
   view.addresses.reserve(gang.workers.size());
   for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
@@ -33,6 +35,7 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
                           job->goes_on(rank), false, false, false});
     const Node* node = state.find_node(worker.seat.node);
     view.addresses.push_back(node ? node->spec.address : "");
+    if (node) view.ports = common(view.ports, node->spec.ports.value_or(kUsualPorts));
   }
   return view;
 }

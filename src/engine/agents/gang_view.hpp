@@ -42,6 +42,7 @@ struct GangView {
   std::optional<Time> limit_at;        // when its time is over, while it counts
   std::vector<SeatView> seats;         // by rank
   std::vector<std::string> addresses;  // by rank
+  PortRange ports;                     // that all of its nodes have
   [[nodiscard]] std::optional<std::size_t> rank_of(const ProcessKey& process) const;
   // REQUIRES: it is a member.
   [[nodiscard]] Membership membership(const ProcessKey& process) const;

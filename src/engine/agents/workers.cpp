@@ -194,6 +194,15 @@ Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const Process
   if (!kit_->launch) return fail(kit_->launch.error());
   const std::size_t rank = *gang.rank_of(key);
   WorkerLaunch launch = make_launch(gang, rank, kit_->places[rank], *kit_->launch);
+  const std::uint32_t ports = ports_needed(launch.world_size);
+  const auto port = gang_port(gang.ports, key.job, key.born, ports, options_.ports_salt);
+  if (!port && launch.group_world_size > 1)
+    return fail(
+        ErrorCode::unavailable,
+        fmt::format("The nodes of the gang have no {} ports in common: give all of them the "
+                    "same net.ipv4.ip_local_port_range.",
+                    ports));
+  launch.port = port.value_or(0);
   launch.limit = limit_of(gang, clock_.now());
   return launch;
 }
