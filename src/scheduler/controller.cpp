@@ -56,7 +56,7 @@ struct Controller::Impl {
         placer(known_placer(options.placement)) {
     if (!options.limits) return;
     admission.emplace(*options.limits);
-    thinning.emplace(options.limits->points_per_second);
+    thinning.emplace(options.limits->points_per_second, options.limits->points_per_second_per_user);
     forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
                                           std::chrono::seconds{options.limits->ended_jobs_age}});
   }

@@ -64,8 +64,13 @@ void Thinning::forget(std::span<const JobId> jobs) {
 
 void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
                         std::vector<MetricPoint>& kept) {
-  Share& share =
-      shares_.try_emplace(id, Share{static_cast<double>(per_second_), now}).first->second;
+  const auto [found, fresh] = shares_.try_emplace(id);
+  Share& share = found->second;
+  if (fresh) {
+    const std::uint32_t owner = job ? job->spec->uid : 0;
+    ++owners_[owner];
+    share = {owner, limit_of(owner), now};
+  }
   refill(share, now);
   const auto room = static_cast<std::size_t>(share.room), count = points.size();
   const bool all = count <= room;
@@ -91,10 +96,15 @@ void Thinning::take_job(JobId id, const Job* job, std::vector<MetricPoint> point
     held_.erase(id);
 }
 
+// At least one point fits, however long it takes until there is room for it.
+double Thinning::limit_of(std::uint32_t owner) const {
+  return std::min(per_job_, per_user_ / static_cast<double>(owners_.at(owner)));
+}
+
 void Thinning::refill(Share& share, Time now) const {
-  const auto limit = static_cast<double>(per_second_);
+  const double limit = limit_of(share.owner);
   const double passed = std::max(0.0, to_seconds(now - share.at));
-  share.room = std::min(limit, share.room + passed * limit);
+  share.room = std::min(std::max(1.0, limit), share.room + passed * limit);
   share.at = now;
 }
 
@@ -117,13 +127,16 @@ void Thinning::catch_up(std::span<const Event> events, Time now, std::vector<Met
   }
 }
 
-// Who reported nothing for a second has all its room again.
+// A job that reported nothing for a second has all its room again.
 void Thinning::forget_idle(Time now) {
   constexpr Duration kIdle = std::chrono::seconds{1};
   if (now - forgotten_at_ < kIdle && now >= forgotten_at_) return;
   forgotten_at_ = now;
   std::erase_if(shares_, [&](const auto& each) {
-    return !each.second.newest && now - each.second.at > kIdle;
+    const Share& share = each.second;
+    if (share.newest || now - share.at <= kIdle) return false;
+    if (const auto owner = owners_.find(share.owner); --owner->second == 0) owners_.erase(owner);
+    return true;
   });
 }
 

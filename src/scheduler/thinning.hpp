@@ -1,5 +1,6 @@
-// Which metric points are kept of a job that reports more than its share. Within `per_second` (and
-// as many at once) all are. Beyond it, of those that come together an even choice that ends with
+// Which metric points are kept of a job that reports more than its share: `per_job` a second, or
+// less where its owner's jobs that report would be more than `per_user` together, which is then
+// divided evenly among them. Within it (and as many at once) all are. Beyond it, of those that come together an even choice that ends with
 // the newest; a point that is the first to meet a tier of the job's target always; and the newest
 // one that was passed over at the latest when there is room again or a worker of the job ends.
 #pragma once
@@ -19,7 +20,9 @@ namespace paceline {
 
 class Thinning {
  public:
-  explicit Thinning(std::uint64_t per_second) : per_second_(per_second) {}
+  // Points in a second.
+  Thinning(std::uint64_t per_job, std::uint64_t per_user)
+      : per_job_(static_cast<double>(per_job)), per_user_(static_cast<double>(per_user)) {}
 
   // What is kept of `points`, in their order, and of earlier ones. Called once for each observation,
   // with its events.
@@ -34,6 +37,7 @@ class Thinning {
 
  private:
   struct Share {
+    std::uint32_t owner = 0;
     double room = 0;                         // points that may be kept now
     Time at;                                 // when that was
     bool fresh = true;                       // none of it is kept yet
@@ -42,14 +46,17 @@ class Thinning {
 
   void take_job(JobId id, const Job* job, std::vector<MetricPoint> points, Time now,
                 std::vector<MetricPoint>& kept);
+  // Points in a second that one job of this owner may have.
+  [[nodiscard]] double limit_of(std::uint32_t owner) const;
   void refill(Share& share, Time now) const;
   // The newest that were passed over, where there is room again or the job's worker ended.
   void catch_up(std::span<const Event> events, Time now, std::vector<MetricPoint>& kept);
   void forget_idle(Time now);
 
-  std::uint64_t per_second_;
-  std::map<JobId, Share> shares_;  // of jobs that reported in the last seconds
-  std::set<JobId> held_;           // those with a newest point that was passed over
+  double per_job_, per_user_;
+  std::map<JobId, Share> shares_;                // of jobs that reported in the last seconds
+  std::map<std::uint32_t, std::size_t> owners_;  // how many of these they have
+  std::set<JobId> held_;                         // those with a newest point that was passed over
   std::map<JobId, std::uint64_t> passed_over_;
   std::vector<JobId> caught_up_;  // one point each is kept now, and not durable yet
   Time forgotten_at_;

@@ -34,7 +34,7 @@ class ThinningTest : public ::testing::Test {
 
   World world{"1x4 cpu"};
   JobId job = world.run("1..1 target=accuracy>=0.9", 1);
-  Thinning thinning{10};
+  Thinning thinning{10, 25};
   Time now = time_from_us(1'000'000'000);
   std::uint64_t reports = 0;
   bool durable = true;
@@ -105,6 +105,28 @@ TEST_F(ThinningTest, StandsAClockThatGoesBack) {
   EXPECT_THAT(take(points(5)), IsEmpty());
   now += std::chrono::seconds{1};
   EXPECT_THAT(take(points(5)), SizeIs(5));
+}
+
+TEST_F(ThinningTest, TheJobsOfOneOwnerDivideWhatIsTheirs) {
+  std::vector<JobId> jobs{job};
+  for (int i = 0; i < 4; ++i) jobs.push_back(world.submit("1..1 uid=2000"));
+  std::map<JobId, std::size_t> kept;
+  for (int second = 0; second < 100; ++second) {
+    std::vector<MetricPoint> all;
+    for (const JobId id : jobs) {
+      for (MetricPoint point : points(10)) {
+        point.job = id;
+        all.push_back(point);
+      }
+    }
+    for (const auto& point : thinning.take(std::move(all), {}, world.state(), now))
+      ++kept[point.job];
+    thinning.committed();
+    now += std::chrono::seconds{1};
+  }
+  EXPECT_EQ(kept[job], 1'000U) << "whoever is another's does not pay for it";
+  for (std::size_t i = 1; i < jobs.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(kept[jobs[i]]), 25.0 / 4 * 100, 30);
 }
 
 }  // namespace

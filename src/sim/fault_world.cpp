@@ -77,6 +77,10 @@ void FaultWorld::build() {
   people_.emplace(queue_, ledger_, Rng(rng_.next()), std::move(habits));
 }
 
+void FaultWorld::keep_all_points(Limits& limits) {
+  limits.points_per_second = limits.points_per_second_per_user = 100'000;
+}
+
 // Small ones are met often.
 void FaultWorld::draw_bounds() {
   static constexpr std::array<std::size_t, 5> kBounds = {1, 3, 20, 200, 10'000};
@@ -86,7 +90,7 @@ void FaultWorld::draw_bounds() {
   if (rng_.chance(0.3)) {
     server_options_.limits.emplace();
     server_options_.limits->waiting_jobs_per_user = static_cast<std::uint64_t>(rng_.between(1, 10));
-    server_options_.limits->points_per_second = 100'000;  // all of them
+    keep_all_points(*server_options_.limits);
   }
 }
 
@@ -96,6 +100,7 @@ void FaultWorld::draw_more_bounds(Rng& rng) {
   if (!server_options_.limits) return;
   if (rng.chance(0.5)) {
     server_options_.limits->points_per_second = 1 + rng.below(3);
+    server_options_.limits->points_per_second_per_user = 1 + rng.below(6);
     ledger_.passes_over();
   }
   if (rng.chance(0.5))
@@ -107,7 +112,7 @@ void FaultWorld::draw_forgetting() {
   Rng rng(options_.seed ^ 0x666f72676f74ULL);
   if (!server_options_.limits && rng.chance(0.5)) {
     server_options_.limits.emplace();
-    server_options_.limits->points_per_second = 100'000;  // all of them
+    keep_all_points(*server_options_.limits);
   }
   if (!server_options_.limits) return;
   static constexpr std::array<std::uint64_t, 4> kJobs = {1, 3, 10, 10'000};

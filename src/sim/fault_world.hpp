@@ -112,6 +112,7 @@ class FaultWorld {
 
   // ---- the beginning ----
   void build();
+  static void keep_all_points(Limits& limits);
   void draw_bounds();
   void draw_more_bounds(Rng& rng);
   void draw_forgetting();

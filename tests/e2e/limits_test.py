@@ -82,7 +82,7 @@ def goes_over(row):
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
 class SetTest(PeoplesBox):
     options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M",
-               "--limit", "points-per-second=10", "--limit", "logs-per-user=1M")
+               "--limit", "points-per-second=10", "--limit", "points-per-second-per-user=10", "--limit", "logs-per-user=1M")
 
     def test_limits_are_shown(self):
         shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}
@@ -117,6 +117,19 @@ class SetTest(PeoplesBox):
         self.assertEqual((steps[0], steps[-1]), (0, 19999))
         self.assertLess(len(steps), 2000)
         self.assertGreater(page["passed_over"], 0)
+
+    @goes_over("points-per-second-per-user")
+    def test_points_of_several_jobs(self):
+        script = ("import json, time\nend = time.monotonic() + 6\ni = 0\nwhile time.monotonic() < end:\n"
+                  "    i += 1; print(json.dumps({'paceline': {'step': i, 'loss': 1.0}}), flush=True); time.sleep(0.02)\n")
+        jobs = [self.submit(OTHER, {"name": "steady"}, ["python3", "-c", script]) for _ in range(2)]
+        for job in jobs:
+            self.until(lambda job=job: self.get(OTHER, f"/v1/jobs/{job}")["state"] == "COMPLETED", "it didn't complete")
+        pages = [self.get(OTHER, f"/v1/jobs/{job}/metrics?limit=10000") for job in jobs]
+        for page in pages:
+            self.assertGreater(page["passed_over"], 0)
+            self.assertGreater(len(page["points"]), 5)
+        self.assertLess(sum(len(page["points"]) for page in pages), 150)
 
     def room(self, job):
         return (self.box.directory / f"logs/{job}/rank0.log").stat().st_blocks * 512
