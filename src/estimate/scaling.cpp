@@ -15,7 +15,7 @@ double amdahl(std::int32_t workers) { return workers / (1 + kSerialPart * (worke
 
 double weight_of(const SpeedPoint& point) { return std::min<double>(point.reports, kReportsMax); }
 
-struct Mean {
+struct WeighedMean {
   double value = 0, weight = 0;
 
   void add(double one, double its_weight) {
@@ -80,7 +80,7 @@ void Scaling::add(const Job& job, std::string_view device) {
 std::optional<Scaling::DeviceSpeed> Scaling::speed_of(const Job& job,
                                                       std::string_view device) const {
   if (sizes_.empty()) return DeviceSpeed{1, 0};
-  Mean shared, all;
+  WeighedMean shared, all;
   std::int32_t sizes = 0, last = 0;
   for (const SpeedPoint& point : job.speeds) {
     if (point.device != device) continue;
@@ -123,7 +123,7 @@ void Scaling::fit() {
 
 // The mean of what the measured sizes say of the prior's unit.
 void Scaling::keep_shape() {
-  Mean mean;
+  WeighedMean mean;
   for (const Size& size : sizes_) mean.add(size.rate / prior(size.workers), size.weight);
   rate_of_prior_ = mean.value;
 }

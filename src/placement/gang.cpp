@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "estimate/interference.hpp"
 #include "model/kind.hpp"
 #include "placement/node_slots.hpp"
 #include "placement/what_if.hpp"
@@ -69,7 +70,7 @@ class Fitting {
   std::optional<Placement> fit(const Constraints& constraints) const {
     auto seats = in_peace_or_not(constraints, false);
     const auto& interference = draft_.snapshot().state.interference();
-    if (!seats || interference.pairs.empty() || !interference.knows(kind_of(*job_.spec)) ||
+    if (!seats || interference.pairs.empty() || !knows(interference, kind_of(*job_.spec)) ||
         !hurts(*seats))
       return seats;
     auto calm = in_peace_or_not(constraints, true);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "estimate/interference.hpp"
 #include "model/kind.hpp"
 #include "plan/constraints.hpp"
 #include "plan/lending.hpp"
@@ -40,7 +41,7 @@ Placement seats_of(const State& state, const Job& job) {
 bool minds_others(const State& state, const JobSpec& spec) {
   return spec.cpus > 0 || spec.memory_bytes > 0 || spec.exclusive || !spec.affinity.empty() ||
          !state.aloof().empty() ||
-         (!state.interference().pairs.empty() && state.interference().knows(kind_of(spec)));
+         (!state.interference().pairs.empty() && knows(state.interference(), kind_of(spec)));
 }
 
 }  // namespace
@@ -328,7 +329,7 @@ void Draft::start(JobId id, Placement seats, Reason reason) {
 
 void Draft::name_neighbour(const Job& job, const Placement& seats, Reason& reason) const {
   if (reason.code != ReasonCode::starts && reason.code != ReasonCode::starts_at_min) return;
-  if (!snapshot_.state.interference().knows(kind_of(*job.spec)) || !reason.text.empty()) return;
+  if (!knows(snapshot_.state.interference(), kind_of(*job.spec)) || !reason.text.empty()) return;
   for (const Seat& seat : seats) {
     const auto neighbour = worst_neighbour(standing(), job, seat.node);
     if (!neighbour) continue;

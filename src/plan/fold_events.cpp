@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "estimate/interference.hpp"
 #include "model/kind.hpp"
 #include "plan/apply.hpp"
 #include "plan/fold.hpp"
@@ -278,9 +279,9 @@ void Fold::learn_interference(const Job& job, double step_seconds) {
   if (model.empty()) return;
   const Shape shape{kind_of(*job.spec), model, job.current->size(),
                     static_cast<std::int32_t>(nodes.size())};
-  if (neighbours.empty()) parts_.interference.ran_alone(shape, step_seconds, parts_.seq);
+  if (neighbours.empty()) learn_alone(parts_.interference, shape, step_seconds, parts_.seq);
   if (neighbours.size() == 1)
-    parts_.interference.ran_beside(shape, *neighbours.begin(), step_seconds, parts_.seq);
+    learn_beside(parts_.interference, shape, *neighbours.begin(), step_seconds, parts_.seq);
 }
 
 void Fold::on(const TimeLimitReached& e) {

@@ -1,6 +1,7 @@
 // What is learned from jobs is learned of their owner's alone.
 #include <gtest/gtest.h>
 
+#include "estimate/interference.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -40,9 +41,9 @@ TEST(Kinds, LendNoSlowDownToAnotherOwnersJobsOfTheSameName) {
   world.run("1..1 name=prep uid=1000", 1);
   say(train, 2.0);
   const auto& learned = world.state().interference();
-  EXPECT_GT(learned.slow_down("1000/train", "1000/prep"), 0.5);
-  EXPECT_EQ(learned.slow_down("1001/train", "1000/prep"), 0);
-  EXPECT_FALSE(learned.knows("1001/prep"));
+  EXPECT_GT(slow_down(learned, "1000/train", "1000/prep"), 0.5);
+  EXPECT_EQ(slow_down(learned, "1001/train", "1000/prep"), 0);
+  EXPECT_FALSE(knows(learned, "1001/prep"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is learned from running: time by size, rates, pauses, lengths. Facts only; what follows from
-// them is for estimate/.
+// What is measured of running: time by size, rates, pauses, lengths. What is learned from it and what
+// follows is for estimate/.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,15 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "estimate/learning.hpp"
 #include "model/kind.hpp"
 #include "plan/fold.hpp"
 
 namespace paceline {
 namespace {
 
-constexpr double kNewestWeight = 0.3;   // of the newest rate among those of its size
-constexpr double kNewestPause = 0.5;    // of the newest pause
-constexpr double kNewestLength = 0.2;   // of the newest length of a name, at least
 constexpr double kShortestSpan = 0.05;  // seconds between reports that make a rate
 
 // Work done so far in the unit the script reports: samples, else steps, else epochs.
@@ -57,15 +55,6 @@ void forget_old_names(std::map<std::string, NameHistory>& names) {
   for (auto old = by_age.begin(); old != kept; ++old) names.erase(*old);
 }
 
-void take_rate(SpeedPoint& point, double rate) {
-  const double weight = std::max(kNewestWeight, 1.0 / (point.reports + 1));
-  const double off = rate - point.rate;
-  point.variance = (1 - weight) * (point.variance + weight * off * off);
-  if (point.reports == 0) point.variance = 0;
-  point.rate += weight * off;
-  ++point.reports;
-}
-
 }  // namespace
 
 void Fold::count_running(Job& job, Duration passed) {
@@ -103,14 +92,11 @@ void Fold::measure_speed(Job& job, Generation generation) {
     if (points.size() >= kSpeedPointsMax) return;
     at = points.insert(at, here);
   }
-  take_rate(*at, (mark.work - before->work) / seconds);
+  learn_rate(*at, (mark.work - before->work) / seconds);
 }
 
 void Fold::measure_pause(Job& job, std::optional<Time> since) {
-  const double pause = to_seconds(at_ - since.value_or(at_));
-  const double weight = job.resize_pauses == 0 ? 1 : kNewestPause;
-  job.resize_pause += weight * (pause - job.resize_pause);
-  ++job.resize_pauses;
+  learn_pause(job, to_seconds(at_ - since.value_or(at_)));
 }
 
 // Those of its name that wait without a length of their own are told while the mean still moves:
@@ -119,10 +105,7 @@ void Fold::learn_length(const Job& job) {
   auto& names = parts_.names;
   const auto [known, fresh] = names.try_emplace(kind_of(*job.spec));
   NameHistory& history = known->second;
-  ++history.completed;
-  const double weight = std::max(kNewestLength, 1.0 / history.completed);
-  history.seconds += weight * (job.length_run() - history.seconds);
-  history.last = at_;
+  paceline::learn_length(history, job.length_run(), at_);
   const bool moves = std::has_single_bit(history.completed);
   if (fresh && names.size() > kNamesMax) forget_old_names(names);
   if (!moves) return;

@@ -1,5 +1,6 @@
 #include "plan/standing.hpp"
 
+#include "estimate/interference.hpp"
 #include "model/kind.hpp"
 
 namespace paceline {
@@ -66,7 +67,7 @@ std::optional<Neighbour> worst_neighbour(const Standing& standing, const Job& jo
   const auto kind = kind_of(*job.spec);
   standing.each_on(node, [&](const Job& other, std::int32_t) {
     if (other.id == job.id) return;
-    const double slow_down = interference.slow_down(kind, kind_of(*other.spec));
+    const double slow_down = paceline::slow_down(interference, kind, kind_of(*other.spec));
     if (slow_down > (worst ? worst->slow_down : kSlowDownMax))
       worst = Neighbour{other.spec->name, slow_down};
   });
