@@ -19,7 +19,6 @@ find_package(PkgConfig REQUIRED)
 # The build of Lua whose errors are C++ exceptions: they unwind our frames.
 pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4-c++)
 pkg_check_modules(libarchive REQUIRED IMPORTED_TARGET libarchive)
-pkg_check_modules(cairo REQUIRED IMPORTED_TARGET cairo)
 
 # Asio and Beast are compiled once, here, instead of in every file that includes them.
 # Boost 1.74 forgets to include <utility>, and does not know that clang 14 has coroutines.

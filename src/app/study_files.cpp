@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "app/png_image.hpp"
 #include "app/whole_file.hpp"
 #include "sim/cluster.hpp"
 #include "sim/report/plot.hpp"
@@ -27,14 +28,24 @@ Result<void> record(const std::string& path, const sim::StudyPlan& plan) {
   return {};
 }
 
+Result<void> check_plot(const std::string& path) {
+  const auto format = sim::plot_format_of(path);
+  if (!format) return fail(format.error());
+  return *format == sim::PlotFormat::png ? find_painter() : Result<void>{};
+}
+
+Result<std::string> plot_file(const std::string& path, std::string svg) {
+  if (*sim::plot_format_of(path) == sim::PlotFormat::png) return png_of(svg);
+  return svg;
+}
+
 }  // namespace
 
 Result<void> check_study_files(const SimulateOptions& options) {
   if (options.plot) {
-    if (const auto format = sim::plot_format_of(*options.plot); !format) {
-      Error error = format.error();
-      error.message = "--plot: " + error.message;
-      return fail(std::move(error));
+    if (auto possible = check_plot(*options.plot); !possible) {
+      possible.error().message = "--plot: " + possible.error().message;
+      return possible;
     }
   }
   std::set<std::string> named{options.trace};
@@ -70,7 +81,7 @@ Result<void> write_study_files(const SimulateOptions& options, const sim::Study&
     if (auto ok = write_whole(*options.report, write); !ok) return ok;
   }
   if (options.plot) {
-    const auto image = sim::plot(study, plan, *sim::plot_format_of(*options.plot));
+    const auto image = plot_file(*options.plot, sim::plot(study, plan));
     if (!image) return fail(image.error());
     const auto write = [&](std::ostream& out) { out << *image; };
     if (auto ok = write_whole(*options.plot, write); !ok) return ok;

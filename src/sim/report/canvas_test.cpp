@@ -5,7 +5,6 @@
 #include <array>
 
 #include "sim/report/markup.hpp"
-#include "sim/report/png_canvas.hpp"
 #include "sim/report/svg_canvas.hpp"
 
 namespace paceline::sim {
@@ -59,30 +58,6 @@ TEST(SvgCanvas, EveryInkHasAColourInEveryTheme) {
   }
   EXPECT_NE(ink_properties(Theme::light), ink_properties(Theme::dark));
   EXPECT_THAT(ink_classes(), HasSubstr(".stroke-curve0{stroke:var(--curve0)}"));
-}
-
-std::string png(double width, double height) {
-  PngCanvas canvas(width, height, 2);
-  canvas.rect({1, 1, 5, 5}, {Ink::fill}, "unseen");
-  canvas.line(kLine, {{Ink::curve}, 2});
-  canvas.text({5, 40}, "words \xC3(", {12, Anchor::end, {Ink::text}, true, true});
-  const auto image = std::move(canvas).take();
-  EXPECT_TRUE(image);
-  return image.value_or("");
-}
-
-TEST(PngCanvas, GivesAnImageOfItsSize) {
-  const std::string image = png(100, 50);
-  EXPECT_THAT(image, StartsWith("\x89PNG\r\n\x1A\n"));
-  EXPECT_EQ(image.substr(16, 8), std::string("\0\0\0\xC8\0\0\0\x64", 8));  // 200 x 100
-  EXPECT_EQ(image, png(100, 50));
-}
-
-TEST(PngCanvas, SaysWhereAnImageIsTooLarge) {
-  PngCanvas canvas(100'000, 100'000, 2);
-  const auto image = std::move(canvas).take();
-  ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, ErrorCode::internal);
 }
 
 TEST(Canvas, WidthsCountLettersAndNotBytes) {

@@ -3,16 +3,9 @@
 #include <fmt/format.h>
 
 #include "sim/report/figures.hpp"
-#include "sim/report/png_canvas.hpp"
 #include "sim/report/svg_canvas.hpp"
 
 namespace paceline::sim {
-namespace {
-
-constexpr double kDots = 2;  // of an image for each pixel of the drawing
-
-}  // namespace
-
 Result<PlotFormat> plot_format_of(std::string_view path) {
   if (path.ends_with(".png")) return PlotFormat::png;
   if (path.ends_with(".svg")) return PlotFormat::svg;
@@ -20,13 +13,8 @@ Result<PlotFormat> plot_format_of(std::string_view path) {
               "Give a name that ends in .png or .svg.");
 }
 
-Result<std::string> plot(const Study& study, const StudyPlan& plan, PlotFormat format) {
+std::string plot(const Study& study, const StudyPlan& plan) {
   const Figure figure = cdf_figure(study, plan);
-  if (format == PlotFormat::png) {
-    PngCanvas canvas(kFigureWidth, figure.height, kDots);
-    figure.draw(canvas);
-    return std::move(canvas).take();
-  }
   SvgCanvas canvas(kFigureWidth, figure.height, SvgCanvas::Inks::colours);
   canvas.rect({0, 0, kFigureWidth, figure.height}, {Ink::paper}, {});
   figure.draw(canvas);

@@ -15,7 +15,7 @@ enum class PlotFormat { png, svg };
 // By the suffix of a file's name. Errors: invalid.
 Result<PlotFormat> plot_format_of(std::string_view path);
 
-// The file's bytes. REQUIRES: the plan kept details. Errors: internal (no memory for the image).
-Result<std::string> plot(const Study& study, const StudyPlan& plan, PlotFormat format);
+// An SVG file's text. REQUIRES: the plan kept details.
+std::string plot(const Study& study, const StudyPlan& plan);
 
 }  // namespace paceline::sim
