@@ -54,8 +54,7 @@ def count_ctest(results, counts):
 
 def run_script(path, seconds_max=SCRIPT_SECONDS_MAX):
     """(exit code or None for too late, output) of one test script, run in its own folder."""
-    command = (["/usr/bin/python3", "-m", "unittest", "-v", path.name]
-               if path.suffix == ".py" else ["bash", path.name])
+    command = ["/usr/bin/python3", path.name, "-v"] if path.suffix == ".py" else ["bash", path.name]
     with subprocess.Popen(command, cwd=path.parent, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", start_new_session=True) as process:
@@ -69,7 +68,9 @@ def run_script(path, seconds_max=SCRIPT_SECONDS_MAX):
 
 
 def counts_of_unittest(code, output):
-    """(passed, failed, skipped) from what unittest says at the end."""
+    """(passed, failed, skipped) from what unittest says at the end; 77: it could not even begin here."""
+    if code == 77:
+        return 0, 0, 1
     ran = re.search(r"^Ran (\d+) tests? in", output, re.M)
     if not ran:
         return 0, 1, 0

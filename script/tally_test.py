@@ -53,12 +53,18 @@ class Tally(unittest.TestCase):
     def test_python_tests_are_counted_case_by_case(self):
         self.script("a_test.py", "import unittest\nclass T(unittest.TestCase):\n"
                     "  def test_a(self): pass\n  def test_b(self): self.fail()\n"
-                    "  def test_c(self): self.skipTest('no')\n  def test_d(self): 1 / 0\n")
+                    "  def test_c(self): self.skipTest('no')\n  def test_d(self): 1 / 0\n"
+                    "unittest.main()\n")
         self.assertEqual(self.total()[1][-1], "1 passed, 2 failed, 1 skipped")
 
     def test_a_python_file_that_does_not_load_is_a_failure(self):
         self.script("a_test.py", "import no_such_module\n")
         self.assertEqual(self.total()[1][-1], "0 passed, 1 failed")
+
+    def test_a_python_file_that_runs_nothing_is_a_failure_and_one_that_can_not_begin_is_skipped(self):
+        self.script("a_test.py", "import unittest\nclass T(unittest.TestCase):\n  def test_a(self): pass\n")
+        self.script("b_test.py", "import sys\nsys.exit(77)\n")
+        self.assertEqual(self.total()[1][-1], "0 passed, 1 failed, 1 skipped")
 
     def test_a_shell_test_passes_fails_or_skips_by_its_exit_code(self):
         for code in (0, 3, 77):

@@ -26,6 +26,7 @@
 #include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
+#include "files/own.hpp"
 #include "http/server.hpp"
 #include "http/socket_listener.hpp"
 #include "policy/lua/lua_policy.hpp"
@@ -38,6 +39,7 @@ namespace paceline {
 namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds{2000};
+constexpr std::string_view kSocket = "paceline.sock";
 // Live, a script may not hold the server, however long its instructions take.
 SandboxLimits limits_of_scripts() {
   SandboxLimits limits;
@@ -253,10 +255,26 @@ struct Box::Impl {
     server_options.connections_per_user_max = options.limits.connections_per_user;
     server_options.traffic_bytes_max = options.limits.traffic;
     server_options.traffic_bytes_per_user_max = options.limits.traffic_per_user;
-    auto listener = listen_at_path(io, std::filesystem::path(options.directory) / "paceline.sock",
+    if (auto made = make_socket_directory(); !made) return made;
+    auto listener = listen_at_path(io, std::filesystem::path(options.socket_directory) / kSocket,
                                    uid == 0 ? SocketAccess::everyone : SocketAccess::owner);
     server.emplace(io, std::move(listener), api->router(), std::move(server_options));
     return server->start();
+  }
+
+  // A client that knows only the server's directory is led on.
+  Result<void> make_socket_directory() const {
+    if (options.socket_directory == options.directory) return {};
+    if (auto made = make_own_directory(options.socket_directory, 0755); !made) return made;
+    const auto known = std::filesystem::path(options.directory) / kSocket;
+    const auto socket = std::filesystem::path(options.socket_directory) / kSocket;
+    std::error_code ec;
+    if (std::filesystem::read_symlink(known, ec) == socket) return {};
+    std::filesystem::remove(known, ec);
+    std::filesystem::create_symlink(socket, known, ec);
+    if (!ec) return {};
+    return fail(ErrorCode::storage,
+                fmt::format("'{}' can't be made: {}.", known.string(), ec.message()));
   }
 
   void run() {

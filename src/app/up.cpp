@@ -6,7 +6,9 @@
 #include <cstdio>
 
 #include "app/box.hpp"
+#include "app/detach.hpp"
 #include "app/log.hpp"
+#include "app/move_in.hpp"
 
 namespace paceline {
 namespace {
@@ -21,17 +23,33 @@ int exit_code(ErrorCode code) {
   return kExitDirectory;
 }
 
+int complain(const Error& error) {
+  fmt::print(stderr, "paceline: {}\n", error.message);
+  if (!error.hint.empty()) fmt::print(stderr, "          {}\n", error.hint);
+  return exit_code(error.code);
+}
+
 }  // namespace
 
 int up(const UpOptions& options, const Build& build) {
   log_to_stderr(options.log_level);
-  auto box = Box::open(options, build);
-  if (!box) {
-    fmt::print(stderr, "paceline: {}\n", box.error().message);
-    if (!box.error().hint.empty()) fmt::print(stderr, "          {}\n", box.error().hint);
-    return exit_code(box.error().code);
+  if (auto moved = move_in(options); !moved) return complain(moved.error());
+  Detached detached;
+  if (options.detach) {
+    const auto is_typed = detached.begin();
+    if (!is_typed) return complain(is_typed.error());
+    if (*is_typed) return detached.wait();
   }
-  fmt::print("{}", (*box)->greeting());
+  auto box = Box::open(options, build);
+  if (!box) return complain(box.error());
+  if (options.detach) {
+    const auto log = options.directory + "/server.log";
+    if (auto serving = detached.serve(log, (*box)->greeting() + "  its messages: " + log + "\n");
+        !serving)
+      return complain(serving.error());
+  } else {
+    fmt::print("{}", (*box)->greeting());
+  }
   std::fflush(stdout);
   (*box)->run();
   if (::isatty(STDOUT_FILENO) == 1) fmt::print("\n");  // below the ^C

@@ -17,7 +17,12 @@ namespace paceline {
 
 // What `paceline up` was asked for.
 struct UpOptions {
-  std::string directory;                  // absolute; from --dir, $PACELINE_DIR or the data folder
+  std::string directory;  // absolute; from --dir, $PACELINE_DIR or the usual place
+  std::string
+      socket_directory;  // where it serves; the directory itself, but of the machine's server
+  std::string former_directory;  // where root's server was before it had a place; empty: nowhere
+  std::optional<std::string> move_from;   // take over what lies there
+  bool detach = false;                    // go on in the background once it serves
   std::optional<int> slots;               // CPU slots to offer; nothing: what the machine has
   std::optional<std::string> policy;      // nothing: as the directory remembers, else the default
   std::optional<std::string> placement;   // nothing: the default

@@ -10,8 +10,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::string_view kSystemDirectory = "/run/paceline";
-
 std::optional<std::string> value_of(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   if (found == environment.end() || found->second.empty()) return {};
@@ -32,8 +30,13 @@ std::string socket_in(std::string_view place) {
 
 }  // namespace
 
-Result<std::string> default_directory(const Environment& environment) {
+Result<std::string> default_directory(const Environment& environment, uid_t user) {
   if (auto named = value_of(environment, "PACELINE_DIR")) return *named;
+  if (user == 0) return std::string(kSystemState);
+  return data_folder(environment);
+}
+
+Result<std::string> data_folder(const Environment& environment) {
   if (auto data = value_of(environment, "XDG_DATA_HOME")) return *data + "/paceline";
   if (auto home = value_of(environment, "HOME")) return *home + "/.local/share/paceline";
   return fail(ErrorCode::invalid, "There is no directory to use: HOME is not set.",
@@ -43,16 +46,23 @@ Result<std::string> default_directory(const Environment& environment) {
 Result<std::string> find_server(const std::optional<std::string>& server,
                                 const Environment& environment) {
   auto named = server ? server : value_of(environment, "PACELINE_DIR");
-  std::string path = socket_in(named.value_or(std::string(kSystemDirectory)));
+  std::string path = socket_in(named.value_or(std::string(kSystemSockets)));
   auto connected = UnixDialer(path).dial();
   if (!connected && !named) {
-    auto own = default_directory(environment);
+    auto own = data_folder(environment);
     if (!own) return fail(std::move(own.error()));
     path = socket_in(*own + "/" + std::string(kSocketName));
-    connected = UnixDialer(path).dial();
+    auto second = UnixDialer(path).dial();
+    if (second || ::geteuid() != 0) connected = std::move(second);
   }
-  if (!connected) return fail(std::move(connected.error()));
-  return path;
+  if (connected) return path;
+  // A second server would fight the first for the same devices.
+  const bool installed = !named && is_directory(std::string(kSystemState));
+  if (installed && connected.error().code == ErrorCode::unavailable)
+    connected.error().hint =
+        "This machine's server does not run: root starts it with 'systemctl start paceline' or "
+        "'paceline up --detach'.";
+  return fail(std::move(connected.error()));
 }
 
 }  // namespace paceline

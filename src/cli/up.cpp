@@ -18,10 +18,10 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
                                                         "error"};
 
 struct Up {
-  std::optional<std::string> directory, slots, policy, placement, patience, reclaim_after,
-      log_level, rack, network_switch;
+  std::optional<std::string> directory, move_from, slots, policy, placement, patience,
+      reclaim_after, log_level, rack, network_switch;
   std::vector<std::string> labels, limits;
-  bool accept_older_journal = false;
+  bool accept_older_journal = false, detach = false;
 };
 
 tl::unexpected<Error> up_refused(std::string_view option, Error error) {
@@ -91,25 +91,39 @@ Result<void> read_limit(std::string_view text, Limits& limits) {
   return {};
 }
 
-Result<std::string> directory_of(const Up& typed, const Environment& environment) {
-  auto directory =
-      typed.directory ? Result<std::string>(*typed.directory) : default_directory(environment);
-  if (!directory) return directory;
+Result<std::string> absolute_of(std::string_view option, const std::string& directory) {
   std::error_code ec;
-  const auto absolute = std::filesystem::absolute(*directory, ec);
-  if (ec || directory->empty()) {
-    return fail(ErrorCode::invalid, fmt::format("'{}' is not a directory.", *directory),
-                "Name one with --dir.");
+  const auto absolute = std::filesystem::absolute(directory, ec).lexically_normal();
+  if (ec || directory.empty()) {
+    return fail(ErrorCode::invalid, fmt::format("'{}' is not a directory.", directory),
+                fmt::format("Name one with {}.", option));
   }
-  return absolute.lexically_normal().string();
+  return absolute.has_filename() ? absolute.string() : absolute.parent_path().string();
+}
+
+Result<void> read_directories(const Up& typed, const Environment& environment, UpOptions& options) {
+  auto named =
+      typed.directory ? Result<std::string>(*typed.directory) : default_directory(environment);
+  if (named) named = absolute_of("--dir", *named);
+  if (!named) return fail(std::move(named.error()));
+  options.directory = options.socket_directory = std::move(*named);
+  if (typed.move_from) {
+    auto old = absolute_of("--move-from", *typed.move_from);
+    if (!old) return fail(std::move(old.error()));
+    options.move_from = std::move(*old);
+  }
+  if (options.directory != kSystemState) return {};
+  options.socket_directory = kSystemSockets;
+  options.former_directory = data_folder(environment).value_or("");
+  return {};
 }
 
 Result<UpOptions> read(const Up& typed, const Environment& environment) {
   constexpr Bounds kSlots{1, 100'000};
   UpOptions options;
-  auto directory = directory_of(typed, environment);
-  if (!directory) return fail(std::move(directory.error()));
-  options.directory = std::move(*directory);
+  if (auto ok = read_directories(typed, environment, options); !ok)
+    return fail(std::move(ok.error()));
+  options.detach = typed.detach;
   if (typed.slots) {
     const auto slots = parse_whole(*typed.slots, kSlots);
     if (!slots) return fail(ErrorCode::invalid, "--slots: " + slots.error().message);
@@ -144,11 +158,17 @@ Command up_command() {
           "",
           "Server",
           "Start the server and this machine's agent",
-          "paceline up\npaceline up --dir /var/lib/paceline --slots 4",
+          "paceline up\npaceline up --detach --slots 4",
           [](Options& options) -> Action {
             const auto typed = std::make_shared<Up>();
             options.value("--dir", "DIR", typed->directory,
-                          "where state and socket live ($PACELINE_DIR, else the data folder)");
+                          "where state and socket live ($PACELINE_DIR; else root's is "
+                          "/var/lib/paceline, served at /run/paceline, and others' their data "
+                          "folder)");
+            options.flag("--detach", typed->detach,
+                         "go on in the background once it serves; its messages: DIR/server.log");
+            options.value("--move-from", "OLD", typed->move_from,
+                          "take over the directory of a server that does not run");
             options.value("--slots", "N", typed->slots,
                           "CPU slots to offer where there are no GPUs (one per core)");
             options.value("--policy", "NAME", typed->policy, "policy to begin with");

@@ -77,8 +77,7 @@ Result<DirLock> DirLock::take(const std::filesystem::path& dir) {
   if (!locked) {
     return fail(ErrorCode::conflict,
                 fmt::format("Paceline already runs on {}{}.", dir.string(), holder(lock.file_)),
-                "Use that one, end it with 'paceline down', or give this one another directory "
-                "with --dir.");
+                "Use that one, or end it with 'paceline down'.");
   }
   if (!write_pid(lock.file_)) return fail(cannot_lock(path));
   return lock;

@@ -1,0 +1,158 @@
+"""What people install, in a bare Debian 12 root: the tarball by a user without rights, then the Debian package by root with two
+users of the machine's server, upgraded while a training runs, removed and purged.
+
+Runs only with PACELINE_TEST_ALL set (`script/test --all`): it makes the root with debootstrap from where this machine's apt gets
+its packages. In namespaces of its own; nothing is installed on the machine.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+from boxes import APART, go_apart
+
+UPGRADED = "999.1"
+STATE = "/var/lib/paceline"
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, **options).stdout
+
+
+def mirror():
+    """Where this machine gets Debian 12 from."""
+    targets = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages").splitlines()
+    return next(line.split()[0] for line in targets if line.split()[1] == "bookworm")
+
+
+def packages():
+    """The tarball, the Debian package, and one of a later version."""
+    run(ROOT / "script/package", "--version", UPGRADED)
+    later = shutil.move(next((ROOT / "build/package").glob("*.deb")), ROOT / "build")
+    run(ROOT / "script/package")
+    made = ROOT / "build/package"
+    return next(made.glob("*.tar.gz")), next(made.glob("*.deb")), shutil.move(later, made)
+
+
+class BareRoot:
+    """A Debian 12 with nothing but what every Debian 12 has, and two users."""
+
+    def __init__(self):
+        self.path = Path(tempfile.mkdtemp(prefix="paceline-root-"))
+        self.path.chmod(0o755)
+        run("debootstrap", "--variant=minbase", "bookworm", self.path, mirror())
+        for file in ("etc/resolv.conf", "etc/hosts"):
+            shutil.copy("/" + file, self.path / file)
+        shutil.copytree("/etc/apt/apt.conf.d", self.path / "etc/apt/apt.conf.d", dirs_exist_ok=True)
+        run("mount", "-t", "proc", "proc", self.path / "proc")
+        run("mount", "--rbind", "/dev", self.path / "dev")
+        run("mount", "-t", "tmpfs", "tmpfs", self.path / "run")
+        self.root("echo 'exit 101' > /usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; mkdir /packages")
+        for user in ("first", "second"):
+            self.root(f"useradd --create-home --shell /bin/sh {user}")
+
+    def close(self):
+        run("umount", "--lazy", self.path / "proc", self.path / "dev", self.path / "run")
+        shutil.rmtree(self.path)
+
+    def start(self, script, user):
+        clean = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive"]
+        inside = ["chroot", self.path, *clean, "su", "-", user, "-c", script]
+        return subprocess.run([str(word) for word in inside], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+    def ask(self, script, user="root"):
+        """What it prints, and how it ended."""
+        done = self.start(script, user)
+        return done.stdout + done.stderr, done.returncode
+
+    def root(self, script):
+        return self.by("root", script)
+
+    def by(self, user, script):
+        text, code = self.ask(script, user)
+        if code != 0:
+            raise AssertionError(f"{user}: {script}\nended with {code}:\n{text}")
+        return text
+
+    def put(self, file):
+        shutil.copy(file, self.path / "packages")
+        return f"/packages/{Path(file).name}"
+
+
+@unittest.skipUnless(os.environ.get("PACELINE_TEST_ALL"), "only with script/test --all")
+class PackageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tarball, cls.package, cls.later = packages()
+        cls.bare = BareRoot()
+        cls.addClassCleanup(cls.bare.close)
+
+    def until(self, happened, what):
+        deadline = time.monotonic() + 60
+        while not happened():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.1)
+
+    def test_1_the_tarball_runs_from_any_folder_without_root(self):
+        archive = self.bare.put(self.tarball)
+        self.bare.by("first", f"mkdir 'my folder' && tar -C 'my folder' -xzf {archive}")
+        paceline = "'my folder'/paceline-*/bin/paceline"
+        self.assertIn("CPU slot", self.bare.by("first", f"{paceline} up --detach --slots 1"))
+        self.assertIn("hello from first", self.bare.by("first", f"{paceline} run -- sh -c 'echo hello from $(id -un)'"))
+        self.assertIn("The server stopped", self.bare.by("first", f"{paceline} down --jobs"))
+
+    def test_2_the_package_brings_a_server_for_everybody(self):
+        bare = self.bare
+        bare.root("apt-get update")
+        bare.root(f"apt-get install --yes --no-install-recommends {bare.put(self.package)}")
+        self.assertNotRegex(bare.root("dpkg --list"), "libx11|libcairo|fontconfig")
+        self.assertNotIn("not found", bare.root("ldd /usr/bin/paceline"))
+        text, code = bare.ask("paceline queue", "first")
+        self.assertEqual(code, 69, text)
+        self.assertNotIn("Start one", text)
+        bare.root("paceline up --detach --slots 2")
+        self.assertEqual(bare.root("stat -c %a /run/paceline /run/paceline/paceline.sock").split(), ["755", "666"])
+        self.assertIn("paceline.db", bare.root(f"ls {STATE}"))
+        self.assertIn("it is first", bare.by("first", "paceline run -- sh -c 'echo it is $(id -un)'"))
+        self.assertIn("it is second", bare.by("second", "paceline run -- sh -c 'echo it is $(id -un)'"))
+        self.assertRegex(bare.by("second", "paceline queue --all"), "first +COMPLETED")
+        self.assertNotEqual(bare.ask("paceline logs 1", "second")[1], 0, "a log is its owner's")
+        self.assertIn("already runs", bare.ask("paceline up")[0])
+
+    def test_3_an_upgrade_leaves_trainings_alone(self):
+        bare = self.bare
+        job = bare.by("first", "paceline submit --parsable -- sh -c 'echo $$ > ~/pid; exec sleep 1000'").strip()
+        self.until(lambda: bare.ask("test -s ~/pid", "first")[1] == 0, "it did not start")
+        pid = bare.by("first", "cat ~/pid").strip()
+        bare.root(f"apt-get install --yes {bare.put(self.later)}")
+        self.assertIn(UPGRADED, bare.root("dpkg-query --show paceline"))
+        bare.root("paceline down && paceline up --detach --slots 2")
+        self.assertIn("RUNNING", bare.by("first", f"paceline show {job}"))
+        self.assertIn("sleep", Path(f"{bare.path}/proc/{pid}/cmdline").read_text())
+        bare.root("kill -9 $(cat /var/lib/paceline/paceline.lock)")
+        bare.root("paceline up --detach --slots 2")
+        self.assertIn("RUNNING", bare.by("first", f"paceline show {job}"))
+
+    def test_4_what_is_removed_is_gone_and_what_people_had_stays_until_it_is_purged(self):
+        bare = self.bare
+        bare.by("first", "paceline cancel $(paceline queue -o name)")
+        bare.root("apt-get remove --yes paceline")
+        self.assertNotEqual(bare.ask("paceline version")[1], 0)
+        self.assertIn("paceline.db", bare.root(f"ls {STATE}"))
+        self.assertNotEqual(bare.ask("test -e /run/paceline/paceline.sock")[1], 0, "the server went with the package")
+        bare.root("apt-get purge --yes paceline")
+        self.assertNotEqual(bare.ask(f"test -e {STATE}")[1], 0)
+        self.assertNotEqual(bare.ask("test -e /etc/default/paceline")[1], 0)
+
+
+if __name__ == "__main__":
+    if os.environ.get("PACELINE_TEST_ALL") and APART not in os.environ:
+        go_apart()
+    unittest.main()
