@@ -68,16 +68,25 @@ class Layers(unittest.TestCase):
         self.assert_fault("clock may not include store", "clock/c.cpp",
                           '\n  #  include "store/store.hpp"\n')
 
-    def test_an_implementation_is_only_for_app_tests_and_itself(self):
+    def test_a_part_of_a_room_is_only_for_app_tests_and_itself(self):
         include = '#include "store/memory/memory.hpp"\n'
-        self.assert_fault("an implementation", "scheduler/round.cpp", include)
+        self.assert_fault("a part of store", "scheduler/round.cpp", include)
         (self.root / "src/scheduler/round.cpp").unlink()
         self.assert_clean("scheduler/round_test.cpp", include)
         self.assert_clean("store/memory/memory.cpp", include)
 
     def test_a_test_may_include_no_more_than_it_links(self):
-        self.assert_fault("an implementation", "clock/clock_test.cpp",
+        self.assert_fault("a part of store", "clock/clock_test.cpp",
                           '#include "store/memory/memory.hpp"\n')
+
+    def test_parts_of_one_room_stand_on_each_other_as_the_table_says(self):
+        self.write("layers.txt", TABLE + "sim/truth: store\nsim: sim/truth\nfaults: sim\n")
+        self.write("sim/truth/pace.cpp", '#include "store/store.hpp"\n')
+        self.assert_clean("sim/study.cpp", '#include "sim/truth/pace.hpp"\n')
+        self.assert_fault("a part of sim", "faults/world.cpp", '#include "sim/truth/pace.hpp"\n')
+        (self.root / "src/faults/world.cpp").unlink()
+        self.assert_fault("sim/truth may not include sim", "sim/truth/fit.cpp",
+                          '#include "sim/study.hpp"\n')
 
     def test_an_include_beside_the_file_is_found(self):
         self.assert_fault("relative to src/", "model/job.cpp", '#include "job.hpp"\n')
@@ -127,9 +136,9 @@ class Layers(unittest.TestCase):
         self.write("layers.txt", "core = base\nbase: model\nmodel:\n")
         self.assertIn("which is not above it", self.faults()[0])
 
-    def test_a_table_that_stands_on_an_implementation_is_found(self):
+    def test_a_table_that_stands_on_a_part_of_another_room_is_found(self):
         self.write("layers.txt", "core = base\nbase:\nstore/memory: base\nsim: store/memory\n")
-        self.assertIn("may not stand on the implementation", self.faults()[0])
+        self.assertIn("a part of another room", self.faults()[0])
 
     def test_the_archive_is_searched_for_symbols_of_the_outside(self):
         source, obj = self.root / "a.cpp", self.root / "a.o"

@@ -8,16 +8,16 @@
 
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
+#include "faults/fault_json.hpp"
+#include "faults/fault_scripts.hpp"
 #include "policy/lua/lua_policy.hpp"
-#include "sim/fault_json.hpp"
-#include "sim/fault_scripts.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace paceline {
 namespace {
 
-sim::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches,
-                                 const sim::EngineBounds& bounds) {
+faults::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches,
+                                    const faults::EngineBounds& bounds) {
   AgentsEngine::Options options;
   options.lost_after = bounds.lost_after;
   options.news_max = bounds.news_max;
@@ -32,7 +32,7 @@ void write_error(std::string_view text) {
 
 // Of the thread that aborts. Nothing here allocates.
 void name_seed(int) {
-  const auto seed = sim::running_fault_seed();
+  const auto seed = faults::running_fault_seed();
   if (!seed) return;
   char digits[24];
   const auto end = std::to_chars(std::begin(digits), std::end(digits), *seed).ptr;
@@ -43,25 +43,25 @@ void name_seed(int) {
 
 }  // namespace
 
-const sim::FaultKit& fault_kit() {
+const faults::FaultKit& fault_kit() {
   // Those that never end are to end soon.
   static const LuaEngine scripts(SandboxLimits{200'000, 16U << 20, 4096});
   static const PolicyRegistry policies(&scripts);
-  static const sim::FaultKit kit{
+  static const faults::FaultKit kit{
       [] { return std::make_unique<MemoryStore>(); }, make_engine,
       [](ClockSources sources) { return std::make_unique<SystemClock>(std::move(sources)); },
-      policies, sim::fault_scripts()};
+      policies, faults::fault_scripts()};
   return kit;
 }
 
 Result<std::string> simulate_faults(const FaultsOptions& options, const ProgressBar& bar) {
   std::signal(SIGABRT, name_seed);
-  const sim::FaultStudyPlan plan{options.first, options.last,
-                                 static_cast<unsigned>(options.threads), options.story};
+  const faults::FaultStudyPlan plan{options.first, options.last,
+                                    static_cast<unsigned>(options.threads), options.story};
   SystemClock clock;
   const Time began = clock.now();
-  const auto study = sim::run_faults(plan, fault_kit(), bar);
-  return sim::to_json(study, plan, {to_seconds(clock.now() - began), options.command});
+  const auto study = faults::run_faults(plan, fault_kit(), bar);
+  return faults::to_json(study, plan, {to_seconds(clock.now() - began), options.command});
 }
 
 }  // namespace paceline

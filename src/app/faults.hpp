@@ -5,12 +5,12 @@
 
 #include "base/result.hpp"
 #include "cli/cli.hpp"
-#include "sim/fault_study.hpp"
+#include "faults/fault_study.hpp"
 
 namespace paceline {
 
 // The worlds of this program: its engine, its policies, scripts that people bring.
-const sim::FaultKit& fault_kit();
+const faults::FaultKit& fault_kit();
 
 // What was seen as JSON (docs/simulate.md, Faults). A mistake of the program that ends it names the
 // seed first.

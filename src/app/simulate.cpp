@@ -13,13 +13,13 @@
 #include "placement/placers.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "sim/cluster.hpp"
-#include "sim/device_speeds.hpp"
-#include "sim/journal_trace.hpp"
-#include "sim/policy_list.hpp"
-#include "sim/replay_json.hpp"
-#include "sim/study_json.hpp"
+#include "sim/replay/replay_json.hpp"
+#include "sim/study/policy_list.hpp"
+#include "sim/study/study_json.hpp"
+#include "sim/traces/journal_trace.hpp"
 #include "sim/traces/profiles.hpp"
 #include "sim/traces/read_trace.hpp"
+#include "sim/truth/device_speeds.hpp"
 
 namespace paceline {
 namespace {

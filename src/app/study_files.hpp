@@ -3,8 +3,8 @@
 
 #include "base/result.hpp"
 #include "cli/cli.hpp"
-#include "sim/study.hpp"
-#include "sim/study_json.hpp"
+#include "sim/study/study.hpp"
+#include "sim/study/study_json.hpp"
 
 namespace paceline {
 

@@ -5,10 +5,10 @@
 
 #include "agent/wants.hpp"
 #include "clock/system/system_clock.hpp"
-#include "sim/event_queue.hpp"
-#include "sim/ledger.hpp"
-#include "sim/set_clock.hpp"
-#include "sim/sim_host.hpp"
+#include "faults/event_queue.hpp"
+#include "faults/faulty_host.hpp"
+#include "faults/ledger.hpp"
+#include "faults/set_clock.hpp"
 
 namespace paceline::conformance {
 namespace {
@@ -86,13 +86,13 @@ class SimulatedStage final : public Stage {
       host_.supervisor_died();
   }
 
-  sim::EventQueue queue_{time_from_us(1'700'000'000'000'000)};
-  sim::SetClock clock_{
+  faults::EventQueue queue_{time_from_us(1'700'000'000'000'000)};
+  faults::SetClock clock_{
       queue_,
       [](ClockSources sources) { return std::make_unique<SystemClock>(std::move(sources)); },
       "box"};
-  sim::Ledger ledger_;
-  sim::SimHost host_;
+  faults::Ledger ledger_;
+  faults::SimHost host_;
   std::unique_ptr<agent::Agent> agent_;
   Trouble trouble_;
 };

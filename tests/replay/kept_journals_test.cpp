@@ -10,11 +10,11 @@
 
 #include "app/faults.hpp"
 #include "clock/manual/manual_clock.hpp"
+#include "faults/fault_world.hpp"
 #include "plan/apply.hpp"
 #include "plan/check.hpp"
 #include "scheduler/controller.hpp"
-#include "sim/fault_world.hpp"
-#include "sim/replay.hpp"
+#include "sim/replay/replay.hpp"
 #include "store/sqlite/scratch_testing.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 

@@ -1,6 +1,6 @@
 // Journals of whole control planes that crash again and again, replayed: the same policies, reports
 // and commands at the same times give the same plans, byte for byte.
-#include "sim/replay.hpp"
+#include "sim/replay/replay.hpp"
 
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "app/faults.hpp"
-#include "sim/fault_world.hpp"
+#include "faults/fault_world.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace paceline::sim {
@@ -19,12 +19,14 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kSeeds = 20;
 
 void live_through(std::uint64_t seed, Store& disk) {
-  FaultOptions options;
+  faults::FaultOptions options;
   options.seed = seed;
   options.disks_fill = false;
-  const FaultKit& kit = fault_kit();
-  const FaultReport report =
-      FaultWorld(options, {disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts}).run();
+  const faults::FaultKit& kit = fault_kit();
+  const faults::FaultReport report =
+      faults::FaultWorld(options,
+                         {disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts})
+          .run();
   for (const auto& fault : report.faults) ADD_FAILURE() << fault;
 }
 

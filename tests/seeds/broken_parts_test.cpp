@@ -9,7 +9,7 @@
 #include "store/memory/memory_store.hpp"
 #include "store/wrapped_store.hpp"
 
-namespace paceline::sim {
+namespace paceline::faults {
 namespace {
 
 using ::testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST(BrokenParts, ADiskThatForgetsKeysDoublesJobs) {
 }
 
 }  // namespace
-}  // namespace paceline::sim
+}  // namespace paceline::faults

@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "app/faults.hpp"
-#include "sim/fault_json.hpp"
-#include "sim/log_tap.hpp"
+#include "faults/fault_json.hpp"
+#include "faults/log_tap.hpp"
 #include "support/numbers.hpp"
 
-namespace paceline::sim {
+namespace paceline::faults {
 namespace {
 
 constexpr std::uint64_t kSeedsAgain = 40;
@@ -157,4 +157,4 @@ TEST(Faults, OfTheServerAtEachPointOfEachCommitAreSurvived) {
 }
 
 }  // namespace
-}  // namespace paceline::sim
+}  // namespace paceline::faults

@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "app/faults.hpp"
-#include "sim/log_tap.hpp"
+#include "faults/log_tap.hpp"
 #include "store/sqlite/scratch_testing.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
-namespace paceline::sim {
+namespace paceline::faults {
 namespace {
 
 constexpr std::uint64_t kStories = 6;
@@ -134,4 +134,4 @@ TEST(StoredStories, AreTheSameInFilesThatLieAndAreMended) {
 }
 
 }  // namespace
-}  // namespace paceline::sim
+}  // namespace paceline::faults

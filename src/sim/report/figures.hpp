@@ -7,7 +7,7 @@
 
 #include "sim/report/canvas.hpp"
 #include "sim/report/gantt_chart.hpp"
-#include "sim/study.hpp"
+#include "sim/study/study.hpp"
 
 namespace paceline::sim {
 

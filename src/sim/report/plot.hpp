@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "sim/study.hpp"
+#include "sim/study/study.hpp"
 
 namespace paceline::sim {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "sim/study.hpp"
-#include "sim/study_json.hpp"
+#include "sim/study/study.hpp"
+#include "sim/study/study_json.hpp"
 
 namespace paceline::sim {
 

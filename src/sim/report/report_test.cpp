@@ -9,7 +9,7 @@
 #include "sim/report/figures.hpp"
 #include "sim/report/line_chart.hpp"
 #include "sim/report/plot.hpp"
-#include "sim/study_testing.hpp"
+#include "sim/study/study_testing.hpp"
 
 namespace paceline::sim {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/study.hpp"
+#include "sim/study/study.hpp"
 
 namespace paceline::sim {
 

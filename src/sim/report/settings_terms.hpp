@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/study_json.hpp"
+#include "sim/study/study_json.hpp"
 
 namespace paceline::sim {
 

@@ -22,7 +22,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "sim/profile.hpp"
+#include "sim/truth/profile.hpp"
 
 namespace paceline::sim {
 

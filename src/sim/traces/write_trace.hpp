@@ -13,7 +13,7 @@
 
 #include <ostream>
 
-#include "sim/workload.hpp"
+#include "sim/truth/workload.hpp"
 
 namespace paceline::sim {
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "sim/cluster.hpp"
-#include "sim/simulation.hpp"
+#include "sim/study/simulation.hpp"
 #include "sim/traces/read_trace.hpp"
 
 namespace paceline::sim {

@@ -1,0 +1,77 @@
+// The network between the server and one agent: it loses, doubles, delays and so reorders frames,
+// breaks connections without telling both ends at once, and opens new ones when both ends are
+// there.
+#pragma once
+
+#include <set>
+
+#include "base/rng.hpp"
+#include "faults/event_queue.hpp"
+#include "faults/ledger.hpp"
+#include "wire/agent_link.hpp"
+
+namespace paceline::faults {
+
+struct LinkHabits {
+  double loss = 0;
+  double doubling = 0;
+  Duration delay_max = std::chrono::milliseconds{1};
+  Duration break_told_max{};  // how late an end learns that a connection broke
+  bool as_text = false;       // frames travel as JSON, not as values
+};
+
+class SimLink {
+ public:
+  // `sessions` is shared by all links of a server.
+  SimLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions);
+
+  void set_habits(const LinkHabits& habits) { habits_ = habits; }
+
+  // An end came up; nullptr: it went down. The other end is told, late.
+  void set_server(ServerEnd* server);
+  void set_agent(AgentEnd* agent);
+
+  // Opens a connection if both ends are there and none is open.
+  void connect();
+  void break_connection();
+  // Is a connection open that frames go through, both ways?
+  [[nodiscard]] bool carries() const {
+    return open_.value != 0 && !cut_.to_agent && !cut_.to_server;
+  }
+  // What goes that way is lost until it is mended; new connections need both ways.
+  struct Cut {
+    bool to_agent = false, to_server = false;
+  };
+  void cut(Cut cut) { cut_ = cut; }
+
+  void send(const AgentFrame& frame);
+  // Frames of other links' sessions are not carried.
+  void send(const ServerFrame& frame);
+
+ private:
+  template <class Deliver>
+  void carry(bool cut, Time& newest, Deliver deliver);
+  template <class Frame, class Decode>
+  [[nodiscard]] Frame travelled(const Frame& frame, Decode decode) const;
+  void tell_server(Session session);
+  void tell_agent(Session session);
+  [[nodiscard]] Duration up_to(Duration most);
+
+  EventQueue& queue_;
+  Ledger& ledger_;
+  Rng rng_;
+  std::uint64_t& sessions_;
+  LinkHabits habits_;
+  ServerEnd* server_ = nullptr;
+  AgentEnd* agent_ = nullptr;
+  std::uint64_t server_life_ = 0, agent_life_ = 0;  // what was meant for an earlier one is lost
+  Session open_;                                    // 0: none
+  Session agent_knows_;                             // the agent believes that this one is open
+  std::set<Session> mine_;                          // every one that was opened here
+  Cut cut_;
+  Time newest_to_agent_, newest_to_server_;  // when the last frame that was sent arrives
+};
+
+inline constexpr SimLink::Cut kBothWays{true, true};
+
+}  // namespace paceline::faults

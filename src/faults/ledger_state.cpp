@@ -1,0 +1,308 @@
+// What is seen of the state.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "faults/ledger.hpp"
+#include "faults/worker_text.hpp"
+#include "plan/apply.hpp"
+#include "plan/check.hpp"
+#include "wire/entry_json.hpp"
+
+namespace paceline::faults {
+namespace {
+
+bool fails_by_itself(const Ending& ending) {
+  return !ending.clean() && !ending.ours() && ending.cause != Cause::node_lost &&
+         ending.cause != Cause::refused && ending.cause != Cause::requeue_asked;
+}
+constexpr Duration kReckonError = std::chrono::seconds{1};
+
+}  // namespace
+
+void Ledger::committed(Time now, std::span<const Entry> entries, const State& state,
+                       std::span<const JobId> touched) {
+  now_ = now;
+  for (const Entry& entry : entries) take(now, entry);
+  if (!entries.empty()) {
+    note_commit(now);
+    boot_.clear();
+  }
+  for (const JobId id : touched) {
+    check_job(now, state, state.job(id));
+    check_sums(now, state.job(id));
+  }
+  check_whole(now, state);
+}
+
+void Ledger::note_commit(Time now) {
+  committed_at_ = now;
+  still_before_ = still_;
+}
+
+void Ledger::take(Time now, const Entry& entry) {
+  const std::string text = entry_text(entry);
+  digest_.add(text);
+  tell("entry", text);
+  if (entry.seq != truth_.seq() + 1)
+    return wrong(now, fmt::format("entry {} follows entry {}", entry.seq, truth_.seq()));
+  oracle_.took(entry);
+  const auto* happened = std::get_if<Event>(&entry.body);
+  if (const auto* ended = happened ? std::get_if<WorkerEnded>(happened) : nullptr)
+    return take_ending(now, entry, *ended);
+  if (const auto* forgotten = forgotten_by(entry)) return take_forgotten(now, entry, *forgotten);
+  apply(truth_, entry);
+  if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
+  const Event& event = *happened;
+  if (std::holds_alternative<PolicyFailed>(event)) count("script failed");
+  if (std::holds_alternative<ClockSet>(event)) count("clock seen set");
+  if (const auto* limit = std::get_if<TimeLimitReached>(&event))
+    check_limit(now, truth_.job(limit->job));
+  const auto* submitted = std::get_if<JobSubmitted>(&event);
+  if (submitted && !names_.emplace(submitted->spec.name, submitted->job).second)
+    wrong(now, submitted->spec.name + " is submitted twice");
+}
+
+// Each of them is over, is forgotten once, and nobody waits for it who could not start.
+void Ledger::take_forgotten(Time now, const Entry& entry, const JobsForgotten& forgotten) {
+  count("job forgotten", forgotten.jobs.size());
+  for (const JobId id : forgotten.jobs) {
+    const Job* job = truth_.find_job(id);
+    if (!job || !is_over(job->state))
+      wrong(now, fmt::format("job {} is forgotten, and is not over", id.value));
+    else if (!forgotten_.emplace(id, *job).second)
+      wrong(now, fmt::format("job {} is forgotten twice", id.value));
+  }
+  apply(truth_, entry);
+  for (const JobId id : forgotten.jobs) {
+    if (truth_.find_job(id)) wrong(now, fmt::format("job {} is forgotten and there", id.value));
+  }
+}
+
+// A job pays with a retry, or with its end.
+void Ledger::take_ending(Time now, const Entry& entry, const WorkerEnded& ended) {
+  const Job* job = truth_.find_job(ended.worker.job);
+  const std::int32_t retries = job ? job->retries_used : 0;
+  bool own_fault = fails_by_itself(ended.ending);
+  if (job && job->current) {
+    for (const Worker& worker : job->current->workers)
+      own_fault = own_fault || (worker.ending && fails_by_itself(*worker.ending));
+  }
+  apply(truth_, entry);
+  reckoned_[ended.worker.job].unseen += ended.unseen;
+  ProcessKey key = ended.worker;
+  for (std::int32_t i = 0; i < ended.ranks; ++i, ++key.number) {
+    if (refused_.contains(key) && fails_by_itself(ended.ending))
+      wrong(now,
+            fmt::format("{} was refused and ends as {}", text(key), to_string(ended.ending.cause)));
+  }
+  if (!job || own_fault) return;
+  if (job->retries_used > retries || job->state == JobState::failed)
+    wrong(now, fmt::format("job {} pays for what its machine lacks", job->id.value));
+}
+
+void Ledger::check_plan(Time now, const Plan& plan) {
+  for (const Change& change : plan.changes) {
+    count(to_string(change.kind));
+    if (change.reason.code == ReasonCode::none)
+      wrong(now, fmt::format("the {} of job {} has no reason", to_string(change.kind),
+                             change.job.value));
+  }
+}
+
+void Ledger::check_job(Time now, const State& state, const Job& job) {
+  const auto before = over_.find(job.id);
+  if (before != over_.end() && before->second != std::pair{job.state, job.ended_at}) {
+    wrong(now, fmt::format("job {} was {} and is {} again", job.id.value,
+                           to_string(before->second.first), to_string(job.state)));
+  }
+  if (is_over(job.state)) over_[job.id] = {job.state, job.ended_at};
+  if (job.state == JobState::paused)
+    paused_.try_emplace(job.id, now);
+  else
+    paused_.erase(job.id);
+  reckon(now, job);
+  check_generations(now, job);
+  oracle_.check(now, state, job);
+  follow_lending(now, job);
+  follow_gang(now, state, job);
+}
+
+void Ledger::reckon(Time now, const Job& job) {
+  const auto [known, fresh] = reckoned_.try_emplace(job.id);
+  Reckoning& mine = known->second;
+  if (fresh || mine.submitted == Time{}) {
+    mine.submitted = now;
+    mine.still_before = still_;
+    mine.untold_before = untold_;
+  }
+  if (mine.runs) mine.ran += now - mine.since;
+  mine.since = now;
+  mine.runs = job.state == JobState::running || job.state == JobState::resizing ||
+              job.state == JobState::stopping;
+}
+
+// REQUIRES: the job's sums are of now.
+void Ledger::check_sums(Time now, const Job& job) {
+  const Reckoning& mine = reckoned_[job.id];
+  const Duration untold = untold_ - mine.untold_before + kReckonError;
+  const Duration less = still_ - mine.still_before + mine.unseen + untold;
+  const auto differs = [&](Duration said, Duration was) {
+    return said > was + untold || said < was - less;
+  };
+  if (differs(job.ran, mine.ran))
+    wrong(now, fmt::format("job {} ran for {:.1f} s, and it is said for {:.1f} s", job.id.value,
+                           to_seconds(mine.ran), to_seconds(job.ran)));
+  const Duration said = job.waited + job.ran + job.paused;
+  if (!is_over(job.state) && differs(said, now - mine.submitted))
+    wrong(now, fmt::format("job {} is there for {:.1f} s, and it is said for {:.1f} s",
+                           job.id.value, to_seconds(now - mine.submitted), to_seconds(said)));
+}
+
+void Ledger::check_limit(Time now, const Job& job) {
+  const Reckoning& mine = reckoned_[job.id];
+  const Duration ran = mine.ran + (mine.runs ? now - mine.since : Duration::zero());
+  const Duration untold = untold_ - mine.untold_before + kReckonError;
+  if (!job.spec->max_duration || ran + untold < *job.spec->max_duration)
+    wrong(now, fmt::format("job {} reaches its time limit after {:.1f} s", job.id.value,
+                           to_seconds(ran)));
+}
+
+// Numbers only grow: what forms or runs is new, or what formed or ran before.
+void Ledger::check_generations(Time now, const Job& job) {
+  const auto before = current_.find(job.id);
+  const bool runs_on = job.current && before != current_.end() &&
+                       before->second.generation == job.current->generation;
+  Generation& newest = newest_[job.id];
+  if (job.current && !runs_on && job.current->generation < newest)
+    wrong(now, fmt::format("generation {} of job {} comes back", job.current->generation.value,
+                           job.id.value));
+  const bool goes_on = job.lends() && job.forming;
+  if (job.forming &&
+      (job.forming->generation < newest ||
+       (job.current && !goes_on && job.forming->generation <= job.current->generation)))
+    wrong(now, fmt::format("generation {} of job {} forms too late", job.forming->generation.value,
+                           job.id.value));
+  newest = std::max(newest, job.last_generation);
+}
+
+void Ledger::follow_gang(Time now, const State& state, const Job& job) {
+  if (!job.current) {
+    current_.erase(job.id);
+    return;
+  }
+  Wanted& gang = current_[job.id];
+  if (gang.generation != job.current->generation) {
+    gang = {job.current->generation, {}, {}, {}, {}, {}, {}, {}};
+    for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
+      const Worker& worker = job.current->workers[static_cast<std::size_t>(rank)];
+      const ProcessKey process = job.current->process(job.id, rank);
+      gang.ranks.emplace(process, rank);
+      if (ever_.contains(process)) gang.begun.insert(process);
+      if (process.born != gang.generation)
+        places_[{process, gang.generation}] = {gang.generation, rank, job.current->size()};
+      const NodeSpec& node = state.find_node(worker.seat.node)->spec;
+      gang.machines.push_back(node.machine.empty() ? node.name : node.machine);
+    }
+  }
+  gang.going_on.clear();
+  for (const auto& [process, rank] : gang.ranks)
+    if (job.goes_on(rank)) gang.going_on.insert(process);
+  if (!gang.begun.empty() && !gang.begun_at) gang.begun_at = now;
+  const auto& stop = job.current->stop;
+  const auto stop_at = stop ? std::optional(stop->at) : std::nullopt;
+  if (std::exchange(gang.stop_at, stop_at) == stop_at) return;
+  gang.dead_by = stop ? std::optional(now + stop->grace) : std::nullopt;
+}
+
+void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {
+  now_ = now;
+  if (seq() > 0 && !untold.empty()) count("commit that nobody was told of");
+  for (const Entry& entry : untold) take(now, entry);
+  digest_.add(seq());
+  if (state.seq() != seq())
+    wrong(now, fmt::format("the state ends at entry {} of {}", state.seq(), seq()));
+  else if (state.parts() != truth_.parts())
+    wrong(now, "the state is not what the entries say");
+  for (const Job& job : state.jobs()) check_job(now, state, job);
+  if (!boot_.empty()) still_ = still_before_ + (now - committed_at_);
+  if (untold.empty()) return check_whole(now, state);
+  untold_ += now - committed_at_;
+  note_commit(now);
+  if (truth_.boot() && truth_.boot()->id == boot_) boot_.clear();
+  check_whole(now, state);
+}
+
+void Ledger::check_whole(Time now, const State& state) {
+  for (const auto& what : check_state(state)) wrong(now, what);
+  for (const auto& [id, name] : promised_) {
+    const Job* job = state.find_job(id);
+    if (const auto left = forgotten_.find(id); left != forgotten_.end()) job = &left->second;
+    if (!job || job->spec->name != name)
+      wrong(now, fmt::format("job {} ({}) was promised and is not there", id.value, name));
+  }
+  check_processes(now);
+}
+
+void Ledger::at_rest(Time now, const State& state) {
+  recovered(now, {}, state);
+  oracle_.at_rest();
+  for (const auto& [id, job] : forgotten_) {
+    count(to_string(job.state));
+    count("retry", static_cast<std::uint64_t>(job.retries_used));
+  }
+  for (const Job& job : state.jobs()) {
+    count(to_string(job.state));
+    count("retry", static_cast<std::uint64_t>(job.retries_used));
+    if (!is_over(job.state))
+      wrong(now, fmt::format("job {} is still {}", job.id.value, to_string(job.state)));
+  }
+  for (const auto& [worker, process] : alive_)
+    wrong(now, text(worker) + " is still alive on " + process.machine);
+}
+
+// What is durable is what was told, whoever reads it.
+void Ledger::compare(Time now, Time servers, Store& store) {
+  now_ = now;
+  State fold;
+  const auto entries = store.entries(1, truth_.seq() + 1);
+  for (const Entry& entry : *entries) {
+    if (entry.seq != fold.seq() + 1)
+      return wrong(now, fmt::format("the store has entry {} after {}", entry.seq, fold.seq()));
+    apply(fold, entry);
+  }
+  if (fold.parts() != truth_.parts() || store.load()->parts() != truth_.parts())
+    wrong(now, "the store is not what the entries say");
+  for (const auto& [id, name] : promised_) {
+    const auto known = store.find_submission(kPeople, name, servers);
+    if (!known || *known != id) wrong(now, fmt::format("the key of job {} is not there", id.value));
+    const auto launch = store.launch(id);
+    if (!launch || launch->command != launch_of(name).command)
+      wrong(now, fmt::format("the command of job {} is not there", id.value));
+  }
+  for (const Job& job : truth_.jobs()) oracle_.compare(store, job);
+  compare_forgotten(now, store);
+  oracle_.compare_done();
+}
+
+// Each is there once, whole, as it was when it was forgotten; and nobody else.
+void Ledger::compare_forgotten(Time now, Store& store) {
+  constexpr std::size_t kPage = 7;
+  std::uint32_t from = 1;
+  auto expected = forgotten_.begin();
+  for (;;) {
+    const auto page = store.forgotten(JobId{from}, kPage);
+    if (!page || page->empty()) break;
+    for (const Job& job : *page) {
+      from = job.id.value + 1;
+      if (expected == forgotten_.end() || job != (expected++)->second)
+        return wrong(now, fmt::format("job {} was forgotten as another one", job.id.value));
+      oracle_.compare(store, job);
+    }
+  }
+  if (expected != forgotten_.end())
+    wrong(now, fmt::format("job {} was forgotten and is not in the store", expected->first.value));
+}
+
+}  // namespace paceline::faults

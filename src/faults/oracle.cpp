@@ -1,0 +1,293 @@
+#include "faults/oracle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "faults/worker_text.hpp"
+#include "plan/apply.hpp"
+
+namespace paceline::faults {
+namespace {
+
+constexpr std::int32_t kTempFail = 75,
+                       kTempFailToo = 99;  // exit codes that ask to be started again
+constexpr Duration kLimitSlack = std::chrono::minutes{1};  // of a time limit: clocks err
+
+// Causes that only a worker itself can bring about.
+bool is_own(Cause cause) {
+  return cause == Cause::exited || cause == Cause::signalled || cause == Cause::out_of_memory ||
+         cause == Cause::launch_failed || cause == Cause::setup_failed;
+}
+
+ProcessKey first_of(JobId job) { return {job, {}, 0}; }
+
+// The worker's job, while the worker is in the current gang and has not ended.
+const Job* find_alive(const State& state, const ProcessKey& worker) {
+  const Job* job = state.find_job(worker.job);
+  const auto rank = job && job->current ? job->current->rank_of(worker) : std::nullopt;
+  if (!rank) return nullptr;
+  const Worker& known = job->current->workers[static_cast<std::size_t>(*rank)];
+  return known.state == WorkerState::ended ? nullptr : job;
+}
+
+}  // namespace
+
+bool Oracle::is_bad(const WorkerGone& gone) {
+  if (gone.cause != Cause::exited) return is_own(gone.cause);
+  return gone.exit_code != 0 && gone.exit_code != kTempFail && gone.exit_code != kTempFailToo;
+}
+
+// What a worker does after a notice is no failure, but that it could not be started at all.
+bool Oracle::counts_as_failure(const WorkerGone& gone) const {
+  const bool whatever = gone.cause == Cause::out_of_memory || gone.cause == Cause::launch_failed ||
+                        gone.cause == Cause::setup_failed;
+  return is_bad(gone) && (whatever || !disturbed_.contains(gone.key));
+}
+
+// ---- machines ----
+
+void Oracle::ended(const WorkerGone& gone, bool disturbed) {
+  ends_.emplace(gone.key, gone);
+  if (disturbed) disturbed_.insert(gone.key);
+}
+
+void Oracle::wrote(const WorkerReport& report) {
+  const ProcessKey& key = report.key;
+  written_[key].push_back({key.job, key.born, key.number, report.report, report.at, report.step,
+                           report.samples, report.metrics});
+  for (const auto& [name, value] : report.metrics) {
+    auto& [least, most] = values_.try_emplace({key.job, name}, value, value).first->second;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+}
+
+void Oracle::saved(const CheckpointSeen& checkpoint) {
+  const ProcessKey& key = checkpoint.key;
+  const Save save{key.job, key.born, checkpoint.step.value_or(0)};
+  saved_.insert(save);
+  saves_[key].push_back(save);
+}
+
+void Oracle::told(const AgentFrame& frame) {
+  if (frame.message) told_[frame.session].emplace(frame.number, *frame.message);
+}
+
+void Oracle::confirmed(Session session, std::uint64_t number, const State& state) {
+  std::uint64_t& before = confirmed_[session];
+  auto& messages = told_[session];
+  for (auto it = messages.upper_bound(before); it != messages.end() && it->first <= number; ++it)
+    check_told(it->second, state);
+  messages.erase(messages.begin(), messages.upper_bound(number));
+  before = std::max(before, number);
+}
+
+// Of others nothing needs to be kept.
+void Oracle::check_told(const AgentMessage& message, const State& state) {
+  if (const auto* report = std::get_if<WorkerReport>(&message)) check_report(*report, state);
+  const auto* seen = std::get_if<CheckpointSeen>(&message);
+  if (!seen || !find_alive(state, seen->key)) return;
+  if (!is_acknowledged(seen->key, seen->step.value_or(0)))
+    wrong_(fmt::format("a checkpoint of {} is confirmed and not known", text(seen->key)));
+}
+
+void Oracle::check_report(const WorkerReport& report, const State& state) {
+  const Job* job = find_alive(state, report.key);
+  if (!job) return;
+  const auto what = fmt::format("report {} of {}", report.report, text(report.key));
+  if (!passes_over_ &&
+      !stored_.contains({report.key.job, report.key.born, report.key.number, report.report}))
+    wrong_(what + " is confirmed and not stored");
+  if (!job->progress) wrong_(what + " is confirmed and does not count");
+  check_tiers(*job, report.metrics, what);
+}
+
+void Oracle::check_tiers(const Job& job, const std::map<std::string, double>& values,
+                         std::string_view what) {
+  if (!job.spec->target) return;
+  const Target& target = *job.spec->target;
+  const auto value = values.find(target.metric);
+  if (value == values.end()) return;
+  if (meets(target, target.final, value->second) && !job.target.reached_at)
+    wrong_(fmt::format("{} meets the target, and nothing marks it", what));
+  if (meets(target, target.deliver, value->second) && !job.target.delivered_at)
+    wrong_(fmt::format("{} is good enough to deliver, and nothing marks it", what));
+}
+
+// ---- the journal ----
+
+// Whatever reports told, the largest or the least met a tier if any did.
+void Oracle::check_marks(const Job& job) {
+  if (!job.target.reached_at && !job.target.delivered_at) return;
+  const Target& target = *job.spec->target;
+  const auto values = values_.find({job.id, target.metric});
+  const auto met = [&](double tier) {
+    return values != values_.end() && (meets(target, tier, values->second.first) ||
+                                       meets(target, tier, values->second.second));
+  };
+  if (job.target.reached_at && !met(target.final))
+    wrong_(fmt::format("job {} has reached its target, and no report says so", job.id.value));
+  if (job.target.delivered_at && !met(target.deliver))
+    wrong_(fmt::format("job {} is delivered, and no report says so", job.id.value));
+}
+
+void Oracle::stored(const MetricPoint& point) {
+  stored_.insert({point.job, point.born, point.number, point.report});
+  check_written(point);
+}
+
+void Oracle::took(const Entry& entry) {
+  if (const auto* plan = std::get_if<Plan>(&entry.body)) {
+    for (const Change& change : plan->changes) courses_[change.job].disturbed = true;
+    return;
+  }
+  const Event& event = std::get<Event>(entry.body);
+  if (const auto* asked = std::get_if<JobRequested>(&event)) {
+    courses_[asked->job].disturbed = true;
+    courses_[asked->job].cancel_asked |= asked->request == Request::cancel;
+  } else if (const auto* late = std::get_if<TimeLimitReached>(&event)) {
+    courses_[late->job].disturbed = true;
+  } else if (const auto* acknowledged = std::get_if<CheckpointAcknowledged>(&event)) {
+    const Save save{acknowledged->job, acknowledged->generation,
+                    acknowledged->checkpoint.step.value_or(0)};
+    acknowledged_.insert(save);
+    if (!is_saved(save))
+      wrong_(fmt::format("a checkpoint of job {} is acknowledged, and nobody saved it",
+                         acknowledged->job.value));
+  } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
+    endings_.emplace(over->worker, over->ending);
+    const auto true_end = ends_.find(over->worker);
+    const bool known = true_end != ends_.end();
+    const bool same = known && true_end->second.cause == over->ending.cause &&
+                      true_end->second.exit_code == over->ending.exit_code;
+    if (is_own(over->ending.cause) && !same)
+      wrong_(fmt::format("{} is said to have ended ({}), and {}", text(over->worker),
+                         to_string(over->ending.cause),
+                         known ? "ended otherwise" : "did not end so on its machine"));
+  }
+}
+
+void Oracle::check(Time now, const State& state, const Job& job) {
+  Course& course = courses_[job.id];
+  if (course.counted) course.ran += now - course.seen;
+  if (course.sat) course.seated += now - course.seen;
+  course.seen = now;
+  course.counted = job.state == JobState::running || job.state == JobState::resizing ||
+                   job.state == JobState::starting || job.state == JobState::stopping;
+  course.sat = course.counted || job.state == JobState::paused;
+  follow_gang(course, job);
+  check_marks(job);
+  if (!is_over(job.state)) return check_retries(course, job);
+  if (!std::exchange(course.over, true)) check_end(course, state, job);
+}
+
+Generation Oracle::last_of(const ProcessKey& worker) const {
+  const auto later = later_.find(worker);
+  return later == later_.end() ? worker.born : *later->second.rbegin();
+}
+
+bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const {
+  if (acknowledged_.contains({worker.job, worker.born, step})) return true;
+  const auto later = later_.find(worker);
+  return later != later_.end() && std::ranges::any_of(later->second, [&](Generation generation) {
+           return acknowledged_.contains({worker.job, generation, step});
+         });
+}
+
+bool Oracle::is_saved(const Save& acknowledged) const {
+  if (saved_.contains(acknowledged)) return true;
+  const auto& [job, generation, step] = acknowledged;
+  for (auto it = later_.lower_bound(first_of(job)); it != later_.end() && it->first.job == job;
+       ++it)
+    if (it->second.contains(generation) && saved_.contains({job, it->first.born, step}))
+      return true;
+  return false;
+}
+
+void Oracle::follow_gang(Course& course, const Job& job) {
+  const Generation now = job.current ? job.current->generation : Generation{};
+  if (now == course.generation) return;
+  if (course.generation != Generation{}) gang_over(course, job.id, course.generation);
+  course.generation = now;
+  course.disturbed = false;
+  for (std::int32_t rank = 0; job.current && rank < job.current->size(); ++rank) {
+    const ProcessKey process = job.current->process(job.id, rank);
+    if (process.born != now) later_[process].insert(now);
+  }
+}
+
+void Oracle::gang_over(Course& course, JobId id, Generation generation) {
+  bool bad = false, certain = !course.disturbed;
+  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
+    bad = bad || (last_of(it->first) == generation && counts_as_failure(it->second));
+  for (auto it = endings_.lower_bound(first_of(id)); it != endings_.end() && it->first.job == id;
+       ++it) {
+    if (last_of(it->first) != generation) continue;
+    const Ending& ending = it->second;
+    certain = certain && ending.cause != Cause::node_lost && ending.cause != Cause::refused &&
+              !ending.asks_requeue();
+  }
+  course.perhaps += bad ? 1 : 0;
+  course.failed += bad && certain ? 1 : 0;
+}
+
+bool Oracle::failed_by_itself(JobId id, Generation generation) const {
+  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
+    if (last_of(it->first) == generation && counts_as_failure(it->second)) return true;
+  return false;
+}
+
+void Oracle::check_retries(const Course& course, const Job& job) {
+  if (job.retries_used > course.perhaps)
+    wrong_(fmt::format("job {} has used {} retries, and {} of its gangs failed", job.id.value,
+                       job.retries_used, course.perhaps));
+  if (job.retries_used < course.failed)
+    wrong_(fmt::format("job {} goes on after {} failures with {} of {} retries used", job.id.value,
+                       course.failed, job.retries_used, job.spec->retries));
+}
+
+// Over its time, while no server was there.
+bool Oracle::ended_by_machine(const Job& job) const {
+  const auto is_last = [&](const ProcessKey& key) { return last_of(key) == job.last_generation; };
+  for (auto it = ends_.lower_bound(first_of(job.id)); it != ends_.end() && it->first.job == job.id;
+       ++it)
+    if (is_last(it->first) && it->second.cause == Cause::timed_out) return true;
+  return false;
+}
+
+void Oracle::check_end(const Course& course, const State& state, const Job& job) {
+  const auto say = [&](std::string_view what) {
+    wrong_(fmt::format("job {} is {} ({}): {}", job.id.value, to_string(job.state),
+                       job.ending ? job.ending->message : "", what));
+  };
+  switch (job.state) {
+    case JobState::failed: {
+      const bool loops = job.ending && job.ending->cause == Cause::crash_loop;
+      if (!loops && course.perhaps <= job.spec->retries) say("it has retries left");
+      break;
+    }
+    case JobState::timeout:
+      if (const Duration ran = ended_by_machine(job) ? course.seated : course.ran;
+          !job.spec->max_duration || ran + kLimitSlack < *job.spec->max_duration)
+        say("its time is not over");
+      break;
+    case JobState::cancelled: {
+      const bool waited =
+          std::any_of(job.spec->after.begin(), job.spec->after.end(), [&](JobId id) {
+            const Job* other = state.find_job(id);
+            return !other || (is_over(other->state) && other->state != JobState::completed);
+          });
+      if (!course.cancel_asked && !waited) say("nobody asked for it");
+      break;
+    }
+    case JobState::completed:
+      if (failed_by_itself(job.id, job.last_generation)) say("a worker of its last gang failed");
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace paceline::faults

@@ -1,0 +1,133 @@
+// What should become of each job, from what its workers did and what people asked, written down once
+// more without the scheduler's code. Where a Ledger sees that the state is whole, this sees that it is
+// true:
+//
+//   - a worker's ending in the journal is how it ended on its machine
+//   - a job is FAILED only where more of its gangs failed by themselves than it has retries (or as many
+//     in a row as make a crash loop), and no job goes on that failed so often; retries are counted
+//     for gangs that failed, and for no others
+//   - TIMEOUT only over a time limit, and not before it; CANCELLED only where somebody asked, or where
+//     a job it waits for did not complete; COMPLETED only where no worker of the last gang failed
+//   - what the server confirms to an agent is there: a report is stored and counts, a checkpoint is
+//     acknowledged
+//   - a report that meets a tier marks it, and nothing else does
+//   - what is stored or acknowledged a worker wrote so; the points of each once, and in their
+//     order where none is passed over
+//   - at the end every report is stored and every checkpoint acknowledged that a worker wrote whose
+//     end was heard of, but for as many reports as the server says it passed over
+//   - at the end the store has all that became durable: points, what starts a job, the keys of
+//     submissions
+//
+// A gang that was disturbed, by a plan, by people or by a lost machine, may end either way and proves
+// nothing of retries.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/state.hpp"
+#include "plan/plan.hpp"
+#include "store/store.hpp"
+#include "wire/agent_protocol.hpp"
+
+namespace paceline::faults {
+
+class Oracle {
+ public:
+  using Wrong = std::function<void(std::string)>;
+  explicit Oracle(Wrong wrong) : wrong_(std::move(wrong)) {}
+
+  // ---- what is seen of machines ----
+  // `disturbed`: the worker had a notice or a kill before.
+  void ended(const WorkerGone& gone, bool disturbed);
+  // A worker wrote it into its log.
+  void wrote(const WorkerReport& report);
+  void saved(const CheckpointSeen& checkpoint);
+  // An agent sent it. Told of again and again, as frames are sent again.
+  void told(const AgentFrame& frame);
+  // The server says that everything up to `number` is durable.
+  void confirmed(Session session, std::uint64_t number, const State& state);
+
+  // ---- what is seen of the journal ----
+  void took(const Entry& entry);
+  void stored(const MetricPoint& point);
+  // The server doesn't keep all of a job's points. `points`: so many more it passed over.
+  void passes_over() { passes_over_ = true; }
+  void passed_over(JobId job, std::uint64_t points) { passed_over_[job] += points; }
+  // After each commit, of each job that it touched.
+  void check(Time now, const State& state, const Job& job);
+  // Once everything has calmed down.
+  void at_rest();
+
+  // ---- what is in the store ----
+  // Once everything has calmed down, of each job.
+  void compare(Store& store, const Job& job);
+  void compare_done();
+
+ private:
+  using Report = std::tuple<JobId, Generation, std::int32_t, std::uint64_t>;
+  // Of a job's processes that were born into one generation, or of one generation's, by its step.
+  using Save = std::tuple<JobId, Generation, std::uint64_t>;
+  // One job as far as it is known from outside.
+  struct Course {
+    Generation generation;   // of the gang that is current
+    bool disturbed = false;  // while this gang was there
+    int failed = 0;          // gangs that did so for certain
+    int perhaps = 0;         // gangs of which a worker failed by itself, whatever else happened
+    bool cancel_asked = false;
+    bool over = false;
+    Duration ran{};     // as the world's clock has it
+    Duration seated{};  // the same, and paused: its machine may not have heard of that
+    Time seen;
+    bool counted = false;  // its time counts since then
+    bool sat = false;
+  };
+
+  void follow_gang(Course& course, const Job& job);
+  // The generation that a process was of at last.
+  [[nodiscard]] Generation last_of(const ProcessKey& worker) const;
+  // Is a save acknowledged of a generation that the process was of?
+  [[nodiscard]] bool is_acknowledged(const ProcessKey& worker, std::uint64_t step) const;
+  [[nodiscard]] bool is_saved(const Save& acknowledged) const;
+  void gang_over(Course& course, JobId id, Generation generation);
+  [[nodiscard]] bool ended_by_machine(const Job& job) const;
+  void check_end(const Course& course, const State& state, const Job& job);
+  void check_retries(const Course& course, const Job& job);
+  void check_told(const AgentMessage& message, const State& state);
+  void check_report(const WorkerReport& report, const State& state);
+  void check_tiers(const Job& job, const std::map<std::string, double>& values,
+                   std::string_view what);
+  void check_marks(const Job& job);
+  void check_written(const MetricPoint& point);
+  void check_missing();
+  [[nodiscard]] bool was_heard_out(const ProcessKey& worker, const Ending& ending) const;
+  [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
+  [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
+  [[nodiscard]] static bool is_bad(const WorkerGone& gone);
+  [[nodiscard]] bool counts_as_failure(const WorkerGone& gone) const;
+
+  Wrong wrong_;
+  std::map<ProcessKey, WorkerGone> ends_;  // on the machines
+  std::set<ProcessKey> disturbed_;
+  std::map<ProcessKey, Ending> endings_;  // in the journal
+  std::map<JobId, Course> courses_;
+  std::map<ProcessKey, std::set<Generation>> later_;        // that it went on in
+  std::map<ProcessKey, std::vector<MetricPoint>> written_;  // by report
+  std::map<ProcessKey, std::vector<Save>> saves_;
+  std::set<Save> saved_, acknowledged_;
+  // The least and the largest value of a metric that a job reported.
+  std::map<std::pair<JobId, std::string>, std::pair<double, double>> values_;
+  std::set<Report> stored_, there_;  // there_: in the store
+  bool passes_over_ = false;
+  std::map<JobId, std::uint64_t> passed_over_;
+  std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;
+  std::map<Session, std::uint64_t> confirmed_;
+};
+
+}  // namespace paceline::faults

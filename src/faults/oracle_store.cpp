@@ -1,0 +1,109 @@
+// What is kept of what workers wrote, and what the store has in the end.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "faults/oracle.hpp"
+#include "faults/worker_text.hpp"
+
+namespace paceline::faults {
+namespace {
+
+constexpr std::size_t kPointsAtOnce = 1'000;
+
+ProcessKey worker_of(const MetricPoint& point) { return {point.job, point.born, point.number}; }
+
+std::string name_of(const MetricPoint& point) {
+  return fmt::format("report {} of {}", point.report, text(worker_of(point)));
+}
+
+// But for the time, which is told by another clock.
+bool same(const MetricPoint& a, const MetricPoint& b) {
+  return a.step == b.step && a.samples == b.samples && a.values == b.values;
+}
+
+}  // namespace
+
+const MetricPoint* Oracle::find_written(const MetricPoint& point) const {
+  const auto worker = written_.find(worker_of(point));
+  if (worker == written_.end()) return nullptr;
+  const auto found =
+      std::ranges::lower_bound(worker->second, point.report, {}, &MetricPoint::report);
+  return found != worker->second.end() && found->report == point.report ? &*found : nullptr;
+}
+
+void Oracle::check_written(const MetricPoint& point) {
+  const MetricPoint* written = find_written(point);
+  if (!written)
+    wrong_(name_of(point) + " is stored, and nobody wrote it");
+  else if (!same(point, *written))
+    wrong_(name_of(point) + " is stored otherwise than it was written");
+}
+
+// Where a machine was given up, nobody reads its logs: the ending is the server's own word, not the
+// machine's.
+bool Oracle::was_heard_out(const ProcessKey& worker, const Ending& ending) const {
+  const auto end = ends_.find(worker);
+  if (end == ends_.end()) return false;
+  return ending.cause != Cause::node_lost ||
+         (end->second.cause == Cause::node_lost && end->second.message == ending.message);
+}
+
+void Oracle::at_rest() {
+  for (const auto& [worker, ending] : endings_) {
+    if (!was_heard_out(worker, ending)) continue;
+    for (const Save& save : saves_[worker]) {
+      if (!is_acknowledged(worker, std::get<std::uint64_t>(save)))
+        wrong_(fmt::format("{} saved at step {}, and it is not acknowledged", text(worker),
+                           std::get<std::uint64_t>(save)));
+    }
+  }
+  check_missing();
+}
+
+void Oracle::check_missing() {
+  auto may_miss = passed_over_;
+  for (const auto& [worker, ending] : endings_) {
+    if (!was_heard_out(worker, ending)) continue;
+    for (const MetricPoint& point : written_[worker]) {
+      if (stored_.contains({point.job, point.born, point.number, point.report})) continue;
+      std::uint64_t& left = may_miss[point.job];
+      if (left == 0) return wrong_(name_of(point) + " was written and is not stored");
+      --left;
+    }
+  }
+}
+
+// ---- the store ----
+
+// What was told again after a crash may be kept where it was passed over before: then it comes late.
+void Oracle::compare(Store& store, const Job& job) {
+  std::map<ProcessKey, std::uint64_t> newest;
+  std::uint64_t number = 0;
+  for (;;) {
+    const auto page = store.points(job.id, "", number + 1, kPointsAtOnce);
+    if (!page || page->points.empty()) break;
+    for (const NumberedPoint& each : page->points) {
+      const MetricPoint& point = each.point;
+      if (each.number != ++number)
+        wrong_(fmt::format("{} is point {} of its job, and not {}", name_of(point), each.number,
+                           number));
+      const bool late = point.report <= std::exchange(newest[worker_of(point)], point.report);
+      if (late && !passes_over_) wrong_(name_of(point) + " comes too late");
+      if (!there_.insert({point.job, point.born, point.number, point.report}).second)
+        wrong_(name_of(point) + " is there twice");
+      check_written(point);
+      check_tiers(job, point.values, name_of(point));
+    }
+  }
+}
+
+void Oracle::compare_done() {
+  for (const auto& [job, generation, rank, report] : stored_) {
+    if (!there_.contains({job, generation, rank, report}))
+      wrong_(fmt::format("report {} of {} was stored and is not there", report,
+                         text(ProcessKey{job, generation, rank})));
+  }
+}
+
+}  // namespace paceline::faults

@@ -1,0 +1,248 @@
+// The oracle notices each untruth that it is for: a job in order is told of wrongly, in one way at a
+// time.
+#include "faults/oracle.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/memory/memory_store.hpp"
+#include "support/world.hpp"
+
+namespace paceline::faults {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ending;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::World;
+
+class OracleTest : public ::testing::Test {
+ protected:
+  OracleTest() {
+    job = world.run("1 retry=1 target=accuracy>=0.9", 1);
+    commit();
+  }
+
+  [[nodiscard]] ProcessKey key() const { return {job, world.job(job).last_generation, 0}; }
+  void commit() {
+    for (const Entry& entry : std::span(world.journal()).subspan(told)) oracle.took(entry);
+    told = world.journal().size();
+    for (const Job& each : world.state().jobs()) oracle.check(world.now(), world.state(), each);
+  }
+  void dies(Cause cause, std::optional<std::int32_t> code) {
+    oracle.ended({key(), cause, code, 0, "", world.now()}, false);
+  }
+  void fails() {
+    dies(Cause::exited, 1);
+    world.ended(job, ending("1"));
+    commit();
+  }
+  void runs_again() {
+    world.advance(std::chrono::hours{1});
+    world.start(job, 1);
+    world.started(job);
+    commit();
+  }
+  void send(const AgentMessage& message) { oracle.told({Session{1}, ++number, 0, 0, message}); }
+  void confirm() { oracle.confirmed(Session{1}, number, world.state()); }
+  void write(std::uint64_t report, double accuracy) {
+    oracle.wrote(
+        {key(), report, world.now(), report, {}, {}, {}, {}, {}, {}, {}, {{"accuracy", accuracy}}});
+  }
+  [[nodiscard]] MetricPoint point(std::uint64_t report, double accuracy = 0.5) const {
+    return {job, key().born, 0, report, world.now(), report, {}, {{"accuracy", accuracy}}};
+  }
+  void store(const MetricPoint& each) {
+    oracle.stored(each);
+    ASSERT_TRUE(disk.append({{}, {}, {each}, {}}));
+  }
+  void compare() {
+    for (const Job& each : world.state().jobs()) oracle.compare(disk, each);
+    oracle.compare_done();
+  }
+  void report(double accuracy) {
+    Progress progress;
+    progress.metrics["accuracy"] = accuracy;
+    world.report(job, progress);
+  }
+  void expect(const std::string& sentence) {
+    EXPECT_THAT(faults, ::testing::Contains(HasSubstr(sentence)));
+  }
+
+  std::vector<std::string> faults;
+  Oracle oracle{[this](std::string what) { faults.push_back(std::move(what)); }};
+  World world{"1x4 box"};
+  MemoryStore disk;
+  std::size_t told = 0;
+  std::uint64_t number = 0;
+  JobId job;
+};
+
+TEST_F(OracleTest, IsContentWithAJobThatFailsAsOftenAsItMay) {
+  fails();
+  runs_again();
+  fails();
+  EXPECT_EQ(world.job(job).state, JobState::failed);
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+// It saves and ends there by its own name.
+TEST_F(OracleTest, KnowsAProcessThatGoesOnInTheNextGeneration) {
+  const ProcessKey survivor = key();
+  const Seat seat = world.job(job).current->workers[0].seat;
+  world.resize_in_place(job, {seat}, {{survivor, 0}});
+  commit();
+  const CheckpointSeen seen{survivor, 1, world.now(), "/a.pt", 7, {}};
+  oracle.saved(seen);
+  world.tell(CheckpointAcknowledged{job, Generation{2}, {"/a.pt", 7, {}, world.now()}});
+  commit();
+  send(seen);
+  confirm();
+  EXPECT_THAT(faults, IsEmpty());
+  oracle.ended({survivor, Cause::exited, 3, 0, "", world.now()}, false);
+  world.ended(job, ending("0"));
+  commit();
+  expect("a worker of its last gang failed");
+}
+
+TEST_F(OracleTest, SeesAnEndThatIsNotWhatHappened) {
+  dies(Cause::exited, 0);
+  world.ended(job, ending("1"));
+  commit();
+  EXPECT_THAT(faults, ::testing::Contains(HasSubstr("ended otherwise")));
+}
+
+TEST_F(OracleTest, SeesAnEndThatNobodySaw) {
+  world.ended(job, ending("1"));
+  commit();
+  EXPECT_THAT(faults, ::testing::Contains(HasSubstr("did not end so on its machine")));
+}
+
+TEST_F(OracleTest, SeesACompletedJobWhoseWorkerFailed) {
+  dies(Cause::exited, 3);
+  world.ended(job, ending("0"));
+  commit();
+  EXPECT_THAT(faults, ::testing::Contains(HasSubstr("a worker of its last gang failed")));
+}
+
+TEST_F(OracleTest, SeesAReportThatIsConfirmedAndNotStored) {
+  WorkerReport report;
+  report.key = key();
+  report.report = 1;
+  send(report);
+  confirm();
+  EXPECT_THAT(faults, ::testing::Contains(HasSubstr("is confirmed and not stored")));
+}
+
+TEST_F(OracleTest, SeesACheckpointThatIsConfirmedAndNotKnown) {
+  CheckpointSeen seen;
+  seen.key = key();
+  send(seen);
+  confirm();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("a checkpoint of worker 0")));
+}
+
+// ---- what is kept of what workers wrote ----
+
+TEST_F(OracleTest, IsContentWithReportsThatAreKeptAsTheyWereWritten) {
+  for (const std::uint64_t report : {1U, 2U, 4U}) {
+    write(report, 0.5);
+    store(point(report));
+  }
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  compare();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(OracleTest, SeesAReportThatNobodyWrote) {
+  write(1, 0.5);
+  store(point(2));
+  expect("report 2 of worker 0 of generation 1 of job 1 is stored, and nobody wrote it");
+}
+
+TEST_F(OracleTest, SeesAReportThatIsStoredOtherwiseThanItWasWritten) {
+  write(1, 0.5);
+  store(point(1, 0.6));
+  expect("is stored otherwise than it was written");
+}
+
+TEST_F(OracleTest, SeesReportsInAnotherOrder) {
+  for (const std::uint64_t report : {1U, 2U}) write(report, 0.5);
+  for (const std::uint64_t report : {2U, 1U}) store(point(report));
+  EXPECT_THAT(faults, IsEmpty());
+  compare();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("report 1 of worker 0 of generation 1 of job 1 comes "
+                                            "too late")));
+}
+
+TEST_F(OracleTest, SeesAReportThatTheStoreLost) {
+  write(1, 0.5);
+  oracle.stored(point(1));
+  compare();
+  expect("was stored and is not there");
+}
+
+TEST_F(OracleTest, SeesWhatIsMissingOnceAWorkerWasHeardOut) {
+  write(1, 0.5);
+  CheckpointSeen seen;
+  seen.key = key();
+  oracle.saved(seen);
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("saved at step 0, and it is not acknowledged"),
+                                  HasSubstr("was written and is not stored")));
+}
+
+TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
+  oracle.passes_over();
+  oracle.passed_over(job, 1);
+  for (const std::uint64_t report : {1U, 2U, 3U}) write(report, 0.5);
+  store(point(3));
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  oracle.at_rest();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("report 2 of worker 0")));
+}
+
+TEST_F(OracleTest, SeesACheckpointThatNobodySaved) {
+  world.checkpoint(job);
+  commit();
+  expect("a checkpoint of job 1 is acknowledged, and nobody saved it");
+}
+
+// ---- targets ----
+
+TEST_F(OracleTest, IsContentWithATierThatAReportMet) {
+  write(1, 0.95);
+  report(0.95);
+  commit();
+  store(point(1, 0.95));
+  compare();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(OracleTest, SeesATierThatIsMarkedThoughNoReportMetIt) {
+  write(1, 0.85);
+  report(0.95);
+  commit();
+  expect("job 1 has reached its target, and no report says so");
+  expect("job 1 is delivered, and no report says so");
+}
+
+TEST_F(OracleTest, SeesATierThatIsMetAndNotMarked) {
+  write(1, 0.95);
+  store(point(1, 0.95));
+  compare();
+  expect("meets the target, and nothing marks it");
+  expect("is good enough to deliver, and nothing marks it");
+}
+
+}  // namespace
+}  // namespace paceline::faults
