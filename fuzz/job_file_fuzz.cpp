@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/check.hpp"
-#include "cli/job_file.hpp"
+#include "cli/job/job_file.hpp"
 
 using namespace paceline;
 

@@ -8,7 +8,7 @@
 
 #include "app/journal.hpp"
 #include "app/study_files.hpp"
-#include "cli/text_file.hpp"
+#include "cli/words/text_file.hpp"
 #include "clock/system/system_clock.hpp"
 #include "placement/placers.hpp"
 #include "policy/lua/lua_policy.hpp"

@@ -3,19 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <exception>
 #include <string_view>
 #include <vector>
 
 #include "base/nearest.hpp"
-#include "cli/command.hpp"
-#include "cli/help.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/locate.hpp"
+#include "cli/commands.hpp"
+#include "cli/commands/help.hpp"
 #include "cli/run_cli.hpp"
-#include "http/unix_dialer.hpp"
 #include "wire/error_json.hpp"
 
 namespace paceline {
@@ -123,24 +119,6 @@ Environment process_environment() {
 }
 
 }  // namespace
-
-Context::Context(Console& its_console, Environment its_environment, const Hooks& its_hooks)
-    : console(its_console), environment(std::move(its_environment)), hooks(its_hooks) {}
-
-Result<Api*> Context::api() {
-  if (!api_) {
-    auto socket = find_server(server, environment);
-    if (!socket) return fail(std::move(socket.error()));
-    api_ = std::make_unique<Api>(
-        ServerAddress{std::make_shared<UnixDialer>(std::move(*socket)), &Interrupt::fd});
-  }
-  return api_.get();
-}
-
-WallTime Context::now() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return WallTime{std::chrono::duration_cast<Duration>(since)};
-}
 
 int run_cli(Context& context, std::vector<std::string> words) {
   try {

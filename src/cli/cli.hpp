@@ -1,86 +1,10 @@
-// The command line of Paceline: one file per command, all of them clients of the HTTP API
-// (docs/api.md). docs/cli.md is the user's page.
+// The command line of Paceline: its commands are clients of the HTTP API (docs/api.md). docs/cli.md
+// is the user's page.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-
-#include "base/result.hpp"
-#include "base/time.hpp"
-#include "model/limits.hpp"
+#include "cli/commands/hooks.hpp"
 
 namespace paceline {
-
-// What `paceline up` was asked for.
-struct UpOptions {
-  std::string directory;  // absolute; from --dir, $PACELINE_DIR or the usual place
-  std::string
-      socket_directory;  // where it serves; the directory itself, but of the machine's server
-  std::string former_directory;  // where root's server was before it had a place; empty: nowhere
-  std::optional<std::string> move_from;   // take over what lies there
-  bool detach = false;                    // go on in the background once it serves
-  std::optional<int> slots;               // CPU slots to offer; nothing: what the machine has
-  std::optional<std::string> policy;      // nothing: as the directory remembers, else the default
-  std::optional<std::string> placement;   // nothing: the default
-  std::optional<std::string> patience;    // the same
-  std::optional<Duration> reclaim_after;  // nothing: as the directory remembers, else the default
-  std::string log_level = "info";         // trace, debug, info, warning, error
-  std::string rack, network_switch;       // where this machine stands; empty: unknown
-  std::map<std::string, std::string> labels;  // of this machine, for jobs to name
-  bool accept_older_journal = false;          // go on from a journal that lost its end
-  Limits limits;
-};
-
-// What `paceline simulate` was asked for. Words that only the simulator knows are as they were typed.
-struct SimulateOptions {
-  std::string trace;
-  std::string format = "auto";
-  bool skip_bad_lines = false;
-  std::optional<std::string> cluster, what_if;
-  std::string policies = "elastic-fifo";  // a list
-  std::int64_t seeds = 1;
-  double load = 1;
-  std::optional<Duration> from, until, warmup, cooldown;
-  std::optional<std::string> elastic, speedup, learning, reach, placement, know, profiles, batch,
-      on_failure, device_speeds, reference_device;
-  Duration restart = std::chrono::seconds{30};
-  Duration resize = std::chrono::seconds{1};
-  double failures = 0;  // per slot and hour
-  Duration save_every = std::chrono::minutes{30};
-  Duration reclaim_after{};  // 0: who never saved may be stopped for others at once
-  bool protects = true;      // running jobs, by plan/protection.hpp
-  std::int64_t threads = 0;  // 0: one per core
-  std::optional<std::string> jobs_out, record, report, plot;
-  bool replay = false;  // the journal's own rounds, instead of a simulation
-  std::string command;  // the whole command line
-};
-
-// What `paceline simulate --faults` was asked for.
-struct FaultsOptions {
-  std::uint64_t first = 1, last = 1;  // seeds
-  std::int64_t threads = 0;           // 0: one per core
-  // Told of each thing that happens in the only seed, and when.
-  std::function<void(Duration since, std::string_view line)> story;
-  std::string command;  // the whole command line
-};
-
-// Called with the done part now and then; false: give up.
-using ProgressBar = std::function<bool(double done)>;
-
-// What the command line does not do itself.
-struct Hooks {
-  std::string version;                      // "0.1.0 (803c4c0, gcc 12.2)"
-  std::function<int(const UpOptions&)> up;  // returns the exit code
-  // Returns the study, or the replay, as JSON (docs/simulate.md). Errors: as of reading its words and files.
-  std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
-  // The same (docs/simulate.md, Faults). Faults that it finds are no error.
-  std::function<Result<std::string>(const FaultsOptions&, const ProgressBar&)> simulate_faults;
-  std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
-};
 
 // Runs one command and returns the process's exit code. SIGPIPE is ignored from then on, except in
 // `supervise`: whoever starts a training from `up` gives it back.

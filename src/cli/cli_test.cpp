@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/command.hpp"
+#include "cli/commands.hpp"
 #include "cli/fake_server.hpp"
 #include "cli/run_cli.hpp"
 

@@ -1,13 +1,41 @@
-#include <fmt/format.h>
+#include "cli/commands.hpp"
 
 #include <vector>
 
-#include "cli/command.hpp"
-#include "cli/job_view.hpp"
-#include "cli/units.hpp"
-#include "wire/error_json.hpp"
-
 namespace paceline {
+
+// Each is in a file of cli/commands.
+Command run_command();
+Command submit_command();
+Command queue_command();
+Command show_command();
+Command logs_command();
+Command attach_command();
+Command cancel_command();
+Command pause_command();
+Command resume_command();
+Command resize_command();
+Command wait_command();
+Command why_command();
+Command nodes_command();
+Command users_command();
+Command limits_command();
+Command rules_command();
+Command events_command();
+Command policy_list_command();
+Command policy_show_command();
+Command policy_set_command();
+Command policy_load_command();
+Command policy_forget_command();
+Command policy_try_command();
+Command policy_diff_command();
+Command policy_promote_command();
+Command policy_rollback_command();
+Command policy_drop_command();
+Command simulate_command();
+Command up_command();
+Command down_command();
+Command version_command();
 
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
@@ -24,76 +52,6 @@ std::span<const Command> commands() {
       version_command(),
   };
   return table;
-}
-
-Result<int> for_each_job(Context& context, const std::vector<std::string>& ids,
-                         const std::function<Result<int>(Api&, std::uint32_t)>& act) {
-  std::vector<std::uint32_t> jobs;
-  for (const auto& word : ids) {
-    const auto id = parse_id(word);
-    if (!id) return fail(id.error());
-    jobs.push_back(*id);
-  }
-  const auto api = context.api();
-  if (!api) return fail(api.error());
-  int code = 0;
-  for (const auto id : jobs) {
-    const auto done = act(**api, id);
-    if (!done) context.console.complain(done.error());
-    const int here = done ? *done : exit_code(done.error().code);
-    if (code == 0) code = here;
-  }
-  return code;
-}
-
-Command view_command(Command command, std::string_view target, const Draw& draw) {
-  command.declare = [target = std::string(target), draw](Options& options) -> Action {
-    const auto typed = std::make_shared<OutputOptions>();
-    options.output(*typed, Watchable::yes);
-    return [typed, target, draw](Context& context) -> Result<int> {
-      const auto output = read_output(*typed);
-      if (!output) return fail(output.error());
-      const auto api = context.api();
-      if (!api) return fail(api.error());
-      return show(context.console, *output, [&]() -> Result<std::string> {
-        const auto answer = (*api)->get(target);
-        if (!answer) return fail(answer.error());
-        if (output->format == Format::json) return json_text(*answer, context.console);
-        return draw(*answer, *output, context.console);
-      });
-    };
-  };
-  return command;
-}
-
-Command plain_command(Command command, const Ask& ask, const Tell& tell) {
-  command.declare = [ask, tell](Options&) -> Action {
-    return [ask, tell](Context& context) -> Result<int> {
-      const auto api = context.api();
-      if (!api) return fail(api.error());
-      const auto answer = ask(**api);
-      if (!answer) return fail(answer.error());
-      context.console.print(tell(*answer));
-      return 0;
-    };
-  };
-  return command;
-}
-
-Command request_command(Command command, std::string_view request) {
-  command.declare = [request](Options& options) -> Action {
-    const auto ids = std::make_shared<std::vector<std::string>>();
-    options.words("ID", *ids, Count::some, "ids of jobs");
-    return [ids, request](Context& context) {
-      return for_each_job(context, *ids, [&](Api& api, std::uint32_t id) -> Result<int> {
-        const auto job = api.post(job_target(id, request));
-        if (!job) return fail(job.error());
-        context.console.print(job_sentence(*job) + "\n");
-        return 0;
-      });
-    };
-  };
-  return command;
 }
 
 }  // namespace paceline

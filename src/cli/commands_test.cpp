@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/fake_server.hpp"
+#include "cli/words/directory_testing.hpp"
 
 namespace paceline {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.hpp"
+#include "cli/words/console.hpp"
 
 namespace paceline {
 
@@ -70,21 +70,5 @@ CliResult run_words(const std::vector<std::string>& words, Environment environme
 // The same with --server of this one.
 CliResult run_words(const FakeServer& server, const std::vector<std::string>& words,
                     const std::string& input = {});
-
-// A fresh directory, removed at the end.
-class TestDirectory {
- public:
-  TestDirectory();
-  ~TestDirectory();
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-  // Writes a file and returns its path.
-  std::string write(const std::string& name, const std::string& text) const;
-
- private:
-  std::string path_;
-};
 
 }  // namespace paceline

@@ -1,4 +1,5 @@
 #include "cli/fake_server.hpp"
+#include "cli/words/directory_testing.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/locate.hpp"
+#include "cli/client/locate.hpp"
 #include "cli/run_cli.hpp"
 #include "files/fd.hpp"
 #include "http/unix_dialer.hpp"
@@ -217,21 +218,6 @@ CliResult run_words(const std::vector<std::string>& words, Environment environme
 CliResult run_words(const FakeServer& server, const std::vector<std::string>& words,
                     const std::string& input) {
   return run_words(words, {{"PACELINE_DIR", server.directory()}}, input);
-}
-
-TestDirectory::TestDirectory() : path_(::testing::TempDir() + "paceline_cli_XXXXXX") {
-  EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-}
-
-TestDirectory::~TestDirectory() {
-  std::error_code ec;
-  std::filesystem::remove_all(path_, ec);
-}
-
-std::string TestDirectory::write(const std::string& name, const std::string& text) const {
-  const auto path = path_ + "/" + name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
 }
 
 }  // namespace paceline

@@ -8,8 +8,9 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <csignal>
 
+#include "cli/client/interrupt.hpp"
 #include "cli/fake_server.hpp"
-#include "cli/interrupt.hpp"
+#include "cli/words/directory_testing.hpp"
 #include "http/unix_dialer.hpp"
 
 namespace paceline {

@@ -1,4 +1,4 @@
-#include "cli/locate.hpp"
+#include "cli/client/locate.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/fake_server.hpp"
+#include "cli/words/directory_testing.hpp"
 #include "http/client.hpp"
 #include "http/unix_dialer.hpp"
 

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "cli/client/interrupt.hpp"
 #include "cli/fake_server.hpp"
-#include "cli/interrupt.hpp"
 
 namespace paceline {
 namespace {

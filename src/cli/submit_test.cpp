@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/fake_server.hpp"
+#include "cli/words/directory_testing.hpp"
 #include "wire/submission_json.hpp"
 
 namespace paceline {

@@ -1,0 +1,42 @@
+// The HTTP API (docs/api.md) as the commands use it: answers as documents, errors as the server
+// worded them.
+#pragma once
+
+#include <string>
+
+#include "cli/words/document.hpp"
+#include "http/client.hpp"
+
+namespace paceline {
+
+class Api {
+ public:
+  // cli/client/locate.hpp finds it.
+  explicit Api(ServerAddress server) : server_(server), http_(std::move(server)) {}
+
+  [[nodiscard]] const ServerAddress& server() const { return server_; }
+
+  // Errors: what the server says; unavailable with Retry::may_help where trying again can help.
+  Result<std::string> send(const ClientRequest& request);
+  Result<Document> ask(const ClientRequest& request);
+  Result<Document> get(const std::string& target);
+  Result<Document> post(const std::string& target, const std::string& body = "{}");
+  Result<Document> put(const std::string& target, const std::string& body);
+  Result<Document> remove(const std::string& target);
+
+  // Every page of GET /v1/jobs with this query ("all=1", may be empty), as one {"jobs": […],
+  // "next": null}.
+  Result<Document> jobs(const std::string& query);
+
+ private:
+  ServerAddress server_;
+  HttpClient http_;
+};
+
+// "/v1/jobs/7", "/v1/jobs/7/logs".
+std::string job_target(std::uint32_t id, std::string_view what = {});
+
+// True if the server was only away for a moment, as when it restarts.
+bool is_away(const Error& error);
+
+}  // namespace paceline

@@ -1,0 +1,35 @@
+// Where the server is: --server, $PACELINE_DIR, the machine's (/run/paceline), then the user's own
+// data folder.
+#pragma once
+
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "cli/words/console.hpp"
+
+namespace paceline {
+
+inline constexpr std::string_view kSocketName = "paceline.sock";
+
+// The server of a machine that everybody uses, which is root's: where it serves, and what it keeps.
+inline constexpr std::string_view kSystemSockets = "/run/paceline";
+inline constexpr std::string_view kSystemState = "/var/lib/paceline";
+
+// The path of the socket to use. With `server` (a socket, or a directory that has one) or
+// PACELINE_DIR only that; else the first of the usual places where a server answers. Errors:
+// unavailable, forbidden.
+Result<std::string> find_server(const std::optional<std::string>& server,
+                                const Environment& environment);
+
+// The directory that 'paceline up' uses when none is named: $PACELINE_DIR, else root's is
+// kSystemState and other people's their data folder. Errors: as data_folder().
+Result<std::string> default_directory(const Environment& environment, uid_t user = ::geteuid());
+
+// $XDG_DATA_HOME/paceline, else ~/.local/share/paceline. Errors: invalid (no HOME either).
+Result<std::string> data_folder(const Environment& environment);
+
+}  // namespace paceline

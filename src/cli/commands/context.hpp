@@ -1,0 +1,34 @@
+// What a running command has at hand.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "cli/client/api.hpp"
+#include "cli/commands/hooks.hpp"
+#include "cli/words/console.hpp"
+
+namespace paceline {
+
+class Context {
+ public:
+  Context(Console& console, Environment environment, const Hooks& hooks);
+
+  Console& console;
+  Environment environment;
+  const Hooks& hooks;
+  std::optional<std::string> server;  // --server
+
+  // The server, found at the first call. Errors: unavailable, forbidden.
+  Result<Api*> api();
+  // The time now.
+  [[nodiscard]] static WallTime now();
+
+ private:
+  std::unique_ptr<Api> api_;
+};
+
+}  // namespace paceline

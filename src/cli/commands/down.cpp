@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "cli/commands/command.hpp"
+#include "cli/words/text.hpp"
+#include "wire/json_writer.hpp"
+
+namespace paceline {
+namespace {
+
+std::string farewell(const Document& answer) {
+  std::vector<std::string> ids;
+  for (const auto& id : list_of(answer, "running")) ids.push_back(id.dump());
+  if (ids.empty()) return "The server stopped; no job runs.\n";
+  return fmt::format(
+      "The server stopped. {} {} still {}; 'paceline up' takes over again, and 'paceline down "
+      "--jobs' would have ended {}.\n",
+      ids.size() == 1 ? "Job" : "Jobs", listed(ids), ids.size() == 1 ? "runs" : "run",
+      ids.size() == 1 ? "it" : "them");
+}
+
+Result<int> stop(Context& context, bool jobs) {
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  JsonWriter json;
+  json.begin_object().field("jobs", jobs).end_object();
+  ClientRequest request;
+  request.method = "POST";
+  request.target = "/v1/shutdown";
+  request.body = json.take();
+  if (jobs) request.timeout = std::chrono::hours{24};  // every job has its own grace
+  const auto answer = (*api)->ask(request);
+  if (!answer) return fail(answer.error());
+  context.console.print(farewell(*answer));
+  return 0;
+}
+
+}  // namespace
+
+Command down_command() {
+  return {"down",
+          "",
+          "Server",
+          "Stop the server; jobs go on unless told otherwise",
+          "paceline down\npaceline down --jobs",
+          [](Options& options) -> Action {
+            const auto jobs = std::make_shared<bool>(false);
+            options.flag("--jobs", *jobs, "end all jobs first");
+            return [jobs](Context& context) { return stop(context, *jobs); };
+          }};
+}
+
+}  // namespace paceline

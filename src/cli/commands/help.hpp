@@ -1,0 +1,17 @@
+// The pages of --help.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/commands/command.hpp"
+
+namespace paceline {
+
+// All commands, by group.
+std::string help_page(std::span<const Command> commands);
+
+// One command. REQUIRES: `options` has everything declared.
+std::string help_page(const Command& command, const Options& options);
+
+}  // namespace paceline

@@ -1,0 +1,137 @@
+#include "cli/commands/job_options.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/utf8.hpp"
+#include "cli/client/patience.hpp"
+#include "cli/job/job_file.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr int kExitJobFile = 65;
+
+Error about(std::string_view option, Error error) {
+  error.message = fmt::format("{}: {}", option, error.message);
+  return error;
+}
+
+// What was typed of each list, judged and in its parts.
+Result<void> read_lists(JobWords& words) {
+  for (const auto& list : job_lists()) {
+    for (const auto& text : std::exchange(words.*list.field, {})) {
+      if (auto added = list.add(text, words.*list.field); !added)
+        return fail(about(list.option, added.error()));
+    }
+  }
+  return {};
+}
+
+// The words of the command line, judged.
+Result<JobWords> typed_words(const JobOptions& job) {
+  JobWords words = job.words;
+  for (const auto& word : job_words()) {
+    const auto& text = words.*word.field;
+    if (!text) continue;
+    if (auto judged = word.judge(*text); !judged) return fail(about(word.option, judged.error()));
+  }
+  for (const auto& text : job.env) {
+    auto variable = parse_variable(text);
+    if (!variable) return fail(about("--env", variable.error()));
+    words.env.insert_or_assign(variable->first, variable->second);
+  }
+  if (job.mesh) {
+    if (auto added = add_mesh(*job.mesh, words); !added)
+      return fail(about("--mesh", added.error()));
+  }
+  if (job.exclusive) words.exclusive = "true";
+  if (job.no_preempt) words.preemptible = "false";
+  if (job.shared_shm) words.shared_shm = "true";
+  if (auto read = read_lists(words); !read) return fail(std::move(read.error()));
+  return words;
+}
+
+Result<int> refuse_file(Context& context, const Error& error) {
+  const bool content = error.code == ErrorCode::invalid || error.code == ErrorCode::too_large;
+  if (!content) return fail(error);
+  context.console.complain(error);
+  return kExitJobFile;
+}
+
+std::string fresh_key() {
+  std::array<unsigned char, 16> bytes{};
+  check(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+        "random bytes for a key");
+  std::string key;
+  for (const auto byte : bytes) key += fmt::format("{:02x}", byte);
+  return key;
+}
+
+}  // namespace
+
+void declare_job_options(Options& options, JobOptions& job) {
+  options.value("-f,--file", "FILE", job.file, "job file (docs/cli.md); '-' is standard input");
+  for (const auto& word : job_words()) {
+    if (word.option.empty()) continue;
+    options.value(std::string(word.option), word.value_name, job.words.*word.field, word.help);
+  }
+  options.values("--env", "NAME=VALUE", job.env, "sets a variable of the job; may be repeated");
+  options.flag("--clean-env", job.clean_env, "hand over only HOME, PATH, LANG and their like");
+  options.value("--mesh", "tensor=N,pipeline=N", job.mesh, "workers that belong together (1 each)");
+  for (const auto& list : job_lists()) {
+    options.values(std::string(list.option), list.value_name, job.words.*list.field, list.help);
+  }
+  options.flag("--exclusive", job.exclusive, "share no node with other jobs");
+  options.flag("--no-preempt", job.no_preempt, "never stop it for another job");
+  options.flag("--shared-shm", job.shared_shm, "see the machine's /dev/shm, not one of its own");
+  options.flag("--hold", job.words.hold, "wait for 'paceline resume'");
+  options.command_line(job.words.command);
+}
+
+Result<int> with_submission(Context& context, const JobOptions& job,
+                            const std::function<Result<int>(SubmissionBody)>& then) {
+  auto words = typed_words(job);
+  if (!words) return fail(std::move(words.error()));
+  if (job.file) {
+    auto file = read_job_file(*job.file);
+    if (!file) return refuse_file(context, file.error());
+    *words = overlaid(std::move(*file), *words);
+  }
+  const auto submitter = this_submitter(context.environment, Context::now());
+  if (!submitter) return fail(submitter.error());
+  auto submission =
+      make_submission(*words, *submitter, job.clean_env ? Inherit::little : Inherit::everything);
+  if (!submission) return fail(std::move(submission.error()));
+  for (const auto& [name, value] : submitter->environment) {
+    if (job.clean_env || (is_utf8(name) && is_utf8(value))) continue;
+    context.console.note(
+        fmt::format("The variable {} is not UTF-8 text: the job goes without it.", to_utf8(name)));
+  }
+  return then(std::move(*submission));
+}
+
+Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission) {
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  ClientRequest request;
+  request.method = "POST";
+  request.target = "/v1/jobs";
+  request.body = submission_body(submission);
+  request.idempotency_key = fresh_key();
+  Patience patience(context.console);
+  for (;;) {
+    const auto answer = (*api)->ask(request);
+    if (answer) {
+      patience.over();
+      return static_cast<std::uint32_t>(whole_of(*answer, "id"));
+    }
+    if (!patience.again(answer.error())) return fail(answer.error());
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,34 @@
+// What `run` and `submit` share: the options that describe a job, the job file, and the submission
+// itself, which happens once however often the connection is lost on the way.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands/command.hpp"
+#include "cli/job/job_words.hpp"
+#include "cli/job/submission.hpp"
+
+namespace paceline {
+
+struct JobOptions {
+  std::optional<std::string> file;
+  JobWords words;
+  std::optional<std::string> mesh;
+  std::vector<std::string> env;
+  bool exclusive = false, no_preempt = false, clean_env = false, shared_shm = false;
+};
+
+void declare_job_options(Options& options, JobOptions& job);
+
+// Makes the submission and hands it on. A job file that can't be read as one is complained about
+// here and gives its own exit code.
+Result<int> with_submission(Context& context, const JobOptions& job,
+                            const std::function<Result<int>(SubmissionBody)>& then);
+
+// The new job's id. Errors: what the server says; unavailable.
+Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission);
+
+}  // namespace paceline

@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include "cli/commands/kinds.hpp"
+#include "cli/words/table.hpp"
+#include "cli/words/text.hpp"
+
+namespace paceline {
+namespace {
+
+std::string slot_use(const Document& slot) {
+  const auto job = whole_of(slot, "job");
+  const auto state = text_of(slot, "state");
+  if (job > 0) return fmt::format("job {}{}", job, state == "leased" ? "" : ", " + state);
+  const auto note = text_of(slot, "note");
+  return note.empty() ? state : fmt::format("{}, {}", state, note);
+}
+
+// "0-1 job 7, 2 job 5, 3 free" in runs of equal use.
+std::string uses_of(const Document::array_t& slots) {
+  std::string text;
+  for (std::size_t first = 0; first < slots.size();) {
+    const auto use = slot_use(slots[first]);
+    std::size_t end = first + 1;
+    while (end < slots.size() && slot_use(slots[end]) == use) ++end;
+    const auto from = whole_of(slots[first], "index"), to = whole_of(slots[end - 1], "index");
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ",
+                        from == to ? std::to_string(from) : fmt::format("{}-{}", from, to), use);
+    first = end;
+  }
+  return text;
+}
+
+std::size_t count_in(const Document::array_t& slots, std::string_view state) {
+  std::size_t count = 0;
+  for (const auto& slot : slots) count += text_of(slot, "state") == state ? 1U : 0U;
+  return count;
+}
+
+std::string memory_of(const Document& object) {
+  const auto bytes = number_of(object, "memory_bytes").value_or(0);
+  return bytes > 0 ? human_bytes(static_cast<std::uint64_t>(bytes)) : "-";
+}
+
+bool refuses(const Document& node) { return member(node, "refusal").is_object(); }
+
+Cell state_cell(const Document& node) {
+  const auto state = refuses(node) ? "refusing" : text_of(node, "state");
+  return {state, state == "up" ? Style::green : Style::red};
+}
+
+// What stands below the table: a line for each node that starts nothing for now.
+std::string refusals_of(const Document& answer) {
+  const double now = to_seconds(Context::now());
+  std::string text;
+  for (const auto& node : list_of(answer, "nodes")) {
+    if (!refuses(node)) continue;
+    const auto& refusal = member(node, "refusal");
+    text += fmt::format("{} starts nothing before {}: {}\n", text_of(node, "name"),
+                        human_time(number_of(refusal, "until").value_or(0), now),
+                        text_of(refusal, "why"));
+  }
+  return text;
+}
+
+std::string nodes_table(const Document& answer, const Look& look) {
+  Table table({{"NODE"},
+               {"STATE"},
+               {"FREE", Align::right},
+               {"SLOTS"},
+               {"CPUS", Align::right},
+               {"MEMORY", Align::right},
+               {"USE", Align::left, 12}});
+  for (const auto& node : list_of(answer, "nodes")) {
+    const auto& slots = list_of(node, "slots");
+    const auto model = slots.empty() ? "" : text_of(slots.front(), "model");
+    table.add({{text_of(node, "name")},
+               state_cell(node),
+               {fmt::format("{}/{}", count_in(slots, "free"), slots.size())},
+               {model.empty() ? "-" : model},
+               {human_number(number_of(node, "cpus").value_or(0))},
+               {memory_of(node)},
+               {uses_of(slots)}});
+  }
+  return table.render(look) + refusals_of(answer);
+}
+
+// "disk=nvme,team=vision"
+std::string labels_of(const Document& node) {
+  std::string text;
+  const auto& labels = member(node, "labels");
+  if (!labels.is_object()) return text;
+  for (const auto& [key, value] : labels.items()) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, text_of(labels, key));
+  }
+  return text;
+}
+
+// One row per slot.
+std::string slots_table(const Document& answer, const Look& look) {
+  Table table({{"NODE"},
+               {"RACK"},
+               {"SWITCH"},
+               {"SLOT", Align::right},
+               {"KIND"},
+               {"MODEL"},
+               {"MEMORY", Align::right},
+               {"ISLAND", Align::right},
+               {"NUMA", Align::right},
+               {"STATE"},
+               {"JOB", Align::right},
+               {"RANK", Align::right},
+               {"UUID"},
+               {"LABELS"},
+               {"NOTE"}});
+  const auto known = [](const std::string& text) { return text.empty() ? "-" : text; };
+  for (const auto& node : list_of(answer, "nodes")) {
+    for (const auto& slot : list_of(node, "slots")) {
+      const auto job = whole_of(slot, "job");
+      table.add({{text_of(node, "name")},
+                 {known(text_of(node, "rack"))},
+                 {known(text_of(node, "switch"))},
+                 {std::to_string(whole_of(slot, "index"))},
+                 {text_of(slot, "kind")},
+                 {text_of(slot, "model")},
+                 {memory_of(slot)},
+                 {std::to_string(whole_of(slot, "island"))},
+                 {std::to_string(whole_of(slot, "numa"))},
+                 {text_of(slot, "state")},
+                 {job > 0 ? std::to_string(job) : "-"},
+                 {job > 0 ? std::to_string(whole_of(slot, "rank")) : "-"},
+                 {known(text_of(slot, "uuid"))},
+                 {known(labels_of(node))},
+                 {text_of(slot, "note")}});
+    }
+  }
+  return table.render(look);
+}
+
+std::string node_names(const Document& answer) {
+  std::string text;
+  for (const auto& node : list_of(answer, "nodes")) text += text_of(node, "name") + "\n";
+  return text;
+}
+
+std::string draw_nodes(const Document& answer, const Output& output, const Console& console) {
+  if (output.format == Format::name) return node_names(answer);
+  if (output.format == Format::wide)
+    return slots_table(answer, {output.header, console.look().color, {}});
+  return nodes_table(answer, console.look(output.header));
+}
+
+}  // namespace
+
+Command nodes_command() {
+  return view_command({"nodes",
+                       "",
+                       "Cluster",
+                       "List the machines, their slots and who uses them",
+                       "paceline nodes\npaceline nodes -o wide",
+                       {}},
+                      "/v1/nodes", draw_nodes);
+}
+
+}  // namespace paceline

@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/client/interrupt.hpp"
+#include "cli/client/log_follower.hpp"
+#include "cli/commands/job_options.hpp"
+#include "cli/commands/terminal_session.hpp"
+#include "cli/commands/wait.hpp"
+#include "cli/words/job_view.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr int kSignalBase = 128;
+
+// Follows one job: its log to standard output, how it is on standard error.
+class Follow {
+ public:
+  Follow(Context& context, Api& api, std::uint32_t id, bool name_ranks)
+      : console_(context.console),
+        api_(api),
+        id_(id),
+        log_(api.server(), console_,
+             {.job = id, .rank = {}, .tail_bytes = {}, .name_ranks = name_ranks}) {}
+
+  Result<int> run() {
+    for (;;) {
+      if (Interrupt::pending() != 0) return detach();
+      if (console_.broken()) return detach();
+      tell_state();
+      const auto step = log_.step(kLook);
+      if (!step) return fail(step.error());
+      if (*step == LogFollower::Step::ended) break;
+    }
+    return finish();
+  }
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  static constexpr auto kLook = std::chrono::milliseconds{500};
+
+  // On a terminal a line that stays at the bottom; elsewhere a note when the state changes.
+  void tell_state() {
+    if (Steady::now() < next_look_) return;
+    next_look_ = Steady::now() + kLook;
+    const auto job = api_.get(job_target(id_));
+    if (!job || is_over(*job)) return;
+    console_.status(progress_line(*job));
+    auto state = text_of(*job, "state");
+    if (!console_.status_line() && state != state_) console_.note(job_sentence(*job));
+    state_ = std::move(state);
+    tell_asked(*job);
+  }
+
+  // That it is to give way: in the log's course, once.
+  void tell_asked(const Document& job) {
+    const auto since = number_of(member(job, "asked"), "since");
+    if (since && since != asked_since_) {
+      console_.note(fmt::format("Job {} {}.", id_, reason_text(job)));
+    }
+    asked_since_ = since;
+  }
+
+  Result<int> detach() {
+    const int signal = Interrupt::pending();
+    console_.status("");
+    console_.note(
+        fmt::format("Job {0} goes on. Come back with 'paceline logs -f {0}', end it with "
+                    "'paceline cancel {0}'.",
+                    id_));
+    return kSignalBase + signal;
+  }
+
+  Result<int> finish() {
+    const auto job = wait_until_over(api_, console_, id_);
+    if (!job) return Interrupt::pending() != 0 ? detach() : fail(job.error());
+    console_.status("");
+    console_.note(job_sentence(*job));
+    return exit_code_of(*job);
+  }
+
+  Console& console_;
+  Api& api_;
+  std::uint32_t id_;
+  LogFollower log_;
+  Steady::time_point next_look_;
+  std::string state_;
+  std::optional<double> asked_since_;
+};
+
+// A terminal belongs to one process: it sees all the slots.
+void make_one_worker(JobSpec& spec) {
+  spec.slots_per_worker *= spec.workers.want;
+  spec.workers = {1, 1, 1};
+}
+
+Result<int> submit_and_follow(Context& context, const SubmissionBody& submission) {
+  const auto id = submit(context, submission);
+  if (!id) return fail(id.error());
+  context.console.note(fmt::format("Submitted job {}.", *id));
+  const auto api = context.api();
+  if (!api) return fail(api.error());
+  if (submission.spec.pty) return attach(context, **api, *id);
+  const Interrupt interrupt;
+  return Follow(context, **api, *id, submission.spec.workers.max > 1).run();
+}
+
+}  // namespace
+
+Command run_command() {
+  return {"run",
+          "",
+          "Jobs",
+          "Submit a job and follow it; exits as the job did",
+          "paceline run --slots 2 -- python3 train.py --lr 0.1\n"
+          "paceline run --pty -- bash",
+          [](Options& options) -> Action {
+            struct Run {
+              JobOptions job;
+              bool pty = false;
+            };
+            const auto typed = std::make_shared<Run>();
+            declare_job_options(options, typed->job);
+            options.flag("--pty", typed->pty,
+                         "one worker on this terminal, for an interactive shell");
+            return [typed](Context& context) {
+              return with_submission(context, typed->job, [&](SubmissionBody submission) {
+                submission.spec.pty = typed->pty;
+                if (typed->pty) make_one_worker(submission.spec);
+                return submit_and_follow(context, submission);
+              });
+            };
+          }};
+}
+
+}  // namespace paceline

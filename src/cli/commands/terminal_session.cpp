@@ -1,0 +1,201 @@
+#include "cli/commands/terminal_session.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "cli/client/interrupt.hpp"
+#include "cli/client/patience.hpp"
+#include "cli/commands/wait.hpp"
+#include "cli/words/job_view.hpp"
+#include "files/fd.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr char kLeaveKey = '\x1d';  // Ctrl-]
+constexpr int kLeaveTimes = 3;
+constexpr Duration kLook = std::chrono::milliseconds{100};
+
+// The terminal in raw mode until the end of the scope.
+class RawTerminal {
+ public:
+  explicit RawTerminal(int fd) : fd_(fd) {
+    if (::tcgetattr(fd_, &former_) != 0) return;
+    termios raw = former_;
+    ::cfmakeraw(&raw);
+    taken_ = ::tcsetattr(fd_, TCSANOW, &raw) == 0;
+  }
+  ~RawTerminal() {
+    if (taken_) ::tcsetattr(fd_, TCSANOW, &former_);
+  }
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+ private:
+  int fd_;
+  termios former_{};
+  bool taken_ = false;
+};
+
+// SIGWINCH as a descriptor until the end of the scope.
+class WindowChanges {
+ public:
+  WindowChanges() {
+    ::sigemptyset(&window_);
+    ::sigaddset(&window_, SIGWINCH);
+    ::pthread_sigmask(SIG_BLOCK, &window_, &former_);
+    fd_ = UniqueFd(::signalfd(-1, &window_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~WindowChanges() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
+  WindowChanges(const WindowChanges&) = delete;
+  WindowChanges& operator=(const WindowChanges&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  void take() const {
+    signalfd_siginfo info{};
+    while (::read(fd_.get(), &info, sizeof info) > 0) {
+    }
+  }
+
+ private:
+  sigset_t window_{}, former_{};
+  UniqueFd fd_;
+};
+
+enum class End { closed, left };
+
+// Copies both ways until the other side closes or the user leaves.
+class Session {
+ public:
+  Session(Console& console, ClientStream& stream) : console_(console), stream_(stream) {}
+
+  End run(const std::string& first) {
+    const RawTerminal raw(console_.input_fd());
+    const WindowChanges changes;
+    console_.print(first);
+    tell_size();
+    for (;;) {
+      std::array<pollfd, 3> fds = {pollfd{stream_.descriptor(), POLLIN, 0},
+                                   pollfd{input_ ? console_.input_fd() : -1, POLLIN, 0},
+                                   pollfd{changes.fd(), POLLIN, 0}};
+      if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return End::closed;
+      if (fds[0].revents != 0 && !receive()) return End::closed;
+      if (fds[1].revents != 0) type();
+      if (fds[2].revents != 0) {
+        changes.take();
+        tell_size();
+      }
+      if (leave_keys_ >= kLeaveTimes) return End::left;
+    }
+  }
+
+ private:
+  bool receive() {
+    const auto came = stream_.receive(buffer_.data(), buffer_.size());
+    if (came.bytes == 0) return came.awaits != 0;
+    console_.print({buffer_.data(), came.bytes});
+    return !console_.broken();
+  }
+
+  // What was typed goes over; the end of an input that is no terminal becomes the key that says so.
+  void type() {
+    const auto size = ::read(console_.input_fd(), buffer_.data(), buffer_.size());
+    if (size < 0 && errno == EINTR) return;
+    if (size <= 0) {
+      input_ = false;
+      return send(in_line_ ? "\x04\x04" : "\x04");
+    }
+    const std::string_view typed(buffer_.data(), static_cast<std::size_t>(size));
+    for (const char c : typed) leave_keys_ = c == kLeaveKey ? leave_keys_ + 1 : 0;
+    in_line_ = typed.back() != '\n';
+    if (leave_keys_ < kLeaveTimes) send(typed);
+  }
+
+  // As terminals report it: ESC [ 8 ; rows ; columns t.
+  void tell_size() {
+    if (console_.output_terminal()) {
+      send(fmt::format("\x1b[8;{};{}t", console_.height(), console_.width()));
+    }
+  }
+
+  // A lost connection is noticed by receive().
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto sent = stream_.send(bytes.data(), bytes.size());
+      if (sent.bytes == 0 && sent.awaits == 0) return;
+      bytes.remove_prefix(sent.bytes);
+      pollfd wait{stream_.descriptor(), sent.awaits, 0};
+      if (sent.bytes == 0) ::poll(&wait, 1, -1);
+    }
+  }
+
+  Console& console_;
+  ClientStream& stream_;
+  bool input_ = true;
+  bool in_line_ = false;
+  int leave_keys_ = 0;
+  std::array<char, 16384> buffer_{};
+};
+
+std::string goes_on(std::uint32_t id) {
+  return fmt::format(
+      "Job {0} goes on. Come back with 'paceline attach {0}', end it with 'paceline cancel {0}'.",
+      id);
+}
+
+// The job, once its terminal is there or it is over.
+Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id) {
+  const Interrupt interrupt;
+  Patience patience(console);
+  for (;;) {
+    auto job = api.get(job_target(id));
+    if (job) patience.over();
+    if (!job && patience.again(job.error())) continue;
+    if (!job || is_over(*job) || text_of(*job, "state") == "RUNNING") {
+      console.status("");
+      return job;
+    }
+    console.status(progress_line(*job));
+    if (Interrupt::sleep(kLook)) continue;
+    console.status("");
+    return fail(ErrorCode::unavailable, goes_on(id));
+  }
+}
+
+}  // namespace
+
+Result<int> attach(Context& context, Api& api, std::uint32_t id) {
+  Patience patience(context.console);
+  bool was_there = false;
+  for (;;) {
+    const auto job = wait_until_running(api, context.console, id);
+    if (!job) return fail(job.error());
+    if (is_over(*job)) {
+      context.console.note(job_sentence(*job));
+      return exit_code_of(*job);
+    }
+    auto upgraded = open_upgrade(api.server(), job_target(id, "attach"), "paceline-pty");
+    if (!upgraded) {
+      // After its shell ended a job runs on for a moment, but its terminal is gone.
+      const bool ends = was_there && upgraded.error().code == ErrorCode::conflict;
+      if (ends ? Interrupt::sleep(kLook) : patience.again(upgraded.error())) continue;
+      return fail(std::move(upgraded.error()));
+    }
+    was_there = true;
+    patience.over();
+    if (Session(context.console, *upgraded->stream).run(upgraded->first) == End::left) {
+      context.console.note(goes_on(id));
+      return 0;
+    }
+  }
+}
+
+}  // namespace paceline

@@ -1,0 +1,41 @@
+// A job of the API (docs/api.md, "Job") in words: what tables, pages, progress lines and exit codes
+// say about it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/words/console.hpp"
+#include "cli/words/document.hpp"
+#include "cli/words/output.hpp"
+#include "cli/words/table.hpp"
+
+namespace paceline {
+
+bool is_over(const Document& job);
+
+// What `run` and `wait` exit with once the job is over: its own code (128 + n for signal n), 124
+// for TIMEOUT, 130 for CANCELLED, 1 for FAILED without a code.
+int exit_code_of(const Document& job);
+
+Style style_of_state(const std::string& state);
+
+std::string workers_text(const Document& job);   // "2/1..4", "2/2": now/asked
+std::string progress_text(const Document& job);  // "30%", "step 120", "-"
+std::string metric_text(const Document& job);    // "accuracy 0.91→0.95", "loss 0.3", "-"
+std::string time_text(const Document& job);    // running time; waiting time before the first start
+std::string reason_text(const Document& job);  // why it is as it is, or how it ended
+// Seconds to the end as far as its own reports tell; nothing if they don't.
+std::optional<double> seconds_left(const Document& job);
+
+// "Job 7 is PENDING: waits for 4 free slots; 1 is free now."
+std::string job_sentence(const Document& job);
+// One line that follows a running job: state, workers, progress, metric, time left.
+std::string progress_line(const Document& job);
+
+// The table of `queue`.
+std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console);
+// The page of `show`. `now`: seconds since 1970.
+std::string job_page(const Document& job, const Console& console, double now);
+
+}  // namespace paceline

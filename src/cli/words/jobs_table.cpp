@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include "cli/words/job_view.hpp"
+#include "cli/words/text.hpp"
+
+namespace paceline {
+namespace {
+
+std::vector<Column> columns(bool wide) {
+  std::vector<Column> columns = {{"ID", Align::right},
+                                 {"NAME", Align::left, 8},
+                                 {"USER", Align::left, 4},
+                                 {"STATE"},
+                                 {"WORKERS"},
+                                 {"PROGRESS", Align::right},
+                                 {"METRIC", Align::left, 9},
+                                 {"TIME", Align::right}};
+  if (wide) {
+    columns.insert(columns.end(), {{"PRIORITY", Align::right},
+                                   {"ATTEMPT", Align::right},
+                                   {"RESIZES", Align::right},
+                                   {"NODES"},
+                                   {"COMMAND"}});
+  }
+  columns.push_back({"REASON", Align::left, 12});
+  return columns;
+}
+
+std::string names(const Document::array_t& list) {
+  std::string text;
+  for (const auto& name : list) {
+    if (name.is_string()) text += (text.empty() ? "" : ",") + name.get<std::string>();
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::vector<Cell> wide_cells(const Document& job) {
+  const auto command = text_of(job, "command");
+  return {{std::to_string(whole_of(job, "priority"))},
+          {std::to_string(whole_of(job, "attempt"))},
+          {std::to_string(whole_of(job, "resizes"))},
+          {names(list_of(job, "nodes"))},
+          {command.empty() ? "-" : command}};
+}
+
+Cell metric_cell(const Document& job) {
+  const bool reached = flag_of(member(job, "target"), "reached");
+  return {metric_text(job), reached ? Style::green : Style::plain};
+}
+
+std::vector<Cell> row(const Document& job, bool wide) {
+  const auto state = text_of(job, "state");
+  std::vector<Cell> cells = {{std::to_string(whole_of(job, "id"))},
+                             {text_of(job, "name")},
+                             {text_of(job, "user")},
+                             {state, style_of_state(state)},
+                             {workers_text(job)},
+                             {progress_text(job)},
+                             metric_cell(job),
+                             {time_text(job)}};
+  if (wide) {
+    auto more = wide_cells(job);
+    cells.insert(cells.end(), more.begin(), more.end());
+  }
+  cells.push_back({reason_text(job)});
+  return cells;
+}
+
+}  // namespace
+
+std::string jobs_table(const Document::array_t& jobs, const Output& output,
+                       const Console& console) {
+  const bool wide = output.format == Format::wide;
+  auto look = console.look(output.header);
+  if (wide) look.width.reset();
+  Table table(columns(wide));
+  for (const auto& job : jobs) table.add(row(job, wide));
+  return table.render(look);
+}
+
+}  // namespace paceline
