@@ -120,9 +120,17 @@ struct JobsForgotten {
   friend bool operator==(const JobsForgotten&, const JobsForgotten&) = default;
 };
 
-using Event =
-    std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
-                 WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
-                 PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten>;
+// Its server went on from a journal that had lost its end. No generation up to this one is given again,
+// to any job: a worker of it may live.
+struct JournalAccepted {
+  std::uint64_t lost = 0;  // entries that were acknowledged and are missing, as far as is known
+  Generation generation;
+  friend bool operator==(const JournalAccepted&, const JournalAccepted&) = default;
+};
+
+using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet,
+                           WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
+                           TimeLimitReached, PolicyLoaded, PolicyFailed, TrialBegan, TrialEnded,
+                           RulesSet, ClockSet, JobsForgotten, JournalAccepted>;
 
 }  // namespace paceline

@@ -116,9 +116,10 @@ class PlanCheck {
     if (n % job.spec->mesh.step() != 0) {
       wrong("job {} gets {} workers, no multiple of {}", job.id.value, n, job.spec->mesh.step());
     }
-    const bool used = change.kind == ChangeKind::resume ? change.generation != job.last_generation
-                                                        : change.generation <= job.last_generation;
-    if (used) wrong("generation {} of job {} was used", change.generation.value, job.id.value);
+    const bool resumes = change.kind == ChangeKind::resume;
+    const bool another = !job.current || change.generation != job.current->generation;
+    if (resumes ? another : change.generation <= job.last_generation)
+      wrong("generation {} of job {} was used", change.generation.value, job.id.value);
   }
 
   void check_seat(const Job& job, const Seat& seat) {
@@ -280,8 +281,11 @@ class StateCheck {
     expect(state_.queue().contains(queue_key(job)) == !over, job, "is in the wrong index");
     expect(state_.asked().contains(job.id) == job.is_asked(), job,
            "is asked, or not, unknown to the state");
-    if (job.forming)
-      expect(job.forming->generation == job.last_generation, job, "forms an old generation");
+    for (const auto* gang : {&job.current, &job.forming})
+      expect(!*gang || (*gang)->generation <= job.last_generation, job,
+             "has a generation that was never given");
+    expect(!job.current || !job.forming || job.current->generation <= job.forming->generation, job,
+           "forms an old generation");
     std::int32_t leased = 0;
     if (job.current) leased += check_seats(job, *job.current, "lacks the lease of");
     if (job.forming) leased += check_seats(job, *job.forming, "is neither leased nor promised");

@@ -52,6 +52,7 @@ class Fold {
   void on(const TimeLimitReached& e);
   void on(const ClockSet& e);
   void on(const JobsForgotten& e);
+  void on(const JournalAccepted& e);
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);

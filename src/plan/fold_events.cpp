@@ -148,6 +148,15 @@ void Fold::on(const JobsForgotten& e) {
   }
 }
 
+void Fold::on(const JournalAccepted& e) {
+  std::vector<JobId> live;
+  for (const auto& key : state_.queue()) live.push_back(key.job);
+  for (const JobId id : live) {
+    Job& job = touch(id);
+    job.last_generation = std::max(job.last_generation, e.generation);
+  }
+}
+
 // In the current gang; -1: it is no member.
 std::int32_t Fold::find_rank(const Job& job, const ProcessKey& key) {
   return job.current ? job.current->rank_of(key).value_or(-1) : -1;

@@ -265,6 +265,27 @@ TEST(ClockSet, MovesDeadlinesAndNothingElse) {
   EXPECT_EQ(world.job(a).ran, span("20s"));
 }
 
+// What formed and what runs goes on; the next generation is beyond.
+TEST(JournalAccepted, LeavesOutTheGenerationsThatMayHaveBeenGiven) {
+  World world("1x4 cpu");
+  const JobId runs = world.run("1..2 elastic=restart", 1);
+  const JobId waits = world.submit("4");
+  const JobId over = world.run("1", 1);
+  world.ended(over, 0, ending("0"));
+  world.tell(JournalAccepted{12, Generation{7}});
+  EXPECT_EQ(world.job(runs).current->generation, Generation{1});
+  EXPECT_EQ(world.job(runs).state, JobState::running);
+  EXPECT_EQ(world.job(over).last_generation, Generation{1});
+  EXPECT_EQ(world.job(waits).last_generation, Generation{7});
+  world.round([&](const Snapshot&, Draft& draft) {
+    draft.resize(runs, *draft.refit(runs, 2), {ReasonCode::grows, {1, 2}, {}});
+  });
+  EXPECT_EQ(world.job(runs).forming->generation, Generation{8});
+  world.tell(JournalAccepted{1, Generation{20}});
+  EXPECT_EQ(world.job(runs).forming->generation, Generation{8});
+  EXPECT_EQ(world.job(runs).last_generation, Generation{20});
+}
+
 TEST(TimeLimit, GivesWayToACancelAndToNothingMilder) {
   World world("1x4 cpu");
   const JobId a = world.run("1..1", 1);

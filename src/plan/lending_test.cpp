@@ -223,11 +223,13 @@ TEST_F(Lending, IsNeitherStartedNorPausedByAPlanThatSaysSo) {
                      {ReasonCode::script, {}, "because"},
                      1,
                      {}}};
-    if (kind == ChangeKind::start) plan.changes[0].generation = Generation{2};
+    if (kind == ChangeKind::start) plan.changes[0].generation = Generation{10};
     return violations(world.snapshot(), plan);
   };
   const Placement own{{NodeId{0}, {0, 1}}}, elsewhere{{NodeId{1}, {0, 1}}};
   EXPECT_THAT(found(ChangeKind::resume, own), IsEmpty());
+  world.tell(JournalAccepted{1, Generation{9}});
+  EXPECT_THAT(found(ChangeKind::resume, own), IsEmpty()) << "it stays in its generation";
   EXPECT_THAT(found(ChangeKind::start, own), ElementsAre("job 1 is PAUSED, no start"));
   EXPECT_THAT(found(ChangeKind::resume, elsewhere),
               ElementsAre("job 1 can go on only where it was frozen"));

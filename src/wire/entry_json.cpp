@@ -143,6 +143,12 @@ void describe(Fields& fields, FieldsOf<Fields, JobsForgotten>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, JournalAccepted>& event) {
+  auto& [lost, generation] = event;
+  fields("lost", lost)("generation", generation);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
   auto& [kind, job, generation, placement, reason, trade, beneficiary, survivors] = change;
   fields("kind", kind)("job", job)("generation", generation)("placement", placement);
@@ -184,12 +190,13 @@ using Body = decltype(Entry::body);
 
 // Of the events, in the order of the variant.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds = {
-    "node_up",        "node_down",          "job_submitted",
-    "job_requested",  "range_set",          "policy_set",
-    "worker_started", "worker_ended",       "checkpoint_acknowledged",
-    "progress",       "time_limit_reached", "policy_loaded",
-    "policy_failed",  "trial_began",        "trial_ended",
-    "rules_set",      "clock_set",          "jobs_forgotten"};
+    "node_up",         "node_down",          "job_submitted",
+    "job_requested",   "range_set",          "policy_set",
+    "worker_started",  "worker_ended",       "checkpoint_acknowledged",
+    "progress",        "time_limit_reached", "policy_loaded",
+    "policy_failed",   "trial_began",        "trial_ended",
+    "rules_set",       "clock_set",          "jobs_forgotten",
+    "journal_accepted"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

@@ -344,6 +344,10 @@ inline void randomize(Rng& rng, PolicyFailed& value) {
   randomize_all(rng, name, why);
 }
 inline void randomize(Rng& rng, JobsForgotten& value) { randomize(rng, value.jobs); }
+inline void randomize(Rng& rng, JournalAccepted& value) {
+  auto& [lost, generation] = value;
+  randomize_all(rng, lost, generation);
+}
 inline void randomize(Rng& rng, ClockSet& value) {
   auto& [by, boot] = value;
   randomize_all(rng, by, boot);

@@ -84,6 +84,25 @@ class StorageTest(unittest.TestCase):
             box.up()
             self.assertEqual(len(box.jobs()), 4)
 
+    def test_an_older_copy_takes_no_old_worker_for_a_new_one(self):
+        with Box(BINARY, slots=1) as box:
+            first = box.submit("--", "sh", "-c", "sleep 1000")
+            box.wait_state(first, "RUNNING")
+            told = box.directory / "pid"
+            second = box.submit("--", "sh", "-c", f"echo $$ > {told}; sleep 1000")
+            old = self.copy(box, "old")
+            box.call("cancel", str(first))
+            box.wait_state(second, "RUNNING")
+            until(lambda: told.exists() and told.read_text(), "the second job has not begun")
+            pid = int(told.read_text())
+            box.kill()
+            self.put_back(box, old)
+            box.up("--accept-older-journal")
+            until(lambda: not Path(f"/proc/{pid}").exists(), "the worker of before lives")
+            box.call("cancel", str(first))
+            box.wait_state(second, "RUNNING")
+            self.assertGreater(box.job(second)["generation"], 1)
+
     def test_a_lost_or_cut_write_ahead_log_is_refused(self):
         for harm in (lambda log: log.unlink(), lambda log: os.truncate(log, log.stat().st_size - 1000)):
             with self.subTest(harm=harm), Box(BINARY, slots=1) as box:

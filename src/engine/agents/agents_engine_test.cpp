@@ -563,6 +563,43 @@ TEST_F(AgentsEngineTest, AClaimThatNobodyWantsIsKilledThenDiscarded) {
   EXPECT_TRUE(told_of<WorkerEnded>().empty());
 }
 
+// The start of generation 1 is lost with the journal's end, and its worker lives. The job is planned
+// again before its agent says so.
+TEST_F(AgentsEngineTest, AnOlderJournalTakesNoOldWorkerForANewOne) {
+  const JobId job = world.submit("1");
+  const ProcessKey old = key(job, 1, 0);
+  host().kept[old] = {old, 4711, {}, false, {3}};
+  world.tell(JournalAccepted{5, Generation{1}});
+  restart_server();
+  round();
+  ASSERT_EQ(world.job(job).current->generation, Generation{2});
+  connect();
+  EXPECT_EQ(host().count<Kill>(), 1U);
+  EXPECT_EQ(host().count<Start>(), 1U) << "in another slot";
+  EXPECT_EQ(state(job), JobState::starting);
+  end(old);
+  EXPECT_TRUE(told_of<WorkerEnded>().empty()) << "an end of the old one is none of the new one";
+  all_run();
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(told_of<WorkerStarted>().back().worker, key(job, 2, 0));
+  EXPECT_FALSE(host().kept.contains(old));
+}
+
+TEST_F(AgentsEngineTest, AnOlderJournalStartsNothingWhereAnOldWorkerLives) {
+  const JobId job = world.submit("1");
+  const ProcessKey old = key(job, 1, 0);
+  host().kept[old] = {old, 4711, {}, false, {0, 1, 2, 3}};
+  world.tell(JournalAccepted{5, Generation{1}});
+  restart_server();
+  round();
+  connect();
+  EXPECT_EQ(host().count<Kill>(), 1U);
+  EXPECT_EQ(host().count<Start>(), 0U);
+  end(old);
+  EXPECT_EQ(host().count<Start>(), 1U);
+  EXPECT_TRUE(told_of<WorkerEnded>().empty());
+}
+
 TEST_F(AgentsEngineTest, AProcessThatGoesOnInTheNextGenerationIsLeftAlone) {
   connect();
   const JobId job = run_and_grow_in_place();

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -33,26 +34,43 @@ tl::unexpected<Error> cannot_write(const std::filesystem::path& file) {
               std::string(remedy(reason)), Retry::may_help);
 }
 
-std::string text_of(const Record& record) {
-  const auto& [number, mark] = record;
-  auto text =
-      fmt::format("write {} entry {} jobs {} sum {}", number, mark.seq, mark.jobs, mark.sum);
+std::string sealed(std::string text) {
   text += fmt::format(" digest {}\n", sum_of(text));
   text.resize(kRecord, '\0');
   return text;
 }
 
+// As versions before wrote it, who told no generation.
+std::string first_text_of(const Record& record) {
+  const auto& [number, mark] = record;
+  return fmt::format("write {} entry {} jobs {} sum {}", number, mark.seq, mark.jobs, mark.sum);
+}
+
+std::string text_of(const Record& record) {
+  return first_text_of(record) + fmt::format(" generation {}", record.mark.generation.value);
+}
+
 std::optional<Record> parse(const std::string& text) {
   Record record;
+  Mark& mark = record.mark;
   std::string word;
   std::istringstream words(text);
-  words >> word >> record.number >> word >> record.mark.seq >> word >> record.mark.jobs >> word >>
-      record.mark.sum;
-  if (!words || text != text_of(record)) return std::nullopt;
+  words >> word >> record.number >> word >> mark.seq >> word >> mark.jobs >> word >> mark.sum;
+  if (!words) return std::nullopt;
+  if (text == sealed(first_text_of(record))) {
+    mark.generation = generation_within(mark.seq);
+    return record;
+  }
+  words >> word >> mark.generation.value;
+  if (!words || text != sealed(text_of(record))) return std::nullopt;
   return record;
 }
 
 }  // namespace
+
+Generation generation_within(std::uint64_t entries) {
+  return Generation{static_cast<std::uint32_t>(std::min<std::uint64_t>(entries, kGenerationMax))};
+}
 
 Result<HighWater> HighWater::open(const std::filesystem::path& dir) {
   HighWater mark;
@@ -91,7 +109,7 @@ HighWater::~HighWater() {
 }
 
 Result<void> HighWater::raise(const Mark& mark) {
-  const auto text = text_of({writes_ + 1, mark});
+  const auto text = sealed(text_of({writes_ + 1, mark}));
   const auto at = static_cast<off_t>((writes_ + 1) % kRecords * kRecord);
   if (::pwrite(fd_, text.data(), text.size(), at) != static_cast<ssize_t>(text.size()))
     return cannot_write(file_);

@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "model/ids.hpp"
 
 namespace paceline {
 
@@ -24,8 +25,16 @@ struct Mark {
   std::uint64_t seq = 0;
   std::uint32_t jobs = 0;  // ids given
   std::int64_t sum = 0;    // of the entry
+  // No job has been given a higher one. Where a version before wrote the mark: as many as entries,
+  // because each took one.
+  Generation generation;
   friend bool operator==(const Mark&, const Mark&) = default;
 };
+
+inline constexpr std::uint32_t kGenerationMax = std::uint32_t{1} << 31;
+
+// No job of a journal with so many entries has a higher generation, unless its end was lost before.
+Generation generation_within(std::uint64_t entries);
 
 class HighWater {
  public:

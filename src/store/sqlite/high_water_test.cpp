@@ -1,10 +1,13 @@
 #include "store/sqlite/high_water.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
 
 #include "store/sqlite/scratch_testing.hpp"
+#include "store/sqlite/sum.hpp"
 
 namespace paceline {
 namespace {
@@ -26,21 +29,32 @@ TEST(HighWater, IsWhatWasWrittenLast) {
   EXPECT_EQ(known_in(scratch), std::nullopt);
   for (std::uint32_t i = 1; i <= 5; ++i) {
     auto mark = HighWater::open(scratch.dir()).value();
-    ASSERT_TRUE(mark.raise({i * 10, i, -7}));
-    ASSERT_TRUE(mark.raise({i * 10 + 1, i, 7}));
-    EXPECT_EQ(known_in(scratch), (Mark{i * 10 + 1, i, 7}));
+    ASSERT_TRUE(mark.raise({i * 10, i, -7, Generation{i}}));
+    ASSERT_TRUE(mark.raise({i * 10 + 1, i, 7, Generation{i + 2}}));
+    EXPECT_EQ(known_in(scratch), (Mark{i * 10 + 1, i, 7, Generation{i + 2}}));
   }
 }
 
 TEST(HighWater, FallsBackToTheRecordBeforeWhereTheLastIsDamaged) {
   Scratch scratch;
   auto mark = HighWater::open(scratch.dir()).value();
-  for (std::uint64_t seq = 1; seq <= 4; ++seq) ASSERT_TRUE(mark.raise({seq, 1, 0}));
+  for (std::uint64_t seq = 1; seq <= 4; ++seq) ASSERT_TRUE(mark.raise({seq, 1, 0, {}}));
   flip(scratch.dir() / "paceline.mark", 9);
-  EXPECT_EQ(known_in(scratch), (Mark{3, 1, 0}));
+  EXPECT_EQ(known_in(scratch), (Mark{3, 1, 0, {}}));
   flip(scratch.dir() / "paceline.mark", 512 + 9);
   EXPECT_EQ(known_in(scratch), std::nullopt);
   EXPECT_TRUE(HighWater::open(scratch.dir())->damaged());
+}
+
+// It told no generation. Each took an entry, so there were no more than entries.
+TEST(HighWater, ReadsTheRecordOfAVersionBefore) {
+  Scratch scratch;
+  std::string record = "write 1 entry 900 jobs 12 sum -5";
+  record += fmt::format(" digest {}\n", sum_of(record));
+  record.resize(512, '\0');
+  std::ofstream(scratch.dir() / "paceline.mark", std::ios::binary)
+      << std::string(512, '\0') << record;
+  EXPECT_EQ(known_in(scratch), (Mark{900, 12, -5, Generation{900}}));
 }
 
 TEST(HighWater, IsNoLink) {

@@ -40,19 +40,27 @@ tl::unexpected<Error> cannot_bind(const Path& file) {
               std::string(remedy(reason)), Retry::may_help);
 }
 
+// "7" of a folder of logs, "7.2.0" of a claim.
+void take_name(GivenNumbers& most, const std::string& name) {
+  const char* const last = name.data() + name.size();
+  std::uint32_t job = 0;
+  std::uint32_t generation = 0;
+  const char* end = std::from_chars(name.data(), last, job).ptr;
+  if (end != last && *end == '.') end = std::from_chars(end + 1, last, generation).ptr;
+  if (end != last && *end != '.') return;
+  most.jobs = std::max(most.jobs, job);
+  most.generation = std::max(most.generation, Generation{generation});
+}
+
 }  // namespace
 
-std::uint32_t jobs_seen(const Path& dir) {
-  std::uint32_t most = 0;
-  for (const auto* folder : {"logs", "agent/workers"}) {
+GivenNumbers numbers_seen(const Path& dir) {
+  GivenNumbers most;
+  for (const auto* folder : {"logs", "agent/workers", "agent/damaged"}) {
     std::error_code error;
     std::filesystem::directory_iterator entry(dir / folder, error);
-    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-      const auto name = entry->path().filename().string();
-      std::uint32_t id = 0;
-      const auto* end = std::from_chars(name.data(), name.data() + name.size(), id).ptr;
-      if (end == name.data() + name.size() || *end == '.') most = std::max(most, id);
-    }
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+      take_name(most, entry->path().filename().string());
   }
   return most;
 }

@@ -1,5 +1,6 @@
 // What jobs leave in a server's directory outside of its database, which outlives a database that
-// lost its end or was exchanged: DIR/logs/N and DIR/agent/workers/N.G.R. For store/sqlite alone.
+// lost its end or was exchanged: DIR/logs/N, and claims N.G.R in
+// DIR/agent/workers and DIR/agent/damaged. For store/sqlite alone.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,15 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "model/ids.hpp"
 
 namespace paceline {
 
-// The largest number of a job that left something.
-std::uint32_t jobs_seen(const std::filesystem::path& dir);
+struct GivenNumbers {
+  std::uint32_t jobs = 0;  // the largest number of a job that left something
+  Generation generation;   // the largest of a claim
+};
+GivenNumbers numbers_seen(const std::filesystem::path& dir);
 
 // Binds the logs to the journal with this identity, by DIR/logs/journal: within a journal no number is
 // given twice, so nobody is shown the log of another's job under the number of his own. Errors: data:

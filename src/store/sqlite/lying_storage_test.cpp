@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "store/history_testing.hpp"
+#include "store/sqlite/high_water.hpp"
 #include "store/sqlite/scratch_testing.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -250,11 +251,15 @@ TEST(LyingStorage, TakesNoPageOfAnotherTime) {
   EXPECT_GT(refused, 50);
 }
 
-// Whoever goes on nevertheless is told of every id that was given: none is given again.
-TEST_P(LyingStorageOf, GivesNoIdTwiceToWhoGoesOnWithAnOlderJournal) {
+// Whoever goes on nevertheless is told of every id and every generation that was given: none is given
+// again.
+TEST_P(LyingStorageOf, GivesNothingTwiceToWhoGoesOnWithAnOlderJournal) {
   const Recording recording = record(GetParam());
   const Scratch scratch;
   const auto& newest = recording.moments.back();
+  Generation highest;
+  for (const Moment& moment : recording.moments)
+    for (const Job& job : moment.state.jobs) highest = std::max(highest, job.last_generation);
   for (const Moment& moment : recording.moments) {
     Files files = moment.files;
     files["paceline.mark"] = newest.files.at("paceline.mark");
@@ -274,6 +279,8 @@ TEST_P(LyingStorageOf, GivesNoIdTwiceToWhoGoesOnWithAnOlderJournal) {
       EXPECT_EQ(job.state, JobState::cancelled);
       EXPECT_EQ(job.spec->uid, ::geteuid());
     }
+    for (const auto& key : state.queue())
+      EXPECT_GE(behind ? state.job(key.job).last_generation : Generation{UINT32_MAX}, highest);
     if (HasFailure()) return;
   }
 }
@@ -292,6 +299,48 @@ TEST(LostJournal, IsKnownByWhatJobsLeftWhereTheMarkIsLostToo) {
   options.accept_older_journal = true;
   EXPECT_EQ(SqliteStore::open(scratch.dir(), options).value()->load()->next_job_id(), JobId{10});
   EXPECT_EQ(SqliteStore::open(scratch.dir()).value()->load()->next_job_id(), JobId{10});
+}
+
+Entry some_submission() {
+  JobSpec spec;
+  spec.name = "training";
+  spec.user = "ann";
+  return {1, Time{Duration{1}}, JobSubmitted{JobId{1}, spec}};
+}
+
+// A worker of the generation in the claim may live, and more of them may have been there.
+TEST(LostJournal, GivesNoGenerationThatAClaimTellsOfWhereTheMarkIsLostToo) {
+  for (const auto* claims : {"workers", "damaged"}) {
+    const Scratch scratch;
+    ASSERT_TRUE(
+        SqliteStore::open(scratch.dir()).value()->append({{some_submission()}, {}, {}, {}}));
+    fs::remove(scratch.dir() / "paceline.mark");
+    fs::create_directories(scratch.dir() / "agent" / claims / "9.70.0");
+    SqliteStore::Options options;
+    options.accept_older_journal = true;
+    const State state = SqliteStore::open(scratch.dir(), options).value()->load().value();
+    EXPECT_GT(state.job(JobId{1}).last_generation, Generation{1'000'000});
+    EXPECT_EQ(SqliteStore::open(scratch.dir()).value()->load()->job(JobId{1}).last_generation,
+              state.job(JobId{1}).last_generation);
+  }
+}
+
+TEST(LostJournal, IsAcceptedOnceAndTold) {
+  const Scratch scratch;
+  {
+    ASSERT_TRUE(
+        SqliteStore::open(scratch.dir()).value()->append({{some_submission()}, {}, {}, {}}));
+  }
+  ASSERT_TRUE(HighWater::open(scratch.dir())->raise({41, 1, 7, Generation{9}}));
+  SqliteStore::Options options;
+  options.accept_older_journal = true;
+  for (int times = 0; times < 2; ++times) {
+    const auto store = SqliteStore::open(scratch.dir(), options).value();
+    EXPECT_EQ(store->load()->job(JobId{1}).last_generation, Generation{9});
+    const auto entries = store->entries(1, 10).value();
+    ASSERT_EQ(entries.size(), 2U);
+    EXPECT_EQ(std::get<Event>(entries[1].body), Event(JournalAccepted{40, Generation{9}}));
+  }
 }
 
 TEST(LostJournal, LeavesNoLogsToAnother) {

@@ -37,6 +37,14 @@ constexpr const char* kProve =
 // As many as a journal can have.
 constexpr std::size_t kNoLimit = std::size_t{1} << 62;
 constexpr std::size_t kLostAtOnce = 10'000;  // jobs that stand for lost ones, of one batch
+// More than a job is given in years; left out where nothing tells how many were.
+constexpr std::uint32_t kGenerationsUnknown = 1'000'000;
+
+Generation highest_generation(const State& state) {
+  Generation highest;
+  for (const Job& job : state.jobs()) highest = std::max(highest, job.last_generation);
+  return highest;
+}
 
 // Ids that were given by the end of the entries, where `before` were by their beginning.
 std::uint32_t jobs_given(std::uint32_t before, std::span<const Entry> entries) {
@@ -44,6 +52,18 @@ std::uint32_t jobs_given(std::uint32_t before, std::span<const Entry> entries) {
     const auto* event = std::get_if<Event>(&entry.body);
     const auto* submitted = event ? std::get_if<JobSubmitted>(event) : nullptr;
     if (submitted) before = std::max(before, submitted->job.value);
+  }
+  return before;
+}
+
+// The highest generation that was given by the end of the entries.
+Generation generation_given(Generation before, std::span<const Entry> entries) {
+  for (const Entry& entry : entries) {
+    if (const auto* plan = std::get_if<Plan>(&entry.body))
+      for (const Change& change : plan->changes) before = std::max(before, change.generation);
+    const auto* event = std::get_if<Event>(&entry.body);
+    if (const auto* accepted = event ? std::get_if<JournalAccepted>(event) : nullptr)
+      before = std::max(before, accepted->generation);
   }
   return before;
 }
@@ -112,6 +132,8 @@ struct SqliteStore::Impl {
   Result<State> load();
   Result<void> follow_mark(State& state);
   Result<void> write(const Batch& batch);  // without its mark
+  Result<void> write_and_fold(const Batch& batch, State& state);
+  [[nodiscard]] JournalAccepted acceptance(Generation seen) const;
 
   // How the journal is behind its mark, if it is.
   std::optional<std::string> lost_end() {
@@ -164,7 +186,12 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
     auto impl = std::make_unique<Impl>(file, std::move(*db), options.reserve_bytes);
     impl->mark.emplace(std::move(*mark));
     impl->accept_older = options.accept_older_journal;
-    if (impl->mark->known()) impl->newest.jobs = impl->mark->known()->jobs;
+    if (const auto& known = impl->mark->known()) {
+      impl->newest.jobs = known->jobs;
+      impl->newest.generation = known->generation;
+    } else {
+      impl->newest.generation = generation_within(impl->newest.seq);
+    }
     const auto lost = impl->accept_older ? std::nullopt : impl->lost_end();
     if (lost) return fail(older(file, *lost));
     impl->reserve.take();
@@ -228,24 +255,45 @@ Result<void> SqliteStore::Impl::follow_mark(State& state) {
   if (auto bound = bind_logs(dir, db->execAndGet("SELECT text FROM identity").getString()); !bound)
     return bound;
   const auto jobs = state.jobs().given();
-  std::uint32_t given = mark->known() ? mark->known()->jobs : jobs_seen(dir);
+  const GivenNumbers seen = numbers_seen(dir);
+  std::uint32_t given = mark->known() ? mark->known()->jobs : seen.jobs;
+  newest.generation = std::max(newest.generation, highest_generation(state));
   const bool lost = lost_end().has_value() || given > jobs;
   if (lost && !accept_older) {
     return fail(older(file, fmt::format("{} jobs were there, and it knows {}", given, jobs)));
   }
   newest.jobs = jobs;
-  if (lost) given = std::max(given, jobs_seen(dir));
+  if (lost) {
+    given = std::max(given, seen.jobs);
+    Batch batch;
+    batch.entries.push_back({state.seq() + 1, state.at(), acceptance(seen.generation)});
+    if (auto kept = write_and_fold(batch, state); !kept) return kept;
+  }
   while (state.jobs().given() < given) {
     Batch batch;
     const auto first = state.jobs().given() + 1;
     const auto count = std::min<std::size_t>(given - first + 1, kLostAtOnce);
     for (std::uint32_t i = 0; i < count; ++i) stand_for_lost(batch, state, JobId{first + i});
-    if (auto kept = write(batch); !kept) return kept;
-    for (const Entry& entry : batch.entries)
-      for (const auto job : apply(state, entry)) folded.insert(job);
+    if (auto kept = write_and_fold(batch, state); !kept) return kept;
   }
   if (auto raised = raise_mark(); !raised) return raised;
   return mark->sync();
+}
+
+Result<void> SqliteStore::Impl::write_and_fold(const Batch& batch, State& state) {
+  if (auto kept = write(batch); !kept) return kept;
+  for (const Entry& entry : batch.entries)
+    for (const auto job : apply(state, entry)) folded.insert(job);
+  return {};
+}
+
+// Without a mark only claims tell which generations were given after the journal's end.
+JournalAccepted SqliteStore::Impl::acceptance(Generation seen) const {
+  JournalAccepted accepted{0, std::max(newest.generation, seen)};
+  const auto& known = mark->known();
+  if (known && known->seq > newest.seq) accepted.lost = known->seq - newest.seq;
+  if (!known) accepted.generation.value += kGenerationsUnknown;
+  return accepted;
 }
 
 Result<void> SqliteStore::append(const Batch& batch) {
@@ -262,6 +310,7 @@ Result<void> SqliteStore::Impl::write(const Batch& batch) {
   for (const auto& entry : batch.entries)
     check(entry.seq == ++after.seq, "entries follow the journal's last");
   after.jobs = jobs_given(newest.jobs, batch.entries);
+  after.generation = generation_given(newest.generation, batch.entries);
   const auto put = [&] {
     if (!batch.entries.empty()) after.sum = journal.append(batch.entries);
     for (const auto& [job, launch] : batch.launches) launches.put(job, launch);
