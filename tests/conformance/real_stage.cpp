@@ -20,7 +20,6 @@ namespace paceline::conformance {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds{60};
-constexpr auto kTidyPatience = std::chrono::seconds{1};
 constexpr auto kTurn = std::chrono::milliseconds{2};
 constexpr int kFaster = 20;  // than the true time goes that of the agents
 constexpr int kOpensMax = 50;
@@ -94,17 +93,7 @@ std::string RealMachine::leftover() {
   while (::read(gate_.get(), &line, 1) > 0) continue;
   ::unlink(bell().c_str());
   const auto tidy = [this] { return remains().empty(); };
-  if (turn_until(tidy, kTidyPatience)) return {};
-  leave();
-  come_back([] { return true; });
-  const std::vector<Claim> left = host_->claims();
-  turn_until(
-      [&] {
-        // A worker that is not over yet is not forgotten.
-        for (const Claim& claim : left) host_->perform(agent::Discard{claim.key});
-        return tidy();
-      },
-      kPatience);
+  turn_until(tidy, kPatience);
   return remains();
 }
 
@@ -121,7 +110,7 @@ std::string RealMachine::remains() {
   for (const auto& group : groups_) look(group);
   look(memory_);
   const auto left = processes();
-  if (left.size() != 1) text += fmt::format("{} processes beside the nursery ", left.size() - 1);
+  if (left.size() > 1) text += fmt::format("{} processes beside the nursery ", left.size() - 1);
   // The nursery's and the looker's are counted as soon as it is there.
   const auto now = open_descriptors();
   if (descriptors_ == 0 && text.empty()) descriptors_ = now;

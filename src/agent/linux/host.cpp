@@ -42,6 +42,7 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
 constexpr auto kLogInterval = std::chrono::seconds{5};
+constexpr auto kTidyInterval = std::chrono::seconds{1};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
@@ -93,6 +94,7 @@ struct LinuxHost::Impl {
         log_limit(std::make_shared<HeldLogs>(options.directory, options.logs_per_user)),
         tick_timer(io_context),
         log_timer(io_context),
+        tidy_timer(io_context),
         flush_timer(io_context),
         device_timer(io_context) {}
 
@@ -105,12 +107,11 @@ struct LinuxHost::Impl {
   void watch_aside(const ProcessKey& key, ClaimFile claim);
   int count_lost_supervisor(const ProcessKey& key);
   void remove_strays(const std::string& directory) const;
-  void remove_stray_memory();
   [[nodiscard]] bool has_worker(const GangKey& gang,
                                 bool (*is_meant)(const SupervisedWorker& worker)) const;
   void leave_memory();
   void forget_memory(const GangKey& gang);
-  void empty_forgotten();
+  void tidy_memory();
 
   void start(const WorkerLaunch& launch);
   Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
@@ -155,9 +156,11 @@ struct LinuxHost::Impl {
   Nursery nursery;
   Lookers lookers;
   std::shared_ptr<HeldLogs> log_limit;
+  std::shared_ptr<std::atomic<bool>> emptying = std::make_shared<std::atomic<bool>>(false);
   std::set<LogKey> begun_logs;  // since the limit was held last
   boost::asio::steady_timer tick_timer;
   boost::asio::steady_timer log_timer;
+  boost::asio::steady_timer tidy_timer;
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
   std::vector<std::pair<ProcessKey, ClaimFile>> unread;  // until load()
@@ -250,7 +253,7 @@ void LinuxHost::Impl::load() {
   for (auto& [key, claim] : std::exchange(unread, {})) adopt(key, std::move(claim));
   for (const std::string& directory : {sockets, below("agent/terminals"), below("agent/setups")})
     remove_strays(directory);
-  remove_stray_memory();
+  tidy_memory();
   keep_ticking();
   hold_logs();
 }
@@ -267,19 +270,14 @@ bool LinuxHost::Impl::has_worker(const GangKey& gang,
   return false;
 }
 
-void LinuxHost::Impl::remove_stray_memory() {
-  for (const GangKey& gang : memory.known())
-    if (!has_worker(gang, [](const SupervisedWorker&) { return true; })) memory.forget(gang);
-  empty_forgotten();
-}
-
 // The chores of an agent that leaves may never be done.
 void LinuxHost::Impl::leave_memory() {
   if (!loaded) return;
-  for (const GangKey& gang : memory.known())
+  for (const GangKey& gang : memory.known().value_or(std::vector<GangKey>{}))
     if (!has_worker(gang, [](const SupervisedWorker& worker) { return !worker.is_gone(); }))
       memory.forget(gang);
-  for (const std::string& directory : memory.forgotten()) empty_memory(directory);
+  for (const std::string& directory : memory.forgotten().value_or(std::vector<std::string>{}))
+    empty_memory(directory);
 }
 
 // What an agent that was killed while it forgot a worker left of it.
@@ -363,7 +361,7 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
     const std::string socket = socket_path(launch.key);
     ::unlink(socket.c_str());
     ::unlink(token_path(socket).c_str());
-    forget_gang(launch.key);
+    if (forget_gang(launch.key)) forget_memory(gang_of(launch.key));
     WorkerGone gone;
     gone.key = launch.key;
     gone.cause = started.error().retry == Retry::may_help ? Cause::refused : Cause::launch_failed;
@@ -580,6 +578,7 @@ void LinuxHost::Impl::discard_aside(const ProcessKey& key) {
   aside.erase(key);
   const std::string path = marks.aside_path(key);
   ::rename(path.c_str(), (path + ".over").c_str());
+  if (forget_gang(key)) forget_memory(gang_of(key));
 }
 
 void LinuxHost::Impl::discard(const ProcessKey& key) {
@@ -590,6 +589,8 @@ void LinuxHost::Impl::discard(const ProcessKey& key) {
   const std::string socket = found->second->order().socket;
   std::vector<std::string> files{found->second->path(), socket, token_path(socket)};
   const std::string setup_outcome = found->second->order().setup_outcome;
+  const std::string terminal = found->second->order().terminal;
+  if (!terminal.empty()) files.push_back(terminal);
   found->second->forget_unstored();
   workers.erase(found);
   if (forget_gang(key)) {
@@ -601,15 +602,30 @@ void LinuxHost::Impl::discard(const ProcessKey& key) {
   });
 }
 
+// One whose claim can't be read may still use it.
 void LinuxHost::Impl::forget_memory(const GangKey& gang) {
-  if (!memory.permitted()) return;
+  if (!memory.permitted() || has_worker(gang, [](const SupervisedWorker&) { return true; })) return;
   memory.forget(gang);
-  empty_forgotten();
+  tidy_memory();
 }
 
-void LinuxHost::Impl::empty_forgotten() {
-  for (std::string& directory : memory.forgotten())
-    chores.add([directory = std::move(directory)] { empty_memory(directory); });
+// What can't be moved or emptied now, for want of something, is tried again until nothing is left.
+void LinuxHost::Impl::tidy_memory() {
+  const auto known = memory.known();
+  for (const GangKey& gang : known.value_or(std::vector<GangKey>{}))
+    if (!has_worker(gang, [](const SupervisedWorker&) { return true; })) memory.forget(gang);
+  auto left = memory.forgotten();
+  if (known && left && left->empty()) return;
+  if (left && !left->empty() && !emptying->exchange(true))
+    chores.add([directories = std::move(*left), busy = emptying] {
+      for (const std::string& directory : directories) empty_memory(directory);
+      *busy = false;
+    });
+  tidy_timer.expires_after(kTidyInterval);
+  tidy_timer.async_wait(
+      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
+        if (!error && !token.expired()) tidy_memory();
+      });
 }
 
 void LinuxHost::Impl::keep_ticking() {

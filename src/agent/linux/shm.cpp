@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -194,22 +195,34 @@ void GangMemory::forget(const GangKey& gang) {
   ::rename(directory_of(gang).c_str(), over.c_str());
 }
 
-std::vector<GangKey> GangMemory::known() const {
+std::optional<std::vector<GangKey>> GangMemory::known() const {
+  const auto found = names();
+  if (!found) return std::nullopt;
   std::vector<GangKey> gangs;
-  for (const std::string& name : names())
+  for (const std::string& name : *found)
     if (const auto key = parse_claim_name(name + ".0")) gangs.emplace_back(key->job, key->born);
   return gangs;
 }
 
-std::vector<std::string> GangMemory::forgotten() const {
+std::optional<std::vector<std::string>> GangMemory::forgotten() const {
+  const auto found = names();
+  if (!found) return std::nullopt;
   std::vector<std::string> directories;
-  for (const std::string& name : names())
+  for (const std::string& name : *found)
     if (name.starts_with(kOver)) directories.push_back(base_ + "/" + name);
   return directories;
 }
 
-std::vector<std::string> GangMemory::names() const {
-  return is_mine(base_) ? list_directory(base_) : std::vector<std::string>{};
+// A base that is not there, or is somebody else's, holds nothing.
+std::optional<std::vector<std::string>> GangMemory::names() const {
+  errno = 0;
+  if (!is_mine(base_)) {
+    if (errno == 0 || errno == ENOENT) return std::vector<std::string>{};
+    return std::nullopt;
+  }
+  auto names = read_directory(base_);
+  if (!names) return std::nullopt;
+  return std::move(*names);
 }
 
 }  // namespace paceline::agent

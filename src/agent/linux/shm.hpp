@@ -8,10 +8,12 @@
 //   const auto given = memory.give(gang);          // for every worker of it
 //   enter_memory(given->directory, given->ipc);    // in the worker, before its exec
 //   memory.forget(gang);                           // once its last worker is over
-//   for (const auto& directory : memory.forgotten()) empty_memory(directory);  // may take a while
+//   if (const auto left = memory.forgotten())      // nothing: can't be seen now
+//     for (const auto& directory : *left) empty_memory(directory);  // may take a while
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,24 +47,27 @@ class GangMemory {
   Result<GivenMemory> give(const GangKey& gang);
   // A worker of the gang that an earlier agent started runs as this process.
   void adopt(const GangKey& gang, pid_t main);
-  // What the gang left is moved out of the way: a worker of it that starts yet gets a new one.
+  // What the gang left is moved out of the way: a worker of it that starts yet gets a new one. Where
+  // the machine lacks what that needs, the gang stays among the known ones.
   void forget(const GangKey& gang);
-  // Gangs that have a directory.
-  [[nodiscard]] std::vector<GangKey> known() const;
-  // What gangs left that were forgotten, by this agent or an earlier one, and is still to be emptied.
-  [[nodiscard]] std::vector<std::string> forgotten() const;
+  // Gangs that have a directory; nothing where that can't be seen now.
+  [[nodiscard]] std::optional<std::vector<GangKey>> known() const;
+  // What gangs left that were forgotten, by this agent or an earlier one, and is still to be emptied;
+  // nothing where that can't be seen now.
+  [[nodiscard]] std::optional<std::vector<std::string>> forgotten() const;
 
  private:
   [[nodiscard]] Result<void> make_base() const;
   [[nodiscard]] std::string directory_of(const GangKey& gang) const;
-  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::optional<std::vector<std::string>> names() const;
 
   std::string base_;
   bool permitted_ = false;
   std::map<GangKey, UniqueFd> ipc_;
 };
 
-// Removes a directory with all that is in it, however deep and many. REQUIRES: nobody works in it.
+// Removes a directory with all that is in it, however deep and many; as much of it as the machine lets
+// it now. REQUIRES: nobody works in it.
 void empty_memory(const std::string& directory);
 
 // In a forked child of one thread: from now on this process sees the directory as /dev/shm, whatever
