@@ -28,6 +28,7 @@
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
 #include "agent/linux/random_name.hpp"
+#include "agent/linux/segments.hpp"
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/status_listener.hpp"
@@ -42,6 +43,7 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
 constexpr auto kLogInterval = std::chrono::seconds{5};
+constexpr auto kSegmentsInterval = std::chrono::milliseconds{500};
 constexpr auto kTidyInterval = std::chrono::seconds{1};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushPause = std::chrono::milliseconds{2};
@@ -130,6 +132,7 @@ struct LinuxHost::Impl {
   std::vector<std::uint32_t> all_slots();
   void watch_devices(std::chrono::seconds delay);
   void keep_ticking();
+  void look_at_segments();
   void read_logs();
   void hold_logs();
   Result<void> raise_looker(UniqueFd socket);
@@ -151,6 +154,8 @@ struct LinuxHost::Impl {
   Marks marks;
   Cgroups cgroups;
   GangMemory memory;
+  GangSegments segments;  // of gangs without memory of their own that were started here
+  std::chrono::steady_clock::time_point next_segments;
   Devices devices;
   PortBlocks blocks;
   Nursery nursery;
@@ -389,6 +394,8 @@ Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::s
   }
   auto claim = ClaimFile::create(path, *order);
   if (!claim) return fail(claim.error());
+  if (order->shm.empty() && !launch.launch.shared_shm)
+    segments.watch(gang_of(launch.key), {order->uid, order->marker});
   Inheritance inheritance;
   inheritance.claim = claim->release();
   inheritance.listener = listen_control(order->control);
@@ -604,7 +611,9 @@ void LinuxHost::Impl::discard(const ProcessKey& key) {
 
 // One whose claim can't be read may still use it.
 void LinuxHost::Impl::forget_memory(const GangKey& gang) {
-  if (!memory.permitted() || has_worker(gang, [](const SupervisedWorker&) { return true; })) return;
+  if (has_worker(gang, [](const SupervisedWorker&) { return true; })) return;
+  segments.forget(gang);
+  if (!memory.permitted()) return;
   memory.forget(gang);
   tidy_memory();
 }
@@ -637,9 +646,17 @@ void LinuxHost::Impl::keep_ticking() {
         if (error || token.expired()) return;
         ticking = false;
         for (const auto& [key, worker] : std::map(workers)) worker->tick();
+        look_at_segments();
         read_logs();
         keep_ticking();
       });
+}
+
+void LinuxHost::Impl::look_at_segments() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_segments) return;
+  next_segments = now + kSegmentsInterval;
+  segments.look();
 }
 
 // The logs take turns, piece by piece, so that one that grows fast or is full of reports can't hold
@@ -713,8 +730,8 @@ std::vector<std::string> LinuxHost::not_enforced() const {
   auto sentences = impl_->cgroups.not_enforced();
   if (!impl_->memory.permitted())
     sentences.emplace_back(
-        "Jobs share the machine's /dev/shm, and what they leave there stays: only a server of root "
-        "that may make mount namespaces gives each its own.");
+        "Jobs share the machine's /dev/shm, and what they leave there stays, but for System V "
+        "segments: only a server of root that may make mount namespaces gives each its own.");
   return sentences;
 }
 
@@ -766,6 +783,7 @@ void LinuxHost::perform(const Action& action) {
         aside->second->give_notice();
     }
     void operator()(const Kill& a) const {
+      impl.segments.look();  // while those who made some live
       if (auto* worker = impl.find(a.key))
         worker->kill();
       else if (const auto aside = impl.aside.find(a.key); aside != impl.aside.end())

@@ -5,8 +5,11 @@
 #include <linux/keyctl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/ipc.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -477,7 +480,54 @@ TEST_F(HostTest, AForkBombHarmsNobodyAndIsEnded) {
   EXPECT_EQ(*told, "7 few");
 }
 
+constexpr std::uint32_t kNobody = 65534;
+
 // ---- shared memory ----
+
+// The server is a user's, so its jobs have no memory of their own.
+TEST_F(HostTest, ASegmentThatAJobMadeInTheMachinesMemoryGoesWithIt) {
+  const auto told = in_pid_namespace([&]() -> std::string {
+    const bool changed = ::chown(directory_.path().c_str(), kNobody, kNobody) == 0 &&
+                         ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+                         ::setresuid(kNobody, kNobody, kNobody) == 0 &&
+                         ::prctl(PR_SET_DUMPABLE, 1) == 0;
+    if (!changed) return "none";
+    TestHost host(directory_.path());
+    const std::string makes =
+        "exec python3 -uc 'import ctypes, time; print(ctypes.CDLL(None).shmget(0, 4096, 0o600)); "
+        "time.sleep(1000)'";
+    const auto made_by = [&](std::uint32_t job) {
+      host.until([&] { return log(job).find("---\n") + 4 < log(job).size(); });
+      return std::atoi(log(job).substr(log(job).find("---\n") + 4).c_str());
+    };
+    const auto exists = [](int id) {
+      shmid_ds info{};
+      return ::shmctl(id, IPC_STAT, &info) == 0;
+    };
+    std::vector<int> made;
+    for (const std::uint32_t job : {1U, 2U}) {
+      WorkerLaunch launch = shell_worker(key(job), makes);
+      launch.uid = kNobody;
+      launch.launch.shared_shm = job == 2;
+      host.start(launch);
+      made.push_back(made_by(job));
+    }
+    made.push_back(::shmget(IPC_PRIVATE, 4096, 0600));
+    for (const std::uint32_t job : {1U, 2U}) {
+      host->perform(Kill{key(job)});
+      host.gone(key(job));
+      host->perform(Discard{key(job)});
+    }
+    std::string left;
+    for (const int id : made) {
+      left += exists(id) ? "there " : "gone ";
+      ::shmctl(id, IPC_RMID, nullptr);
+    }
+    return left;
+  });
+  if (!told || *told == "none") GTEST_SKIP() << "no pid namespace, or no other user here";
+  EXPECT_EQ(*told, "gone there there ");
+}
 
 class MemoryTest : public HostTest {
  protected:

@@ -1,0 +1,98 @@
+#include "agent/linux/segments.hpp"
+
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <sstream>
+#include <utility>
+
+#include "agent/linux/files.hpp"
+#include "agent/linux/process.hpp"
+
+namespace paceline::agent {
+namespace {
+
+constexpr const char* kSegments = "/proc/sysvipc/shm";
+constexpr std::size_t kSegmentsMax = std::size_t{4} << 20;  // bytes of text
+constexpr std::size_t kEnvironmentMax = std::size_t{2} << 20;
+
+constexpr double kCoarseSeconds = 0.05;  // that the clocks of segments and processes may differ by
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// By the wall clock as it is now, in whole seconds.
+std::int64_t started_at(const ProcessStat& process) {
+  const double booted = seconds_of(CLOCK_REALTIME) - seconds_of(CLOCK_BOOTTIME);
+  const double after =
+      static_cast<double>(process.start_time) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return static_cast<std::int64_t>(booted + after - kCoarseSeconds);
+}
+
+std::vector<Segment> read_segments() {
+  return parse_segments(read_file(kSegments, kSegmentsMax).value_or(""));
+}
+
+}  // namespace
+
+std::vector<Segment> parse_segments(std::string_view text) {
+  std::vector<Segment> segments;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::int64_t key = 0, skipped = 0;
+    std::string mode;
+    Segment one;
+    words >> key >> one.id >> mode >> skipped >> one.maker >> skipped >> one.attached >> one.uid >>
+        skipped >> one.maker_uid >> skipped >> skipped >> skipped >> one.changed_at;
+    if (words) segments.push_back(one);
+  }
+  return segments;
+}
+
+void GangSegments::watch(const GangKey& gang, Owner owner) {
+  if (owners_.empty()) known_.clear();
+  for (const Segment& segment : read_segments())
+    known_.try_emplace({segment.id, segment.maker}, gang_of(segment));
+  owners_.emplace(gang, std::move(owner));
+}
+
+void GangSegments::look() {
+  if (owners_.empty()) return;
+  auto before = std::exchange(known_, {});
+  for (const Segment& segment : read_segments()) {
+    const std::pair name{segment.id, segment.maker};
+    const auto known = before.find(name);
+    known_.emplace(name, known != before.end() ? known->second : gang_of(segment));
+  }
+}
+
+// The maker lives, was there when the segment was made, and is one of a worker's processes.
+std::optional<GangKey> GangSegments::gang_of(const Segment& segment) const {
+  if (owners_.empty() || segment.maker <= 0 || segment.uid != segment.maker_uid) return {};
+  const auto environment =
+      read_file("/proc/" + std::to_string(segment.maker) + "/environ", kEnvironmentMax);
+  const auto process = read_stat(segment.maker);
+  if (!environment || !process || segment.changed_at < started_at(*process)) return {};
+  for (const auto& [gang, owner] : owners_)
+    if (owner.uid == segment.uid && has_environment_entry(*environment, owner.marker)) return gang;
+  return {};
+}
+
+void GangSegments::forget(const GangKey& gang) {
+  if (owners_.erase(gang) == 0) return;
+  for (const Segment& segment : read_segments()) {
+    const auto known = known_.find({segment.id, segment.maker});
+    const bool its = known != known_.end() && known->second == gang;
+    if (its && segment.uid == segment.maker_uid && segment.attached == 0)
+      ::shmctl(segment.id, IPC_RMID, nullptr);
+  }
+  std::erase_if(known_, [&](const auto& one) { return one.second == gang; });
+}
+
+}  // namespace paceline::agent
