@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr std::string_view kHybrid =
     "31 23 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
@@ -33,6 +37,100 @@ TEST(CgroupMounts, InAContainerTheMountShowsApartOfTheHierarchy) {
 TEST(CgroupMembers, OnesThatCannotBeSeenAreLeftOut) {
   EXPECT_EQ(parse_members("17\n0\n4711\n"), (std::vector<pid_t>{17, 4711}));
   EXPECT_EQ(parse_members("0\n-1\n\nabc\n12x\n99999999999\n"), std::vector<pid_t>{});
+}
+
+TEST(CgroupMounts, OfV2AloneIsWhereThisProcessIs) {
+  constexpr std::string_view v2 =
+      "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+  EXPECT_EQ(find_cgroup_mount(v2, "0::/user.slice/user-1000.slice/run.scope\n", "").own,
+            "/sys/fs/cgroup/user.slice/user-1000.slice/run.scope");
+  EXPECT_EQ(find_cgroup_mount(v2, "0::/\n", "").own, "/sys/fs/cgroup");
+  EXPECT_EQ(find_cgroup_mount(v2, "0::/\n", "cpu").mount_point, "");
+}
+
+// What is written where in a group of v2: its files lie in a directory as the kernel would show them.
+class UnifiedGroupTest : public ::testing::Test {
+ protected:
+  UnifiedGroupTest() {
+    std::filesystem::create_directories(plan_.unified);
+    put("../cgroup.subtree_control", "cpu memory pids\n");
+    for (const char* name :
+         {"cgroup.procs", "cgroup.freeze", "cpu.max", "memory.max", "memory.swap.max", "pids.max"})
+      put(name, "");
+  }
+  void put(const std::string& name, std::string_view text) {
+    std::ofstream(plan_.unified + "/" + name, std::ios::trunc) << text;
+  }
+  std::string in(const std::string& name) { return contents(plan_.unified + "/" + name); }
+  void without(const std::string& name) { std::filesystem::remove(plan_.unified + "/" + name); }
+
+  TempDirectory directory_;
+  CgroupPlan plan_{.unified = directory_ / "paceline/7.2.0",
+                   .freezer = {},
+                   .cpu = {},
+                   .memory = {},
+                   .devices = {},
+                   .pids = {},
+                   .limits = {1.5, std::uint64_t{1} << 30, {}, 64}};
+};
+
+TEST_F(UnifiedGroupTest, HoldsProcessorMemorySwapAndProcesses) {
+  ASSERT_TRUE(WorkerGroup(plan_).create());
+  EXPECT_EQ(in("cpu.max"), "150000 100000");
+  EXPECT_EQ(in("memory.max"), "1073741824");
+  EXPECT_EQ(in("memory.swap.max"), "0");
+  EXPECT_EQ(in("pids.max"), "64");
+  EXPECT_EQ(in("../cgroup.subtree_control"), "cpu memory pids\n") << "they are handed down";
+  EXPECT_TRUE(WorkerGroup(plan_).counts_processes());
+}
+
+// What is written last lies over what was written before it, as in no kernel.
+TEST_F(UnifiedGroupTest, HasItsParentHandTheControllersDown) {
+  put("../cgroup.subtree_control", "");
+  ASSERT_TRUE(WorkerGroup(plan_).create());
+  EXPECT_EQ(in("../cgroup.subtree_control"), "+pids+memory") << "+cpu +memory, then +pids";
+}
+
+TEST_F(UnifiedGroupTest, SetsNoLimitThatNobodyAskedFor) {
+  plan_.limits = {};
+  ASSERT_TRUE(WorkerGroup(plan_).create());
+  for (const char* name : {"cpu.max", "memory.max", "memory.swap.max", "pids.max"})
+    EXPECT_EQ(in(name), "") << name;
+}
+
+TEST_F(UnifiedGroupTest, SaysWhichLimitCannotBeHeld) {
+  without("memory.swap.max");  // a kernel that doesn't account for it
+  ASSERT_TRUE(WorkerGroup(plan_).create());
+  without("pids.max");  // a parent that doesn't hand it down
+  ASSERT_TRUE(WorkerGroup(plan_).create());
+  EXPECT_FALSE(WorkerGroup(plan_).counts_processes());
+  without("memory.max");
+  EXPECT_THAT(WorkerGroup(plan_).create().error().message, HasSubstr("memory limit"));
+  without("cpu.max");
+  EXPECT_THAT(WorkerGroup(plan_).create().error().message, HasSubstr("CPU limit"));
+}
+
+TEST_F(UnifiedGroupTest, IsEnteredFrozenAndThawed) {
+  const WorkerGroup group(plan_);
+  EXPECT_TRUE(group.enter());
+  EXPECT_EQ(in("cgroup.procs"), "0");
+  put("cgroup.procs", "17\n4711\n");
+  EXPECT_EQ(group.members(), (std::vector<pid_t>{17, 4711}));
+  put("cgroup.events", "populated 1\nfrozen 0\n");
+  EXPECT_FALSE(group.freeze()) << "somebody moves still";
+  put("cgroup.events", "populated 1\nfrozen 1\n");
+  EXPECT_TRUE(group.freeze());
+  EXPECT_EQ(in("cgroup.freeze"), "1");
+  group.thaw();
+  EXPECT_EQ(in("cgroup.freeze"), "0");
+}
+
+TEST_F(UnifiedGroupTest, KnowsWhetherItsMemoryWasTooSmall) {
+  EXPECT_FALSE(WorkerGroup(plan_).out_of_memory());
+  put("memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 0\noom_group_kill 0\n");
+  EXPECT_FALSE(WorkerGroup(plan_).out_of_memory());
+  put("memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 2\noom_group_kill 0\n");
+  EXPECT_TRUE(WorkerGroup(plan_).out_of_memory());
 }
 
 // A process of its own in a group of its own.

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "agent/linux/claim.hpp"
@@ -481,6 +482,39 @@ TEST_F(HostTest, AForkBombHarmsNobodyAndIsEnded) {
 }
 
 constexpr std::uint32_t kNobody = 65534;
+
+bool is_of(std::uint32_t uid, pid_t pid) {
+  struct stat info {};
+  return ::stat(("/proc/" + std::to_string(pid)).c_str(), &info) == 0 && info.st_uid == uid;
+}
+
+TEST_F(HostTest, AForkBombOfAUserKeepsToTheirLimitWhereProcessesAreNotCounted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes a pid namespace";
+  const auto told = in_pid_namespace([&]() -> std::string {
+    ::umount2("/sys/fs/cgroup", MNT_DETACH);
+    HostOptions options;
+    options.worker_processes = 100;
+    TestHost host(directory_.path(), options);
+    const auto theirs = [] {
+      const auto pids = all_pids();
+      return std::ranges::count_if(pids, [](pid_t pid) { return is_of(kNobody, pid); });
+    };
+    WorkerLaunch bomb = shell_worker(key(1), kForkBomb);
+    bomb.uid = kNobody;
+    host.start(bomb);
+    host.running(key(1));
+    host.until([&] { return log(1).find("no more") != std::string::npos; });
+    const auto most = theirs();
+    host.start(shell_worker(key(2), "sleep 0; exit 7"));
+    const auto other = host.gone(key(2)).exit_code;
+    host->perform(Kill{key(1)});
+    host.gone(key(1));
+    return std::to_string(other.value_or(-1)) + (most > 10 && most <= 100 ? " few, " : " many, ") +
+           std::to_string(theirs()) + " left";
+  });
+  if (!told) GTEST_SKIP() << "no pid namespace here";
+  EXPECT_EQ(*told, "7 few, 0 left");
+}
 
 // ---- shared memory ----
 
