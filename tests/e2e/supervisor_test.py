@@ -116,6 +116,24 @@ class WithoutServerTest(unittest.TestCase):
             self.assertLess(ended["ran_seconds"], at_most)
 
 
+class RemovedClaimTest(unittest.TestCase):
+    def test_the_slots_of_its_worker_are_given_away_once_it_is_over_and_no_retry_is_spent(self):
+        with Box(BINARY, slots=1) as box:
+            told, both = box.directory / "pid", box.directory / "both"
+            job = box.submit("--", "sh", "-c", f"test -e {told} && kill -0 $(cat {told}) && touch {both}; "
+                                               f"echo $$ > {told}; exec sleep 1000")
+            box.wait_state(job, "RUNNING")
+            box._until(lambda: told.exists() and told.read_text(), 60, "the worker has not begun")
+            first = told.read_text()
+            box.kill()
+            (box.directory / f"agent/workers/{job}.1.0").unlink()
+            box.up()
+            box._until(lambda: told.read_text() not in ("", first), 60, "the job was not started again")
+            self.assertFalse(both.exists())
+            again = box.wait_state(job, "RUNNING")
+            self.assertEqual((again["generation"], again["retries_used"]), (2, 0))
+
+
 class SharedMemoryTest(unittest.TestCase):
     def test_what_a_job_leaves_goes_with_it_unless_it_shares_the_machines(self):
         with Box(BINARY, slots=1) as box:

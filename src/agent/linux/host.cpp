@@ -32,6 +32,7 @@
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/status_listener.hpp"
+#include "agent/linux/unclaimed.hpp"
 #include "agent/linux/worker.hpp"
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
@@ -102,6 +103,7 @@ struct LinuxHost::Impl {
 
   Result<void> open();
   Result<void> find_claims();
+  Result<void> add_unclaimed();
   void open_status();
   void load();
   void adopt(const ProcessKey& key, ClaimFile claim);
@@ -246,6 +248,21 @@ Result<void> LinuxHost::Impl::find_claims() {
           system_error("The claim '" + marks.claim_path(*key) + "' can't be opened", errno));
     unread.emplace_back(*key, std::move(claim));
   }
+  return add_unclaimed();
+}
+
+// Whose claim's file was removed lives on until his supervisor has ended him.
+Result<void> LinuxHost::Impl::add_unclaimed() {
+  auto found = find_unclaimed(marks);
+  if (!found) return fail(found.error());
+  std::set<ProcessKey> claimed;
+  for (const auto& [key, claim] : unread) claimed.insert(key);
+  for (const std::string& name : list_directory(below("agent/damaged")))
+    if (const auto key = parse_claim_name(name)) claimed.insert(*key);
+  for (auto& [key, claim] : found->removed)
+    if (claimed.insert(key).second) unread.emplace_back(key, std::move(claim));
+  for (const ProcessKey& key : found->marked)
+    if (claimed.insert(key).second) unread.emplace_back(key, ClaimFile(UniqueFd(), key));
   return {};
 }
 
@@ -325,7 +342,7 @@ void LinuxHost::Impl::adopt(const ProcessKey& key, ClaimFile claim) {
 
 void LinuxHost::Impl::set_aside(const ProcessKey& key, ClaimFile claim) {
   const std::string path = marks.claim_path(key);
-  if (::rename(path.c_str(), marks.aside_path(key).c_str()) != 0)
+  if (::rename(path.c_str(), marks.aside_path(key).c_str()) != 0 && errno != ENOENT)
     spdlog::error("{}", system_error("'" + path + "' can't be moved", errno).message);
   watch_aside(key, std::move(claim));
 }

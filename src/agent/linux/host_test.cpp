@@ -32,6 +32,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
@@ -207,6 +208,78 @@ TEST_F(HostTest, AdoptsWhatRunsAndFindsWhatEnded) {
   EXPECT_TRUE(runs(runs_on));
   second->perform(Kill{key(2)});
   EXPECT_EQ(second.gone(key(2)).signal, SIGKILL);
+}
+
+TEST_F(HostTest, TheSocketOfATerminalGoesWithAWorkerWhoseSupervisorWasKilled) {
+  TestHost host(directory_.path());
+  WorkerLaunch launch = shell_worker(key(1), "exec sleep 1000");
+  launch.pty = true;
+  host.start(launch);
+  host.running(key(1));
+  ASSERT_TRUE(exists(directory_ / "agent/terminals/1.1.0.sock"));
+  ::kill(processes(key(1)).supervisor.pid, SIGKILL);
+  host.gone(key(1));
+  host->perform(Discard{key(1)});
+  EXPECT_TRUE(eventually([&] { return !exists(directory_ / "agent/terminals/1.1.0.sock"); }));
+}
+
+TEST_F(HostTest, AWorkerWhoseClaimIsRemovedIsEndedAndLost) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  const pid_t main = host.running(key(1));
+  ASSERT_EQ(::unlink(claim_path(key(1)).c_str()), 0);
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_FALSE(runs(main));
+  EXPECT_EQ(gone.cause, Cause::node_lost);
+  EXPECT_EQ(gone.message, "The file of the worker's claim was removed.");
+}
+
+// The agent that started it died before anybody heard of it.
+TEST_F(HostTest, AWorkerWhoseClaimIsRemovedIsKnownToTheNextAgentUntilItEnds) {
+  pid_t main = 0;
+  {
+    TestHost first(directory_.path());
+    first.start(shell_worker(key(1), "exec sleep 1000"));
+    main = first.running(key(1));
+    first.crash();
+  }
+  ASSERT_EQ(::unlink(claim_path(key(1)).c_str()), 0);
+  TestHost next(directory_.path());
+  const std::vector<Claim> claims = next->claims();
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims[0].key, key(1));
+  EXPECT_THAT(claims[0].slots, ElementsAre(0));
+  next.start(shell_worker(key(1), "echo twice"));
+  EXPECT_EQ(next.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_FALSE(runs(main));
+  EXPECT_THAT(log(1), Not(HasSubstr("twice")));
+  next->perform(Discard{key(1)});
+  EXPECT_TRUE(next->claims().empty());
+}
+
+TEST_F(HostTest, WhatIsLeftOfAWorkerWithoutClaimAndSupervisorIsEndedFirst) {
+  pid_t left = 0;
+  {
+    TestHost first(directory_.path());
+    first.start(shell_worker(
+        key(1), "(setsid sleep 1000 & echo $! > " + (directory_ / "left") + "); exec sleep 1000"));
+    left = written_pid(first, "left");
+    first.running(key(1));
+    const WorkerProcesses known = processes(key(1));
+    first.crash();
+    ::kill(known.supervisor.pid, SIGKILL);
+    ASSERT_TRUE(eventually([&] { return !runs(known.supervisor.pid); }));
+    ASSERT_EQ(::unlink(claim_path(key(1)).c_str()), 0);
+  }
+  ASSERT_TRUE(runs(left));
+  TestHost next(directory_.path());
+  const std::vector<Claim> claims = next->claims();
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_FALSE(claims[0].gone);
+  EXPECT_EQ(next.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_FALSE(runs(left));
+  next->perform(Discard{key(1)});
+  EXPECT_TRUE(next->claims().empty());
 }
 
 // A process of generation 1 goes on as rank 1 of generation 2, where rank 0 is new.
@@ -597,6 +670,21 @@ TEST_F(MemoryTest, AGangSharesWhatIsNobodyElsesAndGoesWithIt) {
   host->perform(Discard{key(1)});
   EXPECT_TRUE(
       eventually([&] { return list_directory(base()) == std::vector<std::string>{"2.1"}; }));
+}
+
+TEST_F(MemoryTest, WhatCannotBeEmptiedForWantOfDescriptorsIsEmptiedOnceThereAreSome) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "touch /dev/shm/left"));
+  host.gone(key(1));
+  ASSERT_TRUE(exists(base() + "/1.1/left"));
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  host->perform(Discard{key(1)});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(list_directory(base()).empty());
+  EXPECT_TRUE(host.until([&] { return list_directory(base()).empty(); }));
 }
 
 TEST_F(MemoryTest, AWorkerThatStartsWhileItsGangsMemoryIsEmptiedGetsItsOwn) {

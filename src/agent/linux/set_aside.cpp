@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 
@@ -66,6 +67,9 @@ void SetAsideWorker::signal_supervisors(int signal) const {
 }
 
 std::string SetAsideWorker::problem() const {
+  if (!claim_ && ::access(path_.c_str(), F_OK) != 0)
+    return fmt::format("The file of the claim of worker {} was removed{}", claim_name(claim_.key()),
+                       gone_ ? "." : "; what is left of the worker is ended.");
   return fmt::format("The claim of worker {} is damaged and was set aside as '{}'{}",
                      claim_name(claim_.key()), path_,
                      gone_ ? "." : "; it runs on unwatched until it ends.");

@@ -1,7 +1,8 @@
 // A claim that is not what was written: kept for people to look at, believed in nothing. What it
 // stands for is known by the claim's name, by who holds its lock, and by the marker, which follows
 // from the name alone (marks.hpp). Its worker counts as alive as long as its supervisor lives or a
-// process carries its marker, so that its slots are given to nobody.
+// process carries its marker, so that its slots are given to nobody. So does one whose claim was
+// removed and whose supervisor is dead.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
