@@ -32,6 +32,7 @@ constexpr std::array kTable = {
   Row{Action::set_rules,    {kNone, kNone, kAll,   kAll}, "Only root sets the rules of a shared server."},
   Row{Action::set_policy,   {kNone, kNone, kAll,   kAll}, "Only root chooses the policies of a shared server."},
   Row{Action::load_policy,  {kNone, kNone, kAll,   kAll}, "Only root chooses the policies of a shared server."},
+  Row{Action::prune_journal, {kNone, kNone, kNone, kAll}, "Only root prunes the journal of a shared server."},
   Row{Action::shut_down,    {kNone, kNone, kNone,  kAll}, "Only root ends a shared server."},
 };
 // clang-format on

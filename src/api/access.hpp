@@ -21,6 +21,7 @@ enum class Action {
   set_rules,
   set_policy,   // set, try, promote, roll back
   load_policy,  // load and forget scripts
+  prune_journal,
   shut_down,
 };
 inline constexpr Action kLastAction = Action::shut_down;

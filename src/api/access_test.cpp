@@ -53,6 +53,7 @@ const std::map<std::string, Expected> kRoutes = {
     {"PUT /v1/shadow", kOperators},
     {"POST /v1/shadow/promote", kOperators},
     {"DELETE /v1/shadow", kOperators},
+    {"POST /v1/journal/prune", kAdmins},
     {"POST /v1/shutdown", kAdmins},
 };
 

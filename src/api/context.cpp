@@ -111,8 +111,29 @@ Result<Principal> ApiContext::caller(const Peer& peer) {
                    .known_by = KnownBy::unix_socket};
 }
 
+namespace {
+
+std::string day(WallTime time) {
+  const std::chrono::sys_time<Duration> at{time.time_since_epoch()};
+  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(at)};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+std::string dropped_sentence(JobId id, const Remains& left, const ClockMarks& marks) {
+  return fmt::format(
+      "Job {} ({}) ended on {}; it was dropped on {} with its log and its {} metric point{}.",
+      id.value, to_string(left.state), day(shown(marks, left.ended_at)),
+      day(shown(marks, left.dropped_at.value_or(left.ended_at))), left.points,
+      left.points == 1 ? "" : "s");
+}
+
+}  // namespace
+
 Result<SharedJob> ApiContext::find(JobId id) {
   if (const auto* found = state().find_job(id)) return SharedJob(SharedJob(), found);
+  if (std::exchange(dropped_by_then, controller.jobs_dropped()) != controller.jobs_dropped())
+    recalled.clear();
   if (const auto known = recalled.find(id); known != recalled.end()) return known->second;
   if (state().is_forgotten(id)) {
     auto found = controller.store().forgotten(id, 1);
@@ -121,6 +142,11 @@ Result<SharedJob> ApiContext::find(JobId id) {
       if (recalled.size() >= kRecalledMax) recalled.clear();
       return recalled[id] = std::make_shared<const Job>(std::move(found->front()));
     }
+    const auto left = controller.store().remains(id);
+    if (!left) return fail(left.error());
+    if (*left && (*left)->kept == Kept::nothing)
+      return fail(ErrorCode::not_found, dropped_sentence(id, **left, state().clock_marks()),
+                  "How long jobs are kept is set with 'paceline up --keep'.");
   }
   return fail(ErrorCode::not_found, fmt::format("There is no job {}.", id.value),
               "List jobs with 'paceline queue --all'.");
@@ -225,6 +251,7 @@ Routes all_routes(const SharedContext& context) {
   add_shadow_routes(routes, context);
   add_rule_routes(routes, context);
   add_event_routes(routes, context);
+  add_journal_routes(routes, context);
   add_attach_route(routes, context);
   return routes;
 }

@@ -79,7 +79,7 @@ struct ApiContext {
     return allowed(by, Action::read_private, job) ? Viewer::owner : Viewer::other;
   }
 
-  // Of the state, or from the store. Errors: not_found; what the store says.
+  // Of the state, or from the store. Errors: not_found, which tells of a job that was dropped; what the store says.
   [[nodiscard]] Result<SharedJob> find(JobId id);
   // The job that a request's first id names. Errors: also invalid.
   [[nodiscard]] Result<SharedJob> job(const HttpRequest& request);
@@ -115,6 +115,7 @@ struct ApiContext {
   static constexpr std::size_t kRecalledMax = 1'024;
   std::map<JobId, SharedJob>
       recalled;  // forgotten jobs that were asked for of late; they don't change
+  std::uint64_t dropped_by_then = 0;  // jobs, when one was recalled last
 
   // ---- a shutdown ----
   bool leaving = false;                            // it was asked for: no new jobs
@@ -139,6 +140,7 @@ void add_policy_routes(Routes& routes, const SharedContext& context);
 void add_shadow_routes(Routes& routes, const SharedContext& context);
 void add_rule_routes(Routes& routes, const SharedContext& context);
 void add_event_routes(Routes& routes, const SharedContext& context);
+void add_journal_routes(Routes& routes, const SharedContext& context);
 void add_attach_route(Routes& routes, const SharedContext& context);
 
 }  // namespace paceline

@@ -49,7 +49,14 @@ class ForgottenTest : public ::testing::Test {
     return ids;
   }
 
-  World world_{::getuid(), 4, {}, remembering(1)};
+  // Until nothing is due.
+  void advance(Duration span) {
+    for (int i = 0; i < 20; ++i) world_.advance(i == 0 ? span : std::chrono::seconds{1});
+    world_.loop.on([] {});
+  }
+
+  static constexpr Duration kKeep = std::chrono::hours{24 * 90};
+  World world_{::getuid(), 4, {}, remembering(1), kKeep};
   Client client_{world_.socket()};
 };
 
@@ -104,6 +111,44 @@ TEST_F(ForgottenTest, ItsLogIsThere) {
   ran(0);
   ASSERT_TRUE(is_forgotten(1));
   EXPECT_EQ(get("/v1/jobs/1/logs")["chunks"][0]["text"], "hello\n");
+}
+
+TEST_F(ForgottenTest, SaysThatItWasDropped) {
+  ran(0);
+  ran(3);
+  ran(0);
+  ASSERT_TRUE(is_forgotten(1));
+  EXPECT_EQ(get("/v1/jobs/1/metrics")["thinned_from"], nullptr);
+  advance(kKeep);
+  EXPECT_EQ(get("/v1/jobs/1")["state"], "COMPLETED");
+  EXPECT_EQ(get("/v1/jobs/1/metrics")["thinned_from"], 0);
+  advance(kKeep);
+  for (const auto* what : {"", "/logs", "/metrics", "/why", "/wait"}) {
+    const auto answer = client_.get(fmt::format("/v1/jobs/2{}", what));
+    EXPECT_EQ(answer.status, 404) << what;
+    EXPECT_THAT(answer.body, HasSubstr("Job 2 (FAILED) ended on 2025-11-20; it was dropped on "
+                                       "2026-05-19 with its log and its 0 metric points."));
+  }
+  EXPECT_EQ(client_.get("/v1/jobs/9").status, 404);
+  EXPECT_THAT(client_.get("/v1/jobs/9").body, HasSubstr("There is no job 9."));
+}
+
+TEST_F(ForgottenTest, EndsEveryListThoughTheLastWereDropped) {
+  for (const int code : {0, 0, 0}) ran(code);
+  advance(std::chrono::hours{24 * 8});  // the last one is old, too
+  advance(3 * kKeep);
+  EXPECT_THAT(ids_in("/v1/jobs?all=1"), ElementsAre());
+  EXPECT_EQ(get("/v1/jobs?all=1")["next"], nullptr);
+  EXPECT_EQ(get("/v1/server")["jobs"]["COMPLETED"], 3);
+}
+
+TEST_F(ForgottenTest, EventsTellFromWhereOnTheyAre) {
+  ran(0);
+  EXPECT_EQ(get("/v1/events")["first"], 1);
+  const auto pruned = client_.call("POST", "/v1/journal/prune", R"({"before": 3})");
+  EXPECT_EQ(parsed(pruned)["segments"], 0);  // all of it is in the database
+  EXPECT_EQ(parsed(pruned)["first"], 1);
+  EXPECT_EQ(client_.call("POST", "/v1/journal/prune", "{}").status, 400);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The journal: pages of it, and following it while it grows.
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
@@ -57,14 +58,19 @@ bool write_seen(JsonWriter& json, ApiContext& context, const Principal& by, cons
                 TierMarks& marks) {
   const auto id = private_to(entry);
   const auto job = id ? context.find(*id).value_or(nullptr) : nullptr;
-  if (job == nullptr) return write_event(json, entry, id ? Viewer::other : Viewer::owner);
+  // Whose job it was, nobody knows once it was dropped.
+  const bool sees = !id || whose(by, Action::read_private) == Whose::anybodys;
+  if (job == nullptr) return write_event(json, entry, sees ? Viewer::owner : Viewer::other);
   return write_event(json, entry, ApiContext::viewer(by, *job), marks.of(entry, *job));
 }
 
 Result<std::string> list_events(ApiContext& context, const Principal& by,
                                 const EventQuery& wanted) {
-  auto next = wanted.from.value_or(1);
-  const auto entries = context.controller.store().entries(next, wanted.limit);
+  auto& store = context.controller.store();
+  const auto first = store.first_entry();
+  if (!first) return fail(first.error());
+  auto next = std::max(wanted.from.value_or(1), std::uint64_t{1});
+  const auto entries = store.entries(next, wanted.limit);
   if (!entries) return fail(entries.error());
   JsonWriter json = context.json();
   TierMarks marks;
@@ -74,7 +80,7 @@ Result<std::string> list_events(ApiContext& context, const Principal& by,
     write_seen(json, context, by, entry, marks);
     next = entry.seq + 1;
   }
-  json.end_array().field("next", next).end_object();
+  json.end_array().field("next", next).field("first", *first).end_object();
   return json.take();
 }
 

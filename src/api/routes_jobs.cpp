@@ -59,7 +59,10 @@ class JobScan {
       if (at_ == live_.size()) return SharedJob();
       return context_.find(live_[at_++]);
     }
-    if (looked_at_++ == kScanMax) return SharedJob();
+    if (looked_at_++ == kScanMax) {
+      cut_ = true;
+      return SharedJob();
+    }
     if (auto ok = read_forgotten(); !ok) return fail(ok.error());
     const auto kept = context_.state().jobs().after(JobId{after_});
     const bool is_kept = kept != context_.state().jobs().end();
@@ -71,6 +74,9 @@ class JobScan {
     after_ = kept->id.value;
     return SharedJob(SharedJob(), &*kept);
   }
+
+  // Enough were looked at, and there may be more.
+  [[nodiscard]] bool cut() const { return cut_; }
 
  private:
   // What comes next of the store is in the page; unless all was read, or too much.
@@ -102,7 +108,7 @@ Result<std::string> list_jobs(ApiContext& context, const HttpRequest& request,
                               const Principal& by) {
   const auto listing = read_listing(request);
   if (!listing) return fail(listing.error());
-  std::uint32_t listed = 0, seen = listing->after;
+  std::uint32_t listed = 0, seen = listing->after;  // jobs, and the last one looked at
   bool more = false;
   JobScan scan(context, *listing);
   JsonWriter json = context.json();
@@ -119,7 +125,7 @@ Result<std::string> list_jobs(ApiContext& context, const HttpRequest& request,
     context.write_job(json, **job, by);
     ++listed;
   }
-  more = more || (listing->lists_over() && seen < context.state().jobs().given());
+  more = more || scan.cut();
   json.end_array().field("next", more ? std::optional(seen) : std::nullopt).end_object();
   return json.take();
 }
@@ -208,7 +214,12 @@ Result<std::string> show_metrics(ApiContext& context, const HttpRequest& request
                                  std::max<std::uint64_t>(from, 1), limit);
   if (!next) return fail(next.error());
   json.end_array().field("next", *next);
-  json.field("passed_over", context.controller.points_passed_over((*job)->id)).end_object();
+  json.field("passed_over", context.controller.points_passed_over((*job)->id));
+  const auto left = context.controller.store().remains((*job)->id);
+  if (!left) return fail(left.error());
+  const bool thinned = *left && (*left)->kept == Kept::thinned;
+  json.field("thinned_from", thinned ? std::optional((*left)->points) : std::nullopt);
+  json.end_object();
   return json.take();
 }
 

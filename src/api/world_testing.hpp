@@ -54,11 +54,13 @@ class World {
   using Identify = std::function<Result<Principal>(const HttpRequest&)>;
 
   explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4,
-                 Identify identify = {}, std::optional<Limits> limits = {})
+                 Identify identify = {}, std::optional<Limits> limits = {},
+                 std::optional<Duration> keep = {})
       : engine(slots) {
     loop.on([&] {
       Controller::Options controller_options;
       controller_options.limits = limits;
+      controller_options.keep = keep;
       controller_options.coalesce = {};
       controller.emplace(store, engine, clock, policies, controller_options);
       controller->on_wake([this] { drive(); });

@@ -22,6 +22,7 @@
 #include "api/local_output.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
+#include "app/log_remover.hpp"
 #include "app/pump.hpp"
 #include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
@@ -155,6 +156,10 @@ struct Box::Impl {
     controller_options.rules = {options.reclaim_after};
     controller_options.unsaid_rules = {kReclaimAfter};
     controller_options.limits = options.limits;
+    controller_options.keep = options.keep;
+    controller_options.journal_size = options.journal_size;
+    log_remover.emplace(options.directory);
+    controller_options.remove_logs = [this](JobId job) { return log_remover->remove(job); };
     controller_options.read_beside = [file = database()] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
     };
@@ -322,6 +327,7 @@ struct Box::Impl {
   bool leaving = false;
   std::string damage;  // what was found, in a sentence
   std::optional<FileCheck> file_check;
+  std::optional<LogRemover> log_remover;
   std::optional<Background> background, file_reader;  // end before what they work on
 };
 

@@ -1,5 +1,5 @@
-// A server's journal as `paceline simulate` takes it: the directory of the server, or what lies in
-// it.
+// A server's journal as `paceline simulate` takes it: the directory of the server, what lies in it,
+// or what `paceline journal export` wrote of it.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,13 @@
 
 namespace paceline {
 
-// The database that `path` names: a directory holds it, DIR/journal is the one of DIR unless that
-// is a file of its own, and a file can be it. Nothing: it is a file of another kind, or none.
+// The journal that `path` names: the database of a directory, DIR/journal is the one of DIR unless
+// that is a file of its own; or a file that is a database or an export. Nothing: it is a file of
+// another kind, or none.
 std::optional<std::filesystem::path> journal_at(const std::string& path);
 
 // As one moment of it, to be read only; a server may go on writing. Errors: those of
-// SqliteStore::open_to_read().
+// SqliteStore::open_to_read(); data: an export that doesn't begin with the first entry, or is damaged.
 Result<std::unique_ptr<Store>> open_journal(const std::filesystem::path& file);
 
 }  // namespace paceline

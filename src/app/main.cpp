@@ -3,6 +3,7 @@
 #include "agent/linux/supervisor.hpp"
 #include "app/build.hpp"
 #include "app/faults.hpp"
+#include "app/journal_tools.hpp"
 #include "app/log.hpp"
 #include "app/simulate.hpp"
 #include "app/up.hpp"
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
     options.command = command();
     return paceline::simulate_faults(options, bar);
   };
+  hooks.journal = paceline::journal_hooks();
   hooks.supervise = [](int count, char** arguments) {
     return paceline::agent::supervise_main(count, arguments);
   };

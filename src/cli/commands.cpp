@@ -22,6 +22,9 @@ Command users_command();
 Command limits_command();
 Command rules_command();
 Command events_command();
+Command journal_list_command();
+Command journal_export_command();
+Command journal_prune_command();
 Command policy_list_command();
 Command policy_show_command();
 Command policy_set_command();
@@ -39,16 +42,17 @@ Command version_command();
 
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
-      up_command(),          down_command(),           run_command(),
-      submit_command(),      queue_command(),          show_command(),
-      why_command(),         logs_command(),           attach_command(),
-      wait_command(),        cancel_command(),         pause_command(),
-      resume_command(),      resize_command(),         nodes_command(),
-      users_command(),       limits_command(),         rules_command(),
-      policy_list_command(), policy_show_command(),    policy_set_command(),
-      policy_load_command(), policy_forget_command(),  policy_try_command(),
-      policy_diff_command(), policy_promote_command(), policy_rollback_command(),
-      policy_drop_command(), simulate_command(),       events_command(),
+      up_command(),           down_command(),           run_command(),
+      submit_command(),       queue_command(),          show_command(),
+      why_command(),          logs_command(),           attach_command(),
+      wait_command(),         cancel_command(),         pause_command(),
+      resume_command(),       resize_command(),         nodes_command(),
+      users_command(),        limits_command(),         rules_command(),
+      policy_list_command(),  policy_show_command(),    policy_set_command(),
+      policy_load_command(),  policy_forget_command(),  policy_try_command(),
+      policy_diff_command(),  policy_promote_command(), policy_rollback_command(),
+      policy_drop_command(),  simulate_command(),       events_command(),
+      journal_list_command(), journal_export_command(), journal_prune_command(),
       version_command(),
   };
   return table;

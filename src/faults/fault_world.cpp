@@ -119,6 +119,17 @@ void FaultWorld::draw_forgetting() {
   static constexpr std::array<std::uint64_t, 4> kSeconds = {1, 20, 300, 7 * 24 * 3'600};
   server_options_.limits->ended_jobs = kJobs[rng.below(kJobs.size())];
   server_options_.limits->ended_jobs_age = kSeconds[rng.below(kSeconds.size())];
+  static constexpr std::array<std::uint64_t, 3> kJournalEntries = {1, 20, 100'000};
+  server_options_.limits->journal_entries = kJournalEntries[rng.below(kJournalEntries.size())];
+  if (!rng.chance(0.5)) return;
+  static constexpr std::array<std::int64_t, 3> kKeepSeconds = {1, 30, 600};
+  server_options_.keep = std::chrono::seconds{kKeepSeconds[rng.below(kKeepSeconds.size())]};
+  ledger_.keeps(*server_options_.keep);
+  server_options_.remove_logs = [this, apart = Rng(rng.next())](JobId job) mutable -> Result<bool> {
+    if (store_.crashed() || apart.chance(0.3)) return false;
+    ledger_.logs_removed(queue_.now(), job);
+    return true;
+  };
 }
 
 NodeSpec FaultWorld::draw_node(std::uint64_t number) {

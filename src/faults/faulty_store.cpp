@@ -78,4 +78,19 @@ Result<void> FaultyStore::prove() {
   return done;
 }
 
+Result<bool> FaultyStore::thin(JobId job) {
+  if (full_ || crashed_) return no_space();
+  return WrappedStore::thin(job);
+}
+
+Result<bool> FaultyStore::drop(JobId job, Time now) {
+  if (full_ || crashed_) return no_space();
+  return WrappedStore::drop(job, now);
+}
+
+Result<bool> FaultyStore::tidy(const JournalBounds& bounds) {
+  if (full_ || crashed_) return no_space();
+  return WrappedStore::tidy(bounds);
+}
+
 }  // namespace paceline::faults

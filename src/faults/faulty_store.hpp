@@ -44,6 +44,9 @@ class FaultyStore final : public WrappedStore {
   Result<void> append(const Batch& batch) override;
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
   Result<void> prove() override;
+  Result<bool> thin(JobId job) override;
+  Result<bool> drop(JobId job, Time now) override;
+  Result<bool> tidy(const JournalBounds& bounds) override;
 
  private:
   struct Crash {

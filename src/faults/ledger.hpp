@@ -97,6 +97,10 @@ class Ledger {
   void sent(const AgentFrame& frame) { oracle_.told(frame); }
   void sent(Time now, const ServerFrame& frame, const State& state);
   void stored(const Batch& batch);
+  // The server keeps what is over for so long, and then less of it.
+  void keeps(Duration span) { keep_ = span; }
+  void logs_removed(Time now, JobId job);
+
   // The server keeps only so many points of a job, and says how many it passed over.
   void passes_over() { oracle_.passes_over(); }
   void passed_over(JobId job, std::uint64_t points) { oracle_.passed_over(job, points); }
@@ -160,6 +164,8 @@ class Ledger {
   void take_ending(Time now, const Entry& entry, const WorkerEnded& ended);
   void take_forgotten(Time now, const Entry& entry, const JobsForgotten& forgotten);
   void compare_forgotten(Time now, Store& store);
+  // Whether nothing of the job is kept, as may be.
+  bool was_dropped(Time now, Store& store, JobId id);
   void check_plan(Time now, const Plan& plan);
   void check_job(Time now, const State& state, const Job& job);
   void check_generations(Time now, const Job& job);
@@ -192,6 +198,8 @@ class Ledger {
   Oracle oracle_{[this](std::string what) { wrong(now_, std::move(what)); }};
   State truth_;  // the fold of every entry
   std::map<JobId, Job> forgotten_;
+  std::optional<Duration> keep_;
+  std::set<JobId> without_logs_;
   std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;
   std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;

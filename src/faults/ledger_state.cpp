@@ -278,6 +278,7 @@ void Ledger::compare(Time now, Time servers, Store& store) {
     const auto known = store.find_submission(kPeople, name, servers);
     if (!known || *known != id) wrong(now, fmt::format("the key of job {} is not there", id.value));
     const auto launch = store.launch(id);
+    if (was_dropped(now, store, id)) continue;
     if (!launch || launch->command != launch_of(name).command)
       wrong(now, fmt::format("the command of job {} is not there", id.value));
   }
@@ -296,13 +297,36 @@ void Ledger::compare_forgotten(Time now, Store& store) {
     if (!page || page->empty()) break;
     for (const Job& job : *page) {
       from = job.id.value + 1;
+      while (expected != forgotten_.end() && was_dropped(now, store, expected->first)) ++expected;
       if (expected == forgotten_.end() || job != (expected++)->second)
         return wrong(now, fmt::format("job {} was forgotten as another one", job.id.value));
       oracle_.compare(store, job);
     }
   }
+  while (expected != forgotten_.end() && was_dropped(now, store, expected->first)) ++expected;
   if (expected != forgotten_.end())
     wrong(now, fmt::format("job {} was forgotten and is not in the store", expected->first.value));
+}
+
+void Ledger::logs_removed(Time now, JobId job) {
+  count("logs removed");
+  without_logs_.insert(job);
+  const auto left = forgotten_.find(job);
+  if (left == forgotten_.end() || !is_over(left->second.state))
+    return wrong(now, fmt::format("the logs of job {} are removed, and it is not over", job.value));
+}
+
+bool Ledger::was_dropped(Time now, Store& store, JobId id) {
+  const auto found = store.remains(id);
+  if (!found || !*found || (*found)->kept != Kept::nothing) return false;
+  const Remains& left = **found;
+  const auto job = forgotten_.find(id);
+  const bool right = keep_ && job != forgotten_.end() && left.state == job->second.state &&
+                     left.ended_at == job->second.ended_at && without_logs_.contains(id) &&
+                     *left.dropped_at - left.ended_at >= 2 * *keep_;
+  if (!right) wrong(now, fmt::format("job {} was dropped, and should not have been", id.value));
+  oracle_.dropped(store, id);
+  return true;
 }
 
 }  // namespace paceline::faults

@@ -68,6 +68,8 @@ class Oracle {
   // ---- what is in the store ----
   // Once everything has calmed down, of each job.
   void compare(Store& store, const Job& job);
+  // Nothing of the job is kept, as may be.
+  void dropped(Store& store, JobId job);
   void compare_done();
 
  private:
@@ -126,6 +128,7 @@ class Oracle {
   std::set<Report> stored_, there_;  // there_: in the store
   bool passes_over_ = false;
   std::map<JobId, std::uint64_t> passed_over_;
+  std::set<JobId> dropped_;
   std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;
   std::map<Session, std::uint64_t> confirmed_;
 };

@@ -98,9 +98,16 @@ void Oracle::compare(Store& store, const Job& job) {
   }
 }
 
+void Oracle::dropped(Store& store, JobId job) {
+  dropped_.insert(job);
+  const auto page = store.points(job, "", 1, 1);
+  if (!page || !page->points.empty())
+    wrong_(fmt::format("job {} was dropped, and has points", job.value));
+}
+
 void Oracle::compare_done() {
   for (const auto& [job, generation, rank, report] : stored_) {
-    if (!there_.contains({job, generation, rank, report}))
+    if (!dropped_.contains(job) && !there_.contains({job, generation, rank, report}))
       wrong_(fmt::format("report {} of {} was stored and is not there", report,
                          text(ProcessKey{job, generation, rank})));
   }

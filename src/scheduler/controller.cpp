@@ -18,6 +18,7 @@
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
 #include "scheduler/thinning.hpp"
+#include "scheduler/upkeep.hpp"
 #include "scheduler/wakeups.hpp"
 
 namespace paceline {
@@ -59,6 +60,9 @@ struct Controller::Impl {
     thinning.emplace(options.limits->points_per_second, options.limits->points_per_second_per_user);
     forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
                                           std::chrono::seconds{options.limits->ended_jobs_age}});
+    upkeep.emplace(store, Upkeep::Options{{options.limits->journal_entries, options.journal_size},
+                                          options.keep,
+                                          options.remove_logs});
   }
 
   static std::unique_ptr<Placer> known_placer(const std::string& name) {
@@ -91,7 +95,9 @@ struct Controller::Impl {
         quiet_round = now;
     }
     act();
-    return checkpoint_if_due(now);
+    if (auto ok = checkpoint_if_due(now); !ok) return ok;
+    if (upkeep) upkeep->step(state, now);
+    return {};
   }
 
   // Deadlines are due by the wall clock, and people are shown what it showed.
@@ -245,6 +251,7 @@ struct Controller::Impl {
   void forgot(std::span<const JobId> jobs, Time now) {
     if (forgetting) forgetting->forgot(jobs, now);
     if (thinning) thinning->forget(jobs);
+    if (upkeep) upkeep->forgot(now);
   }
 
   // ---- the round ----
@@ -335,6 +342,7 @@ struct Controller::Impl {
     if (admission) admission->forget_launches(state, jobs);
     unsaved.clear();
     unsaved_entries = 0;
+    if (upkeep) upkeep->checkpointed(last_checkpoint);
     return {};
   }
 
@@ -366,6 +374,10 @@ struct Controller::Impl {
     sort_once(live);
     if (admission) admission->follow(state, live);
     follow_ended();
+    if (upkeep) {
+      upkeep->forgot(clock.now());
+      upkeep->checkpointed(clock.now());
+    }
     engine.act(state, live);
     return {};
   }
@@ -433,6 +445,7 @@ struct Controller::Impl {
   std::optional<Admission> admission;
   std::optional<Thinning> thinning;
   std::optional<Forgetting> forgetting;
+  std::optional<Upkeep> upkeep;
 
   std::vector<Command> commands;
   Observed observed;           // told by the engine, not durable yet
@@ -499,6 +512,10 @@ std::uint64_t Controller::points_passed_over(JobId job) const {
   return impl_->thinning ? impl_->thinning->passed_over(job) : 0;
 }
 
+std::uint64_t Controller::jobs_dropped() const {
+  return impl_->upkeep ? impl_->upkeep->drops() : 0;
+}
+
 std::vector<std::string> Controller::why(const Job& job, Viewer viewer) const {
   return impl_->explain().lines(job, viewer);
 }
@@ -516,6 +533,7 @@ std::optional<Time> Controller::next_due() const {
   sooner(impl_->wakeups.next(impl_->clock.now()));
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->forgetting) sooner(impl_->forgetting->next());
+  if (impl_->upkeep) sooner(impl_->upkeep->next());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;
   return due;

@@ -51,7 +51,11 @@ class Controller {
     Duration checkpoint_every = std::chrono::seconds{30};
     std::uint64_t checkpoint_entries = 10'000;
     bool protects = true;               // running jobs, by the law of plan/protection.hpp
-    std::optional<Limits> limits = {};  // none: as much as comes
+    std::optional<Limits> limits = {};  // none: as much as comes, and all is kept
+    // What is kept of jobs that ended, and how large the journal's segments become (scheduler/upkeep.hpp).
+    std::optional<Duration> keep = {};
+    std::optional<std::uint64_t> journal_size = {};  // bytes
+    std::function<Result<bool>(JobId)> remove_logs = [](JobId) { return true; };
     // Reads the fold of every durable entry beside the store, for the shadow's working side on a
     // thread of its own. None: asks the store, where one thread does all.
     std::function<Result<State>()> read_beside = {};
@@ -96,6 +100,8 @@ class Controller {
 
   // Metric points of that job which were passed over since this controller began.
   [[nodiscard]] std::uint64_t points_passed_over(JobId job) const;
+  // Forgotten jobs that were dropped since it began; what was read of them before may be gone.
+  [[nodiscard]] std::uint64_t jobs_dropped() const;
 
   // ---- driving ----
   // Does everything that is due. Errors: storage: the batch was not kept, commands got the error,

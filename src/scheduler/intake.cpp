@@ -79,8 +79,12 @@ Result<void> Intake::admit_after_forgotten(const JobSpec& spec) const {
   return {};
 }
 
-// The job that was submitted with the same key, if it was asked for in the same words.
+// The job that was submitted with the same key, if it was asked for in the same words; of one that
+// was dropped, nobody knows them.
 Result<JobId> Intake::repeated(JobId job, const Submission& submission) const {
+  const auto left = parts_.store.remains(job);
+  if (!left) return fail(left.error());
+  if (*left && (*left)->kept == Kept::nothing) return job;
   const auto launch = parts_.store.launch(job);
   if (!launch) return fail(launch.error());
   if (const Job* known = parts_.state.find_job(job))

@@ -14,6 +14,7 @@ class NullStore : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t, std::size_t) override {
     return std::vector<Entry>();
   }
+  Result<std::uint64_t> first_entry() override { return 1; }
   Result<std::vector<Job>> forgotten(JobId, std::size_t) override { return std::vector<Job>(); }
   Result<LaunchSpec> launch(JobId) override { return LaunchSpec(); }
   Result<PointPage> points(JobId, std::string_view, std::uint64_t, std::size_t) override {
@@ -22,6 +23,12 @@ class NullStore : public Store {
   Result<std::optional<JobId>> find_submission(std::uint32_t, std::string_view, Time) override {
     return std::nullopt;
   }
+  Result<std::optional<EndedJob>> first_ended(Kept) override { return std::nullopt; }
+  Result<bool> thin(JobId) override { return true; }
+  Result<bool> drop(JobId, Time) override { return true; }
+  Result<std::optional<Remains>> remains(JobId) override { return std::nullopt; }
+  Result<bool> tidy(const JournalBounds&) override { return false; }
+  Result<Pruned> prune(std::uint64_t) override { return Pruned(); }
 };
 
 }  // namespace paceline::sim

@@ -1,5 +1,5 @@
 // What must survive: the journal, checkpoints of its fold, what starts jobs, curves, and
-// submissions' keys. One thread uses it.
+// submissions' keys; and what is no longer needed of it. One thread uses it.
 //
 //   auto recovered = store->load();
 //   store->append(batch);            // durable when it returns
@@ -53,6 +53,36 @@ struct PointPage {
   std::uint64_t next = 1;  // ask from here for what comes after
 };
 
+// How much is kept of a job that the state forgot.
+enum class Kept { whole, thinned, nothing };
+
+// What is left of one.
+struct Remains {
+  Kept kept = Kept::whole;
+  JobState state = JobState::completed;  // in which it ended
+  Time ended_at;
+  std::uint64_t points = 0;        // that it had; counted when they are thinned
+  std::optional<Time> dropped_at;  // where nothing is kept
+  friend bool operator==(const Remains&, const Remains&) = default;
+};
+
+struct EndedJob {
+  JobId job;
+  Time at;
+  friend bool operator==(const EndedJob&, const EndedJob&) = default;
+};
+
+// How much of the journal lies where.
+struct JournalBounds {
+  std::uint64_t entries = 0;           // in the database; older ones lie in segments
+  std::optional<std::uint64_t> bytes;  // of segments, oldest removed first; nothing: all are kept
+};
+
+// Segments that were removed.
+struct Pruned {
+  std::uint64_t segments = 0, entries = 0, bytes = 0;
+};
+
 inline constexpr Duration kSubmissionRemembered = std::chrono::hours{24};
 inline constexpr std::size_t kPointsScanMax = 10'000;  // points looked at for one page
 
@@ -78,8 +108,12 @@ class Store {
   // something was found damaged while writing: nothing is written any more then.
   virtual Result<void> prove() = 0;
 
-  // Entries from `seq` on, at most `limit`, in order.
+  // Entries from `seq` on, at most `limit`, in order; from the first there is, where `seq` is before
+  // it. Errors: data: entries that a damaged piece of the journal held; what comes after it reads.
   virtual Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) = 0;
+
+  // The number of the first entry that there is; 1 for a new journal.
+  virtual Result<std::uint64_t> first_entry() = 0;
 
   // Jobs that the state forgot, in id order from that one on, at most `limit`.
   virtual Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) = 0;
@@ -95,6 +129,26 @@ class Store {
   // The job of an earlier submission with this key, younger than a day.
   virtual Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
                                                        Time now) = 0;
+
+  // ---- what is no longer needed: each call does one small piece, and a crash between two of them
+  // leaves nothing that the next doesn't finish ----
+
+  // Of the forgotten jobs of which so much is kept, the one that ended first. REQUIRES: not nothing.
+  virtual Result<std::optional<EndedJob>> first_ended(Kept kept) = 0;
+  // Thins a forgotten job's points (store/point_choice.hpp). True: it is done. REQUIRES: it was
+  // forgotten.
+  virtual Result<bool> thin(JobId job) = 0;
+  // Drops a forgotten job: its points, what started it, and itself. True: it is done, and remains()
+  // alone tells of it. REQUIRES: thin() is done.
+  virtual Result<bool> drop(JobId job, Time now) = 0;
+  // Nothing: the job was never forgotten.
+  virtual Result<std::optional<Remains>> remains(JobId job) = 0;
+
+  // Moves entries that no restart needs out of the database, and gives its free room back. True:
+  // there is more to do now.
+  virtual Result<bool> tidy(const JournalBounds& bounds) = 0;
+  // Removes what lies outside the database of the journal before this entry, in whole segments.
+  virtual Result<Pruned> prune(std::uint64_t before) = 0;
 };
 
 }  // namespace paceline

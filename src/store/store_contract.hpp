@@ -8,12 +8,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "store/history_testing.hpp"
+#include "store/point_choice.hpp"
 #include "store/store.hpp"
 
 namespace paceline {
@@ -234,7 +237,97 @@ TYPED_TEST_P(StoreContract, KeepsWhatTheStateForgot) {
   EXPECT_TRUE(this->store().forgotten(JobId{401}, 100)->empty());
 }
 
+// Three jobs that ended and were forgotten, with points of the second one: every one tells its loss,
+// and each hundredth an accuracy.
+template <class Store>
+State three_forgotten(Store& store, std::uint64_t points) {
+  EXPECT_TRUE(store.append(
+      {submissions(3), {{JobId{2}, some_launch(1, 2)}, {JobId{3}, some_launch(1, 3)}}, {}, {}}));
+  Batch batch = batch_of_points(2, 1, points);
+  for (auto& point : batch.points)
+    if (point.report % 100 == 7) point.values["accuracy"] = 0.5;
+  EXPECT_TRUE(store.append(batch));
+  State state = store.load().value();
+  EXPECT_TRUE(end_jobs(store, state, {JobId{1}, JobId{2}, JobId{3}}));
+  Batch forgetting;
+  for (const Job& job : state.jobs()) forgetting.forgotten.push_back(job);
+  forgetting.entries.push_back(
+      {state.seq() + 1, state.at(), JobsForgotten{{JobId{1}, JobId{2}, JobId{3}}}});
+  apply(state, forgetting.entries.back());
+  EXPECT_TRUE(store.append(forgetting));
+  return state;
+}
+
+template <class Store>
+std::vector<NumberedPoint> all_points(Store& store, JobId job) {
+  std::vector<NumberedPoint> all;
+  for (std::uint64_t from = 1;;) {
+    auto page = store.points(job, "", from, 1'000).value();
+    all.insert(all.end(), page.points.begin(), page.points.end());
+    if (std::exchange(from, page.next) == page.next) return all;
+  }
+}
+
+TYPED_TEST_P(StoreContract, ThinsThePointsOfAForgottenJob) {
+  constexpr std::uint64_t kPoints = 25'000;
+  three_forgotten(this->store(), kPoints);
+  const auto before = all_points(this->store(), JobId{2});
+  ASSERT_EQ(before.size(), kPoints);
+  (void)this->store().thin(JobId{2}).value();
+  this->reopen();  // what was done of it stays done
+  while (!this->store().thin(JobId{2}).value()) {
+  }
+  const auto after = all_points(this->store(), JobId{2});
+  std::map<std::string, std::uint64_t> series;
+  for (const auto& [number, point] : after) {
+    EXPECT_EQ(point, before.at(number - 1).point);
+    for (const auto& [name, value] : point.values) ++series[name];
+  }
+  EXPECT_EQ(series["loss"], kThinnedPoints + 250U);  // with those that stay for their accuracy
+  EXPECT_EQ(series["accuracy"], 250U);               // all there were
+  EXPECT_EQ(after.back().number, kPoints);
+  for (std::size_t i = 1; i < after.size(); ++i)
+    EXPECT_LE(after[i].number - after[i - 1].number, 2 * kPoints / kThinnedPoints);
+  const auto left = this->store().remains(JobId{2}).value();
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->kept, Kept::thinned);
+  EXPECT_EQ(left->points, kPoints);
+}
+
+TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
+  const State state = three_forgotten(this->store(), 3'000);
+  const auto kept = [&](std::uint32_t id) {
+    return this->store().remains(JobId{id}).value()->kept;
+  };
+  const auto first = this->store().first_ended(Kept::whole).value();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(this->store().first_ended(Kept::thinned).value(), std::nullopt);
+  EXPECT_EQ(kept(2), Kept::whole);
+  EXPECT_EQ(this->store().remains(JobId{4}).value(), std::nullopt);
+  while (!this->store().thin(JobId{2}).value()) {
+  }
+  EXPECT_EQ(this->store().first_ended(Kept::thinned).value()->job, JobId{2});
+  (void)this->store().drop(JobId{2}, time_from_us(5)).value();
+  this->reopen();
+  while (kept(2) != Kept::nothing) (void)this->store().drop(JobId{2}, time_from_us(7)).value();
+  this->reopen();
+  EXPECT_TRUE(all_points(this->store(), JobId{2}).empty());
+  EXPECT_EQ(this->store().launch(JobId{2}).error().code, ErrorCode::not_found);
+  EXPECT_TRUE(this->store().launch(JobId{3}));
+  const auto rows = this->store().forgotten(JobId{1}, 10).value();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows.back().id, JobId{3});
+  const auto left = this->store().remains(JobId{2}).value();
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->state, JobState::cancelled);
+  EXPECT_EQ(left->points, 3'000U);
+  EXPECT_EQ(left->ended_at, first->at);
+  EXPECT_EQ(this->loaded(), state.parts());
+  EXPECT_EQ(this->store().first_ended(Kept::thinned).value(), std::nullopt);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
+                            ThinsThePointsOfAForgottenJob, DropsAForgottenJobForGood,
                             GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
                             KeepsWhatStartsAJobUntilItIsOver,
                             ForgetsWhatStartedAJobThatWasOverBeforeACrash,

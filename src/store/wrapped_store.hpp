@@ -18,6 +18,7 @@ class WrappedStore : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
     return inner_.entries(seq, limit);
   }
+  Result<std::uint64_t> first_entry() override { return inner_.first_entry(); }
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override {
     return inner_.forgotten(from, limit);
   }
@@ -30,6 +31,14 @@ class WrappedStore : public Store {
                                                Time now) override {
     return inner_.find_submission(uid, key, now);
   }
+  Result<std::optional<EndedJob>> first_ended(Kept kept) override {
+    return inner_.first_ended(kept);
+  }
+  Result<bool> thin(JobId job) override { return inner_.thin(job); }
+  Result<bool> drop(JobId job, Time now) override { return inner_.drop(job, now); }
+  Result<std::optional<Remains>> remains(JobId job) override { return inner_.remains(job); }
+  Result<bool> tidy(const JournalBounds& bounds) override { return inner_.tidy(bounds); }
+  Result<Pruned> prune(std::uint64_t before) override { return inner_.prune(before); }
 
  protected:
   Store& inner_;

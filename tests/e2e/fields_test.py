@@ -119,7 +119,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/wait"): ("", (200, 200, 200), JOB),
     ("GET", "/v1/jobs/{id}/logs"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text}")),
     ("GET", "/v1/jobs/{id}/metrics"): ("", (200, 403, 200), Answer(
-        "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over")),
+        "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over thinned_from")),
     ("GET", "/v1/jobs/{id}/attach"): ("", (409, 403, 409), NOTHING),  # it has no terminal
     ("GET", "/v1/events"): ("", (200, 200, 200), None),  # by kind, below
     ("GET", "/v1/policy"): ("", (200, 200, 200), ACTIVE.at("active.") + Answer(
@@ -142,6 +142,7 @@ ROUTES = {
     ("PUT", "/v1/shadow"): ('{"name": "fifo"}', (403, 403, 200), TRIAL),
     ("POST", "/v1/shadow/promote"): ("", (403, 403, 200), SWITCH),
     ("DELETE", "/v1/shadow"): ("", (403, 403, 404), TRIAL),  # it was promoted
+    ("POST", "/v1/journal/prune"): ('{"before": 1}', (403, 403, 200), Answer("segments entries bytes first")),
     ("POST", "/v1/shutdown"): ('{"jobs": true}', (403, 403, 200), Answer("running[]")),
 }
 

@@ -55,7 +55,7 @@ TEST_P(KeptJournal, OpensAndIsTheFoldOfItsEntries) {
   const auto store = open();
   const auto state = store->load();
   ASSERT_TRUE(state) << state.error().message;
-  EXPECT_GT(state->jobs().size(), 3U);
+  EXPECT_GT(state->jobs().given(), 3U);
   State fold;
   const auto entries = store->entries(1, 10'000);
   for (const Entry& entry : *entries) {
@@ -97,7 +97,22 @@ TEST_P(KeptJournal, GoesOn) {
   EXPECT_EQ(store->load()->parts(), controller.state().parts());
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemas, KeptJournal, ::testing::Values("schema_7.sql"));
+// When each job that was forgotten ended is known by then, so that it can be dropped.
+TEST_P(KeptJournal, LetsGoOfWhatItForgot) {
+  const auto store = open();
+  const auto forgotten = store->forgotten(JobId{1}, 100).value();
+  const auto first = store->first_ended(Kept::whole).value();
+  ASSERT_EQ(first.has_value(), !forgotten.empty());
+  for (const Job& job : forgotten) {
+    EXPECT_EQ(store->remains(job.id).value()->ended_at, job.ended_at);
+    EXPECT_LE(first->at, *job.ended_at);
+    EXPECT_TRUE(store->thin(job.id).value());
+    EXPECT_TRUE(store->drop(job.id, store->load()->at()).value());
+  }
+  EXPECT_EQ(store->first_ended(Kept::whole).value(), std::nullopt);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemas, KeptJournal, ::testing::Values("schema_7.sql", "schema_8.sql"));
 
 }  // namespace
 }  // namespace paceline::sim

@@ -110,6 +110,7 @@ constexpr Often kHappens[] = {
     {"script loaded", 25},
     {"script forgotten", 25},
     {"script failed", 25},
+    {"logs removed", 1},
     {"COMPLETED", 25},
     {"FAILED", 25},
     {"CANCELLED", 25},

@@ -60,6 +60,7 @@ class LyingDisk final : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override {
     return store_->entries(seq, limit);
   }
+  Result<std::uint64_t> first_entry() override { return store_->first_entry(); }
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override {
     return store_->forgotten(from, limit);
   }
@@ -72,6 +73,14 @@ class LyingDisk final : public Store {
                                                Time now) override {
     return store_->find_submission(uid, key, now);
   }
+  Result<std::optional<EndedJob>> first_ended(Kept kept) override {
+    return store_->first_ended(kept);
+  }
+  Result<bool> thin(JobId job) override { return store_->thin(job); }
+  Result<bool> drop(JobId job, Time now) override { return store_->drop(job, now); }
+  Result<std::optional<Remains>> remains(JobId job) override { return store_->remains(job); }
+  Result<bool> tidy(const JournalBounds& bounds) override { return store_->tidy(bounds); }
+  Result<Pruned> prune(std::uint64_t before) override { return store_->prune(before); }
 
  private:
   static constexpr std::array kFiles = {"paceline.db", "paceline.db-wal"};

@@ -41,6 +41,11 @@ Result<int> print_all(Context& context, Api& api, Format format, Cursor cursor) 
   while (!context.console.broken()) {
     const auto page = api.get(fmt::format("/v1/events?from={}&limit={}", cursor.from, kPage));
     if (!page) return fail(page.error());
+    if (const auto first = whole_of(*page, "first");
+        first > std::max<std::int64_t>(cursor.from, 1)) {
+      context.console.note(
+          fmt::format("The journal begins at entry {}: older ones were pruned.", first));
+    }
     for (const auto& event : list_of(*page, "events")) print(context, event, format, cursor);
     // Other people's reports are left out: a page without events isn't the end.
     const auto next = whole_of(*page, "next");

@@ -31,6 +31,8 @@ struct UpOptions {
   std::string rack, network_switch;       // where this machine stands; empty: unknown
   std::map<std::string, std::string> labels;  // of this machine, for jobs to name
   bool accept_older_journal = false;          // go on from a journal that lost its end
+  std::optional<Duration> keep;               // of jobs that ended; nothing: for ever
+  std::optional<std::uint64_t> journal_size;  // bytes of its segments; nothing: all are kept
   Limits limits;
 };
 
@@ -67,6 +69,26 @@ struct FaultsOptions {
   std::string command;  // the whole command line
 };
 
+// What `paceline journal export` was asked for.
+struct ExportOptions {
+  std::string directory;  // of a server
+  std::uint64_t from = 1;
+  std::optional<std::uint64_t> to;
+  std::string output;                                 // a file; empty: `print`
+  std::function<bool(std::string_view lines)> print;  // false: nobody reads on
+  std::function<void(const Error&)> complain;         // of entries that can't be read
+};
+
+// A server's journal where it lies, whether or not the server runs (docs/cli.md, The journal).
+struct JournalHooks {
+  // {"directory", "segments": [...], "database": {...}} as JSON. Reads and checks every segment.
+  std::function<Result<std::string>(const std::string& directory)> list;
+  // Returns how many entries were missing.
+  std::function<Result<std::uint64_t>(const ExportOptions&)> export_lines;
+  // As POST /v1/journal/prune answers. Errors: conflict: a server runs there.
+  std::function<Result<std::string>(const std::string& directory, std::uint64_t before)> prune;
+};
+
 // Called with the done part now and then; false: give up.
 using ProgressBar = std::function<bool(double done)>;
 
@@ -77,6 +99,7 @@ struct Hooks {
   std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
   // The same (docs/simulate.md, Faults). Faults that it finds are no error.
   std::function<Result<std::string>(const FaultsOptions&, const ProgressBar&)> simulate_faults;
+  JournalHooks journal;
   std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
 };
 

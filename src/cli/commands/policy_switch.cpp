@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "cli/commands/agree.hpp"
 #include "cli/commands/policy_words.hpp"
 #include "cli/words/text.hpp"
 
@@ -83,27 +83,6 @@ std::string switch_sentence(const Document& answer) {
                      summary_of(clauses, static_cast<std::size_t>(whole_of(round, "other_jobs"))));
 }
 
-// One line; the end of the input is a no.
-bool says_yes(int fd) {
-  std::string line;
-  char c = 0;
-  while (::read(fd, &c, 1) == 1 && c != '\n' && line.size() < 80) line += c;
-  return line == "y" || line == "Y" || line == "yes";
-}
-
-// Errors: conflict: it would harm somebody, and nobody said yes.
-Result<void> agree(Console& console, const Document& round, const PolicySwitch& wanted) {
-  const auto harm = harm_sentence(round);
-  if (harm.empty()) return {};
-  if (::isatty(console.input_fd()) != 1) {
-    return fail(ErrorCode::conflict, harm,
-                fmt::format("Nothing was changed. If that is wanted: '{} --yes'.", wanted.again));
-  }
-  console.note(harm + " Go on? [y/N]");
-  if (says_yes(console.input_fd())) return {};
-  return fail(ErrorCode::conflict, "Nothing was changed.");
-}
-
 Result<Document> ask(Api& api, const PolicySwitch& wanted, const std::string& query) {
   const auto target = wanted.target + query;
   return wanted.method == "PUT" ? api.put(target, wanted.body) : api.post(target, wanted.body);
@@ -115,7 +94,8 @@ Result<int> switch_policy(Context& context, const PolicySwitch& wanted, bool yes
   if (!yes) {
     const auto played = ask(**api, wanted, "?dry_run=1");
     if (!played) return fail(played.error());
-    const auto agreed = agree(context.console, member(*played, "next_round"), wanted);
+    const auto harm = harm_sentence(member(*played, "next_round"));
+    const auto agreed = harm.empty() ? Result<void>() : agree(context.console, harm, wanted.again);
     if (!agreed) return fail(agreed.error());
   }
   const auto answer = ask(**api, wanted, "");

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 
 struct Up {
   std::optional<std::string> directory, move_from, slots, policy, placement, patience,
-      reclaim_after, log_level, rack, network_switch;
+      reclaim_after, log_level, rack, network_switch, keep, journal_size;
   std::vector<std::string> labels, limits;
   bool accept_older_journal = false, detach = false;
 };
@@ -91,6 +91,21 @@ Result<void> read_limit(std::string_view text, Limits& limits) {
   return {};
 }
 
+// What is kept, and for how long.
+Result<void> read_keeping(const Up& typed, UpOptions& options) {
+  if (typed.keep) {
+    const auto keep = parse_duration(*typed.keep);
+    if (!keep) return up_refused("--keep", keep.error());
+    options.keep = *keep;
+  }
+  if (typed.journal_size) {
+    const auto size = parse_bytes(*typed.journal_size);
+    if (!size) return up_refused("--journal-size", size.error());
+    options.journal_size = *size;
+  }
+  return {};
+}
+
 Result<std::string> absolute_of(std::string_view option, const std::string& directory) {
   std::error_code ec;
   const auto absolute = std::filesystem::absolute(directory, ec).lexically_normal();
@@ -142,6 +157,7 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
     if (!after) return up_refused("--reclaim-after", after.error());
     options.reclaim_after = *after;
   }
+  if (auto ok = read_keeping(typed, options); !ok) return fail(std::move(ok.error()));
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
     return fail(ErrorCode::invalid,
@@ -186,6 +202,12 @@ Command up_command() {
                            "what jobs may ask for with --affinity; may be repeated");
             options.values("--limit", "NAME=VALUE", typed->limits,
                            "a bound of 'paceline limits'; may be repeated");
+            options.value("--keep", "SPAN", typed->keep,
+                          "how long points and logs of a job are kept whole after its end; after "
+                          "twice that it is dropped: 90d (for ever)");
+            options.value("--journal-size", "SIZE", typed->journal_size,
+                          "of the journal's segments; the oldest are removed beyond it: 10G (all "
+                          "are kept)");
             options.flag("--accept-older-journal", typed->accept_older_journal,
                          "go on though the journal lost its end; no job's number is given again");
             options.value("--log-level", "LEVEL", typed->log_level,

@@ -250,6 +250,13 @@ Result<WallTime> parse_deadline(std::string_view text, WallTime now) {
   return *at;
 }
 
+Result<WallTime> parse_date(std::string_view text) {
+  const auto at = matches(text, "0000-00-00") ? parse_rfc3339(std::string(text) + "T00:00:00Z")
+                                              : parse_rfc3339(text);
+  if (at) return *at;
+  return refuse(text, "a date", "Write it like 2025-11-20 or 2025-11-20T18:00:00Z.");
+}
+
 Result<std::uint32_t> parse_id(std::string_view text) {
   const auto id = whole(text);
   if (id && *id >= 1 && *id <= std::numeric_limits<std::uint32_t>::max()) {

@@ -53,6 +53,9 @@ Result<Points<std::int32_t>> parse_speeds(std::string_view text);
 // invalid (neither of them, no such day, not after `now`).
 Result<WallTime> parse_deadline(std::string_view text, WallTime now);
 
+// A day ("2025-11-20", its beginning in UTC) or RFC 3339 as above. Errors: invalid.
+Result<WallTime> parse_date(std::string_view text);
+
 // The id of a job. Errors: invalid.
 Result<std::uint32_t> parse_id(std::string_view text);
 

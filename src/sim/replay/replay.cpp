@@ -210,6 +210,13 @@ class Player {
     auto page = journal_.entries(read_ + 1, kPage);
     if (!page) return fail(page.error());
     for (Entry& entry : *page) {
+      if (read_ == 0 && entry.seq > 1) {
+        return fail(ErrorCode::data,
+                    fmt::format("The journal begins at entry {}: older ones were pruned, and "
+                                "nothing can be held again without them.",
+                                entry.seq),
+                    "Name an export of it from before: 'paceline journal export'.");
+      }
       if (entry.seq != ++read_) {
         return fail(ErrorCode::data, fmt::format("Entry {} of the journal is missing.", read_),
                     "Put back a whole copy of it.");

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "plan/apply.hpp"
+#include "store/point_choice.hpp"
 
 namespace paceline {
 namespace {
@@ -41,7 +42,10 @@ Result<void> MemoryStore::append(const Batch& batch) {
     if (const auto* left = forgotten_by(entry))
       folded_.insert(left->jobs.begin(), left->jobs.end());
   }
-  for (const auto& job : batch.forgotten) forgotten_.insert_or_assign(job.id, job);
+  for (const auto& job : batch.forgotten) {
+    forgotten_.insert_or_assign(job.id, job);
+    remains_[job.id] = {Kept::whole, job.state, job.ended_at.value_or(Time()), 0, std::nullopt};
+  }
   for (const auto& [job, launch] : batch.launches) launches_[job] = launch;
   for (const auto& point : batch.points) store_point(point);
   for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
@@ -103,11 +107,11 @@ Result<PointPage> MemoryStore::points(JobId job, std::string_view name, std::uin
   const auto of_job = points_.find(job);
   if (of_job == points_.end()) return page;
   const auto& stored = of_job->second.points;
-  const auto scan_end = page.next - 1 + kPointsScanMax;
-  while (page.next <= std::min<std::uint64_t>(stored.size(), scan_end) &&
-         page.points.size() < limit) {
-    const auto number = page.next++;
-    const auto& point = stored[number - 1];
+  std::size_t looked_at = 0;
+  for (auto it = stored.lower_bound(page.next); it != stored.end(); ++it) {
+    if (looked_at++ == kPointsScanMax || page.points.size() >= limit) break;
+    const auto& [number, point] = *it;
+    page.next = number + 1;
     auto kept = name.empty() ? std::optional(point) : only(point, name);
     if (kept) page.points.push_back({number, std::move(*kept)});
   }
@@ -123,6 +127,46 @@ Result<std::optional<JobId>> MemoryStore::find_submission(std::uint32_t uid, std
   return found->second.job;
 }
 
+Result<std::optional<EndedJob>> MemoryStore::first_ended(Kept kept) {
+  std::optional<EndedJob> first;
+  for (const auto& [job, left] : remains_) {
+    if (left.kept == kept && (!first || left.ended_at < first->at))
+      first = EndedJob{job, left.ended_at};
+  }
+  return first;
+}
+
+Result<bool> MemoryStore::thin(JobId job) {
+  if (refusal_) return fail(*refusal_);
+  auto& left = remains_.at(job);
+  auto& points = points_[job];
+  PointChoice choice(points.last);
+  std::vector<std::uint64_t> drop;
+  for (auto it = points.points.rbegin(); it != points.points.rend(); ++it)
+    if (!choice.keeps(it->first, it->second.values)) drop.push_back(it->first);
+  for (const auto number : drop) points.points.erase(number);
+  left.kept = Kept::thinned;
+  left.points = points.last;
+  return true;
+}
+
+Result<bool> MemoryStore::drop(JobId job, Time now) {
+  if (refusal_) return fail(*refusal_);
+  auto& left = remains_.at(job);
+  check(left.kept == Kept::thinned, "a job is thinned before it is dropped");
+  points_.erase(job);
+  launches_.erase(job);
+  forgotten_.erase(job);
+  left.kept = Kept::nothing;
+  left.dropped_at = now;
+  return true;
+}
+
+Result<std::optional<Remains>> MemoryStore::remains(JobId job) {
+  const auto found = remains_.find(job);
+  return found == remains_.end() ? std::nullopt : std::optional(found->second);
+}
+
 void MemoryStore::forget_secrets(JobId job) {
   const auto found = launches_.find(job);
   if (found == launches_.end()) return;
@@ -133,7 +177,7 @@ void MemoryStore::forget_secrets(JobId job) {
 void MemoryStore::store_point(const MetricPoint& point) {
   auto& of_job = points_[point.job];
   if (of_job.known.insert({point.born, point.number, point.report}).second) {
-    of_job.points.push_back(point);
+    of_job.points.emplace(++of_job.last, point);
   }
 }
 

@@ -23,12 +23,20 @@ class MemoryStore final : public Store {
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
   Result<void> prove() override;
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
+  Result<std::uint64_t> first_entry() override { return 1; }
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
                                                Time now) override;
+  Result<std::optional<EndedJob>> first_ended(Kept kept) override;
+  Result<bool> thin(JobId job) override;
+  Result<bool> drop(JobId job, Time now) override;
+  Result<std::optional<Remains>> remains(JobId job) override;
+  // All of the journal is in one place.
+  Result<bool> tidy(const JournalBounds&) override { return false; }
+  Result<Pruned> prune(std::uint64_t) override { return Pruned(); }
 
   // append() and checkpoint() fail with this error until writes are accepted again.
   void refuse_writes(Error error) { refusal_ = std::move(error); }
@@ -36,7 +44,8 @@ class MemoryStore final : public Store {
 
  private:
   struct JobPoints {
-    std::vector<MetricPoint> points;  // number n at n-1
+    std::map<std::uint64_t, MetricPoint> points;  // by number
+    std::uint64_t last = 0;
     std::set<std::tuple<Generation, std::int32_t, std::uint64_t>> known;
   };
 
@@ -47,6 +56,7 @@ class MemoryStore final : public Store {
   StateParts checkpoint_;
   std::set<JobId> folded_;  // by load(), on top of the checkpoint, or forgotten since
   std::map<JobId, Job> forgotten_;
+  std::map<JobId, Remains> remains_;  // of every job that was forgotten
   std::map<JobId, LaunchSpec> launches_;
   std::map<JobId, JobPoints> points_;
   std::map<std::pair<std::uint32_t, std::string>, SubmissionKey> submissions_;

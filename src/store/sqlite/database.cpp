@@ -112,6 +112,7 @@ Result<std::unique_ptr<SQLite::Database>> open_ready(const Path& file,
   auto db = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE,
                                                static_cast<int>(lock_wait.count()));
   if (auto ours = recognize(*db, file); !ours) return fail(ours.error());
+  if (pragma(*db, "page_count") == 0) db->exec("PRAGMA auto_vacuum = INCREMENTAL");
   if (auto durable = make_durable(*db, file); !durable) return fail(durable.error());
   if (size_of(*db) <= kCheckedAtOpening) {
     if (auto sound = quick_check(*db, file); !sound) return fail(sound.error());

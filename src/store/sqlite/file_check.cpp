@@ -25,6 +25,11 @@ bool FileCheck::work() {
     if (const auto read = read_pages(); !read) find(read.error(), false);
     return !over_;
   }
+  if (!segments_) segments_.emplace(file_.parent_path() / "segments");
+  if (auto more = read_segment(); !more || *more) {
+    if (!more) find(more.error(), true);
+    return !over_;
+  }
   const auto more = read_entries();
   if (!more) find(more.error(), true);
   if (!more || !*more) over_ = true;
@@ -56,9 +61,26 @@ Result<void> FileCheck::read_pages() {
   return read;
 }
 
+// Those that are added later were read when they were.
+Result<bool> FileCheck::read_segment() {
+  if (next_segment_ == 0) {
+    if (auto looked = segments_->look(); !looked) return fail(looked.error());
+  }
+  if (next_segment_ == segments_->all().size()) return false;
+  const Segment& segment = segments_->all()[next_segment_++];
+  std::error_code error;
+  if (!std::filesystem::exists(segments_->path_of(segment), error)) return true;  // pruned since
+  if (auto lines = segments_->lines(segment); !lines) return fail(lines.error());
+  return true;
+}
+
 Result<bool> FileCheck::read_entries() {
   const auto store = SqliteStore::open_to_read(file_);
   if (!store) return fail(store.error());
+  if (next_ == 0) {
+    const auto& segments = (*store)->segments().all();
+    next_ = segments.empty() ? (*store)->first_entry().value_or(1) : segments.back().last + 1;
+  }
   const auto entries = (*store)->entries(next_, kEntriesAtOnce);
   if (!entries) return fail(entries.error());
   for (const Entry& entry : *entries) {

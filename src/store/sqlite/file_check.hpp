@@ -1,4 +1,4 @@
-// Reads a whole database, a piece at a time, on a thread of its own while a server writes to it: a
+// Reads a whole database and the journal's segments, a piece at a time, on a thread of its own while a server writes to it: a
 // start reads only what it needs, and what was damaged long ago would be met when it is needed most.
 //
 //   FileCheck check(dir / "paceline.db", [&](const Finding& found) { post(tell, found); });
@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <optional>
 
 #include "base/result.hpp"
+#include "store/sqlite/segment_dir.hpp"
 
 struct sqlite3;
 
@@ -36,13 +38,16 @@ class FileCheck {
 
  private:
   Result<void> read_pages();
+  Result<bool> read_segment();
   Result<bool> read_entries();
   void find(const Error& error, bool safe_to_write);
 
   std::filesystem::path file_;
   std::function<void(const Finding&)> tell_;
   bool pages_read_ = false;
-  std::uint64_t next_ = 1;  // entry
+  std::optional<SegmentDir> segments_;
+  std::size_t next_segment_ = 0;
+  std::uint64_t next_ = 0;  // entry; 0: not known yet
   std::atomic<bool> over_ = false;
   std::mutex at_work_;
   sqlite3* reading_ = nullptr;  // the pages; for stop()

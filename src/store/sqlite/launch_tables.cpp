@@ -112,7 +112,8 @@ LaunchTables::LaunchTables(SQLite::Database& db)
            "groups, shared_shm, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       find_(db, select_for(schema_of(db))),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
-      blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?") {}
+      blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?"),
+      delete_(db, "DELETE FROM launches WHERE job = ?") {}
 
 void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = joined(launch.environment);
@@ -137,6 +138,12 @@ void LaunchTables::forget_secrets(JobId job) {
   const auto none = environment_id({});
   blank_.run(none, job.value);
   if (*environment != none) drop_environment_.run(*environment);
+}
+
+void LaunchTables::drop(JobId job) {
+  const auto environment = environment_of_.integer(job.value);
+  delete_.run(job.value);
+  if (environment) drop_environment_.run(*environment);
 }
 
 std::optional<LaunchSpec> LaunchTables::find(JobId job) {

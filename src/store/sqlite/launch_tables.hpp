@@ -20,12 +20,13 @@ class LaunchTables {
   // for people to read, and has no sum.
   void forget_secrets(JobId job);
   std::optional<LaunchSpec> find(JobId job);
+  void drop(JobId job);
 
  private:
   std::int64_t environment_id(const std::string& body);
 
   Query find_environment_, insert_environment_, last_id_, drop_environment_;
-  Query put_, find_, environment_of_, blank_;
+  Query put_, find_, environment_of_, blank_, delete_;
 };
 
 }  // namespace paceline

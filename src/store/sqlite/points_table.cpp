@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "wire/json_writer.hpp"
 #include "wire/state_json.hpp"
@@ -38,7 +39,15 @@ PointsTable::PointsTable(SQLite::Database& db)
               "?3, ?4, ?5, ?6, ?7, ?8)"),
       select_(db,
               "SELECT number, generation, rank, report, at_us, step, samples, body FROM points "
-              "WHERE job = ? AND number >= ? ORDER BY number LIMIT ?") {}
+              "WHERE job = ? AND number >= ? ORDER BY number LIMIT ?"),
+      last_(db, "SELECT max(number) FROM points WHERE job = ?"),
+      newest_from_(db,
+                   "SELECT number, body FROM points WHERE job = ? AND number <= ? "
+                   "ORDER BY number DESC LIMIT ?"),
+      delete_(db, "DELETE FROM points WHERE job = ? AND number = ?"),
+      delete_first_(db,
+                    "DELETE FROM points WHERE job = ?1 AND number IN "
+                    "(SELECT number FROM points WHERE job = ?1 ORDER BY number LIMIT ?2)") {}
 
 void PointsTable::put(const MetricPoint& point) {
   JsonWriter json(std::move(text_));
@@ -60,6 +69,37 @@ PointPage PointsTable::page(JobId job, std::string_view name, std::uint64_t from
   };
   if (limit > 0) select_.each(take, job.value, page.next, kPointsScanMax);
   return page;
+}
+
+std::uint64_t PointsTable::last(JobId job) {
+  return static_cast<std::uint64_t>(last_.integer(job.value).value_or(0));
+}
+
+bool PointsTable::thin(JobId job, std::size_t points) {
+  if (!thinning_ || thinning_->job != job) {
+    const auto newest = last(job);
+    thinning_.emplace(Thinning{job, newest, PointChoice(newest)});
+  }
+  std::vector<std::uint64_t> dropped;
+  std::size_t looked_at = 0;
+  const auto look = [&](Row row) {
+    const auto number = row.as<std::uint64_t>(0);
+    const auto values = read_values(row.text(1));
+    ++looked_at;
+    thinning_->next = number - 1;
+    if (!values || !thinning_->choice.keeps(number, *values)) dropped.push_back(number);
+    return true;
+  };
+  newest_from_.each(look, job.value, thinning_->next, points);
+  for (const auto number : dropped) delete_.run(job.value, number);
+  if (looked_at == points) return false;
+  thinning_.reset();
+  return true;
+}
+
+bool PointsTable::drop(JobId job, std::size_t points) {
+  delete_first_.run(job.value, points);
+  return last(job) == 0;
 }
 
 }  // namespace paceline

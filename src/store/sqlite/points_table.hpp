@@ -1,9 +1,12 @@
 // The points of every job's curves. For store/sqlite alone; throws SQLite::Exception and Damage.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "store/point_choice.hpp"
 #include "store/sqlite/query.hpp"
 #include "store/store.hpp"
 
@@ -18,8 +21,24 @@ class PointsTable {
   // As Store::points().
   PointPage page(JobId job, std::string_view name, std::uint64_t from, std::size_t limit);
 
+  // The number of the job's newest point; 0: it has none.
+  [[nodiscard]] std::uint64_t last(JobId job);
+  // Looks at this many more of its points, from the newest on, and deletes those that don't stay.
+  // True: it looked at all. After a transaction that failed, thin_anew() first.
+  bool thin(JobId job, std::size_t points);
+  void thin_anew() { thinning_.reset(); }
+  // Deletes this many. True: there are no more.
+  bool drop(JobId job, std::size_t points);
+
  private:
-  Query insert_, select_;
+  struct Thinning {
+    JobId job;
+    std::uint64_t next;  // looked at all above it
+    PointChoice choice;
+  };
+
+  Query insert_, select_, last_, newest_from_, delete_, delete_first_;
+  std::optional<Thinning> thinning_;
   std::string text_;  // reused
 };
 

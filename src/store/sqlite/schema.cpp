@@ -134,9 +134,29 @@ void to_version_8(SQLite::Database& db) {
       "  sum INTEGER NOT NULL)");
 }
 
+// When each of them ended, how much is kept of it (0: all, 1: fewer points) and how many points it
+// had; and those of which nothing is kept.
+void to_version_9(SQLite::Database& db) {
+  db.exec(
+      "ALTER TABLE forgotten ADD COLUMN "
+      "ended_us INTEGER AS (CAST(round(json_extract(body, '$.ended_at') * 1e6) AS INTEGER)) "
+      "VIRTUAL");
+  db.exec("ALTER TABLE forgotten ADD COLUMN kept INTEGER NOT NULL DEFAULT 0");
+  db.exec("ALTER TABLE forgotten ADD COLUMN points INTEGER");
+  db.exec("CREATE INDEX forgotten_by_end ON forgotten (kept, ended_us)");
+  db.exec(
+      "CREATE TABLE dropped ("
+      "  id INTEGER PRIMARY KEY,"
+      "  state TEXT NOT NULL,"
+      "  ended_us INTEGER NOT NULL,"
+      "  points INTEGER NOT NULL,"
+      "  dropped_us INTEGER NOT NULL)");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 8> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
-                                        to_version_5, to_version_6, to_version_7, to_version_8};
+constexpr std::array<Step, 9> kSteps = {to_version_1, to_version_2, to_version_3,
+                                        to_version_4, to_version_5, to_version_6,
+                                        to_version_7, to_version_8, to_version_9};
 
 }  // namespace
 

@@ -20,12 +20,16 @@
 #include "store/sqlite/database.hpp"
 #include "store/sqlite/forgotten_table.hpp"
 #include "store/sqlite/high_water.hpp"
+#include "store/sqlite/journal_cut.hpp"
 #include "store/sqlite/journal_table.hpp"
 #include "store/sqlite/launch_tables.hpp"
 #include "store/sqlite/left_behind.hpp"
 #include "store/sqlite/points_table.hpp"
 #include "store/sqlite/reserve.hpp"
+#include "store/sqlite/segment_dir.hpp"
 #include "store/sqlite/submissions_table.hpp"
+#include "store/sqlite/sum.hpp"
+#include "wire/entry_json.hpp"
 
 namespace paceline {
 namespace {
@@ -45,6 +49,10 @@ Generation highest_generation(const State& state) {
   for (const Job& job : state.jobs()) highest = std::max(highest, job.last_generation);
   return highest;
 }
+
+constexpr std::size_t kPointsAtOnce = 1'000;  // thinned or dropped in one piece
+constexpr std::size_t kPagesAtOnce = 64;      // given back in one piece
+constexpr std::int64_t kFreePagesMin = 1'024;
 
 // Ids that were given by the end of the entries, where `before` were by their beginning.
 std::uint32_t jobs_given(std::uint32_t before, std::span<const Entry> entries) {
@@ -98,6 +106,8 @@ struct SqliteStore::Impl {
         db(std::move(database)),
         reserve(file.parent_path() / "reserve", reserve_bytes),
         journal(*db),
+        segments(file.parent_path() / "segments"),
+        cut(journal, segments),
         checkpoint(*db),
         forgotten(*db),
         launches(*db),
@@ -138,6 +148,11 @@ struct SqliteStore::Impl {
   // How the journal is behind its mark, if it is.
   std::optional<std::string> lost_end() {
     if (!mark) return std::nullopt;
+    if (const auto& cut_off = segments.all();
+        !cut_off.empty() && cut_off.back().last > newest.seq) {
+      return fmt::format("its segments go on to entry {}, and it ends at entry {}",
+                         cut_off.back().last, newest.seq);
+    }
     if (mark->damaged()) {
       return fmt::format("perhaps, as {} is damaged, which would tell", mark->file().string());
     }
@@ -147,15 +162,42 @@ struct SqliteStore::Impl {
       return fmt::format("{} entries were acknowledged, and it ends at entry {}", known.seq,
                          newest.seq);
     }
-    if (known.seq > 0 && journal.sum_at(known.seq) != known.sum)
+    if (known.seq > 0 && !is_acknowledged(known))
       return fmt::format("entry {} is another one than was acknowledged", known.seq);
     return std::nullopt;
   }
+
+  // What left for a segment was looked at then. One that was pruned or is damaged says nothing.
+  bool is_acknowledged(const Mark& known) {
+    if (const auto sum = journal.sum_at(known.seq)) return sum == known.sum;
+    if (known.seq >= first_row()) return false;
+    const Segment* segment = segments.find(known.seq);
+    if (segment == nullptr) return true;
+    const auto lines = segments.lines(*segment);
+    return !lines || sum_of((*lines)->at(known.seq)) == known.sum;
+  }
+
+  // Of the entries in the table; where there are none, what would come next.
+  std::uint64_t first_row() {
+    const auto first = journal.first_seq();
+    return first == 0 ? newest.seq + 1 : first;
+  }
+
+  std::uint64_t first_entry() {
+    const auto& all = segments.all();
+    return all.empty() ? first_row() : std::min(all.front().first, first_row());
+  }
+
+  Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit);
+  Result<void> read_segments(std::uint64_t& seq, std::size_t limit, std::vector<Entry>& found);
+  bool give_pages_back();
 
   std::filesystem::path file;
   std::unique_ptr<SQLite::Database> db;
   Reserve reserve;
   JournalTable journal;
+  SegmentDir segments;
+  JournalCut cut;
   CheckpointTables checkpoint;
   ForgottenTable forgotten;
   LaunchTables launches;
@@ -163,7 +205,8 @@ struct SqliteStore::Impl {
   SubmissionsTable submissions;
   std::optional<HighWater> mark;  // none: the file is only read
   bool accept_older = false;
-  Mark newest;  // of the journal as it is
+  Mark newest;                     // of the journal as it is
+  std::uint64_t checkpointed = 0;  // entries that the checkpoint has folded
   std::optional<Error> damage;
   Query prove;
   // On top of the last checkpoint: by load(), before a checkpoint that failed, or forgotten since.
@@ -186,6 +229,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
     auto impl = std::make_unique<Impl>(file, std::move(*db), options.reserve_bytes);
     impl->mark.emplace(std::move(*mark));
     impl->accept_older = options.accept_older_journal;
+    if (auto looked = impl->segments.look(); !looked) return fail(looked.error());
     if (const auto& known = impl->mark->known()) {
       impl->newest.jobs = known->jobs;
       impl->newest.generation = known->generation;
@@ -194,6 +238,8 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
     }
     const auto lost = impl->accept_older ? std::nullopt : impl->lost_end();
     if (lost) return fail(older(file, *lost));
+    if (auto aside = impl->segments.set_aside_after(impl->newest.seq); !aside)
+      return fail(aside.error());
     impl->reserve.take();
     return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
   });
@@ -207,8 +253,9 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_to_read(const std::filesy
   auto db = paceline::open_to_read(file, Options{}.lock_wait);
   if (!db) return fail(db.error());
   return guarded(file, [&]() -> Result<std::unique_ptr<SqliteStore>> {
-    return std::unique_ptr<SqliteStore>(
-        new SqliteStore(std::make_unique<Impl>(file, std::move(*db), 0)));
+    auto impl = std::make_unique<Impl>(file, std::move(*db), 0);
+    if (auto looked = impl->segments.look(); !looked) return fail(looked.error());
+    return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(impl)));
   });
 }
 
@@ -229,6 +276,7 @@ Result<State> SqliteStore::Impl::load() {
   return guarded(file, [&]() -> Result<State> {
     auto state = assemble(checkpoint.read());
     if (!state) throw Damage{"the checkpoint: " + state.error().message};
+    checkpointed = state->seq();
     const auto fold = [&](const Entry& entry) {
       if (entry.seq != state->seq() + 1)
         throw Damage{fmt::format("entry {} of the journal is missing", state->seq() + 1)};
@@ -346,17 +394,130 @@ Result<void> SqliteStore::checkpoint(const State& state, std::span<const JobId> 
   });
   if (!done) return done;
   impl_->checkpoint.committed();
+  impl_->checkpointed = state.seq();
   impl_->folded.clear();
   if (impl_->mark) return impl_->mark->sync();
   return done;
 }
 
 Result<std::vector<Entry>> SqliteStore::entries(std::uint64_t seq, std::size_t limit) {
-  return guarded(impl_->file, [&]() -> Result<std::vector<Entry>> {
-    std::vector<Entry> found;
-    impl_->journal.each(seq, limit, [&](Entry entry) { found.push_back(std::move(entry)); });
-    return found;
+  return guarded(impl_->file, [&] { return impl_->entries(seq, limit); });
+}
+
+Result<std::vector<Entry>> SqliteStore::Impl::entries(std::uint64_t seq, std::size_t limit) {
+  std::vector<Entry> found;
+  seq = std::max(seq, first_entry());
+  auto read = read_segments(seq, limit, found);
+  if (!read && found.empty()) return fail(read.error());
+  if (read && found.size() < limit)
+    journal.each(seq, limit - found.size(), [&](Entry each) { found.push_back(std::move(each)); });
+  return found;
+}
+
+// Reads on from `seq` to the first row of the table.
+Result<void> SqliteStore::Impl::read_segments(std::uint64_t& seq, std::size_t limit,
+                                              std::vector<Entry>& found) {
+  for (const auto end = first_row(); seq < end && found.size() < limit;) {
+    const Segment* segment = segments.find(seq);
+    if (segment == nullptr) {
+      return fail(ErrorCode::data, fmt::format("Entry {} of the journal is in no segment.", seq),
+                  fmt::format("Put back what is missing in {}.",
+                              (file.parent_path() / "segments").string()));
+    }
+    const auto lines = segments.lines(*segment);
+    if (!lines) return fail(lines.error());
+    for (; seq <= segment->last && seq < end && found.size() < limit; ++seq) {
+      auto entry = read_entry((*lines)->at(seq));
+      if (!entry || entry->seq != seq)
+        throw Damage{fmt::format("entry {} of the journal, in {}", seq, name_of(*segment))};
+      found.push_back(std::move(*entry));
+    }
+  }
+  return {};
+}
+
+Result<std::uint64_t> SqliteStore::first_entry() {
+  return guarded(impl_->file, [&]() -> Result<std::uint64_t> { return impl_->first_entry(); });
+}
+
+const SegmentDir& SqliteStore::segments() const { return impl_->segments; }
+
+Result<bool> SqliteStore::tidy(const JournalBounds& bounds) {
+  return guarded(impl_->file, [&]() -> Result<bool> {
+    const auto commit = [&](const std::function<void()>& work) { return impl_->commit(work); };
+    auto more = impl_->cut.step(bounds.entries, impl_->checkpointed, commit);
+    if (!more || *more) return more;
+    auto& segments = impl_->segments;
+    if (bounds.bytes && segments.bytes() > *bounds.bytes) {
+      spdlog::info("The journal's segments are beyond their size: entries {} to {} are removed.",
+                   segments.all().front().first, segments.all().front().last);
+      if (auto removed = segments.remove_first(); !removed) return fail(removed.error());
+      return true;
+    }
+    return impl_->give_pages_back();
   });
+}
+
+// Only where much is free, since what is written next needs some again. A file that was made before
+// this was so keeps its pages for itself.
+bool SqliteStore::Impl::give_pages_back() {
+  const auto number = [&](const char* pragma) { return db->execAndGet(pragma).getInt64(); };
+  const auto free = number("PRAGMA freelist_count");
+  if (damage || free <= std::max(kFreePagesMin, number("PRAGMA page_count") / 16)) return false;
+  if (number("PRAGMA auto_vacuum") == 0) return false;
+  db->exec(fmt::format("PRAGMA incremental_vacuum({})", kPagesAtOnce));
+  return true;
+}
+
+Result<Pruned> SqliteStore::prune(std::uint64_t before) {
+  Pruned pruned;
+  auto& segments = impl_->segments;
+  const auto row =
+      guarded(impl_->file, [&]() -> Result<std::uint64_t> { return impl_->first_row(); });
+  if (!row) return fail(row.error());
+  const auto end = std::min(before, *row);
+  while (!segments.all().empty() && segments.all().front().last < end) {
+    const Segment gone = segments.all().front();
+    if (auto removed = segments.remove_first(); !removed) return fail(removed.error());
+    ++pruned.segments;
+    pruned.entries += gone.entries();
+    pruned.bytes += gone.bytes;
+  }
+  return pruned;
+}
+
+Result<std::optional<EndedJob>> SqliteStore::first_ended(Kept kept) {
+  using Found = std::optional<EndedJob>;
+  return guarded(impl_->file,
+                 [&]() -> Result<Found> { return impl_->forgotten.first_ended(kept); });
+}
+
+Result<bool> SqliteStore::thin(JobId job) {
+  bool done = false;
+  auto ok = impl_->commit([&] {
+    done = impl_->points.thin(job, kPointsAtOnce);
+    if (done) impl_->forgotten.thinned(job, impl_->points.last(job));
+  });
+  if (ok) return done;
+  impl_->points.thin_anew();
+  return fail(ok.error());
+}
+
+Result<bool> SqliteStore::drop(JobId job, Time now) {
+  bool done = false;
+  auto ok = impl_->commit([&] {
+    done = impl_->points.drop(job, kPointsAtOnce);
+    if (!done) return;
+    impl_->launches.drop(job);
+    impl_->forgotten.drop(job, now);
+  });
+  if (!ok) return fail(ok.error());
+  return done;
+}
+
+Result<std::optional<Remains>> SqliteStore::remains(JobId job) {
+  using Found = std::optional<Remains>;
+  return guarded(impl_->file, [&]() -> Result<Found> { return impl_->forgotten.remains(job); });
 }
 
 Result<std::vector<Job>> SqliteStore::forgotten(JobId from, std::size_t limit) {

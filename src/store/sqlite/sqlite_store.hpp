@@ -11,6 +11,9 @@
 // lost its end is one too: its high-water mark tells (high_water.hpp). Once a write meets damage,
 // nothing is written any more.
 //
+// Entries that no restart needs leave the file for segments in DIR/segments (segment_file.hpp), once
+// there are more than tidy() is asked to keep. Both are read as one journal.
+//
 // Where the disk is full, a reserve is given up for what is to be appended; it is taken again at a
 // checkpoint, once there is room.
 //
@@ -23,6 +26,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "store/sqlite/segment_dir.hpp"
 #include "store/store.hpp"
 
 namespace paceline {
@@ -60,12 +64,22 @@ class SqliteStore final : public Store {
   Result<void> checkpoint(const State& state, std::span<const JobId> changed) override;
   Result<void> prove() override;
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
+  Result<std::uint64_t> first_entry() override;
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
                                                Time now) override;
+  Result<std::optional<EndedJob>> first_ended(Kept kept) override;
+  Result<bool> thin(JobId job) override;
+  Result<bool> drop(JobId job, Time now) override;
+  Result<std::optional<Remains>> remains(JobId job) override;
+  Result<bool> tidy(const JournalBounds& bounds) override;
+  Result<Pruned> prune(std::uint64_t before) override;
+
+  // What lies in segments; of a store that is only read, as of the opening.
+  [[nodiscard]] const SegmentDir& segments() const;
 
  private:
   struct Impl;
