@@ -93,7 +93,7 @@ void FaultWorld::reach_twin(bool reached) {
   Machine& twin = machines_.back();
   if (reached) ledger_.note("machine of the same name", twin.name);
   const auto set = [this](Machine& machine, bool is_reached) {
-    machine.link->cut(is_reached ? SimLink::Cut{} : kBothWays);
+    machine.link->cut(is_reached ? FaultyLink::Cut{} : kBothWays);
     if (is_reached) return;
     machine.link->break_connection();
     if (calm_) ledger_.away(machine.id, queue_.now() + kTwinTakesTurns);

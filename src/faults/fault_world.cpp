@@ -152,10 +152,10 @@ void FaultWorld::build_machine(const LinkHabits& link, NodeSpec node) {
   machine.id = node.machine;
   machine.clock = std::make_unique<SetClock>(queue_, parts_.make_clock, machine.name);
   machine.clock->set_wrong(draw_clock_error());
-  machine.host = std::make_unique<SimHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()),
-                                           std::move(node), unstored_max_);
+  machine.host = std::make_unique<FaultyHost>(queue_, *machine.clock, ledger_, Rng(rng_.next()),
+                                              std::move(node), unstored_max_);
   machine.heard = kBegin;
-  machine.link = std::make_unique<SimLink>(queue_, ledger_, Rng(rng_.next()), sessions_);
+  machine.link = std::make_unique<FaultyLink>(queue_, ledger_, Rng(rng_.next()), sessions_);
   machine.link->set_habits(link);
   machines_.push_back(std::move(machine));
 }

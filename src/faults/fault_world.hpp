@@ -97,8 +97,8 @@ class FaultWorld {
     std::string name;
     std::string id;  // its own, where another one has its name
     std::unique_ptr<SetClock> clock;
-    std::unique_ptr<SimHost> host;
-    std::unique_ptr<SimLink> link;
+    std::unique_ptr<FaultyHost> host;
+    std::unique_ptr<FaultyLink> link;
     std::unique_ptr<agent::Agent> agent;
     Time heard;              // when frames went through its connection last
     std::uint64_t life = 0;  // of the agent; what was put for an earlier one is void
@@ -161,7 +161,7 @@ class FaultWorld {
   void set_machine_clock(std::size_t i);
   void change_devices(std::size_t i);
   void take_machine(std::size_t i, Duration back_after);
-  void cut_for(std::size_t i, SimLink::Cut cut, Duration span);
+  void cut_for(std::size_t i, FaultyLink::Cut cut, Duration span);
   // ---- the end ----
   void heal();
   [[nodiscard]] bool at_rest() const;

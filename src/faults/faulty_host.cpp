@@ -57,8 +57,8 @@ Habits draw_habits(Rng& rng, bool calm) {
   return habits;
 }
 
-SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
-                 std::size_t unstored_max)
+FaultyHost::FaultyHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
+                       std::size_t unstored_max)
     : queue_(queue),
       clock_(clock),
       ledger_(ledger),
@@ -67,9 +67,9 @@ SimHost::SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeS
       unstored_max_(unstored_max),
       slots_(node_.slots) {}
 
-std::string SimHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
+std::string FaultyHost::boot_id() { return node_.name + "-" + std::to_string(boots_); }
 
-std::vector<Claim> SimHost::claims() {
+std::vector<Claim> FaultyHost::claims() {
   std::erase_if(workers_, [](const auto& one) { return one.second.unclaimed; });
   unstored_ = 0;
   for (auto& [key, worker] : workers_) worker.told = 0;
@@ -98,22 +98,22 @@ std::vector<Claim> SimHost::claims() {
   return claims;
 }
 
-void SimHost::perform(const agent::Action& action) {
+void FaultyHost::perform(const agent::Action& action) {
   std::visit([this](const auto& each) { on(each); }, action);
 }
 
-SimHost::Worker* SimHost::find_alive(const ProcessKey& key) {
+FaultyHost::Worker* FaultyHost::find_alive(const ProcessKey& key) {
   const auto found = workers_.find(key);
   return found == workers_.end() || found->second.claim.gone ? nullptr : &found->second;
 }
 
 // Of one without a supervisor the host itself finds the end, whatever is asked.
-SimHost::Worker* SimHost::find_supervised(const ProcessKey& key) {
+FaultyHost::Worker* FaultyHost::find_supervised(const ProcessKey& key) {
   Worker* worker = find_alive(key);
   return worker && worker->orphaned ? nullptr : worker;
 }
 
-void SimHost::later(const ProcessKey& key, Duration span, void (SimHost::*what)(Worker&)) {
+void FaultyHost::later(const ProcessKey& key, Duration span, void (FaultyHost::*what)(Worker&)) {
   const auto version = workers_.at(key).version;
   queue_.after(span, [this, key, version, what] {
     Worker* worker = find_alive(key);
@@ -121,17 +121,17 @@ void SimHost::later(const ProcessKey& key, Duration span, void (SimHost::*what)(
   });
 }
 
-void SimHost::tell(agent::Observation observation) {
+void FaultyHost::tell(agent::Observation observation) {
   if (tell_) tell_(std::move(observation));
 }
 
 // What only a log tells, and keeps until it is stored.
-void SimHost::write(Worker& worker, agent::Observation observation) {
+void FaultyHost::write(Worker& worker, agent::Observation observation) {
   worker.log.push_back(std::move(observation));
   read_log(worker);
 }
 
-void SimHost::read_log(Worker& worker) {
+void FaultyHost::read_log(Worker& worker) {
   if (!tell_) return;
   for (; worker.told < worker.log.size() && unstored_ < unstored_max_; ++worker.told) {
     ++unstored_;
@@ -139,12 +139,12 @@ void SimHost::read_log(Worker& worker) {
   }
 }
 
-void SimHost::read_logs() {
+void FaultyHost::read_logs() {
   for (auto& [key, worker] : workers_) read_log(worker);
 }
 
 // Of workers whose logs were read to their ends.
-void SimHost::tell_ends() {
+void FaultyHost::tell_ends() {
   if (!tell_) return;
   for (auto& [key, worker] : workers_) {
     const bool ended = worker.claim.gone && worker.told == worker.log.size();
@@ -152,7 +152,7 @@ void SimHost::tell_ends() {
   }
 }
 
-void SimHost::stored(const ProcessKey& key, std::uint64_t report) {
+void FaultyHost::stored(const ProcessKey& key, std::uint64_t report) {
   const auto found = workers_.find(key);
   if (found == workers_.end()) return;
   const auto number = [](const agent::Observation& each) {
@@ -169,7 +169,7 @@ void SimHost::stored(const ProcessKey& key, std::uint64_t report) {
 
 // ---- what the agent asks ----
 
-void SimHost::on(const agent::Start& start) {
+void FaultyHost::on(const agent::Start& start) {
   const ProcessKey& key = start.worker.key;
   if (workers_.contains(key)) return;
   const auto& slots = start.worker.slots;
@@ -195,10 +195,10 @@ void SimHost::on(const agent::Start& start) {
   worker.limit = start.worker.limit;
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
   ledger_.launched(queue_.now(), start.worker);
-  if (!worker.habits.never_runs) later(key, worker.habits.setup, &SimHost::run);
+  if (!worker.habits.never_runs) later(key, worker.habits.setup, &FaultyHost::run);
 }
 
-void SimHost::on(const agent::GiveNotice& notice) {
+void FaultyHost::on(const agent::GiveNotice& notice) {
   ledger_.count("notice");
   Worker* worker = find_supervised(notice.key);
   if (!worker) return;
@@ -206,7 +206,7 @@ void SimHost::on(const agent::GiveNotice& notice) {
   if (worker->runs() && !worker->frozen) take_notice(*worker);
 }
 
-void SimHost::on(const agent::Kill& kill) {
+void FaultyHost::on(const agent::Kill& kill) {
   ledger_.count("kill");
   const auto found = workers_.find(kill.key);
   if (found == workers_.end())
@@ -214,10 +214,10 @@ void SimHost::on(const agent::Kill& kill) {
   Worker& worker = found->second;
   if (worker.claim.gone || worker.orphaned || ++worker.killed < worker.habits.kills) return;
   ++worker.version;
-  later(kill.key, worker.habits.dying, &SimHost::die);
+  later(kill.key, worker.habits.dying, &FaultyHost::die);
 }
 
-void SimHost::on(const agent::Freeze& freeze) {
+void FaultyHost::on(const agent::Freeze& freeze) {
   ledger_.count("freeze");
   Worker* worker = find_supervised(freeze.key);
   if (!worker || std::exchange(worker->frozen, true)) return;
@@ -227,7 +227,7 @@ void SimHost::on(const agent::Freeze& freeze) {
   ++worker->version;
 }
 
-void SimHost::on(const agent::Thaw& thaw) {
+void FaultyHost::on(const agent::Thaw& thaw) {
   Worker* worker = find_supervised(thaw.key);
   if (!worker || !std::exchange(worker->frozen, false) || !worker->runs()) return;
   worker->counts_since = queue_.now();
@@ -236,7 +236,7 @@ void SimHost::on(const agent::Thaw& thaw) {
   if (worker->claim.noticed) take_notice(*worker);
 }
 
-void SimHost::on(const agent::Discard& discard) {
+void FaultyHost::on(const agent::Discard& discard) {
   const auto found = workers_.find(discard.key);
   if (found == workers_.end() || !found->second.claim.gone) return;
   unstored_ -= found->second.told;
@@ -245,17 +245,17 @@ void SimHost::on(const agent::Discard& discard) {
   tell_ends();
 }
 
-void SimHost::on(const agent::SetShouldStop& should_stop) {
+void FaultyHost::on(const agent::SetShouldStop& should_stop) {
   Worker* worker = find_alive(should_stop.key);
   if (worker && should_stop.reason == "target_reached")
     worker->left = std::min(worker->left, Duration{1s});
 }
 
-void SimHost::on(const agent::SetMembership& enrolled) {
+void FaultyHost::on(const agent::SetMembership& enrolled) {
   if (find_alive(enrolled.key)) ledger_.enrolled(queue_.now(), enrolled.key, enrolled.membership);
 }
 
-void SimHost::on(const agent::SetLimit& limited) {
+void FaultyHost::on(const agent::SetLimit& limited) {
   Worker* worker = find_alive(limited.key);
   if (!worker) return;
   worker->limit = limited.limit;
@@ -264,7 +264,7 @@ void SimHost::on(const agent::SetLimit& limited) {
 
 // ---- a worker's life ----
 
-void SimHost::run(Worker& worker) {
+void FaultyHost::run(Worker& worker) {
   if (want_) return refuse(worker);
   if (worker.habits.end == Cause::launch_failed)
     return end(worker, agent::blame(agent::StartStep::job, ENOENT), {}, 0, std::strerror(ENOENT));
@@ -277,19 +277,19 @@ void SimHost::run(Worker& worker) {
 }
 
 // Its supervisor found out.
-void SimHost::refuse(Worker& worker) {
+void FaultyHost::refuse(Worker& worker) {
   ledger_.refused(worker.claim.key);
   const bool of_the_job = agent::find_want(*want_)->of_the_job && rng_.chance(0.5);
   const auto step = of_the_job ? agent::StartStep::job : agent::StartStep::server;
   end(worker, agent::blame(step, *want_), {}, 0, std::strerror(*want_));
 }
 
-void SimHost::go_on(Worker& worker) {
+void FaultyHost::go_on(Worker& worker) {
   worker.since = queue_.now();
-  later(worker.claim.key, std::min(worker.left, worker.habits.report_every), &SimHost::work);
+  later(worker.claim.key, std::min(worker.left, worker.habits.report_every), &FaultyHost::work);
 }
 
-void SimHost::work(Worker& worker) {
+void FaultyHost::work(Worker& worker) {
   worker.left -= queue_.now() - worker.since;
   ledger_.worked(queue_.now(), worker.claim.key);
   if (worker.left <= Duration::zero()) return finish(worker);
@@ -298,7 +298,7 @@ void SimHost::work(Worker& worker) {
   go_on(worker);
 }
 
-void SimHost::finish(Worker& worker) {
+void FaultyHost::finish(Worker& worker) {
   report(worker);
   const Cause cause = calm_ ? Cause::exited : worker.habits.end;
   if (cause == Cause::signalled) return end(worker, cause, {}, kSigsegv, "");
@@ -306,21 +306,21 @@ void SimHost::finish(Worker& worker) {
   end(worker, cause, calm_ ? 0 : worker.habits.exit_code, 0, "");
 }
 
-void SimHost::take_notice(Worker& worker) {
+void FaultyHost::take_notice(Worker& worker) {
   ++worker.version;  // whatever it does now, it does not go on working
   if (worker.habits.on_notice == Habits::OnNotice::hangs) return;
-  later(worker.claim.key, worker.habits.leaving, &SimHost::leave);
+  later(worker.claim.key, worker.habits.leaving, &FaultyHost::leave);
 }
 
 // ---- its time ----
 
-void SimHost::stop_counting(Worker& worker) {
+void FaultyHost::stop_counting(Worker& worker) {
   const auto since = std::exchange(worker.counts_since, std::nullopt);
   if (worker.limit && since) worker.limit->left -= queue_.now() - *since;
 }
 
 // While an agent is there it is the server's word that counts.
-void SimHost::watch_limit(Worker& worker) {
+void FaultyHost::watch_limit(Worker& worker) {
   if (tell_ || worker.orphaned || !worker.limit || !worker.counts_since) return;
   const Time due = *worker.counts_since + worker.limit->left + kHostSlack;
   const ProcessKey key = worker.claim.key;
@@ -329,7 +329,7 @@ void SimHost::watch_limit(Worker& worker) {
   });
 }
 
-void SimHost::look_at_limit(Worker& worker) {
+void FaultyHost::look_at_limit(Worker& worker) {
   if (tell_ || worker.orphaned || !worker.runs() || !worker.limit || !worker.counts_since) return;
   if (queue_.now() < *worker.counts_since + worker.limit->left + kHostSlack) return;
   if (std::exchange(worker.out_of_time, true)) return;
@@ -341,21 +341,23 @@ void SimHost::look_at_limit(Worker& worker) {
     Worker* found = find_alive(key);
     if (!found || found->orphaned) return;
     ++found->version;
-    later(key, found->habits.dying, &SimHost::die);
+    later(key, found->habits.dying, &FaultyHost::die);
   });
 }
 
-void SimHost::leave(Worker& worker) {
+void FaultyHost::leave(Worker& worker) {
   if (worker.frozen) return;
   if (worker.habits.on_notice == Habits::OnNotice::saves) save(worker);
   end(worker, Cause::exited, worker.habits.on_notice == Habits::OnNotice::fails ? 1 : 0, 0, "");
 }
 
-void SimHost::die(Worker& worker) { end(worker, Cause::signalled, {}, kSigkill, ""); }
+void FaultyHost::die(Worker& worker) { end(worker, Cause::signalled, {}, kSigkill, ""); }
 
-void SimHost::lose(Worker& worker) { end(worker, Cause::node_lost, {}, 0, "its supervisor died"); }
+void FaultyHost::lose(Worker& worker) {
+  end(worker, Cause::node_lost, {}, 0, "its supervisor died");
+}
 
-void SimHost::report(Worker& worker) {
+void FaultyHost::report(Worker& worker) {
   worker.step += 10;
   const WorkerReport report{worker.claim.key,
                             ++worker.reports,
@@ -373,15 +375,15 @@ void SimHost::report(Worker& worker) {
   write(worker, report);
 }
 
-void SimHost::save(Worker& worker) {
+void FaultyHost::save(Worker& worker) {
   const CheckpointSeen checkpoint{worker.claim.key, ++worker.reports, clock_.now(),
                                   "/checkpoint",    worker.step,      64 * worker.step};
   ledger_.saved(checkpoint);
   write(worker, checkpoint);
 }
 
-void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
-                  std::int32_t signal, std::string message) {
+void FaultyHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
+                     std::int32_t signal, std::string message) {
   ++worker.version;
   if (worker.out_of_time && cause != Cause::node_lost) cause = Cause::timed_out;
   worker.ended = since_boot();
@@ -394,14 +396,14 @@ void SimHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_
 
 // ---- what befalls it ----
 
-void SimHost::agent_died() {
+void FaultyHost::agent_died() {
   tell_ = {};
   for (auto& [key, worker] : workers_) {
     if (!worker.claim.gone) watch_limit(worker);
   }
 }
 
-void SimHost::reboot() {
+void FaultyHost::reboot() {
   ledger_.note("machine died", node_.name);
   agent_died();
   if (!calm_ && rng_.chance(0.3)) change_size();
@@ -411,7 +413,7 @@ void SimHost::reboot() {
   ++boots_;
 }
 
-void SimHost::end_by_itself() {
+void FaultyHost::end_by_itself() {
   for (auto& [key, worker] : workers_) {
     if (worker.claim.gone) continue;
     ledger_.note("not heard of, ended by itself", text(key));
@@ -420,7 +422,7 @@ void SimHost::end_by_itself() {
 }
 
 // One with a supervisor; nullptr: there is none.
-SimHost::Worker* SimHost::draw_running() {
+FaultyHost::Worker* FaultyHost::draw_running() {
   std::vector<Worker*> alive;
   for (auto& [key, worker] : workers_) {
     if (!worker.claim.gone && !worker.orphaned) alive.push_back(&worker);
@@ -428,7 +430,7 @@ SimHost::Worker* SimHost::draw_running() {
   return alive.empty() ? nullptr : alive[rng_.below(alive.size())];
 }
 
-void SimHost::supervisor_died() {
+void FaultyHost::supervisor_died() {
   Worker* worker = draw_running();
   if (worker == nullptr) return;
   const ProcessKey key = worker->claim.key;
@@ -436,10 +438,10 @@ void SimHost::supervisor_died() {
   worker->orphaned = true;
   if (!tell_) return;
   ++worker->version;
-  later(key, between(rng_, 0ms, 1s), &SimHost::lose);
+  later(key, between(rng_, 0ms, 1s), &FaultyHost::lose);
 }
 
-void SimHost::claim_lost(const std::function<bool(const ProcessKey&)>& is_known) {
+void FaultyHost::claim_lost(const std::function<bool(const ProcessKey&)>& is_known) {
   Worker* worker = draw_running();
   if (worker == nullptr || !is_known(worker->claim.key)) return;
   ledger_.note("claim removed", text(worker->claim.key));
@@ -447,7 +449,7 @@ void SimHost::claim_lost(const std::function<bool(const ProcessKey&)>& is_known)
   end(*worker, Cause::node_lost, {}, 0, "its claim was removed");
 }
 
-void SimHost::change_devices() {
+void FaultyHost::change_devices() {
   if (rng_.chance(0.5)) return change_size();
   ledger_.note("devices changed", node_.name);
   SlotSpec& slot = node_.slots[rng_.below(node_.slots.size())];
@@ -456,20 +458,20 @@ void SimHost::change_devices() {
 }
 
 // Workers go on upon the slots that are gone.
-void SimHost::change_size() {
+void FaultyHost::change_size() {
   ledger_.note("slots came or went", node_.name);
   const auto most = static_cast<std::int64_t>(slots_.size()) + kSlotsMore;
   node_.slots.resize(static_cast<std::size_t>(rng_.between(1, most)), slots_.front());
 }
 
-void SimHost::calm() {
+void FaultyHost::calm() {
   calm_ = true;
   want_.reset();
   node_.slots = slots_;
   for (auto& [key, worker] : workers_) {
     worker.left = std::min(worker.left, Duration{40s});
     if (std::exchange(worker.habits.never_runs, false) && !worker.claim.gone)
-      later(key, 1s, &SimHost::run);
+      later(key, 1s, &FaultyHost::run);
   }
 }
 

@@ -34,12 +34,12 @@ struct Habits {
 
 Habits draw_habits(Rng& rng, bool calm);
 
-class SimHost final : public agent::Host {
+class FaultyHost final : public agent::Host {
  public:
   // What it stamps has the time of `clock`, a machine's; what happens goes by the queue's.
   // It observes at most so many reports and checkpoints that are not stored.
-  SimHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
-          std::size_t unstored_max = agent::kUnstoredMax);
+  FaultyHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng, NodeSpec node,
+             std::size_t unstored_max = agent::kUnstoredMax);
 
   // ---- agent::Host ----
   NodeSpec describe() override { return node_; }
@@ -108,7 +108,7 @@ class SimHost final : public agent::Host {
   void on(const agent::SetMembership& enrolled);
 
   void change_size();
-  void later(const ProcessKey& key, Duration span, void (SimHost::*what)(Worker&));
+  void later(const ProcessKey& key, Duration span, void (FaultyHost::*what)(Worker&));
   void run(Worker& worker);
   void refuse(Worker& worker);
   void go_on(Worker& worker);

@@ -23,7 +23,7 @@ class BootedClock final : public Clock {
   Boot boot_;
 };
 
-class SimHostTest : public ::testing::Test {
+class FaultyHostTest : public ::testing::Test {
  protected:
   static NodeSpec box() {
     NodeSpec node;
@@ -45,11 +45,11 @@ class SimHostTest : public ::testing::Test {
   EventQueue queue{time_from_us(1'700'000'000'000'000)};
   BootedClock clock{queue};
   Ledger ledger;
-  SimHost host{queue, clock, ledger, Rng(3), box()};
+  FaultyHost host{queue, clock, ledger, Rng(3), box()};
   std::vector<agent::Observation> seen;
 };
 
-TEST_F(SimHostTest, TellsWhatIsInALogBeforeTheEndOfAWorkerWhoseSupervisorDied) {
+TEST_F(FaultyHostTest, TellsWhatIsInALogBeforeTheEndOfAWorkerWhoseSupervisorDied) {
   host.calm();
   listen();
   WorkerLaunch launch;

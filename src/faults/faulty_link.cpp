@@ -5,19 +5,19 @@
 
 namespace paceline::faults {
 
-SimLink::SimLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions)
+FaultyLink::FaultyLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions)
     : queue_(queue), ledger_(ledger), rng_(rng), sessions_(sessions) {}
 
-Duration SimLink::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
+Duration FaultyLink::up_to(Duration most) { return Duration{rng_.between(0, most.count())}; }
 
-void SimLink::set_server(ServerEnd* server) {
+void FaultyLink::set_server(ServerEnd* server) {
   server_ = server;
   ++server_life_;
   const Session session = std::exchange(open_, {});
   if (!server && session.value != 0) tell_agent(session);
 }
 
-void SimLink::set_agent(AgentEnd* agent) {
+void FaultyLink::set_agent(AgentEnd* agent) {
   agent_ = agent;
   ++agent_life_;
   agent_knows_ = {};
@@ -25,7 +25,7 @@ void SimLink::set_agent(AgentEnd* agent) {
   if (!agent && session.value != 0) tell_server(session);
 }
 
-void SimLink::connect() {
+void FaultyLink::connect() {
   if (!server_ || !agent_ || cut_.to_agent || cut_.to_server || open_.value != 0) return;
   open_ = agent_knows_ = Session{++sessions_};
   mine_.insert(open_);
@@ -33,27 +33,27 @@ void SimLink::connect() {
   agent_->connected(open_);
 }
 
-void SimLink::break_connection() {
+void FaultyLink::break_connection() {
   const Session session = std::exchange(open_, {});
   if (session.value == 0) return;
   tell_server(session);
   tell_agent(session);
 }
 
-void SimLink::tell_server(Session session) {
+void FaultyLink::tell_server(Session session) {
   queue_.after(up_to(habits_.break_told_max), [this, session, life = server_life_] {
     if (server_ && life == server_life_) server_->disconnected(session);
   });
 }
 
-void SimLink::tell_agent(Session session) {
+void FaultyLink::tell_agent(Session session) {
   queue_.after(up_to(habits_.break_told_max), [this, session, life = agent_life_] {
     if (agent_ && life == agent_life_ && agent_knows_ == session) agent_->disconnected();
   });
 }
 
 template <class Deliver>
-void SimLink::carry(bool cut, Time& newest, Deliver deliver) {
+void FaultyLink::carry(bool cut, Time& newest, Deliver deliver) {
   ledger_.count("message");
   if (cut || rng_.chance(habits_.loss)) return ledger_.count("message lost");
   const int copies = rng_.chance(habits_.doubling) ? 2 : 1;
@@ -68,7 +68,7 @@ void SimLink::carry(bool cut, Time& newest, Deliver deliver) {
 
 // As the other end reads it.
 template <class Frame, class Decode>
-Frame SimLink::travelled(const Frame& frame, Decode decode) const {
+Frame FaultyLink::travelled(const Frame& frame, Decode decode) const {
   if (!habits_.as_text) return frame;
   auto read = decode(encode(frame));
   if (read) return std::move(*read);
@@ -76,13 +76,13 @@ Frame SimLink::travelled(const Frame& frame, Decode decode) const {
   return frame;
 }
 
-void SimLink::send(const AgentFrame& frame) {
+void FaultyLink::send(const AgentFrame& frame) {
   carry(cut_.to_server, newest_to_server_, [this, frame, life = server_life_] {
     if (server_ && life == server_life_) server_->receive(travelled(frame, decode_agent_frame));
   });
 }
 
-void SimLink::send(const ServerFrame& frame) {
+void FaultyLink::send(const ServerFrame& frame) {
   if (!mine_.contains(frame.session)) return;
   carry(cut_.to_agent, newest_to_agent_, [this, frame, life = agent_life_] {
     if (agent_ && life == agent_life_) agent_->receive(travelled(frame, decode_server_frame));

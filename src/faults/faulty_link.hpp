@@ -20,10 +20,10 @@ struct LinkHabits {
   bool as_text = false;       // frames travel as JSON, not as values
 };
 
-class SimLink {
+class FaultyLink {
  public:
   // `sessions` is shared by all links of a server.
-  SimLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions);
+  FaultyLink(EventQueue& queue, Ledger& ledger, Rng rng, std::uint64_t& sessions);
 
   void set_habits(const LinkHabits& habits) { habits_ = habits; }
 
@@ -72,6 +72,6 @@ class SimLink {
   Time newest_to_agent_, newest_to_server_;  // when the last frame that was sent arrives
 };
 
-inline constexpr SimLink::Cut kBothWays{true, true};
+inline constexpr FaultyLink::Cut kBothWays{true, true};
 
 }  // namespace paceline::faults

@@ -221,7 +221,7 @@ TEST_F(LedgerTest, BlamesNoWorkerForAStopThatItsMachineCouldNotHear) {
   commit();
   ledger.passed(world.now() + span("12s") + kPatience);
   EXPECT_THAT(ledger.faults(), IsEmpty());
-  ledger.passed(world.now() + span("1h 1s") + kPatience);
+  ledger.passed(world.now() + span("3601s") + kPatience);
   expect("outlives its stop");
 }
 

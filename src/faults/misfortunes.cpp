@@ -106,7 +106,7 @@ void FaultWorld::cut_network(std::size_t) {
 }
 
 // Sometimes the connection survives it.
-void FaultWorld::cut_for(std::size_t i, SimLink::Cut cut, Duration span) {
+void FaultWorld::cut_for(std::size_t i, FaultyLink::Cut cut, Duration span) {
   ledger_.note("link cut", machines_[i].name);
   machines_[i].link->cut(cut);
   const bool breaks = rng_.chance(0.5);

@@ -92,7 +92,7 @@ class SimulatedStage final : public Stage {
       [](ClockSources sources) { return std::make_unique<SystemClock>(std::move(sources)); },
       "box"};
   faults::Ledger ledger_;
-  faults::SimHost host_;
+  faults::FaultyHost host_;
   std::unique_ptr<agent::Agent> agent_;
   Trouble trouble_;
 };

@@ -345,9 +345,10 @@ std::string page_of(const Document& study, const Console& console, const Output&
 void declare_options(Options& options, Simulate& typed) {
   options.value("--trace", "FILE", typed.trace,
                 "jobs to simulate; .gz and .xz as they are; or a server's directory: its journal");
-  options.value("--format", "NAME", typed.format,
-                "of the trace: auto (default), itp, philly, helios, alibaba-v2020, alibaba-v2023, "
-                "pollux, tiresias, gavel, sacct or paceline");
+  options.value(
+      "--format", "NAME", typed.format,
+      "of the trace: auto (default), itp, philly, alibaba-v2023, pollux, tiresias, gavel or "
+      "paceline");
   options.flag("--skip-bad-lines", typed.skip_bad_lines, "count lines that can't be read, go on");
   options.value("--cluster", "NODESxSLOTS", typed.cluster,
                 "64x8, or 2x8:A100;4x4:T4 (a journal's own nodes)");

@@ -328,7 +328,7 @@ class Simulation {
   const Time start_;
   NullStore store_;
   VirtualClock clock_;
-  SimEngine engine_;
+  StudyEngine engine_;
   Controller controller_;
   LaunchSpec launch_;
   std::size_t submitted_ = 0;        // arrivals so far

@@ -46,17 +46,17 @@ Pace pace_of(const Truth& truth, const State& state, const Gang& gang) {
 
 }  // namespace
 
-SimEngine::SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
-                     const Hazards& hazards, std::uint64_t seed)
+StudyEngine::StudyEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
+                         const Hazards& hazards, std::uint64_t seed)
     : clock_(clock), truth_of_(std::move(truth_of)), costs_(costs), hazards_(hazards), rng_(seed) {}
 
-Observed SimEngine::observe() { return std::exchange(news_, {}); }
+Observed StudyEngine::observe() { return std::exchange(news_, {}); }
 
-void SimEngine::act(const State& state, std::span<const JobId> jobs) {
+void StudyEngine::act(const State& state, std::span<const JobId> jobs) {
   for (const JobId id : jobs) follow(state, state.job(id));
 }
 
-SimEngine::Run& SimEngine::run_of(const Job& job) {
+StudyEngine::Run& StudyEngine::run_of(const Job& job) {
   if (job.id.value > runs_.size()) runs_.resize(job.id.value);
   Run& run = runs_[job.id.value - 1];
   if (!run.truth) {
@@ -66,7 +66,7 @@ SimEngine::Run& SimEngine::run_of(const Job& job) {
   return run;
 }
 
-void SimEngine::follow(const State& state, const Job& job) {
+void StudyEngine::follow(const State& state, const Job& job) {
   if (!job.current || is_over(job.state)) return;
   Run& run = run_of(job);
   const auto left = unmet(job);
@@ -80,7 +80,7 @@ void SimEngine::follow(const State& state, const Job& job) {
     thaw(run, job.id);
 }
 
-void SimEngine::begin(Run& run, const State& state, const Job& job) {
+void StudyEngine::begin(Run& run, const State& state, const Job& job) {
   run.generation = job.current->generation;
   run.workers = job.current->size();
   run.slots = job.slots(run.workers);
@@ -92,7 +92,7 @@ void SimEngine::begin(Run& run, const State& state, const Job& job) {
   plan(run.since + run.pause, job.id, Happening::comes_up, run);
 }
 
-void SimEngine::come_up(Run& run, JobId job) {
+void StudyEngine::come_up(Run& run, JobId job) {
   pay_pause(run);
   run.lost_to = nullptr;
   run.pause = Duration::zero();
@@ -102,19 +102,19 @@ void SimEngine::come_up(Run& run, JobId job) {
   plan_run(run, job);
 }
 
-void SimEngine::freeze(Run& run) {
+void StudyEngine::freeze(Run& run) {
   progress(run, clock_.now());
   run.phase = Phase::frozen;
   ++run.stamp;
 }
 
-void SimEngine::thaw(Run& run, JobId job) {
+void StudyEngine::thaw(Run& run, JobId job) {
   run.phase = Phase::running;
   run.since = clock_.now();
   plan_run(run, job);
 }
 
-void SimEngine::plan_run(Run& run, JobId job) {
+void StudyEngine::plan_run(Run& run, JobId job) {
   plan(run.since + whole_us(run.pace.us_for(run.left, 0)), job, Happening::done, run);
   if (hazards_.failures_per_slot_hour > 0) {
     const double rate = hazards_.failures_per_slot_hour * run.slots / 3600e6;  // per microsecond
@@ -124,7 +124,7 @@ void SimEngine::plan_run(Run& run, JobId job) {
   plan_report(run, job);
 }
 
-void SimEngine::plan_report(Run& run, JobId job) {
+void StudyEngine::plan_report(Run& run, JobId job) {
   if (run.truth->reports <= run.reported) return;
   const double length = us(run.truth->length);
   const double left_then = length * (1 - (run.reported + 1.0) / (run.truth->reports + 1.0));
@@ -132,27 +132,27 @@ void SimEngine::plan_report(Run& run, JobId job) {
   plan(run.since + whole_us(us), job, Happening::reports, run);
 }
 
-void SimEngine::plan_save(Run& run, JobId job, Time last) {
+void StudyEngine::plan_save(Run& run, JobId job, Time last) {
   run.saves_at = last + hazards_.save_every;
   saves_.push({*run.saves_at, job, Happening::saves, run.stamp});
 }
 
-void SimEngine::plan(Time at, JobId job, Happening what, const Run& run) {
+void StudyEngine::plan(Time at, JobId job, Happening what, const Run& run) {
   due_.push({at, job, what, run.stamp});
 }
 
-void SimEngine::progress(Run& run, Time until) {
+void StudyEngine::progress(Run& run, Time until) {
   if (run.phase == Phase::running) run.left = run.pace.left_after(run.left, us(until - run.since));
   run.since = until;
 }
 
-void SimEngine::pay_pause(const Run& run) {
+void StudyEngine::pay_pause(const Run& run) {
   if (run.lost_to != nullptr)
     losses_.*run.lost_to += to_seconds(clock_.now() - run.since) * run.slots;
 }
 
 // A gang that is stopped while it comes up has the whole pause before it again.
-void SimEngine::stop(Run& run, const Job& job) {
+void StudyEngine::stop(Run& run, const Job& job) {
   const bool known = run.generation == job.current->generation;
   if (known && run.phase == Phase::none) return;
   const Cause cause = job.current->stop->cause;
@@ -171,13 +171,13 @@ void SimEngine::stop(Run& run, const Job& job) {
   tell_ends(run, job.id, {cause, {}, 15, {}, clock_.now()});
 }
 
-void SimEngine::save(Run& run, JobId job, Time at) {
+void StudyEngine::save(Run& run, JobId job, Time at) {
   progress(run, at);
   run.kept = run.left;
   news_.events.emplace_back(CheckpointAcknowledged{job, run.generation, {"simulated", {}, {}, at}});
 }
 
-void SimEngine::report(Run& run, JobId job, double trained) {
+void StudyEngine::report(Run& run, JobId job, double trained) {
   ++run.reported;
   Progress progress;
   progress.step = static_cast<std::uint64_t>(trained * static_cast<double>(kStepsOfARun));
@@ -188,7 +188,7 @@ void SimEngine::report(Run& run, JobId job, double trained) {
   news_.events.emplace_back(Progressed{job, run.generation, std::move(progress)});
 }
 
-void SimEngine::fail(Run& run, JobId job) {
+void StudyEngine::fail(Run& run, JobId job) {
   losses_.failure += run.pace.us_for(run.kept, run.left) * 1e-6 * run.slots;
   run.left = run.kept;
   run.pause = costs_.restart;
@@ -198,11 +198,11 @@ void SimEngine::fail(Run& run, JobId job) {
   tell_ends(run, job, {Cause::node_lost, {}, 0, "failed, as simulated", clock_.now()});
 }
 
-void SimEngine::tell_ends(const Run& run, JobId job, const Ending& ending) {
+void StudyEngine::tell_ends(const Run& run, JobId job, const Ending& ending) {
   news_.events.emplace_back(WorkerEnded{{job, run.generation, 0}, ending, run.workers});
 }
 
-void SimEngine::happen(const Due& due) {
+void StudyEngine::happen(const Due& due) {
   Run& run = runs_[due.job.value - 1];
   if (due.what == Happening::comes_up) return come_up(run, due.job);
   progress(run, due.at);
@@ -224,7 +224,7 @@ void SimEngine::happen(const Due& due) {
   }
 }
 
-void SimEngine::advance() {
+void StudyEngine::advance() {
   for (auto next = first_of(due_); next && *next <= clock_.now(); next = first_of(due_)) {
     const Due due = due_.top();
     due_.pop();
@@ -235,7 +235,7 @@ void SimEngine::advance() {
 
 // Whatever else happens to a job does so at an instant of its own: nothing lies between a save and
 // now that would have changed its speed.
-void SimEngine::take_saves() {
+void StudyEngine::take_saves() {
   for (auto next = first_of(saves_); next && *next <= clock_.now(); next = first_of(saves_)) {
     const Due due = saves_.top();
     saves_.pop();
@@ -245,19 +245,19 @@ void SimEngine::take_saves() {
   }
 }
 
-std::optional<Time> SimEngine::first_of(Dues& dues) const {
+std::optional<Time> StudyEngine::first_of(Dues& dues) const {
   while (!dues.empty() && dues.top().stamp != runs_[dues.top().job.value - 1].stamp) dues.pop();
   if (dues.empty()) return std::nullopt;
   return dues.top().at;
 }
 
-std::optional<Time> SimEngine::next_due() const {
+std::optional<Time> StudyEngine::next_due() const {
   const auto due = first_of(due_);
   const auto save = hazards_.tells_saves ? first_of(saves_) : next_awaited_save();
   return due && save ? std::min(*due, *save) : due ? due : save;
 }
 
-std::optional<Time> SimEngine::next_awaited_save() const {
+std::optional<Time> StudyEngine::next_awaited_save() const {
   std::optional<Time> next;
   for (const JobId job : awaited_) {
     const Run& run = runs_[job.value - 1];

@@ -61,11 +61,11 @@ struct Truth {
   const SpeedByModel* devices = nullptr;    // against those of `length`; nullptr: all are alike
 };
 
-class SimEngine final : public Engine {
+class StudyEngine final : public Engine {
  public:
   // `truth_of` is asked once for each job.
-  SimEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
-            const Hazards& hazards, std::uint64_t seed);
+  StudyEngine(Clock& clock, std::function<Truth(JobId)> truth_of, const Costs& costs,
+              const Hazards& hazards, std::uint64_t seed);
 
   Observed observe() override;
   void committed() override {}

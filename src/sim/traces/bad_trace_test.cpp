@@ -81,20 +81,6 @@ TEST(BadLine, OfOtherFormats) {
                      "p,1,1000,5,10,20\n")
                 .message,
             "'t.csv', line 2, column 'deletion_time': '10' is before its beginning.");
-  EXPECT_EQ(error_of("j,t,2000000,Failed,1,2,0,0,100,T4\n").message,
-            "'t.csv', line 1, column 'inst_num': '2000000' asks for over 1,000,000 slots.");
-  EXPECT_EQ(error_of("j,t,20,Failed,1,2,0,0,1e9,T4\n").message,
-            "'t.csv', line 1, column 'plan_gpu': '1e9' asks for over 1,000,000 slots.");
-  EXPECT_EQ(error_of("JobID|Submit|Elapsed|ReqTRES\n1|2024-03-01T10:00:00|x|gres/gpu=1\n").message,
-            "'t.csv', line 2, column 'Elapsed': 'x' is not a span like 1-02:03:04.");
-  EXPECT_EQ(
-      error_of("JobID|Submit|Elapsed|ReqTRES\n1|2024-03-01T10:00:00|00:01:00|gres/gpu=x\n").message,
-      "'t.csv', line 2, column 'ReqTRES': 'gres/gpu=x' has a count of GPUs that is no number.");
-  EXPECT_EQ(error_of("JobID|Submit|Elapsed|ReqTRES\n"
-                     "1|2024-03-01T10:00:00|00:01:00|gres/gpu:a=1000000,gres/gpu:b=1\n")
-                .message,
-            "'t.csv', line 2, column 'ReqTRES': 'gres/gpu:a=1000000,gres/gpu:b=1' asks for over "
-            "1,000,000 slots.");
 }
 
 TEST(BadTrace, RepeatsAName) {
@@ -136,9 +122,6 @@ TEST(BadTrace, IsOfSeveralFormats) {
 TEST(BadTrace, IsNotOfTheNamedFormat) {
   EXPECT_EQ(error_of(kItp, {.format = "philly"}).message,
             "'t.csv' is no philly trace: it has no column 'timestamp' in its first line.");
-  EXPECT_EQ(error_of("JobID|Submit|AllocTRES\n", {.format = "sacct"}).message,
-            "'t.csv' is no sacct trace: it has no column 'ElapsedRaw' or 'Elapsed' or 'End' in its "
-            "first line.");
   EXPECT_EQ(error_of(kItp, {.format = "gavel"}).message,
             "'t.csv' is no gavel trace: it begins with a line that is none of its jobs.");
   EXPECT_EQ(

@@ -63,10 +63,6 @@ Duration CsvRow::seconds(std::string_view column) {
 
 Time CsvRow::date_time(std::string_view column) { return parsed<Time>(column, parse_date_time); }
 
-Duration CsvRow::elapsed(std::string_view column) {
-  return parsed<Duration>(column, parse_elapsed);
-}
-
 Duration CsvRow::between(std::string_view column, Time begin, Time end) {
   if (end < begin) refuse(column, "is before its beginning");
   return end - begin;
@@ -83,10 +79,7 @@ std::int64_t CsvRow::millionths(std::string_view column) {
 double CsvRow::number(std::string_view column) { return parsed<double>(column, parse_number); }
 
 std::int32_t CsvRow::slots(std::string_view column) {
-  return checked_slots(column, (millionths(column) + kPerUnit - 1) / kPerUnit);
-}
-
-std::int32_t CsvRow::checked_slots(std::string_view column, std::int64_t slots) {
+  const std::int64_t slots = (millionths(column) + kPerUnit - 1) / kPerUnit;
   if (slots <= kTraceSlotsMax) return static_cast<std::int32_t>(slots);
   refuse(column, "asks for over 1,000,000 slots");
   return 0;

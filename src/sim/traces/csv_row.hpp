@@ -38,7 +38,6 @@ class CsvRow {
   Duration seconds(std::string_view column);
   Time since_epoch(std::string_view column) { return Time(seconds(column)); }
   Time date_time(std::string_view column);
-  Duration elapsed(std::string_view column);
   // The span from one point in time to the next. REQUIRES: they are of one kind.
   Duration between(std::string_view column, Time begin, Time end);
   std::int64_t count(std::string_view column);
@@ -47,7 +46,6 @@ class CsvRow {
   double number(std::string_view column);
   // A part of a slot is a slot.
   std::int32_t slots(std::string_view column);
-  std::int32_t checked_slots(std::string_view column, std::int64_t slots);
 
   void refuse(std::string_view column, std::string_view why);
   [[nodiscard]] const std::optional<std::string>& refusal() const { return refusal_; }

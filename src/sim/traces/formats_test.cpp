@@ -76,47 +76,6 @@ TEST(Philly, HasDatesInAnyOrderAndNoNames) {
   EXPECT_EQ(trace.jobs[1].slots, 4);
 }
 
-TEST(Helios, HasUsersAndJobsWithoutGpus) {
-  const Trace trace = read_text(
-      "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
-      "queue\n"
-      "11,uA,vcX,8,32,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:42:01,2020-06-09 "
-      "18:52:01,600,60\n"
-      "12,uB,vcX,0,4,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
-      "13,uB,vcY,1,4,1,CANCELLED,2020-06-09 18:41:28,None,2020-06-09 18:41:30,,0\n");
-  EXPECT_EQ(trace.format, "helios");
-  EXPECT_EQ(trace.no_slots, 1U);
-  EXPECT_EQ(trace.no_duration, 1U);
-  ASSERT_THAT(names(trace), ElementsAre("11"));
-  EXPECT_EQ(trace.jobs[0].user, "uA");
-  EXPECT_EQ(trace.jobs[0].duration, 600s);
-  EXPECT_EQ(trace.jobs[0].submitted, Time(1591728061s));
-}
-
-TEST(Alibaba2020, ATaskIsAGangOfWholeSlots) {
-  const std::string lines =
-      "j1,ps,2.0,Terminated,100.0,500.0,600.0,29.3,,\n"
-      "j1,worker,3.0,Terminated,100.0,500.5,600.0,29.3,50.0,T4\n"
-      "j2,tensorflow,2.0,Failed,50.0,60.0,600.0,29.3,150.0,V100\n"
-      "j3,worker,1.0,Running,70.0,,600.0,29.3,100.0,MISC\n"
-      "j4,worker,1.0,Waiting,,,600.0,29.3,100.0,\n";
-  const std::string header =
-      "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_"
-      "type\n";
-  for (const std::string& text : {lines, header + lines}) {
-    const Trace trace = read_text(text);
-    EXPECT_EQ(trace.format, "alibaba-v2020");
-    EXPECT_EQ(trace.no_slots, 1U);
-    EXPECT_EQ(trace.no_duration, 2U);
-    ASSERT_THAT(names(trace), ElementsAre("j1/worker", "j2/tensorflow"));
-    EXPECT_EQ(trace.jobs[0].slots, 3) << "half a GPU takes a slot, three times";
-    EXPECT_EQ(trace.jobs[0].submitted, Time(100s));
-    EXPECT_EQ(trace.jobs[0].duration, 400'500ms);
-    EXPECT_EQ(trace.jobs[1].slots, 4);
-    EXPECT_THAT(trace.jobs[1].models, IsEmpty()) << "what it got, not what it asked for";
-  }
-}
-
 TEST(Alibaba2023, RunsFromScheduledToDeletion) {
   const Trace trace = read_text(
       "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
@@ -185,49 +144,6 @@ TEST(Gavel, HasStepsAndThreeLayouts) {
   EXPECT_EQ(shockwave.jobs[0].duration, 1418s);
 }
 
-TEST(Sacct, TakesAJobWithoutItsSteps) {
-  const Trace trace = read_text(
-      "JobID|User|Account|Partition|JobName|State|Submit|Start|End|Elapsed|ElapsedRaw|ReqTRES|"
-      "AllocTRES\n"
-      "12|anna|lab|gpu|train \"it\"|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:10|"
-      "2024-03-01T11:00:10|01:00:00|3600|cpu=8,gres/gpu:a100=2|cpu=8,gres/gpu:a100=2,gres/gpu=2\n"
-      "12.batch||lab|||COMPLETED|2024-03-01T10:00:10|2024-03-01T10:00:10|2024-03-01T11:00:10|"
-      "01:00:00|3600||cpu=8\n"
-      "13|bert|lab|gpu|eval|CANCELLED by 7|2024-03-01T10:00:00|Unknown|Unknown|00:00:00|0|"
-      "gres/gpu=4|\n"
-      "14_1||lab|gpu|array|RUNNING|2024-03-01T10:00:01|2024-03-01T10:00:10|Unknown|1-00:00:00|"
-      "86400|"
-      "gres/gpu=4|gres/gpu:a100=1,gres/gpu:h100=3\n"
-      "15|anna|lab|cpu|x|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:10|2024-03-01T11:00:10|"
-      "01:00:00|3600|cpu=8,gres/gpumem=5|cpu=8,gres/gpumem=5\n");
-  EXPECT_EQ(trace.format, "sacct");
-  EXPECT_EQ(trace.no_slots, 1U);
-  EXPECT_EQ(trace.no_duration, 1U);
-  ASSERT_THAT(names(trace), ElementsAre("12", "14_1"));
-  EXPECT_EQ(trace.jobs[0].user, "anna");
-  EXPECT_EQ(trace.jobs[0].slots, 2);
-  EXPECT_EQ(trace.jobs[0].duration, 3600s);
-  EXPECT_EQ(trace.jobs[0].submitted, Time(1709287200s));
-  EXPECT_THAT(trace.jobs[0].models, ElementsAre("a100"));
-  EXPECT_EQ(trace.jobs[1].user, "lab");
-  EXPECT_EQ(trace.jobs[1].slots, 4) << "the sum over the types";
-  EXPECT_EQ(trace.jobs[1].duration, 24h);
-  EXPECT_THAT(trace.jobs[1].models, IsEmpty()) << "what it got, not what it asked for";
-}
-
-TEST(Sacct, MakesDoWithFewerColumns) {
-  const Trace elapsed = read_text(
-      "JobID|Submit|Elapsed|ReqTRES|\n"
-      "1|2024-03-01T10:00:00|2-00:00:01|gres/gpu=1|\n");
-  EXPECT_EQ(elapsed.jobs.at(0).duration, 48h + 1s);
-  const Trace ends = read_text(
-      "JobID|Submit|Start|End|AllocTRES\n"
-      "1|2024-03-01T10:00:00|2024-03-01T11:00:00|2024-03-01T12:00:00|gres/gpu=1\n"
-      "1|2024-03-02T10:00:00|2024-03-02T11:00:00|Unknown|gres/gpu=1\n");
-  EXPECT_EQ(ends.jobs.at(0).duration, 1h);
-  EXPECT_EQ(ends.no_duration, 1U);
-}
-
 TEST(AnyFormat, TakesColumnsInAnyOrderAndPassesOthersOver) {
   const Trace trace = read_text(
       "\xEF\xBB\xBF,\"num_gpu\",note,duration,job_id,submission_time\r\n"
@@ -238,9 +154,8 @@ TEST(AnyFormat, TakesColumnsInAnyOrderAndPassesOthersOver) {
 }
 
 TEST(AnyFormat, IsNamed) {
-  EXPECT_THAT(trace_formats(),
-              ElementsAre("auto", "itp", "philly", "helios", "alibaba-v2020", "alibaba-v2023",
-                          "pollux", "tiresias", "gavel", "sacct", "paceline"));
+  EXPECT_THAT(trace_formats(), ElementsAre("auto", "itp", "philly", "alibaba-v2023", "pollux",
+                                           "tiresias", "gavel", "paceline"));
 }
 
 RC_GTEST_PROP(AnyFormat, KeepsTheOrderOfTheFile, ()) {

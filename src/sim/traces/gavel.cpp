@@ -45,13 +45,12 @@ std::vector<std::string_view> gavel_columns(std::span<const std::string_view> fi
   }
 }
 
-RowIs read_gavel(CsvRow& row, TraceJob& job) {
+void read_gavel(CsvRow& row, TraceJob& job) {
   job.application = row.name("job_type");
   job.steps = row.count("total_steps");
   job.slots = row.slots("scale_factor");
   job.submitted = row.since_epoch("arrival_time");
   if (row.has("duration")) job.duration = row.seconds("duration");
-  return RowIs::job;
 }
 
 }  // namespace paceline::sim

@@ -29,7 +29,7 @@ Result<JobSpec> spec_of(std::string_view text) {
 
 }  // namespace
 
-RowIs read_paceline(CsvRow& row, TraceJob& job) {
+void read_paceline(CsvRow& row, TraceJob& job) {
   job.name = row.name("job");
   job.submitted = row.since_epoch("submitted_at");
   job.duration = row.seconds("duration");
@@ -38,7 +38,7 @@ RowIs read_paceline(CsvRow& row, TraceJob& job) {
   job.application = row.text("application");
   if (row.has("batch")) job.batch_size = row.count("batch");
   job.models = cut_at_bars(row.text("models"));
-  if (!row.has("spec")) return RowIs::job;
+  if (!row.has("spec")) return;
   auto spec = spec_of(row.raw("spec"));
   if (!spec) {
     row.refuse("spec", fmt::format("is no spec: {}", spec.error().message));
@@ -48,7 +48,6 @@ RowIs read_paceline(CsvRow& row, TraceJob& job) {
     spec->user = job.user;
     job.spec = std::make_shared<const JobSpec>(std::move(*spec));
   }
-  return RowIs::job;
 }
 
 }  // namespace paceline::sim

@@ -151,9 +151,9 @@ class Reading {
     CsvRow row(chosen_.heading.columns, fields);
     TraceJob job;
     job.line = csv.line();
-    const RowIs kind = chosen_.format->read(row, job);
+    chosen_.format->read(row, job);
     if (row.refusal()) return bad_line(csv.line(), ", " + *row.refusal());
-    return kind == RowIs::job ? add(std::move(job)) : Result<void>();
+    return add(std::move(job));
   }
 
   Result<void> add(TraceJob job) {

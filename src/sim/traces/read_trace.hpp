@@ -1,15 +1,10 @@
-// Reads the public traces of GPU clusters, and the accounting of Slurm, as their files are: plain,
-// .gz, .xz, .zst or .bz2, or one such file in a tar. `auto` tells the format by the first line.
+// Reads the public traces of GPU clusters as their files are: plain, .gz, .xz, .zst or .bz2, or one such file in a tar. `auto` tells the format by the first line.
 //
 //   Result<Trace> trace = read_trace("philly.csv.xz", {});
 //
 //   --format       columns read (others are passed over)            what they mean here
 //   itp            job_id submission_time duration num_gpu           seconds
 //   philly         timestamp duration num_gpus cluster               cluster: the user; no names
-//   helios         job_id user gpu_num submit_time duration          and jobname: the application
-//   alibaba-v2020  job_name task_name inst_num start_time end_time   pai_task_table, with or without
-//                  plan_gpu                                          a header; a task is a gang,
-//                                                                    submitted when it starts
 //   alibaba-v2023  name num_gpu gpu_milli gpu_spec creation_time     gpu_spec: the models allowed;
 //                  deletion_time scheduled_time                      runs from scheduled to deletion
 //   pollux         name time application num_replicas batch_size     no durations
@@ -17,28 +12,24 @@
 //   gavel          job_type total_steps scale_factor arrival_time    tabs, no header, no names;
 //                  [duration]                                        7 or 10 columns: no durations,
 //                                                                    12 (Shockwave's): with them
-//   sacct          JobID User Account Submit Elapsed ElapsedRaw      sacct -P; steps (12.batch) are
-//                  Start End AllocTRES ReqTRES                       part of their job
 //   paceline       job submitted_at duration slots user              what write_trace() writes: with
 //                  application models spec                           sizes and wishes of their own
 //
-// Slots are whole: a part of a GPU (gpu_milli 500, plan_gpu 25) takes a slot, of each instance.
+// Slots are whole: a part of a GPU (gpu_milli 500) takes a slot.
 // Seconds may have decimals and are exact to a microsecond. Dates without a zone are taken as UTC.
-// Jobs stay in the order of the file; a name may come twice only where the format allows it (philly
-// and gavel have none, alibaba-v2020 and sacct do). A job that asks for no slot, or never ran, is
-// counted instead: in no_slots first, else in no_duration. Where a format has no durations, all are
-// zero, Trace::has_durations says so, and no job is counted for it. What sacct tells of a job that
-// still runs is its run until then.
+// Jobs stay in the order of the file; a name may come twice only where the format has none (philly
+// and gavel). A job that asks for no slot, or never ran, is counted instead: in no_slots first, else
+// in no_duration. Where a format has no durations, all are zero, Trace::has_durations says so, and no
+// job is counted for it.
 //
 // Errors: one sentence with the file, the line, the column and the value. With skip_bad_lines a
 // line that can't be read is counted in bad_lines instead; a file that is cut off, damaged or of
 // another format stays an error. Bounds: kRecordBytesMax, kTraceJobsMax, kUnpackedBytesMax.
 //
 // Sources of the columns: microsoft/elasticflow-traces (itp); petuum/adaptdl, branch osdi21-artifact
-// (philly, pollux); S-Lab-System-Group/HeliosData; alibaba/clusterdata, cluster-trace-gpu-v2020 and
-// -v2023; SymbioticLab/Tiresias, simulator; stanford-futuredata/gavel and uw-mad-dash/shockwave,
-// scheduler/traces; sacct(1). Held against the published files themselves, but for helios,
-// alibaba-v2020 and sacct: these against what is published about their columns.
+// (philly, pollux); alibaba/clusterdata, cluster-trace-gpu-v2023; SymbioticLab/Tiresias, simulator;
+// stanford-futuredata/gavel and uw-mad-dash/shockwave, scheduler/traces. Each was held against the
+// published files themselves.
 #pragma once
 
 #include <string>

@@ -10,7 +10,6 @@ namespace {
 
 constexpr CsvDialect kCommas{};
 constexpr CsvDialect kTabs{.separator = '\t', .quotes = false};
-constexpr CsvDialect kBars{.separator = '|', .quotes = false};
 
 using Columns = std::vector<std::string>;
 
@@ -21,24 +20,6 @@ Columns cut(std::string_view line, CsvDialect dialect) {
   const auto next = csv.next();
   if (!next || *next != CsvNext::record) return {};
   return {csv.fields().begin(), csv.fields().end()};
-}
-
-// Whether one of "a|b" is there.
-bool has_any(const Columns& columns, std::string_view names) {
-  for (;;) {
-    const std::size_t bar = names.find('|');
-    if (std::find(columns.begin(), columns.end(), names.substr(0, bar)) != columns.end())
-      return true;
-    if (bar == std::string_view::npos) return false;
-    names.remove_prefix(bar + 1);
-  }
-}
-
-std::string named(std::string_view names) {
-  std::string text(names);
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 6)
-    text.replace(at, 1, "' or '");
-  return "'" + text + "'";
 }
 
 }  // namespace
@@ -54,17 +35,6 @@ std::span<const TraceFormat> known_trace_formats() {
                   .dialect = kCommas,
                   .header = {"timestamp", "duration", "num_gpus", "cluster"},
                   .read = read_philly},
-      TraceFormat{.name = "helios",
-                  .dialect = kCommas,
-                  .header = {"job_id", "user", "gpu_num", "submit_time", "duration"},
-                  .unique_names = true,
-                  .read = read_helios},
-      TraceFormat{
-          .name = "alibaba-v2020",
-          .dialect = kCommas,
-          .header = {"job_name", "task_name", "inst_num", "start_time", "end_time", "plan_gpu"},
-          .columns_of = alibaba_v2020_columns,
-          .read = read_alibaba_v2020},
       TraceFormat{.name = "alibaba-v2023",
                   .dialect = kCommas,
                   .header = {"name", "num_gpu", "gpu_milli", "creation_time", "deletion_time",
@@ -88,10 +58,6 @@ std::span<const TraceFormat> known_trace_formats() {
                   .columns_of = gavel_columns,
                   .has_durations = false,
                   .read = read_gavel},
-      TraceFormat{.name = "sacct",
-                  .dialect = kBars,
-                  .header = {"JobID", "Submit", "AllocTRES|ReqTRES", "ElapsedRaw|Elapsed|End"},
-                  .read = read_sacct},
       TraceFormat{.name = "paceline",
                   .dialect = kCommas,
                   .header = {"job", "submitted_at", "duration", "slots", "user", "application",
@@ -112,8 +78,8 @@ tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
   if (format.header.empty())
     return tl::unexpected<std::string>("begins with a line that is none of its jobs");
   for (const std::string_view wanted : format.header)
-    if (!has_any(heading.columns, wanted))
-      return tl::unexpected(fmt::format("has no column {} in its first line", named(wanted)));
+    if (std::ranges::find(heading.columns, wanted) == heading.columns.end())
+      return tl::unexpected(fmt::format("has no column '{}' in its first line", wanted));
   auto sorted = heading.columns;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());

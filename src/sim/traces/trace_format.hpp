@@ -14,18 +14,16 @@
 
 namespace paceline::sim {
 
-enum class RowIs { job, part_of_another };
-
 struct TraceFormat {
   std::string_view name;  // the word of --format
   CsvDialect dialect;
-  // The columns that its header must have, in any order and among others; "a|b" wants one of both.
+  // The columns that its header must have, in any order and among others.
   std::vector<std::string_view> header;
   // The columns of a file without header whose first line this is; none if it can't be one.
   std::vector<std::string_view> (*columns_of)(std::span<const std::string_view> first) = nullptr;
   bool unique_names = false;
   bool has_durations = true;  // or only with a column `duration`
-  RowIs (*read)(CsvRow& row, TraceJob& job);
+  void (*read)(CsvRow& row, TraceJob& job);
 };
 
 std::span<const TraceFormat> known_trace_formats();
@@ -40,19 +38,15 @@ struct Heading {
 tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
                                                 std::string_view first_line);
 
-// ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp, sacct.cpp,
+// ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp,
 // paceline.cpp) ----
-RowIs read_itp(CsvRow& row, TraceJob& job);
-RowIs read_philly(CsvRow& row, TraceJob& job);
-RowIs read_helios(CsvRow& row, TraceJob& job);
-RowIs read_tiresias(CsvRow& row, TraceJob& job);
-RowIs read_pollux(CsvRow& row, TraceJob& job);
-RowIs read_alibaba_v2020(CsvRow& row, TraceJob& job);
-RowIs read_alibaba_v2023(CsvRow& row, TraceJob& job);
-RowIs read_gavel(CsvRow& row, TraceJob& job);
-RowIs read_sacct(CsvRow& row, TraceJob& job);
-RowIs read_paceline(CsvRow& row, TraceJob& job);
-std::vector<std::string_view> alibaba_v2020_columns(std::span<const std::string_view> first);
+void read_itp(CsvRow& row, TraceJob& job);
+void read_philly(CsvRow& row, TraceJob& job);
+void read_tiresias(CsvRow& row, TraceJob& job);
+void read_pollux(CsvRow& row, TraceJob& job);
+void read_alibaba_v2023(CsvRow& row, TraceJob& job);
+void read_gavel(CsvRow& row, TraceJob& job);
+void read_paceline(CsvRow& row, TraceJob& job);
 std::vector<std::string_view> gavel_columns(std::span<const std::string_view> first);
 
 }  // namespace paceline::sim

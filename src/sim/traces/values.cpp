@@ -152,29 +152,4 @@ ValueOr<Time> parse_date_time(std::string_view text) {
   return Time(days + Duration(*us));
 }
 
-ValueOr<Duration> parse_elapsed(std::string_view text) {
-  constexpr std::string_view kNoSpan = "is not a span like 1-02:03:04";
-  text = trimmed(text);
-  if (text.empty()) return refused("is empty");
-  std::string_view digits = take_digits(text, 7);
-  std::int64_t value = 0;  // in units of the last part read
-  const bool days = take(text, '-');
-  if (days) {
-    value = to_number(digits) * 24;
-    digits = take_digits(text, 2);
-  }
-  if (digits.empty()) return refused(kNoSpan);
-  value += to_number(digits);
-  int parts = 1;
-  for (; take(text, ':'); ++parts) {
-    const auto next = take_two(text, 60);
-    if (!next || parts == 3) return refused(kNoSpan);
-    value = value * 60 + *next;
-  }
-  const std::string_view decimals = take(text, '.') ? take_digits(text, 6) : std::string_view();
-  if (!text.empty() || parts < 2 || (days && parts < 3)) return refused(kNoSpan);
-  if (value > kTraceSecondsMax) return refused(kTooLarge);
-  return Duration(value * kMillion + fraction(decimals));
-}
-
 }  // namespace paceline::sim

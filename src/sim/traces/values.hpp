@@ -31,7 +31,4 @@ ValueOr<double> parse_number(std::string_view text);
 // years 1970 to 2286.
 ValueOr<Time> parse_date_time(std::string_view text);
 
-// "[days-[hours:]]minutes:seconds[.decimals]" or hours:minutes:seconds, as Slurm tells spans.
-ValueOr<Duration> parse_elapsed(std::string_view text);
-
 }  // namespace paceline::sim

@@ -96,17 +96,5 @@ TEST(DateTime, SaysWhyNot) {
   EXPECT_EQ(parse_date_time("").error(), "is empty");
 }
 
-TEST(Elapsed, IsSlurms) {
-  EXPECT_EQ(*parse_elapsed("00:34:40"), 2080s);
-  EXPECT_EQ(*parse_elapsed("34:40"), 2080s);
-  EXPECT_EQ(*parse_elapsed("1-02:03:04"), 93784s);
-  EXPECT_EQ(*parse_elapsed("00:00:00.25"), 250ms);
-  for (const char* text : {"40", "1-02:03", "1-2", "00:61:00", "1:2:3", "00:00:00:00", "-00:01",
-                           "a", "00:00:00x", ":00:00", "12345678:00:00"})
-    EXPECT_EQ(parse_elapsed(text).error(), "is not a span like 1-02:03:04") << text;
-  EXPECT_EQ(parse_elapsed("999999-00:00:00").error(), kTooLarge);
-  EXPECT_EQ(parse_elapsed("").error(), "is empty");
-}
-
 }  // namespace
 }  // namespace paceline::sim
