@@ -152,6 +152,8 @@ void show_events(const SharedContext& context, const std::shared_ptr<Exchange>& 
   if (!wanted) return exchange->refuse(wanted.error());
   if (wanted->follow) {
     const auto from = wanted->from.value_or(context->state().seq() + 1);
+    if (const auto begin = context->controller.store().entries(from, 1); !begin)
+      return exchange->refuse(begin.error());
     std::make_shared<EventFollower>(context, by, from, exchange->stream())->begin();
     return;
   }

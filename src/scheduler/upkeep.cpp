@@ -32,26 +32,25 @@ Result<void> Upkeep::tidy(Time now) {
   return {};
 }
 
-// Jobs are dropped before others are thinned: that makes more room.
+// Thinning goes first: logs that can't be removed hold up no more than what is dropped.
 Result<void> Upkeep::let_go(const State& state, Time now) {
-  const auto thinned = store_.first_ended(Kept::thinned);
   const auto whole = store_.first_ended(Kept::whole);
-  if (!thinned) return fail(thinned.error());
+  const auto thinned = store_.first_ended(Kept::thinned);
   if (!whole) return fail(whole.error());
-  drop_at_.reset();
-  if (*thinned) drop_at_ = (*thinned)->at + 2 * *options_.keep;
-  if (drop_at_ && *drop_at_ <= now) {
-    drop_at_ = now + kPause;
-    return drop(state, (*thinned)->job, now);
-  }
-  if (!*whole) return {};
-  const Time due = (*whole)->at + *options_.keep;
-  if (due > now) {
-    drop_at_ = drop_at_ ? std::min(*drop_at_, due) : due;
-    return {};
-  }
+  if (!thinned) return fail(thinned.error());
   drop_at_ = now + kPause;
-  if (auto done = store_.thin((*whole)->job); !done) return fail(done.error());
+  if (*whole && (*whole)->at + *options_.keep <= now) {
+    const auto done = store_.thin((*whole)->job);
+    return done ? Result<void>() : fail(done.error());
+  }
+  if (*thinned && (*thinned)->at + 2 * *options_.keep <= now)
+    return drop(state, (*thinned)->job, now);
+  drop_at_.reset();
+  if (*whole) drop_at_ = (*whole)->at + *options_.keep;
+  if (*thinned) {
+    const Time due = (*thinned)->at + 2 * *options_.keep;
+    drop_at_ = drop_at_ ? std::min(*drop_at_, due) : due;
+  }
   return {};
 }
 

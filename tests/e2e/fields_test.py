@@ -119,7 +119,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/wait"): ("", (200, 200, 200), JOB),
     ("GET", "/v1/jobs/{id}/logs"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text}")),
     ("GET", "/v1/jobs/{id}/metrics"): ("", (200, 403, 200), Answer(
-        "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over thinned_from")),
+        "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over thinned_from?")),
     ("GET", "/v1/jobs/{id}/attach"): ("", (409, 403, 409), NOTHING),  # it has no terminal
     ("GET", "/v1/events"): ("", (200, 200, 200), None),  # by kind, below
     ("GET", "/v1/policy"): ("", (200, 200, 200), ACTIVE.at("active.") + Answer(

@@ -103,6 +103,15 @@ class JournalTest(unittest.TestCase):
             box.up(*SMALL)
             self.assertEqual(len(box.jobs()), JOBS)
 
+    def test_stays_below_its_size_where_one_is_set(self):
+        with Box(BINARY, slots=2) as box:
+            self.live(box)
+            box.up(*SMALL, "--journal-size", "4K")
+            until(lambda: self.parts(box)["segments"] and self.parts(box)["segments"][0]["first"] > 1,
+                  "all segments stay")
+            until(lambda: sum(each["bytes"] for each in self.parts(box)["segments"]) <= 4096, "they stay beyond it")
+            self.assertEqual(len(box.jobs()), JOBS)
+
     def test_reads_on_after_a_damaged_segment(self):
         with Box(BINARY, slots=2) as box:
             self.live(box)
@@ -124,6 +133,8 @@ class JournalTest(unittest.TestCase):
             refused = box.call("events", "--from", "25", check=False)
             self.assertEqual(refused.returncode, 78)
             self.assertIn("read on from entry 31", refused.stderr)
+            followed = box.call("events", "-f", "--from", "25", check=False)
+            self.assertIn("read on from entry 31", followed.stderr)
             self.assertEqual(self.events(box, "--from", "31")[0][0], 31)
             until(lambda: "entries 21 to 30" in (json.loads(self.server_json(box))["damage"] or ""), "nobody tells of it")
 

@@ -31,6 +31,10 @@ ELSEWHERE = {
     "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
     "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
     "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
+    "journal-entries": "tests/e2e/journal_test.py",
+    "--keep": "tests/e2e/journal_test.py",
+    "--journal-size": "tests/e2e/journal_test.py",
+    "a segment of the journal": "src/store/sqlite/segments_test.cpp",
     "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
     "who slows whom down": "src/model/interference_test.cpp",
 }

@@ -9,6 +9,8 @@
 
 #include "store/history_testing.hpp"
 #include "store/sqlite/file_check.hpp"
+#include "store/sqlite/journal_cut.hpp"
+#include "store/sqlite/journal_table.hpp"
 #include "store/sqlite/scratch_testing.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -235,6 +237,40 @@ TEST_F(SegmentsTest, OfALostEndAreSetAside) {
   EXPECT_LE(store_->segments().all().back().last, 300U);
   all_.resize(300);
   EXPECT_EQ(read(*store_), all_);
+}
+
+TEST_F(SegmentsTest, HaveABoundHoweverManyEntriesAreKept) {
+  Batch batch;
+  for (std::uint64_t seq = 1; seq <= 115'000; ++seq)
+    batch.entries.push_back({seq, time_from_us(static_cast<std::int64_t>(seq)), ClockSet{}});
+  ASSERT_TRUE(store_->append(batch));
+  ASSERT_TRUE(store_->checkpoint(store_->load().value(), {}));
+  tidy({102'000, std::nullopt});
+  ASSERT_EQ(store_->segments().all().size(), 1U);
+  EXPECT_EQ(store_->segments().all().front().entries(), JournalCut::kEntriesMax);
+  EXPECT_EQ(rows(), 105'000U);
+}
+
+// Long entries make a segment of few.
+TEST_F(SegmentsTest, HaveABoundHoweverLongTheirEntriesAre) {
+  constexpr std::size_t kLong = 1 << 20;
+  Batch batch;
+  for (std::uint64_t seq = 1; seq <= 120; ++seq) {
+    batch.entries.push_back({seq, time_from_us(1), PolicyFailed{"mine", std::string(kLong, 'x')}});
+  }
+  JournalCut::Commit commit = [](const std::function<void()>& work) {
+    work();
+    return Result<void>();
+  };
+  ASSERT_TRUE(store_->append(batch));
+  SQLite::Database db(scratch_.database().string(), SQLite::OPEN_READWRITE);
+  JournalTable table(db);
+  SegmentDir segments(scratch_.dir() / "segments");
+  JournalCut cut(table, segments);
+  while (cut.step(100, 120, commit).value()) {
+  }
+  for (const Segment& segment : segments.all()) EXPECT_LE(segment.entries(), 9U);
+  EXPECT_EQ(segments.all().back().last + 1, table.first_seq());
 }
 
 TEST_F(SegmentsTest, GiveRoomBackToTheFileSystem) {
