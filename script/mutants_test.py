@@ -20,11 +20,11 @@ class ListTest(unittest.TestCase):
     def test_each_fault_has_its_line_once(self):
         self.assertEqual([fault for fault in map(mutants.complaint, self.list) if fault], [])
 
-    def test_there_are_enough_in_every_room(self):
+    def test_there_are_enough_in_every_folder(self):
         self.assertGreaterEqual(len(self.list), 60)
-        rooms = collections.Counter(mutant.folder for mutant in self.list)
-        for room in ("plan", "scheduler", "engine/agents", "agent", "store/memory"):
-            self.assertGreaterEqual(rooms[room], 3, room)
+        folders = collections.Counter(mutant.folder for mutant in self.list)
+        for folder in ("plan", "scheduler", "engine/agents", "agent", "store/memory"):
+            self.assertGreaterEqual(folders[folder], 3, folder)
         self.assertEqual(len({mutant.sentence for mutant in self.list}), len(self.list))
 
     def test_each_changes_something(self):

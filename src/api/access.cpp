@@ -13,7 +13,7 @@ namespace {
 struct Row {
   Action action;
   std::array<Whose, 4> whose;  // by role
-  std::string_view refusal;    // to whom it is nobody's
+  std::string_view refusal;    // told where it is nobody's
 };
 
 constexpr auto kNone = Whose::nobodys;

@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint32_t kOwner = 1001, kOther = 1002;
 constexpr std::array kRoles = {Role::viewer, Role::user, Role::operator_, Role::admin};
 
-// Of whose jobs a viewer, a user, an operator and an admin may do it: nobody's, their own, anybody's.
+// Of whose jobs a viewer, a user, an operator and an admin may do it: nobody's, their own,
+// anybody's.
 using Expected = std::array<char, 4>;
 constexpr Expected kEverybody = {'a', 'a', 'a', 'a'}, kOwners = {'n', 'o', 'o', 'a'},
                    kOwnersAndOperators = {'n', 'o', 'a', 'a'}, kOperators = {'n', 'n', 'a', 'a'},
@@ -64,7 +65,7 @@ Principal somebody(std::uint32_t uid, std::vector<Role> roles) {
           .known_by = KnownBy::token};
 }
 
-// A shared server with a job of the owner's, which takes everybody for whom the test says.
+// A shared server with a job of the owner's, which takes every caller for the user the test says.
 class Door {
  public:
   Door() {
@@ -76,21 +77,21 @@ class Door {
     return world_.loop.on([&] { return world_.api->rows(); });
   }
   // Whether the request is let through, whatever it is answered then.
-  bool lets_in(const RouteRow& row, const Principal& who) {
+  bool lets_in(const RouteRow& row, const Principal& caller) {
     std::string target = row.pattern;
     if (const auto id = target.find("{id}"); id != std::string::npos) target.replace(id, 4, "1");
     if (const auto name = target.find("{name}"); name != std::string::npos)
       target.replace(name, 6, "fifo");
     const auto response = world_.loop.on([&] {
-      who_ = who;
-      return ask(world_.api->router(), *who.uid, row.method, target)->response();
+      caller_ = caller;
+      return ask(world_.api->router(), *caller.uid, row.method, target)->response();
     });
     return !response || response->status != 403;
   }
 
  private:
-  Principal who_ = somebody(kOwner, {Role::user});
-  World world_{0, 4, [this](const HttpRequest&) -> Result<Principal> { return who_; }};
+  Principal caller_ = somebody(kOwner, {Role::user});
+  World world_{0, 4, [this](const HttpRequest&) -> Result<Principal> { return caller_; }};
 };
 
 bool may(char whose, bool own) { return whose == 'a' || (whose == 'o' && own); }
@@ -114,15 +115,15 @@ TEST(Access, EveryRouteAsEveryRole) {
       const char whose = kRoutes.at(row.method + " " + row.pattern)[role];
       for (const bool own : {false, true}) {
         Door door;
-        const auto who = somebody(own ? kOwner : kOther, {kRoles[role]});
-        EXPECT_EQ(door.lets_in(row, who), may(whose, own || !of_a_job))
+        const auto caller = somebody(own ? kOwner : kOther, {kRoles[role]});
+        EXPECT_EQ(door.lets_in(row, caller), may(whose, own || !of_a_job))
             << row.method << " " << row.pattern << " by role " << role << (own ? ", own" : "");
       }
     }
   }
 }
 
-TEST(Access, WhoHasNoRoleMayDoNothing) {
+TEST(Access, ACallerWithoutARoleMayDoNothing) {
   Door door;
   for (const auto& row : door.rows()) {
     EXPECT_FALSE(door.lets_in(row, somebody(kOwner, {}))) << row.method << " " << row.pattern;
@@ -156,7 +157,7 @@ TEST(Access, AnAccountIsNeededToSubmit) {
   EXPECT_NE(refused.body.find("remote has no account"), std::string::npos) << refused.body;
 }
 
-TEST(Access, WhomTheTransportDoesNotTellIsRefused) {
+TEST(Access, ACallerTheTransportDoesNotTellIsRefused) {
   World world{0};
   HttpRequest request{.peer = {.origin = "192.0.2.1"}, .method = "GET", .path = "/v1/jobs"};
   const auto admission = world.loop.on([&] { return world.api->admission(); });

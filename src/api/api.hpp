@@ -58,13 +58,13 @@ class HttpApi {
   HttpApi(const HttpApi&) = delete;
   HttpApi& operator=(const HttpApi&) = delete;
 
-  // Every route of docs/api.md. Each asks the one table (api/access.hpp) whether who asks may.
+  // Every route of docs/api.md. Each asks the one table (api/access.hpp) whether the caller may.
   [[nodiscard]] Router router() const;
-  // Who keeps the server: its admins, as far as the transport knows them.
+  // The server's keepers: its admins, as far as the transport knows them.
   [[nodiscard]] std::function<bool(const Peer&)> keeper() const;
   // Who may connect at all.
   [[nodiscard]] std::function<Result<void>(const HttpRequest&)> admission() const;
-  // Every route, and what it lets somebody do.
+  // Every route, and the action that it performs.
   [[nodiscard]] std::vector<RouteRow> rows() const;
 
  private:

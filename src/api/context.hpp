@@ -25,7 +25,7 @@ namespace paceline {
 // A page of jobs or events ends at the first one beyond this.
 inline constexpr std::size_t kPageBytesMax = 8 << 20;
 
-// A job of the state, valid until the next step, or one that it forgot, kept by whoever holds this.
+// A job of the state, valid until the next step, or one that it forgot, alive as long as this is.
 using SharedJob = std::shared_ptr<const Job>;
 
 // How many jobs are in each state, those forgotten as they ended; kept as they change.
@@ -119,7 +119,7 @@ struct ApiContext {
 
   // ---- a shutdown ----
   bool leaving = false;                            // it was asked for: no new jobs
-  std::vector<std::shared_ptr<Exchange>> leavers;  // who asked
+  std::vector<std::shared_ptr<Exchange>> leavers;  // their requests
   ListenToken all_over;                            // listens for the end of the last job
 };
 

@@ -28,7 +28,7 @@ void LogReader::next(std::size_t bytes_max, LogCut cut, Taken taken) {
   go_round();
 }
 
-// A loop, not one call within the other: whoever takes a piece asks for the next at once.
+// A loop, not one call within the other: a taker of a piece asks for the next at once.
 void LogReader::go_round() {
   const auto self = shared_from_this();
   if (std::exchange(going_round_, true)) return;

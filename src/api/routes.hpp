@@ -1,5 +1,5 @@
-// The routes of the API, each with what it lets somebody do: who asks is asked for it before the
-// route is. A route that names a job is for those that may do it to that job.
+// The routes of the API, each with the action that it performs. Whether the caller may do that
+// is checked before the route is called; where the route names a job, for that job.
 //
 //   routes.add("GET", "/v1/jobs/{id}/logs", Action::read_private, show_logs);
 #pragma once
@@ -25,7 +25,7 @@ struct RouteRow {
   Action action;
 };
 
-// Answers a request of somebody who may ask it, now or later.
+// Answers a request that its caller may make, now or later.
 using RouteHandler = std::function<void(const std::shared_ptr<Exchange>&, const Principal& by)>;
 
 class Routes {

@@ -24,7 +24,7 @@ Result<std::string> read_key(const HttpRequest& request) {
               "Use a random identifier, a new one for every submission.");
 }
 
-// The submitting user and groups are those of who asks, whatever the body claims. A server of one
+// The submitting user and groups are the caller's, whatever the body says. A server of one
 // user runs everything as that user.
 Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
                     SubmissionBody& body) {

@@ -181,8 +181,8 @@ void write_point(JsonWriter& json, const NumberedPoint& numbered) {
   json.end_object().end_object();
 }
 
-// Writes up to `limit` points, and fewer where they are large. Returns from where the next page goes
-// on.
+// Writes up to `limit` points, and fewer where they are large. Returns from where the next page
+// goes on.
 Result<std::uint64_t> write_points(JsonWriter& json, Store& store, JobId job, std::string_view name,
                                    std::uint64_t from, std::uint64_t limit) {
   for (std::uint64_t left = limit; left > 0;) {
@@ -223,7 +223,8 @@ Result<std::string> show_metrics(ApiContext& context, const HttpRequest& request
   return json.take();
 }
 
-// Somebody who waits for the end of a job. Lives as long as its exchange waits for the time limit.
+// A request that waits for the end of a job. Lives as long as its exchange waits for the time
+// limit.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
   Waiter(SharedContext context, std::shared_ptr<Exchange> exchange, Principal by, JobId job)

@@ -19,7 +19,7 @@ bool has_agent(const ApiContext& context) {
   return std::ranges::any_of(context.state().nodes(), &Node::up);
 }
 
-// Ready is who has just written something durably; however many ask, once a second.
+// A server is ready if it can write durably. It tries once a second at most, however many ask.
 class Readiness {
  public:
   explicit Readiness(SharedContext context) : context_(std::move(context)) {}
@@ -78,7 +78,7 @@ Result<std::string> show_limits(const ApiContext& context) {
   return json.take();
 }
 
-// Answers everybody who asked for the end, and brings it about.
+// Answers all who asked for the shutdown, and ends the server.
 void leave(const SharedContext& context) {
   JsonWriter json;
   json.begin_object().key("running").begin_array();

@@ -284,7 +284,7 @@ TEST_F(RoutesTest, ShowsMetricsInPages) {
   EXPECT_EQ(rest["points"][0]["step"], 3);
 }
 
-TEST_F(RoutesTest, ShowsNodesAndWhoHoldsTheirSlots) {
+TEST_F(RoutesTest, ShowsNodesAndTheJobsInTheirSlots) {
   submit(R"({"workers": "2"})");
   job_once(1, "RUNNING");
   const auto node = parsed(client_.get("/v1/nodes"))["nodes"][0];

@@ -1,4 +1,4 @@
-// Telling whoever listens, as long as they listen.
+// Tells listeners something, as long as they listen.
 //
 //   Signal<int> changed;
 //   auto token = changed.listen([](int x) { … });   // until `token` is gone
@@ -14,7 +14,7 @@
 
 namespace paceline {
 
-// Whoever holds it listens.
+// Listens as long as it is held.
 using ListenToken = std::shared_ptr<void>;
 
 template <class... Args>

@@ -98,7 +98,7 @@ TEST_F(SwitchTest, IsPlayedAndChangesNothing) {
   EXPECT_EQ(send(kOperator, "PUT", "/v1/policy?dry_run=1", R"({"name": "lottery"})").status, 404);
 }
 
-TEST_F(SwitchTest, NamesWhoLosesLeast) {
+TEST_F(SwitchTest, NamesTheJobThatLosesLeast) {
   save(1);
   world_.advance(4s);
   const auto round = put("/v1/policy?dry_run=1", fair_)["next_round"];
@@ -108,7 +108,7 @@ TEST_F(SwitchTest, NamesWhoLosesLeast) {
   EXPECT_EQ(round["jobs"][0]["loses_seconds"], 4.0);
 }
 
-TEST_F(SwitchTest, AsksWhoNeverSavedAndTellsItsOwnerAtOnce) {
+TEST_F(SwitchTest, AsksAJobThatNeverSavedAndTellsItsOwnerAtOnce) {
   set_reclaim_after(600);
   const auto round = put("/v1/policy?dry_run=1", fair_)["next_round"];
   ASSERT_EQ(round["jobs"].size(), 1U);

@@ -1,4 +1,4 @@
-// A beat that all who watch growing files share: one timer, and none while nobody watches.
+// A beat that all watchers of growing files share: one timer, and none while nobody watches.
 #pragma once
 
 #include <chrono>

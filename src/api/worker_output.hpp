@@ -1,5 +1,5 @@
 // The door to what workers write and to their terminals, wherever those lie: read, follow, attach.
-// Whoever asks is answered at once or later, on the thread of the API; nothing here blocks on
+// A request is answered at once or later, on the thread of the API; nothing here blocks on
 // another machine.
 #pragma once
 
@@ -50,8 +50,8 @@ class WorkerOutput {
 
   virtual ~WorkerOutput() = default;
 
-  // The ranks of a job that have a log, each with where its last `tail_bytes` begin, moved on to the
-  // start of a line; without `tail_bytes` with 0. Errors: unavailable.
+  // The ranks of a job that have a log, each with where its last `tail_bytes` begin, moved on to
+  // the start of a line; without `tail_bytes` with 0. Errors: unavailable.
   virtual void ranks(JobId job, std::optional<std::uint64_t> tail_bytes,
                      Told<std::map<std::int32_t, std::uint64_t>> told) = 0;
   // What comes after `from`, at most `bytes_max`; nothing if there is nothing (yet). Where bytes

@@ -1,5 +1,5 @@
-// What a check that fails does before it ends the program. For whoever reads what this program can't
-// vouch for (store/failed_check.hpp); nobody else has a use for it.
+// What a check that fails does before it ends the program. For code that reads what this program
+// can't vouch for (store/failed_check.hpp); no other has a use for it.
 #pragma once
 
 #include <string_view>

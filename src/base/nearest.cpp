@@ -33,11 +33,11 @@ std::optional<std::string_view> nearest(std::string_view word,
   word = word.substr(0, kWordLengthMax);
   std::optional<std::string_view> best;
   std::size_t best_distance = 0;
-  for (const auto candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate.substr(0, kWordLengthMax));
-    if (2 * distance > std::max(word.size(), candidate.size())) continue;
+  for (const auto each : known) {
+    const std::size_t distance = edit_distance(word, each.substr(0, kWordLengthMax));
+    if (2 * distance > std::max(word.size(), each.size())) continue;
     if (best && distance >= best_distance) continue;
-    best = candidate;
+    best = each;
     best_distance = distance;
   }
   return best;

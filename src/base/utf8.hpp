@@ -29,7 +29,7 @@ char32_t first_point(std::string_view text);
 bool is_visible(std::string_view text);
 
 // How many bytes at the end of `text` are the beginning of a code point that is not complete yet:
-// 0..3. Whoever cuts a growing text into pieces keeps them for the next piece.
+// 0..3. A caller that cuts a growing text into pieces keeps them for the next piece.
 std::size_t utf8_unfinished(std::string_view text);
 
 }  // namespace paceline

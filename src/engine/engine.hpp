@@ -33,7 +33,7 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // What was observed since the last call, in order. Whoever takes it keeps it until it is durable;
+  // What was observed since the last call, in order. The caller keeps it until it is durable;
   // the engine does not tell it again, except after a crash: what committed() had not confirmed is
   // told anew.
   virtual Observed observe() = 0;
@@ -46,8 +46,9 @@ class Engine {
   // before it.
   virtual void act(const State& state, std::span<const JobId> jobs) = 0;
 
-  // The next checkpoint of these jobs is answered with a round, and so is the first one of a job that may
-  // be resized from then on: others may be told late, with whatever else happens. Holds until the next call.
+  // The next checkpoint of these jobs is answered with a round, and so is the first one of a job
+  // that may be resized from then on: others may be told late, with whatever else happens. Holds
+  // until the next call.
   virtual void await_saves(std::span<const JobId> /*jobs*/) {}
 
   // Called whenever observe() has something new.

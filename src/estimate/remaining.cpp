@@ -20,8 +20,8 @@ std::optional<double> believed_ratio(const Job& job) {
   return ratio;
 }
 
-// Of its length, a second of now.
-double pace(const Job& job) {
+// What a second of running now counts for, of the length at the wanted size.
+double relative_speed(const Job& job) {
   if (job.state != JobState::running) return 0;
   const auto& speeds = job.spec->expected_speeds;
   if (!speeds.empty())
@@ -41,7 +41,8 @@ double expected_run(const Job& job) {
 // Running time that counts, at the wanted size, up to now.
 double length_run(const Job& job, Time now) {
   const double before = job.spec->expected_speeds.empty() ? job.length_run() : expected_run(job);
-  return now > job.changed_at ? before + to_seconds(now - job.changed_at) * pace(job) : before;
+  return now > job.changed_at ? before + to_seconds(now - job.changed_at) * relative_speed(job)
+                              : before;
 }
 
 // How far off a length from this source may be, as parts of what is left.
@@ -103,12 +104,12 @@ double length_slope(const Job& job) {
   switch (length_source(job)) {
     case LengthSource::progress: {
       const double ratio = *believed_ratio(job);
-      return pace(job) * (1 - ratio) / ratio;
+      return relative_speed(job) * (1 - ratio) / ratio;
     }
     case LengthSource::unknown:
       return 0;
     default:
-      return -pace(job);
+      return -relative_speed(job);
   }
 }
 

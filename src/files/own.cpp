@@ -58,8 +58,8 @@ Result<void> check_above(const Path& dir) {
     if (!replaceable_in(info)) continue;
     return refused(
         fmt::format(
-            "The directory {} is not safe: {} above it is {}, who may put another in its "
-            "place.",
+            "The directory {} is not safe: {} above it is {}, so others may put another "
+            "directory in its place.",
             dir.string(), above.string(),
             ::geteuid() == 0 && info.st_uid != 0 ? name_of(info.st_uid) + "'s" : "open to others"),
         fmt::format("Start the server as that user, or {}.", kElsewhere));
@@ -67,7 +67,7 @@ Result<void> check_above(const Path& dir) {
   return {};
 }
 
-// On the way to the directory: whoever owns a link decides where it leads.
+// On the way to the directory: the owner of a link decides where it leads.
 Result<void> check_links(const Path& dir) {
   for (Path part = dir; part != part.parent_path(); part = part.parent_path()) {
     struct stat info {};

@@ -1,6 +1,6 @@
-// What a server keeps on a disk is its user's, and nobody else may write it: whoever can change its
-// directory, its database or its sockets decides what it does with its rights. For root that means
-// any command as anybody.
+// What a server keeps on a disk is its user's, and nobody else may write it. A user who can change
+// its directory, its database or its sockets decides what it does with its rights. For root that
+// means any command as anybody.
 //
 //   if (auto made = make_own_directory("/var/lib/paceline", 0711); !made) …
 //   if (auto ours = check_own_file(dir / "paceline.db", S_IFREG); !ours) …

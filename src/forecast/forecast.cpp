@@ -32,7 +32,7 @@ void declare_length(Job& job, Time now) {
   job.progress.reset();
 }
 
-// What is over matters to nobody.
+// What is over matters no more.
 StateParts declare_lengths(StateParts parts, Time now) {
   std::vector<JobId> over;
   for (const Job& job : parts.jobs) {

@@ -1,12 +1,12 @@
-// What a policy, or any other decider, would make of the present: plays a copy of a state forward on
-// a time line of its own, with today's estimates, until every job that is there now is over. Nothing
-// outside is touched.
+// What a policy, or any other decider, would make of the present: plays a copy of a state forward
+// on a time line of its own, with today's estimates, until every job that is there now is over.
+// Nothing outside is touched.
 //
 //   Forecast forecast(StateParts(state.parts()), now, decider(srtf), placer, Protects::yes);
 //   while (forecast.step()) {}
 //   forecast.outcome().means.completion      → 60: seconds, mean over the jobs
 //
-// Assumptions: nobody submits anything; nothing fails; lengths and speeds are as estimated
+// Assumptions: no job is submitted; nothing fails; lengths and speeds are as estimated
 // (estimate/), and a job of unknown length takes as long as the median of the known ones, or
 // kUnknownLength. Workers start and stop at once, but for the pause of a job that ran before: its
 // measured one, or the prior. A job that is stopped or resized goes on from its last checkpoint;

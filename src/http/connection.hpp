@@ -73,7 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     busy,
   };
   [[nodiscard]] Worth worth() const;
-  // Sorts first who can best be spared: who is worth least, for the longest.
+  // Sorts first the connection that can best be spared: worth least, for the longest.
   [[nodiscard]] std::pair<Worth, Instant> stillness() const { return {worth(), entered_}; }
   [[nodiscard]] bool is_being_answered() const {
     return phase_ == Phase::handling || phase_ == Phase::writing;

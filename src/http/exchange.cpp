@@ -64,12 +64,12 @@ void LiveStream::wake() {
 std::shared_ptr<HttpStream> LiveExchange::stream() {
   auto stream = std::make_shared<LiveStream>(connection_, stream_bytes_max_);
   if (gone_) stream->client_left();
-  settle(stream);
+  answer(stream);
   return stream;
 }
 
 void LiveExchange::tunnel(std::string protocol, std::shared_ptr<ServerStream> far) {
-  settle(Tunnel{std::move(protocol), std::move(far)});
+  answer(Tunnel{std::move(protocol), std::move(far)});
 }
 
 void LiveExchange::after(Duration wait, std::function<void()> due) {
@@ -88,7 +88,7 @@ void LiveExchange::client_left() {
   if (const auto gone = std::exchange(on_gone_, {})) gone();
 }
 
-void LiveExchange::settle(Answer answer) {
+void LiveExchange::answer(Answer answer) {
   check(!std::exchange(answered_, true), "an exchange is answered once");
   timer_.cancel();
   on_gone_ = {};

@@ -63,7 +63,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
         request_(std::move(request)) {}
 
   [[nodiscard]] const HttpRequest& request() const override { return request_; }
-  void reply(HttpResponse response) override { settle(std::move(response)); }
+  void reply(HttpResponse response) override { answer(std::move(response)); }
   std::shared_ptr<HttpStream> stream() override;
   void tunnel(std::string protocol, std::shared_ptr<ServerStream> far) override;
   void after(Duration wait, std::function<void()> due) override;
@@ -72,7 +72,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   void client_left();
 
  private:
-  void settle(Answer answer);
+  void answer(Answer answer);
 
   std::weak_ptr<Connection> connection_;
   boost::asio::steady_timer timer_;

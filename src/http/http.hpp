@@ -20,7 +20,7 @@ namespace paceline {
 
 class ServerStream;
 
-// Who is at the other end of a unix socket, as the kernel knows it.
+// The account at the other end of a unix socket, as the kernel knows it.
 struct UnixAccount {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
@@ -85,7 +85,7 @@ class HttpStream {
 };
 
 // One request and the way to answer it. Exactly one of reply(), stream() and tunnel() is called,
-// once; whoever holds an exchange may do so at any time, also when the client has left by then.
+// once; the holder of an exchange may do so at any time, also when the client has left by then.
 class Exchange {
  public:
   virtual ~Exchange() = default;

@@ -1,5 +1,5 @@
 // What is HTTP but could be read in two ways: a proxy in front and this server must never disagree
-// where a request ends, what it asks for, or of whom.
+// where a request ends, what it asks for, or of which host.
 #pragma once
 
 #include <boost/beast/http/message.hpp>

@@ -8,9 +8,9 @@
 //
 // Connections are kept alive and may pipeline; their requests are answered one after the other.
 // Whatever a client does (half a request, too much of one, leaving in the middle) costs it its
-// connection and nobody else anything. No user takes more connections or memory than his share.
-// Those who keep the server are never refused for want of room: the connection that has been still
-// for the longest is closed for them.
+// connection, and no other client anything. No user has more connections or memory than a share.
+// The server's keepers are never refused for want of room: the connection that has been still for
+// the longest is closed for them.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ struct ServerOptions {
   // Asked for every request; an error is the answer. Empty: everyone who can connect.
   std::function<Result<void>(const HttpRequest&)> admit = {};
 
-  // Who keeps the server: no bound per user holds for them. Empty: root.
+  // The server's keepers: no bound per user holds for them. Empty: root.
   std::function<bool(const Peer&)> keeper = {};
 
   WhenFull when_full = WhenFull::refuse;

@@ -379,7 +379,7 @@ TEST_F(HttpServerTest, RefusesBodiesBeyondWhatAUserMayHold) {
   EXPECT_EQ(third.call("POST", "/echo", std::string(2 << 20, 'x')).status, 201);
 }
 
-TEST_F(HttpServerTest, AnswersNobodyWhoLeavesTooMuchUnread) {
+TEST_F(HttpServerTest, AnswersNoClientThatLeavesTooMuchUnread) {
   start({.keeper = nobody, .traffic_bytes_per_user_max = kBig});
   Client unread(socket_), other(socket_);
   unread.send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");

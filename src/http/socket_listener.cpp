@@ -53,10 +53,10 @@ std::string address_of(int socket) {
 
 Peer peer_of(int socket, int family) {
   if (family != AF_UNIX) return {.origin = address_of(socket)};
-  ucred who{};
-  socklen_t size = sizeof who;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return {};
-  return unix_peer({who.uid, who.gid, who.pid, groups_of(socket)});
+  ucred account{};
+  socklen_t size = sizeof account;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &account, &size) != 0) return {};
+  return unix_peer({account.uid, account.gid, account.pid, groups_of(socket)});
 }
 
 int family_of(int socket) {

@@ -46,7 +46,7 @@ class Load {
   Load& operator=(const Load&) = delete;
   ~Load() { set(0); }
 
-  // In place of what it held; whoever sets it has asked whether there is room.
+  // In place of what it held. REQUIRES: the caller has asked whether there is room.
   void set(std::size_t bytes);
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 

@@ -29,13 +29,13 @@ class ServerStream {
 
   virtual ~ServerStream() = default;
 
-  // Who is at the other end. May be known only once something was read.
+  // The other end. May be known only once something was read.
   [[nodiscard]] virtual const Peer& peer() const = 0;
   // Waits for bytes; how many came. `failure` is set when the peer is done, too.
   virtual Awaitable<std::size_t> read_some(boost::asio::mutable_buffer into, Failure& failure) = 0;
   // Waits until some bytes of the pieces could be handed out; how many.
   virtual Awaitable<std::size_t> write_some(Pieces pieces, Failure& failure) = 0;
-  // Hands out at once what can be, as the last word to somebody who is turned away.
+  // Hands out at once what can be, as the last word to a client that is turned away.
   virtual void say_at_once(std::string_view text) = 0;
   // Tells the peer that nothing more comes.
   virtual void finish_sending() = 0;
@@ -74,7 +74,7 @@ class Listener {
   virtual void close() = 0;
 };
 
-// ---- of a client: whoever waits does so with poll() ----
+// ---- of a client: a wait is a poll() ----
 
 // The client's end of one connection.
 class ClientStream {

@@ -44,7 +44,7 @@ Result<void> read_pair(std::string_view pair, std::map<std::string, std::string>
   return {};
 }
 
-// A slash that was escaped would part the path where whoever wrote it saw no border.
+// A slash that was escaped would part the path where its author saw no border.
 Result<std::string> decode_path(std::string_view path) {
   const auto slashes = static_cast<std::size_t>(std::ranges::count(path, '/'));
   auto decoded = percent_decode(path);

@@ -1,5 +1,5 @@
 // What the time since a job's last change adds to its sums. The fold brings them up to date when
-// something happens to the job; whoever shows it in between adds this.
+// something happens to the job; a view of it in between adds this.
 #pragma once
 
 #include "base/time.hpp"

@@ -66,7 +66,7 @@ struct Stop {
 // Others are to have its slots, and it never saved: it was told, and goes on for a while
 // (plan/reclaim.hpp).
 struct Asked {
-  JobId by;    // who would start, as of the newest round
+  JobId by;    // the job that would start, as of the newest round
   Time since;  // of the first round that would have stopped it
   friend bool operator==(const Asked&, const Asked&) = default;
 };

@@ -94,7 +94,7 @@ struct Job {
   Duration paused{};   // PAUSED by its owner
   std::int32_t leased = 0;  // slots leased to it now
   double slot_seconds = 0;  // leased so far
-  double service_from = 0;  // of them, those that count for no queue any more (Plan::promoted)
+  double service_from = 0;  // of them, those that count for no queue any more (Plan::counted_anew)
   Bill bill;
 
   // What counts of its running, by size in rising order: work that was lost is taken out again.
@@ -117,7 +117,7 @@ struct Job {
   Time last_changed_at;          // when; meaningless while last_change is none
   Reason dropped;  // why the newest change proposed for it may not be made yet; or none
 
-  // Is its gang frozen for others, who have its slots meanwhile? Its owner's pause keeps them.
+  // Is its gang frozen for other jobs, which have its slots meanwhile? An owner's pause keeps them.
   [[nodiscard]] bool lends() const {
     return state == JobState::paused && current && current->lent_at;
   }
@@ -140,7 +140,8 @@ struct Job {
   // reached or some of its workers are done: it leaves.
   [[nodiscard]] bool resizable() const;
   [[nodiscard]] bool should_stop() const { return target.reached_at.has_value(); }
-  // May it be stopped for another job? Not if its owner forbids it, and not once it leaves by itself.
+  // May it be stopped for another job? Not if its owner forbids it, and not once it leaves by
+  // itself.
   [[nodiscard]] bool preemptible() const;
   // Running time that counts, sizes weighed linearly: seconds at the wanted size.
   [[nodiscard]] double length_run() const;

@@ -14,7 +14,7 @@ enum class JobState {
   starting,  // seats are leased or promised, not every worker runs yet
   running,   // every worker of the current generation runs
   resizing,  // a new generation forms
-  paused,    // frozen: by its owner, and keeps its leases; or for others, who have its slots
+  paused,    // frozen: by its owner, and keeps its leases; or for other jobs, which have its slots
   stopping,  // notice given; workers are on their way out
   completed,
   failed,

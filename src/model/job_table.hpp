@@ -1,6 +1,6 @@
-// Jobs by id. Ids are given in order and never again; a job that was taken out leaves its id behind,
-// and no room. Finding one is O(1), going through them O(those that are there), and a job stays where
-// it is in memory for as long as it is in the table.
+// Jobs by id. Ids are given in order and never again; a job that was taken out leaves its id
+// behind, and no room. Finding one is O(1), going through them O(those that are there), and a job
+// stays where it is in memory for as long as it is in the table.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace paceline {
 
-// The largest id that a table takes. Whoever reads one from storage holds it against this.
+// The largest id that a table takes. An id that is read from storage is checked against this.
 inline constexpr std::uint32_t kJobIdMax = 1'000'000'000;
 
 class JobTable {
@@ -94,7 +94,7 @@ class JobTable {
   // Nothing, where it is not there.
   void take_out(JobId id);
 
-  // Room for a note about a job, of whoever keeps indexes over the table: no part of its value.
+  // Room for a note of the code that keeps indexes over the table: no part of the job's value.
   // REQUIRES: the job is there.
   [[nodiscard]] std::uint8_t& marks(JobId id);
 

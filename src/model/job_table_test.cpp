@@ -26,7 +26,7 @@ std::vector<std::uint32_t> ids_of(const JobTable& table) {
   return ids;
 }
 
-TEST(JobTable, KnowsWhoIsThereAndWhoLeft) {
+TEST(JobTable, KnowsWhichJobsAreThereAndWhichLeft) {
   JobTable table;
   EXPECT_TRUE(table.empty());
   EXPECT_EQ(table.find(JobId{0}), nullptr);

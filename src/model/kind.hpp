@@ -1,5 +1,5 @@
-// What is learned from jobs (lengths, who slows whom down) is learned by kind: the jobs of one name of
-// one owner. Nobody's jobs tell anything of, or change anything for, another's of the same name.
+// What is learned from jobs (lengths, which slow each other down) is learned by kind: the jobs of
+// one name of one owner. Jobs of one owner say nothing about another owner's jobs of the same name.
 #pragma once
 
 #include <string>

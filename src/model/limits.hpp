@@ -2,8 +2,8 @@
 // sets with `paceline up --limit NAME=VALUE`. docs/limits.md is the page for people; it tells what
 // happens beyond each, and the bounds that are fixed.
 //
-// A new limit is a member, a row of kLimits and a row of that page (a test compares them). Whoever
-// holds to it takes it from the options that `app` hands on.
+// A new limit is a member, a row of kLimits and a row of that page (a test compares them). The
+// code that keeps to it takes it from the options that `app` hands on.
 #pragma once
 
 #include <array>

@@ -52,7 +52,7 @@ std::string wait_sentence(const Reason& r) {
     case ReasonCode::waits_behind:
       return fmt::format("waits behind job {}, which is ahead and needs {} ({} free now)", a,
                          slots(b), c);
-    case ReasonCode::waits_for_donor:
+    case ReasonCode::waits_for_giver:
       return fmt::format(
           "needs {}, {} free now: job {} would give some up, but is left alone for now", slots(a),
           b, c);
@@ -180,8 +180,8 @@ std::string_view name(ReasonCode code) {
       return "waits_for_slots";
     case ReasonCode::waits_behind:
       return "waits_behind";
-    case ReasonCode::waits_for_donor:
-      return "waits_for_donor";
+    case ReasonCode::waits_for_giver:
+      return "waits_for_giver";
     case ReasonCode::waits_for_fit:
       return "waits_for_fit";
     case ReasonCode::waits_for_place:
@@ -263,6 +263,7 @@ std::optional<ReasonCode> parse_reason_code(std::string_view text) {
     if (name(code) == word) return code;
   }
   if (text == "Running") return ReasonCode::runs;
+  if (word == "waits_for_donor") return ReasonCode::waits_for_giver;  // of earlier versions
   return std::nullopt;
 }
 

@@ -22,7 +22,7 @@ enum class ReasonCode {
   backs_off,        // failures, eligible at (us)
   waits_for_slots,  // needed slots, free slots
   waits_behind,     // head job, needed slots of the head, free slots
-  waits_for_donor,  // needed slots, free slots, a job that would give some up but changed a moment
+  waits_for_giver,  // needed slots, free slots, a job that would give some up but changed a moment
                     // ago
   waits_for_fit,  // needed slots, free slots: enough are free but not where its workers would fit;
                   // text: what it asks of its nodes together
@@ -31,7 +31,7 @@ enum class ReasonCode {
   waits_for_checkpoint,  // wanted workers: it can't be changed before it acknowledges one
   waits_for_window,      // wanted workers, until (us): it is protected (plan/protection.hpp)
   too_costly,            // gain, cost in slot-seconds: only in journals of earlier versions
-  waits_for_others,      // needed slots, free slots; text: who goes first
+  waits_for_others,      // needed slots, free slots; text: which jobs go first
   waits_for_turn,        // wanted workers: the active policy gave the slots to others
   waits_for_reclaim,     // needed slots, free slots, a job that never saved and was asked for its
                          // own, seconds until it may be stopped

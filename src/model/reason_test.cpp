@@ -18,7 +18,7 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::waits_for_slots, {4, 1}, {}}, "needs 4 slots, 1 free now"},
     {{ReasonCode::waits_behind, {7, 4, 1}, {}},
      "waits behind job 7, which is ahead and needs 4 slots (1 free now)"},
-    {{ReasonCode::waits_for_donor, {2, 0, 3}, {}},
+    {{ReasonCode::waits_for_giver, {2, 0, 3}, {}},
      "needs 2 slots, 0 free now: job 3 would give some up, but is left alone for now"},
     {{ReasonCode::waits_for_fit, {4, 6}, {}},
      "needs 4 slots; 6 are free, but not where its workers would fit"},
@@ -121,6 +121,7 @@ TEST(Reason, ReadsTheCodesOfOlderJournals) {
   EXPECT_EQ(parse_reason_code("StartsAtMin"), ReasonCode::starts_at_min);
   EXPECT_EQ(parse_reason_code("None"), ReasonCode::none);
   EXPECT_EQ(parse_reason_code("Running"), ReasonCode::runs);
+  EXPECT_EQ(parse_reason_code("waits_for_donor"), ReasonCode::waits_for_giver);
 }
 
 TEST(Reason, DoesNotStumbleOverMissingNumbers) {

@@ -1,4 +1,4 @@
-// What whoever runs the server says of how jobs are disturbed, whatever the policy. Rules are in the
+// How jobs are disturbed under every policy, as an admin of the server says. Rules are in the
 // journal, so that a replay decides by them, too.
 #pragma once
 
@@ -9,8 +9,8 @@
 namespace paceline {
 
 struct Rules {
-  // So long after it was told a job that never saved may be stopped for others; 0: at once, as where
-  // nothing was said.
+  // So long after it was told a job that never saved may be stopped for others; 0: at once, as
+  // where nothing was said.
   std::optional<Duration> reclaim_after = {};
   friend bool operator==(const Rules&, const Rules&) = default;
 };

@@ -42,8 +42,8 @@ class RunningTable {
   [[nodiscard]] const Order& order() const { return order_; }
   // In no order.
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  // The rows' indices as whoever sorts them left them, with new rows behind: who sorts them time and
-  // again finds them nearly in order. Tells nothing else of the state.
+  // The rows' indices as the last caller sorted them, with new rows behind. A caller that sorts
+  // them every round finds them nearly in order. Tells nothing else of the state.
   [[nodiscard]] std::vector<std::uint32_t>& sequence() const { return sequence_; }
 
   // Takes the job in, brings its row up to date, or drops it if it doesn't run any more.

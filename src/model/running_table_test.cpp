@@ -31,7 +31,7 @@ const RunningTable::Row& row_of(const State& state, JobId job) {
   return *std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.job->id == job; });
 }
 
-TEST(RunningTable, HasWhoRunsOrIsOnItsWay) {
+TEST(RunningTable, HasJobsThatRunOrAreOnTheirWay) {
   World world("1x8 cpu");
   EXPECT_TRUE(jobs_of(world.state()).empty());
   const JobId a = world.run("1..1", 1), b = world.run("1..2", 2), c = world.submit("1..4");
@@ -56,7 +56,7 @@ TEST(RunningTable, MeasuresGoOnBetweenChanges) {
   EXPECT_DOUBLE_EQ(row_of(world.state(), job).measure(world.now()), 60);
 }
 
-TEST(RunningTable, KnowsWhoMayGiveWay) {
+TEST(RunningTable, KnowsWhichJobsMayGiveWay) {
   World world("1x8 cpu");
   const JobId fixed = world.run("2..2 elastic=no unpreemptible", 2);
   const JobId supple = world.run("1..4 elastic=restart", 2);
@@ -68,7 +68,7 @@ TEST(RunningTable, KnowsWhoMayGiveWay) {
   EXPECT_EQ(row_of(world.state(), supple).slots, 2);
 }
 
-TEST(RunningTable, LeavesOutWhoIsResizedOutOfItsRange) {
+TEST(RunningTable, LeavesOutAJobThatIsResizedOutOfItsRange) {
   World world("1x8 cpu");
   const JobId job = world.run("1..4 elastic=restart", 4);
   world.resize(job, "1..2");

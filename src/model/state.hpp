@@ -45,8 +45,8 @@ struct Node {
   bool up = false;
   std::vector<Slot> slots;  // as many as spec.slots ever had
 
-  // What a slot is now: seats may stand on slots that the node had once and has no longer. Those are
-  // not usable, and of no model. Slots of seats are looked up here, never in spec.slots.
+  // What a slot is now: seats may stand on slots that the node had once and has no longer. Those
+  // are not usable, and of no model. Slots of seats are looked up here, never in spec.slots.
   [[nodiscard]] const SlotSpec& slot_spec(std::uint32_t index) const;
   [[nodiscard]] bool usable(std::uint32_t index) const { return up && slot_spec(index).usable; }
   // A worker may be started in the slot, once it is empty.
@@ -96,8 +96,8 @@ struct PolicyTrial {
 inline constexpr std::size_t kScriptsMax = 64;
 inline constexpr std::size_t kScriptsBytesMax = 4U << 20;  // of all of them together
 
-// Jobs in arrival order: larger priority first, then who came first, then the smaller id. A
-// requeued job keeps its place.
+// Jobs in arrival order: larger priority first, then the job that came first, then the smaller id.
+// A requeued job keeps its place.
 struct QueueKey {
   std::int32_t negative_priority = 0;
   Time submitted_at;
@@ -206,9 +206,9 @@ class State {
   // Those that wait and may start now or at their eligible time (PENDING or PAUSED for others, not
   // held, dependencies met).
   [[nodiscard]] const std::set<QueueKey>& waiting() const { return waiting_; }
-  // The same jobs in another order: built when it is first asked for, and kept. One that nobody asked
-  // for between a change of the policy and the next plan is dropped with that plan: what a policy
-  // counts by is not kept up to date for ever after it.
+  // The same jobs in another order: built when it is first asked for, and kept. One that was not
+  // asked for between a change of the policy and the next plan is dropped with that plan: what a
+  // policy counts by is not kept up to date for ever after it.
   [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;
   // Active jobs that run or are on their way to, with an order's keys: kept like waiting_by().
   [[nodiscard]] const RunningTable& running_by(const Order& order) const;
@@ -259,14 +259,14 @@ class State {
     return sizes_up_.empty() ? 0 : sizes_up_.rbegin()->first;
   }
 
-  // Why the last entry, a plan that was made under other rules than this program's, was passed over;
-  // empty: it was not.
+  // Why the last entry, a plan that was made under other rules than this program's, was passed
+  // over; empty: it was not.
   [[nodiscard]] const std::string& misfit() const { return misfit_; }
 
   // How many orders and tables are kept up to date.
   [[nodiscard]] std::size_t orders_kept() const { return orders_.size() + tables_.size(); }
 
-  // Scratch for what-ifs on the free slots; whoever marks must rewind (Draft does).
+  // Scratch for what-ifs on the free slots. A caller that marks must rewind (Draft does).
   [[nodiscard]] FreeSlots& free_slots() const { return free_; }
 
   // Sums up to `now` without changing anything: a period's use with the time since the last entry

@@ -14,7 +14,7 @@ Topology of(std::string_view cluster) {
   return topology;
 }
 
-TEST(Topology, SaysWhoIsNear) {
+TEST(Topology, SaysWhichNodesAreNear) {
   const Topology topology = of("2x1 n rack=a switch=s; 1x1 n rack=b switch=s; 2x1 n");
   const auto domain = [&](std::uint32_t node, Reach reach) {
     return topology.domain(NodeId{node}, reach);

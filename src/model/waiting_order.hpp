@@ -1,5 +1,5 @@
 // Waiting jobs in one order, asked for the first that needs at most so many slots: a rule that
-// starts whatever fits looks at nobody who can't.
+// starts all that fit looks at no job that can't.
 //
 //   const auto& order = state.waiting_by({length, least_slots});
 //   auto walk = order.walk();
@@ -24,7 +24,8 @@ namespace paceline {
 
 struct Job;
 
-// Larger priority first, then the smaller measures, then who came first, then the smaller id.
+// Larger priority first, then the smaller measures, then the job that came first, then the smaller
+// id.
 struct OrderKey {
   std::int32_t negative_priority = 0;
   double measure = 0;  // never NaN; infinity comes last

@@ -20,7 +20,7 @@ TEST(Any, TakesTheFirstFreeSlots) {
 }
 
 // World::plan throws if the check refuses the plan.
-TEST(Any, PlacesWhoAsksForAPlaceAsTheCheckWantsIt) {
+TEST(Any, PlacesAJobThatAsksForAPlaceAsTheCheckWantsIt) {
   World world("2x4 n; 2x4 m disk=nvme");
   const AnyPlacer placer;
   world.set_placer(placer);

@@ -15,7 +15,7 @@ bool in_the_way(const Constraints& constraints, const Placement& seats) {
                      [&](const Seat& seat) { return constraints.allows(seat.node); });
 }
 
-Movers candidates(Draft& draft, const Job& job) {
+Movers find_movers(Draft& draft, const Job& job) {
   const Snapshot& snapshot = draft.snapshot();
   const Constraints constraints(draft.standing(), job, snapshot.now, kAllPreferred);
   Movers found;
@@ -47,17 +47,17 @@ std::optional<Room> room_by(const Draft& draft, const Job& job, std::int32_t wor
   return Room{std::move(*seats), std::move(repacked->jobs), repacked->moved};
 }
 
-// The best of all choices of so many of the candidates, from the one at `from` on.
-void try_all(const Draft& draft, const Job& job, std::int32_t workers, const Movers& candidates,
+// The best of all choices of so many of the movers, from the one at `from` on.
+void try_all(const Draft& draft, const Job& job, std::int32_t workers, const Movers& movers,
              std::size_t from, std::size_t more, Movers& chosen, std::optional<Room>& best) {
   if (more == 0) {
     auto room = room_by(draft, job, workers, chosen);
     if (room && (!best || room->moved < best->moved)) best = std::move(room);
     return;
   }
-  for (std::size_t i = from; i + more <= candidates.size(); ++i) {
-    chosen.push_back(candidates[i]);
-    try_all(draft, job, workers, candidates, i + 1, more - 1, chosen, best);
+  for (std::size_t i = from; i + more <= movers.size(); ++i) {
+    chosen.push_back(movers[i]);
+    try_all(draft, job, workers, movers, i + 1, more - 1, chosen, best);
     chosen.pop_back();
   }
 }
@@ -66,7 +66,7 @@ void try_all(const Draft& draft, const Job& job, std::int32_t workers, const Mov
 
 std::optional<Room> make_room(Draft& draft, const Job& job, std::int32_t workers) {
   if (static_cast<std::uint64_t>(job.slots(workers)) > draft.free().total()) return std::nullopt;
-  const Movers movers = candidates(draft, job);
+  const Movers movers = find_movers(draft, job);
   std::optional<Room> best;
   Movers chosen;
   for (std::size_t count = 1; count <= kMovesMax && !best; ++count)

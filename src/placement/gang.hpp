@@ -1,15 +1,15 @@
 // What pack and spread have in common: constraints, device models, neighbours that hurt, mesh
-// groups, link islands, and resizes that move nobody who can stay. They differ in the nodes they
-// take (search.hpp).
+// groups, link islands, and resizes that move no worker that can stay. They differ in the nodes
+// they take (search.hpp).
 //
-// - The slots of a gang are of one device model if any model has room for it; else, if the job named
-//   none, of any. A gang of one model stays of one model when it grows.
+// - The slots of a gang are of one device model if any model has room for it; else, if the job
+//   named none, of any. A gang of one model stays of one model when it grows.
 // - A resize keeps every worker that it can. A gang that shrinks loses whole copies of its mesh,
 //   those on the nodes where it has fewest workers; one that grows does so on its own nodes, then in
 //   their rack, then behind their switch. A worker that lost its place takes its tensor group along
 //   only if the group can't be completed on its node.
-// - Nodes whose jobs are known to slow this one down by more than kSlowDownMax, or to be slowed down
-//   by it, are passed over if other nodes do, as many of them.
+// - Nodes whose jobs are known to slow this one down by more than kSlowDownMax, or to be slowed
+//   down by it, are passed over if other nodes do, as many of them.
 //
 // Cost: O(seats · log nodes), and O(racks) for a gang on several nodes; where constraints forbid
 // nodes, O(nodes) at worst.
@@ -31,8 +31,8 @@ class GangPlacer : public Placer {
   PlacingStyle style_;
 };
 
-// Seats for `workers` workers of a job that holds none, all on one given node; nothing if they don't
-// fit or may not stand there.
+// Seats for `workers` workers of a job that holds none, all on one given node; nothing if they
+// don't fit or may not stand there.
 std::optional<Placement> fit_on(const Draft& draft, const Job& job, std::int32_t workers,
                                 NodeId node);
 

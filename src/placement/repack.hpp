@@ -36,7 +36,7 @@ bool repackable(const Draft& draft, const Job& job);
 // repackable, none is named twice, and the sizes are multiples of its mesh.
 std::optional<Repacked> repack(const Draft& draft, std::span<const NewSize> sizes);
 
-// The same for jobs whose seats were given back in a what-if, and perhaps taken by somebody else
+// The same for jobs whose seats were given back in a what-if, and perhaps taken by another job
 // since.
 struct Given {
   JobId job;

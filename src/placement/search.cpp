@@ -130,7 +130,7 @@ class Search {
     return found;
   }
 
-  // As even as the nodes allow: nobody gets one more before everybody who can has as many.
+  // As even as the nodes allow: no node gets one more before every node that can has as many.
   std::optional<Loads> spread(const Area& area, std::int32_t units) const {
     Collector collector(stock_, units);
     const auto shelves = stock_.shelves(area);

@@ -15,16 +15,16 @@ namespace paceline {
 // Folds one entry in. Returns the jobs it touched, in id order without repeats: the engine acts on
 // them again and clients that watch them are told. REQUIRES: entry.seq == state.seq() + 1; a plan
 // without violations. Facts that no longer matter (a worker of an over generation, a job that is
-// over) change nothing. A plan of a server that wrote by other rules than these (Began::rules) may not
-// fit the state that these make: then it is passed over, and state.misfit() says why.
+// over) change nothing. A plan of a server that wrote by other rules than these (Began::rules) may
+// not fit the state that these make: then it is passed over, and state.misfit() says why.
 std::vector<JobId> apply(State& state, const Entry& entry);
 
 // For a candidate policy that remembers other things than the journal: exchanges what the state
-// remembers for the active policy, and changes nothing else. Who swaps swaps back.
+// remembers for the active policy, and changes nothing else. The caller swaps back.
 void swap_memo(State& state, std::map<std::string, std::string>& memo);
 
-// For a candidate policy that promotes other jobs than the journal: from where the job's service
-// counts (Job::service_from), and nothing else. REQUIRES: the job exists.
+// For a candidate policy under which other jobs count their service anew than in the journal: from
+// where the job's service counts (Job::service_from), and nothing else. REQUIRES: the job exists.
 void set_service_from(State& state, JobId job, double slot_seconds);
 
 // ---- the lifecycle's numbers ----

@@ -22,7 +22,7 @@ class PlanCheck {
     for (const Change& change : plan_.changes) free_seats(change);
     for (const Change& change : plan_.changes) check_change(change);
     for (const Change& change : plan_.changes) check_beneficiary(change);
-    for (const JobId id : plan_.promoted) check_promotion(id);
+    for (const JobId id : plan_.counted_anew) check_counted_anew(id);
     for (const Asking& asking : plan_.asked) check_asking(asking);
     if (!found_.empty()) return std::move(found_);
     for (const Change& change : plan_.changes) standing_.add(change);
@@ -72,10 +72,10 @@ class PlanCheck {
     return next && job.state == JobState::running && job.current;
   }
 
-  void check_promotion(JobId id) {
+  void check_counted_anew(JobId id) {
     const Job* job = snapshot_.state.find_job(id);
     if (!job || !snapshot_.state.waiting().contains(queue_key(*job)))
-      wrong("job {} is promoted but does not wait", id.value);
+      wrong("job {} counts its service anew but does not wait", id.value);
   }
 
   void check_asking(const Asking& asking) {
@@ -144,7 +144,7 @@ class PlanCheck {
     if (slot.lease && !freed_.contains(id)) wrong("slot {}/{} is leased", node.spec.name, index);
   }
 
-  // What the plan takes from anybody it may give to anybody, in whatever order.
+  // What the plan takes from any job it may give to any other, in whatever order.
   void free_seats(const Change& change) {
     const Job* job = snapshot_.state.find_job(change.job);
     if (!job || !job->current || job->lends() || change.kind == ChangeKind::start) return;
@@ -217,7 +217,7 @@ class PlanCheck {
       wrong("the workers of job {} have to be on different {}s", job.id.value, to_string(*reach));
   }
 
-  // Nobody makes room for a job that doesn't get it.
+  // No job makes room for one that doesn't get it.
   void check_beneficiary(const Change& change) {
     if (!change.beneficiary) {
       if (preempts(change.kind))

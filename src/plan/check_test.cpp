@@ -195,14 +195,14 @@ TEST_F(Violations, AJobStartedBeforeThoseItWaitsFor) {
   EXPECT_THAT(found(), ElementsAre("job 3 is started but does not wait"));
 }
 
-TEST_F(Violations, AStopForNobodyOrForOneWhoGetsNothing) {
+TEST_F(Violations, AStopForNobodyOrForAJobThatGetsNothing) {
   valid.changes = {{ChangeKind::stop, running, Generation{1}, {}, kBecause, 1, {}}};
   EXPECT_THAT(found(), ElementsAre("the stop of job 1 is for nobody"));
   valid.changes[0].beneficiary = waiting;
   EXPECT_THAT(found(), ElementsAre("job 1 makes room for job 2, which gets nothing"));
 }
 
-TEST_F(Violations, AShrinkForOneWhoGetsNothing) {
+TEST_F(Violations, AShrinkForAJobThatGetsNothing) {
   resize().beneficiary = JobId{9};
   EXPECT_THAT(found(), ElementsAre("job 1 makes room for job 9, which gets nothing"));
 }

@@ -9,8 +9,8 @@
 // waited for as long as the term says since it last became eligible; from then on, and for a job
 // that runs, it is tried first and given up if nothing fits, the last one named first.
 //
-// Who stands somewhere may stay there: labels and neighbours are judged when a worker comes. A job
-// that has to be near a kind of job that it is of itself may be the first of them.
+// A worker that stands somewhere may stay there: labels and neighbours are judged when a worker
+// comes. A job that has to be near a kind of job that it is of itself may be the first of them.
 //
 // Cost: O(terms + jobs that a term names + jobs that keep others away) to make; O(slots of the
 // node) to ask.
@@ -28,7 +28,7 @@
 namespace paceline {
 
 // How many preferred terms, from the last, no longer count. kAllPreferred is for the check of a
-// plan: nobody breaks what is required, and a job that goes in the same plan was near enough.
+// plan: no job breaks what is required, and a job that goes in the same plan was near enough.
 enum class GivenUp : std::size_t {};
 inline constexpr GivenUp kAllPreferred{std::numeric_limits<std::size_t>::max()};
 
@@ -50,7 +50,8 @@ class Constraints {
   [[nodiscard]] bool none() const { return none_; }
   [[nodiscard]] bool serves(const std::string& model) const;
   [[nodiscard]] bool allows(NodeId node) const { return none_ || !broken_on(node); }
-  // What forbids the node, as the job would say it: "needs label disk=nvme". Nothing: it is allowed.
+  // What forbids the node, as the job would say it: "needs label disk=nvme". Nothing: it is
+  // allowed.
   [[nodiscard]] std::optional<std::string> broken_on(NodeId node) const;
   // Workers of the job that the node has cores and memory for, those that stand there included.
   [[nodiscard]] std::int32_t most_on(NodeId node) const;

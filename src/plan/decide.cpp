@@ -14,11 +14,12 @@ void honour_range(const Job& job, Draft& draft) {
   const std::int32_t now = job.current->size();
   const std::int32_t wanted = std::clamp(now, job.range.min, job.range.max);
   if (job.state != JobState::running) return;
-  if (!job.resizable()) return draft.hold(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
+  if (!job.resizable())
+    return draft.explain_wait(job.id, {ReasonCode::waits_for_checkpoint, {wanted}, {}});
   auto seats = draft.refit(job.id, wanted);
   if (!seats) {
     const auto more = static_cast<std::int64_t>(job.slots(wanted - now));
-    return draft.hold(
+    return draft.explain_wait(
         job.id,
         {ReasonCode::waits_for_slots, {more, static_cast<std::int64_t>(draft.free().total())}, {}});
   }

@@ -1,4 +1,5 @@
-// One decision, pure. Live rounds, rehearsals, the shadow, forecasts, `why` and the scenarios all call it.
+// One decision, pure. Live rounds, rehearsals, the shadow, forecasts, `why` and the scenarios all
+// call it.
 //
 //   Draft draft(snapshot, placer, Protects::yes);
 //   const auto plan = decide(draft, decider(policy));
@@ -11,13 +12,13 @@
 
 namespace paceline {
 
-// Fills a draft of the snapshot: a policy, or several of which the first that can does. An error leaves
-// the draft as it was.
+// Fills a draft of the snapshot: a policy, or several of which the first that can does. An error
+// leaves the draft as it was.
 using Decider = std::function<Result<void>(const Snapshot&, Draft&)>;
 
-// Brings running jobs into the range that their owner gave, lets `decider` decide, and checks the plan.
-// Whom the law protected is in the plan where the reason is another one than last time. Errors: the
-// decider's; invalid: what the plan would break.
+// Brings running jobs into the range that their owner gave, lets `decider` decide, and checks the
+// plan. The plan names each job that the law protected, where the reason is another than last time.
+// Errors: the decider's; invalid: what the plan would break.
 Result<Plan> decide(Draft& draft, const Decider& decider);
 
 }  // namespace paceline

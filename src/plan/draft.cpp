@@ -37,7 +37,7 @@ Placement seats_of(const State& state, const Job& job) {
   return seats;
 }
 
-// Does it matter to the job who else stands on a node?
+// Does it matter to the job which other jobs stand on its nodes?
 bool minds_others(const State& state, const JobSpec& spec) {
   return spec.cpus > 0 || spec.memory_bytes > 0 || spec.exclusive || !spec.affinity.empty() ||
          !state.aloof().empty() ||
@@ -157,8 +157,9 @@ std::optional<Placement> Draft::refit(JobId id, std::int32_t workers) const {
   return std::nullopt;
 }
 
-// The first in line that could use what the job would take besides its own seats, and has not got
-// what it needs.
+// The first waiting job before `grows` in line that lacks slots and could stand on one of the seats
+// that `grows` would take besides its own. Growing there would make it wait for longer. A job that
+// needs more than the whole cluster offers now is no reason to leave slots idle.
 const Job* Draft::short_of(const Job& grows, const Placement& seats) const {
   const State& state = snapshot_.state;
   const QueueKey own = queue_key(grows);
@@ -205,7 +206,7 @@ std::int64_t Draft::free_for(JobId job) const {
   return static_cast<std::int64_t>(free_.total() + (keeps_for(job) ? kept_->back.size() : 0));
 }
 
-// Of what was released of a job's slots.
+// Takes those of the job's released slots that are kept for another out of the free ones again.
 void Draft::keep_back(JobId id) const {
   if (!kept_ || kept_->given) return;
   FreeSlots::Changes changes(free_);
@@ -233,6 +234,8 @@ void Draft::open_kept() {
 
 void Draft::protect(JobId job, Time until) { protected_.insert_or_assign(job, until); }
 
+// Plays what the givers would give on the free slots, looks for seats, and takes everything back.
+// The changes themselves are needed only where it matters which jobs stand on a node.
 std::optional<Placement> Draft::fit_if(JobId id, std::int32_t workers,
                                        std::span<const Part> givers) const {
   const auto mark = free_.mark();
@@ -380,8 +383,8 @@ void Draft::pause(JobId id, Reason reason, JobId beneficiary) {
   record({ChangeKind::pause, id, {}, {}, std::move(reason), 0, beneficiary});
 }
 
-void Draft::hold(JobId job, Reason reason) {
-  if (explaining_) holds_.insert_or_assign(job, std::move(reason));
+void Draft::explain_wait(JobId job, Reason reason) {
+  if (explaining_) waits_.insert_or_assign(job, std::move(reason));
 }
 
 void Draft::begin_trade() {
@@ -416,7 +419,8 @@ void Draft::end_trade() {
   open_ = false;
 }
 
-// Who was served after a long wait is left alone by everybody; the law has the rest.
+// From when on the job may be changed so: as the law says, but a job that was served after a long
+// wait is not stopped or frozen before its protection ends, whatever is owed to others.
 std::optional<Time> Draft::changes_from(JobId id, ChangeKind kind, Owed owed) const {
   std::optional<Time> from = snapshot_.now;
   if (protects_ == Protects::yes)
@@ -451,7 +455,9 @@ void Draft::ask(JobId id, JobId by) {
   if (at > snapshot_.now) revisit(at);
 }
 
-// Of who is asked what the state doesn't know; of who was and isn't any more, unless it is changed.
+// What differs from the state: jobs that are asked now, or for another job than before; and those
+// that were asked and are no more. A job that this plan changes is asked nothing: the change is the
+// answer.
 std::vector<Asking> Draft::newly_asked() const {
   std::vector<Asking> asked;
   for (const auto& [id, by] : asked_) {
@@ -487,7 +493,7 @@ Plan Draft::plan() const {
   plan.round = snapshot_.state.round() + 1;
   plan.changes = changes_;
   plan.memo = memo_;
-  plan.promoted = promoted_;
+  plan.counted_anew = counted_anew_;
   plan.asked = newly_asked();
   return plan;
 }

@@ -3,8 +3,9 @@
 //
 //   Draft draft(snapshot, placer, Protects::yes);
 //   draft.begin_trade();
-//   draft.resize(donor, *draft.refit(donor, 2), {ReasonCode::shrinks_for, {4, 2, 9}}, taker);
-//   if (auto seats = draft.fit(taker, 2)) draft.start(taker, *seats, {ReasonCode::starts, {2}});
+//   draft.resize(giver, *draft.refit(giver, 2), {ReasonCode::shrinks_for, {4, 2, 9}}, starting);
+//   auto seats = draft.fit(starting, 2);
+//   if (seats) draft.start(starting, *seats, {ReasonCode::starts, {2}});
 //   draft.end_trade();               // or drop_trade(): as if it had never been begun
 #pragma once
 
@@ -50,7 +51,7 @@ class Placer {
                                          std::int32_t workers) const = 0;
 };
 
-// The last job that has to leave a slot before it is free; nothing: nobody has it.
+// The last job that has to leave a slot before it is free; nothing: it is free.
 std::optional<JobId> occupant(const Slot& slot);
 // The slots that are free once the job has left.
 std::vector<SlotId> slots_left_by(const State& state, const Job& job);
@@ -76,7 +77,7 @@ class Draft {
   [[nodiscard]] const Snapshot& snapshot() const { return snapshot_; }
   // Slots free in the draft: free now or freed by this draft, and not taken by it.
   [[nodiscard]] const FreeSlots& free() const;
-  // Who stands where once the draft's changes are done.
+  // Which jobs stand where once the draft's changes are done.
   [[nodiscard]] const Standing& standing() const;
   // Workers the job has in the draft.
   [[nodiscard]] std::int32_t workers(JobId job) const;
@@ -87,23 +88,23 @@ class Draft {
   [[nodiscard]] std::span<const Change> changes() const { return changes_; }
   // True if the draft already changes the job.
   [[nodiscard]] bool changed(JobId job) const;
-  // May a running job be stopped, frozen, or go on with `workers` workers now? If not, asks for a round
-  // when it may, and keeps the reason.
+  // May a running job be stopped, frozen, or go on with `workers` workers now? If not, asks for a
+  // round when it may, and keeps the reason.
   [[nodiscard]] bool may_change(JobId job, ChangeKind kind, std::int32_t workers, Owed owed);
-  // Would the law let it, were nothing owed? Always where nobody is protected.
+  // Would the law let it, were nothing owed? Always where the draft doesn't protect.
   [[nodiscard]] bool affords(JobId job, ChangeKind kind) const;
-  // Seats for a job that has none / for another size of a job that has some. A job that has lent its
-  // slots gets those, or waits for them (plan/lending.hpp). Changes nothing but this: where a term
-  // that the job only prefers is in the way, asks for a round when it gives it up, or gives up
+  // Seats for a job that has none / for another size of a job that has some. A job that has lent
+  // its slots gets those, or waits for them (plan/lending.hpp). Changes nothing but this: where a
+  // term that the job only prefers is in the way, asks for a round when it gives it up, or gives up
   // waiting.
   [[nodiscard]] std::optional<Placement> fit(JobId job, std::int32_t workers) const;
   [[nodiscard]] std::optional<Placement> refit(JobId job, std::int32_t workers) const;
 
-  // Seats for a job that has none if these gave up what they have above that. Changes nothing.
+  // Seats for a job that has none, if each of these shrank to its workers. Changes nothing.
   [[nodiscard]] std::optional<Placement> fit_if(JobId job, std::int32_t workers,
                                                 std::span<const Part> givers) const;
-  // Seats for a job that has none once these have left; who changes in the draft stays. Changes
-  // nothing.
+  // Seats for a job that has none, once these have left. Those that the draft changes are taken to
+  // stay. Changes nothing.
   [[nodiscard]] std::optional<Placement> fit_without(JobId job, std::int32_t workers,
                                                      std::span<const JobId> gone) const;
 
@@ -123,28 +124,29 @@ class Draft {
   void stop(JobId job, Reason reason, JobId beneficiary);
   // Freezes the job where it is. REQUIRES: may_lend().
   void pause(JobId job, Reason reason, JobId beneficiary);
-  // Why a job waits; kept only for jobs somebody asks about (explain()).
-  void hold(JobId job, Reason reason);
-  // Service of a waiting job counts from here on: nothing that it had before.
-  void promote(JobId job) { promoted_.push_back(job); }
+  // Says why a job waits. Kept only where somebody asks (explain()).
+  void explain_wait(JobId job, Reason reason);
+  // From here on the service of a waiting job counts anew: nothing that it had before.
+  void count_anew(JobId job) { counted_anew_.push_back(job); }
 
-  // ---- what is owed to who waited for too long (policy/patient.hpp); called before others decide ----
-  // From here on nobody but the job gets these slots, be they free now or freed by this draft.
+  // ---- owed to a job that waited for too long (policy/patient.hpp); before the policy decides ----
+  // From here on no other job gets these slots, be they free now or freed by this draft.
   // REQUIRES: usable ones; called once.
   void keep(JobId job, std::vector<SlotId> slots);
   [[nodiscard]] std::optional<JobId> kept_for() const;
   // Slots that a start of the job could take: free ones, and those kept for it.
   [[nodiscard]] std::int64_t free_for(JobId job) const;
-  // Whoever starts now may have the slots that are kept.
+  // From here on any job may start on the slots that are kept.
   void open_kept();
-  // The job is not stopped or frozen before then, whoever asks.
+  // The job is not stopped or frozen before then, whatever is owed to others.
   void protect(JobId job, Time until);
-  // What jobs may lose that say nothing themselves: the policy's word.
+  // What a job may lose that says nothing itself: the policy's word.
   void limit_losses(const LossLimits& limits) { limits_ = limits; }
-  // Who grows leaves alone what a waiting job before it in line is short of.
+  // A job that grows leaves alone what a waiting job before it in line is short of.
   void keep_line() { line_kept_ = true; }
   [[nodiscard]] bool line_kept() const { return line_kept_; }
-  // Who was refused seats to grow for that, and for whom.
+  // The jobs that were refused seats to grow for that reason, each with the job that it would have
+  // kept waiting.
   [[nodiscard]] const std::unordered_map<JobId, JobId>& leaves_slots() const {
     return leaves_slots_;
   }
@@ -165,13 +167,14 @@ class Draft {
   // Collects the reasons of waiting jobs; decides nothing else. Called before decide().
   void explain() { explaining_ = true; }
   [[nodiscard]] bool explaining() const { return explaining_; }
-  [[nodiscard]] const std::unordered_map<JobId, Reason>& holds() const { return holds_; }
+  [[nodiscard]] const std::unordered_map<JobId, Reason>& waits() const { return waits_; }
   // Of each job that may not be changed yet the last reason.
   [[nodiscard]] const std::map<JobId, Reason>& refused() const { return refused_; }
   // What others ask of the job may be had once it has saved.
   void await_save(JobId job) { awaited_.saves.push_back(job); }
-  // A job that never saved would be stopped so that another can start: it is told (plan/reclaim.hpp),
-  // and there is a round when it may be stopped. Who asks first counts.
+  // A job that never saved would be stopped so that another can start: it is told
+  // (plan/reclaim.hpp), and there is a round when it may be stopped. Of several that ask, the first
+  // counts.
   void ask(JobId job, JobId by);
   // The job comes up, and would have been asked for its slots, had it been up.
   void await_start(JobId job) { awaited_.starts.push_back(job); }
@@ -180,12 +183,12 @@ class Draft {
   [[nodiscard]] Plan plan() const;
 
  private:
-  // The slots kept for a job. `back`: those of them that nobody holds in the draft, shown as taken.
+  // The slots kept for a job. `back`: those of them that are free in the draft but shown as taken.
   struct Kept {
     JobId job;
     std::vector<SlotId> slots;  // in order
     std::vector<SlotId> back;
-    bool given = false;  // the job has started, or everybody may have them
+    bool given = false;  // the job has started, or any job may have them
   };
 
   void ask_again(const std::optional<Time>& at) const;
@@ -223,10 +226,10 @@ class Draft {
   bool trade_given_ = false;                       // Kept::given then
   std::map<std::string, std::string> trade_memo_;  // as it was when the open trade began
   bool explaining_ = false;
-  std::unordered_map<JobId, Reason> holds_;
+  std::unordered_map<JobId, Reason> waits_;
   std::map<JobId, Reason> refused_;
-  std::vector<JobId> promoted_;
-  std::map<JobId, JobId> asked_;  // by whom
+  std::vector<JobId> counted_anew_;
+  std::map<JobId, JobId> asked_;  // each with the job it is asked for
   std::map<std::string, std::string> memo_;
   mutable Standing standing_;  // of the first of changes_; follows when somebody asks
   mutable Awaited awaited_;

@@ -154,7 +154,7 @@ TEST_F(DraftTest, AsksWhetherAJobMayChangeWithoutChangingIt) {
        Protects::yes);
 }
 
-TEST_F(DraftTest, AwaitsTheFirstCheckpointOfWhoWouldLoseEverything) {
+TEST_F(DraftTest, AwaitsTheFirstCheckpointOfAJobThatWouldLoseEverything) {
   const JobId a = world.run("2", 2);
   world.advance(span("1h"));
   plan(
@@ -169,7 +169,7 @@ TEST_F(DraftTest, AwaitsTheFirstCheckpointOfWhoWouldLoseEverything) {
       Protects::yes);
 }
 
-TEST_F(DraftTest, AwaitsNothingOfWhoMayLoseNothing) {
+TEST_F(DraftTest, AwaitsNothingOfAJobThatMayLoseNothing) {
   const JobId a = world.run("1..4@2 elastic=restart stop_loss=0%", 2);
   world.advance(span("1h"));
   world.checkpoint(a);
@@ -248,11 +248,11 @@ TEST_F(DraftTest, IsRevisitedAtTheEarliestTimeAskedFor) {
 TEST_F(DraftTest, CollectsHoldsOnlyWhenSomebodyReadsThem) {
   const JobId a = world.submit("1..1");
   plan([&](const Snapshot&, Draft& draft) {
-    draft.hold(a, kDraftReason);
-    EXPECT_THAT(draft.holds(), IsEmpty());
+    draft.explain_wait(a, kDraftReason);
+    EXPECT_THAT(draft.waits(), IsEmpty());
     draft.explain();
-    draft.hold(a, kDraftReason);
-    EXPECT_EQ(draft.holds().at(a), kDraftReason);
+    draft.explain_wait(a, kDraftReason);
+    EXPECT_EQ(draft.waits().at(a), kDraftReason);
   });
 }
 

@@ -83,14 +83,14 @@ class Fold {
   void lend(Job& job);
   void take_back(Job& job);
   void go_on_frozen(Job& job);  // all its slots are its own again
-  void promote(std::span<const JobId> jobs);
+  void count_anew(std::span<const JobId> jobs);
   void ask(const Asking& asking);
 
   // ---- lifecycle (fold_jobs.cpp) ----
-  Job& touch(JobId id);              // settles its sums; every change of a job begins here
-  Job& touch(JobId id, Time until);  // settles them up to then
+  Job& touch(JobId id);  // brings its sums up to date; every change of a job begins here
+  Job& touch(JobId id, Time until);  // brings them up to then
   void mark_touched(JobId id);
-  void settle(Job& job, Time until);
+  void accrue(Job& job, Time until);
   void enter(Job& job, JobState state);
   void stop_gang(Job& job, Stop stop);
   void gang_over(Job& job, Time ended);  // its last worker ended then
@@ -113,7 +113,7 @@ class Fold {
   void lend_slots(const Job& job, const Gang& gang);
   void forget_lent(const Job& job, const Gang& gang);
   void try_switch(Job& job);
-  void go_on_in_place(Job& job);  // who leaves is gone, every seat is leased
+  void go_on_in_place(Job& job);  // the leavers are gone, every seat is leased
   [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
   void lease(SlotId id, const ProcessKey& worker);
   void unlease(SlotId id, Time until);  // the sums of its job count until then

@@ -17,7 +17,7 @@ void Fold::on(const Plan& plan) {
     else
       parts_.memo[key] = value;
   }
-  promote(plan.promoted);
+  count_anew(plan.counted_anew);
   open_bill(plan);
   for (const Dropped& dropped : plan.dropped) touch(dropped.job).dropped = dropped.reason;
   for (const Asking& asking : plan.asked) ask(asking);
@@ -47,7 +47,7 @@ void Fold::on(const Plan& plan) {
   }
 }
 
-// Starts cost nobody anything, nor does who is frozen lose work.
+// Starts cost no job anything, and a frozen job loses no work.
 // What a former policy counted by, and this one does not.
 void Fold::drop_unasked() {
   const auto unasked = [](const auto& kept) { return !kept.asked; };
@@ -65,14 +65,14 @@ void Fold::open_bill(const Plan& plan) {
   if (parts_.bills.size() > kPlanBillsMax) parts_.bills.erase(parts_.bills.begin());
 }
 
-void Fold::promote(std::span<const JobId> jobs) {
+void Fold::count_anew(std::span<const JobId> jobs) {
   for (const JobId id : jobs) {
     Job& job = touch(id);
     job.service_from = job.slot_seconds;
   }
 }
 
-// Who asks may change; since when it was asked stays.
+// The job it is asked for may change; since when it is asked stays.
 void Fold::ask(const Asking& asking) {
   Job& job = touch(asking.job);
   check(job.current.has_value(), "only a job with a gang is asked for its slots");

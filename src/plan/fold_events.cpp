@@ -134,7 +134,7 @@ void Fold::on(const RulesSet& e) {
   if (e.rules.reclaim_after) parts_.rules.reclaim_after = e.rules.reclaim_after;
 }
 
-// Whoever is over holds nothing and stands in no index; only his sums stay.
+// A job that is over holds nothing and stands in no index. Only its owner's sums stay.
 void Fold::on(const JobsForgotten& e) {
   for (const JobId id : e.jobs) {
     const Job* job = state_.find_job(id);
@@ -208,7 +208,8 @@ void Fold::on(const WorkerEnded& e) {
   }
 }
 
-// Without a worker that was to go on, nothing forms; without one that was to leave, the others go on.
+// Without a worker that was to go on, nothing forms; without one that was to leave, the others go
+// on.
 void Fold::worker_ended(Job& job, Worker& worker, const ProcessKey& key, const WorkerEnded& e) {
   const Ending& ending = e.ending;
   worker.state = WorkerState::ended;
@@ -224,9 +225,10 @@ void Fold::worker_ended(Job& job, Worker& worker, const ProcessKey& key, const W
   if (ending.clean() || (job.current->stop && !was_to_go_on)) return;
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
-  // Until now it was what it is no longer; but where its machine ended it, its running was over then.
+  // Until now it was what it is no longer; but where its machine ended it, its running was over
+  // then.
   const bool ran = job.state == JobState::running || job.state == JobState::resizing;
-  if (cause != Cause::timed_out || !ran) settle(job, at_);
+  if (cause != Cause::timed_out || !ran) accrue(job, at_);
   drop_forming(job);
   const Duration grace =
       cause == Cause::gang_failed ? kGangFailureGrace : Duration{job.spec->notice.grace};

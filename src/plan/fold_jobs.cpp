@@ -65,7 +65,7 @@ Job& Fold::touch(JobId id) { return touch(id, at_); }
 Job& Fold::touch(JobId id, Time until) {
   Job& job = parts_.jobs.at(id);
   mark_touched(id);
-  settle(job, until);
+  accrue(job, until);
   return job;
 }
 
@@ -74,7 +74,7 @@ void Fold::mark_touched(JobId id) {
   if (at == touched_.end() || *at != id) touched_.insert(at, id);
 }
 
-void Fold::settle(Job& job, Time until) {
+void Fold::accrue(Job& job, Time until) {
   const Accrual accrual = accrued(job, until);
   job.changed_at = std::max(job.changed_at, until);
   if (accrual.spent == nullptr) return;
@@ -122,8 +122,8 @@ void Fold::forget_lost_work(Job& job) {
   job.speed_mark.reset();
 }
 
-// The cause decides the ending, not the exit code alone. A gang that had ended well, unseen, before its
-// time limit was not ended by it; nor was one of which a worker had failed before.
+// The cause decides the ending, not the exit code alone. A gang that had ended well, unseen, before
+// its time limit was not ended by it; nor was one of which a worker had failed before.
 void Fold::gang_over(Job& job, Time ended) {
   job.changed_at = std::max(job.changed_at, at_);
   const Gang& gang = *job.current;

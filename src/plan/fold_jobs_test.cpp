@@ -48,7 +48,7 @@ TEST(Ending, GivesSurvivorsNoLongerThanTheJobsOwnGrace) {
   EXPECT_EQ(world.job(a).current->stop->grace, span("2s"));
 }
 
-TEST(Ending, ByOutOfMemoryIsFailedForThatReasonWhoeverFailedFirst) {
+TEST(Ending, ByOutOfMemoryIsFailedForThatReasonWhicheverWorkerFailedFirst) {
   World world("1x4 cpu");
   const JobId a = world.run("2..2", 2);
   world.ended(a, 0, ending("1"));  // lost its peer
@@ -89,7 +89,7 @@ TEST(Ending, With75AfterAPeerFailedIsStillTheFailure) {
 TEST(Ending, With75RequeuesThoughAPeerThatFailedWasHeardOfFirst) {
   World world("1x4 cpu");
   const JobId a = world.run("2..2", 2);
-  world.ended(a, 1, ending("1"));  // lost its peer, who had left with 75 at this moment
+  world.ended(a, 1, ending("1"));  // lost its peer, which left with 75 at this moment
   world.ended(a, 0, ending("75"));
   EXPECT_EQ(world.job(a).state, JobState::pending);
 }

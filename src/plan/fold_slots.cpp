@@ -28,7 +28,7 @@ void for_each_slot(const Job& job, const Gang& gang, Visit visit) {
   }
 }
 
-// Is nobody of the current gang left but the processes that go on?
+// Is no process of the current gang left but those that go on?
 bool only_survivors_are_left(const Job& job) {
   if (!job.forms_in_place()) return false;
   for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
@@ -208,8 +208,8 @@ void Fold::reindex(const Job& job) {
   index_waiting(job, waits, moves(kWaits, waits));
   const bool lacks_length = waits && !job.spec->expected_duration;
   if (moves(kLacksLength, lacks_length)) index_name(job, lacks_length);
-  const bool settled = job.current && !job.forming && !job.current->stop && !job.lends();
-  const bool out = !over && settled && !job.range.contains(job.current->size());
+  const bool in_place = job.current && !job.forming && !job.current->stop && !job.lends();
+  const bool out = !over && in_place && !job.range.contains(job.current->size());
   if (moves(kOutOfRange, out)) put(state_.out_of_range_, job.id, out);
   const bool asked = job.is_asked();
   if (moves(kAsked, asked)) put(state_.asked_, job.id, asked);

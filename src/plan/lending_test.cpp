@@ -42,7 +42,7 @@ class Lending : public ::testing::Test {
   JobId lender, other;
 };
 
-TEST(MayLend, WhoRunsAloneOnProcessorSlotsWithMemoryThatIsKnown) {
+TEST(MayLend, AJobOfOneWorkerOnProcessorSlotsWithMemoryThatIsKnown) {
   World world("1x2 cpu memory=16; 1x4 cpu; 1x2 a100 memory=16");
   const auto may = [&](std::string_view literal, std::int32_t workers) {
     const JobId id = world.run(literal, workers);
@@ -131,7 +131,7 @@ TEST_F(Lending, OnItsWayBackLetsGoOfTheSlotsWhereItsOwnerHoldsIt) {
   expect_same_from_parts();
 }
 
-TEST_F(Lending, WhoDiesFrozenTakesNothingFromWhoHasItsSlots) {
+TEST_F(Lending, AJobThatDiesFrozenTakesNothingFromTheJobInItsSlots) {
   world.started(other);
   world.ended(lender, ending("signal 9"));
   EXPECT_EQ(job().state, JobState::pending);
@@ -143,7 +143,7 @@ TEST_F(Lending, WhoDiesFrozenTakesNothingFromWhoHasItsSlots) {
   expect_same_from_parts();
 }
 
-TEST_F(Lending, WhoDiesOnItsWayBackGivesTheSlotsUp) {
+TEST_F(Lending, AJobThatDiesOnItsWayBackGivesTheSlotsUp) {
   world.started(other);
   world.preempt(other, lender, 1);
   world.killed(other, 0);

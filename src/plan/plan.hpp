@@ -54,24 +54,25 @@ struct Change {
   Placement placement;    // empty for a stop and a pause
   Reason reason;
   std::uint32_t trade = 0;           // changes of one trade are kept or dropped whole
-  std::optional<JobId> beneficiary;  // who gets what this change frees
+  std::optional<JobId> beneficiary;  // the job that gets what this change frees
   // Of a resize or move in place; the other ranks' processes are started. None: a restart.
   std::vector<Survivor> survivors = {};
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-// A change that the law of plan/protection.hpp would not let pass; recorded when the reason changes.
+// A change that the law of plan/protection.hpp would not let pass; recorded when the reason
+// changes.
 struct Dropped {
   JobId job;
   Reason reason;  // none: nothing is held back any more
   friend bool operator==(const Dropped&, const Dropped&) = default;
 };
 
-// A running job that never saved and that others would be started for is told so; or told that nobody
-// asks any more.
+// A running job that never saved and in whose place another would start is told so; or told that
+// none asks any more.
 struct Asking {
   JobId job;
-  std::optional<JobId> by = {};    // who would start in its place; none: nobody any more
+  std::optional<JobId> by = {};  // the job that would start in its place; none: it is asked no more
   std::optional<Time> until = {};  // from then on it may be stopped, as the rules are now
   friend bool operator==(const Asking&, const Asking&) = default;
 };
@@ -84,13 +85,13 @@ struct Plan {
   std::map<std::string, std::string>
       memo;  // what the policy remembers anew; an empty value forgets
   std::vector<Dropped> dropped;
-  std::vector<JobId> promoted;     // waiting jobs whose service counts from here on (policy las)
-  std::vector<Asking> asked = {};  // where it changes
+  std::vector<JobId> counted_anew;  // waiting jobs whose service counts from here on (las)
+  std::vector<Asking> asked = {};   // where it changes
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// The rules by which entries become a state (plan/apply.hpp), numbered: a program that folds any entry
-// otherwise than the one before takes the next number. Servers of before told none.
+// The rules by which entries become a state (plan/apply.hpp), numbered: a program that folds any
+// entry otherwise than the one before takes the next number. Servers of before told none.
 inline constexpr std::uint32_t kFirstFoldRules = 1;
 inline constexpr std::uint32_t kFoldRules = 1;
 
@@ -114,7 +115,7 @@ struct Entry {
   std::variant<Event, Plan> body;
   // What happened after the entry before and left no entry of its own: the server began anew; the
   // newest round that was held without news and changed nothing. Of both a fold takes only by what
-  // rules the entries from here on were written; whoever holds the rounds again needs them.
+  // rules the entries from here on were written; a replay needs them.
   std::optional<Began> began = {};
   std::optional<Time> quiet_round = {};
   friend bool operator==(const Entry&, const Entry&) = default;

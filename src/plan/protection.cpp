@@ -24,6 +24,12 @@ Time left_alone_until(const Snapshot& snapshot, const Job& job) {
 }
 
 // The seconds of running undisturbed that pay for a disturbance; nothing: none do.
+//
+// Two debts have to be paid, both per slot. `owing`: what the job would have lost to this kind in
+// all, less its allowance. `since_last`: what this disturbance costs, less the allowance of the
+// time since the gang started. Each second adds `limit` to either allowance, so the larger debt
+// over `limit` is the time. Work that a stop throws away grows as fast as the job runs, which the
+// allowance never catches up with: then only a save helps.
 std::optional<double> seconds_to_pay(const Snapshot& snapshot, const Job& job, ChangeKind kind,
                                      double limit) {
   const Accrual since = accrued(job, snapshot.now);

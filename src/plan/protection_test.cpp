@@ -23,7 +23,8 @@ class Protection : public ::testing::Test {
     const auto at = from(job, kind, owed);
     return at && *at <= world.now();
   }
-  // Of 4 slots; ran for an hour, saved, was stopped, started again 30 s after its new start was decided.
+  // Of 4 slots; ran for an hour, saved, was stopped, started again 30 s after its new start was
+  // decided.
   JobId stopped_once(std::string_view more = "") {
     const JobId job = world.run("1..4@4 elastic=restart " + std::string(more), 4);
     world.advance(span("1h"));
@@ -66,7 +67,8 @@ TEST_F(Protection, TakesTheJobsWordForHowLongItIsLeftAlone) {
 TEST_F(Protection, APauseIsPaidByRunningSinceTheLastOne) {
   const JobId job = stopped_once();
   const Time back = world.now();
-  // 30 s of 3 % and of 10 %. Of the 4 × 3630 slot-seconds that it held it lost 4 × 30 by then: 3 % are paid for that and more.
+  // 30 s of 3 % and of 10 %. Of the 4 × 3630 slot-seconds that it held it lost 4 × 30 by then: 3 %
+  // are paid for that and more.
   EXPECT_EQ(from(job, kStop), back + span("1000s"));
   EXPECT_EQ(from(job, kResize), back + span("300s"));
   world.advance(span("999s"));
@@ -94,11 +96,11 @@ TEST_F(Protection, WhatWasLostIsPaidByAllThatTheJobHeld) {
   EXPECT_TRUE(may(job, kStop, Owed::yes) || from(job, kStop, Owed::yes) == world.now() + kLeastRun);
 }
 
-TEST_F(Protection, WhoWouldBeginAnewIsLeftAloneUntilItSaves) {
+TEST_F(Protection, AJobThatWouldBeginAnewIsLeftAloneUntilItSaves) {
   const JobId job = world.run("4", 4);
   world.advance(span("30h"));
   EXPECT_EQ(from(job, kStop), std::nullopt);
-  EXPECT_TRUE(may(job, ChangeKind::pause)) << "who is frozen loses nothing";
+  EXPECT_TRUE(may(job, ChangeKind::pause)) << "a frozen job loses nothing";
   EXPECT_TRUE(may(job, kStop, Owed::yes));
   world.checkpoint(job);
   EXPECT_TRUE(may(job, kStop));

@@ -1,8 +1,9 @@
-// Who never saved begins anew when it is stopped. Where it would be stopped for others it is asked
-// first, and told so; it goes on for Rules::reclaim_after from then on, and is stopped once that is
-// over and others are still to start in its place. What owners and the clock end is not asked.
+// A job that never saved begins anew when it is stopped. Where it would be stopped for another job
+// it is asked for its slots first, and told so. It goes on for Rules::reclaim_after from then on,
+// and is stopped once that is over, if a job is still to start in its place. Jobs that their owner
+// or a time limit ends are not asked.
 //
-//   round at 14:00: others would start in its place       Plan::asked → Gang::asked
+//   14:00: a round: another job would start in its place    Plan::asked → Gang::asked
 //   14:07: it saves: it may be stopped at once, with what it did since then at risk
 //   14:10: a round; if it still never saved: stopped
 #pragma once

@@ -101,7 +101,7 @@ TEST_F(Reclaim, APlanThatStopsItBeforeItsTimeIsRefused) {
   EXPECT_EQ(stop().changes.size(), 2U);
 }
 
-TEST_F(Reclaim, IsOfThoseAloneWhoBeginAnewAndWhereARuleSaysSo) {
+TEST_F(Reclaim, IsOnlyOfJobsThatBeginAnewAndWhereARuleSaysSo) {
   EXPECT_TRUE(must_be_asked(world.snapshot(), world.job(runs)));
   world.tell(RulesSet{{Duration::zero()}});
   EXPECT_FALSE(must_be_asked(world.snapshot(), world.job(runs)));

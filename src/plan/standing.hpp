@@ -1,6 +1,6 @@
-// Who stands on which node once the changes of a plan are done: whoever is on the way out (a lease
-// that ends) counts no more, whom a slot is promised counts already. What constraints between jobs
-// are judged by, in a draft as in the check of its plan.
+// Which jobs stand on which node once the changes of a plan are done. A job on its way out (its
+// lease ends) counts no more; a job that a slot is promised to counts already. Constraints between
+// jobs are judged by this, in a draft and in the check of its plan.
 //
 //   Standing standing(state);
 //   for (const Change& change : plan.changes) standing.add(change);

@@ -126,7 +126,7 @@ TEST_F(Survivors, CompleteTheirJob) {
   EXPECT_EQ(job().state, JobState::completed);
 }
 
-TEST_F(Survivors, GoOnOnceThoseWhoLeaveAreGone) {
+TEST_F(Survivors, GoOnOnceTheLeaversAreGone) {
   shrink();
   EXPECT_EQ(job().state, JobState::resizing);
   EXPECT_EQ(job().current->generation, Generation{1});
@@ -264,7 +264,8 @@ TEST_F(Survivors, MustBeWorkersThatRunAndStayWhereTheyAre) {
 
 // ---- whatever happens ----
 
-// One job whose gangs change in place and otherwise, in a world that checks its state at every entry.
+// One job whose gangs change in place and otherwise, in a world that checks its state at every
+// entry.
 class RandomGangs {
  public:
   explicit RandomGangs(std::uint64_t seed) : rng_(seed) {
@@ -364,7 +365,7 @@ class RandomGangs {
       EXPECT_TRUE(worker.state == WorkerState::ended || numbers.insert(process.number).second);
       const bool own = process.born == job().current->generation;
       const bool known = !born_.insert(process).second;
-      EXPECT_TRUE(own || known) << "who goes on was there before";
+      EXPECT_TRUE(own || known) << "a process that goes on was there before";
     }
   }
 

@@ -56,17 +56,20 @@ class LongerTree {
 class ShareOut {
  public:
   explicit ShareOut(Shares& shares)
-      : shares_(shares), claims_(shares.claims()), tree_(claims_.size()), worth_(claims_.size()) {
-    scalings_.reserve(claims_.size());
-    for (const Contender& claim : claims_) scalings_.emplace_back(*claim.job);
+      : shares_(shares),
+        contenders_(shares.contenders()),
+        tree_(contenders_.size()),
+        worth_(contenders_.size()) {
+    scalings_.reserve(contenders_.size());
+    for (const Contender& contender : contenders_) scalings_.emplace_back(*contender.job);
   }
 
   // Larger priorities first, each with what those before left.
   void run() {
-    for (std::size_t first = 0; first < claims_.size();) {
+    for (std::size_t first = 0; first < contenders_.size();) {
       std::size_t last = first;
-      while (last < claims_.size() &&
-             claims_[last].key.negative_priority == claims_[first].key.negative_priority)
+      while (last < contenders_.size() &&
+             contenders_[last].key.negative_priority == contenders_[first].key.negative_priority)
         ++last;
       share_among(first, last);
       first = last;
@@ -79,34 +82,34 @@ class ShareOut {
     while (shares_.left() > 0) {
       const auto best = leader(first, last);
       if (!best) break;
-      const std::int32_t more = next(claims_[*best]);
-      if (claims_[*best].job->slots(more) > shares_.left()) {
+      const std::int32_t more = next(contenders_[*best]);
+      if (contenders_[*best].job->slots(more) > shares_.left()) {
         forget(*best);
         continue;
       }
-      shares_.take(claims_[*best], claims_[*best].workers + more);
+      shares_.take(contenders_[*best], contenders_[*best].workers + more);
       weigh(*best);
     }
     for (std::size_t i = first; i < last; ++i) forget(i);
   }
 
-  static std::int32_t next(const Contender& claim) {
-    return claim.workers == 0 ? claim.least : claim.step();
+  static std::int32_t next(const Contender& contender) {
+    return contender.workers == 0 ? contender.least : contender.step();
   }
 
   void weigh(std::size_t i) {
-    const Contender& claim = claims_[i];
-    const std::int32_t more = next(claim);
-    if (claim.workers + more > claim.most) return forget(i);
+    const Contender& contender = contenders_[i];
+    const std::int32_t more = next(contender);
+    if (contender.workers + more > contender.most) return forget(i);
     // A first step counts as the smallest size, whether the job waits or can't be resized: else
     // the two kinds would take turns.
-    const std::int32_t step = claim.workers == 0 ? claim.job->range.min : more;
-    const double now = scalings_[i].speed(claim.workers);
-    const double then = scalings_[i].speed(claim.workers + step);
-    const double gain = (then - now) / static_cast<double>(claim.job->slots(step));
+    const std::int32_t step = contender.workers == 0 ? contender.job->range.min : more;
+    const double now = scalings_[i].speed(contender.workers);
+    const double then = scalings_[i].speed(contender.workers + step);
+    const double gain = (then - now) / static_cast<double>(contender.job->slots(step));
     if (gain <= 0) return forget(i);
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const auto slots = static_cast<double>(claim.job->spec->slots_per_worker);
+    const auto slots = static_cast<double>(contender.job->spec->slots_per_worker);
     worth_[i] = {now > 0 ? gain * slots / now : kInfinity, gain * slots / then};
     tree_.set(i, worth_[i].as_longer);
   }
@@ -116,7 +119,7 @@ class ShareOut {
     tree_.set(i, kNone);
   }
 
-  // From the shortest on, whoever beats the leader so far leads; of two without anything the
+  // From the shortest on, a job that beats the leader so far leads; of two without anything the
   // shorter keeps the lead, since nothing exceeds its infinite worth.
   std::optional<std::size_t> leader(std::size_t first, std::size_t last) const {
     auto best = tree_.first_above(first, kNone);
@@ -129,7 +132,7 @@ class ShareOut {
   }
 
   Shares& shares_;
-  std::vector<Contender>& claims_;
+  std::vector<Contender>& contenders_;
   std::vector<Scaling> scalings_;
   LongerTree tree_;
   std::vector<Worth> worth_;
@@ -139,11 +142,11 @@ class ShareOut {
 
 void Afs::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kShortest, Sizes::smallest);
-  shares.all_who_could();
+  shares.all_that_could_start();
   ShareOut(shares).run();
   settle(snapshot, draft, shares.wishes(), {Owed::no, "shortens the mean completion more"});
   fill(snapshot, draft, kShortest, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "jobs that shorten the mean completion more");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs that shorten the mean completion more");
 }
 
 }  // namespace paceline

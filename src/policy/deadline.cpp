@@ -80,39 +80,40 @@ class Calendar {
 };
 
 struct Due {
-  Contender* claim;
+  Contender* contender;
   double in;    // seconds until its deadline
   double work;  // seconds left at the wanted size
 };
 
-std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Contender>& claims) {
+std::vector<Due> due_jobs(const Snapshot& snapshot, std::vector<Contender>& contenders) {
   std::vector<Due> due;
-  for (Contender& claim : claims) {
-    const auto deadline = snapshot.state.deadline(*claim.job);
+  for (Contender& contender : contenders) {
+    const auto deadline = snapshot.state.deadline(*contender.job);
     if (!deadline || *deadline <= snapshot.now) continue;
-    const double left = length_left(*claim.job, snapshot.now);
+    const double left = length_left(*contender.job, snapshot.now);
     if (std::isinf(left)) continue;
-    due.push_back({&claim, to_seconds(*deadline - snapshot.now), left});
+    due.push_back({&contender, to_seconds(*deadline - snapshot.now), left});
   }
   std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) { return a.in < b.in; });
   if (due.size() > kLookedAtMax) due.resize(kLookedAtMax);
   return due;
 }
 
-Ask ask_of(const Contender& claim) {
-  const Job& job = *claim.job;
-  return {job.slots(claim.least), job.slots(claim.most), job.slots(claim.step()), !job.resizable()};
+Ask ask_of(const Contender& contender) {
+  const Job& job = *contender.job;
+  return {job.slots(contender.least), job.slots(contender.most), job.slots(contender.step()),
+          !job.resizable()};
 }
 
-// Grants the minimum satisfactory shares. Who gets none fails the admission test.
+// Grants the minimum satisfactory shares. A job that gets none fails the admission test.
 void grant_shares(const Snapshot& snapshot, Shares& shares) {
   Calendar calendar(shares.left());
-  for (const Due& job : due_jobs(snapshot, shares.claims())) {
-    Contender& claim = *job.claim;
-    if (claim.workers > 0) continue;
-    const Scaling scaling(*claim.job);
-    const Ask ask = ask_of(claim);
-    const auto one = claim.job->spec->slots_per_worker;
+  for (const Due& job : due_jobs(snapshot, shares.contenders())) {
+    Contender& contender = *job.contender;
+    if (contender.workers > 0) continue;
+    const Scaling scaling(*contender.job);
+    const Ask ask = ask_of(contender);
+    const auto one = contender.job->spec->slots_per_worker;
     const auto share = calendar.smallest(ask, job.work, job.in, [&](std::int64_t slots) {
       return scaling.speed(static_cast<std::int32_t>(slots / one));
     });
@@ -120,16 +121,16 @@ void grant_shares(const Snapshot& snapshot, Shares& shares) {
     const std::int64_t now = calendar.now(*share, ask.unit);
     calendar.grant(*share, ask, job.in);
     if (now < ask.floor(*share)) continue;
-    shares.take(claim, static_cast<std::int32_t>(now / one));
-    claim.least = static_cast<std::int32_t>(ask.floor(now) / one);
+    shares.take(contender, static_cast<std::int32_t>(now / one));
+    contender.least = static_cast<std::int32_t>(ask.floor(now) / one);
   }
 }
 
-// Who has no share: in the order in which they are served with the rest.
+// The jobs without a share, in the order in which they are served.
 std::vector<Contender*> the_rest(const Snapshot& snapshot, Shares& shares) {
   std::vector<Contender*> rest;
-  for (Contender& claim : shares.claims())
-    if (claim.workers == 0) rest.push_back(&claim);
+  for (Contender& contender : shares.contenders())
+    if (contender.workers == 0) rest.push_back(&contender);
   sort_by_harm(snapshot, rest);
   return rest;
 }
@@ -138,15 +139,16 @@ std::vector<Contender*> the_rest(const Snapshot& snapshot, Shares& shares) {
 
 void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
-  shares.everybody();
+  shares.all_jobs();
   grant_shares(snapshot, shares);
-  for (Contender* claim : the_rest(snapshot, shares)) {
-    if (claim->job->slots(claim->least) <= shares.left()) shares.take(*claim, claim->least);
+  for (Contender* contender : the_rest(snapshot, shares)) {
+    if (contender->job->slots(contender->least) <= shares.left())
+      shares.take(*contender, contender->least);
   }
   shares.spread_to_largest(gain_per_slot);
   settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});
   fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "jobs with deadlines and older jobs");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs with deadlines and older jobs");
 }
 
 }  // namespace paceline

@@ -3,9 +3,10 @@
 //              rest.
 // Rule:        jobs with a deadline, the nearest first, each get their minimum satisfactory share:
 //              the smallest size with which, next to the shares granted before, they end in time.
-//              Who can't end in time any more is served with the rest, as are jobs without a
-//              deadline: smallest sizes to who runs, whoever would lose most first
-//              (policy/harm.hpp), then by arrival; then one step at a time to the largest gain.
+//              A job that can't end in time any more is served with the rest, as are jobs without
+//              a deadline: smallest sizes first to running jobs, the one that would lose most
+//              before the others (policy/harm.hpp), then by arrival; then one step at a time to the
+//              largest gain.
 // Assumptions: lengths are about right. A share is held until the job ends; slots that a nearer
 //              deadline frees are counted for later ones.
 // Cost:        O(d² · sizes) for d jobs with deadlines (at most 4,000 are looked at), besides

@@ -10,7 +10,7 @@ void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const {
   shares.spread_in_turn();
   settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
   fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "");
 }
 
 }  // namespace paceline

@@ -1,9 +1,9 @@
 // elastic-fifo
-// Objective:   everybody trains: as many jobs as possible at their minimum, then every slot used.
+// Objective:   every job trains: as many jobs as possible at their minimum, then every slot used.
 // Rule:        minimum sizes in arrival order (a job whose minimum doesn't fit is passed over and
 //              gets nothing), then the rest is spread one worker at a time in arrival order, never
 //              over a maximum. Running jobs shrink towards their share when a waiting one can start
-//              from it, and grow when slots are free. Nobody who runs is stopped.
+//              from it, and grow when slots are free. No running job is stopped.
 // Assumptions: a resize keeps progress: jobs that can't be resized now keep their size and are left
 //              out of the sharing.
 // Cost:        O(jobs · log jobs + slots) a round.

@@ -2,36 +2,37 @@
 
 #include <algorithm>
 
+#include "policy/attained_service.hpp"
 #include "policy/parameters.hpp"
-#include "policy/service.hpp"
 #include "policy/shares.hpp"
 
 namespace paceline {
 namespace {
 
-// Everybody who can be resized may have any size of its range.
+// Every job that can be resized may have any size of its range.
 void widen(Shares& shares) {
-  for (Contender& claim : shares.claims()) {
-    if (claim.now > 0 && !may_shrink(*claim.job)) continue;
-    claim.least = claim.job->range.min;
-    claim.most = claim.job->range.max;
-    const bool over_wish = claim.workers > claim.job->range.want;
-    if (claim.now > 0 && over_wish) shares.take(claim, claim.job->range.want);
+  for (Contender& contender : shares.contenders()) {
+    if (contender.now > 0 && !may_shrink(*contender.job)) continue;
+    contender.least = contender.job->range.min;
+    contender.most = contender.job->range.max;
+    const bool over_wish = contender.workers > contender.job->range.want;
+    if (contender.now > 0 && over_wish) shares.take(contender, contender.job->range.want);
   }
 }
 
 // To shrink is less than to stop.
 void keep_smallest(Shares& shares) {
-  for (Contender& claim : shares.claims()) {
-    const bool fits = claim.job->slots(claim.least) <= shares.left();
-    if (claim.now > 0 && claim.workers == 0 && fits) shares.take(claim, claim.least);
+  for (Contender& contender : shares.contenders()) {
+    const bool fits = contender.job->slots(contender.least) <= shares.left();
+    if (contender.now > 0 && contender.workers == 0 && fits)
+      shares.take(contender, contender.least);
   }
 }
 
-void compact(Shares& shares, const Service& service) {
-  for (Contender& claim : shares.claims()) {
-    const bool lower = claim.workers > claim.least && service.queue(*claim.job) > 0;
-    if (lower && claim.least > 0) shares.take(claim, claim.least);
+void compact(Shares& shares, const AttainedService& service) {
+  for (Contender& contender : shares.contenders()) {
+    const bool lower = contender.workers > contender.least && service.queue(*contender.job) > 0;
+    if (lower && contender.least > 0) shares.take(contender, contender.least);
   }
 }
 
@@ -47,14 +48,14 @@ Result<std::unique_ptr<Policy>> ElasticLas::make(const Parameters& parameters) {
 }
 
 void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
-  Service service(snapshot, draft, parameters_);
+  AttainedService service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
   RunningKeys running = service.running();
   running.all = true;
   shares.all_in_order(running, service.apart());
   widen(shares);
   keep_smallest(shares);
-  const auto starts = std::count_if(shares.claims().begin(), shares.claims().end(),
+  const auto starts = std::count_if(shares.contenders().begin(), shares.contenders().end(),
                                     [](const Contender& c) { return c.now == 0 && c.workers > 0; });
   if (static_cast<std::int64_t>(snapshot.state.waiting().size()) - starts > pending_) {
     compact(shares, service);
@@ -65,7 +66,7 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
   settle(snapshot, draft, shares.wishes(), {Owed::no, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::smallest);
   service.revisit();
-  say_who_waits(snapshot, draft, Sizes::smallest, "jobs that had less service");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs that had less service");
 }
 
 }  // namespace paceline

@@ -1,10 +1,10 @@
 // elastic-las
 // Objective:   as las, with every slot used.
-// Rule:        las at wanted sizes, but who would be stopped keeps its smallest size where that
-//              still fits; then, while more than `pending` jobs wait, those in lower queues are
-//              compacted to their smallest sizes, and what that frees keeps those who would be
-//              stopped, then takes in whoever fits; then one step at a time to whoever's speed
-//              gains most from it.
+// Rule:        las at wanted sizes, but a job that would be stopped keeps its smallest size where
+//              that still fits. Then, while more than `pending` jobs wait, running jobs in lower
+//              queues are compacted to their smallest sizes. What that frees goes first to the jobs
+//              that would be stopped, then to waiting jobs that fit. The rest goes one step at a
+//              time to the job whose speed gains most from it.
 // Parameters:  those of las; pending=10.
 // Assumptions: as las; a resize keeps progress: a job that can't be resized keeps its size.
 // Cost:        O(running · log running + started · log waiting + slots · log running) a round.

@@ -10,7 +10,7 @@ void ElasticSrtf::decide(const Snapshot& snapshot, Draft& draft) const {
   shares.spread_in_turn();
   settle(snapshot, draft, shares.wishes(), {Owed::no, "has less left"});
   fill(snapshot, draft, kShortest, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "jobs with less left");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs with less left");
 }
 
 }  // namespace paceline

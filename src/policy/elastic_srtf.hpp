@@ -1,8 +1,8 @@
 // elastic-srtf
 // Objective:   the least mean completion time, with every slot used.
-// Rule:        smallest sizes to who has the least left to run, down the line as long as they fit;
-//              then the rest one step at a time in that order, never over a maximum. Who no longer
-//              has a place shrinks, or is stopped for those who do.
+// Rule:        smallest sizes down the line, the job with the least left to run first, as long as
+//              they fit; then the rest one step at a time in that order, never over a maximum. A
+//              running job that no longer has a place shrinks, or is stopped for those that do.
 // Assumptions: as srtf; a resize keeps progress: a job that can't be resized keeps its size.
 // Cost:        O(running · log running + admitted · log waiting + slots) a round.
 // Source:      Elastic-SRJF of Voda (2023), without its defect (a job over its maximum).

@@ -17,13 +17,14 @@ namespace {
 struct Tenant {
   std::string name;
   double weight = 1;
-  double slots = 0;                // it has so far
-  std::vector<Contender*> claims;  // its jobs, in its own order
-  std::size_t next = 0;            // the first that was not looked at
+  double slots = 0;                    // it has so far
+  std::vector<Contender*> contenders;  // its jobs, in its own order
+  std::size_t next = 0;                // the first that was not looked at
 };
 
-// The neediest first: who has least for its weight. Of several who have equally little, where their
-// next jobs differ: who would have one of its jobs stopped, the largest harm first; then by name.
+// The neediest tenant first: the one that has least for its weight. Of tenants that have equally
+// little, first the one whose next job runs and would be stopped, the largest harm first; then by
+// name.
 struct Rank {
   double share;
   bool waits;
@@ -42,37 +43,37 @@ class Filling {
   Filling(const Snapshot& snapshot, Shares& shares, const std::map<std::string, double>& weights)
       : snapshot_(snapshot), shares_(shares) {
     count_the_unchangeable(snapshot, weights);
-    for (Contender& claim : shares.claims()) {
-      Tenant& tenant = tenant_of(claim.job->spec->user, weights);
-      tenant.slots += static_cast<double>(claim.job->slots(claim.workers));
-      tenant.claims.push_back(&claim);
+    for (Contender& contender : shares.contenders()) {
+      Tenant& tenant = tenant_of(contender.job->spec->user, weights);
+      tenant.slots += static_cast<double>(contender.job->slots(contender.workers));
+      tenant.contenders.push_back(&contender);
     }
   }
 
   void run() {
     std::map<std::string, std::vector<Contender*>> arrived;
     for (auto& [name, tenant] : tenants_) {
-      arrived[name] = tenant.claims;
-      sort_by_harm(snapshot_, tenant.claims);
+      arrived[name] = tenant.contenders;
+      sort_by_harm(snapshot_, tenant.contenders);
     }
     serve([this](Tenant& tenant) { return give_smallest(tenant); });
     admitting_ = false;
     for (auto& [name, tenant] : tenants_) {
-      tenant.claims = std::move(arrived[name]);
+      tenant.contenders = std::move(arrived[name]);
       tenant.next = 0;
     }
     serve([this](Tenant& tenant) { return give_step(tenant); });
   }
 
-  // In the order in which they were served: who is furthest below its share comes first.
+  // In the order in which they were served: jobs of the tenant furthest below its share come first.
   [[nodiscard]] std::vector<Wish> wishes() const {
     std::vector<Wish> wishes;
     const auto add = [&](const Contender& c) {
       wishes.push_back({c.job, c.now, c.workers, std::min(c.least, c.workers), c.most});
     };
-    for (const Contender* claim : served_) add(*claim);
-    for (const Contender& claim : shares_.claims()) {
-      if (claim.now > 0 && claim.now != claim.workers) add(claim);
+    for (const Contender* contender : served_) add(*contender);
+    for (const Contender& contender : shares_.contenders()) {
+      if (contender.now > 0 && contender.now != contender.workers) add(contender);
     }
     return wishes;
   }
@@ -91,12 +92,13 @@ class Filling {
   // What jobs hold that can't be changed now counts for their tenants all the same.
   void count_the_unchangeable(const Snapshot& snapshot,
                               const std::map<std::string, double>& weights) {
-    const auto& claims = shares_.claims();  // of running jobs in the order of those that are active
-    auto claim = claims.begin();
+    const auto& contenders =
+        shares_.contenders();  // of running jobs in the order of those that are active
+    auto contender = contenders.begin();
     for (const auto& key : snapshot.state.active()) {
-      while (claim != claims.end() && claim->now == 0) ++claim;
-      if (claim != claims.end() && claim->job->id == key.job) {
-        ++claim;
+      while (contender != contenders.end() && contender->now == 0) ++contender;
+      if (contender != contenders.end() && contender->job->id == key.job) {
+        ++contender;
         continue;
       }
       const Job& job = snapshot.state.job(key.job);
@@ -104,7 +106,7 @@ class Filling {
     }
   }
 
-  // The neediest tenant is served until nobody takes anything any more.
+  // The neediest tenant is served until no tenant takes anything any more.
   void serve(const std::function<bool(Tenant&)>& give) {
     std::set<std::pair<Rank, Tenant*>> needy;
     for (auto& [name, tenant] : tenants_) needy.insert({rank_of(tenant), &tenant});
@@ -118,22 +120,22 @@ class Filling {
   // By the first of its jobs that has nothing yet.
   [[nodiscard]] Rank rank_of(Tenant& tenant) const {
     auto& next = tenant.next;
-    const auto served = [&] { return tenant.claims[next]->workers > 0; };
+    const auto served = [&] { return tenant.contenders[next]->workers > 0; };
     Rank rank{tenant.slots / tenant.weight, true, {}, tenant.name};
     if (!admitting_) return rank;
-    while (next < tenant.claims.size() && served()) ++next;
-    if (next == tenant.claims.size() || tenant.claims[next]->now == 0) return rank;
+    while (next < tenant.contenders.size() && served()) ++next;
+    if (next == tenant.contenders.size() || tenant.contenders[next]->now == 0) return rank;
     rank.waits = false;
-    rank.harm = harm_of_giving_all(snapshot_, *tenant.claims[next]->job);
+    rank.harm = harm_of_giving_all(snapshot_, *tenant.contenders[next]->job);
     return rank;
   }
 
   bool give_smallest(Tenant& tenant) {
-    for (; tenant.next < tenant.claims.size(); ++tenant.next) {
-      Contender& claim = *tenant.claims[tenant.next];
-      if (claim.workers > 0 || claim.job->slots(claim.least) > shares_.left()) continue;
-      give(tenant, claim, claim.least);
-      if (claim.now == 0) served_.push_back(&claim);
+    for (; tenant.next < tenant.contenders.size(); ++tenant.next) {
+      Contender& contender = *tenant.contenders[tenant.next];
+      if (contender.workers > 0 || contender.job->slots(contender.least) > shares_.left()) continue;
+      give(tenant, contender, contender.least);
+      if (contender.now == 0) served_.push_back(&contender);
       ++tenant.next;
       return true;
     }
@@ -141,19 +143,19 @@ class Filling {
   }
 
   bool give_step(Tenant& tenant) {
-    for (std::size_t tried = 0; tried < tenant.claims.size(); ++tried) {
-      Contender& claim = *tenant.claims[tenant.next++ % tenant.claims.size()];
-      if (claim.workers == 0 || claim.workers + claim.step() > claim.most) continue;
-      if (claim.job->slots(claim.step()) > shares_.left()) continue;
-      give(tenant, claim, claim.workers + claim.step());
+    for (std::size_t tried = 0; tried < tenant.contenders.size(); ++tried) {
+      Contender& contender = *tenant.contenders[tenant.next++ % tenant.contenders.size()];
+      if (contender.workers == 0 || contender.workers + contender.step() > contender.most) continue;
+      if (contender.job->slots(contender.step()) > shares_.left()) continue;
+      give(tenant, contender, contender.workers + contender.step());
       return true;
     }
     return false;
   }
 
-  void give(Tenant& tenant, Contender& claim, std::int32_t workers) {
-    tenant.slots += static_cast<double>(claim.job->slots(workers - claim.workers));
-    shares_.take(claim, workers);
+  void give(Tenant& tenant, Contender& contender, std::int32_t workers) {
+    tenant.slots += static_cast<double>(contender.job->slots(workers - contender.workers));
+    shares_.take(contender, workers);
   }
 
   const Snapshot& snapshot_;
@@ -174,12 +176,12 @@ Result<std::unique_ptr<Policy>> Fair::make(const Parameters& parameters) {
 
 void Fair::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
-  shares.everybody();
+  shares.all_jobs();
   Filling filling(snapshot, shares, weights_);
   filling.run();
   settle(snapshot, draft, filling.wishes(), {Owed::yes, "has less than its share"});
   fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "tenants with less for their weight");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "tenants with less for their weight");
 }
 
 }  // namespace paceline

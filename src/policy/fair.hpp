@@ -1,13 +1,13 @@
 // fair
-// Objective:   weighted max-min over tenants: nobody's share can grow without shrinking that of a
-//              tenant who has less for its weight.
+// Objective:   weighted max-min over tenants: no share can grow without shrinking that of a
+//              tenant that has less for its weight.
 // Rule:        again and again the tenant with the fewest slots for its weight gets the smallest
 //              size of its next job, until nothing more fits; then one step at a time for its jobs
-//              by the same rule. A tenant's own order is priority, then who runs, whoever would
-//              lose most first, then arrival. What a tenant doesn't use is lent to the others, and
-//              reclaimed for it when it comes: by shrinking, then by stopping, of the jobs of who
-//              has more than its share, those that lose least (policy/harm.hpp). Of tenants that
-//              have equally little the one whose next job would lose most keeps it.
+//              by the same rule. A tenant's own order is priority, then running jobs, the one that
+//              would lose most first, then arrival. What a tenant doesn't use is lent to the others.
+//              When it comes back its slots are reclaimed from tenants that have more than their
+//              share: jobs that lose least (policy/harm.hpp) shrink, then are stopped. Of tenants
+//              that have equally little, the one whose next job would lose most keeps it.
 // Parameters:  weights=ann:2,bob:0.5 (others 1).
 // Assumptions: a tenant is a user. A stopped job goes on from its checkpoint.
 // Cost:        O(jobs · log jobs + slots · log tenants) a round.

@@ -17,8 +17,8 @@ struct Tenant {
   double demand;
 };
 
-// Textbook weighted max-min: whoever asks for no more than its share has it, the others share what
-// is left.
+// Textbook weighted max-min: a tenant that asks for no more than its share has it, the others share
+// what is left.
 std::map<std::string, double> max_min(std::vector<Tenant> tenants, double slots) {
   std::map<std::string, double> has;
   while (!tenants.empty()) {

@@ -21,11 +21,12 @@ struct Steps {
   std::vector<double> gains;  // gains[n]: of n steps over the smallest size
 };
 
-Steps steps_of(const Contender& claim, std::int64_t left) {
-  const Scaling scaling(*claim.job);
-  Steps steps{claim.job->slots(claim.step()), {0}};
-  const double least = speedup(scaling, claim.workers);
-  for (std::int32_t n = claim.workers + claim.step(); n <= claim.most; n += claim.step()) {
+Steps steps_of(const Contender& contender, std::int64_t left) {
+  const Scaling scaling(*contender.job);
+  Steps steps{contender.job->slots(contender.step()), {0}};
+  const double least = speedup(scaling, contender.workers);
+  for (std::int32_t n = contender.workers + contender.step(); n <= contender.most;
+       n += contender.step()) {
     if (static_cast<std::int64_t>(steps.gains.size()) * steps.slots > left) break;
     steps.gains.push_back(speedup(scaling, n) - least);
   }
@@ -78,10 +79,10 @@ class Programme {
 void optimise(Shares& shares) {
   std::vector<Contender*> growing;
   std::vector<Steps> steps;
-  for (Contender& claim : shares.claims()) {
-    if (claim.workers == 0 || claim.workers >= claim.most) continue;
-    growing.push_back(&claim);
-    steps.push_back(steps_of(claim, shares.left()));
+  for (Contender& contender : shares.contenders()) {
+    if (contender.workers == 0 || contender.workers >= contender.most) continue;
+    growing.push_back(&contender);
+    steps.push_back(steps_of(contender, shares.left()));
   }
   const auto chosen = Programme(std::move(steps), shares.left()).solve();
   for (std::size_t i = 0; i < growing.size(); ++i)
@@ -100,14 +101,14 @@ Result<std::unique_ptr<Policy>> Ffdl::make(const Parameters& parameters) {
 void Ffdl::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
   shares.all_in_order();
-  const auto jobs = static_cast<std::int64_t>(shares.claims().size());
+  const auto jobs = static_cast<std::int64_t>(shares.contenders().size());
   if (jobs * (shares.left() + 1) <= limit_)
     optimise(shares);
   else
     shares.spread_to_largest(gain_per_slot);
   settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
   fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_who_waits(snapshot, draft, Sizes::smallest, "older jobs");
+  say_why_waiting(snapshot, draft, Sizes::smallest, "older jobs");
 }
 
 }  // namespace paceline

@@ -81,7 +81,7 @@ Result<std::unique_ptr<Policy>> Fifo::make(const Parameters& parameters) {
 void Fifo::decide(const Snapshot& snapshot, Draft& draft) const {
   if (backfill_ == Backfill::greedy) {
     fill(snapshot, draft, kArrival, Sizes::wanted);
-    return say_who_waits(snapshot, draft, Sizes::wanted, "");
+    return say_why_waiting(snapshot, draft, Sizes::wanted, "");
   }
   const Job* head = nullptr;  // the first that can't start
   std::vector<const Job*> started;

@@ -1,9 +1,9 @@
 // fifo
 // Objective:   start jobs in arrival order; the head of the line blocks those behind it.
-// Rule:        larger priority first, then who came first; each starts with the workers it wants
-//              (`--slots 2..8@4`: 4). Sizes never change, nobody is stopped.
-// Parameters:  backfill=none    who can't start blocks all behind it;
-//              backfill=greedy  whoever fits starts, in order: large jobs may wait for ever;
+// Rule:        larger priority first, then the job that came first; each starts with the workers it
+//              wants (`--slots 2..8@4`: 4). Sizes never change, no job is stopped.
+// Parameters:  backfill=none    a job that can't start blocks all behind it;
+//              backfill=greedy  each job that fits starts, in order: large jobs may wait for ever;
 //              backfill=easy    the first that can't start has a reservation at the earliest time
 //                               that predicted ends make room for it; others start if they end
 //                               before, or need no more than is left over then.

@@ -56,7 +56,7 @@ TEST_F(ForecastTest, ProcessesThatGoOnWithOtherRanksRunToTheEnd) {
   EXPECT_DOUBLE_EQ(fifo.means.completion, 100);
 }
 
-TEST_F(ForecastTest, OnlyWhoLeavesIsEndedByAResizeInPlace) {
+TEST_F(ForecastTest, OnlyLeaversAreEndedByAResizeInPlace) {
   world.emplace("1x2 cpu", "fifo");
   const JobId job = world->run("1..2@1 expect=100s", 2);
   world->resize_in_place(job, {{NodeId{0}, {1}}}, {{{job, Generation{1}, 1}, 0}});
@@ -97,7 +97,7 @@ TEST_F(ForecastTest, TellsWhoseJobsLoseWhatByWhichCause) {
   const auto shrunk = forecast("elastic-fifo");
   EXPECT_EQ(shrunk.means.lost, bobs);
   EXPECT_EQ(shrunk.lost, (std::map<std::string, Bill>{{"ann", {}}, {"bob", bobs}, {"cleo", {}}}));
-  // Who stops a job for cleo stops bob's whole gang, the larger one.
+  // A policy that stops a job for cleo stops bob's whole gang, the larger one.
   const auto stopped = forecast("srtf");
   EXPECT_EQ(stopped.means.lost, (Bill{150, 0, 0}));
   EXPECT_EQ(stopped.lost.at("bob"), (Bill{150, 0, 0}));
@@ -109,7 +109,7 @@ TEST_F(ForecastTest, CountsWhatHasRunAndUnknownLengthsAsTheMedian) {
   world->submit("1");
   world->submit("1 hold");
   // The first ends in 40 s, 100 s after it came; the second takes 100 s, the median of {100}: it
-  // waits 40 and ends after 140. Who is held isn't counted.
+  // waits 40 and ends after 140. A held job isn't counted.
   const auto outcome = forecast("fifo");
   EXPECT_EQ(outcome.jobs, 2U);
   EXPECT_EQ(outcome.guessed, 1U);

@@ -1,7 +1,10 @@
-// How much it would hurt a running job to give up slots. Whoever is hurt least gives first, under
-// every policy: who only shrinks, who can be frozen where it is (plan/lending.hpp), who can go on from
-// a checkpoint, then who loses least work. Of those that never saved: who may be stopped at once, then
-// who was asked first, then who was not asked yet (plan/reclaim.hpp).
+// How much it would hurt a running job to give up slots. Under every policy the job that is hurt
+// least gives first. That order is:
+//   1. jobs that only shrink;
+//   2. jobs that can be frozen where they are (plan/lending.hpp);
+//   3. jobs that can go on from a checkpoint, the one that loses least work first;
+//   4. jobs that never saved: those that may be stopped at once, then those that were asked
+//      (plan/reclaim.hpp), the one that was asked first before the others, then the rest.
 //
 //   harm_of_giving_all(snapshot, a) < harm_of_giving_all(snapshot, b)    a gives first
 #pragma once
@@ -19,7 +22,7 @@ struct Harm {
   Gives how = Gives::stops;
   bool anew = false;     // it never saved
   bool guarded = false;  // it has to be asked before, and may not be stopped yet
-  Time asked{};          // of those who are guarded: when it was; never: the end of time
+  Time asked{};          // of a guarded job: since when it is asked; never: the end of time
   double work = 0;       // at risk, slot-seconds
 
   friend auto operator<=>(const Harm&, const Harm&) = default;

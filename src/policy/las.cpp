@@ -1,7 +1,7 @@
 #include "policy/las.hpp"
 
+#include "policy/attained_service.hpp"
 #include "policy/parameters.hpp"
-#include "policy/service.hpp"
 #include "policy/shares.hpp"
 
 namespace paceline {
@@ -22,13 +22,13 @@ Result<std::unique_ptr<Policy>> Las::make(const Parameters& parameters) {
 
 void Las::decide(const Snapshot& snapshot, Draft& draft) const {
   if (snapshot.state.waiting().empty()) return;
-  Service service(snapshot, draft, parameters_);
+  AttainedService service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
   shares.all_in_order(service.running(), service.apart());
   settle(snapshot, draft, shares.wishes(), {Owed::no, "had less service"});
   fill(snapshot, draft, service.order(), Sizes::wanted);
   service.revisit();
-  say_who_waits(snapshot, draft, Sizes::wanted, "jobs that had less service");
+  say_why_waiting(snapshot, draft, Sizes::wanted, "jobs that had less service");
 }
 
 }  // namespace paceline

@@ -1,18 +1,20 @@
 // las
-// Objective:   short mean completion times when nobody knows lengths.
+// Objective:   short mean completion times where lengths are unknown.
 // Rule:        jobs fall through queues by the slot-seconds they had: queue i + 1 begins at
-//              threshold · 10^i. Higher queues go first; within a queue who started first, then who
-//              came first. Down the line whoever fits has its slots, whoever doesn't is stopped for
-//              those who do. Who fell and then waits `promote` times as long as its service took
-//              goes back to the first queue, its service counted anew. Sizes never change.
+//              threshold · 10^i. Higher queues go first; within a queue the job that started first,
+//              then the job that came first. Down the line each job that fits has its slots; a
+//              running job that doesn't fit is stopped for those that do. A job that fell, and then
+//              waits `promote` times as long as its service took, counts its service anew: it is in
+//              the first queue again. Sizes never change.
 // Parameters:  queues=5 (1 to 16), threshold=3600 (slot-seconds), promote=8 (0: never).
-// Assumptions: a stopped job goes on from its checkpoint. Demotion and promotion happen at the
-//              exact instants: it asks for a round then.
+// Assumptions: a stopped job goes on from its checkpoint. A job falls, or counts anew, at the
+//              exact instant: the policy asks for a round then.
 // Cost:        O(running · log running + started · log waiting) a round.
 // Source:      Tiresias-L (NSDI'19), with the threshold and the promotion of Voda (2023), which has
 //              two queues. Generalisations: priorities come before queues; queues by powers of ten
 //              beyond two, five of them (docs/decisions/0029-five-queues.md).
-// Needs:       nothing. A promotion stands in the plan; the job remembers from where it counts.
+// Needs:       nothing. The plan names the jobs that count anew (Plan::counted_anew); each job
+//              remembers from where its service counts.
 #pragma once
 
 #include <cstdint>

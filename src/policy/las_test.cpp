@@ -43,9 +43,9 @@ TEST(Las, AsksForARoundWhenAJobIsPromoted) {
   world.preempt(a, world.submit("2 unpreemptible"), 2);
   world.killed(a);
   world.advance(span("1s"));
-  // It ran for 30 s, hence fell to the second queue: promoted after half as long.
+  // It ran for 30 s, hence fell to the second queue: it counts anew after half as long.
   EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("14s"));
-  // In the first queue it stays: the round is for the demotion of who runs.
+  // In the first queue it stays: the round is for the running job, which falls.
   EXPECT_EQ(asks_for(world, {2, 61, 0.5}), world.now() + span("29500ms"));
 }
 
@@ -80,17 +80,18 @@ TEST(Las, CountsTheServiceOfAPromotedJobAnew) {
   const auto decide = [](const Snapshot& snapshot, Draft& draft) {
     Las({2, 60, 0.5}).decide(snapshot, draft);
   };
-  const auto promotion = world.round(decide);
-  EXPECT_EQ(promotion.promoted, std::vector{a});
-  ASSERT_EQ(promotion.changes.size(), 2U) << "in the first queue it goes before who started later";
-  EXPECT_EQ(promotion.changes[0].job, b);
-  EXPECT_EQ(promotion.changes[1].job, a);
+  const auto anew = world.round(decide);
+  EXPECT_EQ(anew.counted_anew, std::vector{a});
+  ASSERT_EQ(anew.changes.size(), 2U)
+      << "in the first queue it goes before a job that started later";
+  EXPECT_EQ(anew.changes[0].job, b);
+  EXPECT_EQ(anew.changes[1].job, a);
   EXPECT_EQ(world.job(a).service_from, 60);
   world.killed(b);
   world.started(a);
   world.advance(span("10s"));
   const auto next = world.round(decide);
-  EXPECT_EQ(next.promoted, std::vector<JobId>());
+  EXPECT_EQ(next.counted_anew, std::vector<JobId>());
   EXPECT_EQ(next.changes, std::vector<Change>());
   EXPECT_EQ(asks_for(world, {2, 60, 0.5}), world.now() + span("20s")) << "then it falls again";
 }

@@ -17,7 +17,7 @@ namespace paceline {
 namespace {
 
 constexpr std::string_view kServed =
-    "served";  // memo: who was served, and until when it is protected
+    "served";  // memo: the jobs that were served, and until when each is protected
 constexpr std::size_t kServedMax = 64;
 constexpr int kTriesMax = 3;       // jobs that nothing can be kept for, before no more are tried
 constexpr int kBackfillsMax = 64;  // jobs that are tried on kept slots
@@ -73,12 +73,12 @@ class Pass {
   }
 
   void after() {
-    if (draft_.explaining()) say_who_waits();
+    if (draft_.explaining()) say_why_waiting();
     if (traits_.fills) fill_kept();
   }
 
  private:
-  // ---- who was served ----
+  // ---- jobs that were served ----
   void protect_served() {
     for (const Served& one : read_served(draft_.memo(kServed))) {
       const Job* job = state_.find_job(one.job);
@@ -90,7 +90,7 @@ class Pass {
     }
   }
 
-  // Nobody else may be served before one of those who were may be stopped again, or ends.
+  // Otherwise no other job is served before a served one may be stopped again, or ends.
   bool may_serve(const Job& job) {
     const auto most = kServedPart * static_cast<double>(state_.slots_available());
     const auto then = static_cast<double>(served_slots_ + job.slots(size_of(job)));
@@ -108,7 +108,7 @@ class Pass {
     draft_.remember(std::string(kServed), text_of(served_));
   }
 
-  // ---- whom to serve ----
+  // ---- the job to serve ----
   void serve_first() {
     const WaitingOrder& order = state_.waiting_by(patience_.order());
     const std::int64_t slots = state_.slots_available();
@@ -191,21 +191,21 @@ class Pass {
     } else if (outlook(draft_, kept->slots).free == kept->slots.size()) {
       auto whole = reserve(draft_, job, size_of(job), Keeps::nodes);
       if (!whole || whole->slots != kept->slots) kept = std::move(whole);
-    } else if (kept->since + holds_for(job, *kept) <= snapshot_.now) {
+    } else if (kept->since + stays_for(job, *kept) <= snapshot_.now) {
       renew(job, *kept);
     }
     if (!kept) return false;
-    draft_.revisit(kept->since + holds_for(job, *kept));
+    draft_.revisit(kept->since + stays_for(job, *kept));
     draft_.remember(std::string(kReservation), kept->text());
     draft_.keep(job.id, kept->slots);
-    if (traits_.fills) protect_who_leaves_in_time(*kept);
+    if (traits_.fills) protect_jobs_that_leave_in_time(*kept);
     kept_ = std::move(kept);
     return true;
   }
 
-  // Who was let in there since: stopped for others it would leave the slots to nobody, and start there
-  // again at once.
-  void protect_who_leaves_in_time(const Reservation& kept) {
+  // Jobs that were let in on the kept slots meanwhile: stopped for others they would leave the
+  // slots unused, and start there again at once.
+  void protect_jobs_that_leave_in_time(const Reservation& kept) {
     for (const SlotId slot : kept.slots) {
       const auto holder = occupant(state_.slot(slot));
       const Job* job = holder ? state_.find_job(*holder) : nullptr;
@@ -221,7 +221,7 @@ class Pass {
     return left && snapshot_.now + left->likely <= at;
   }
 
-  [[nodiscard]] Duration holds_for(const Job& job, const Reservation& kept) const {
+  [[nodiscard]] Duration stays_for(const Job& job, const Reservation& kept) const {
     return patience_.of(job) * (std::int64_t{1} << std::min(kept.renewals, kRenewalsMax));
   }
 
@@ -235,15 +235,16 @@ class Pass {
     ++kept.renewals;
   }
 
-  // Of two that wait for unknown ends the one whose youngest job is younger: what has run for long is
-  // likely to go on for long.
+  // Of two that wait for unknown ends the one whose youngest job is younger: what has run for long
+  // is likely to go on for long.
   static bool is_better(const Outlook& a, const Outlook& b) {
     if (a.at && b.at) return *a.at < *b.at;
     if (a.at || b.at) return a.at.has_value();
     return b.youngest_unknown < a.youngest_unknown;
   }
 
-  // ---- who is gone before kept slots were to be free: that time stays, however estimates change ----
+  // ---- jobs that are gone before the kept slots were to be free: that time stays, however
+  // estimates change ----
   void fill_kept() {
     if (!kept_ || !draft_.kept_for()) return;
     if (kept_->due <= snapshot_.now) return;
@@ -272,11 +273,11 @@ class Pass {
   }
 
   // ---- explaining ----
-  void say_who_waits() {
+  void say_why_waiting() {
     for (const auto& [job, first] : draft_.leaves_slots()) {
       if (draft_.changed(job)) continue;
       const Job& grows = state_.job(job);
-      draft_.hold(
+      draft_.explain_wait(
           job,
           {ReasonCode::leaves_slots, {grows.current->size(), grows.range.max, first.value}, {}});
     }
@@ -288,16 +289,16 @@ class Pass {
       const bool lacks =
           job.slots(size_of(job)) <= draft_.free_for(*kept_for) && job.eligible_at <= snapshot_.now;
       if (draft_.changed(job.id) || job.id == *kept_for || !lacks) continue;
-      draft_.hold(
+      draft_.explain_wait(
           job.id,
           {ReasonCode::waits_for_patient, {job.slots(size_of(job)), free, kept_for->value}, {}});
     }
     const Outlook look = outlook(draft_, kept_->slots);
-    draft_.hold(*kept_for,
-                {ReasonCode::waits_for_kept,
-                 {static_cast<std::int64_t>(kept_->slots.size()),
-                  static_cast<std::int64_t>(look.free), look.last ? look.last->value : 0},
-                 {}});
+    draft_.explain_wait(*kept_for,
+                        {ReasonCode::waits_for_kept,
+                         {static_cast<std::int64_t>(kept_->slots.size()),
+                          static_cast<std::int64_t>(look.free), look.last ? look.last->value : 0},
+                         {}});
   }
 
   const Snapshot& snapshot_;

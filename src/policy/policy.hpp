@@ -1,6 +1,6 @@
-// A policy decides who runs with how many workers: equal snapshots give equal plans. It has no
-// clock (`now` is in the snapshot), no chance and no memory but the journalled memo, and builds its
-// plan through Draft alone.
+// A policy decides which jobs run, with how many workers: equal snapshots give equal plans. It has
+// no clock (`now` is in the snapshot), no chance and no memory but the journalled memo, and builds
+// its plan through Draft alone.
 #pragma once
 
 #include <map>
@@ -20,9 +20,9 @@ using Parameters = std::map<std::string, std::string>;
 
 // What needs no round under a policy.
 struct Quiet {
-  // True: where what its last plan asked for has happened and nothing else, it would change nothing; nor
-  // where a gang came up, unless the draft awaits its start: then a round is held once that gang may be
-  // changed.
+  // True: where what its last plan asked for has happened and nothing else, it would change
+  // nothing; nor where a gang came up, unless the draft awaits its start: then a round is held once
+  // that gang may be changed.
   bool as_planned = false;
 };
 
@@ -31,15 +31,15 @@ class Policy {
   virtual ~Policy() = default;
   virtual void decide(const Snapshot& snapshot, Draft& draft) const = 0;
   [[nodiscard]] virtual Quiet quiet() const { return {}; }
-  // True: nobody starts who is behind a waiting job in its line, so that nobody is passed over.
+  // True: no job starts that is behind a waiting one in line, so that none is passed over.
   [[nodiscard]] virtual bool keeps_line() const { return false; }
-  // Under it waiting jobs have this much patience (policy/patient.hpp); nullptr: nobody has any.
+  // Under it waiting jobs have this much patience (policy/patient.hpp); nullptr: none.
   [[nodiscard]] virtual const Patience* patience() const { return nullptr; }
   // What jobs under it may lose to being disturbed, where they don't say.
   [[nodiscard]] virtual const LossLimits& loss_limits() const { return loss_limits_; }
   void limit_losses(const LossLimits& limits) { loss_limits_ = limits; }
   // For policies that can fail, as people's own can: decides, or leaves the draft as it was and
-  // says why. Whoever can let another policy decide the round calls this.
+  // says why. Called where another policy can decide the round instead.
   [[nodiscard]] virtual Result<void> try_decide(const Snapshot& snapshot, Draft& draft) const {
     decide(snapshot, draft);
     return {};

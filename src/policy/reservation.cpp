@@ -37,10 +37,10 @@ class Numbers {
   const char* end_;
 };
 
-// Who runs, and when it is likely to be gone.
+// A running job, and when it is likely to be gone.
 struct Leaving {
   bool unknown = false;
-  Time at;  // of who is unknown: the later it began, the sooner
+  Time at;  // where unknown, its start: of such jobs the one that began last leaves first
   JobId job;
   friend bool operator<(const Leaving& a, const Leaving& b) {
     if (a.unknown != b.unknown) return b.unknown;
@@ -53,7 +53,7 @@ Time began(const Job& job, Time now) {
   return job.current && job.current->started_at ? *job.current->started_at : now;
 }
 
-std::vector<JobId> who_leaves(const Draft& draft) {
+std::vector<JobId> leaving_in_order(const Draft& draft) {
   const auto& [state, now] = draft.snapshot();
   std::vector<Leaving> leaving;
   leaving.reserve(state.active().size());
@@ -127,17 +127,17 @@ Outlook outlook(const Draft& draft, const std::vector<SlotId>& slots) {
   Outlook look{0, now, {}, {}};
   std::optional<JobId> same;
   for (const SlotId slot : slots) {
-    const auto who = occupant(state.slot(slot));
-    look.free += who ? 0U : 1U;
-    if (!who || who == same) continue;
-    same = who;
-    const Job& job = state.job(*who);
+    const auto holder = occupant(state.slot(slot));
+    look.free += holder ? 0U : 1U;
+    if (!holder || holder == same) continue;
+    same = holder;
+    const Job& job = state.job(*holder);
     const auto end = likely_end(job, now);
     if (!end) look.youngest_unknown = std::max(look.youngest_unknown, began(job, now));
     const bool later = look.at && (!end || !look.last || *look.at < *end);
     if (!later) continue;
     look.at = end;
-    look.last = who;
+    look.last = holder;
   }
   return look;
 }
@@ -145,7 +145,7 @@ Outlook outlook(const Draft& draft, const std::vector<SlotId>& slots) {
 std::optional<Reservation> reserve(const Draft& draft, const Job& job, std::int32_t workers,
                                    Keeps keeps) {
   const State& state = draft.snapshot().state;
-  const std::vector<JobId> leaving = who_leaves(draft);
+  const std::vector<JobId> leaving = leaving_in_order(draft);
   const auto fit = [&](std::size_t count) {
     return draft.fit_without(job.id, workers, std::span(leaving).first(count));
   };

@@ -1,6 +1,6 @@
-// Slots that are kept for one waiting job until it fits on them: chosen once, where the running jobs
-// that are likely to end first leave room, and kept to, so that nobody who comes later can put the
-// job off. What a policy remembers of it is a text.
+// Slots that are kept for one waiting job until it fits on them. They are chosen once, where the
+// running jobs that are likely to end first leave room, and then stay the same, so that no job that
+// comes later can put this one off. A policy remembers them as a text.
 //
 // Cost: to choose O(running · log running) and a few placements; to look at O(its slots).
 #pragma once
@@ -20,7 +20,7 @@ struct Reservation {
   std::int32_t workers = 0;   // it would start with
   Time since;                 // it was chosen, or looked at anew
   std::int32_t renewals = 0;  // how often it was looked at anew
-  Time due;                   // when all slots were likely to be free then; 0: nobody knew
+  Time due;                   // when all slots were likely to be free then; 0: unknown
   std::vector<SlotId> slots;  // in order
 
   [[nodiscard]] std::string text() const;
@@ -32,22 +32,23 @@ struct Reservation {
 // When slots are likely to be free.
 struct Outlook {
   std::size_t free = 0;       // of them are by now
-  std::optional<Time> at;     // when the last of them is; nothing: nobody knows
-  std::optional<JobId> last;  // who leaves it
+  std::optional<Time> at;     // when the last of them is; nothing: unknown
+  std::optional<JobId> last;  // the job that leaves it
   Time youngest_unknown;      // when the last job of unknown length began that stands there
   friend bool operator==(const Outlook&, const Outlook&) = default;
 };
 
 Outlook outlook(const Draft& draft, const std::vector<SlotId>& slots);
 
-// When the job's slots are likely to be free: its length or its time limit is over. Nothing: unknown.
+// When the job's slots are likely to be free: its length or its time limit is over. Nothing:
+// unknown.
 std::optional<Time> likely_end(const Job& job, Time now);
 
 // What is kept: the seats, or also what else their nodes have, where neighbours are in the way.
 enum class Keeps { seats, nodes };
 
-// The slots on which the job will fit first with so many workers, if nobody else starts there; of an
-// exclusive job whole nodes. Nothing: it won't, even if all who run leave.
+// The slots on which the job will fit first with so many workers, if no other job starts there; of
+// an exclusive job whole nodes. Nothing: it won't, even if all running jobs leave.
 std::optional<Reservation> reserve(const Draft& draft, const Job& job, std::int32_t workers,
                                    Keeps keeps = Keeps::seats);
 

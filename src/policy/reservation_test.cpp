@@ -50,7 +50,7 @@ TEST_F(ReservationTest, TakesATimeLimitForAnEndAndUnknownLengthsForTheLatest) {
   EXPECT_EQ(made->due, world.now() + span("20h"));
 }
 
-TEST_F(ReservationTest, OfUnknownLengthsLeavesWhoRunsForLongestInPeace) {
+TEST_F(ReservationTest, OfUnknownLengthsLeavesTheJobThatRunsForLongestInPeace) {
   world.run("1", 1);
   world.run("1", 1);
   world.advance(span("3h"));

@@ -1,11 +1,11 @@
-// Who runs, in the order of a round, with waiting jobs among them that stand apart from the order of
-// those that wait.
+// The running jobs in the order of a round, and among them the waiting jobs that have keys of their
+// own, apart from the order of the others that wait.
 //
 //   const RunningLine line(snapshot, {order}, {});
 //   for (const RunningLine::Rank& rank : line.ranks()) … line.row(rank) …
 //
-// Cost: O(running) where little has changed since the same order was last asked for, else O(running ·
-// log running).
+// Cost: O(running) where little has changed since the same order was last asked for, else O(running
+// · log running).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RunningKeys {
   // What counts of them, by the parameters; none: themselves.
   double (*counts)(double measure, const Order::Parameters& parameters) = nullptr;
   Order::Parameters parameters{};
-  bool all = false;  // claims are wanted of those, too, who keep their size (Shares::all_in_order)
+  bool all = false;  // jobs that keep their size become contenders, too (Shares::all_in_order)
 };
 
 class RunningLine {

@@ -1,5 +1,5 @@
-// Policies that people bring as a text. An engine turns a text into a policy; the registry is given
-// one by whoever builds it, and knows none of them by name.
+// Policies that people bring as a text. An engine turns a text into a policy. The registry is given
+// its engines when it is built, and knows none of them by name.
 #pragma once
 
 #include <memory>

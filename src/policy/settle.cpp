@@ -53,7 +53,7 @@ class Settlement {
     for (const Wish& wish : wishes_) grow(wish);
     even_out();
     await_saves();
-    if (draft_.explaining()) say_who_waits();
+    if (draft_.explaining()) say_why_waiting();
   }
 
  private:
@@ -93,44 +93,45 @@ class Settlement {
   bool start_with_givers(const Wish& wish) {
     std::int32_t& hopeless = hopeless_from(*wish.job);
     const std::int32_t step = wish.job->spec->mesh.step();
-    std::vector<Giver*> to_ask;  // for the smallest size that needs somebody asked
+    std::vector<Giver*> to_ask;  // for the smallest size that needs givers asked
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
       if (n >= hopeless && draft_.kept_for() != wish.job->id) continue;
-      const Try tried = start_with_givers(wish, n, to_ask);
-      if (tried == Try::started) return true;
-      if (tried == Try::impossible) return ask(wish, to_ask), false;
+      const TradeResult tried = start_with_givers(wish, n, to_ask);
+      if (tried == TradeResult::started) return true;
+      if (tried == TradeResult::impossible) return ask(wish, to_ask), false;
     }
     if (to_ask.empty() && takes_any_slots(*wish.job)) hopeless = std::min(hopeless, wish.at_least);
     return ask(wish, to_ask), false;
   }
 
-  enum class Try { started, impossible, smaller };  // the last: a smaller size may do
+  enum class TradeResult { started, impossible, smaller };  // the last: a smaller size may do
 
-  Try start_with_givers(const Wish& wish, std::int32_t n, std::vector<Giver*>& to_ask) {
+  TradeResult start_with_givers(const Wish& wish, std::int32_t n, std::vector<Giver*>& to_ask) {
     auto chosen = enough_givers(wish, n);
     const bool all_stop = chosen.empty() && frozen_are_in_the_way(wish);
     if (all_stop) {
       freezes_ = false;
       chosen = enough_givers(wish, n);
     }
-    const Try tried = trade_with(wish, n, chosen, to_ask);
+    const TradeResult tried = trade_with(wish, n, chosen, to_ask);
     freezes_ = true;
     return tried;
   }
 
-  Try trade_with(const Wish& wish, std::int32_t n, const std::vector<Giver*>& chosen,
-                 std::vector<Giver*>& to_ask) {
-    if (chosen.empty()) return Try::smaller;
+  TradeResult trade_with(const Wish& wish, std::int32_t n, const std::vector<Giver*>& chosen,
+                         std::vector<Giver*>& to_ask) {
+    if (chosen.empty()) return TradeResult::smaller;
     const auto waits = [&](const Giver* giver) { return giver->guarded && !pauses(*giver); };
     if (std::none_of(chosen.begin(), chosen.end(), waits))
-      return trade(wish, n, chosen) ? Try::started : Try::impossible;
+      return trade(wish, n, chosen) ? TradeResult::started : TradeResult::impossible;
     to_ask.clear();
-    for (Giver* giver : chosen)  // who was asked for long enough stays so until the others are, too
+    for (Giver* giver :
+         chosen)  // a job that was asked for long enough stays asked until the others were, too
       if (waits(giver) || giver->wish->job->is_asked()) to_ask.push_back(giver);
-    return Try::smaller;
+    return TradeResult::smaller;
   }
 
-  // They are spoken for: who comes later in the order asks others.
+  // These givers are spoken for: a job that comes later in the order asks others.
   void ask(const Wish& wish, const std::vector<Giver*>& givers) {
     for (Giver* giver : givers) {
       giver->asked = somebody_is_asked_ = true;
@@ -140,7 +141,8 @@ class Settlement {
     if (!givers.empty() && draft_.explaining()) asked_for_.emplace(&wish, givers);
   }
 
-  // So many workers of so many slots don't fit even with everybody who gives to such a priority.
+  // The smallest number of workers, of this many slots each, that didn't fit even with every giver
+  // to such a priority. A job that wants as many need not search again.
   std::int32_t& hopeless_from(const Job& job) {
     const std::pair key{job.spec->slots_per_worker, job.spec->priority};
     const auto known = std::find_if(hopeless_.begin(), hopeless_.end(),
@@ -149,7 +151,8 @@ class Settlement {
     return hopeless_.emplace_back(key, kWorkersMax + 1).second;
   }
 
-  // Who is frozen keeps its memory: those who could be are stopped where that is needed.
+  // A frozen job keeps its memory. Where the starting job needs that, givers that could be frozen
+  // are stopped.
   bool frozen_are_in_the_way(const Wish& wish) {
     return wish.job->spec->memory_bytes > 0 && somebody_pauses_;
   }
@@ -160,7 +163,12 @@ class Settlement {
     return {workers == 0 ? ChangeKind::stop : ChangeKind::resize, giver.wish->job->id, workers};
   }
 
-  // The first givers that together make room for n workers; empty if all of them can't.
+  // The givers that together make room for n workers, least harm first; empty if all of them can't.
+  //
+  // Placing is dear, so the shortest prefix of the order that fits is found by halving. Halving
+  // takes it that more givers never fit worse. Only as many are gathered as the slots need,
+  // then twice as many each time they don't fit. `prune` drops those of the prefix that the others
+  // can do without.
   std::vector<Giver*> enough_givers(const Wish& wish, std::int32_t n) {
     std::vector<Giver*> able;
     auto slots = draft_.free_for(wish.job->id);
@@ -205,7 +213,7 @@ class Settlement {
     return draft_.fit_if(wish.job->id, n, parts_).has_value();
   }
 
-  // Nobody gives who need not: the last of the order are let off first.
+  // Lets off every giver that the others can do without, the last of the order first.
   std::vector<Giver*> prune(const Wish& wish, std::int32_t n, std::vector<Giver*> chosen) {
     if (chosen.size() > kPrunedMax) return chosen;
     for (std::size_t i = chosen.size(); i-- > 0 && chosen.size() > 1;) {
@@ -235,7 +243,8 @@ class Settlement {
     return true;
   }
 
-  // Givers may give more than the first needs: what starts on the rest belongs to the trade.
+  // Givers may free more than the first job needs. What starts on the rest belongs to the same
+  // trade: it is kept or dropped with it.
   void start_beside(const Wish& first, std::int64_t rest) {
     int tried = 0;
     for (const Wish* wish = &first + 1; wish != wishes_.data() + wishes_.size(); ++wish) {
@@ -252,18 +261,20 @@ class Settlement {
   }
 
   void give_up(const Giver& giver, JobId beneficiary) {
-    const std::int64_t who = beneficiary.value;
+    const std::int64_t starting = beneficiary.value;
     const auto& [job, now, workers, at_least, most, words] = *giver.wish;
-    const auto why = [&](ReasonCode code) { return Reason{code, {who}, terms_.precedence}; };
+    const auto why = [&](ReasonCode code) { return Reason{code, {starting}, terms_.precedence}; };
     if (pauses(giver)) return draft_.pause(job->id, why(ReasonCode::pauses_for), beneficiary);
     if (workers == 0) return draft_.stop(job->id, why(ReasonCode::stops_for), beneficiary);
     auto fewer = draft_.refit(job->id, workers);
     if (!fewer) return;
     draft_.resize(job->id, std::move(*fewer),
-                  {ReasonCode::shrinks_for, {now, workers, who}, terms_.precedence}, beneficiary);
+                  {ReasonCode::shrinks_for, {now, workers, starting}, terms_.precedence},
+                  beneficiary);
   }
 
-  // Slots are free in the wrong places: others move together. One search a round: it is dear.
+  // Enough slots are free, in the wrong places: other jobs move closer together. The search is
+  // dear, so there is one a round.
   bool start_by_moving(const Wish& wish) {
     const auto free = draft_.free_for(wish.job->id);
     if (looked_for_room_ || wish.job->slots(wish.at_least) > free) return false;
@@ -279,7 +290,8 @@ class Settlement {
     return true;
   }
 
-  // Slots that are kept for another job are so again once those who had them have left.
+  // Slots that are kept for another job, and that the movers held, are kept again once those have
+  // left. This job may not start there.
   [[nodiscard]] bool may_take(const Job& job, const Placement& seats) const {
     if (draft_.kept_for() == job.id) return true;
     return std::all_of(seats.begin(), seats.end(), [&](const Seat& seat) {
@@ -290,10 +302,11 @@ class Settlement {
   }
 
   // ---- givers ----
-  // Who has more than it should and may change now, least harm first.
+  // The running jobs that have more than they should and may change now, least harm first.
   std::vector<Giver>& givers() {
     if (givers_) return *givers_;
-    // How, whether it can't afford it, how much it hurts, who comes last.
+    // Sorted by: how it gives, whether it can't afford it, how much it hurts, its place from the
+    // end.
     std::vector<std::tuple<Gives, bool, Harm, std::size_t, const Wish*>> found;
     found.reserve(too_much_);
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
@@ -310,7 +323,7 @@ class Settlement {
                                ? draft_.affords(wish.job->id, kind)
                                : draft_.may_change(wish.job->id, kind, wish.workers, Owed::no);
       if (!affords && !refused_) refused_ = wish.job->id;
-      // Who would have to be asked hears of it at once.
+      // A job that has to be asked before it is stopped hears of it at once, protected or not.
       const bool asked_first = wish.workers == 0 && must_be_asked(snapshot_, *wish.job);
       if (!affords && !asked_first &&
           !draft_.may_change(wish.job->id, kind, wish.workers, Owed::yes))
@@ -344,8 +357,8 @@ class Settlement {
                             : harm_of_giving_all(snapshot_, *wish.job);
   }
 
-  // Who saves becomes a cheaper giver, perhaps in the place of those who were too dear; or in the
-  // place of one that was asked.
+  // A job that saves becomes a cheaper giver: then it may take the place of a giver that was too
+  // dear, or of one that was asked.
   void await_saves() {
     if (!draft_.awaited().saves.empty())
       for (const Giver& giver : givers()) draft_.await_save(giver.wish->job->id);
@@ -355,9 +368,9 @@ class Settlement {
   }
 
   // A larger priority is owed what it is short of, under every policy.
-  [[nodiscard]] bool gives_to(const Wish& taker, const Giver& giver) const {
+  [[nodiscard]] bool gives_to(const Wish& starting, const Giver& giver) const {
     const Job& job = *giver.wish->job;
-    const bool owed = terms_.owed == Owed::yes || taker.job->spec->priority > job.spec->priority;
+    const bool owed = terms_.owed == Owed::yes || starting.job->spec->priority > job.spec->priority;
     const bool stops = giver.how == Gives::pauses && !freezes_;
     return owed || (stops ? giver.affords_stop : giver.affords);
   }
@@ -393,7 +406,7 @@ class Settlement {
     }
   }
 
-  // Shares that are uneven among running jobs alone: one trade, kept if anybody grows.
+  // Shares that are uneven among running jobs alone: one trade, kept if a job grows.
   void even_out() {
     const bool wanted = std::any_of(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
       return wish.now > 0 && wish.workers > wish.now && !draft_.changed(wish.job->id);
@@ -431,19 +444,19 @@ class Settlement {
   }
 
   // ---- explaining ----
-  void say_who_waits() {
+  void say_why_waiting() {
     for (const Wish* wish : unserved_) {
       if (draft_.changed(wish->job->id)) continue;
       Reason reason = lacks_slots(draft_, *wish->job, wish->at_least);
       if (const auto asked = asked_for_.find(wish); asked != asked_for_.end()) {
-        draft_.hold(wish->job->id, waits_for_reclaim(reason, asked->second));
+        draft_.explain_wait(wish->job->id, waits_for_reclaim(reason, asked->second));
         continue;
       }
       if (refused_ && reason.code != ReasonCode::waits_for_own) {
-        reason.code = ReasonCode::waits_for_donor;
+        reason.code = ReasonCode::waits_for_giver;
         reason.numbers.push_back(refused_->value);
       }
-      draft_.hold(wish->job->id, std::move(reason));
+      draft_.explain_wait(wish->job->id, std::move(reason));
     }
   }
 
@@ -468,16 +481,16 @@ class Settlement {
   const Terms& terms_;
   std::optional<std::vector<Giver>> givers_;
   std::size_t gave_ = 0;           // the first of them have
-  std::int64_t givable_ = 0;       // slots of those who have not, at most
-  std::size_t too_much_ = 0;       // wishes of those who have it
+  std::int64_t givable_ = 0;       // slots of those that have not, at most
+  std::size_t too_much_ = 0;       // wishes of jobs that have it
   bool somebody_shrinks_ = false;  // as far as wishes go
   bool somebody_pauses_ = false;
-  bool freezes_ = true;      // who can be frozen is; else stopped
+  bool freezes_ = true;      // givers that can be frozen are; else they are stopped
   std::vector<Part> parts_;  // of the trade that is looked at
   bool looked_for_room_ = false;
   bool somebody_is_asked_ = false;
   std::map<const Wish*, std::vector<Giver*>>
-      asked_for_;                      // who would start, where that is explained
+      asked_for_;                      // the givers asked for each start, where that is explained
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
   // Workers, by the slots of each and the priority.

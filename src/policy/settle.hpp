@@ -1,15 +1,18 @@
-// From what a policy wishes to trades. A policy says how many workers each job should have, in order
-// of precedence; settling finds the changes: starts from what is free, then with what others give
-// up, least harm first, then by moving others together; growth; evening out. Nobody gives up
-// anything unless somebody starts or grows from it, and nobody is stopped unless somebody starts.
-// Where givers give more than the first who starts needs, others start on the rest in the same
-// trade, which is weighed as a whole.
+// From wishes to trades. A policy says how many workers each job should have, in order of
+// precedence; settling finds the changes:
+//   1. it starts jobs on free slots, then on slots that other jobs (the givers) give up, least harm
+//      first, then by moving other jobs closer together;
+//   2. it lets jobs grow;
+//   3. it evens out sizes among running jobs.
+// A job gives up slots only where another starts or grows on them, and is stopped only where
+// another starts. Givers may free more than the starting job needs: then further jobs start on the
+// rest, in the same trade.
 //
 //   settle(snapshot, draft, {{&a, 8, 4, 2, 8}, {&b, 0, 4, 2, 4}}, {Owed::yes, "came first"});
 //
-// Who gives first: who is hurt least (policy/harm.hpp), then who comes last. Where somebody who never
-// saved would have to be stopped before its time, all of a trade waits, and those are asked for their
-// slots (plan/reclaim.hpp): nobody else is asked for the same.
+// The giver that is hurt least gives first (policy/harm.hpp); of equals the one that comes last in
+// order. Where a giver never saved and may not be stopped yet, the whole trade waits, and the giver
+// is asked for its slots (plan/reclaim.hpp). No second job is asked for the same slots.
 //
 // Cost: O(wishes) when nothing changes; per start with givers O(log givers) placements and their
 // slots.
@@ -27,7 +30,7 @@ namespace paceline {
 struct Wish {
   const Job* job = nullptr;
   std::int32_t now = 0;       // workers it has; 0: it waits
-  std::int32_t workers = 0;   // it should have; 0: it should give way
+  std::int32_t workers = 0;   // it should have; 0: it should stop
   std::int32_t at_least = 0;  // the smallest size it may start with
   std::int32_t most = 0;      // what it would like, for the sentence
   std::string_view words{};   // why, where the policy has words of its own; told instead
@@ -35,7 +38,7 @@ struct Wish {
 
 struct Terms {
   Owed owed = Owed::yes;   // starts with what others give up
-  std::string precedence;  // why who gets goes first: "has less left"; or nothing
+  std::string precedence;  // why the starting job goes first: "has less left"; or nothing
 };
 
 // REQUIRES: each job at most once; sizes are multiples of its step; `now` is what it has or is to

@@ -1,4 +1,5 @@
-// Who gives way, whatever the rule: where a policy leaves it open, settling chooses by what is lost.
+// Which job gives way, whatever the rule: where a policy leaves it open, settling chooses by what
+// is lost.
 #include "policy/settle.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ class Crowd {
       waiting_.push_back(world_.submit(fmt::format("{}", rng_.between(1, 6))));
   }
 
-  // Everybody who runs may give way to everybody who waits.
+  // Every running job may give way to every waiting one.
   Plan round() {
     return world_.round([&](const Snapshot& snapshot, Draft& draft) {
       std::vector<Wish> wishes;
@@ -65,7 +66,8 @@ class Crowd {
     });
   }
 
-  // Of a plan to come: who is stopped loses no more than who could have given as much and goes on.
+  // Of a plan to come: a job that is stopped loses no more than one that could have given as much
+  // and goes on.
   void check_stops() {
     const Snapshot before = world_.snapshot();
     std::map<JobId, Loss> losses;
@@ -92,7 +94,7 @@ class Crowd {
     }
   }
 
-  // Until all who can start have: every job that is asked gives way or saves in the end.
+  // Until all jobs that can start have: every job that is asked gives way or saves in the end.
   void live() {
     for (int i = 0; i < 4; ++i) {
       check_stops();
@@ -120,7 +122,7 @@ class Crowd {
   std::vector<JobId> running_, waiting_;
 };
 
-TEST(Settle, StopsWhoLosesLeastOfAllWhoMayGive) {
+TEST(Settle, StopsTheJobThatLosesLeastOfAllThatMayGive) {
   int stops = 0, starts = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -131,7 +133,7 @@ TEST(Settle, StopsWhoLosesLeastOfAllWhoMayGive) {
     if (::testing::Test::HasFailure()) return;
   }
   EXPECT_GT(stops, 500);
-  EXPECT_GT(starts, 500) << "whoever was asked has given way after ten minutes";
+  EXPECT_GT(starts, 500) << "every job that was asked has given way after ten minutes";
 }
 
 }  // namespace

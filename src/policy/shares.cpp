@@ -44,29 +44,29 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       kept_for_(draft.kept_for()),
       kept_(kept_for_ ? draft.free_for(*kept_for_) - left_ : 0) {}
 
-Contender Shares::claim_of_running(const Row& row, const OrderKey& key) const {
+Contender Shares::contender_of_running(const Row& row, const OrderKey& key) const {
   const Job& job = *row.job;
-  Contender claim{&job, key, row.workers, 0, row.workers, row.workers};
-  if (sizes_ == Sizes::wanted || !row.resizable) return claim;
-  claim.most = job.range.max;
-  claim.least = job.range.min;
-  return claim;
+  Contender contender{&job, key, row.workers, 0, row.workers, row.workers};
+  if (sizes_ == Sizes::wanted || !row.resizable) return contender;
+  contender.most = job.range.max;
+  contender.least = job.range.min;
+  return contender;
 }
 
-Contender Shares::claim_of_waiting(const Job& job, const OrderKey& key) const {
-  Contender claim{&job, key, 0, 0, 0, 0};
+Contender Shares::contender_of_waiting(const Job& job, const OrderKey& key) const {
+  Contender contender{&job, key, 0, 0, 0, 0};
   if (sizes_ == Sizes::wanted || frozen_workers(job)) {
-    claim.least = claim.most = wanted(snapshot_.state, job);
+    contender.least = contender.most = wanted(snapshot_.state, job);
   } else {
-    claim.least = job.range.min;
-    claim.most = job.range.max;
+    contender.least = job.range.min;
+    contender.most = job.range.max;
   }
-  return claim;
+  return contender;
 }
 
-void Shares::take(Contender& claim, std::int32_t workers) {
-  left_ -= claim.job->slots(workers - claim.workers);
-  claim.workers = workers;
+void Shares::take(Contender& contender, std::int32_t workers) {
+  left_ -= contender.job->slots(workers - contender.workers);
+  contender.workers = workers;
 }
 
 bool Shares::takes_part(const Row& row, bool stoppable) const {
@@ -74,87 +74,89 @@ bool Shares::takes_part(const Row& row, bool stoppable) const {
   return row.resizable || (stoppable && row.preemptible);
 }
 
-// What running jobs hold is counted as left: they take it, or somebody else does. Who may not be
-// stopped takes its smallest size before anybody else.
-void Shares::claim_running(bool stoppable) {
-  claims_.reserve(snapshot_.state.active().size());
+// What running jobs hold is counted as left: each takes it back, or another job does. A job that
+// may not be stopped takes its smallest size before all others.
+void Shares::add_running(bool stoppable) {
+  contenders_.reserve(snapshot_.state.active().size());
   if (order_.slope) {
-    for (const Row& row : snapshot_.state.running_by(order_).rows()) claim_running(row, stoppable);
+    for (const Row& row : snapshot_.state.running_by(order_).rows()) add_running(row, stoppable);
     return;
   }
   for (const auto& key : snapshot_.state.active()) {  // in arrival order already
     const auto row = RunningTable::row_of(order_, snapshot_.state.job(key.job));
-    if (row) claim_running(*row, stoppable);
+    if (row) add_running(*row, stoppable);
   }
 }
 
-void Shares::claim_running(const Row& row, bool stoppable) {
+void Shares::add_running(const Row& row, bool stoppable) {
   if (!takes_part(row, stoppable)) return;
   OrderKey key = row.key;
   key.measure = std::max(0.0, row.measure(snapshot_.now));
-  Contender& claim = claims_.emplace_back(claim_of_running(row, key));
+  Contender& contender = contenders_.emplace_back(contender_of_running(row, key));
   left_ += row.slots;
-  if (!stoppable || !row.preemptible) take(claim, claim.least);
+  if (!stoppable || !row.preemptible) take(contender, contender.least);
 }
 
 void Shares::admit_more(Sizes sizes) {
   sizes_ = sizes;
-  std::unordered_set<JobId> claimed;
-  for (const Contender& claim : claims_) {
-    if (claim.now == 0) claimed.insert(claim.job->id);
+  std::unordered_set<JobId> counted;
+  for (const Contender& contender : contenders_) {
+    if (contender.now == 0) counted.insert(contender.job->id);
   }
   auto walk = snapshot_.state.waiting_by(order_).walk();
   while (const OrderKey* at = walk.next(left_ + kept_)) {
     const Job& job = snapshot_.state.job(at->job);
-    if (claimed.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
-    Contender claim = claim_of_waiting(job, *at);
-    if (give_least(claim)) claims_.push_back(claim);
+    if (counted.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
+    Contender contender = contender_of_waiting(job, *at);
+    if (give_least(contender)) contenders_.push_back(contender);
   }
 }
 
-void Shares::everybody() {
-  claim_running(true);
-  claim_waiting(std::numeric_limits<std::int64_t>::max());
+void Shares::all_jobs() {
+  add_running(true);
+  add_waiting(std::numeric_limits<std::int64_t>::max());
 }
 
-void Shares::all_who_could() {
-  claim_running(true);
-  claim_waiting(left_);
+void Shares::all_that_could_start() {
+  add_running(true);
+  add_waiting(left_);
 }
 
 // In order, until their smallest sizes fill the room.
-void Shares::claim_waiting(std::int64_t room) {
-  const auto running = static_cast<std::ptrdiff_t>(claims_.size());
+void Shares::add_waiting(std::int64_t room) {
+  const auto running = static_cast<std::ptrdiff_t>(contenders_.size());
   auto walk = snapshot_.state.waiting_by(order_).walk();
   while (room > 0) {
     const OrderKey* at = walk.next(left_ + kept_);
     if (at == nullptr) break;
     const Job& job = snapshot_.state.job(at->job);
     if (!startable(job, snapshot_, draft_)) continue;
-    claims_.push_back(claim_of_waiting(job, *at));
-    room -= job.slots(claims_.back().least);
+    contenders_.push_back(contender_of_waiting(job, *at));
+    room -= job.slots(contenders_.back().least);
   }
-  const auto middle = claims_.begin() + running;
-  if (!std::is_sorted(claims_.begin(), middle, goes_first))
-    std::sort(claims_.begin(), middle, goes_first);
-  std::inplace_merge(claims_.begin(), middle, claims_.end(), goes_first);
+  const auto middle = contenders_.begin() + running;
+  if (!std::is_sorted(contenders_.begin(), middle, goes_first))
+    std::sort(contenders_.begin(), middle, goes_first);
+  std::inplace_merge(contenders_.begin(), middle, contenders_.end(), goes_first);
 }
 
 void Shares::running_first() {
-  claim_running(false);
+  add_running(false);
   admit_more(sizes_);
-  std::sort(claims_.begin(), claims_.end(), goes_first);
+  std::sort(contenders_.begin(), contenders_.end(), goes_first);
 }
 
 void Shares::all_in_order() { all_in_order({order_}, {}); }
 
-// A merge of who runs and who waits; of the latter only those are looked at that still fit. Of who
-// keeps the size that it wants nobody asks more, unless all are asked for.
+// Merges the running jobs with the waiting ones, in one order. Of the waiting ones only those are
+// looked at that still fit in what is left: a round costs what it changes, not what waits. A
+// running job that keeps the size it wants takes its slots and is no contender, unless all are
+// asked for.
 void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& apart) {
   const bool all = keys.all || sizes_ != Sizes::wanted;
   const RunningLine line(snapshot_, keys, apart);
   free_running(line.rows());
-  claims_.reserve(all ? line.ranks().size() : kChangesUsual);
+  contenders_.reserve(all ? line.ranks().size() : kChangesUsual);
   std::unordered_set<JobId> elsewhere;  // in the order
   for (const OrderKey& key : apart) elsewhere.insert(key.job);
   auto walk = snapshot_.state.waiting_by(order_).walk();
@@ -163,118 +165,119 @@ void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& 
     const Job& job = snapshot_.state.job(key.job);
     if (!elsewhere.empty() && elsewhere.contains(job.id)) return;
     if (!startable(job, snapshot_, draft_)) return;
-    Contender claim = claim_of_waiting(job, key);
-    if (give_least(claim)) claims_.push_back(claim);
+    Contender contender = contender_of_waiting(job, key);
+    if (give_least(contender)) contenders_.push_back(contender);
   };
   for (const RunningLine::Rank& rank : line.ranks()) {
     for (; at != nullptr && line.comes_before(*at, rank); at = walk.next(left_ + kept_)) admit(*at);
     if (line.row(rank))
-      claim_in_order(line, rank, all);
+      add_in_order(line, rank, all);
     else
-      claim_apart(line.key(rank));
+      add_apart(line.key(rank));
   }
   for (; at != nullptr; at = walk.next(left_ + kept_)) admit(*at);
 }
 
-void Shares::claim_in_order(const RunningLine& line, const RunningLine::Rank& rank, bool all) {
+void Shares::add_in_order(const RunningLine& line, const RunningLine::Rank& rank, bool all) {
   const Row& row = *line.row(rank);
   if (!takes_part(row, true)) return;
   if (!all && (!row.preemptible || row.slots <= left_)) {
     if (row.preemptible) left_ -= row.slots;
     return;
   }
-  Contender claim = claim_of_running(row, line.key(rank));
+  Contender contender = contender_of_running(row, line.key(rank));
   if (row.preemptible)
-    give_least(claim);
+    give_least(contender);
   else
-    claim.workers = claim.least;
-  claims_.push_back(claim);
+    contender.workers = contender.least;
+  contenders_.push_back(contender);
 }
 
-void Shares::claim_apart(const OrderKey& key) {
+void Shares::add_apart(const OrderKey& key) {
   const Job& job = snapshot_.state.job(key.job);
-  Contender claim = claim_of_waiting(job, key);
-  if (startable(job, snapshot_, draft_)) give_least(claim);
-  claims_.push_back(claim);
+  Contender contender = contender_of_waiting(job, key);
+  if (startable(job, snapshot_, draft_)) give_least(contender);
+  contenders_.push_back(contender);
 }
 
-// What running jobs hold is counted as left, but for what those keep who can't be stopped.
+// What running jobs hold is counted as left, except the smallest sizes of jobs that can't be
+// stopped.
 void Shares::free_running(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (!takes_part(row, true)) continue;
     left_ += row.slots;
-    if (!row.preemptible) left_ -= row.job->slots(claim_of_running(row, row.key).least);
+    if (!row.preemptible) left_ -= row.job->slots(contender_of_running(row, row.key).least);
   }
 }
 
-bool Shares::give_least(Contender& claim) {
+bool Shares::give_least(Contender& contender) {
   std::int64_t none = 0;
-  std::int64_t& own = claim.job->id == kept_for_ ? kept_ : none;
-  if (claim.job->slots(claim.least) > left_ + own) return false;
-  take(claim, claim.least);
+  std::int64_t& own = contender.job->id == kept_for_ ? kept_ : none;
+  if (contender.job->slots(contender.least) > left_ + own) return false;
+  take(contender, contender.least);
   left_ += std::exchange(own, 0);
   return true;
 }
 
-bool Shares::growable(const Contender& claim) const {
-  return claim.workers > 0 && claim.workers + claim.step() <= claim.most &&
-         claim.job->slots(claim.step()) <= left_;
+bool Shares::growable(const Contender& contender) const {
+  return contender.workers > 0 && contender.workers + contender.step() <= contender.most &&
+         contender.job->slots(contender.step()) <= left_;
 }
 
 void Shares::spread_in_turn() {
   std::vector<Contender*> growing;
-  for (Contender& claim : claims_) growing.push_back(&claim);
+  for (Contender& contender : contenders_) growing.push_back(&contender);
   while (!growing.empty() && left_ > 0) {
-    std::erase_if(growing, [&](Contender* claim) {
-      if (!growable(*claim)) return true;
-      take(*claim, claim->workers + claim->step());
+    std::erase_if(growing, [&](Contender* contender) {
+      if (!growable(*contender)) return true;
+      take(*contender, contender->workers + contender->step());
       return false;
     });
   }
 }
 
 void Shares::spread_to_largest(const std::function<double(const Contender&)>& gain) {
-  struct Candidate {
+  struct NextStep {
     double gain;
     const OrderKey* key;
     std::size_t index;
-    bool operator<(const Candidate& o) const {
+    bool operator<(const NextStep& o) const {
       return gain != o.gain ? gain < o.gain : *o.key < *key;
     }
   };
-  std::priority_queue<Candidate> heap;
-  for (std::size_t i = 0; i < claims_.size(); ++i) {
-    if (growable(claims_[i])) heap.push({gain(claims_[i]), &claims_[i].key, i});
+  std::priority_queue<NextStep> heap;
+  for (std::size_t i = 0; i < contenders_.size(); ++i) {
+    if (growable(contenders_[i])) heap.push({gain(contenders_[i]), &contenders_[i].key, i});
   }
   while (!heap.empty() && left_ > 0) {
-    const Candidate top = heap.top();
+    const NextStep top = heap.top();
     heap.pop();
-    Contender& claim = claims_[top.index];
+    Contender& contender = contenders_[top.index];
     if (top.gain <= 0) return;
-    if (!growable(claim)) continue;
-    take(claim, claim.workers + claim.step());
-    if (growable(claim)) heap.push({gain(claim), &claim.key, top.index});
+    if (!growable(contender)) continue;
+    take(contender, contender.workers + contender.step());
+    if (growable(contender)) heap.push({gain(contender), &contender.key, top.index});
   }
 }
 
 std::vector<Wish> Shares::wishes() const {
   std::vector<Wish> wishes;
-  wishes.reserve(claims_.size());
-  for (const Contender& claim : claims_) {
-    if (claim.now == claim.workers) continue;
-    wishes.push_back(
-        {claim.job, claim.now, claim.workers, std::min(claim.least, claim.workers), claim.most});
+  wishes.reserve(contenders_.size());
+  for (const Contender& contender : contenders_) {
+    if (contender.now == contender.workers) continue;
+    wishes.push_back({contender.job, contender.now, contender.workers,
+                      std::min(contender.least, contender.workers), contender.most});
   }
   return wishes;
 }
 
-void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& claims) {
+void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders) {
   struct Place {
     std::int32_t negative_priority;
     bool waits;
     Harm harm;
     std::size_t index;
-    Contender* claim;
+    Contender* contender;
 
     bool operator<(const Place& o) const {
       if (negative_priority != o.negative_priority) return negative_priority < o.negative_priority;
@@ -283,21 +286,22 @@ void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& claims) {
     }
   };
   std::vector<Place> places;
-  places.reserve(claims.size());
-  for (Contender* claim : claims) {
-    const bool waits = claim->now == 0;
-    places.push_back({claim->key.negative_priority, waits,
-                      waits ? Harm{} : harm_of_giving_all(snapshot, *claim->job), places.size(),
-                      claim});
+  places.reserve(contenders.size());
+  for (Contender* contender : contenders) {
+    const bool waits = contender->now == 0;
+    places.push_back({contender->key.negative_priority, waits,
+                      waits ? Harm{} : harm_of_giving_all(snapshot, *contender->job), places.size(),
+                      contender});
   }
   std::sort(places.begin(), places.end());
-  for (std::size_t i = 0; i < claims.size(); ++i) claims[i] = places[i].claim;
+  for (std::size_t i = 0; i < contenders.size(); ++i) contenders[i] = places[i].contender;
 }
 
-double gain_per_slot(const Contender& claim) {
-  const Scaling scaling(*claim.job);
-  const double gain = scaling.speed(claim.workers + claim.step()) - scaling.speed(claim.workers);
-  return gain / scaling.speed(1) / static_cast<double>(claim.job->slots(claim.step()));
+double gain_per_slot(const Contender& contender) {
+  const Scaling scaling(*contender.job);
+  const double gain =
+      scaling.speed(contender.workers + contender.step()) - scaling.speed(contender.workers);
+  return gain / scaling.speed(1) / static_cast<double>(contender.job->slots(contender.step()));
 }
 
 void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes) {
@@ -325,11 +329,12 @@ void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes size
   }
 }
 
-void say_who_waits(const Snapshot& snapshot, Draft& draft, Sizes sizes, const std::string& others) {
+void say_why_waiting(const Snapshot& snapshot, Draft& draft, Sizes sizes,
+                     const std::string& others) {
   if (!draft.explaining()) return;
   for (const auto& key : snapshot.state.waiting()) {
     const Job& job = snapshot.state.job(key.job);
-    if (draft.changed(job.id) || draft.holds().contains(job.id)) continue;
+    if (draft.changed(job.id) || draft.waits().contains(job.id)) continue;
     if (!startable(job, snapshot, draft)) continue;
     const auto n = sizes == Sizes::wanted ? wanted(snapshot.state, job) : job.range.min;
     Reason reason = lacks_slots(draft, job, n);
@@ -337,7 +342,7 @@ void say_who_waits(const Snapshot& snapshot, Draft& draft, Sizes sizes, const st
       reason.code = ReasonCode::waits_for_others;
       reason.text = others;
     }
-    draft.hold(job.id, std::move(reason));
+    draft.explain_wait(job.id, std::move(reason));
   }
 }
 

@@ -6,7 +6,7 @@ namespace paceline {
 
 void Sjf::decide(const Snapshot& snapshot, Draft& draft) const {
   fill(snapshot, draft, kShortest, Sizes::wanted);
-  say_who_waits(snapshot, draft, Sizes::wanted, "shorter jobs");
+  say_why_waiting(snapshot, draft, Sizes::wanted, "shorter jobs");
 }
 
 }  // namespace paceline

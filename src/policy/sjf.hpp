@@ -1,7 +1,7 @@
 // sjf
-// Objective:   the least mean waiting time without ever stopping anybody.
-// Rule:        larger priority first, then who has the least left to run at its wanted size; down
-//              the line whoever fits starts. Sizes never change.
+// Objective:   the least mean waiting time without ever stopping a job.
+// Rule:        larger priority first, then the job with the least left to run at its wanted size;
+//              down the line each job that fits starts. Sizes never change.
 // Assumptions: lengths are about right. Long jobs may wait for as long as short ones come.
 // Cost:        O(started jobs · log waiting) a round.
 // Source:      shortest job first; SRJF of Voda (2023), without preemption.

@@ -10,7 +10,7 @@ void Srtf::decide(const Snapshot& snapshot, Draft& draft) const {
   shares.all_in_order();
   settle(snapshot, draft, shares.wishes(), {Owed::no, "has less left"});
   fill(snapshot, draft, kShortest, Sizes::wanted);
-  say_who_waits(snapshot, draft, Sizes::wanted, "jobs with less left");
+  say_why_waiting(snapshot, draft, Sizes::wanted, "jobs with less left");
 }
 
 Quiet Srtf::quiet() const { return {true}; }

@@ -7,7 +7,8 @@ namespace paceline {
 bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
   if (job.eligible_at <= snapshot.now) return true;
   draft.revisit(job.eligible_at);
-  draft.hold(job.id, {ReasonCode::backs_off,
+  draft.explain_wait(job.id,
+                     {ReasonCode::backs_off,
                       {std::max(job.retries_used, job.quick_failures), to_us(job.eligible_at)},
                       {}});
   return false;
@@ -45,14 +46,14 @@ void start_in_order(const Snapshot& snapshot, Draft& draft,
     const Job& job = snapshot.state.job(key.job);
     if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
     if (behind) {
-      draft.hold(job.id, *behind);
+      draft.explain_wait(job.id, *behind);
       continue;
     }
     if (start(job)) continue;
     const bool may_pass = frozen_workers(job).has_value();  // it waits for no slots but its own
     if (!draft.explaining() && !may_pass) return;
     const Reason lacks = lacks_slots(draft, job, wanted(snapshot.state, job));
-    draft.hold(job.id, lacks);
+    draft.explain_wait(job.id, lacks);
     if (may_pass) continue;
     behind =
         Reason{ReasonCode::waits_behind, {job.id.value, lacks.numbers[0], lacks.numbers[1]}, {}};

@@ -19,8 +19,8 @@ std::int32_t wanted(const State& state, const Job& job);
 
 // Where such a job doesn't fit, no job with as many workers of as many slots does.
 bool takes_any_slots(const Job& job);
-// Such a job fits wherever so many slots are free: each of its workers needs one, and nobody keeps
-// others off his nodes, and no slots are kept for somebody else.
+// Such a job fits wherever so many slots are free: each of its workers needs one, no job keeps
+// others off its nodes, and no slots are kept for another job.
 bool fits_by_count(const Job& job, const Draft& draft);
 
 // Walks the startable jobs in arrival order with a rule that starts one or says false; the first

@@ -38,7 +38,7 @@ struct EventCommand {
 };
 using Command = std::variant<SubmitCommand, EventCommand>;
 
-// A batch on its way to the store, and whom to tell once it is there.
+// A batch on its way to the store, and the clients to tell once it is there.
 struct Pending {
   Batch batch;
   std::vector<std::function<void(const Result<void>&)>> tell;
@@ -130,7 +130,8 @@ struct Controller::Impl {
     pending.batch.points = observed.points;
   }
 
-  // Nothing that comes before it in the batch changes a job that is over: they are stored as they are.
+  // Nothing that comes before it in the batch changes a job that is over: they are stored as they
+  // are.
   void forget(Pending& pending, Time now) {
     auto jobs = forgetting ? forgetting->due(now) : std::vector<JobId>();
     if (jobs.empty()) return;
@@ -283,8 +284,8 @@ struct Controller::Impl {
     return {};
   }
 
-  // The round's plan; before it the failures of scripts that could not make one, and after it who
-  // takes the place of one that failed too often.
+  // The round's plan; before it the failures of scripts that could not make one, and after it the
+  // successor of one that failed too often.
   Batch decide_batch(Lineup::Decision& decision, Time now) {
     const Snapshot snapshot{state, now};
     Draft draft(snapshot, *placer, protects);
@@ -301,7 +302,7 @@ struct Controller::Impl {
     }
     Plan plan = recorded(std::move(decided), decision.by->name);
     const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty() ||
-                      !plan.promoted.empty() || !plan.asked.empty();
+                      !plan.counted_anew.empty() || !plan.asked.empty();
     if (says) add(std::move(plan));
     if (auto successor = desk.successor(decision)) add(std::move(*successor));
     return batch;

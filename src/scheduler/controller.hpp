@@ -1,5 +1,5 @@
 // The control plane: observe → decide → check → commit → act, one round at a time, on one
-// thread. Whoever drives it calls step() when it asks to be woken; commands are completed once what
+// thread. Its driver calls step() when it asks to be woken; commands are completed once what
 // they did is durable.
 //
 //   Controller controller(store, engine, clock, options);
@@ -83,17 +83,18 @@ class Controller {
   [[nodiscard]] Policies& desk();
 
   // ---- reading ----
-  // The candidate's trial; whoever drives the controller calls its work(), on this thread or another.
+  // The candidate's trial. The controller's driver calls its work(), on this thread or another.
   [[nodiscard]] Shadow& shadow();
   [[nodiscard]] const State& state() const;
   [[nodiscard]] Time now() const;
   [[nodiscard]] WallTime wall() const;
   [[nodiscard]] Store& store() const;
   [[nodiscard]] const PolicyRegistry& policies() const;
-  // Why a job of the state, or one that it forgot, is as it is and what would change it: the same code
-  // that decides says it. What it says to others, unless its owner asks.
+  // Why a job of the state, or one that it forgot, is as it is and what would change it: the same
+  // code that decides says it. What it says to others, unless its owner asks.
   [[nodiscard]] Reason reason(const Job& job, Viewer viewer = Viewer::other) const;
-  // The reason, then what it depends on: who is ahead, what it was given and why, in sentences.
+  // The reason, then what it depends on: which jobs are ahead, what it was given and why; in
+  // sentences.
   [[nodiscard]] std::vector<std::string> why(const Job& job, Viewer viewer = Viewer::other) const;
   // How often it was passed over and what is done about it. Nothing: it doesn't wait in line.
   [[nodiscard]] std::optional<Waits> waits(const Job& job) const;

@@ -692,7 +692,7 @@ TEST_F(ControllerTest, SaysWhyAJobWaits) {
               Contains(HasSubstr("Job 1 'digits' holds 3 of 4 slots")));
 }
 
-TEST_F(ControllerTest, GivesWhatAnOwnersCancelFreesToWhoWaits) {
+TEST_F(ControllerTest, GivesWhatAnOwnersCancelFreesToAWaitingJob) {
   const JobId a = run("4..4");
   const JobId b = submit("4..4");
   request(a, Request::cancel);
@@ -786,7 +786,7 @@ class Reclaiming : public ControllerTest {
   JobId first, second, waits;
 };
 
-TEST_F(Reclaiming, WhoNeverSavedIsAskedAndStoppedWhenItsTimeIsUpOverARestart) {
+TEST_F(Reclaiming, AJobThatNeverSavedIsAskedAndStoppedWhenItsTimeIsUpOverARestart) {
   switch_to_fair();
   const auto asked = job(second).current->asked;
   ASSERT_TRUE(asked.has_value());
@@ -806,7 +806,7 @@ TEST_F(Reclaiming, WhoNeverSavedIsAskedAndStoppedWhenItsTimeIsUpOverARestart) {
   EXPECT_EQ(job(first).state, JobState::running);
 }
 
-TEST_F(Reclaiming, WhoSavesMeanwhileGivesWayAtOnce) {
+TEST_F(Reclaiming, AJobThatSavesMeanwhileGivesWayAtOnce) {
   switch_to_fair();
   clock.advance(span("2m"));
   save(first);

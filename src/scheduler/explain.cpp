@@ -105,7 +105,7 @@ Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const P
   Draft draft(snapshot, placer, protects);
   draft.explain();
   (void)decide(draft, decider(*policy));
-  holds_ = draft.holds();
+  waits_ = draft.waits();
   patience_ = policy->patience();
   find_kept(draft);
   refused_ = draft.refused();
@@ -157,8 +157,8 @@ Reason Explanation::waiting(const Job& job) const {
   if (state.slots_available() == 0) return {ReasonCode::no_node, {}, {}};
   if (const Node* node = only_refusals(state))
     return {ReasonCode::node_refuses, {}, refusal_clause(*node, snapshot_.now)};
-  const auto hold = holds_.find(job.id);
-  if (hold != holds_.end()) return hold->second;
+  const auto wait = waits_.find(job.id);
+  if (wait != waits_.end()) return wait->second;
   return {ReasonCode::waits_for_turn, {job.range.min}, {}};
 }
 
@@ -181,7 +181,7 @@ Reason Explanation::starting(const Job& job) const {
 Reason Explanation::running(const Job& job) const {
   if (job.should_stop()) return {ReasonCode::target_reached, {job.workers()}, {}};
   if (job.is_asked()) return asked(job);
-  if (const auto hold = holds_.find(job.id); hold != holds_.end()) return hold->second;
+  if (const auto wait = waits_.find(job.id); wait != waits_.end()) return wait->second;
   return {ReasonCode::runs, {job.workers(), job.range.max}, {}};
 }
 

@@ -57,7 +57,7 @@ class Explanation {
   const Patience* patience_ = nullptr;
   std::optional<Reservation> kept_;  // by the round that was played
   Outlook outlook_;                  // of it
-  std::unordered_map<JobId, Reason> holds_;
+  std::unordered_map<JobId, Reason> waits_;
   std::map<JobId, Reason> refused_;
   Protects protects_;
   LossLimits limits_;

@@ -1,5 +1,5 @@
-// The active policy and, behind it, those that were active before: who decides a round that people's
-// own policy can't.
+// The active policy and, behind it, those that were active before. They decide a round that a
+// user's own policy can't.
 #pragma once
 
 #include <map>

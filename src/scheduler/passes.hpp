@@ -1,4 +1,5 @@
-// Who passed a waiting job over: jobs behind it in line that began to run while it waited.
+// The jobs that passed a waiting one: they stand behind it in line and began to run while it
+// waited.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The desk for policies: which ones are known, which is active, tried, and was active before. What people
-// ask for here becomes events of the journal; what the journal says is followed here.
+// The desk for policies: which ones are known, which is active, tried, and was active before. What
+// people ask for here becomes events of the journal; what the journal says is followed here.
 //
 //   controller.desk().try_out({"srtf", {}}, done);
 //   controller.desk().promote(done);
@@ -38,7 +38,8 @@ class Policies {
     Shadow& shadow;
     std::string last;  // built in: decides where no other can
     std::function<Time()> now;
-    // Takes an event for the journal, and a memo that goes with it; `done` is called once it is durable.
+    // Takes an event for the journal, and a memo that goes with it; `done` is called once it is
+    // durable.
     std::function<void(Event, std::map<std::string, std::string> memo, Done<void> done)> order;
   };
   explicit Policies(Parts parts) : parts_(std::move(parts)) {}
@@ -46,9 +47,9 @@ class Policies {
   // ---- what people ask for; `done` is called once it is durable, or at once with an error ----
   // Errors: not_found, invalid; what a script says.
   void set(PolicyChoice choice, Done<void> done);
-  // Makes a policy of a script's text known, or replaces it, also while it is active: the next round
-  // is the new text's. It is tried on the present state first. Errors: invalid, with the line;
-  // conflict, too_large, unavailable.
+  // Makes a policy of a script's text known, or replaces it, also while it is active: the next
+  // round is the new text's. It is tried on the present state first. Errors: invalid, with the
+  // line; conflict, too_large, unavailable.
   void load(std::string name, std::string text, Done<void> done);
   // Errors: not_found; conflict: it is active.
   void forget(std::string name, Done<void> done);
@@ -60,13 +61,13 @@ class Policies {
   // The candidate becomes the active policy and keeps what it remembers; the trial is over. Errors:
   // conflict: none is tried; as of set().
   void promote(Done<void> done);
-  // Back to the policy and parameters that were active before. Errors: conflict: there were none; as
-  // of set().
+  // Back to the policy and parameters that were active before. Errors: conflict: there were none;
+  // as of set().
   void roll_back(Done<void> done);
 
   // ---- looking ahead ----
-  // What the next round would do if the policy decided it from now on. Nothing changes. Errors: as of
-  // set(); what the script says where it fails.
+  // What the next round would do if the policy decided it from now on. Nothing changes. Errors: as
+  // of set(); what the script says where it fails.
   [[nodiscard]] Result<Preview> preview(const PolicyChoice& choice);
   // The policies that promote() and roll_back() would switch to. Errors: as of theirs.
   [[nodiscard]] Result<PolicyChoice> tried();
@@ -76,14 +77,14 @@ class Policies {
   [[nodiscard]] const std::map<std::string, ScriptPage>& pages() const { return pages_; }
 
   // ---- following the journal ----
-  // The state was loaded. Answers what has to be written where it has no policy that this build knows.
-  // Errors: the policy `last` is not built in.
+  // The state was loaded. Answers what has to be written where it has no policy that this build
+  // knows. Errors: the policy `last` is not built in.
   [[nodiscard]] Result<std::optional<PolicySet>> recover();
   // The event is folded. True: another policy is active now, or the same one anew.
   bool follow(const Event& event);
-  // Who decides; nullptr: no policy is active yet.
+  // The policies that decide; nullptr: none is active yet.
   [[nodiscard]] const Lineup* lineup() const { return lineup_ ? &*lineup_ : nullptr; }
-  // Who takes the active policy's place because of this decision: it failed too often in a row.
+  // The policy that takes the active one's place, where that failed too often in a row.
   [[nodiscard]] std::optional<PolicySet> successor(const Lineup::Decision& decision) const;
   // The round of this decision is durable.
   void count(const Lineup::Decision& decision);

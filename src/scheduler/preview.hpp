@@ -1,5 +1,5 @@
-// What a plan would do to jobs that run, for whoever is about to switch policies: who stops, who goes
-// on with another size, who is asked for its slots, and what each of them would lose.
+// What a plan would do to running jobs, for a user who is about to switch policies: which jobs
+// stop, go on with another size or are asked for their slots, and what each would lose.
 //
 //   const Preview preview = preview_of(snapshot, plan);
 //   if (preview.loses_work()) …
@@ -29,11 +29,11 @@ struct Effect {
 
 struct Preview {
   std::string policy;
-  std::vector<Effect> effects;  // in the order of the plan; then who is asked, by id
+  std::vector<Effect> effects;  // in the order of the plan; then jobs that are asked, by id
   std::int64_t starts = 0;      // jobs
 
   [[nodiscard]] double lost_slot_seconds() const;  // by the round itself
-  // Now, or once the time of those who are asked is up?
+  // Now, or once the time of the jobs that are asked is up?
   [[nodiscard]] bool loses_work() const;
 };
 

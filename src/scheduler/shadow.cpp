@@ -43,7 +43,7 @@ void remember(std::map<std::string, std::string>& memo, const Plan& plan) {
 }
 
 // From where a job's service counts: for the live policy, and for the candidate.
-struct Service {
+struct ServiceFrom {
   double live = 0, shadow = 0;
 };
 
@@ -67,10 +67,10 @@ std::optional<ShadowReport> new_report(const std::optional<PolicyTrial>& trial, 
 
 // What the working side holds of a trial.
 struct Shadow::Trial {
-  // Of a job that either of the two promotes from now on.
-  Service& service_of(JobId job) {
+  // Of a job that either of the two counts anew from now on.
+  ServiceFrom& service_of(JobId job) {
     const double from = state->job(job).service_from;
-    return service.try_emplace(job, Service{from, from}).first->second;
+    return service.try_emplace(job, ServiceFrom{from, from}).first->second;
   }
 
   std::uint64_t number = 0;
@@ -79,9 +79,9 @@ struct Shadow::Trial {
   Time began;
   std::optional<State> state;  // nothing: it could not be read
   std::map<std::string, std::string> memo;
-  std::map<JobId, Service> service;   // of jobs that are not over
-  std::unique_ptr<Policy> candidate;  // nullptr: it can't be made any more
-  std::string missing;                // why not
+  std::map<JobId, ServiceFrom> service;  // of jobs that are not over
+  std::unique_ptr<Policy> candidate;     // nullptr: it can't be made any more
+  std::string missing;                   // why not
   std::optional<Lineup> live;
   std::optional<Time> forecast_at;                           // when the last one began
   std::unique_ptr<Forecast> live_forecast, shadow_forecast;  // under way, or neither
@@ -209,7 +209,7 @@ void Shadow::tell(const std::function<void(ShadowReport&)>& change) {
   if (report_ && trial_->number == trials_) change(*report_);
 }
 
-// What the candidate promoted stays promoted.
+// What the candidate counted anew stays so.
 void Shadow::handle(const Reading&) {
   Trial& trial = *trial_;
   trial.live_forecast.reset();
@@ -249,17 +249,17 @@ void Shadow::handle(const Entry& entry) {
   tell([](ShadowReport& report) { report.forecast = {}; });
 }
 
-// The live policy's promotions are kept apart.
+// What counts anew under the live policy is kept apart.
 void Shadow::fold(const Entry& entry) {
   Trial& trial = *trial_;
   const auto* plan = std::get_if<Plan>(&entry.body);
-  const auto promoted = plan ? std::span(plan->promoted) : std::span<const JobId>();
-  for (const JobId job : promoted) trial.service_of(job);
+  const auto counted_anew = plan ? std::span(plan->counted_anew) : std::span<const JobId>();
+  for (const JobId job : counted_anew) trial.service_of(job);
   for (const JobId job : apply(*trial.state, entry)) {
     if (is_over(trial.state->job(job).state)) trial.service.erase(job);
   }
-  for (const JobId job : promoted) {
-    Service& service = trial.service.at(job);
+  for (const JobId job : counted_anew) {
+    ServiceFrom& service = trial.service.at(job);
     service.live = trial.state->job(job).service_from;
     set_service_from(*trial.state, job, service.shadow);
   }
@@ -307,8 +307,8 @@ Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
 void Shadow::compare(const Round& round, const Plan& plan) {
   Trial& trial = *trial_;
   remember(trial.memo, plan);
-  for (const JobId job : plan.promoted) {
-    Service& service = trial.service_of(job);
+  for (const JobId job : plan.counted_anew) {
+    ServiceFrom& service = trial.service_of(job);
     service.shadow = trial.state->job(job).slot_seconds;
     set_service_from(*trial.state, job, service.shadow);
   }

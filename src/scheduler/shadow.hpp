@@ -1,5 +1,5 @@
-// A candidate policy in the shadow of the live one: it decides every live round on the snapshot that
-// the live one decided on, without effect, and a forecast from time to time says what it would
+// A candidate policy in the shadow of the live one: it decides every live round on the snapshot
+// that the live one decided on, without effect, and a forecast from time to time says what it would
 // change.
 //
 //   Shadow shadow({registry, placer, Protects::yes, "fifo", read});
@@ -14,9 +14,9 @@
 //
 // It has two sides that may be on two threads. The live side only queues what is new, and never
 // waits: what can't be handed over at once is handed over the next time. work() has a state of its
-// own: it reads the journal's fold once, beside whoever writes it, and folds the same entries from
-// there. When it falls behind, rounds are passed over and counted; when it falls far behind, it
-// reads anew.
+// own: it reads the journal's fold once, while the live side writes, and folds the same entries
+// from there. When it falls behind, rounds are passed over and counted; when it falls far behind,
+// it reads anew.
 #pragma once
 
 #include <cstdint>
@@ -94,8 +94,9 @@ class Shadow {
   // ---- the working side; one thread at a time ----
   // Does one piece of work. False: there is none.
   bool work();
-  // Its state: once there is no work left the live one, but for promotions (Job::service_from),
-  // which are the candidate's. REQUIRES: a policy is tried, and the journal could be read.
+  // Its state: once there is no work left the live one, but for what counts anew
+  // (Job::service_from), which are the candidate's. REQUIRES: a policy is tried, and the journal
+  // could be read.
   [[nodiscard]] const State& state() const;
 
  private:

@@ -33,7 +33,7 @@ struct ShadowForecast {
   ForecastMeans live, shadow;
   std::size_t jobs = 0, guessed = 0;
   std::size_t unfinished = 0;   // under either of them
-  std::vector<UserLoss> users;  // who lose anything, the largest difference first
+  std::vector<UserLoss> users;  // that lose anything, the largest difference first
   std::size_t other_users = 0;  // beyond kForecastUsersMax
   LossPair others;              // theirs together
 };

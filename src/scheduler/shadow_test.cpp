@@ -360,7 +360,7 @@ TEST(Shadow, CountsWhatTheCandidatePromotesAndNotWhatTheLivePolicyDoes) {
   world.advance(span("30s"));
   world.preempt(a, world.submit("1"), 1);
   world.killed(a);
-  // It ran for 30 s, hence waits in the second queue and is promoted after twice as long.
+  // It ran for 30 s, hence waits in the second queue and counts anew after twice as long.
   const auto service_of_a = [&] { return beside.shadow.state().job(a).service_from; };
   beside.work();
   world.advance(span("59s"));
@@ -372,7 +372,7 @@ TEST(Shadow, CountsWhatTheCandidatePromotesAndNotWhatTheLivePolicyDoes) {
   beside.work();
   EXPECT_DOUBLE_EQ(service_of_a(), 30);
   EXPECT_DOUBLE_EQ(world.job(a).service_from, 0);
-  // The live policy promotes the other one; what was read anew in between changes neither.
+  // Under the live policy the other one counts anew; what was read anew in between changes neither.
   for (const bool read_anew : {false, true}) {
     if (read_anew) world.tell(PolicyFailed{"mine", "It fails."});
     world.fold(Plan{world.state().round() + 1, "las", "", {}, {}, {}, {c}});

@@ -52,7 +52,7 @@ TEST_F(ThinningTest, WhatWasHeldCountsAsPassedOverUntilItIsDurable) {
   EXPECT_EQ(thinning.passed_over(job), 1038U);
 }
 
-TEST_F(ThinningTest, KeepsAllOfWhoReportsNoMoreThanItsShare) {
+TEST_F(ThinningTest, KeepsAllOfAJobThatReportsNoMoreThanItsShare) {
   for (int second = 0; second < 20; ++second) {
     EXPECT_THAT(take(points(10)), SizeIs(10));
     now += std::chrono::seconds{1};
@@ -124,7 +124,7 @@ TEST_F(ThinningTest, TheJobsOfOneOwnerDivideWhatIsTheirs) {
     thinning.committed();
     now += std::chrono::seconds{1};
   }
-  EXPECT_EQ(kept[job], 1'000U) << "whoever is another's does not pay for it";
+  EXPECT_EQ(kept[job], 1'000U) << "another user's job does not pay for it";
   for (std::size_t i = 1; i < jobs.size(); ++i)
     EXPECT_NEAR(static_cast<double>(kept[jobs[i]]), 25.0 / 4 * 100, 30);
 }

@@ -22,8 +22,8 @@
 
 namespace paceline {
 
-// A connection. Whoever carries frames numbers the connections of one server process upwards and
-// hands the same number to both ends; frames of another session are dropped.
+// A connection. The transport numbers the connections of one server process upwards and hands the
+// same number to both ends; frames of another session are dropped.
 using Session = Id<struct SessionTag, std::uint64_t>;
 
 // ---- agent → server ----
@@ -77,8 +77,8 @@ struct DiscardWorker {
   ProcessKey key;
   friend bool operator==(const DiscardWorker&, const DiscardWorker&) = default;
 };
-// Every process of the job that was born up to this generation is killed, and a later start of one is
-// refused.
+// Every process of the job that was born up to this generation is killed, and a later start of one
+// is refused.
 struct FenceJob {
   JobId job;
   Generation generation;
@@ -127,7 +127,8 @@ inline constexpr Time kTimeToldMax = time_from_us(std::int64_t{1} << 60);  // an
 std::string encode(const AgentFrame& frame);
 std::string encode(const ServerFrame& frame);
 
-// Errors: data (what is wrong; a time out of range), too_large, invalid (of what describes a node: model/label.hpp).
+// Errors: data (what is wrong; a time out of range), too_large, invalid (of what describes a node:
+// model/label.hpp).
 Result<AgentFrame> decode_agent_frame(std::string_view text);
 Result<ServerFrame> decode_server_frame(std::string_view text);
 

@@ -171,9 +171,9 @@ void describe(Fields& fields, FieldsOf<Fields, Asking>& asking) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
-  auto& [round, policy, build, changes, memo, dropped, promoted, asked] = plan;
+  auto& [round, policy, build, changes, memo, dropped, counted_anew, asked] = plan;
   fields("round", round)("policy", policy)("build", build)("changes", changes)("memo", memo);
-  fields("dropped", dropped)("promoted", promoted)("asked", asked);
+  fields("dropped", dropped)("promoted", counted_anew)("asked", asked);
 }
 
 template <class Fields>
@@ -233,7 +233,7 @@ void write_shown(JsonWriter& json, const Plan& plan) {
   json.end_array();
 }
 
-// A script as people get it: who wants its text asks for the policy.
+// A script as people get it. Its text comes with the policy.
 void write_shown(JsonWriter& json, const PolicyLoaded& event) {
   json.field("name", event.name).field("bytes", event.text.size());
 }

@@ -148,7 +148,7 @@ void write_times(JsonWriter& json, const JobView& view) {
   json.field("deadline_at", job.spec->deadline);
 }
 
-// Who would start in its place, since when it is asked, and when it may be stopped.
+// The job that would start in its place, since when it is asked, and when it may be stopped.
 void write_asked(JsonWriter& json, const JobView& view) {
   if (!view.job.is_asked()) return static_cast<void>(json.null_field("asked"));
   const Asked& asked = *view.job.current->asked;

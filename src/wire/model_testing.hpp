@@ -204,8 +204,8 @@ inline void randomize(Rng& rng, Asking& value) {
   randomize_all(rng, job, by, until);
 }
 inline void randomize(Rng& rng, Plan& value) {
-  auto& [round, policy, build, changes, memo, dropped, promoted, asked] = value;
-  randomize_all(rng, round, policy, build, changes, memo, dropped, promoted, asked);
+  auto& [round, policy, build, changes, memo, dropped, counted_anew, asked] = value;
+  randomize_all(rng, round, policy, build, changes, memo, dropped, counted_anew, asked);
 }
 inline void randomize(Rng& rng, Rules& value) {
   auto& [reclaim_after] = value;

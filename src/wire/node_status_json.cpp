@@ -3,7 +3,8 @@
 namespace paceline {
 namespace {
 
-// Whom the state speaks of: who is to get the slot, else who holds it.
+// The worker that the slot's state speaks of: the one that is to get it, else the one that holds
+// it.
 const ProcessKey* worker_of(const Slot& slot) {
   if (slot.promise) return &*slot.promise;
   return slot.lease ? &slot.lease->worker : nullptr;

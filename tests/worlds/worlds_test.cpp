@@ -125,7 +125,7 @@ class Life {
       run("advance 10m");
       settle();
       run("round");
-      if (ends == 0) count_who_is_before();
+      if (ends == 0) count_jobs_before();
       check_bound(ends);
       ends += end_one() ? 1 : 0;
     }
@@ -140,7 +140,7 @@ class Life {
   }
 
   // Of the jobs that stand in line by then. Who waits for another job is before those behind it.
-  void count_who_is_before() {
+  void count_jobs_before() {
     const State& state = script_.world().state();
     auto before = static_cast<std::int64_t>(state.active().size());
     for (const auto& key : state.queue()) {

@@ -56,7 +56,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
     // Its workers count as lost this long after. REQUIRES: agents' hosts end them by themselves
     // before that. Nothing: never; they are waited for.
     std::optional<Duration> lost_after;
-    // What was told and is not durable yet; while there is more, agents keep what they have to tell.
+    // What was told and is not durable yet; while there is more, agents keep what they have to
+    // tell.
     std::size_t news_max = 10'000;
     // Of this server: gangs of servers that share machines seldom ask for the same ports.
     std::uint64_t ports_salt = 0;
@@ -68,7 +69,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   ~AgentsEngine() override;
 
   // ---- Engine ----
-  // Hands everything over once; whoever takes it keeps it until it is durable.
+  // Hands everything over once; the caller keeps it until it is durable.
   Observed observe() override;
   void committed() override;
   void act(const State& state, std::span<const JobId> jobs) override;
@@ -121,12 +122,13 @@ class AgentsEngine final : public Engine, public ServerEnd {
   // ---- wanted against held (workers.cpp) ----
   void take_view(std::optional<GangView> next, JobId job, bool first);
   void take_seats(GangView gang, bool first, std::set<std::pair<NodeId, ProcessKey>>& touched);
-  void settle(NodeView& node, const ProcessKey& key);
-  void settle_unwanted(NodeView& node, const ProcessKey& key);
-  void settle_absent(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
-  void settle_away(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
-  void settle_present(NodeView& node, const GangView& gang, const ProcessKey& key,
-                      const SeatView& seat, ClaimView& claim);
+  void reconcile(NodeView& node, const ProcessKey& key);
+  void reconcile_unwanted(NodeView& node, const ProcessKey& key);
+  void reconcile_absent(NodeView& node, const GangView& gang, const ProcessKey& key,
+                        SeatView& seat);
+  void reconcile_away(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
+  void reconcile_present(NodeView& node, const GangView& gang, const ProcessKey& key,
+                         const SeatView& seat, ClaimView& claim);
   void stop(NodeView& node, const GangView& gang, const ProcessKey& key, ClaimView& claim,
             Time deadline);
   void start(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);

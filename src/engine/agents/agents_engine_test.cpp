@@ -61,13 +61,13 @@ class AgentsEngineTest : public ::testing::Test {
     machine.session = Session{++sessions};
     engine->connected(machine.session);
     machine.agent->connected(machine.session);
-    settle();
+    run_until_quiet();
   }
   void disconnect(std::uint32_t node = 0) {
     Machine& machine = machines[node];
     engine->disconnected(std::exchange(machine.session, {}));
     machine.agent->disconnected();
-    settle();
+    run_until_quiet();
   }
 
   // Its greeting, without claims.
@@ -77,13 +77,13 @@ class AgentsEngineTest : public ::testing::Test {
     node.machine = machine;
     engine->connected(session);
     engine->receive({session, 1, 0, 0, Hello{std::move(node), "boot-1", {}}});
-    settle();
+    run_until_quiet();
   }
 
   [[nodiscard]] Time agents_time() { return clock.now() + agents_ahead; }
 
   // Frames and rounds without policy until nothing moves.
-  void settle() {
+  void run_until_quiet() {
     bool moved = true;
     while (moved) {
       engine->step();
@@ -123,14 +123,14 @@ class AgentsEngineTest : public ::testing::Test {
   void round() {
     world.round();
     act();
-    settle();
+    run_until_quiet();
   }
   void resize_to_one(JobId job) {
     world.round([&](const Snapshot&, Draft& draft) {
       draft.resize(job, draft.refit(job, 1).value(), {ReasonCode::owner_resized, {2, 1}, {}});
     });
     act();
-    settle();
+    run_until_quiet();
   }
   // In the slots of this world's one node.
   void resize_in_place(JobId job, const std::vector<std::uint32_t>& slots,
@@ -139,7 +139,7 @@ class AgentsEngineTest : public ::testing::Test {
     for (const std::uint32_t slot : slots) seats.push_back({NodeId{0}, {slot}});
     world.resize_in_place(job, seats, survivors);
     act();
-    settle();
+    run_until_quiet();
   }
   // From two workers to three: the first two change places, and rank 1 is new.
   JobId run_and_grow_in_place() {
@@ -154,7 +154,7 @@ class AgentsEngineTest : public ::testing::Test {
         if (claim.pid == 0 && !claim.gone) machine.host.runs(key, 4711);
       }
     }
-    settle();
+    run_until_quiet();
   }
   JobId run(std::string_view literal) {
     const JobId job = world.submit(literal);
@@ -164,12 +164,12 @@ class AgentsEngineTest : public ::testing::Test {
   }
   void end(const ProcessKey& key, std::uint32_t node = 0) {
     machines[node].host.gone({key, Cause::exited, 0, 0, "", clock.now()});
-    settle();
+    run_until_quiet();
   }
   void pass(Duration span) {
     clock.advance(span);
     world.advance(span);
-    settle();
+    run_until_quiet();
   }
   Result<LaunchSpec> launch(JobId) {
     ++launches_read;
@@ -281,16 +281,16 @@ TEST_F(AgentsEngineTest, WhatCannotBeReadForNowIsTriedAgain) {
   EXPECT_EQ(world.job(job).retries_used, 0);
 }
 
-TEST_F(AgentsEngineTest, WhoLendsItsSlotsIsFrozenBeforeAnotherStartsInThem) {
+TEST_F(AgentsEngineTest, AJobThatLendsItsSlotsIsFrozenBeforeAnotherStartsInThem) {
   world.tell(NodeUp{NodeId{0}, testing::cluster("1x4 cpu memory=16")[0]});
   machines[0].host.node = world.state().nodes()[0].spec;
   connect();
   const JobId lender = run("1 slots_per_worker=4 memory=4");
   const JobId other = world.submit("2");
   world.lend(lender, other, 2);
-  // Whatever the order: who starts waits for who freezes.
+  // Whatever the order: the starting job waits for the one that freezes.
   engine->act(world.state(), std::vector{other, lender});
-  settle();
+  run_until_quiet();
   const auto& actions = host().actions;
   ASSERT_EQ(actions.size(), 4U);
   EXPECT_EQ(std::get<Freeze>(actions[1]).key, key(lender, 1, 0));
@@ -304,7 +304,7 @@ TEST_F(AgentsEngineTest, WhoLendsItsSlotsIsFrozenBeforeAnotherStartsInThem) {
   end(key(other, 1, 1));
   world.start(lender, 1);
   act();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(state(lender), JobState::running);
   EXPECT_EQ(std::get<Thaw>(host().actions.back()).key, key(lender, 1, 0));
 }
@@ -314,7 +314,7 @@ TEST_F(AgentsEngineTest, ActingAgainChangesNothing) {
   const JobId job = run("2");
   const std::vector<JobId> jobs{job};
   for (int i = 0; i < 3; ++i) engine->act(world.state(), jobs);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(host().actions.size(), 2U);
 }
 
@@ -323,12 +323,12 @@ TEST_F(AgentsEngineTest, StopsWithNoticeGraceAndKill) {
   const JobId job = run("1 grace=10s");
   world.cancel(job);
   act();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(host().count<GiveNotice>(), 1U);
   pass(seconds{10});
   EXPECT_EQ(host().count<Kill>(), 1U);
   host().gone({key(job, 1, 0), Cause::signalled, {}, 9, "", clock.now()});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(state(job), JobState::cancelled);
   EXPECT_EQ(told_of<WorkerEnded>().back().ending.cause, Cause::cancelled) << "our kill";
 }
@@ -339,7 +339,7 @@ TEST_F(AgentsEngineTest, ASegmentationFaultAfterANoticeIsNotOurKill) {
   world.cancel(job);
   act();
   host().gone({key(job, 1, 0), Cause::signalled, {}, 11, "", clock.now()});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(told_of<WorkerEnded>().back().ending.cause, Cause::signalled);
 }
 
@@ -348,7 +348,7 @@ TEST_F(AgentsEngineTest, ARestartedAgentIsToldWhatIsLeftOfTheGrace) {
   const JobId job = run("1 grace=10s");
   world.cancel(job);
   act();
-  settle();
+  run_until_quiet();
   pass(seconds{4});
   restart_agent();
   connect();
@@ -362,14 +362,14 @@ TEST_F(AgentsEngineTest, PausesAndResumesAndSaysSoAgainToARestartedAgent) {
   const JobId job = run("1");
   world.pause(job);
   act();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(host().count<Freeze>(), 1U);
   restart_agent();
   connect();
   EXPECT_EQ(host().count<Freeze>(), 2U);
   world.resume(job);
   act();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(host().count<Thaw>(), 1U);
 }
 
@@ -391,7 +391,7 @@ TEST_F(AgentsEngineTest, TellsAnewHowLongAWorkerMayRunWheneverItsTimeBeginsToCou
   pass(std::chrono::hours{5});
   world.resume(job);
   act();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(limits(), (std::vector<Duration>{std::chrono::hours{2}, std::chrono::minutes{90}}));
   pass(std::chrono::minutes{30});
   restart_agent();
@@ -405,34 +405,34 @@ TEST_F(AgentsEngineTest, TellsTheScriptOnceThatItsTargetIsReached) {
   WorkerReport report{key(job, 1, 0),      1, clock.now(), 100, {}, 6400, {}, {}, {}, {}, {},
                       {{"accuracy", 0.95}}};
   host().tell(report);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(host().count<SetShouldStop>(), 1U);
   EXPECT_TRUE(world.job(job).should_stop());
   ASSERT_EQ(points.size(), 1U);
   EXPECT_EQ(points[0],
             (MetricPoint{job, Generation{1}, 0, 1, clock.now(), 100, 6400, {{"accuracy", 0.95}}}));
   host().tell(report);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(points.size(), 1U) << "a repeated number is a repeat";
   restart_agent();
   connect();
   host().tell(report);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(points.size(), 1U) << "by an agent that is new, too";
 }
 
-TEST_F(AgentsEngineTest, TakesAnEndOnceWhoeverTellsItAgainBeforeItIsDurable) {
+TEST_F(AgentsEngineTest, TakesAnEndOnceHoweverOftenItIsToldBeforeItIsDurable) {
   connect();
   const JobId job = run("1");
   disk_full = true;
   host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", clock.now()});
-  settle();
+  run_until_quiet();
   restart_agent();
   connect();
   host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", clock.now()});
-  settle();
+  run_until_quiet();
   disk_full = false;
-  settle();
+  run_until_quiet();
   EXPECT_EQ(told_of<WorkerEnded>().size(), 1U);
   EXPECT_EQ(state(job), JobState::completed);
 }
@@ -441,7 +441,7 @@ TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
   connect();
   const JobId job = run("1");
   host().tell(CheckpointSeen{key(job, 1, 0), 1, clock.now(), "/a.pt", 100, 6400});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(world.job(job).checkpoint, (Checkpoint{"/a.pt", 100, 6400, clock.now()}));
 }
 
@@ -460,13 +460,13 @@ TEST_P(AgentsClockTest, WhatWasSavedAfterANoticeCounts) {
   const Time stopped = clock.now();
   world.preempt(job, world.submit("4"), 4);
   act();
-  settle();
+  run_until_quiet();
   pass(seconds{5});
   host().tell(CheckpointSeen{key(job, 1, 0), 1, agents_time() - seconds{2}, "/a", 10, {}});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(world.job(job).checkpoint->acknowledged_at, stopped + seconds{3});
   host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", agents_time()});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(state(job), JobState::pending);
 }
 
@@ -474,7 +474,7 @@ TEST_P(AgentsClockTest, AnEndIsToldWithHowLongItWasUnseen) {
   const JobId job = run("1");
   pass(seconds{7200});
   host().gone({key(job, 1, 0), Cause::exited, 0, 0, "", agents_time() - seconds{3600}});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(told_of<WorkerEnded>().back().unseen, seconds{3600});
   EXPECT_EQ(world.job(job).ran, seconds{3600});
 }
@@ -484,7 +484,7 @@ TEST_P(AgentsClockTest, PointsLieWhereTheyWereMade) {
   pass(seconds{60});
   host().tell(WorkerReport{
       key(job, 1, 0), 1, agents_time() - seconds{20}, 1, {}, {}, {}, {}, {}, {}, {}, {}});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(points.back().at, clock.now() - seconds{20});
   EXPECT_EQ(world.job(job).progress->reported_at, clock.now() - seconds{20});
 }
@@ -495,7 +495,7 @@ TEST_P(AgentsClockTest, TimesThatCannotBeAreBounded) {
     const JobId job = run("1");
     const ProcessKey worker = key(job, 1, 0);
     host().gone({worker, Cause::exited, 0, 0, "", agents_time() + wrong});
-    settle();
+    run_until_quiet();
     EXPECT_EQ(state(job), JobState::completed);
     EXPECT_GE(world.job(job).ending->at, clock.now() - kToldLateMax);
     EXPECT_LE(world.job(job).ending->at, clock.now());
@@ -643,7 +643,7 @@ TEST_F(AgentsEngineTest, ReportsOfAProcessThatGoesOnAreOfTheGenerationThatItIsIn
                             {{"loss", 0.5}}};
   host().tell(report);
   host().tell(CheckpointSeen{key(job, 1, 0), 2, clock.now(), "/a.pt", 100, {}});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(told_of<Progressed>().at(0).generation, Generation{2});
   EXPECT_EQ(told_of<CheckpointAcknowledged>().at(0).generation, Generation{2});
   EXPECT_TRUE(world.job(job).checkpoint);
@@ -680,7 +680,7 @@ TEST_F(AgentsEngineTest, AProcessThatGoesOnAndIsGoneIsLostNotStartedAgain) {
   EXPECT_EQ(host().count<Start>(), 3U);
 }
 
-TEST_F(AgentsEngineTest, OnlyWhoLeavesIsStoppedInAResizeInPlace) {
+TEST_F(AgentsEngineTest, OnlyLeaversAreStoppedInAResizeInPlace) {
   connect();
   const JobId job = run("1..2");
   resize_in_place(job, {1}, {{key(job, 1, 1), 0}});
@@ -701,7 +701,7 @@ TEST_F(AgentsEngineTest, ASignalThatEndsAProcessThatWasToGoOnIsNotOurs) {
   resize_in_place(job, {1}, {{key(job, 1, 1), 0}});
   for (const std::int32_t number : {1, 0}) {
     host().gone({key(job, 1, number), Cause::signalled, {}, 15, "", clock.now()});
-    settle();
+    run_until_quiet();
   }
   EXPECT_EQ(told_of<WorkerEnded>().at(0).ending.cause, Cause::signalled);
   EXPECT_EQ(told_of<WorkerEnded>().at(1).ending.cause, Cause::gang_failed) << "told to stop";
@@ -748,7 +748,7 @@ TEST_F(AgentsEngineTest, WhatIsStoppedBeforeItStartedEndsWithoutAnAgent) {
   round();
   world.cancel(job);
   act();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(state(job), JobState::cancelled);
   EXPECT_EQ(host().count<Start>(), 0U);
 }
@@ -833,11 +833,11 @@ TEST_F(AgentsEngineTest, AGreetingThatALaterSessionOvertookIsNotHeard) {
   const JobId job = run("1");
   const AgentFrame greeting{late, 1, 0, 0, Hello{host().node, "boot-1", {}}};
   engine->receive(greeting);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(state(job), JobState::running);
   disconnect();
   engine->receive(greeting);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(state(job), JobState::running);
   EXPECT_EQ(engine->connected_nodes(), 0U);
 }
@@ -868,7 +868,8 @@ TEST_F(AgentsEngineTest, AnotherMachineTakesANameThatNobodyNeedsAnyMore) {
   EXPECT_EQ(world.state().nodes().front().spec.machine, "another") << "it is there, and was first";
 }
 
-// The one before would get it again from a server that starts anew and finds its name in the journal.
+// The one before would get it again from a server that starts anew and finds its name in the
+// journal.
 TEST_F(AgentsEngineTest, AnotherMachineGetsNothingToDoBeforeItStandsInTheJournal) {
   const auto starts = [&] {
     return std::count_if(to_agents.begin(), to_agents.end(), [](const ServerFrame& frame) {
@@ -905,7 +906,7 @@ TEST_F(AgentsEngineTest, NothingIsAcknowledgedBeforeItIsDurable) {
   const JobId job = run("1");
   disk_full = true;
   host().tell(CheckpointSeen{key(job, 1, 0), 1, clock.now(), "/a.pt", 100, {}});
-  settle();
+  run_until_quiet();
   restart_server();  // what was told is lost with the server
   disk_full = false;
   connect();
@@ -918,7 +919,7 @@ TEST_F(AgentsEngineTest, TakesNoMoreThanItCanHoldUntilItIsDurable) {
   disk_full = true;
   for (std::uint64_t i = 1; i <= 3 * AgentsEngine::Options{}.news_max; ++i) {
     host().tell(WorkerReport{key(job, 1, 0), i, clock.now(), i, {}, {}, {}, {}, {}, {}, {}, {}});
-    if (i % 100 == 0) settle();
+    if (i % 100 == 0) run_until_quiet();
   }
   EXPECT_LE(engine->observe().events.size(), AgentsEngine::Options{}.news_max);
 }
@@ -1019,7 +1020,7 @@ class RandomGangsTest : public AgentsEngineTest {
     pass(std::chrono::hours{1});
     world.start(job, 2);
     act();
-    settle();
+    run_until_quiet();
   }
   void change_agent() {
     restart_agent();
@@ -1043,7 +1044,7 @@ class RandomGangsTest : public AgentsEngineTest {
     for (const ProcessKey& process : alive()) {
       if (!host().kept.at(process).noticed && !killed.contains(process)) continue;
       host().gone({process, Cause::signalled, {}, 15, "", agents_time()});
-      settle();
+      run_until_quiet();
     }
   }
   void change() {
@@ -1068,7 +1069,7 @@ class RandomGangsTest : public AgentsEngineTest {
     resize_in_place(job, slots, survivors);
     ++changes;
   }
-  // Each process is started once, and whoever is to go on is neither told to stop nor lost.
+  // Each process is started once, and one that is to go on is neither told to stop nor lost.
   void look() {
     for (; seen < host().actions.size(); ++seen) {
       const auto& action = host().actions[seen];
@@ -1108,7 +1109,7 @@ TEST_F(RandomGangsTest, AreStartedOnceAndLeftAlone) {
   EXPECT_GT(changes, 300);
   world.cancel(job);
   act();
-  settle();
+  run_until_quiet();
   leave();
   leave();
   EXPECT_TRUE(host().kept.empty());

@@ -159,7 +159,7 @@ void AgentsEngine::count_down(NodeView& node) {
   spdlog::warn("Node {} does not answer: nothing is placed there until it does.", node.spec.name);
   tell(NodeDown{node.id});
   const auto seats = node.seats;
-  for (const ProcessKey& key : seats) settle(node, key);
+  for (const ProcessKey& key : seats) reconcile(node, key);
 }
 
 void AgentsEngine::count_lost(NodeView& node) {
@@ -272,7 +272,7 @@ void AgentsEngine::on(NodeView& node, const Hello& hello) {
   adopt_claims(node, hello);
   auto keys = node.seats;
   for (const auto& [key, claim] : node.claims) keys.insert(key);
-  for (const ProcessKey& key : keys) settle(node, key);
+  for (const ProcessKey& key : keys) reconcile(node, key);
 }
 
 void AgentsEngine::on(NodeView& node, const NodeChanged& changed) {
@@ -313,7 +313,7 @@ void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
   SeatView* seat = find_seat(gone.key);
   if (seat && seat->node == node.id)
     tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key), *seat, when(node, gone.at)));
-  settle(node, gone.key);
+  reconcile(node, gone.key);
   settle_held(node);
 }
 

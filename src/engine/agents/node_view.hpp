@@ -22,7 +22,7 @@ struct ClaimView {
   std::uint64_t last_report = 0;  // told of it; a repeat is not told again
   std::uint64_t last_checkpoint = 0;
 
-  std::optional<bool> frozen;  // nothing: who knows
+  std::optional<bool> frozen;  // nothing: not known
   bool should_stop = false;
   std::optional<Generation> enrolled;  // in a later generation than it was born into
   std::optional<Time> limit_at;

@@ -46,7 +46,7 @@ void AgentsEngine::take_view(std::optional<GangView> next, JobId job, bool first
     }
   }
   if (next) take_seats(std::move(*next), first, touched);
-  for (const auto& [node, key] : touched) settle(nodes_[node.value], key);
+  for (const auto& [node, key] : touched) reconcile(nodes_[node.value], key);
   for (auto it = touched.begin(); it != touched.end();
        it = touched.upper_bound({it->first, kLastKey})) {
     flush(nodes_[it->first.value]);
@@ -65,19 +65,19 @@ void AgentsEngine::take_seats(GangView gang, bool first,
 
 // ---- one worker ----
 
-void AgentsEngine::settle(NodeView& node, const ProcessKey& key) {
+void AgentsEngine::reconcile(NodeView& node, const ProcessKey& key) {
   SeatView* seat = find_seat(key);
-  if (!seat || seat->node != node.id) return settle_unwanted(node, key);
+  if (!seat || seat->node != node.id) return reconcile_unwanted(node, key);
   const GangView& gang = *find_gang(key);
-  if (!node.session) return settle_away(node, gang, key, *seat);
+  if (!node.session) return reconcile_away(node, gang, key, *seat);
   ClaimView* claim = node.find_claim(key);
   if (claim)
-    settle_present(node, gang, key, *seat, *claim);
+    reconcile_present(node, gang, key, *seat, *claim);
   else
-    settle_absent(node, gang, key, *seat);
+    reconcile_absent(node, gang, key, *seat);
 }
 
-void AgentsEngine::settle_unwanted(NodeView& node, const ProcessKey& key) {
+void AgentsEngine::reconcile_unwanted(NodeView& node, const ProcessKey& key) {
   node.held.erase(key);
   ClaimView* claim = node.find_claim(key);
   if (!claim || !node.session) return;
@@ -87,15 +87,15 @@ void AgentsEngine::settle_unwanted(NodeView& node, const ProcessKey& key) {
 }
 
 // Nothing can be sent. What was never sent needs no waiting for an answer.
-void AgentsEngine::settle_away(NodeView& node, const GangView& gang, const ProcessKey& key,
-                               SeatView& seat) {
+void AgentsEngine::reconcile_away(NodeView& node, const GangView& gang, const ProcessKey& key,
+                                  SeatView& seat) {
   if (node.up || seat.maybe_started) return;
   node.held.erase(key);
   tell_ended(key, seat, never_started(gang, "node " + node.spec.name + " is down", clock_.now()));
 }
 
-void AgentsEngine::settle_absent(NodeView& node, const GangView& gang, const ProcessKey& key,
-                                 SeatView& seat) {
+void AgentsEngine::reconcile_absent(NodeView& node, const GangView& gang, const ProcessKey& key,
+                                    SeatView& seat) {
   if (seat.end_told) return;
   const bool ran = seat.start_told || seat.state == WorkerState::running;
   if (!ran && !gang.stop) return start(node, gang, key, seat);
@@ -108,8 +108,8 @@ void AgentsEngine::settle_absent(NodeView& node, const GangView& gang, const Pro
     tell_ended(key, seat, never_started(gang, "it was stopped before it started", clock_.now()));
 }
 
-void AgentsEngine::settle_present(NodeView& node, const GangView& gang, const ProcessKey& key,
-                                  const SeatView& seat, ClaimView& claim) {
+void AgentsEngine::reconcile_present(NodeView& node, const GangView& gang, const ProcessKey& key,
+                                     const SeatView& seat, ClaimView& claim) {
   if (claim.gone) return;
   if (seat.end_told) return stop(node, gang, key, claim, clock_.now());
   if (key.born != gang.generation &&
@@ -167,7 +167,7 @@ void AgentsEngine::start(NodeView& node, const GangView& gang, const ProcessKey&
 
 void AgentsEngine::settle_held(NodeView& node) {
   const auto held = node.held;
-  for (const ProcessKey& key : held) settle(node, key);
+  for (const ProcessKey& key : held) reconcile(node, key);
 }
 
 // A claim that the state does not want. One that was born together with a process of the gang, or

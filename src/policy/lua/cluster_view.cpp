@@ -358,7 +358,7 @@ int ClusterView::by(lua_State* lua) {
 }
 
 // by_harm([list]): the jobs of the list that have workers, or all those, in the order in which they
-// give their slots for others: who is hurt least first.
+// give their slots for others: the one that is hurt least first.
 int ClusterView::by_harm(lua_State* lua) {
   struct Place {
     Harm harm;

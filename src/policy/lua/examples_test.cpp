@@ -71,7 +71,7 @@ TEST(PolicyExamples, ShortestFirstPassesOverWhatDoesNotFit) {
   EXPECT_THAT(round_of("shortest-first", world), ElementsAre("start 3 with 3", "start 4 with 1"));
 }
 
-TEST(PolicyExamples, LeastAttainedStopsWhoHadMuch) {
+TEST(PolicyExamples, LeastAttainedStopsAJobThatHadMuch) {
   World world("1x2 cpu");
   const JobId old = world.run("2 elastic=restart", 2);
   world.submit("2");
@@ -92,7 +92,7 @@ TEST(PolicyExamples, UsersInTurnServesThePoorestUser) {
               ElementsAre("start 1 with 1", "start 5 with 2", "start 2 with 1"));
 }
 
-TEST(PolicyExamples, DeadlineFirstTakesSlotsOfWhoHasNone) {
+TEST(PolicyExamples, DeadlineFirstTakesSlotsOfAJobWithoutOne) {
   World world("1x4 cpu");
   world.run("4 elastic=restart", 4);
   world.submit("2 deadline=10h");

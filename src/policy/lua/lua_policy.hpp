@@ -1,5 +1,5 @@
-// A policy written in Lua: its function decide(cluster) is called once a round and returns who
-// should run with how many workers. Every round begins with a fresh sandbox, so that a script
+// A policy written in Lua: its function decide(cluster) is called once a round and says which
+// jobs should run, with how many workers. Every round begins with a fresh sandbox, so that a script
 // remembers what it journalled (remember) and nothing else: equal snapshots give equal plans.
 // For people who write one: docs/policies.md.
 #pragma once

@@ -43,7 +43,8 @@ std::string failing(std::string_view body) {
   return failure("function decide(cluster)\n" + std::string(body) + "\nend");
 }
 
-// What a script says of a world with a job that runs, 1..2 with 2 workers, and one that waits, 2..4.
+// What a script says of a world with a job that runs, 1..2 with 2 workers, and one that waits,
+// 2..4.
 std::string says(std::string_view expression) {
   const std::string text = failing("error(tostring(" + std::string(expression) + "), 0)");
   const std::string head = "The policy mine fails: ";
@@ -143,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"error(setmetatable({}, {__tostring = function() error('no') end}))",
                  "an error that is a table"}));
 
-TEST(LuaPolicy, SeesWhoIsHurtLeast) {
+TEST(LuaPolicy, SeesWhichJobsAreHurtLeast) {
   World world("1x4 cpu");
   world.tell(RulesSet{{testing::span("10m")}});
   world.run("1", 1);
@@ -160,7 +161,7 @@ TEST(LuaPolicy, SeesWhoIsHurtLeast) {
   };
   EXPECT_THAT(order(""), HasSubstr(": 3 1 2 "));
   EXPECT_THAT(order("{c.jobs[4], c.jobs[2], c.jobs[3]}"), HasSubstr(": 3 2 "))
-      << "who waits has nothing to give";
+      << "a waiting job has nothing to give";
   EXPECT_THAT(failing("by_harm({7})"), HasSubstr("a job of cluster.jobs is wanted here"));
 }
 

@@ -11,7 +11,7 @@ bool can_follow(const Job& job, const Draft& draft) {
   return job.state == JobState::pending || job.state == JobState::running || job.lends();
 }
 
-// A script's number is meant as it stands: no fewer. Who is frozen goes on with what it had.
+// A script's number is meant as it stands: no fewer. A frozen job goes on with what it had.
 std::vector<Wish> wishes_of(const std::vector<Choice>& choices, const Draft& draft) {
   std::vector<Wish> wishes;
   for (const auto& [job, workers, reason] : choices) {
@@ -28,7 +28,7 @@ void realise(const std::vector<Choice>& choices, const Snapshot& snapshot, Draft
   if (draft.explaining()) {
     for (const auto& [job, workers, reason] : choices) {
       const bool waits = workers == 0 && snapshot.state.waiting().contains(queue_key(*job));
-      if (waits && !reason.empty()) draft.hold(job->id, {ReasonCode::script, {}, reason});
+      if (waits && !reason.empty()) draft.explain_wait(job->id, {ReasonCode::script, {}, reason});
     }
   }
   settle(snapshot, draft, wishes_of(choices, draft), {Owed::no, ""});

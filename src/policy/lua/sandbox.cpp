@@ -90,7 +90,7 @@ void Sandbox::stop(lua_State* lua) {
   stride_ = 1;
   left_ = 0;
   lua_sethook(lua, count, LUA_MASKCOUNT, stride_);
-  luaL_where(lua, 0);  // nowhere in a function of the library: then who called it
+  luaL_where(lua, 0);  // nowhere in a function of the library: then its caller
   if (lua_rawlen(lua, -1) == 0) luaL_where(lua, 1);
   lua_pushstring(lua, "it does not come to an end");
   lua_concat(lua, 2);
@@ -133,7 +133,7 @@ Result<void> Sandbox::run(std::string_view text) {
   return outcome(status == LUA_OK ? lua_pcall(lua_, 0, 0, 0) : status);
 }
 
-// Whoever used up a limit failed, also where the script itself caught the error.
+// A script that used up a limit failed, even if it caught the error itself.
 Result<void> Sandbox::outcome(int status) {
   if (left_ <= 0) {
     std::string text = status == LUA_OK ? "" : error_text();

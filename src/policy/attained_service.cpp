@@ -1,4 +1,4 @@
-#include "policy/service.hpp"
+#include "policy/attained_service.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,68 +44,69 @@ double slots_leased(const Job& job) { return job.leased; }
 
 double first_start(const Job& job) { return job.started_at ? to_seconds(*job.started_at) : kNever; }
 
-// When a job that waits from then on is promoted: never from the first queue.
-double promotion_from(Time since, const Job& job, double service, double promote,
-                      double threshold) {
+// When a job that waits from then on counts its service anew: never from the first queue.
+double counts_anew_from(Time since, const Job& job, double service, double promote,
+                        double threshold) {
   if (service < threshold) return kNever;
   return to_seconds(since) + promote * service / static_cast<double>(job.slots(job.range.want));
 }
 
-double promotion(const Job& job, const Order::Parameters& parameters) {
-  return promotion_from(job.waiting_since, job, job.slot_seconds - job.service_from, parameters[0],
-                        parameters[1]);
+double counts_anew_at(const Job& job, const Order::Parameters& parameters) {
+  return counts_anew_from(job.waiting_since, job, job.slot_seconds - job.service_from,
+                          parameters[0], parameters[1]);
 }
 
 }  // namespace
 
-Service::Service(const Snapshot& snapshot, Draft& draft, const LasParameters& parameters)
+AttainedService::AttainedService(const Snapshot& snapshot, Draft& draft,
+                                 const LasParameters& parameters)
     : snapshot_(snapshot), draft_(draft), parameters_(parameters) {
-  if (parameters_.promote > 0) promote();
+  if (parameters_.promote > 0) count_anew();
 }
 
-Order Service::order() const {
+Order AttainedService::order() const {
   return {queue_measure,
           least_slots,
           first_start,
           {parameters_.threshold, static_cast<double>(parameters_.queues)}};
 }
 
-RunningKeys Service::running() const {
+RunningKeys AttainedService::running() const {
   return {{service_measure, least_slots, first_start, {}, slots_leased},
           queue_of_service,
           order().parameters};
 }
 
-double Service::attained(const Job& job) const {
+double AttainedService::attained(const Job& job) const {
   const double since = std::max(0.0, to_seconds(snapshot_.now - job.changed_at)) * job.leased;
   return job.slot_seconds + since - job.service_from;
 }
 
-std::int32_t Service::queue(const Job& job) const {
-  if (!is_promoted_.empty() && is_promoted_.contains(job.id)) return 0;
+std::int32_t AttainedService::queue(const Job& job) const {
+  if (!is_counted_anew_.empty() && is_counted_anew_.contains(job.id)) return 0;
   return queue_of(attained(job), parameters_.threshold, parameters_.queues);
 }
 
 // The first instant at which that many seconds have passed; never now, however seconds are rounded.
-Time Service::instant(double seconds) const {
+Time AttainedService::instant(double seconds) const {
   const Time at = time_from_us(std::llround(std::ceil(seconds * 1e6)));
   return std::max(at, snapshot_.now + Duration{1});
 }
 
 // In an order that the state keeps. The walk goes by priority first: in each, those whose instant
 // has come stand in front.
-void Service::promote() {
+void AttainedService::count_anew() {
   const double now = to_seconds(snapshot_.now);
   const WaitingOrder& waiting = snapshot_.state.waiting_by(
-      {promotion, least_slots, nullptr, {parameters_.promote, parameters_.threshold}});
+      {counts_anew_at, least_slots, nullptr, {parameters_.promote, parameters_.threshold}});
   constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
   auto walk = waiting.walk();
   while (const OrderKey* at = walk.next(kAll)) {
     if (at->measure <= now) {
-      promoted_.push_back(order_key(order(), snapshot_.state.job(at->job)));
-      promoted_.back().measure = 0;
-      is_promoted_.insert(at->job);
-      draft_.promote(at->job);
+      counted_anew_.push_back(order_key(order(), snapshot_.state.job(at->job)));
+      counted_anew_.back().measure = 0;
+      is_counted_anew_.insert(at->job);
+      draft_.count_anew(at->job);
       continue;
     }
     if (at->measure < kNever) draft_.revisit(instant(at->measure));
@@ -113,7 +114,7 @@ void Service::promote() {
   }
 }
 
-void Service::revisit() {
+void AttainedService::revisit() {
   double soonest = kNever;
   for (const auto& row : snapshot_.state.running_by(running().order).rows()) {
     if (row.slope > 0)
@@ -122,24 +123,24 @@ void Service::revisit() {
   for (const Change& change : draft_.changes()) {
     const Job& job = snapshot_.state.job(change.job);
     if (begins(change.kind)) {
-      const double service = is_promoted_.contains(job.id) ? 0 : attained(job);
+      const double service = is_counted_anew_.contains(job.id) ? 0 : attained(job);
       const auto slots = job.slots(static_cast<std::int32_t>(change.placement.size()));
       soonest = std::min(soonest, seconds_to_fall(service, slots));
     }
-    if (preempts(change.kind)) revisit_promotion(job);
+    if (preempts(change.kind)) revisit_counting_anew(job);
   }
   if (soonest < kNever)
     draft_.revisit(snapshot_.now + Duration{std::llround(std::ceil(soonest * 1e6))});
 }
 
-void Service::revisit_promotion(const Job& stopped) {
+void AttainedService::revisit_counting_anew(const Job& stopped) {
   if (parameters_.promote <= 0) return;
-  const double at = promotion_from(snapshot_.now, stopped, attained(stopped), parameters_.promote,
-                                   parameters_.threshold);
+  const double at = counts_anew_from(snapshot_.now, stopped, attained(stopped), parameters_.promote,
+                                     parameters_.threshold);
   if (at < kNever) draft_.revisit(instant(at));
 }
 
-double Service::seconds_to_fall(double service, double slots) const {
+double AttainedService::seconds_to_fall(double service, double slots) const {
   const QueuePlace place = place_of(service, parameters_.threshold, parameters_.queues);
   return (place.until - service) / slots;
 }
