@@ -1,4 +1,4 @@
-"""The documents point at things that are there: links, files, and the type that each word names."""
+"""The documents point at things that are there: links, headings, files, what is built, and the type that each word names."""
 import pathlib
 import re
 import unittest
@@ -17,6 +17,52 @@ def glossary():
             yield cells[0], re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])
 
 
+LINE_MAX = 140
+NOT_BUILT = "(not built)"
+
+
+def lines_of_prose(text):
+    """(number, line) of each line that is in no block of code and no row of a table."""
+    in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            in_code = not in_code
+        elif not in_code and not line.startswith("|"):
+            yield number, line
+
+
+def anchors(page):
+    """The names under which a page's headings are linked."""
+    for _, line in lines_of_prose(page.read_text()):
+        if line.startswith("#"):
+            words = re.sub(r"[^\w\s-]", "", line.lstrip("#").strip().lower())
+            yield re.sub(r"\s", "-", words)
+
+
+def built(text):
+    """The text without what bears the mark: sections by their heading, lines of prose and rows on their own."""
+    sections = re.split(r"(?m)^(?=## )", text)
+    for section in sections:
+        if NOT_BUILT in section.partition("\n")[0]:
+            continue
+        yield from (line for line in section.splitlines() if NOT_BUILT not in line)
+
+
+def folders_of_the_house(design):
+    """(path, line) of each folder that the tree of the design names without the mark. A folder that begins a line lies in
+    the outer one, a folder that the line tells of in the one that begins it."""
+    tree = design.partition("## 3. The house")[2].partition("```\n")[2].partition("```")[0]
+    for line in tree.splitlines():
+        names = re.findall(r"([\w-]+)/", line)
+        unmarked = re.findall(r"([\w-]+)/(?!\w)(?! *\(not built\))", line)
+        is_outer = not line.startswith(" ")
+        if is_outer:
+            outer = names[0]
+        for name in unmarked:
+            inner = [] if is_outer else [outer] if name == names[0] else [outer, names[0]]
+            yield ROOT.joinpath(*inner, name), line
+
+
 class Documents(unittest.TestCase):
     def test_links_between_pages_lead_somewhere(self):
         for page in PAGES:
@@ -24,6 +70,46 @@ class Documents(unittest.TestCase):
                 if "://" not in target:
                     with self.subTest(page=page.name, target=target):
                         self.assertTrue((page.parent / target).exists())
+
+    def test_links_to_headings_lead_to_one(self):
+        for page in PAGES:
+            for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+                if "://" not in target:
+                    with self.subTest(page=page.name, target=target, anchor=anchor):
+                        self.assertIn(anchor, list(anchors(page.parent / target if target else page)))
+
+    def test_lines_of_prose_are_short(self):
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+            for number, line in lines_of_prose(page.read_text()):
+                with self.subTest(page=page.name, line=number):
+                    self.assertLessEqual(len(line), LINE_MAX)
+
+    def test_what_the_design_names_without_the_mark_is_built(self):
+        design = (ROOT / "docs/design.md").read_text()
+        folders = list(folders_of_the_house(design))
+        self.assertGreater(len(folders), 20)
+        for path, line in folders:
+            with self.subTest(folder=path, line=line):
+                self.assertTrue(path.is_dir(), f"mark it {NOT_BUILT}, or build it")
+        self.assertLessEqual({path for path in (ROOT / "src").iterdir() if path.is_dir()}, {path for path, _ in folders})
+        text = "\n".join(built(design))
+        commands = set(re.findall(r'\{"([a-z]+(?: [a-z]+)?)",', self.sources("cli/commands")))
+        for words in re.findall(r"`paceline ([a-z]+(?: [a-z]+)?)", text):
+            with self.subTest(command=words):
+                self.assertTrue({words, words.partition(" ")[0]} & commands, f"mark it {NOT_BUILT}, or build it")
+        for route in re.findall(r"/v1/[a-z/]+", text):
+            with self.subTest(route=route):
+                self.assertIn(f'"{route}', self.sources("api"), f"mark it {NOT_BUILT}, or build it")
+        policies = text.partition("## 8. Policies")[2].partition("\n## ")[0]
+        names = re.findall(r"(?m)^\| ([a-z][a-z, -]*) \|", policies)[1:]
+        self.assertGreater(len(names), 5)
+        for name in ", ".join(names).split(", "):
+            with self.subTest(policy=name):
+                self.assertIn(f'{{"{name}"', self.sources("policy"), f"mark it {NOT_BUILT}, or build it")
+
+    @staticmethod
+    def sources(folder):
+        return "".join(path.read_text() for path in (ROOT / "src" / folder).glob("*.cpp"))
 
     def test_every_word_is_found_where_the_table_says(self):
         rows = list(glossary())
