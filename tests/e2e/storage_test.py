@@ -102,6 +102,9 @@ class StorageTest(unittest.TestCase):
             box.call("cancel", str(first))
             box.wait_state(second, "RUNNING")
             self.assertGreater(box.job(second)["generation"], 1)
+            box.kill()
+            replayed = subprocess.run([str(BINARY), "simulate", "--trace", str(box.directory), "--replay"], capture_output=True, text=True)
+            self.assertEqual(replayed.returncode, 0, replayed.stdout)
 
     def test_a_lost_or_cut_write_ahead_log_is_refused(self):
         for harm in (lambda log: log.unlink(), lambda log: os.truncate(log, log.stat().st_size - 1000)):

@@ -314,7 +314,9 @@ Result<void> SqliteStore::Impl::follow_mark(State& state) {
   if (lost) {
     given = std::max(given, seen.jobs);
     Batch batch;
-    batch.entries.push_back({state.seq() + 1, state.at(), acceptance(seen.generation)});
+    // After all that happened at the journal's last instant.
+    const Time at = state.at() + Duration{1};
+    batch.entries.push_back({state.seq() + 1, at, acceptance(seen.generation)});
     if (auto kept = write_and_fold(batch, state); !kept) return kept;
   }
   while (state.jobs().given() < given) {
