@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "cli/client/locate.hpp"
 #include "cli/commands.hpp"
 #include "cli/fake_server.hpp"
 #include "cli/run_cli.hpp"
@@ -99,7 +100,8 @@ class Up : public ::testing::Test {
 TEST_F(Up, HandsItsOptionsOn) {
   EXPECT_EQ(up({"--dir", "/srv/p/", "--slots", "4", "--policy", "fifo", "--log-level", "debug"}),
             5);
-  EXPECT_EQ(asked->directory, "/srv/p/");
+  EXPECT_EQ(asked->directory, "/srv/p");
+  EXPECT_EQ(asked->socket_directory, "/srv/p");
   EXPECT_EQ(asked->slots, 4);
   EXPECT_EQ(asked->policy, "fifo");
   EXPECT_EQ(asked->log_level, "debug");
@@ -147,14 +149,24 @@ TEST_F(Up, RefusesLimitsThatMakeNoSense) {
 TEST_F(Up, FindsItsDirectory) {
   EXPECT_EQ(up({}, {{"PACELINE_DIR", "/a"}, {"HOME", "/h"}}), 5);
   EXPECT_EQ(asked->directory, "/a");
-  EXPECT_EQ(up({}, {{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}}), 5);
-  EXPECT_EQ(asked->directory, "/x/paceline");
   EXPECT_EQ(up({}, {{"HOME", "/h"}}), 5);
-  EXPECT_EQ(asked->directory, "/h/.local/share/paceline");
+  EXPECT_EQ(asked->directory, *default_directory({{"HOME", "/h"}}));
+}
+
+TEST_F(Up, ServesTheMachineWhereEverybodyLooks) {
+  EXPECT_EQ(up({"--dir", "/var/lib/paceline/", "--detach"}, {{"HOME", "/h"}}), 5);
+  EXPECT_EQ(asked->directory, "/var/lib/paceline");
+  EXPECT_EQ(asked->socket_directory, "/run/paceline");
+  EXPECT_EQ(asked->former_directory, "/h/.local/share/paceline");
+  EXPECT_TRUE(asked->detach);
+  EXPECT_EQ(up({"--dir", "/a", "--move-from", "/b/"}), 5);
+  EXPECT_EQ(asked->move_from, "/b");
+  EXPECT_EQ(asked->former_directory, "");
 }
 
 TEST_F(Up, RefusesWhatMakesNoSense) {
-  EXPECT_EQ(up({}), 64);
+  EXPECT_EQ(up({"--dir", ""}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--move-from", ""}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--slots", "0"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--slots", "many"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--log-level", "loud"}), 64);

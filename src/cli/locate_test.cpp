@@ -25,12 +25,22 @@ TEST(FindServer, PrefersWhatIsNamed) {
             ErrorCode::unavailable);
 }
 
+TEST(DefaultDirectory, IsTheMachinesForRootAndTheDataFolderForOthers) {
+  constexpr uid_t kUser = 1000;
+  EXPECT_EQ(default_directory({{"PACELINE_DIR", "/a"}, {"HOME", "/h"}}, 0), "/a");
+  EXPECT_EQ(default_directory({{"HOME", "/h"}}, 0), "/var/lib/paceline");
+  EXPECT_EQ(default_directory({{"XDG_DATA_HOME", "/x"}, {"HOME", "/h"}}, kUser), "/x/paceline");
+  EXPECT_EQ(default_directory({{"HOME", "/h"}}, kUser), "/h/.local/share/paceline");
+  EXPECT_EQ(default_directory({}, kUser).error().code, ErrorCode::invalid);
+}
+
 TEST(FindServer, LooksIntoTheDataFolder) {
   const TestDirectory home;
   const FakeServer server(fine);
   std::filesystem::create_directories(home.path() + "/.local/share");
   std::filesystem::create_symlink(server.directory(), home.path() + "/.local/share/paceline");
-  if (std::filesystem::exists("/run/paceline/paceline.sock")) GTEST_SKIP() << "a server runs here";
+  for (const char* installed : {"/run/paceline/paceline.sock", "/var/lib/paceline"})
+    if (std::filesystem::exists(installed)) GTEST_SKIP() << "a server is installed here";
   EXPECT_EQ(find_server({}, {{"HOME", home.path()}}),
             home.path() + "/.local/share/paceline/paceline.sock");
   EXPECT_EQ(find_server({}, {{"XDG_DATA_HOME", home.path() + "/.local/share"}, {"HOME", "/x"}}),
