@@ -3,10 +3,25 @@
 include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # tests are not installed, so they need not be built
 install(TARGETS paceline RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT server)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/paceline COMPONENT server)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/paceline COMPONENT server
+
+# What the program says of itself: the manual's page, and what shells complete by.
+set(pages ${CMAKE_BINARY_DIR}/pages)
+add_custom_command(OUTPUT ${pages}/paceline.1.gz ${pages}/paceline ${pages}/_paceline ${pages}/paceline.fish DEPENDS paceline
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}
+  COMMAND paceline man-page | gzip -9n > ${pages}/paceline.1.gz
+  COMMAND paceline completion bash > ${pages}/paceline
+  COMMAND paceline completion zsh > ${pages}/_paceline
+  COMMAND paceline completion fish > ${pages}/paceline.fish)
+add_custom_target(paceline_pages DEPENDS ${pages}/paceline.1.gz)
+set(shared ${CMAKE_INSTALL_DATAROOTDIR})
+install(FILES ${pages}/paceline.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT server)
+install(FILES ${pages}/paceline DESTINATION ${shared}/bash-completion/completions COMPONENT server)
+install(FILES ${pages}/_paceline DESTINATION ${shared}/zsh/vendor-completions COMPONENT server)
+install(FILES ${pages}/paceline.fish DESTINATION ${shared}/fish/vendor_completions.d COMPONENT server)
+install(FILES README.md LICENSE DESTINATION ${shared}/doc/paceline COMPONENT server)
+install(DIRECTORY docs/ DESTINATION ${shared}/doc/paceline COMPONENT server
   FILES_MATCHING PATTERN "*.md" PATTERN decisions EXCLUDE)
-install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/paceline/examples COMPONENT server
+install(DIRECTORY examples/ DESTINATION ${shared}/doc/paceline/examples COMPONENT server
   PATTERN __pycache__ EXCLUDE)
 install(FILES packaging/paceline.service DESTINATION /lib/systemd/system COMPONENT system)
 install(FILES packaging/default DESTINATION /etc/default RENAME paceline COMPONENT system)

@@ -38,6 +38,8 @@ Command policy_drop_command();
 Command simulate_command();
 Command up_command();
 Command down_command();
+Command completion_command();
+Command man_page_command();
 Command version_command();
 
 std::span<const Command> commands() {
@@ -53,7 +55,7 @@ std::span<const Command> commands() {
       policy_diff_command(),  policy_promote_command(), policy_rollback_command(),
       policy_drop_command(),  simulate_command(),       events_command(),
       journal_list_command(), journal_export_command(), journal_prune_command(),
-      version_command(),
+      completion_command(),   man_page_command(),       version_command(),
   };
   return table;
 }

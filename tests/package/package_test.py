@@ -117,6 +117,8 @@ class PackageTest(unittest.TestCase):
         bare.root(f"apt-get install --yes --no-install-recommends {bare.put(self.package)}")
         self.assertNotRegex(bare.root("dpkg --list"), "libx11|libcairo|fontconfig")
         self.assertNotIn("not found", bare.root("ldd /usr/bin/paceline"))
+        self.assertIn("paceline cancel", bare.root("zcat /usr/share/man/man1/paceline.1.gz"))
+        self.assertIn("complete -F", bare.root("cat /usr/share/bash-completion/completions/paceline"))
         text, code = bare.ask("paceline queue", "first")
         self.assertEqual(code, 69, text)
         self.assertNotIn("Start one", text)

@@ -12,20 +12,6 @@ constexpr std::string_view kEnvironment =
     "The server is found by --server PATH, then $PACELINE_DIR, /run/paceline and\n"
     "$XDG_DATA_HOME/paceline (~/.local/share/paceline).\n";
 
-std::string usage_of(const Command& command, const Options& options) {
-  std::string usage = fmt::format("paceline {} [options]", command.name);
-  const auto& words = options.declared_words();
-  if (words.target != nullptr) {
-    const bool several = words.count == Count::some || words.count == Count::any;
-    const bool needed = words.count == Count::one || words.count == Count::some;
-    const auto name = words.name + (several ? "..." : "");
-    usage += needed ? " " + name : " [" + name + "]";
-  }
-  if (options.takes_command_line()) usage += " -- COMMAND...";
-  if (options.takes_parameters()) usage += " [--KEY VALUE...]";
-  return usage;
-}
-
 // "  <left>  <right>", lines aligned.
 std::string two_columns(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::size_t width = 0;
@@ -58,10 +44,25 @@ std::string example_of(const Command& command) {
 
 }  // namespace
 
+std::string usage_of(const Command& command, const Options& options) {
+  std::string usage = fmt::format("paceline {} [options]", command.name);
+  const auto& words = options.declared_words();
+  if (words.target != nullptr) {
+    const bool several = words.count == Count::some || words.count == Count::any;
+    const bool needed = words.count == Count::one || words.count == Count::some;
+    const auto name = words.name + (several ? "..." : "");
+    usage += needed ? " " + name : " [" + name + "]";
+  }
+  if (options.takes_command_line()) usage += " -- COMMAND...";
+  if (options.takes_parameters()) usage += " [--KEY VALUE...]";
+  return usage;
+}
+
 std::string help_page(std::span<const Command> commands) {
   std::vector<std::string_view> groups;
   for (const auto& command : commands) {
-    if (std::ranges::find(groups, command.group) == groups.end()) groups.push_back(command.group);
+    const bool known = std::ranges::find(groups, command.group) != groups.end();
+    if (!known && !command.group.empty()) groups.push_back(command.group);
   }
   std::size_t width = 0;
   for (const auto& command : commands) width = std::max(width, command.name.size());
