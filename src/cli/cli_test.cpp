@@ -17,7 +17,8 @@ TEST(CommandLine, WithoutACommandListsThem) {
   const auto result = run_words({});
   EXPECT_EQ(result.code, 0);
   for (const auto& command : commands()) {
-    EXPECT_THAT(result.out, HasSubstr("\n  " + std::string(command.name) + " "));
+    const std::string line = "\n  " + std::string(command.name) + " ";
+    EXPECT_EQ(result.out.find(line) == std::string::npos, command.group.empty()) << line;
   }
 }
 

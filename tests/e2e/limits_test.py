@@ -36,7 +36,7 @@ ELSEWHERE = {
     "--journal-size": "tests/e2e/journal_test.py",
     "a segment of the journal": "src/store/sqlite/segments_test.cpp",
     "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
-    "who slows whom down": "src/model/interference_test.cpp",
+    "which jobs slow each other down": "src/estimate/interference_test.cpp",
 }
 
 

@@ -32,14 +32,11 @@ Result<std::pair<std::int64_t, std::int64_t>> read_seeds(std::string_view typed)
   return std::pair{*first, *last};
 }
 
-Result<void> refuse_others(std::span<const TraceOption> others) {
-  for (const TraceOption& other : others) {
-    if (!other.given) continue;
-    return fail(ErrorCode::invalid,
-                fmt::format("{} belongs to a trace, and --faults simulates none.", other.name),
-                "Leave out one of them.");
-  }
-  return {};
+Result<void> refuse_others(std::span<const std::string_view> others) {
+  if (others.empty()) return {};
+  return fail(ErrorCode::invalid,
+              fmt::format("{} belongs to a trace, and --faults simulates none.", others.front()),
+              "Leave out one of them.");
 }
 
 Result<FaultsOptions> read_faults(const FaultsTyped& typed, const Output& output) {
@@ -92,7 +89,7 @@ void declare_faults(Options& options, FaultsTyped& typed) {
 }
 
 Result<int> show_faults(Context& context, const FaultsTyped& typed, const Output& output,
-                        std::span<const TraceOption> others, const ProgressBar& bar) {
+                        std::span<const std::string_view> others, const ProgressBar& bar) {
   if (auto ok = refuse_others(others); !ok) return fail(ok.error());
   auto options = read_faults(typed, output);
   if (!options) return fail(options.error());

@@ -16,16 +16,10 @@ struct FaultsTyped {
   std::int64_t threads = 0;  // 0: one per core
 };
 
-// An option that belongs to a trace, and whether it was given.
-struct TraceOption {
-  std::string_view name;
-  bool given = false;
-};
-
 void declare_faults(Options& options, FaultsTyped& typed);
 
-// Returns the exit code: 1 if something happened that must not. Errors: invalid.
+// `others`: options that belong to a trace and were given. Returns the exit code: 1 if something happened that must not. Errors: invalid.
 Result<int> show_faults(Context& context, const FaultsTyped& typed, const Output& output,
-                        std::span<const TraceOption> others, const ProgressBar& bar);
+                        std::span<const std::string_view> others, const ProgressBar& bar);
 
 }  // namespace paceline

@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 
 #include "cli/commands/command.hpp"
 #include "cli/commands/faults.hpp"
@@ -19,95 +21,85 @@ constexpr int kBarWidth = 24;
 constexpr Bounds kSeeds{1, 10'000};
 constexpr Bounds kThreads{1, 1'024};
 
-struct Simulate {
-  std::optional<std::string> trace, format, cluster, policy, seeds, load, from, until, elastic,
-      speedup, device_speeds, reference_device, learning, reach, costs, protect, profiles, batch,
-      placement, know, warmup, cooldown, failures, on_failure, save_every, reclaim_after, threads,
-      jobs_out, report, plot, what_if, record;
-  bool skip_bad_lines = false, replay = false;
-  FaultsTyped faults;
-  OutputOptions output;
+// What an option serves: a study of a trace, a replay of a journal as well, or whatever is simulated.
+enum class Of { study, journal, any };
+
+// An option, once: how it is written, what it is for, and what it sets. Errors of `set` say nothing
+// of the option's name.
+struct SimulateOption {
+  const char* name;
+  const char* value;  // empty for flags
+  const char* help;   // with the default
+  Of of;
+  Result<void> (*set)(const std::string& text, SimulateOptions& options);
 };
 
-// What belongs to the simulation of a trace.
-std::vector<TraceOption> trace_options(const Simulate& typed) {
-  return {{"--trace", typed.trace.has_value()},
-          {"--format", typed.format.has_value()},
-          {"--skip-bad-lines", typed.skip_bad_lines},
-          {"--cluster", typed.cluster.has_value()},
-          {"--policy", typed.policy.has_value()},
-          {"--seeds", typed.seeds.has_value()},
-          {"--load", typed.load.has_value()},
-          {"--from", typed.from.has_value()},
-          {"--until", typed.until.has_value()},
-          {"--warmup", typed.warmup.has_value()},
-          {"--cooldown", typed.cooldown.has_value()},
-          {"--elastic", typed.elastic.has_value()},
-          {"--speedup", typed.speedup.has_value()},
-          {"--device-speeds", typed.device_speeds.has_value()},
-          {"--reference-device", typed.reference_device.has_value()},
-          {"--learning", typed.learning.has_value()},
-          {"--reach", typed.reach.has_value()},
-          {"--costs", typed.costs.has_value()},
-          {"--failures", typed.failures.has_value()},
-          {"--save-every", typed.save_every.has_value()},
-          {"--reclaim-after", typed.reclaim_after.has_value()},
-          {"--on-failure", typed.on_failure.has_value()},
-          {"--protect", typed.protect.has_value()},
-          {"--placement", typed.placement.has_value()},
-          {"--know", typed.know.has_value()},
-          {"--profiles", typed.profiles.has_value()},
-          {"--batch", typed.batch.has_value()},
-          {"--jobs-out", typed.jobs_out.has_value()},
-          {"--report", typed.report.has_value()},
-          {"--plot", typed.plot.has_value()},
-          {"--what-if", typed.what_if.has_value()},
-          {"--replay", typed.replay},
-          {"--record", typed.record.has_value()}};
+template <auto field>
+Result<void> word(const std::string& text, SimulateOptions& options) {
+  options.*field = text;
+  return {};
 }
 
-tl::unexpected<Error> refused(std::string_view option, Error error) {
-  error.message = fmt::format("{}: {}", option, error.message);
-  return fail(std::move(error));
+template <auto field>
+Result<void> flag(const std::string&, SimulateOptions& options) {
+  options.*field = true;
+  return {};
 }
 
-Result<void> take_duration(std::string_view option, const std::optional<std::string>& typed,
-                           std::optional<Duration>& value) {
-  if (!typed) return {};
-  const auto read = parse_duration(*typed);
-  if (!read) return refused(option, read.error());
+template <auto field>
+Result<void> span(const std::string& text, SimulateOptions& options) {
+  const auto read = parse_duration(text);
+  if (!read) return fail(read.error());
+  options.*field = *read;
+  return {};
+}
+
+Result<void> take_number(const std::string& text, double least, double& value) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  const bool read = error == std::errc{} && at == end && std::isfinite(value);
+  if (read && value >= least && value <= 1e6) return {};
+  return fail(ErrorCode::invalid, fmt::format("'{}' is no number from {} to 1000000.", text, least),
+              "");
+}
+
+Result<void> take_load(const std::string& text, SimulateOptions& options) {
+  return take_number(text, 1e-6, options.load);
+}
+
+Result<void> take_failures(const std::string& text, SimulateOptions& options) {
+  return take_number(text, 0, options.failures);
+}
+
+Result<void> take_count(const std::string& text, const Bounds& bounds, std::int64_t& value) {
+  const auto read = parse_whole(text, bounds);
+  if (!read) return fail(read.error());
   value = *read;
   return {};
 }
 
-Result<void> take_number(std::string_view option, const std::optional<std::string>& typed,
-                         double least, double& value) {
-  if (!typed) return {};
-  const char* end = typed->data() + typed->size();
-  const auto [at, error] = std::from_chars(typed->data(), end, value);
-  const bool read = error == std::errc{} && at == end && std::isfinite(value);
-  if (read && value >= least && value <= 1e6) return {};
-  return fail(ErrorCode::invalid,
-              fmt::format("{}: '{}' is no number from {} to 1000000.", option, *typed, least), "");
+Result<void> take_seeds(const std::string& text, SimulateOptions& options) {
+  return take_count(text, kSeeds, options.seeds);
 }
 
-Result<void> take_count(std::string_view option, const std::optional<std::string>& typed,
-                        const Bounds& bounds, std::int64_t& value) {
-  if (!typed) return {};
-  const auto read = parse_whole(*typed, bounds);
-  if (!read) return refused(option, read.error());
-  value = *read;
+Result<void> take_threads(const std::string& text, SimulateOptions& options) {
+  return take_count(text, kThreads, options.threads);
+}
+
+Result<void> take_reclaim_after(const std::string& text, SimulateOptions& options) {
+  const auto after = parse_reclaim_after(text);
+  if (!after) return fail(after.error());
+  options.reclaim_after = *after;
   return {};
 }
 
 // "restart=30s,resize=1s", one of them, or "none".
-Result<void> take_costs(const std::optional<std::string>& typed, SimulateOptions& options) {
-  if (!typed) return {};
-  if (*typed == "none") {
+Result<void> take_costs(const std::string& typed, SimulateOptions& options) {
+  if (typed == "none") {
     options.restart = options.resize = Duration::zero();
     return {};
   }
-  std::string_view text = *typed;
+  std::string_view text = typed;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, end);
@@ -115,36 +107,133 @@ Result<void> take_costs(const std::optional<std::string>& typed, SimulateOptions
     const std::string_view name = part.substr(0, equals);
     if ((name != "restart" && name != "resize") || equals == part.size()) break;
     const auto read = parse_span(part.substr(equals + 1));
-    if (!read) return refused("--costs", read.error());
+    if (!read) return fail(read.error());
     (name == "restart" ? options.restart : options.resize) = *read;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (text.empty() && !typed->empty()) return {};
-  return fail(ErrorCode::invalid, fmt::format("--costs: '{}' is no pair of pauses.", *typed),
+  if (text.empty() && !typed.empty()) return {};
+  return fail(ErrorCode::invalid, fmt::format("'{}' is no pair of pauses.", typed),
               "Give restart=30s,resize=1s, or none.");
 }
 
-Result<void> take_protect(const std::optional<std::string>& typed, bool& protects) {
-  if (!typed || *typed == "on" || *typed == "off") {
-    protects = !typed || *typed == "on";
-    return {};
-  }
-  return fail(ErrorCode::invalid, fmt::format("--protect: '{}' is neither on nor off.", *typed),
-              "");
+Result<void> take_protect(const std::string& text, SimulateOptions& options) {
+  options.protects = text == "on";
+  if (options.protects || text == "off") return {};
+  return fail(ErrorCode::invalid, fmt::format("'{}' is neither on nor off.", text), "");
 }
 
-// A replay has the policies, nodes and times of its journal.
-Result<void> check_replay(const Simulate& typed) {
-  if (!typed.replay) return {};
-  for (const TraceOption& option : trace_options(typed)) {
-    const bool serves = option.name == "--trace" || option.name == "--replay";
-    if (!option.given || serves) continue;
-    return fail(ErrorCode::invalid,
-                fmt::format("--replay holds the journal's own rounds again: {} changes nothing.",
-                            option.name),
-                "Leave out one of both.");
+constexpr SimulateOption kOptions[] = {
+    {"--trace", "FILE",
+     "jobs to simulate; .gz and .xz as they are; or a server's directory: its journal", Of::journal,
+     word<&SimulateOptions::trace>},
+    {"--format", "NAME",
+     "of the trace: auto (default), itp, philly, alibaba-v2023, pollux, tiresias, gavel or "
+     "paceline",
+     Of::study, word<&SimulateOptions::format>},
+    {"--skip-bad-lines", "", "count lines that can't be read, go on", Of::study,
+     flag<&SimulateOptions::skip_bad_lines>},
+    {"--cluster", "NODESxSLOTS", "64x8, or 2x8:A100;4x4:T4 (a journal's own nodes)", Of::study,
+     word<&SimulateOptions::cluster>},
+    {"--what-if", "NODES", "other nodes: '+2x8', '-node-3'", Of::study,
+     word<&SimulateOptions::what_if>},
+    {"--policy", "LIST",
+     "policies to compare: 'fifo,fifo(backfill=greedy),las', or a file of your own "
+     "(elastic-fifo)",
+     Of::study, word<&SimulateOptions::policies>},
+    {"--seeds", "N", "runs of each policy: the trace as it is, then resampled by days (1)",
+     Of::study, take_seeds},
+    {"--load", "X", "divide the times between submissions by this (1)", Of::study, take_load},
+    {"--from", "SPAN", "leave out what was submitted before: 7d", Of::study,
+     span<&SimulateOptions::from>},
+    {"--until", "SPAN", "leave out what was submitted after: 14d", Of::study,
+     span<&SimulateOptions::until>},
+    {"--warmup", "SPAN", "leave the first jobs out of averages", Of::study,
+     span<&SimulateOptions::warmup>},
+    {"--cooldown", "SPAN", "leave the last jobs out of averages", Of::study,
+     span<&SimulateOptions::cooldown>},
+    {"--elastic", "RULE", "sizes jobs may have: 'min=1,max=2x' (as asked for)", Of::study,
+     word<&SimulateOptions::elastic>},
+    {"--speedup", "CURVE",
+     "of elastic jobs: linear, amdahl=0.05 (default), table=1:1,2:1.9 or profile "
+     "(default with --profiles)",
+     Of::study, word<&SimulateOptions::speedup>},
+    {"--device-speeds", "SPEEDS",
+     "of unequal devices: A100=1,V100=0.45, a JSON file of Gavel's throughputs, or a folder "
+     "of Sia's profiles",
+     Of::study, word<&SimulateOptions::device_speeds>},
+    {"--reference-device", "MODEL",
+     "of such a file: the device that the trace's durations are of (its fastest)", Of::study,
+     word<&SimulateOptions::reference_device>},
+    {"--learning", "CURVE",
+     "what jobs learn: exp=3, power=0.5 or table=0:0.1,1:0.95; they stop at a target", Of::study,
+     word<&SimulateOptions::learning>},
+    {"--reach", "PARTS", "after which part of its training a job meets its target: 0.5..0.9 (1)",
+     Of::study, word<&SimulateOptions::reach>},
+    {"--costs", "PAUSES", "restart=30s,resize=1s (default), or none", Of::study, take_costs},
+    {"--failures", "RATE", "per slot and hour of running (0)", Of::study, take_failures},
+    {"--save-every", "SPAN", "how often jobs that may be stopped, resized or fail save (30m)",
+     Of::study, span<&SimulateOptions::save_every>},
+    {"--reclaim-after", "SPAN",
+     "how long a job that never saved is asked before it is stopped for others (0s: not; a "
+     "server: 10m)",
+     Of::study, take_reclaim_after},
+    {"--on-failure", "WORD",
+     "when a policy of your own can't decide a round: stop (default), or fallback to the "
+     "policy before it, as live",
+     Of::study, word<&SimulateOptions::on_failure>},
+    {"--protect", "on|off", "bound what running jobs lose for others (on)", Of::study,
+     take_protect},
+    {"--placement", "NAME", "pack (default), spread or any", Of::study,
+     word<&SimulateOptions::placement>},
+    {"--know", "WHAT", "what policies know of lengths: oracle (default), estimate or none",
+     Of::study, word<&SimulateOptions::know>},
+    {"--profiles", "DIR",
+     "measured step times and curves: how long and how fast jobs of pollux traces train", Of::study,
+     word<&SimulateOptions::profiles>},
+    {"--batch", "fixed|scaled", "what becomes of a profiled job's batch at other sizes (fixed)",
+     Of::study, word<&SimulateOptions::batch>},
+    {"--threads", "N", "runs side by side (one per core)", Of::any, take_threads},
+    {"--replay", "", "hold the rounds of a server's journal again and compare the plans",
+     Of::journal, flag<&SimulateOptions::replay>},
+    {"--record", "FILE", "write the jobs simulated, as a trace", Of::study,
+     word<&SimulateOptions::record>},
+    {"--jobs-out", "FILE", "write what became of each job, as CSV", Of::study,
+     word<&SimulateOptions::jobs_out>},
+    {"--report", "FILE", "write tables and figures as one HTML page", Of::study,
+     word<&SimulateOptions::report>},
+    {"--plot", "FILE", "draw how JCT and wait are distributed: .png or .svg", Of::study,
+     word<&SimulateOptions::plot>},
+};
+
+struct Simulate {
+  std::array<std::optional<std::string>, std::size(kOptions)> texts;  // of kOptions; flags: empty
+  std::array<bool, std::size(kOptions)> flags{};
+  FaultsTyped faults;
+  OutputOptions output;
+
+  [[nodiscard]] bool has(std::size_t option) const { return texts[option] || flags[option]; }
+};
+
+// Those of these that were given.
+std::vector<std::string_view> given(const Simulate& typed, std::initializer_list<Of> of) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < std::size(kOptions); ++i)
+    if (typed.has(i) && std::ranges::find(of, kOptions[i].of) != of.end())
+      names.emplace_back(kOptions[i].name);
+  return names;
+}
+
+// What the options that serve `of` say; nothing of the others is read.
+Result<SimulateOptions> read_options(const Simulate& typed, std::initializer_list<Of> of) {
+  SimulateOptions options;
+  for (std::size_t i = 0; i < std::size(kOptions); ++i) {
+    if (!typed.has(i) || std::ranges::find(of, kOptions[i].of) == of.end()) continue;
+    if (auto set = kOptions[i].set(typed.texts[i].value_or(""), options); !set) {
+      set.error().message = fmt::format("{}: {}", kOptions[i].name, set.error().message);
+      return fail(std::move(set.error()));
+    }
   }
-  return {};
+  return options;
 }
 
 Result<SimulateOptions> read(const Simulate& typed) {
@@ -152,59 +241,19 @@ Result<SimulateOptions> read(const Simulate& typed) {
     return fail(ErrorCode::invalid, "--story tells of a seed of --faults, and there is none.",
                 "Name one: paceline simulate --faults 7 --story");
   }
-  if (!typed.trace) {
+  auto options = read_options(typed, {Of::study, Of::journal, Of::any});
+  if (!options) return options;
+  if (options->trace.empty()) {
     return fail(ErrorCode::invalid, "--trace names no file.",
                 "Say what to simulate: paceline simulate --trace FILE --cluster 64x8");
   }
-  if (auto ok = check_replay(typed); !ok) return fail(ok.error());
-  SimulateOptions options;
-  options.trace = *typed.trace;
-  options.replay = typed.replay;
-  options.record = typed.record;
-  options.format = typed.format.value_or(options.format);
-  options.cluster = typed.cluster;
-  options.what_if = typed.what_if;
-  options.policies = typed.policy.value_or(options.policies);
-  options.elastic = typed.elastic;
-  options.speedup = typed.speedup;
-  options.device_speeds = typed.device_speeds;
-  options.reference_device = typed.reference_device;
-  options.learning = typed.learning;
-  options.reach = typed.reach;
-  options.profiles = typed.profiles;
-  options.batch = typed.batch;
-  options.placement = typed.placement;
-  options.know = typed.know;
-  options.on_failure = typed.on_failure;
-  options.jobs_out = typed.jobs_out;
-  options.report = typed.report;
-  options.plot = typed.plot;
-  options.skip_bad_lines = typed.skip_bad_lines;
-  std::optional<Duration> save_every;
-  for (const auto& [option, word, value] :
-       {std::tuple{"--save-every", &typed.save_every, &save_every},
-        std::tuple{"--from", &typed.from, &options.from},
-        std::tuple{"--until", &typed.until, &options.until},
-        std::tuple{"--warmup", &typed.warmup, &options.warmup},
-        std::tuple{"--cooldown", &typed.cooldown, &options.cooldown}}) {
-    if (auto ok = take_duration(option, *word, *value); !ok) return fail(ok.error());
-  }
-  options.save_every = save_every.value_or(options.save_every);
-  if (typed.reclaim_after) {
-    const auto after = parse_reclaim_after(*typed.reclaim_after);
-    if (!after) return refused("--reclaim-after", after.error());
-    options.reclaim_after = *after;
-  }
-  if (auto ok = take_number("--load", typed.load, 1e-6, options.load); !ok) return fail(ok.error());
-  if (auto ok = take_number("--failures", typed.failures, 0, options.failures); !ok)
-    return fail(ok.error());
-  if (auto ok = take_count("--seeds", typed.seeds, kSeeds, options.seeds); !ok)
-    return fail(ok.error());
-  if (auto ok = take_count("--threads", typed.threads, kThreads, options.threads); !ok)
-    return fail(ok.error());
-  if (auto ok = take_costs(typed.costs, options); !ok) return fail(ok.error());
-  if (auto ok = take_protect(typed.protect, options.protects); !ok) return fail(ok.error());
-  return options;
+  // A replay has the policies, nodes and times of its journal.
+  const auto others = given(typed, {Of::study});
+  if (!options->replay || others.empty()) return options;
+  return fail(ErrorCode::invalid,
+              fmt::format("--replay holds the journal's own rounds again: {} changes nothing.",
+                          others.front()),
+              "Leave out one of both.");
 }
 
 std::string progress_line(double done) {
@@ -343,70 +392,13 @@ std::string page_of(const Document& study, const Console& console, const Output&
 }
 
 void declare_options(Options& options, Simulate& typed) {
-  options.value("--trace", "FILE", typed.trace,
-                "jobs to simulate; .gz and .xz as they are; or a server's directory: its journal");
-  options.value(
-      "--format", "NAME", typed.format,
-      "of the trace: auto (default), itp, philly, alibaba-v2023, pollux, tiresias, gavel or "
-      "paceline");
-  options.flag("--skip-bad-lines", typed.skip_bad_lines, "count lines that can't be read, go on");
-  options.value("--cluster", "NODESxSLOTS", typed.cluster,
-                "64x8, or 2x8:A100;4x4:T4 (a journal's own nodes)");
-  options.value("--what-if", "NODES", typed.what_if, "other nodes: '+2x8', '-node-3'");
-  options.value("--policy", "LIST", typed.policy,
-                "policies to compare: 'fifo,fifo(backfill=greedy),las', or a file of your own "
-                "(elastic-fifo)");
-  options.value("--seeds", "N", typed.seeds,
-                "runs of each policy: the trace as it is, then resampled by days (1)");
-  options.value("--load", "X", typed.load, "divide the times between submissions by this (1)");
-  options.value("--from", "SPAN", typed.from, "leave out what was submitted before: 7d");
-  options.value("--until", "SPAN", typed.until, "leave out what was submitted after: 14d");
-  options.value("--warmup", "SPAN", typed.warmup, "leave the first jobs out of averages");
-  options.value("--cooldown", "SPAN", typed.cooldown, "leave the last jobs out of averages");
-  options.value("--elastic", "RULE", typed.elastic,
-                "sizes jobs may have: 'min=1,max=2x' (as asked for)");
-  options.value("--speedup", "CURVE", typed.speedup,
-                "of elastic jobs: linear, amdahl=0.05 (default), table=1:1,2:1.9 or profile "
-                "(default with --profiles)");
-  options.value(
-      "--device-speeds", "SPEEDS", typed.device_speeds,
-      "of unequal devices: A100=1,V100=0.45, a JSON file of Gavel's throughputs, or a folder "
-      "of Sia's profiles");
-  options.value("--reference-device", "MODEL", typed.reference_device,
-                "of such a file: the device that the trace's durations are of (its fastest)");
-  options.value("--learning", "CURVE", typed.learning,
-                "what jobs learn: exp=3, power=0.5 or table=0:0.1,1:0.95; they stop at a target");
-  options.value("--reach", "PARTS", typed.reach,
-                "after which part of its training a job meets its target: 0.5..0.9 (1)");
-  options.value("--costs", "PAUSES", typed.costs, "restart=30s,resize=1s (default), or none");
-  options.value("--failures", "RATE", typed.failures, "per slot and hour of running (0)");
-  options.value("--save-every", "SPAN", typed.save_every,
-                "how often jobs that may be stopped, resized or fail save (30m)");
-  options.value("--reclaim-after", "SPAN", typed.reclaim_after,
-                "how long who never saved is asked before it is stopped for others (0s: not; a "
-                "server: 10m)");
-  options.value(
-      "--on-failure", "WORD", typed.on_failure,
-      "when a policy of your own can't decide a round: stop (default), or fallback to the "
-      "policy before it, as live");
-  options.value("--protect", "on|off", typed.protect,
-                "bound what running jobs lose for others (on)");
-  options.value("--placement", "NAME", typed.placement, "pack (default), spread or any");
-  options.value("--know", "WHAT", typed.know,
-                "what policies know of lengths: oracle (default), estimate or none");
-  options.value(
-      "--profiles", "DIR", typed.profiles,
-      "measured step times and curves: how long and how fast jobs of pollux traces train");
-  options.value("--batch", "fixed|scaled", typed.batch,
-                "what becomes of a profiled job's batch at other sizes (fixed)");
-  options.value("--threads", "N", typed.threads, "runs side by side (one per core)");
-  options.flag("--replay", typed.replay,
-               "hold the rounds of a server's journal again and compare the plans");
-  options.value("--record", "FILE", typed.record, "write the jobs simulated, as a trace");
-  options.value("--jobs-out", "FILE", typed.jobs_out, "write what became of each job, as CSV");
-  options.value("--report", "FILE", typed.report, "write tables and figures as one HTML page");
-  options.value("--plot", "FILE", typed.plot,
-                "draw how JCT and wait are distributed: .png or .svg");
+  for (std::size_t i = 0; i < std::size(kOptions); ++i) {
+    const SimulateOption& option = kOptions[i];
+    if (*option.value == '\0')
+      options.flag(option.name, typed.flags[i], option.help);
+    else
+      options.value(option.name, option.value, typed.texts[i], option.help);
+  }
   declare_faults(options, typed.faults);
   options.output(typed.output, Watchable::no);
 }
@@ -434,10 +426,11 @@ Command simulate_command() {
                 return true;
               };
               if (typed->faults.seeds) {
-                const auto ok =
-                    take_count("--threads", typed->threads, kThreads, typed->faults.threads);
-                if (!ok) return fail(ok.error());
-                return show_faults(context, typed->faults, *output, trace_options(*typed), bar);
+                const auto common = read_options(*typed, {Of::any});
+                if (!common) return fail(common.error());
+                typed->faults.threads = common->threads;
+                return show_faults(context, typed->faults, *output,
+                                   given(*typed, {Of::study, Of::journal}), bar);
               }
               const auto wanted = read(*typed);
               if (!wanted) return fail(wanted.error());
