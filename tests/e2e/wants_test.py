@@ -57,7 +57,9 @@ class WantsTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 74)
         self.assertIn("Little room is left", refused.stderr)
         box.call("cancel", str(waiting.pop()))  # out of the reserve
-        self.assertEqual({job["state"] for job in box.jobs()} - {"PENDING", "STARTING", "STOPPING", "COMPLETED", "CANCELLED"}, set())
+        states = {job["id"]: job["state"] for job in box.jobs()}
+        self.assertEqual({states.pop(job) for job in running} - {"RUNNING", "STOPPING", "COMPLETED"}, set())
+        self.assertEqual(set(states.values()) - {"PENDING", "STARTING", "STOPPING", "COMPLETED", "CANCELLED"}, set())
         disk.make_room()
         self.expect_all_well(box, running + waiting)
         box.wait_state(box.submit("--", "true"), "COMPLETED")
