@@ -6,7 +6,9 @@ import os
 import resource
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -33,6 +35,14 @@ def get(box, path):
 
 
 class ServerTest(unittest.TestCase):
+    def test_after_down_the_directory_is_free_at_once(self):
+        with tempfile.TemporaryDirectory() as directory:
+            environment = {**os.environ, "PACELINE_DIR": directory}
+            for _ in range(10):
+                for command in (["up", "--detach", "--slots", "1"], ["down"]):
+                    done = subprocess.run([str(BINARY), *command], env=environment, capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_it_and_its_plans_say_what_it_was_built_from(self):
         with Box(BINARY, slots=1) as box:
             box.wait_state(box.submit("--", "true"), "COMPLETED")

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
+#include "cli/client/locate.hpp"
+#include "cli/client/server_process.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/words/text.hpp"
 #include "wire/json_writer.hpp"
 
 namespace paceline {
 namespace {
+
+constexpr std::chrono::seconds kEndsWithin{60};
 
 std::string farewell(const Document& answer) {
   std::vector<std::string> ids;
@@ -28,8 +32,15 @@ Result<int> stop(Context& context, bool jobs) {
   request.target = "/v1/shutdown";
   request.body = json.take();
   if (jobs) request.timeout = std::chrono::hours{24};  // every job has its own grace
+  const auto socket = find_server(context.server, context.environment);
+  if (!socket) return fail(socket.error());
+  const ServerProcess process(*socket);
   const auto answer = (*api)->ask(request);
   if (!answer) return fail(answer.error());
+  if (!process.wait(kEndsWithin))
+    return fail(
+        ErrorCode::unavailable, "The server says that it stops, and has not ended yet.",
+        "See what it is doing: its messages are in DIR/server.log or 'journalctl -u paceline'.");
   context.console.print(farewell(*answer));
   return 0;
 }
