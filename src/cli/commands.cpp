@@ -4,7 +4,7 @@
 
 namespace paceline {
 
-// Each is in a file of cli/commands.
+// Each is in a file of cli/commands; those that tell of all commands are in completion.cpp.
 Command run_command();
 Command submit_command();
 Command queue_command();
