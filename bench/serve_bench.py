@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import socket
+import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -117,6 +119,31 @@ def measure_short_jobs(box, count=1000):
     report("true_jobs_per_second", count / (max(ended) - start), "1/s")
 
 
+def command_ms(environment, *command, times=200):
+    """The median of how long a command takes, as a shell would start it."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        subprocess.run([str(word) for word in command], env=environment, stdout=subprocess.DEVNULL, check=True)
+        seconds.append(time.perf_counter() - start)
+    return 1000 * statistics.median(seconds)
+
+
+def submit_by_command(environment, times):
+    for _ in range(times):
+        command_ms(environment, BINARY, "submit", "--hold", "--", "true", times=1)
+
+
+def measure_commands(box, shells=4, each=100):
+    empty = command_ms(box.environment, "/bin/true")
+    report("version_over_empty", command_ms(box.environment, BINARY, "version") - empty, "ms")
+    report("submit_over_empty", command_ms(box.environment, BINARY, "submit", "--hold", "--", "true") - empty, "ms")
+    start = time.perf_counter()
+    with multiprocessing.get_context("fork").Pool(shells) as pool:
+        pool.starmap(submit_by_command, [(box.environment, each)] * shells)
+    report("submissions_of_four_shells", shells * each / (time.perf_counter() - start), "1/s")
+
+
 def measure_restart(box):
     box.kill()
     start = time.perf_counter()
@@ -129,6 +156,7 @@ def main():
         report("server_idle", resident_mb(box.server.pid), "MB")
         measure_start_latency(box)
         measure_short_jobs(box)
+        measure_commands(box)
     with Box(BINARY, slots=2) as box:
         report("submit_p99_one_client", 1000 * percentile(submit_many(box.directory, 1000), 0.99), "ms")
         rate, seconds = submit_concurrently(box.directory, SUBMISSIONS)
