@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "agent/linux/files.hpp"
+
 namespace paceline {
 namespace {
 
@@ -64,12 +66,7 @@ Result<void> Detached::serve(const std::string& log, const std::string& greeting
   const UniqueFd file = open_log(log);
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!file || !nothing) return fail(cannot("The server's log can't be opened"));
-  std::string_view rest = greeting;
-  while (!rest.empty()) {
-    const ssize_t n = ::write(news_.get(), rest.data(), rest.size());
-    if (n < 0 && errno != EINTR) break;
-    if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  static_cast<void>(agent::write_all(news_.get(), greeting));  // nobody may be left to read it
   std::fflush(nullptr);
   ::dup2(nothing.get(), STDIN_FILENO);
   ::dup2(file.get(), STDOUT_FILENO);

@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "agent/linux/files.hpp"
 #include "files/fd.hpp"
 
 extern char** environ;
@@ -28,15 +30,6 @@ Error no_memory(int error) {
           fmt::format("There is no room for the image: {}.", std::strerror(error)),
           {},
           Retry::may_help};
-}
-
-bool write_whole_to(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return ::lseek(fd, 0, SEEK_SET) == 0;
 }
 
 std::string contents_of(int fd) {
@@ -88,7 +81,8 @@ Result<std::string> png_of(std::string_view svg) {
   if (auto found = find_painter(); !found) return fail(found.error());
   const UniqueFd from(::memfd_create("drawing", MFD_CLOEXEC));
   const UniqueFd to(::memfd_create("image", MFD_CLOEXEC));
-  if (!from || !to || !write_whole_to(from.get(), svg)) return fail(no_memory(errno));
+  if (!from || !to || !agent::write_all(from.get(), svg) || ::lseek(from.get(), 0, SEEK_SET) != 0)
+    return fail(no_memory(errno));
   const auto status = paint(from.get(), to.get());
   if (!status) return fail(status.error());
   std::string image = contents_of(to.get());

@@ -1,11 +1,12 @@
 #include "agent/linux/log_removal.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "agent/linux/testing.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -14,12 +15,6 @@ namespace fs = std::filesystem;
 
 class LogRemovalTest : public ::testing::Test {
  protected:
-  LogRemovalTest() {
-    std::string name = (fs::temp_directory_path() / "paceline_XXXXXX").string();
-    dir_ = ::mkdtemp(name.data());
-  }
-  ~LogRemovalTest() override { fs::remove_all(dir_); }
-
   fs::path log(int job, const std::string& name) {
     fs::create_directories(dir_ / "logs" / std::to_string(job));
     const auto file = dir_ / "logs" / std::to_string(job) / name;
@@ -30,7 +25,8 @@ class LogRemovalTest : public ::testing::Test {
     return remove_logs(dir_.string(), JobId{job}, files);
   }
 
-  fs::path dir_;
+  TempDirectory directory_;
+  const fs::path dir_{directory_.path()};
 };
 
 TEST_F(LogRemovalTest, TakesAllOfOneJobAndNothingElse) {
