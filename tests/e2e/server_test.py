@@ -35,6 +35,34 @@ def get(box, path):
 
 
 class ServerTest(unittest.TestCase):
+    def test_a_directory_is_taken_over_once_nothing_runs_there(self):
+        with tempfile.TemporaryDirectory() as directory:
+            old, new = Path(directory, "old"), Path(directory, "new")
+
+            def paceline(where, *words):
+                return subprocess.run([str(BINARY), *map(str, words)], env={**os.environ, "PACELINE_DIR": str(where)},
+                                      capture_output=True, text=True)
+
+            def expect_refused(words, *move):
+                done = paceline(new, "up", *move)
+                self.assertEqual(done.returncode, 73, done.stderr)
+                self.assertIn(words, done.stderr)
+
+            paceline(old, "up", "--detach", "--slots", "1")
+            job = paceline(old, "submit", "--parsable", "--", "sleep", "1000").stdout.strip()
+            paceline(old, "down")
+            expect_refused("still run", "--move-from", old)
+            paceline(old, "up", "--detach", "--slots", "1")
+            expect_refused("still run", "--move-from", old)
+            paceline(old, "down", "--jobs")
+            self.assertEqual(paceline(new, "up", "--detach", "--slots", "1", "--move-from", old).returncode, 0)
+            self.assertIn("CANCELLED", paceline(new, "show", job).stdout)
+            self.assertFalse(old.exists())
+            paceline(new, "down")
+            paceline(old, "up", "--detach", "--slots", "1")
+            paceline(old, "down")
+            expect_refused("a journal of its own", "--move-from", old)
+
     def test_after_down_the_directory_is_free_at_once(self):
         with tempfile.TemporaryDirectory() as directory:
             environment = {**os.environ, "PACELINE_DIR": directory}
