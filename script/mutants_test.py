@@ -17,7 +17,7 @@ class ListTest(unittest.TestCase):
     def setUp(self):
         self.list = mutants.read_list(mutants.LIST.read_text(encoding="utf-8"))
 
-    def test_each_fault_has_its_line_once(self):
+    def test_each_fault_has_its_line_once_and_tests_that_may_find_it(self):
         self.assertEqual([fault for fault in map(mutants.complaint, self.list) if fault], [])
 
     def test_there_are_enough_in_every_folder(self):
