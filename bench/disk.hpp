@@ -1,8 +1,10 @@
-// A store in a fresh directory on the disk of the working directory, gone with its owner.
+// A store in a fresh directory on the disk of the working directory, gone with its owner; or in the
+// directory that $PACELINE_BENCH_DIR names, where it stays.
 #pragma once
 
 #include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,13 +16,18 @@ namespace paceline {
 class Disk {
  public:
   Disk() {
-    std::string name = (std::filesystem::current_path() / "paceline_bench_XXXXXX").string();
-    dir_ = ::mkdtemp(name.data());
+    if (const char* dir = std::getenv("PACELINE_BENCH_DIR"); dir != nullptr) {
+      dir_ = dir;
+      stays_ = true;
+    } else {
+      std::string name = (std::filesystem::current_path() / "paceline_bench_XXXXXX").string();
+      dir_ = ::mkdtemp(name.data());
+    }
     open();
   }
   ~Disk() {
     store_.reset();
-    std::filesystem::remove_all(dir_);
+    if (!stays_) std::filesystem::remove_all(dir_);
   }
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
@@ -34,6 +41,7 @@ class Disk {
 
  private:
   std::filesystem::path dir_;
+  bool stays_ = false;
   std::unique_ptr<SqliteStore> store_;
 };
 

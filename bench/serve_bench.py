@@ -37,8 +37,13 @@ class Connection:
 
     def post(self, path, body):
         text = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: paceline\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n"
-        self.socket.sendall(head.encode() + text)
+        return self.ask("POST", path, f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n", text)
+
+    def get(self, path):
+        return self.ask("GET", path)
+
+    def ask(self, method, path, header="", body=b""):
+        self.socket.sendall(f"{method} {path} HTTP/1.1\r\nHost: paceline\r\n{header}\r\n".encode() + body)
         return self.answer()
 
     def answer(self):
