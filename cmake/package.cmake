@@ -21,6 +21,7 @@ install(FILES ${pages}/paceline.fish DESTINATION ${shared}/fish/vendor_completio
 install(FILES README.md LICENSE DESTINATION ${shared}/doc/paceline COMPONENT server)
 install(DIRECTORY docs/ DESTINATION ${shared}/doc/paceline COMPONENT server
   FILES_MATCHING PATTERN "*.md" PATTERN decisions EXCLUDE)
+install(DIRECTORY packaging/grafana DESTINATION ${shared}/doc/paceline COMPONENT server)
 install(DIRECTORY examples/ DESTINATION ${shared}/doc/paceline/examples COMPONENT server
   PATTERN __pycache__ EXCLUDE)
 install(FILES packaging/paceline.service DESTINATION /lib/systemd/system COMPONENT system)

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "api/measures.hpp"
 #include "api/routes.hpp"
 #include "api/worker_output.hpp"
 #include "base/result.hpp"
@@ -43,11 +44,16 @@ struct ApiOptions {
   std::function<bool()> ready = {};
   // What was found damaged in what is stored, in a sentence; empty: nothing.
   std::function<std::string()> damage = {};
+  // What the process measures of itself; empty: nothing.
+  std::function<Measures()> measures = {};
+  // Does GET /metrics tell of each job?
+  bool metrics_of_jobs = false;
   // Ends the server; called after the answer to a shutdown was handed out.
   std::function<void()> leave = {};
 };
 
 struct ApiContext;
+class MetricsPage;
 
 class HttpApi {
  public:
@@ -60,6 +66,8 @@ class HttpApi {
 
   // Every route of docs/api.md. Each asks the one table (api/access.hpp) whether the caller may.
   [[nodiscard]] Router router() const;
+  // GET /metrics alone, for anybody who can connect.
+  [[nodiscard]] Router metrics_router() const;
   // The server's keepers: its admins, as far as the transport knows them.
   [[nodiscard]] std::function<bool(const Peer&)> keeper() const;
   // Who may connect at all.
@@ -68,7 +76,10 @@ class HttpApi {
   [[nodiscard]] std::vector<RouteRow> rows() const;
 
  private:
+  [[nodiscard]] Routes all_routes() const;
+
   std::shared_ptr<ApiContext> context_;
+  std::shared_ptr<const MetricsPage> metrics_;
 };
 
 }  // namespace paceline

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/metrics_page.hpp"
 #include "base/utf8.hpp"
 #include "estimate/remaining.hpp"
 #include "http/query.hpp"
@@ -228,7 +229,8 @@ RouteHandler answering(
 }
 
 HttpApi::HttpApi(Controller& controller, ApiOptions options)
-    : context_(std::make_shared<ApiContext>(controller, std::move(options))) {
+    : context_(std::make_shared<ApiContext>(controller, std::move(options))),
+      metrics_(std::make_shared<MetricsPage>(context_)) {
   controller.on_commit(
       [context = context_](std::span<const Entry> entries, std::span<const JobId> touched) {
         context->committed(entries, touched);
@@ -237,30 +239,29 @@ HttpApi::HttpApi(Controller& controller, ApiOptions options)
 
 HttpApi::~HttpApi() { context_->controller.on_commit({}); }
 
-namespace {
-
-Routes all_routes(const SharedContext& context) {
-  Routes routes(context);
-  add_server_routes(routes, context);
-  add_job_routes(routes, context);
-  add_command_routes(routes, context);
-  add_log_routes(routes, context);
-  add_node_routes(routes, context);
-  add_user_routes(routes, context);
-  add_policy_routes(routes, context);
-  add_shadow_routes(routes, context);
-  add_rule_routes(routes, context);
-  add_event_routes(routes, context);
-  add_journal_routes(routes, context);
-  add_attach_route(routes, context);
+Routes HttpApi::all_routes() const {
+  Routes routes(context_);
+  add_server_routes(routes, context_);
+  add_job_routes(routes, context_);
+  add_command_routes(routes, context_);
+  add_log_routes(routes, context_);
+  add_node_routes(routes, context_);
+  add_user_routes(routes, context_);
+  add_policy_routes(routes, context_);
+  add_shadow_routes(routes, context_);
+  add_rule_routes(routes, context_);
+  add_event_routes(routes, context_);
+  add_journal_routes(routes, context_);
+  add_attach_route(routes, context_);
+  add_metrics_routes(routes, metrics_);
   return routes;
 }
 
-}  // namespace
+Router HttpApi::metrics_router() const { return paceline::metrics_router(metrics_); }
 
-Router HttpApi::router() const { return all_routes(context_).router(); }
+Router HttpApi::router() const { return all_routes().router(); }
 
-std::vector<RouteRow> HttpApi::rows() const { return all_routes(context_).rows(); }
+std::vector<RouteRow> HttpApi::rows() const { return all_routes().rows(); }
 
 std::function<bool(const Peer&)> HttpApi::keeper() const {
   return [context = context_](const Peer& peer) {

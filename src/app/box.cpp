@@ -23,6 +23,7 @@
 #include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/log_remover.hpp"
+#include "app/own_measures.hpp"
 #include "app/pump.hpp"
 #include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
@@ -30,6 +31,7 @@
 #include "files/own.hpp"
 #include "http/server.hpp"
 #include "http/socket_listener.hpp"
+#include "http/tcp_socket.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/sqlite/dir_lock.hpp"
@@ -56,6 +58,7 @@ SandboxLimits limits_of_scripts() {
 // nothing more started (agent/linux/host.cpp).
 constexpr std::uint64_t kReserveBytes = 8U << 20;
 constexpr agent::Room kRoomForSubmissions{16U << 20, 256};
+constexpr std::size_t kMetricsConnections = 16;
 constexpr auto kHearOut = std::chrono::seconds{5};
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
 
@@ -216,8 +219,9 @@ struct Box::Impl {
       engine->step();
       return engine->next_due();
     });
-    pump.add([this](Time) {
+    pump.add([this](Time began) {
       (void)controller->step();
+      turns.add(to_seconds(clock.now() - began));
       return controller->next_due();
     });
     const auto wake = [this] { pump.wake(); };
@@ -251,6 +255,8 @@ struct Box::Impl {
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
     api_options.damage = [this] { return damage; };
+    api_options.measures = [this] { return measures(); };
+    api_options.metrics_of_jobs = options.metrics_of_jobs;
     api_options.output = std::make_shared<LocalOutput>(io, options.directory);
     api.emplace(*controller, std::move(api_options));
     ServerOptions server_options;
@@ -264,7 +270,29 @@ struct Box::Impl {
     auto listener = listen_at_path(io, std::filesystem::path(options.socket_directory) / kSocket,
                                    uid == 0 ? SocketAccess::everyone : SocketAccess::owner);
     server.emplace(io, std::move(listener), api->router(), std::move(server_options));
-    return server->start();
+    if (auto serving = server->start(); !serving) return serving;
+    return serve_metrics();
+  }
+
+  // To Prometheus, which speaks no unix sockets.
+  Result<void> serve_metrics() {
+    if (!options.metrics) return {};
+    auto socket = listen_tcp(*options.metrics);
+    if (!socket) return fail(socket.error());
+    metrics_at = tcp_address_of(socket->get());
+    ServerOptions server_options;
+    server_options.when_full = WhenFull::replace;
+    server_options.connections_max = kMetricsConnections;
+    metrics_server.emplace(io, listen_on(io, std::move(*socket)), api->metrics_router(),
+                           std::move(server_options));
+    return metrics_server->start();
+  }
+
+  [[nodiscard]] Measures measures() const {
+    Measures measures = measure_own(options.directory);
+    measures.turns = turns;
+    measures.segment_bytes = store->segments().bytes();
+    return measures;
   }
 
   // A client that knows only the server's directory is led on.
@@ -303,6 +331,7 @@ struct Box::Impl {
 
   void leave() {
     if (std::exchange(leaving, true)) return;
+    metrics_server.reset();
     server->stop(kPatience, [this] { io.stop(); });
   }
 
@@ -323,7 +352,9 @@ struct Box::Impl {
   std::optional<LocalLink> link;
   Pump pump{io, clock};
   std::optional<HttpApi> api;
-  std::optional<HttpServer> server;
+  std::optional<HttpServer> server, metrics_server;
+  TcpAddress metrics_at;
+  TurnTimes turns{kTurnBounds};
   bool leaving = false;
   std::string damage;  // what was found, in a sentence
   std::optional<FileCheck> file_check;
@@ -357,6 +388,8 @@ std::string Box::greeting() const {
   text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory,
                       state.policy()->name, count(state.jobs().given(), "job"),
                       adopted.empty() ? "" : fmt::format("; jobs {} go on", listed(adopted)));
+  if (impl_->metrics_server)
+    text += fmt::format("  metrics: http://{}/metrics\n", to_string(impl_->metrics_at));
   text += "  next: paceline run -- python3 train.py      (in another terminal)\n";
   return text;
 }

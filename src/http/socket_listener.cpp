@@ -1,8 +1,7 @@
 #include "http/socket_listener.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -41,12 +40,12 @@ std::vector<std::uint32_t> groups_of(int socket) {
 }
 
 std::string address_of(int socket) {
-  sockaddr_in peer{};
+  sockaddr_storage peer{};
   socklen_t size = sizeof peer;
-  std::array<char, INET_ADDRSTRLEN> text{};
-  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
-      peer.sin_family != AF_INET ||
-      ::inet_ntop(AF_INET, &peer.sin_addr, text.data(), text.size()) == nullptr)
+  std::array<char, NI_MAXHOST> text{};
+  auto* const address = reinterpret_cast<sockaddr*>(&peer);
+  if (::getpeername(socket, address, &size) != 0 ||
+      ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
     return {};
   return text.data();
 }

@@ -106,6 +106,7 @@ ROUTES = {
     ("GET", "/readyz"): ("", (200, 200, 200), Answer("ready")),
     ("GET", "/v1/server"): ("", (200, 200, 200), Answer(
         "version build pid dir started_at seq policy slots slots_leased damage uid jobs.*")),
+    ("GET", "/metrics"): ("", (200, 200, 200), None),  # a text
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
     ("GET", "/v1/nodes"): ("", (200, 200, 200), Answer(

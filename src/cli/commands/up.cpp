@@ -19,9 +19,9 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 
 struct Up {
   std::optional<std::string> directory, move_from, slots, policy, placement, patience,
-      reclaim_after, log_level, rack, network_switch, keep, journal_size;
+      reclaim_after, log_level, rack, network_switch, keep, journal_size, metrics;
   std::vector<std::string> labels, limits;
-  bool accept_older_journal = false, detach = false;
+  bool accept_older_journal = false, detach = false, metrics_of_jobs = false;
 };
 
 tl::unexpected<Error> up_refused(std::string_view option, Error error) {
@@ -158,6 +158,12 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
     options.reclaim_after = *after;
   }
   if (auto ok = read_keeping(typed, options); !ok) return fail(std::move(ok.error()));
+  if (typed.metrics) {
+    auto at = parse_tcp_address(*typed.metrics);
+    if (!at) return up_refused("--metrics", std::move(at.error()));
+    options.metrics = std::move(*at);
+  }
+  options.metrics_of_jobs = typed.metrics_of_jobs;
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
     return fail(ErrorCode::invalid,
@@ -208,6 +214,11 @@ Command up_command() {
             options.value("--journal-size", "SIZE", typed->journal_size,
                           "of the journal's segments; the oldest are removed beyond it: 10G (all "
                           "are kept)");
+            options.value("--metrics", "[ADDRESS:]PORT", typed->metrics,
+                          "serve GET /metrics there for Prometheus, to anybody who can connect "
+                          "(127.0.0.1)");
+            options.flag("--metrics-of-jobs", typed->metrics_of_jobs,
+                         "tell in /metrics of each job, too");
             options.flag("--accept-older-journal", typed->accept_older_journal,
                          "go on though the journal lost its end; no job's number is given again");
             options.value("--log-level", "LEVEL", typed->log_level,
