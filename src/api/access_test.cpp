@@ -27,6 +27,7 @@ const std::map<std::string, Expected> kRoutes = {
     {"GET /readyz", kEverybody},
     {"GET /v1/server", kEverybody},
     {"GET /v1/limits", kEverybody},
+    {"GET /metrics", kEverybody},
     {"GET /v1/rules", kEverybody},
     {"GET /v1/nodes", kEverybody},
     {"GET /v1/users", kEverybody},
