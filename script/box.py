@@ -46,10 +46,10 @@ class Box:
         with open(self.log, "ab") as log:
             self.server = subprocess.Popen([self.binary, "up", "--slots", str(self.slots), *options],
                                            env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self._until(lambda: self.call("nodes", check=False).returncode == 0, 30, "the server does not answer",
+        self.until(lambda: self.call("nodes", check=False).returncode == 0, 30, "the server does not answer",
                     unless=lambda: self.server.poll() is not None)
 
-    def _until(self, happened, seconds, what, unless=lambda: False, told=lambda: ""):
+    def until(self, happened, seconds, what, unless=lambda: False, told=lambda: ""):
         deadline = time.monotonic() + seconds
         while not happened():
             if unless() or time.monotonic() > deadline:
@@ -76,12 +76,12 @@ class Box:
         return self.json("queue", "--all")["jobs"]
 
     def wait_state(self, job, *states, seconds=60):
-        self._until(lambda: self.job(job)["state"] in states, seconds, f"job {job} is not {' or '.join(states)}")
+        self.until(lambda: self.job(job)["state"] in states, seconds, f"job {job} is not {' or '.join(states)}")
         return self.job(job)
 
     def wait_all(self, seconds):
         """Until every job is over."""
-        self._until(lambda: all(job["ended_at"] for job in self.jobs()), seconds, "not every job is over", told=self._not_over)
+        self.until(lambda: all(job["ended_at"] for job in self.jobs()), seconds, "not every job is over", told=self._not_over)
         return self.jobs()
 
     def _not_over(self):

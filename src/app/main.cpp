@@ -1,6 +1,7 @@
 #include <string>
 
 #include "agent/linux/supervisor.hpp"
+#include "app/backup.hpp"
 #include "app/build.hpp"
 #include "app/faults.hpp"
 #include "app/journal_tools.hpp"
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
     return paceline::simulate_faults(options, bar);
   };
   hooks.journal = paceline::journal_hooks();
+  hooks.backup = paceline::make_backup;
   hooks.supervise = [](int count, char** arguments) {
     return paceline::agent::supervise_main(count, arguments);
   };

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "files/fd.hpp"
+
 namespace paceline {
 namespace {
 
@@ -58,6 +60,12 @@ int write_to(const fs::path& path, const std::function<void(std::ostream&)>& wri
   return errno != 0 ? errno : EIO;
 }
 
+// 0, or why not.
+int sync(const fs::path& path) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file && ::fsync(file.get()) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 Result<void> check_writable(const std::string& path) {
@@ -81,6 +89,7 @@ Result<void> write_whole(const std::string& path, const std::function<void(std::
   int error = create(places);
   if (error != 0) return unwritable(path, error);
   error = write_to(places.aside, write);
+  if (error == 0) error = sync(places.aside);
   if (error == 0 && ::rename(places.aside.c_str(), places.file.c_str()) != 0) error = errno;
   if (error == 0) return {};
   ::unlink(places.aside.c_str());

@@ -25,6 +25,7 @@ Command events_command();
 Command journal_list_command();
 Command journal_export_command();
 Command journal_prune_command();
+Command backup_command();
 Command policy_list_command();
 Command policy_show_command();
 Command policy_set_command();
@@ -55,7 +56,8 @@ std::span<const Command> commands() {
       policy_diff_command(),  policy_promote_command(), policy_rollback_command(),
       policy_drop_command(),  simulate_command(),       events_command(),
       journal_list_command(), journal_export_command(), journal_prune_command(),
-      completion_command(),   man_page_command(),       version_command(),
+      backup_command(),       completion_command(),     man_page_command(),
+      version_command(),
   };
   return table;
 }

@@ -100,7 +100,7 @@ class FlightRecorderTest(unittest.TestCase):
             for _ in range(6):
                 box.submit("--slots", "1..2@1", "--elastic", "restart", "--", "sleep", "2")
             box.submit("--slots", "2", "--hold", "--", "true")
-            box._until(lambda: sum(bool(job["ended_at"]) for job in box.jobs()) == 6, 60, "not every job is over")
+            box.until(lambda: sum(bool(job["ended_at"]) for job in box.jobs()) == 6, 60, "not every job is over")
             trace = ["--trace", box.directory, "--policy", "afs,fifo"]
             study = self.study(*trace)
             self.assertEqual((study["trace"]["jobs"], study["trace"]["no_duration"]), (6, 1))

@@ -205,7 +205,7 @@ class MayhemTest(unittest.TestCase):
     def assert_nothing_left(self):
         self.assertEqual(self.box.processes(), [], "a process was left behind")
         workers = self.box.directory / "agent/workers"
-        self.box._until(lambda: not list(workers.iterdir()), 30, "a claim was left behind")
+        self.box.until(lambda: not list(workers.iterdir()), 30, "a claim was left behind")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class ReportsTest(unittest.TestCase):
 
     def write_all(self):
         self.go.touch()
-        self.box._until(Path(f"{self.go}.done").exists, PATIENCE, "it does not write")
+        self.box.until(Path(f"{self.go}.done").exists, PATIENCE, "it does not write")
 
     def points(self):
         """The steps of all points that are stored, and how many reports are said to be none."""

@@ -105,7 +105,7 @@ class WithoutServerTest(unittest.TestCase):
             first = 'if [ ! -e "$MARK" ]; then touch "$MARK"; sleep 2; exit 1; fi; exec sleep 600'
             job = box.submit("--retry", "1", "--max-duration", "4s", "--env", f"MARK={box.directory}/mark", "--", "sh", "-c", first)
             began = time.monotonic()
-            box._until(lambda: (now := box.job(job))["attempt"] == 2 and now["state"] == "RUNNING", 60, "no second attempt")
+            box.until(lambda: (now := box.job(job))["attempt"] == 2 and now["state"] == "RUNNING", 60, "no second attempt")
             box.kill()
             self.until_none(box)
             at_most = time.monotonic() - began
@@ -123,12 +123,12 @@ class RemovedClaimTest(unittest.TestCase):
             job = box.submit("--", "sh", "-c", f"test -e {told} && kill -0 $(cat {told}) && touch {both}; "
                                                f"echo $$ > {told}; exec sleep 1000")
             box.wait_state(job, "RUNNING")
-            box._until(lambda: told.exists() and told.read_text(), 60, "the worker has not begun")
+            box.until(lambda: told.exists() and told.read_text(), 60, "the worker has not begun")
             first = told.read_text()
             box.kill()
             (box.directory / f"agent/workers/{job}.1.0").unlink()
             box.up()
-            box._until(lambda: told.read_text() not in ("", first), 60, "the job was not started again")
+            box.until(lambda: told.read_text() not in ("", first), 60, "the job was not started again")
             self.assertFalse(both.exists())
             again = box.wait_state(job, "RUNNING")
             self.assertEqual((again["generation"], again["retries_used"]), (2, 0))

@@ -49,7 +49,7 @@ class WantsTest(unittest.TestCase):
         running, waiting = self.submit_all(box, disk.go)
         fill()
         disk.go.touch()
-        box._until(lambda: self.refusal(box), 60, "the node says nothing of its want")
+        box.until(lambda: self.refusal(box), 60, "the node says nothing of its want")
         self.assertIn("make room", self.refusal(box)["why"])
         self.assertRegex(box.call("nodes").stdout, r"starts nothing before .*make room")
         self.assertIn("starts nothing for", box.call("why", str(waiting[-1])).stdout)
@@ -92,7 +92,7 @@ class WantsTest(unittest.TestCase):
                     break
             go.touch()
             starts = box.directory / "logs"
-            box._until(lambda: len(list(starts.glob("*/rank0.log"))) == len(running) + len(waiting), 120,
+            box.until(lambda: len(list(starts.glob("*/rank0.log"))) == len(running) + len(waiting), 120,
                        "not every job was started while connections were held")
             for connection in held:
                 connection.close()
@@ -109,7 +109,7 @@ class WantsTest(unittest.TestCase):
             taken = int((group / "pids.current").read_text())
             (group / "pids.max").write_text(str(taken - 4))
             go.touch()
-            box._until(lambda: self.refusal(box), 60, "the node says nothing of its want")
+            box.until(lambda: self.refusal(box), 60, "the node says nothing of its want")
             self.assertIn("limit of processes", self.refusal(box)["why"])
             (group / "pids.max").write_text("max")
             self.expect_all_well(box, running + waiting)

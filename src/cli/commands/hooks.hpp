@@ -92,6 +92,17 @@ struct JournalHooks {
   std::function<Result<std::string>(const std::string& directory, std::uint64_t before)> prune;
 };
 
+// What `paceline backup` was asked for, and what it made.
+struct BackupOptions {
+  std::string directory;  // of a server
+  std::string output;
+};
+struct BackupDone {
+  std::uint64_t entries = 0;  // of the journal
+  std::uint32_t jobs = 0;
+  std::uint64_t bytes = 0;
+};
+
 // Called with the done part now and then; false: give up.
 using ProgressBar = std::function<bool(double done)>;
 
@@ -103,6 +114,7 @@ struct Hooks {
   // The same (docs/simulate.md, Faults). Faults that it finds are no error.
   std::function<Result<std::string>(const FaultsOptions&, const ProgressBar&)> simulate_faults;
   JournalHooks journal;
+  std::function<Result<BackupDone>(const BackupOptions&)> backup;
   std::function<int(int argc, char** argv)> supervise;  // `paceline supervise …`, not for people
 };
 

@@ -55,25 +55,6 @@ Result<void> check_own_files(const Path& file) {
   return {};
 }
 
-// Makes the file if it is missing, durably, and keeps it from other users: it holds environments.
-Result<void> make_private_file(const Path& file) {
-  if (auto ours = check_own_files(file); !ours) return ours;
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail(cannot_open(file, errno));
-  struct stat info {};
-  const bool closed_off =
-      ::fstat(fd, &info) == 0 && ((info.st_mode & 077) == 0 || ::fchmod(fd, 0600) == 0);
-  const int reason = errno;
-  ::close(fd);
-  if (!closed_off) return fail(cannot_open(file, reason));
-  if (info.st_size > 0) return {};
-  const int dir = ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0) return fail(cannot_open(file, errno));
-  ::fsync(dir);
-  ::close(dir);
-  return {};
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::int64_t pragma(SQLite::Database& db, const char* name) {
@@ -137,6 +118,24 @@ Result<std::unique_ptr<SQLite::Database>> open_moment(const Path& file,
 std::string because(const SQLite::Exception& exception) { return exception.what(); }
 
 }  // namespace
+
+Result<void> make_private_file(const Path& file) {
+  if (auto ours = check_own_files(file); !ours) return ours;
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return fail(cannot_open(file, errno));
+  struct stat info {};
+  const bool closed_off =
+      ::fstat(fd, &info) == 0 && ((info.st_mode & 077) == 0 || ::fchmod(fd, 0600) == 0);
+  const int reason = errno;
+  ::close(fd);
+  if (!closed_off) return fail(cannot_open(file, reason));
+  if (info.st_size > 0) return {};
+  const int dir = ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return fail(cannot_open(file, errno));
+  ::fsync(dir);
+  ::close(dir);
+  return {};
+}
 
 Result<void> quick_check(SQLite::Database& db, const Path& file) {
   const auto found = db.execAndGet("PRAGMA quick_check(1)").getString();

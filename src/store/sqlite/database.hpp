@@ -24,6 +24,10 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::p
 Result<std::unique_ptr<SQLite::Database>> open_to_read(const std::filesystem::path& file,
                                                        std::chrono::milliseconds lock_wait);
 
+// Makes the file if it is missing, durably, and keeps it from other users: it holds environments.
+// Errors: storage; forbidden.
+Result<void> make_private_file(const std::filesystem::path& file);
+
 // Do the pages hang together? Reads all of them; throws SQLite::Exception. Errors: data.
 Result<void> quick_check(SQLite::Database& db, const std::filesystem::path& file);
 

@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 
+#include <SQLiteCpp/Backup.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -261,6 +262,15 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open_to_read(const std::filesy
 
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqliteStore::~SqliteStore() = default;
+
+Result<void> SqliteStore::copy_to(const std::filesystem::path& file) {
+  if (auto made = make_private_file(file); !made) return made;
+  return guarded(file, [&]() -> Result<void> {
+    SQLite::Database copy(file.string(), SQLite::OPEN_READWRITE);
+    SQLite::Backup(copy, *impl_->db).executeStep(-1);
+    return quick_check(copy, file);
+  });
+}
 
 void SqliteStore::distrust(Error error) { impl_->damage = std::move(error); }
 

@@ -78,6 +78,10 @@ class SqliteStore final : public Store {
   Result<bool> tidy(const JournalBounds& bounds) override;
   Result<Pruned> prune(std::uint64_t before) override;
 
+  // Writes the database as a new file, private to its owner, and reads all of it again. Of a store
+  // that is only read: as of the opening. Errors: storage; data: a page is damaged.
+  Result<void> copy_to(const std::filesystem::path& file);
+
   // What lies in segments; of a store that is only read, as of the opening.
   [[nodiscard]] const SegmentDir& segments() const;
 
