@@ -1,4 +1,4 @@
-// Policies that people bring into a FaultWorld: some that do, and some that fail in their own way.
+// Policies that people bring into a world: some that do, and some that fail in their own way.
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/digest.hpp"
+#include "faults/fault_world.hpp"
 #include "faults/log_tap.hpp"
 #include "sim/side_by_side.hpp"
 
@@ -69,8 +70,7 @@ FaultReport run_fault_seed(const FaultOptions& options, const FaultKit& kit) {
   running = options.seed;
   const auto disk = kit.make_disk();
   FaultReport report =
-      FaultWorld(options, {*disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts})
-          .run();
+      run_fault_world(options, {*disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts});
   running.reset();
   return report;
 }

@@ -1,4 +1,4 @@
-// Many FaultWorlds, one for each seed, several at a time; what they saw together.
+// Many worlds of faults, one for each seed, several at a time; what they saw together.
 //
 //   const FaultStudy study = run_faults({.first = 1, .last = 1000, .threads = 2}, kit, {});
 //   study.failed    → empty, or the seeds in which something happened that must not
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "faults/fault_world.hpp"
+#include "faults/fault_options.hpp"
 #include "policy/registry.hpp"
 #include "store/store.hpp"
 

@@ -30,6 +30,7 @@
 
 #include "base/digest.hpp"
 #include "base/time.hpp"
+#include "faults/happened.hpp"
 #include "faults/oracle.hpp"
 #include "model/state.hpp"
 #include "plan/plan.hpp"
@@ -46,9 +47,6 @@ inline constexpr Duration kPatienceAtEveryCommit = std::chrono::minutes{30};
 // What starts the job of this name, and who submits it; its name is the key of its submission.
 LaunchSpec launch_of(const std::string& job);
 inline constexpr std::uint32_t kPeople = 1000;  // uid
-
-// How often something happened.
-using Happened = std::map<std::string, std::uint64_t, std::less<>>;
 
 class Ledger {
  public:

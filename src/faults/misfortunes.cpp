@@ -1,160 +1,124 @@
-// What befalls a FaultWorld until it heals.
+#include "faults/misfortunes.hpp"
+
 #include <array>
 
 #include "agent/wants.hpp"
-#include "faults/fault_world.hpp"
 
 namespace paceline::faults {
 
 using namespace std::chrono_literals;
 
-void FaultWorld::befall() {
-  using Misfortune = void (FaultWorld::*)(std::size_t machine);
-  static constexpr std::array<Misfortune, 20> kMisfortunes = {&FaultWorld::crash_server,
-                                                              &FaultWorld::crash_server,
-                                                              &FaultWorld::crash_server,
-                                                              &FaultWorld::crash_server,
-                                                              &FaultWorld::restart_server_machine,
-                                                              &FaultWorld::crash_agent,
-                                                              &FaultWorld::restart_machine,
-                                                              &FaultWorld::lose_machine_for_long,
-                                                              &FaultWorld::kill_supervisor,
-                                                              &FaultWorld::remove_claim,
-                                                              &FaultWorld::cut_link,
-                                                              &FaultWorld::cut_one_way,
-                                                              &FaultWorld::cut_network,
-                                                              &FaultWorld::break_connection,
-                                                              &FaultWorld::fill_disk,
-                                                              &FaultWorld::leave_commit_in_doubt,
-                                                              &FaultWorld::put_in_want,
-                                                              &FaultWorld::set_clock,
-                                                              &FaultWorld::set_machine_clock,
-                                                              &FaultWorld::change_devices};
-  if (calm_) return;
-  queue_.after(up_to(misfortune_every_), [this] { befall(); });
-  const auto machine = rng_.below(machines_.size());
-  (this->*kMisfortunes[rng_.below(kMisfortunes.size())])(machine);
+void Misfortunes::befall() {
+  using Misfortune = void (Misfortunes::*)(FaultyMachine & machine);
+  static constexpr std::array<Misfortune, 20> kAll = {&Misfortunes::crash_server,
+                                                      &Misfortunes::crash_server,
+                                                      &Misfortunes::crash_server,
+                                                      &Misfortunes::crash_server,
+                                                      &Misfortunes::restart_server_machine,
+                                                      &Misfortunes::crash_agent,
+                                                      &Misfortunes::restart_machine,
+                                                      &Misfortunes::lose_machine_for_long,
+                                                      &Misfortunes::kill_supervisor,
+                                                      &Misfortunes::remove_claim,
+                                                      &Misfortunes::cut_link,
+                                                      &Misfortunes::cut_one_way,
+                                                      &Misfortunes::cut_network,
+                                                      &Misfortunes::break_connection,
+                                                      &Misfortunes::fill_disk,
+                                                      &Misfortunes::leave_commit_in_doubt,
+                                                      &Misfortunes::put_in_want,
+                                                      &Misfortunes::set_clock,
+                                                      &Misfortunes::set_machine_clock,
+                                                      &Misfortunes::change_devices};
+  if (scene_.calm) return;
+  scene_.queue.after(scene_.up_to(habits_.every), [this] { befall(); });
+  FaultyMachine& machine = machines_[scene_.rng.below(machines_.size())];
+  (this->*kAll[scene_.rng.below(kAll.size())])(machine);
 }
 
-void FaultWorld::crash_server(std::size_t) {
-  if (!server_) return;
-  const auto point = rng_.below(kCrashPoints + 1);
-  if (point == kCrashPoints) return stop_server();
-  store_.crash_at_next(static_cast<CrashPoint>(point), rng_.below(4));
+void Misfortunes::crash_server(FaultyMachine&) {
+  if (server_.controller() == nullptr) return;
+  const auto point = scene_.rng.below(kCrashPoints + 1);
+  if (point == kCrashPoints) return server_.stop();
+  server_.store().crash_at_next(static_cast<CrashPoint>(point), scene_.rng.below(4));
 }
 
-void FaultWorld::restart_server_machine(std::size_t) {
-  if (!server_) return;
-  ledger_.note("machine died", "of the server");
-  stop_server();
-  server_clock_.reboot();
-  ledger_.stands_still(server_clock_.boot()->id);
+void Misfortunes::restart_server_machine(FaultyMachine&) {
+  if (server_.controller() != nullptr) server_.restart_machine();
 }
 
-void FaultWorld::crash_agent(std::size_t i) {
-  ledger_.note("agent crash", machines_[i].name);
-  stop_agent(i, up_to(30s));
+void Misfortunes::crash_agent(FaultyMachine& machine) { machine.crash_agent(scene_.up_to(30s)); }
+
+void Misfortunes::restart_machine(FaultyMachine& machine) {
+  machine.restart(5s + scene_.up_to(60s));
 }
 
-void FaultWorld::restart_machine(std::size_t i) { take_machine(i, 5s + up_to(60s)); }
-
-void FaultWorld::lose_machine_for_long(std::size_t i) {
-  if (!rng_.chance(0.2)) return;
-  ledger_.note("machine away for long", machines_[i].name);
-  take_machine(i, 1min + up_to(10min));
+void Misfortunes::lose_machine_for_long(FaultyMachine& machine) {
+  if (!scene_.rng.chance(0.2)) return;
+  scene_.ledger.note("machine away for long", machine.name());
+  machine.restart(1min + scene_.up_to(10min));
 }
 
-// Nothing of it is left but its disk.
-void FaultWorld::take_machine(std::size_t i, Duration back_after) {
-  Machine& machine = machines_[i];
-  if (!machine.agent) return;
-  machine.host->reboot();
-  ledger_.away(machine.id, queue_.now() + back_after);
-  stop_agent(i, back_after);
-  machine.clock->reboot();
-  machine.clock->set_wrong(draw_clock_error());
-}
+void Misfortunes::kill_supervisor(FaultyMachine& machine) { machine.host().supervisor_died(); }
 
-void FaultWorld::kill_supervisor(std::size_t i) { machines_[i].host->supervisor_died(); }
-
-void FaultWorld::remove_claim(std::size_t i) {
-  if (!server_ || rng_.chance(0.5)) return;
-  machines_[i].host->claim_lost([&](const ProcessKey& key) {
-    const auto& gang = server_->controller->state().job(key.job).current;
+void Misfortunes::remove_claim(FaultyMachine& machine) {
+  const Controller* server = server_.controller();
+  if (server == nullptr || scene_.rng.chance(0.5)) return;
+  machine.host().claim_lost([&](const ProcessKey& key) {
+    const auto& gang = server->state().job(key.job).current;
     const auto rank = gang ? gang->rank_of(key) : std::nullopt;
     return rank && gang->workers[static_cast<std::size_t>(*rank)].pid != 0;
   });
 }
 
-void FaultWorld::break_connection(std::size_t i) {
-  ledger_.note("connection broken", machines_[i].name);
-  machines_[i].link->break_connection();
+void Misfortunes::break_connection(FaultyMachine& machine) {
+  scene_.ledger.note("connection broken", machine.name());
+  machine.link().break_connection();
 }
 
-void FaultWorld::cut_link(std::size_t i) { cut_for(i, kBothWays, up_to(20s)); }
-
-void FaultWorld::cut_one_way(std::size_t i) {
-  const bool to_agent = rng_.chance(0.5);
-  ledger_.count("link cut one way");
-  cut_for(i, {to_agent, !to_agent}, up_to(20s));
+void Misfortunes::cut_link(FaultyMachine& machine) {
+  machine.cut_for(kBothWays, scene_.up_to(20s));
 }
 
-void FaultWorld::cut_network(std::size_t) {
-  ledger_.note("network cut");
-  const Duration span = up_to(20s);
-  for (std::size_t i = 0; i < machines_.size(); ++i) cut_for(i, kBothWays, span);
+void Misfortunes::cut_one_way(FaultyMachine& machine) {
+  const bool to_agent = scene_.rng.chance(0.5);
+  scene_.ledger.count("link cut one way");
+  machine.cut_for({to_agent, !to_agent}, scene_.up_to(20s));
 }
 
-// Sometimes the connection survives it.
-void FaultWorld::cut_for(std::size_t i, FaultyLink::Cut cut, Duration span) {
-  ledger_.note("link cut", machines_[i].name);
-  machines_[i].link->cut(cut);
-  const bool breaks = rng_.chance(0.5);
-  queue_.after(span, [this, i, breaks] {
-    machines_[i].link->cut({});
-    if (breaks) machines_[i].link->break_connection();
-  });
+void Misfortunes::cut_network(FaultyMachine&) {
+  scene_.ledger.note("network cut");
+  const Duration span = scene_.up_to(20s);
+  for (FaultyMachine& machine : machines_) machine.cut_for(kBothWays, span);
 }
 
-void FaultWorld::fill_disk(std::size_t) {
-  if (!options_.disks_fill) return;
-  ledger_.note("disk full", "of the server");
-  store_.set_full(true);
-  queue_.after(up_to(20s), [this] { store_.set_full(false); });
+void Misfortunes::fill_disk(FaultyMachine&) {
+  if (!habits_.disks_fill) return;
+  scene_.ledger.note("disk full", "of the server");
+  server_.store().set_full(true);
+  scene_.queue.after(scene_.up_to(20s), [this] { server_.store().set_full(false); });
 }
 
-void FaultWorld::leave_commit_in_doubt(std::size_t) {
-  ledger_.note("commit in doubt", "of the server");
-  store_.leave_next_in_doubt();
-  if (rng_.chance(0.5)) return;
-  queue_.after(up_to(2s), [this, life = server_life_] {
-    if (server_ && life == server_life_) stop_server();
-  });
+void Misfortunes::leave_commit_in_doubt(FaultyMachine&) {
+  scene_.ledger.note("commit in doubt", "of the server");
+  server_.store().leave_next_in_doubt();
+  if (scene_.rng.chance(0.5)) return;
+  server_.stop_after(scene_.up_to(2s));
 }
 
-void FaultWorld::put_in_want(std::size_t i) {
+void Misfortunes::put_in_want(FaultyMachine& machine) {
   const auto wants = agent::wants();
-  const auto& want = wants[rng_.below(wants.size())];
-  ledger_.note("machine in want", machines_[i].name);
-  machines_[i].host->set_want(want.error_number);
-  const Duration span = rng_.chance(0.2) ? up_to(5min) : up_to(20s);
-  queue_.after(span, [this, i] { machines_[i].host->set_want({}); });
+  const auto& want = wants[scene_.rng.below(wants.size())];
+  scene_.ledger.note("machine in want", machine.name());
+  machine.host().set_want(want.error_number);
+  const Duration span = scene_.rng.chance(0.2) ? scene_.up_to(5min) : scene_.up_to(20s);
+  scene_.queue.after(span, [&machine] { machine.host().set_want({}); });
 }
 
-void FaultWorld::set_clock(std::size_t) {
-  ledger_.note("clock set", "of the server");
-  server_clock_.set_wrong(draw_clock_error());
-  if (server_) wake_server();
-}
+void Misfortunes::set_clock(FaultyMachine&) { server_.set_clock(); }
 
-void FaultWorld::set_machine_clock(std::size_t i) {
-  ledger_.note("clock set", machines_[i].name);
-  machines_[i].clock->set_wrong(draw_clock_error());
-}
+void Misfortunes::set_machine_clock(FaultyMachine& machine) { machine.set_clock(); }
 
-void FaultWorld::change_devices(std::size_t i) {
-  machines_[i].host->change_devices();
-  if (machines_[i].agent) machines_[i].agent->devices_changed();
-}
+void Misfortunes::change_devices(FaultyMachine& machine) { machine.change_devices(); }
 
 }  // namespace paceline::faults

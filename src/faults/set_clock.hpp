@@ -17,8 +17,13 @@ using MakeClock = std::function<std::unique_ptr<Clock>(ClockSources)>;
 
 class SetClock final : public Clock {
  public:
-  SetClock(EventQueue& queue, const MakeClock& make, std::string machine)
-      : queue_(queue), make_(make), machine_(std::move(machine)), booted_(queue.now()) {
+  // `error`: as set_wrong() says.
+  SetClock(EventQueue& queue, const MakeClock& make, std::string machine, Duration error = {})
+      : queue_(queue),
+        make_(make),
+        machine_(std::move(machine)),
+        booted_(queue.now()),
+        error_(error) {
     start_process();
   }
 
@@ -48,7 +53,7 @@ class SetClock final : public Clock {
   std::string machine_;
   Time booted_;
   int boots_ = 1;
-  Duration error_{};
+  Duration error_;
   std::unique_ptr<Clock> read_;
 };
 

@@ -10,7 +10,6 @@
 
 #include "app/faults.hpp"
 #include "clock/manual/manual_clock.hpp"
-#include "faults/fault_world.hpp"
 #include "plan/apply.hpp"
 #include "plan/check.hpp"
 #include "scheduler/controller.hpp"

@@ -23,10 +23,8 @@ void live_through(std::uint64_t seed, Store& disk) {
   options.seed = seed;
   options.disks_fill = false;
   const faults::FaultKit& kit = fault_kit();
-  const faults::FaultReport report =
-      faults::FaultWorld(options,
-                         {disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts})
-          .run();
+  const faults::FaultReport report = faults::run_fault_world(
+      options, {disk, kit.make_engine, kit.make_clock, kit.policies, kit.scripts});
   for (const auto& fault : report.faults) ADD_FAILURE() << fault;
 }
 

@@ -1,0 +1,25 @@
+// What everything in one world shares: its time, its chance, and the ledger that watches it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rng.hpp"
+#include "faults/event_queue.hpp"
+#include "faults/ledger.hpp"
+
+namespace paceline::faults {
+
+struct Scene {
+  Scene(std::uint64_t seed, Time begin) : queue(begin), rng(seed), ledger(begin) {}
+
+  EventQueue queue;
+  Rng rng;
+  Ledger ledger;
+  bool calm = false;  // nothing more goes wrong
+
+  Duration up_to(Duration most);
+  // How far a wall clock is wrong, either way: mostly days, now and then hours or seconds.
+  Duration draw_clock_error();
+};
+
+}  // namespace paceline::faults

@@ -1,0 +1,98 @@
+#include "faults/world_habits.hpp"
+
+#include <array>
+
+#include "faults/ledger.hpp"
+#include "scheduler/admission.hpp"
+
+namespace paceline::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kHearOut = 5s;
+constexpr Duration kLostAfterMin = 20s, kLostAfterMore = 2min;
+constexpr double kTwins = 0.2;
+constexpr std::array kShadowWork = {1, 1, 4, 20};
+
+struct ArrivalPace {
+  int jobs;
+  Duration every;
+};
+constexpr std::array kPaces = {ArrivalPace{30, 20s}, ArrivalPace{50, 8s}, ArrivalPace{80, 2s}};
+
+void keep_all_points(Limits& limits) {
+  limits.points_per_second = limits.points_per_second_per_user = 100'000;
+}
+
+void draw_bounds(WorldHabits& world, Rng& rng) {
+  static constexpr std::array<std::size_t, 5> kBounds = {1, 3, 20, 200, 10'000};
+  world.engine.news_max = kBounds[rng.below(kBounds.size())];
+  world.unstored_max = kBounds[rng.below(kBounds.size())];
+  if (rng.chance(0.3))
+    world.engine.lost_after = kLostAfterMin + Duration{rng.between(0, kLostAfterMore.count())};
+  if (!rng.chance(0.3)) return;
+  Limits& limits = world.server.limits.emplace();
+  limits.waiting_jobs_per_user = static_cast<std::uint64_t>(rng.between(1, 10));
+  keep_all_points(limits);
+}
+
+void draw_more_bounds(WorldHabits& world, Rng& rng) {
+  static constexpr std::array<std::uint64_t, 4> kCheckpointEntries = {1, 7, 100, 10'000};
+  world.server.checkpoint_entries = kCheckpointEntries[rng.below(kCheckpointEntries.size())];
+  if (!world.server.limits) return;
+  Limits& limits = *world.server.limits;
+  if (rng.chance(0.5)) {
+    limits.points_per_second = 1 + rng.below(3);
+    limits.points_per_second_per_user = 1 + rng.below(6);
+    world.passes_over = true;
+  }
+  if (rng.chance(0.5))
+    limits.launches_per_user = bytes_of(launch_of("job-00")) * (3 + rng.below(20));
+}
+
+// A server without limits forgets nothing.
+void draw_forgetting(WorldHabits& world, Rng rng) {
+  if (!world.server.limits && rng.chance(0.5)) keep_all_points(world.server.limits.emplace());
+  if (!world.server.limits) return;
+  Limits& limits = *world.server.limits;
+  static constexpr std::array<std::uint64_t, 4> kJobs = {1, 3, 10, 10'000};
+  static constexpr std::array<std::uint64_t, 4> kSeconds = {1, 20, 300, 7 * 24 * 3'600};
+  limits.ended_jobs = kJobs[rng.below(kJobs.size())];
+  limits.ended_jobs_age = kSeconds[rng.below(kSeconds.size())];
+  static constexpr std::array<std::uint64_t, 3> kJournalEntries = {1, 20, 100'000};
+  limits.journal_entries = kJournalEntries[rng.below(kJournalEntries.size())];
+  if (!rng.chance(0.5)) return;
+  static constexpr std::array<std::int64_t, 3> kKeepSeconds = {1, 30, 600};
+  world.server.keep = std::chrono::seconds{kKeepSeconds[rng.below(kKeepSeconds.size())]};
+  world.log_mischance = Rng(rng.next());
+}
+
+// Of a sequence of its own, as a seed's story is told by the other one.
+void draw_apart(WorldHabits& world, Rng rng) {
+  if (rng.chance(0.5)) world.server.unsaid_rules = {std::chrono::seconds{rng.between(1, 300)}};
+  world.shadow_work_max = kShadowWork[rng.below(kShadowWork.size())];
+  world.twin = rng.chance(kTwins);
+  draw_more_bounds(world, rng);
+}
+
+}  // namespace
+
+WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
+  WorldHabits world;
+  const ArrivalPace pace = kPaces[rng.below(kPaces.size())];
+  world.jobs = options.jobs.value_or(pace.jobs);
+  world.every = pace.every;
+  world.crash_every_commit = rng.chance(0.1) && options.misfortunes;
+  world.server.hear_out = kHearOut;
+  world.server.protects = rng.chance(0.7);
+  world.server.placement = placers()[rng.below(placers().size())].name;
+  draw_bounds(world, rng);
+  world.frames_as_text = rng.chance(0.2);
+  world.machines = 1 + rng.below(4);
+  draw_apart(world, Rng(~options.seed));
+  draw_forgetting(world, Rng(options.seed ^ 0x666f72676f74ULL));
+  return world;
+}
+
+}  // namespace paceline::faults

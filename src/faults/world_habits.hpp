@@ -1,0 +1,32 @@
+// What one world is like, drawn from its seed: how many people, machines and misfortunes, and the
+// bounds that its server and machines are given. Small bounds are met often.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/rng.hpp"
+#include "faults/fault_options.hpp"
+#include "scheduler/controller.hpp"
+
+namespace paceline::faults {
+
+struct WorldHabits {
+  int jobs = 0;      // that people submit
+  Duration every{};  // at most, between two deeds of people and between two misfortunes
+  bool crash_every_commit = false;
+  Controller::Options server;
+  EngineBounds engine;
+  int shadow_work_max = 0;       // pieces of it after a step
+  std::size_t unstored_max = 0;  // reports that a machine tells before one is stored
+  bool frames_as_text = false;   // they travel as JSON, not as values
+  std::uint64_t machines = 1;
+  bool twin = false;                 // another machine bears the first one's name
+  bool passes_over = false;          // the server keeps only so many points
+  std::optional<Rng> log_mischance;  // of the removal of logs, where jobs are kept for a while only
+};
+
+// `rng`: the world's own, which is drawn from further on.
+WorldHabits draw_world(const FaultOptions& options, Rng& rng);
+
+}  // namespace paceline::faults
