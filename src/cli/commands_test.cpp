@@ -113,6 +113,30 @@ TEST(Show, IsAPage) {
   EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs/7"));
 }
 
+TEST(Show, SaysThatACurveWasThinned) {
+  const FakeServer server([](const FakeRequest& request) {
+    const bool points = request.target.find("/metrics") != std::string::npos;
+    return FakeAnswer{points ? R"({"points":[],"next":1,"passed_over":0,"thinned_from":12000})"
+                             : R"({"id":7,"name":"digits","state":"COMPLETED"})"};
+  });
+  EXPECT_THAT(run_words(server, {"show", "7"}).out,
+              HasSubstr("Curve       thinned, it had 12,000 points ('paceline up --keep')\n"));
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs/7", "GET /v1/jobs/7/metrics?limit=1"));
+}
+
+TEST(Show, SaysNothingOfACurveThatIsWholeOrAnothersOwn) {
+  const FakeServer server([](const FakeRequest& request) {
+    if (request.target == "/v1/jobs/8/metrics?limit=1")
+      return fake_error(403, "forbidden", "Its points are its owner's.");
+    const bool points = request.target.find("/metrics") != std::string::npos;
+    return FakeAnswer{points ? R"({"points":[],"next":1,"passed_over":0,"thinned_from":null})"
+                             : R"({"id":7,"name":"digits","state":"COMPLETED"})"};
+  });
+  const auto result = run_words(server, {"show", "7", "8"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("Curve")));
+}
+
 TEST(Show, TellsEveryMissingJobAndGoesOn) {
   const FakeServer server([](const FakeRequest& request) {
     if (request.target == "/v1/jobs/8") return fake_error(404, "not_found", "There is no job 8.");

@@ -13,7 +13,16 @@ struct Show {
   std::vector<std::string> ids;
 };
 
-std::string drawn(const Document& job, const Output& output, const Console& console) {
+// What the API tells of the points of a job that is over; nothing of one whose points are others'.
+Result<Document> curve_of(Api& api, const Document& job, std::uint32_t id) {
+  if (!is_over(job)) return Document();
+  auto curve = api.get(job_target(id, "metrics") + "?limit=1");
+  if (!curve && curve.error().code == ErrorCode::forbidden) return Document();
+  return curve;
+}
+
+Result<std::string> drawn(Api& api, const Document& job, std::uint32_t id, const Output& output,
+                          const Console& console) {
   switch (output.format) {
     case Format::json:
       return json_text(job, console);
@@ -23,14 +32,16 @@ std::string drawn(const Document& job, const Output& output, const Console& cons
     case Format::wide:
       break;
   }
-  return job_page(job, console, to_seconds(Context::now()));
+  const auto curve = curve_of(api, job, id);
+  if (!curve) return fail(curve.error());
+  return job_page(job, *curve, console, to_seconds(Context::now()));
 }
 
 Result<int> show_job(Context& context, Api& api, std::uint32_t id, const Output& output) {
   return show(context.console, output, [&]() -> Result<std::string> {
     const auto job = api.get(job_target(id));
     if (!job) return fail(job.error());
-    return drawn(*job, output, context.console);
+    return drawn(api, *job, id, output, context.console);
   });
 }
 

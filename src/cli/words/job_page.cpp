@@ -151,6 +151,13 @@ std::string checkpoint_line(const Document& job, double now) {
                  labelled("acknowledged", when(checkpoint, "acknowledged_at", now))});
 }
 
+std::string curve_line(const Document& curve) {
+  const auto from = number_of(curve, "thinned_from");
+  if (!from) return "";
+  return fmt::format("thinned, it had {} ('paceline up --keep')",
+                     plural(static_cast<std::uint64_t>(*from), "point"));
+}
+
 std::string asked_line(const Document& job, double now) {
   const auto& asked = member(job, "asked");
   if (!asked.is_object()) return "";
@@ -220,7 +227,8 @@ std::string gang_table(const Document& job, const Console& console) {
 
 }  // namespace
 
-std::string job_page(const Document& job, const Console& console, double now) {
+std::string job_page(const Document& job, const Document& curve, const Console& console,
+                     double now) {
   const auto state = text_of(job, "state");
   Page page;
   page.raw(fmt::format(
@@ -244,6 +252,7 @@ std::string job_page(const Document& job, const Console& console, double now) {
   page.line("Progress", progress_page_line(job));
   page.line("Left", left_line(job));
   page.line("Metrics", metrics_line(job));
+  page.line("Curve", curve_line(curve));
   page.line("Target", target_line(job, now));
   page.line("Checkpoint", checkpoint_line(job, now));
   page.line("Asked", asked_line(job, now));

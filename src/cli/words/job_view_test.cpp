@@ -33,7 +33,7 @@ TEST(JobView, BearsWhatItDoesNotKnow) {
     EXPECT_FALSE(is_over(strange));
     EXPECT_EQ(progress_text(strange), "-");
     EXPECT_EQ(metric_text(strange), "-");
-    (void)job_page(strange, Console({}), 0);
+    (void)job_page(strange, strange, Console({}), 0);
     (void)jobs_table({strange}, {}, Console({}));
   }
 }
