@@ -54,7 +54,7 @@ class LogFollower {
 
   enum class Step { waited, printed, ended };
 
-  // Prints the next chunk, or returns after `timeout`, after a signal, or after a pause because the
+  // Prints the next chunk, or returns after `timeout`, after a signal, or after a wait because the
   // server is away. Errors: those that trying again can't mend.
   Result<Step> step(Duration timeout);
 

@@ -1,4 +1,4 @@
-// Trying again while the server is away, as over its restart: with a growing pause, telling the
+// Trying again while the server is away, as over its restart: after longer and longer waits, telling the
 // user once. Jobs go on without the server, so whoever follows one waits for as long as it takes.
 //
 //   Patience patience(console);

@@ -55,7 +55,7 @@ struct SimulateOptions {
   Duration resize = std::chrono::seconds{1};
   double failures = 0;  // per slot and hour
   Duration save_every = std::chrono::minutes{30};
-  Duration reclaim_after{};  // 0: who never saved may be stopped for others at once
+  Duration reclaim_after{};  // 0: a job that never saved may be stopped for others at once
   bool protects = true;      // running jobs, by plan/protection.hpp
   std::int64_t threads = 0;  // 0: one per core
   std::optional<std::string> jobs_out, record, report, plot;

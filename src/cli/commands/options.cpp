@@ -114,19 +114,19 @@ Result<void> Options::read(std::vector<std::string> arguments) {
   if (!left) return fail(std::move(left.error()));
   if (wants_help_) return {};
   const bool unknown = !left->rest.empty() && is_dashed(left->rest.front());
-  if (command_line_ == nullptr) return settle_words(std::move(*left));
+  if (command_line_ == nullptr) return take_words(std::move(*left));
   if (unknown) return fail(unknown_option(left->rest.front()));
-  settle_command_line(std::move(*left));
+  take_command_line(std::move(*left));
   return {};
 }
 
-void Options::settle_command_line(Left left) {
+void Options::take_command_line(Left left) {
   *command_line_ = std::move(left.rest);
   if (!command_line_->empty() && !left.after.empty()) command_line_->emplace_back("--");
   command_line_->insert(command_line_->end(), left.after.begin(), left.after.end());
 }
 
-Result<void> Options::settle_words(Left left) {
+Result<void> Options::take_words(Left left) {
   const auto dashed = std::ranges::find_if(left.rest, is_dashed);
   if (dashed != left.rest.end() && parameters_ == nullptr) return fail(unknown_option(*dashed));
   if (parameters_ != nullptr) parameters_->assign(dashed, left.rest.end());

@@ -1,6 +1,12 @@
 // What a command accepts, declared once: used to read the arguments (by CLI11, behind this header)
 // and to write its help. Values arrive as the words that were typed; commands give them a meaning.
 //
+// CLI11 finds the options and their values in the arguments, and nothing here does that again. Numbers
+// and units are read in words/units.hpp, as in job files. The help is made of the same declarations
+// as the completions and the page paceline(1). The words behind the options, "--" and the nearest known
+// option are ours: CLI11 doesn't tell what stood before "--" from what stood behind it, and names no
+// option that may have been meant.
+//
 //   options.flag("-f,--follow", follow, "go on as the job writes");
 //   options.value("--rank", "N", rank, "only this worker");
 //   options.words("ID", ids, Count::some, "ids of jobs");
@@ -82,8 +88,8 @@ class Options {
 
   void note(const std::string& names, std::string_view value_name, std::string_view help);
   Result<Left> parse(std::vector<std::string> arguments);
-  Result<void> settle_words(Left left);
-  void settle_command_line(Left left);
+  Result<void> take_words(Left left);
+  void take_command_line(Left left);
   [[nodiscard]] Error usage(std::string message) const;
   [[nodiscard]] Error unknown_option(const std::string& word) const;
 

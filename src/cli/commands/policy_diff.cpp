@@ -82,8 +82,8 @@ std::string users_of(const Document& forecast, const Console& console) {
                {"LIVE", Align::right},
                {"SHADOW", Align::right},
                {"DIFFERENCE", Align::right}});
-  const auto add = [&](std::string who, const Document& lost) {
-    add_slot_seconds(table, std::move(who), total_of(member(lost, "live")),
+  const auto add = [&](std::string label, const Document& lost) {
+    add_slot_seconds(table, std::move(label), total_of(member(lost, "live")),
                      total_of(member(lost, "shadow")));
   };
   for (const auto& user : list_of(forecast, "users")) add(text_of(user, "user"), user);

@@ -13,6 +13,7 @@
 
 #include "cli/client/interrupt.hpp"
 #include "cli/client/patience.hpp"
+#include "cli/commands/kinds.hpp"
 #include "cli/commands/wait.hpp"
 #include "cli/words/job_view.hpp"
 #include "files/fd.hpp"
@@ -196,6 +197,23 @@ Result<int> attach(Context& context, Api& api, std::uint32_t id) {
       return 0;
     }
   }
+}
+
+Command attach_command() {
+  return {"attach",
+          "",
+          "Jobs",
+          "Come back to the terminal of a 'run --pty' job",
+          "paceline attach 7",
+          [](Options& options) -> Action {
+            const auto id = std::make_shared<std::vector<std::string>>();
+            options.words("ID", *id, Count::one, "id of a job");
+            return [id](Context& context) {
+              return for_each_job(context, *id, [&](Api& api, std::uint32_t job) {
+                return attach(context, api, job);
+              });
+            };
+          }};
 }
 
 }  // namespace paceline

@@ -51,7 +51,7 @@ Command users_command() {
   return view_command({"users",
                        "",
                        "Cluster",
-                       "What each user's jobs hold, waited and lost so far",
+                       "What each user's jobs have, waited and lost so far",
                        "paceline users\npaceline users -o json",
                        {}},
                       "/v1/users", draw_users);

@@ -1,3 +1,4 @@
+// Commands that are one request about each of the jobs that are named.
 #include "cli/commands/kinds.hpp"
 #include "cli/words/job_view.hpp"
 #include "model/job_spec.hpp"
@@ -25,6 +26,21 @@ Result<std::string> body_of(const Resize& typed) {
 }
 
 }  // namespace
+
+Command cancel_command() {
+  return request_command(
+      {"cancel", "", "Jobs", "End jobs: notice, grace, kill", "paceline cancel 7 8", {}}, "cancel");
+}
+
+Command pause_command() {
+  return request_command(
+      {"pause", "", "Jobs", "Freeze running jobs where they are", "paceline pause 7", {}}, "pause");
+}
+
+Command resume_command() {
+  return request_command(
+      {"resume", "", "Jobs", "Let paused and held jobs go on", "paceline resume 7", {}}, "resume");
+}
 
 Command resize_command() {
   return {"resize",
