@@ -43,7 +43,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds{2000};
 constexpr std::string_view kSocket = "paceline.sock";
-// Live, a script may not hold the server, however long its instructions take.
+// Live, a script may not keep the server busy, however long its instructions take.
 SandboxLimits limits_of_scripts() {
   SandboxLimits limits;
   limits.time_used = [] {

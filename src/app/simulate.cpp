@@ -140,7 +140,7 @@ Result<void> choose_targets(const SimulateOptions& options, sim::StudyPlan& plan
   }
   auto learning = sim::parse_learning(*options.learning);
   if (!learning) return fail(learning.error());
-  const auto reach = sim::parse_reach(options.reach.value_or(sim::Reach{}.text()));
+  const auto reach = sim::parse_target_part(options.reach.value_or(sim::TargetPart{}.text()));
   if (!reach) return fail(reach.error());
   plan.setup.learning = std::move(*learning);
   plan.workload.reach = *reach;

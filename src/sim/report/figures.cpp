@@ -73,17 +73,17 @@ LineChart utilization_chart(const std::vector<const StudyRun*>& runs) {
           std::move(curves)};
 }
 
-// ---- who held the slots ----
+// ---- which jobs had the slots ----
 
 std::string about(const TraceJob& job, double from, double until) {
   return fmt::format("{}: {} slot{}, {} to {}", job.name, job.slots, job.slots == 1 ? "" : "s",
                      span_text(from), span_text(until));
 }
 
-GanttBar bar_of(const Hold& hold, const StudyPlan& plan, Time begin) {
-  const TraceJob& job = plan.trace->jobs[hold.job];
-  const double from = to_seconds(hold.from - begin), until = to_seconds(hold.until - begin);
-  return {hold.slot, 1, from, until, hold.job, job.name, about(job, from, until)};
+GanttBar bar_of(const Stay& stay, const StudyPlan& plan, Time begin) {
+  const TraceJob& job = plan.trace->jobs[stay.job];
+  const double from = to_seconds(stay.from - begin), until = to_seconds(stay.until - begin);
+  return {stay.slot, 1, from, until, stay.job, job.name, about(job, from, until)};
 }
 
 std::vector<GanttNode> nodes_of(const OccupancyView& view, const StudyPlan& plan) {
@@ -100,25 +100,25 @@ std::vector<GanttNode> nodes_of(const OccupancyView& view, const StudyPlan& plan
 // Holds in neighbouring slots of a node, of one job and one time, are one bar.
 std::vector<GanttBar> bars_of(const Occupancy& occupancy, const StudyPlan& plan,
                               const OccupancyView& view) {
-  std::vector<Hold> holds;
-  for (Hold hold : occupancy.holds) {
-    hold.until = std::min(hold.until, view.until);
-    if (hold.from < hold.until) holds.push_back(hold);
+  std::vector<Stay> stays;
+  for (Stay stay : occupancy.stays) {
+    stay.until = std::min(stay.until, view.until);
+    if (stay.from < stay.until) stays.push_back(stay);
   }
-  std::sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
+  std::sort(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) {
     return std::tie(a.from, a.until, a.job, a.slot) < std::tie(b.from, b.until, b.job, b.slot);
   });
   std::vector<GanttBar> bars;
-  const Hold* last = nullptr;
-  for (const Hold& hold : holds) {
-    const bool beside = last != nullptr && last->from == hold.from && last->until == hold.until &&
-                        last->job == hold.job && last->slot + 1 == hold.slot &&
-                        view.slots[last->slot].node == view.slots[hold.slot].node;
-    last = &hold;
+  const Stay* last = nullptr;
+  for (const Stay& stay : stays) {
+    const bool beside = last != nullptr && last->from == stay.from && last->until == stay.until &&
+                        last->job == stay.job && last->slot + 1 == stay.slot &&
+                        view.slots[last->slot].node == view.slots[stay.slot].node;
+    last = &stay;
     if (beside)
       ++bars.back().rows;
     else
-      bars.push_back(bar_of(hold, plan, occupancy.begin));
+      bars.push_back(bar_of(stay, plan, occupancy.begin));
   }
   return bars;
 }
@@ -178,7 +178,7 @@ Figure gantt_figure(const StudyRun& run, const StudyPlan& plan, const OccupancyV
                  "since the first submission"),
       nodes_of(view, plan), bars_of(occupancy, plan, view)};
   const double height = height_of(chart);
-  return {fmt::format("Who held the slots under {}", name), height,
+  return {fmt::format("Which jobs had the slots under {}", name), height,
           [chart = std::move(chart), height](Canvas& canvas) {
             draw(canvas, {0, 0, kFigureWidth, height}, chart);
           }};

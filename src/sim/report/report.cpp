@@ -22,9 +22,10 @@ std::string svg_of(const Figure& figure) {
 std::string title_of(const StudyPlan& plan, const StudyWords& words) {
   const std::size_t count = plan.policies.size();
   const std::string_view trace = words.trace;
-  const std::string who =
+  const std::string policies =
       count == 1 ? plan.policies.front().text() : fmt::format("{} policies", count);
-  return fmt::format("{} on {}, {}", who, trace.substr(trace.find_last_of('/') + 1), words.cluster);
+  return fmt::format("{} on {}, {}", policies, trace.substr(trace.find_last_of('/') + 1),
+                     words.cluster);
 }
 
 // What is shown of every policy's runs, in words.
@@ -72,7 +73,7 @@ std::string holders(const Study& study, const StudyPlan& plan) {
   const auto runs = first_runs(study, plan);
   const Time begin = runs.front()->outcome.occupancy->begin;
   std::string html =
-      html_heading("Who held the slots") +
+      html_heading("Which jobs had the slots") +
       html_paragraph(
           "A row is a slot, a bar a job, with one colour under all policies; its name, "
           "size and times show where one points at it. " +

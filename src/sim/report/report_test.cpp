@@ -120,7 +120,7 @@ TEST(Figures, BarsOfSlotsNeverOverlapAndFillWhatWasLeased) {
   NotedCanvas canvas;
   gantt_figure(study.runs.front(), plan, view).draw(canvas);
   ASSERT_FALSE(canvas.bars.empty());
-  EXPECT_LT(canvas.bars.size(), study.runs.front().outcome.occupancy->holds.size());
+  EXPECT_LT(canvas.bars.size(), study.runs.front().outcome.occupancy->stays.size());
   for (std::size_t i = 0; i < canvas.bars.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const Rect &a = canvas.bars[i].rect, &b = canvas.bars[j].rect;

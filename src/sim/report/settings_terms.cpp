@@ -68,8 +68,8 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   terms.add("saves", fmt::format("every {}, of jobs that may be stopped, resized or fail",
                                  span_text(to_seconds(setup.save_every))));
   if (setup.reclaim_after > Duration::zero())
-    terms.add("who never saved", fmt::format("is stopped for others {} after it was asked",
-                                             span_text(to_seconds(setup.reclaim_after))));
+    terms.add("a job that never saved", fmt::format("is stopped for others {} after it was asked",
+                                                    span_text(to_seconds(setup.reclaim_after))));
   terms.add("left out of averages",
             fmt::format("warm-up {}, cool-down {}", pause_text(plan.window.warmup),
                         pause_text(plan.window.cooldown)));

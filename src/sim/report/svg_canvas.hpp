@@ -19,7 +19,7 @@ class SvgCanvas final : public Canvas {
   void line(std::span<const Point> points, const Stroke& stroke) override;
   void text(Point at, std::string_view text, const Font& font) override;
 
-  // The whole <svg> element; `title` says what it shows to who can't see it.
+  // The whole <svg> element; `title` says what it shows to people who can't see it.
   [[nodiscard]] std::string take(std::string_view title) &&;
 
  private:

@@ -75,7 +75,7 @@ std::vector<double> leased_in_bins_of(Duration bin, const Occupancy& occupancy) 
 }
 
 OccupancyRecorder::OccupancyRecorder(OccupancyView view, Time begin) {
-  holders_.resize(view.slots.size());
+  occupants_.resize(view.slots.size());
   kept_.view = std::move(view);
   kept_.begin = kept_.end = begin;
   kept_.bin = kFirstBin;
@@ -85,7 +85,7 @@ void OccupancyRecorder::stayed(const State& state, Time until) {
   if (until <= kept_.end) return;
   widen_bins(until);
   add_leased(state.slots_leased(), until);
-  keep_holds(state, until);
+  keep_stays(state, until);
   kept_.end = until;
 }
 
@@ -108,31 +108,31 @@ void OccupancyRecorder::add_leased(std::int64_t slots, Time until) {
   }
 }
 
-void OccupancyRecorder::keep_holds(const State& state, Time until) {
+void OccupancyRecorder::keep_stays(const State& state, Time until) {
   auto& view = kept_.view;
   const Time since = std::max(kept_.end, view.from);
   if (until <= view.from || since >= view.until) return;
-  if (kept_.holds.size() + 2 * holders_.size() > kHoldsMax) view.until = since;
-  for (std::size_t i = 0; i < holders_.size(); ++i) {
+  if (kept_.stays.size() + 2 * occupants_.size() > kStaysMax) view.until = since;
+  for (std::size_t i = 0; i < occupants_.size(); ++i) {
     const auto& lease = state.slot(view.slots[i]).lease;
-    auto& holder = holders_[i];
-    if (holder && !(lease && lease->worker.job == holder->job)) close(i, since);
-    if (lease && !holder) holder = Holder{lease->worker.job, since};
+    auto& occupant = occupants_[i];
+    if (occupant && !(lease && lease->worker.job == occupant->job)) close(i, since);
+    if (lease && !occupant) occupant = Occupant{lease->worker.job, since};
     if (until >= view.until) close(i, view.until);
   }
 }
 
 void OccupancyRecorder::close(std::size_t slot, Time at) {
-  const auto holder = std::exchange(holders_[slot], std::nullopt);
-  if (!holder || holder->since >= at) return;
-  kept_.holds.push_back({static_cast<std::uint32_t>(slot), 0, holder->since, at});
-  jobs_.push_back(holder->job);
+  const auto occupant = std::exchange(occupants_[slot], std::nullopt);
+  if (!occupant || occupant->since >= at) return;
+  kept_.stays.push_back({static_cast<std::uint32_t>(slot), 0, occupant->since, at});
+  jobs_.push_back(occupant->job);
 }
 
 Occupancy OccupancyRecorder::take(const std::function<std::uint32_t(JobId)>& trace_job) {
   kept_.view.until = std::min(kept_.view.until, std::max(kept_.end, kept_.view.from));
-  for (std::size_t i = 0; i < holders_.size(); ++i) close(i, kept_.view.until);
-  for (std::size_t i = 0; i < jobs_.size(); ++i) kept_.holds[i].job = trace_job(jobs_[i]);
+  for (std::size_t i = 0; i < occupants_.size(); ++i) close(i, kept_.view.until);
+  for (std::size_t i = 0; i < jobs_.size(); ++i) kept_.stays[i].job = trace_job(jobs_[i]);
   return std::move(kept_);
 }
 

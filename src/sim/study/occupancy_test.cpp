@@ -44,13 +44,13 @@ Outcome play(const Workload& workload, const std::string& cluster, const std::st
   return outcome ? std::move(*outcome) : Outcome{};
 }
 
-// "job: slots from-until", one for each hold.
+// "job: slots from-until", one for each stay.
 std::vector<std::string> told(const Occupancy& occupancy) {
   std::vector<std::string> lines;
-  for (const Hold& hold : occupancy.holds)
-    lines.push_back(std::to_string(hold.job) + " in " + std::to_string(hold.slot) + ": " +
-                    std::to_string(to_seconds(hold.from - occupancy.begin)).substr(0, 3) + "-" +
-                    std::to_string(to_seconds(hold.until - occupancy.begin)).substr(0, 3));
+  for (const Stay& stay : occupancy.stays)
+    lines.push_back(std::to_string(stay.job) + " in " + std::to_string(stay.slot) + ": " +
+                    std::to_string(to_seconds(stay.from - occupancy.begin)).substr(0, 3) + "-" +
+                    std::to_string(to_seconds(stay.until - occupancy.begin)).substr(0, 3));
   return lines;
 }
 
@@ -86,11 +86,11 @@ TEST(Occupancy, CountsEveryLeasedSlotSecondAndGivesNoSlotTwice) {
     EXPECT_LE(kept.leased.size(), static_cast<std::size_t>(kBinsMax));
     for (const double leased : kept.leased) EXPECT_LE(leased, 8 * to_seconds(kept.bin) + 1e-6);
     std::vector<Time> free_since(kept.view.slots.size(), kept.view.from);
-    for (const Hold& hold : kept.holds) {
-      EXPECT_LT(hold.from, hold.until);
-      EXPECT_GE(hold.from, free_since[hold.slot]);
-      EXPECT_LE(hold.until, kept.view.until);
-      free_since[hold.slot] = hold.until;
+    for (const Stay& stay : kept.stays) {
+      EXPECT_LT(stay.from, stay.until);
+      EXPECT_GE(stay.from, free_since[stay.slot]);
+      EXPECT_LE(stay.until, kept.view.until);
+      free_since[stay.slot] = stay.until;
     }
   }
 }
@@ -101,7 +101,7 @@ TEST(Occupancy, IsBoundedOnLongTraces) {
   const auto outcome = play(workload_of(rows, 100), "1x60;5x8", "fifo");
   const Occupancy& kept = *outcome.occupancy;
   EXPECT_EQ(kept.view.slots.size(), kSlotsViewed);
-  EXPECT_LE(kept.holds.size(), kHoldsMax);
+  EXPECT_LE(kept.stays.size(), kStaysMax);
   EXPECT_GT(kept.view.until, kept.view.from);
   EXPECT_LT(kept.view.until, kept.end);
   EXPECT_LE(kept.leased.size(), static_cast<std::size_t>(kBinsMax));

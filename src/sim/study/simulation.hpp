@@ -63,7 +63,7 @@ struct Setup {
   std::shared_ptr<const DeviceSpeeds> devices = {};  // nullptr: all are alike
   std::optional<LearningCurve> learning = {};        // of all jobs; nothing: they report no metric
   std::uint64_t seed = 0;                            // of failures
-  bool keep_occupancy = false;                       // who held the slots
+  bool keep_occupancy = false;                       // which jobs had the slots
   OnFailure on_failure = OnFailure::stop;
 };
 

@@ -358,7 +358,7 @@ TEST(Learning, EndsAJobWhereItMeetsItsTarget) {
   auto setup = exact("1x4", {"fifo", {}, {}});
   setup.learning = parse_learning("exp=3").value();
   WorkloadOptions options;
-  options.reach = Reach{0.6, 0.6};
+  options.reach = TargetPart{0.6, 0.6};
   const Outcome outcome = play(trace_of({{0, 100, 4}, {10, 50, 4}}), setup, options);
   ASSERT_EQ(outcome.jobs.size(), 2U);
   EXPECT_EQ(*outcome.jobs[0].ended, Time{} + seconds{60});
@@ -378,7 +378,7 @@ TEST(Learning, GoesOnWhereAJobWasStopped) {
   auto setup = exact("1x4", {"srtf", {}, {}});
   setup.learning = parse_learning("table=0:0.1,0.5:0.8,1:0.9").value();
   WorkloadOptions options;
-  options.reach = Reach{0.5, 0.5};
+  options.reach = TargetPart{0.5, 0.5};
   const Outcome outcome = play(trace_of({{0, 100, 4}, {10, 20, 4}}), setup, options);
   EXPECT_EQ(*outcome.jobs[1].reached, Time{} + seconds{20});
   EXPECT_EQ(*outcome.jobs[0].reached, Time{} + seconds{60});
@@ -389,7 +389,7 @@ TEST(Learning, IsTheSameForEveryPolicyAndDrawnAnewForEverySeed) {
   std::vector<std::array<double, 3>> rows;
   for (int i = 0; i < 50; ++i) rows.push_back({i * 1000.0, 1000, 1});
   WorkloadOptions options;
-  options.reach = Reach{0.2, 0.9};
+  options.reach = TargetPart{0.2, 0.9};
   std::set<double> reaches;
   for (const Arrival& arrival : make_workload(trace_of(rows), 4, options).arrivals) {
     EXPECT_GE(arrival.reach, 0.2);

@@ -92,15 +92,15 @@ Result<LearningCurve> parse_learning(std::string_view text) {
               "table=0:0.1,0.5:0.8,1:0.95.");
 }
 
-std::string Reach::text() const {
+std::string TargetPart::text() const {
   return low == high ? fmt::format("{}", low) : fmt::format("{}..{}", low, high);
 }
 
-Result<Reach> parse_reach(std::string_view text) {
+Result<TargetPart> parse_target_part(std::string_view text) {
   const std::size_t dots = text.find("..");
   const auto low = above_zero(text.substr(0, dots));
   const auto high = dots == std::string_view::npos ? low : above_zero(text.substr(dots + 2));
-  if (low && high && *low <= *high && *high <= 1) return Reach{*low, *high};
+  if (low && high && *low <= *high && *high <= 1) return TargetPart{*low, *high};
   return fail(ErrorCode::invalid, fmt::format("'{}' is no part of a training.", text),
               "Give a number above 0 and at most 1, or a range of them: 0.5..0.9.");
 }

@@ -40,13 +40,13 @@ class LearningCurve {
 Result<LearningCurve> parse_learning(std::string_view text);
 
 // After which part of its training a job meets its target: drawn evenly between the two.
-struct Reach {
+struct TargetPart {
   double low = 1, high = 1;
-  [[nodiscard]] std::string text() const;  // as parse_reach() reads it
-  friend bool operator==(const Reach&, const Reach&) = default;
+  [[nodiscard]] std::string text() const;  // as parse_target_part() reads it
+  friend bool operator==(const TargetPart&, const TargetPart&) = default;
 };
 
 // "0.7" or "0.5..0.9", above 0 and at most 1. Errors: invalid.
-Result<Reach> parse_reach(std::string_view text);
+Result<TargetPart> parse_target_part(std::string_view text);
 
 }  // namespace paceline::sim

@@ -35,13 +35,13 @@ TEST(LearningCurve, RefusesWhatDoesNotRise) {
     EXPECT_FALSE(parse_learning(text)) << text;
 }
 
-TEST(Reach, IsAPartOrARangeOfParts) {
-  EXPECT_EQ(parse_reach("0.7").value(), (Reach{0.7, 0.7}));
-  EXPECT_EQ(parse_reach("0.5..0.9").value(), (Reach{0.5, 0.9}));
-  EXPECT_EQ(parse_reach("0.5..0.9").value().text(), "0.5..0.9");
-  EXPECT_EQ(Reach{}.text(), "1");
+TEST(TargetPart, IsAPartOrARangeOfParts) {
+  EXPECT_EQ(parse_target_part("0.7").value(), (TargetPart{0.7, 0.7}));
+  EXPECT_EQ(parse_target_part("0.5..0.9").value(), (TargetPart{0.5, 0.9}));
+  EXPECT_EQ(parse_target_part("0.5..0.9").value().text(), "0.5..0.9");
+  EXPECT_EQ(TargetPart{}.text(), "1");
   for (const auto* text : {"", "0", "1.1", "0.9..0.5", "0.5..", "..0.5", "half"})
-    EXPECT_FALSE(parse_reach(text)) << text;
+    EXPECT_FALSE(parse_target_part(text)) << text;
 }
 
 }  // namespace

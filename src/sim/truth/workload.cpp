@@ -102,7 +102,7 @@ std::vector<Occurrence> resampled(const std::vector<Occurrence>& all, std::uint6
   return drawn;
 }
 
-double drawn_from(const Reach& reach, Rng& rng) {
+double drawn_from(const TargetPart& reach, Rng& rng) {
   return reach.low + (reach.high - reach.low) * rng.uniform();
 }
 

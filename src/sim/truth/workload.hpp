@@ -44,7 +44,7 @@ struct WorkloadOptions {
   double load = 1;
   std::optional<Duration> from, until;  // since the first submission; nothing: all
   std::optional<ElasticRule> elastic;   // nothing: as the trace says, else rigid
-  std::optional<Reach> reach;           // nothing: nobody has a target
+  std::optional<TargetPart> reach;      // nothing: nobody has a target
 };
 
 // One job to submit. A worker has one slot, unless the trace says otherwise.
