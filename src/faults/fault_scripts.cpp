@@ -3,7 +3,7 @@
 namespace paceline::faults {
 namespace {
 
-// In turn from the newest; who runs and is not named keeps what it has.
+// In turn from the newest; a job that runs and is not named keeps what it has.
 constexpr const char* kNewestFirst = R"lua(
 function decide(cluster)
   local plan, free = {}, cluster.free
@@ -19,7 +19,7 @@ function decide(cluster)
 end
 )lua";
 
-// Stops whoever runs for the first who waits.
+// Stops the jobs that run for the first that waits.
 constexpr const char* kTakesTurns = R"lua(
 function decide(cluster)
   local plan, free = {}, cluster.slots

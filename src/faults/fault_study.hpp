@@ -59,7 +59,7 @@ using FaultWatch = std::function<bool(double done)>;
 FaultReport run_fault_seed(const FaultOptions& options, const FaultKit& kit);
 FaultStudy run_faults(const FaultStudyPlan& plan, const FaultKit& kit, const FaultWatch& watch);
 
-// The seed whose world runs on this thread: for who is told that the program dies.
+// The seed whose world runs on this thread: to tell which, when the program dies.
 std::optional<std::uint64_t> running_fault_seed();
 
 }  // namespace paceline::faults

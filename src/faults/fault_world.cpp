@@ -13,6 +13,7 @@
 #include "faults/misfortunes.hpp"
 #include "faults/people.hpp"
 #include "faults/scene.hpp"
+#include "faults/strangers.hpp"
 #include "faults/twin.hpp"
 #include "faults/world_habits.hpp"
 
@@ -80,12 +81,15 @@ class FaultWorld {
   std::optional<Twin> twin_;
   std::optional<People> people_;
   Misfortunes misfortunes_;
+  std::optional<Strangers> strangers_;
 };
 
 void FaultWorld::build() {
+  std::optional<Rng> ports = habits_.ports;
   People::Habits people{habits_.jobs, habits_.every, 0, parts_.scripts};
   for (std::uint64_t i = 0; i < habits_.machines; ++i) {
     NodeSpec node = draw_node(i, scene_.rng);
+    if (ports) node.ports = draw_ports(*ports);
     people.slots += static_cast<std::int32_t>(node.slots.size());
     build_machine(std::move(node));
   }
@@ -95,6 +99,7 @@ void FaultWorld::build() {
     build_machine(std::move(node));
     twin_.emplace(scene_, machines_.front(), machines_.back());
   }
+  if (ports && options_.misfortunes) strangers_.emplace(scene_, machines_, Rng(ports->next()));
   people_.emplace(scene_.queue, scene_.ledger, Rng(scene_.rng.next()), std::move(people));
 }
 
@@ -125,6 +130,7 @@ FaultReport FaultWorld::run() {
   for (FaultyMachine& machine : machines_) machine.start();
   people_->begin();
   if (options_.misfortunes) misfortunes_.begin();
+  if (strangers_) strangers_->begin();
   scene_.queue.at(kBegin + options_.faults_for, [this] { heal(); });
   run_events();
   if (server_.controller() != nullptr && ledger.faults().empty()) {

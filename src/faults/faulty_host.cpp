@@ -64,6 +64,7 @@ FaultyHost::FaultyHost(EventQueue& queue, Clock& clock, Ledger& ledger, Rng rng,
       ledger_(ledger),
       rng_(rng),
       node_(std::move(node)),
+      ports_(node_.ports.value_or(kUsualPorts)),
       unstored_max_(unstored_max),
       slots_(node_.slots) {}
 
@@ -188,6 +189,7 @@ void FaultyHost::on(const agent::Start& start) {
                            std::strerror(*want_),
                            clock_.now()});
   }
+  if (!take_ports(start.worker)) return;
   Worker& worker = workers_[key];
   worker.claim = {key, 0, {}, false, start.worker.slots};
   worker.habits = draw_habits(rng_, calm_);
@@ -196,6 +198,25 @@ void FaultyHost::on(const agent::Start& start) {
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
   ledger_.launched(queue_.now(), start.worker);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &FaultyHost::run);
+}
+
+bool FaultyHost::take_ports(const WorkerLaunch& launch) {
+  const FaultyPorts::Answer answer = ports_.take(launch);
+  if (answer.given) {
+    ledger_.given_ports(queue_.now(), node_, launch, *answer.given);
+    return true;
+  }
+  ledger_.note(answer.alone ? "port of a gang taken" : "no ports free", node_.name);
+  ledger_.refused(launch.key);
+  if (answer.alone) ledger_.taken_port(queue_.now(), launch);
+  tell(WorkerGone{launch.key,
+                  Cause::refused,
+                  {},
+                  0,
+                  "One of the gang's ports is taken.",
+                  clock_.now(),
+                  answer.alone});
+  return false;
 }
 
 void FaultyHost::on(const agent::GiveNotice& notice) {
@@ -385,6 +406,7 @@ void FaultyHost::save(Worker& worker) {
 void FaultyHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,
                      std::int32_t signal, std::string message) {
   ++worker.version;
+  ports_.leave(worker.claim.key);
   if (worker.out_of_time && cause != Cause::node_lost) cause = Cause::timed_out;
   worker.ended = since_boot();
   worker.ended_in = boots_;

@@ -12,6 +12,7 @@
 #include "agent/host.hpp"
 #include "base/rng.hpp"
 #include "faults/event_queue.hpp"
+#include "faults/faulty_ports.hpp"
 #include "faults/ledger.hpp"
 
 namespace paceline::faults {
@@ -66,6 +67,8 @@ class FaultyHost final : public agent::Host {
   // While the machine lacks something (agent/wants.hpp) nothing starts: some workers don't get a
   // claim, of others the supervisor finds out. REQUIRES: one of the wants' error numbers.
   void set_want(std::optional<int> error_number) { want_ = error_number; }
+  // Where strangers take what gangs may be given.
+  [[nodiscard]] FaultyPorts& ports() { return ports_; }
   // Nobody was heard of for as long as the machine may go on by itself: what runs is ended.
   void end_by_itself();
   // From now on workers behave, and those that hang go on.
@@ -109,6 +112,8 @@ class FaultyHost final : public agent::Host {
 
   void change_size();
   void later(const ProcessKey& key, Duration span, void (FaultyHost::*what)(Worker&));
+  // False: it told that the start is refused.
+  bool take_ports(const WorkerLaunch& launch);
   void run(Worker& worker);
   void refuse(Worker& worker);
   void go_on(Worker& worker);
@@ -140,6 +145,7 @@ class FaultyHost final : public agent::Host {
   Ledger& ledger_;
   Rng rng_;
   NodeSpec node_;
+  FaultyPorts ports_;
   const std::size_t unstored_max_;
   std::size_t unstored_ = 0;           // of what was told
   const std::vector<SlotSpec> slots_;  // that it had at first, and has again in the end

@@ -7,7 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 // After so much of the time after which its workers count as lost a machine ends them by itself.
 constexpr std::int64_t kPartOfLost = 2;
 constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms, false};

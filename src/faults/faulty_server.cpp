@@ -11,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStepDelay = 100us;  // from a wake-up to the step
 constexpr std::size_t kAllEntries = std::numeric_limits<std::size_t>::max();
 
 }  // namespace

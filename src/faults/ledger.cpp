@@ -98,6 +98,7 @@ void Ledger::occupy(Time now, const ProcessKey& worker, const Process& process,
 void Ledger::ended(Time now, const WorkerGone& gone, bool disturbed) {
   oracle_.ended(gone, disturbed);
   const ProcessKey& worker = gone.key;
+  ports_.ended(worker);
   digest_.add(static_cast<std::uint64_t>(to_us(now))).add(text(worker));
   const auto found = alive_.find(worker);
   if (found == alive_.end()) return;
@@ -109,6 +110,17 @@ void Ledger::ended(Time now, const WorkerGone& gone, bool disturbed) {
 void Ledger::refused(const ProcessKey& worker) {
   note("start refused");
   refused_.insert(worker);
+}
+
+void Ledger::given_ports(Time now, const NodeSpec& node, const WorkerLaunch& launch,
+                         const PortRange& ports) {
+  now_ = now;
+  ports_.given(node, launch, ports);
+}
+
+void Ledger::taken_port(Time now, const WorkerLaunch& launch) {
+  now_ = now;
+  ports_.taken(launch);
 }
 
 void Ledger::sent(Time now, const ServerFrame& frame, const State& state) {

@@ -12,8 +12,9 @@
 //   - each job has one submission, and stays as it ended; what a person was promised (an id) is
 //     there; a worker is started with what its owner gave; at the end nothing is left over
 //   - every change of a plan has a reason
-//   - no job pays for what its machine lacks: a worker that was refused doesn't end as one that failed
-//     by itself, and only where one did a retry is spent or a job FAILED
+//   - no job pays for what its machine lacks, or for a port that is taken there: a worker that was
+//     refused doesn't end as one that failed by itself, and only where one did a retry is spent or a
+//     job FAILED; what holds of ports is in port_watch.hpp
 //   - however clocks are set, jobs ran and were there for as long as is said of them, and none
 //     reaches its time limit before it ran for so long
 #pragma once
@@ -32,6 +33,7 @@
 #include "base/time.hpp"
 #include "faults/happened.hpp"
 #include "faults/oracle.hpp"
+#include "faults/port_watch.hpp"
 #include "model/state.hpp"
 #include "plan/plan.hpp"
 #include "store/store.hpp"
@@ -70,6 +72,10 @@ class Ledger {
   void saved(const CheckpointSeen& checkpoint) { oracle_.saved(checkpoint); }
   // Its machine could not start it; told before it ends.
   void refused(const ProcessKey& worker);
+  // As PortWatch says of them.
+  void given_ports(Time now, const NodeSpec& node, const WorkerLaunch& launch,
+                   const PortRange& ports);
+  void taken_port(Time now, const WorkerLaunch& launch);
   void worked(Time now, const ProcessKey& worker);
   // It was told that this is its place now.
   void enrolled(Time now, const ProcessKey& worker, const Membership& membership);
@@ -194,6 +200,7 @@ class Ledger {
 
   Time now_;
   Oracle oracle_{[this](std::string what) { wrong(now_, std::move(what)); }};
+  PortWatch ports_{[this](std::string what) { wrong(now_, std::move(what)); }};
   State truth_;  // the fold of every entry
   std::map<JobId, Job> forgotten_;
   std::optional<Duration> keep_;

@@ -64,7 +64,7 @@ void Ledger::take(Time now, const Entry& entry) {
     wrong(now, submitted->spec.name + " is submitted twice");
 }
 
-// Each of them is over, is forgotten once, and nobody waits for it who could not start.
+// Each of them is over, is forgotten once, and no job waits for it that could not start.
 void Ledger::take_forgotten(Time now, const Entry& entry, const JobsForgotten& forgotten) {
   count("job forgotten", forgotten.jobs.size());
   for (const JobId id : forgotten.jobs) {

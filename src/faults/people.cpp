@@ -40,7 +40,7 @@ void People::act() {
     submit_one();
   else
     meddle();
-  queue_.after(Duration{rng_.between(0, habits_.pause_max.count())}, [this] { act(); });
+  queue_.after(Duration{rng_.between(0, habits_.every.count())}, [this] { act(); });
 }
 
 void People::submit_one() {
@@ -124,7 +124,7 @@ void People::calm() {
 
 void People::let_go_on() {
   if (server_) {
-    settle_policy();
+    keep_to_one_policy();
     for (const auto& key : server_->state().queue())
       server_->request(key.job, Request::resume, account(kPeople), [](const Result<void>&) {});
   }

@@ -16,10 +16,10 @@ namespace paceline::faults {
 class People {
  public:
   struct Habits {
-    int jobs = 30;                                  // they submit in all
-    Duration pause_max = std::chrono::seconds{20};  // between two deeds
-    std::int32_t slots = 8;                         // of all machines; each has two at least
-    std::vector<std::string> scripts{};             // texts of policies they bring
+    int jobs = 30;                              // they submit in all
+    Duration every = std::chrono::seconds{20};  // between two deeds
+    std::int32_t slots = 8;                     // of all machines; each has two at least
+    std::vector<std::string> scripts{};         // texts of policies they bring
   };
 
   People(EventQueue& queue, Ledger& ledger, Rng rng, Habits habits);
@@ -27,7 +27,7 @@ class People {
   // The server they talk to; nullptr: nobody answers.
   void set_server(Controller* server);
   void begin();
-  // They submit what is left, let everything go on, settle for one of the built-in policies, and
+  // They submit what is left, let everything go on, keep to one of the built-in policies, and
   // change nothing more.
   void calm();
   [[nodiscard]] bool done() const { return promised_ == habits_.jobs; }
@@ -63,7 +63,7 @@ class People {
   };
   void meddle_with_policies();
   Choice draw_policy();
-  void settle_policy();
+  void keep_to_one_policy();
 
   EventQueue& queue_;
   Ledger& ledger_;

@@ -47,7 +47,7 @@ People::Choice People::draw_policy() {
   return choice;
 }
 
-void People::settle_policy() {
+void People::keep_to_one_policy() {
   const auto built_in = server_->policies().all();
   if (last_policy_.empty()) last_policy_ = built_in[rng_.below(built_in.size())].name;
   const auto* active = server_->state().policy();

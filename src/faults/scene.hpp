@@ -9,6 +9,9 @@
 
 namespace paceline::faults {
 
+// Of the server and of agents, from a wake-up to the step.
+inline constexpr Duration kStepDelay = std::chrono::microseconds{100};
+
 struct Scene {
   Scene(std::uint64_t seed, Time begin) : queue(begin), rng(seed), ledger(begin) {}
 

@@ -6,7 +6,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kStays = 20s, kIsAway = 40s;  // at most
-constexpr Duration kTakesTurns = 5min;           // with the first one, once it is calm
+constexpr Duration kTurn = 5min;                 // with the first one, once it is calm
 
 }  // namespace
 
@@ -17,12 +17,12 @@ Twin::Twin(Scene& scene, FaultyMachine& first, FaultyMachine& second)
 
 void Twin::come() {
   reach(true);
-  scene_.queue.after(scene_.calm ? kTakesTurns : scene_.up_to(kStays), [this] { go(); });
+  scene_.queue.after(scene_.calm ? kTurn : scene_.up_to(kStays), [this] { go(); });
 }
 
 void Twin::go() {
   reach(false);
-  scene_.queue.after(scene_.calm ? kTakesTurns : scene_.up_to(kIsAway), [this] { come(); });
+  scene_.queue.after(scene_.calm ? kTurn : scene_.up_to(kIsAway), [this] { come(); });
 }
 
 void Twin::reach(bool reached) {
@@ -35,7 +35,7 @@ void Twin::reach(FaultyMachine& machine, bool reached) {
   machine.link().cut(reached ? FaultyLink::Cut{} : kBothWays);
   if (reached) return;
   machine.link().break_connection();
-  if (scene_.calm) scene_.ledger.away(machine.id(), scene_.queue.now() + kTakesTurns);
+  if (scene_.calm) scene_.ledger.away(machine.id(), scene_.queue.now() + kTurn);
 }
 
 }  // namespace paceline::faults

@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 constexpr Duration kHearOut = 5s;
 constexpr Duration kLostAfterMin = 20s, kLostAfterMore = 2min;
 constexpr double kTwins = 0.2;
+constexpr double kPortsTold = 0.7;  // worlds whose machines tell of few ports
+constexpr std::uint32_t kBlocksMin = 14, kUnevenBlocks = 2;
 constexpr std::array kShadowWork = {1, 1, 4, 20};
 
 struct ArrivalPace {
@@ -68,6 +70,10 @@ void draw_forgetting(WorldHabits& world, Rng rng) {
   world.log_mischance = Rng(rng.next());
 }
 
+void draw_ports_told(WorldHabits& world, Rng rng) {
+  if (rng.chance(kPortsTold)) world.ports = Rng(rng.next());
+}
+
 // Of a sequence of its own, as a seed's story is told by the other one.
 void draw_apart(WorldHabits& world, Rng rng) {
   if (rng.chance(0.5)) world.server.unsaid_rules = {std::chrono::seconds{rng.between(1, 300)}};
@@ -92,7 +98,16 @@ WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
   world.machines = 1 + rng.below(4);
   draw_apart(world, Rng(~options.seed));
   draw_forgetting(world, Rng(options.seed ^ 0x666f72676f74ULL));
+  draw_ports_told(world, Rng(options.seed ^ 0x706f727473ULL));
   return world;
+}
+
+PortRange draw_ports(Rng& rng) {
+  const auto blocks = [&](std::uint64_t most) {
+    return static_cast<std::uint32_t>(rng.below(most + 1)) * kPortBlock;
+  };
+  const std::uint32_t first = kUsualPorts.first + blocks(kUnevenBlocks);
+  return {first, kUsualPorts.first + kBlocksMin * kPortBlock + blocks(kUnevenBlocks)};
 }
 
 }  // namespace paceline::faults

@@ -11,6 +11,9 @@
 
 namespace paceline::faults {
 
+// In all; the ports that all machines have in common are enough for any gang nevertheless.
+inline constexpr int kPortsTakenForGood = 2;
+
 struct WorldHabits {
   int jobs = 0;      // that people submit
   Duration every{};  // at most, between two deeds of people and between two misfortunes
@@ -21,10 +24,15 @@ struct WorldHabits {
   std::size_t unstored_max = 0;  // reports that a machine tells before one is stored
   bool frames_as_text = false;   // they travel as JSON, not as values
   std::uint64_t machines = 1;
-  bool twin = false;                 // another machine bears the first one's name
+  std::optional<Rng>
+      ports;          // what the ports of machines are drawn from; nothing: they tell of none
+  bool twin = false;  // another machine bears the first one's name
   bool passes_over = false;          // the server keeps only so many points
   std::optional<Rng> log_mischance;  // of the removal of logs, where jobs are kept for a while only
 };
+
+// A range of a few blocks, which meets any other one of the world in most of them.
+PortRange draw_ports(Rng& rng);
 
 // `rng`: the world's own, which is drawn from further on.
 WorldHabits draw_world(const FaultOptions& options, Rng& rng);
