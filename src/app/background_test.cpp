@@ -74,7 +74,7 @@ TEST(Background, EndsWithWorkLeft) {
 
 // ---- a trial whose two sides are on two threads, as in the program ----
 
-// Who asks for least comes first; counts its rounds.
+// The one that asks for least comes first; counts its rounds.
 constexpr const char* kSmallestFirst = R"(-- The smallest first.
 function decide(cluster)
   remember("rounds", tostring((tonumber(recall("rounds")) or 0) + 1))
