@@ -71,6 +71,8 @@ constexpr Often kHappens[] = {
     {"machine away for long", 1},
     {"machine in want", 1},
     {"start refused", 1},
+    {"port taken", 2},
+    {"port of a gang taken", 4},
     {"clock set", 1},
     {"devices changed", 1},
     {"slots came or went", 1},
