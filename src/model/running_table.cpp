@@ -20,9 +20,11 @@ bool runs_or_will(const Job& job) {
 std::optional<RunningTable::Row> RunningTable::row_of(const Order& order, const Job& job) {
   const std::int32_t workers = job.planned_workers();
   if (!runs_or_will(job) || !job.range.contains(workers)) return std::nullopt;
+  OrderKey key = order_key(order, job);
+  if (order.counts) key.measure = order.measure(job, order.parameters);
   const double slope = order.slope ? order.slope(job) : 0;
   return Row{.job = &job,
-             .key = order_key(order, job),
+             .key = key,
              .slope = slope,
              .as_of = job.changed_at,
              .workers = workers,

@@ -21,7 +21,7 @@ class RunningTable {
  public:
   struct Row {
     const Job* job = nullptr;
-    OrderKey key;      // as of `as_of`
+    OrderKey key;      // as of `as_of`, with the measure itself (not what counts of it)
     double slope = 0;  // of its measure since then, per second
     Time as_of;
     std::int32_t workers = 0;  // it is to have

@@ -7,8 +7,9 @@
 namespace paceline {
 
 OrderKey order_key(const Order& order, const Job& job) {
-  return {-job.spec->priority, order.measure(job, order.parameters),
-          order.then ? order.then(job) : 0, job.submitted_at, job.id};
+  return {order.first ? order.first(job) : -job.spec->priority,
+          order.counted(order.measure(job, order.parameters)), order.then ? order.then(job) : 0,
+          job.submitted_at, job.id};
 }
 
 void WaitingOrder::put(const Job& job) {

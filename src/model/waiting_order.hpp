@@ -24,19 +24,18 @@ namespace paceline {
 
 struct Job;
 
-// Larger priority first, then the smaller measures, then the job that came first, then the smaller
-// id.
+// A job's place in an order, which a rule gives: the smaller `first` comes first, then the smaller
+// `measure`, then the smaller `then`; after these the job that came first, then the smaller id.
 struct OrderKey {
-  std::int32_t negative_priority = 0;
-  double measure = 0;  // never NaN; infinity comes last
+  double first = 0;  // never NaN, as the others; infinity comes last
+  double measure = 0;
   double then = 0;
   Time submitted_at;
   JobId job;
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
   // The same, without regard to NaN: orders compare keys all the time.
   friend bool operator<(const OrderKey& a, const OrderKey& b) {
-    if (a.negative_priority != b.negative_priority)
-      return a.negative_priority < b.negative_priority;
+    if (a.first != b.first) return a.first < b.first;
     if (a.measure != b.measure) return a.measure < b.measure;
     if (a.then != b.then) return a.then < b.then;
     if (a.submitted_at != b.submitted_at) return a.submitted_at < b.submitted_at;
@@ -46,6 +45,9 @@ struct OrderKey {
 
 // What an order goes by. All answer from the job alone; while it waits untouched nothing changes,
 // while it runs the measure changes by its slope.
+//
+//   Order{length, least_slots}                            larger priority, then less left to run
+//   Order{.measure = length, .need = least_slots, .first = lateness}    priority counts for nothing
 struct Order {
   using Parameters = std::array<double, 2>;
   double (*measure)(const Job& job, const Parameters& parameters) = nullptr;
@@ -53,6 +55,14 @@ struct Order {
   double (*then)(const Job& job) = nullptr;        // none: 0
   Parameters parameters{};
   double (*slope)(const Job& job) = nullptr;  // per second of running; none: 0
+  // What counts of the measure, say the queue that it falls into; none: itself.
+  double (*counts)(double measure, const Parameters& parameters) = nullptr;
+  // What comes before the measure; none: the larger priority comes first.
+  double (*first)(const Job& job) = nullptr;
+
+  [[nodiscard]] double counted(double value) const {
+    return counts ? counts(value, parameters) : value;
+  }
   friend bool operator==(const Order&, const Order&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "model/job.hpp"
@@ -49,6 +50,25 @@ TEST(WaitingOrder, WalksThoseThatFitInItsOrder) {
   order.drop(JobId{77});
   EXPECT_EQ(walk(order, 3), (std::vector<std::uint32_t>{5, 4}));
   EXPECT_EQ(order.size(), 4U);
+}
+
+double by_slots(const Job& job) { return static_cast<double>(wanted(job)); }
+double in_minutes(double seconds, const Order::Parameters& parameters) {
+  return std::floor(seconds / parameters[0]);
+}
+
+TEST(WaitingOrder, HasPriorityFirstOnlyWhereNothingElseIs) {
+  WaitingOrder order({.measure = expected, .need = wanted, .first = by_slots});
+  for (const Job& job : {waiting(1, 10, 4, 90), waiting(2, 30, 1, 10), waiting(3, 20, 1, 10)})
+    order.put(job);
+  EXPECT_EQ(walk(order, 8), (std::vector<std::uint32_t>{3, 2, 1}));
+}
+
+TEST(WaitingOrder, GoesByWhatCountsOfTheMeasure) {
+  WaitingOrder order(
+      {.measure = expected, .need = wanted, .parameters = {60}, .counts = in_minutes});
+  for (const Job& job : {waiting(1, 59, 1), waiting(2, 10, 1), waiting(3, 61, 1)}) order.put(job);
+  EXPECT_EQ(walk(order, 8), (std::vector<std::uint32_t>{1, 2, 3}));
 }
 
 TEST(WaitingOrder, WalksOnWithLessRoomAndFromAPlace) {

@@ -350,6 +350,8 @@ void Draft::resize(JobId id, Placement seats, Reason reason, std::optional<JobId
   record_resize(id, std::move(seats), std::move(reason), beneficiary);
 }
 
+// All give back before one takes: they may swap seats. What is kept for another is taken back last,
+// of what none of them took.
 void Draft::resize_together(std::vector<Resized> jobs, const Reason& reason,
                             std::optional<JobId> beneficiary) {
   for (const Resized& each : jobs) release(each.job);

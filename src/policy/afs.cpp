@@ -64,12 +64,12 @@ class ShareOut {
     for (const Contender& contender : contenders_) scalings_.emplace_back(*contender.job);
   }
 
-  // Larger priorities first, each with what those before left.
+  // Jobs that the order puts first (larger priorities), each such group with what those before left.
   void run() {
     for (std::size_t first = 0; first < contenders_.size();) {
       std::size_t last = first;
       while (last < contenders_.size() &&
-             contenders_[last].key.negative_priority == contenders_[first].key.negative_priority)
+             contenders_[last].key.first == contenders_[first].key.first)
         ++last;
       share_among(first, last);
       first = last;
@@ -144,9 +144,10 @@ void Afs::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kShortest, Sizes::smallest);
   shares.all_that_could_start();
   ShareOut(shares).run();
-  settle(snapshot, draft, shares.wishes(), {Owed::no, "shortens the mean completion more"});
-  fill(snapshot, draft, kShortest, Sizes::smallest);
-  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs that shorten the mean completion more");
+  settle(snapshot, draft,
+         {.wishes = shares.wishes(),
+          .precedence = "shortens the mean completion more",
+          .rest = Rest{kShortest, Sizes::smallest, "jobs that shorten the mean completion more"}});
 }
 
 }  // namespace paceline

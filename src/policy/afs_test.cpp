@@ -11,12 +11,12 @@ namespace paceline {
 namespace {
 
 using testing::World;
-using Sizes = std::map<JobId, std::int32_t>;
+using Given = std::map<JobId, std::int32_t>;
 
 // The rule of the header word for word, one slot after the other over all jobs; `jobs` from the
 // shortest to the longest.
-Sizes by_the_rule(const std::vector<const Job*>& jobs, std::int64_t slots) {
-  Sizes has;
+Given by_the_rule(const std::vector<const Job*>& jobs, std::int64_t slots) {
+  Given has;
   const auto speed = [&](const Job* job, int more) {
     return Scaling(*job).speed(has[job->id] + more);
   };
@@ -47,7 +47,7 @@ void compare_with_the_rule(std::uint64_t seed) {
     const auto max = rng.between(1, 8), want = rng.between(1, max);
     jobs.push_back(&world.job(world.submit(fmt::format("1..{}@{} expect={}s", max, want, length))));
   }
-  Sizes got;
+  Given got;
   for (const Change& change : world.round().changes)
     got[change.job] = static_cast<std::int32_t>(change.placement.size());
   EXPECT_EQ(got, by_the_rule(jobs, slots));

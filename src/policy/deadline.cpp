@@ -146,9 +146,9 @@ void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
       shares.take(*contender, contender->least);
   }
   shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft, shares.wishes(), {Owed::yes, ""});
-  fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs with deadlines and older jobs");
+  settle(snapshot, draft,
+         {.wishes = shares.wishes(Owed::yes),
+          .rest = Rest{kArrival, Sizes::smallest, "jobs with deadlines and older jobs"}});
 }
 
 }  // namespace paceline

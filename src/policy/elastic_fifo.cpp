@@ -8,9 +8,7 @@ void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
   shares.running_first();
   shares.spread_in_turn();
-  settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
-  fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_why_waiting(snapshot, draft, Sizes::smallest, "");
+  settle(snapshot, draft, {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest}});
 }
 
 }  // namespace paceline

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "policy/attained_service.hpp"
 #include "policy/parameters.hpp"
 #include "policy/shares.hpp"
 
@@ -50,9 +49,7 @@ Result<std::unique_ptr<Policy>> ElasticLas::make(const Parameters& parameters) {
 void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
   AttainedService service(snapshot, draft, parameters_);
   Shares shares(snapshot, draft, service.order(), Sizes::wanted);
-  RunningKeys running = service.running();
-  running.all = true;
-  shares.all_in_order(running, service.apart());
+  shares.all_in_order({.apart = service.apart(), .all_contend = true});
   widen(shares);
   keep_smallest(shares);
   const auto starts = std::count_if(shares.contenders().begin(), shares.contenders().end(),
@@ -63,10 +60,11 @@ void ElasticLas::decide(const Snapshot& snapshot, Draft& draft) const {
     shares.admit_more(Sizes::smallest);
   }
   shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft, shares.wishes(), {Owed::no, "had less service"});
-  fill(snapshot, draft, service.order(), Sizes::smallest);
+  settle(snapshot, draft,
+         {.wishes = shares.wishes(),
+          .precedence = "had less service",
+          .rest = Rest{service.order(), Sizes::smallest, "jobs that had less service"}});
   service.revisit();
-  say_why_waiting(snapshot, draft, Sizes::smallest, "jobs that had less service");
 }
 
 }  // namespace paceline

@@ -69,7 +69,7 @@ class Filling {
   [[nodiscard]] std::vector<Wish> wishes() const {
     std::vector<Wish> wishes;
     const auto add = [&](const Contender& c) {
-      wishes.push_back({c.job, c.now, c.workers, std::min(c.least, c.workers), c.most});
+      wishes.push_back({c.job, c.now, c.workers, std::min(c.least, c.workers), c.most, Owed::yes});
     };
     for (const Contender* contender : served_) add(*contender);
     for (const Contender& contender : shares_.contenders()) {
@@ -179,9 +179,10 @@ void Fair::decide(const Snapshot& snapshot, Draft& draft) const {
   shares.all_jobs();
   Filling filling(snapshot, shares, weights_);
   filling.run();
-  settle(snapshot, draft, filling.wishes(), {Owed::yes, "has less than its share"});
-  fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_why_waiting(snapshot, draft, Sizes::smallest, "tenants with less for their weight");
+  settle(snapshot, draft,
+         {.wishes = filling.wishes(),
+          .precedence = "has less than its share",
+          .rest = Rest{kArrival, Sizes::smallest, "tenants with less for their weight"}});
 }
 
 }  // namespace paceline

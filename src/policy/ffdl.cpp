@@ -106,9 +106,8 @@ void Ffdl::decide(const Snapshot& snapshot, Draft& draft) const {
     optimise(shares);
   else
     shares.spread_to_largest(gain_per_slot);
-  settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
-  fill(snapshot, draft, kArrival, Sizes::smallest);
-  say_why_waiting(snapshot, draft, Sizes::smallest, "older jobs");
+  settle(snapshot, draft,
+         {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest, "older jobs"}});
 }
 
 }  // namespace paceline

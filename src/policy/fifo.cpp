@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "estimate/remaining.hpp"
+#include "policy/orders.hpp"
 #include "policy/parameters.hpp"
-#include "policy/shares.hpp"
-#include "policy/waiting.hpp"
+#include "policy/settle.hpp"
 
 namespace paceline {
 namespace {
@@ -79,10 +79,8 @@ Result<std::unique_ptr<Policy>> Fifo::make(const Parameters& parameters) {
 }
 
 void Fifo::decide(const Snapshot& snapshot, Draft& draft) const {
-  if (backfill_ == Backfill::greedy) {
-    fill(snapshot, draft, kArrival, Sizes::wanted);
-    return say_why_waiting(snapshot, draft, Sizes::wanted, "");
-  }
+  if (backfill_ == Backfill::greedy)
+    return settle(snapshot, draft, {.rest = Rest{kArrival, Sizes::wanted}});
   const Job* head = nullptr;  // the first that can't start
   std::vector<const Job*> started;
   start_in_order(snapshot, draft, [&](const Job& job) {

@@ -18,7 +18,10 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
+#include <vector>
 
+#include "model/waiting_order.hpp"
 #include "policy/policy.hpp"
 
 namespace paceline {
@@ -42,6 +45,37 @@ class Las : public Policy {
 
  private:
   LasParameters parameters_;
+};
+
+// What las and elastic-las go by: which queue a job is in, when it leaves it, and which waiting
+// jobs count their service anew. The plan names those, and each counts from there
+// (Job::service_from).
+class AttainedService {
+ public:
+  AttainedService(const Snapshot& snapshot, Draft& draft, const LasParameters& parameters);
+
+  // By queue, then first start, then arrival.
+  [[nodiscard]] Order order() const;
+  // Where the job stands now, what counts anew taken off.
+  [[nodiscard]] std::int32_t queue(const Job& job) const;
+  // Of waiting jobs whose place isn't told by order(): those that count anew from this round on.
+  [[nodiscard]] const std::vector<OrderKey>& apart() const { return counted_anew_; }
+  // Once the draft is done: asks for a round when the first job falls, of those that run and those
+  // that it starts, or when the first of those that it stops counts anew.
+  void revisit();
+
+ private:
+  [[nodiscard]] double attained(const Job& job) const;
+  void count_anew();
+  [[nodiscard]] double seconds_to_fall(double service, double slots) const;
+  void revisit_counting_anew(const Job& stopped);
+  [[nodiscard]] Time instant(double seconds) const;
+
+  const Snapshot& snapshot_;
+  Draft& draft_;
+  LasParameters parameters_;
+  std::vector<OrderKey> counted_anew_;
+  std::unordered_set<JobId> is_counted_anew_;
 };
 
 }  // namespace paceline

@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 #include "estimate/remaining.hpp"
-#include "policy/shares.hpp"
+#include "policy/orders.hpp"
 
 namespace paceline {
 namespace {

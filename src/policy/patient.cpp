@@ -9,9 +9,8 @@
 
 #include "estimate/remaining.hpp"
 #include "plan/lending.hpp"
+#include "policy/orders.hpp"
 #include "policy/settle.hpp"
-#include "policy/shares.hpp"
-#include "policy/waiting.hpp"
 
 namespace paceline {
 namespace {
@@ -120,8 +119,7 @@ class Pass {
       const Time at = patience_.runs_out(job);
       if (at > snapshot_.now) {
         draft_.revisit(at);
-        walk =
-            order.walk_after({key->negative_priority, kInfinity, kInfinity, Time::max(), JobId{}});
+        walk = order.walk_after({key->first, kInfinity, kInfinity, Time::max(), JobId{}});
         continue;
       }
       if (draft_.changed(job.id)) continue;
@@ -166,17 +164,17 @@ class Pass {
   bool start_by_shrinking(const Job& job) {
     if (!traits_.elastic || frozen_workers(job)) return false;
     const std::int32_t least = job.range.min;
-    std::vector<Wish> wishes{{&job, 0, wanted(state_, job), least, job.range.max}};
+    std::vector<Wish> wishes{{&job, 0, wanted(state_, job), least, job.range.max, Owed::yes}};
     std::int64_t slots = draft_.free_for(job.id);
     for (const QueueKey& key : state_.active()) {
       const Job& other = state_.job(key.job);
       const std::int32_t now = other.planned_workers();
       if (now <= other.range.min || !may_shrink(other) || draft_.changed(other.id)) continue;
-      wishes.push_back({&other, now, other.range.min, other.range.min, other.range.max});
+      wishes.push_back({&other, now, other.range.min, other.range.min, other.range.max, Owed::yes});
       slots += other.slots(now - other.range.min);
     }
     if (slots < job.slots(least)) return false;
-    settle(snapshot_, draft_, std::move(wishes), {Owed::yes, how_long(job)});
+    settle(snapshot_, draft_, {.wishes = std::move(wishes), .precedence = how_long(job)});
     return draft_.changed(job.id);
   }
 

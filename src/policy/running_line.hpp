@@ -1,7 +1,7 @@
 // The running jobs in the order of a round, and among them the waiting jobs that have keys of their
 // own, apart from the order of the others that wait.
 //
-//   const RunningLine line(snapshot, {order}, {});
+//   const RunningLine line(snapshot, order, {});
 //   for (const RunningLine::Rank& rank : line.ranks()) … line.row(rank) …
 //
 // Cost: O(running) where little has changed since the same order was last asked for, else O(running
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/running_table.hpp"
@@ -16,28 +17,20 @@
 
 namespace paceline {
 
-// The keys of running jobs, where they are not those of the order.
-struct RunningKeys {
-  Order order;  // of which the measures are taken, as of now
-  // What counts of them, by the parameters; none: themselves.
-  double (*counts)(double measure, const Order::Parameters& parameters) = nullptr;
-  Order::Parameters parameters{};
-  bool all = false;  // jobs that keep their size become contenders, too (Shares::all_in_order)
-};
+// What counts now of the measure of a running job.
+double counted_now(const Order& order, const RunningTable::Row& row, Time now);
 
 class RunningLine {
  public:
   using Row = RunningTable::Row;
   // What most keys differ in, and whose it is: rows are large.
   struct Rank {
-    std::int32_t negative_priority;
+    double first, measure, then;
     std::uint32_t index;  // of a row; behind those of one that stands apart
-    double measure, then;
   };
 
-  // Keeps references to the rows and to `apart`.
-  RunningLine(const Snapshot& snapshot, const RunningKeys& keys,
-              const std::vector<OrderKey>& apart);
+  // Keeps references to the rows and to what is `apart`.
+  RunningLine(const Snapshot& snapshot, const Order& order, std::span<const OrderKey> apart);
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }  // in no order
   [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
@@ -48,12 +41,11 @@ class RunningLine {
   [[nodiscard]] OrderKey key(const Rank& rank) const {
     const Row* of = row(rank);
     const OrderKey& rest = of ? of->key : apart_[rank.index - rows_.size()];
-    return {rank.negative_priority, rank.measure, rank.then, rest.submitted_at, rest.job};
+    return {rank.first, rank.measure, rank.then, rest.submitted_at, rest.job};
   }
   // Does the key of another job come first? Looks at rows only where little else tells.
   [[nodiscard]] bool comes_before(const OrderKey& key, const Rank& rank) const {
-    if (key.negative_priority != rank.negative_priority)
-      return key.negative_priority < rank.negative_priority;
+    if (key.first != rank.first) return key.first < rank.first;
     if (key.measure != rank.measure) return key.measure < rank.measure;
     if (key.then != rank.then) return key.then < rank.then;
     return key < this->key(rank);
@@ -61,7 +53,7 @@ class RunningLine {
 
  private:
   const std::vector<Row>& rows_;
-  const std::vector<OrderKey>& apart_;
+  std::span<const OrderKey> apart_;
   std::vector<Rank> ranks_;
 };
 

@@ -22,6 +22,7 @@ double in_tens(double measure, const Order::Parameters& parameters) {
 }
 
 const Order kService{service, least, nullptr, {}, leased};
+const Order kInTens{service, least, nullptr, {10}, leased, in_tens};
 
 std::vector<JobId> jobs_of(const RunningLine& line) {
   std::vector<JobId> jobs;
@@ -31,9 +32,9 @@ std::vector<JobId> jobs_of(const RunningLine& line) {
 
 class RunningLineTest : public ::testing::Test {
  protected:
-  std::vector<JobId> line(const RunningKeys& keys, const std::vector<OrderKey>& apart = {}) {
+  std::vector<JobId> line(const Order& order, const std::vector<OrderKey>& apart = {}) {
     const Snapshot snapshot = world.snapshot();
-    return jobs_of(RunningLine(snapshot, keys, apart));
+    return jobs_of(RunningLine(snapshot, order, apart));
   }
   World world{"1x8 cpu"};
 };
@@ -43,19 +44,19 @@ TEST_F(RunningLineTest, FollowsTheMeasuresAsTheyGoOn) {
   world.advance(span("10s"));
   const JobId fast = world.run("4..4", 4);
   const JobId urgent = world.run("1..1 priority=90", 1);
-  EXPECT_THAT(line({kService}), ElementsAre(urgent, fast, slow));
+  EXPECT_THAT(line(kService), ElementsAre(urgent, fast, slow));
   world.advance(span("5s"));  // 15 and 20 slot-seconds
-  EXPECT_THAT(line({kService}), ElementsAre(urgent, slow, fast));
+  EXPECT_THAT(line(kService), ElementsAre(urgent, slow, fast));
   world.ended(slow);
-  EXPECT_THAT(line({kService}), ElementsAre(urgent, fast));
+  EXPECT_THAT(line(kService), ElementsAre(urgent, fast));
 }
 
-TEST_F(RunningLineTest, CountsAsItsKeysSay) {
+TEST_F(RunningLineTest, CountsAsItsOrderSays) {
   const JobId first = world.run("4..4", 4);
   const JobId second = world.run("1..1", 1);
   world.advance(span("1s"));
-  EXPECT_THAT(line({kService}), ElementsAre(second, first));
-  EXPECT_THAT(line({kService, in_tens, {10}}), ElementsAre(first, second)) << "by arrival";
+  EXPECT_THAT(line(kService), ElementsAre(second, first));
+  EXPECT_THAT(line(kInTens), ElementsAre(first, second)) << "by arrival";
 }
 
 TEST_F(RunningLineTest, HasThoseApartWhereTheirKeysBelong) {
@@ -63,11 +64,11 @@ TEST_F(RunningLineTest, HasThoseApartWhereTheirKeysBelong) {
   world.advance(span("10s"));
   const JobId second = world.run("1..1", 1);
   const JobId waits = world.submit("8..8");
-  const OrderKey between{-world.job(waits).spec->priority, 5, 0, world.now(), waits};
-  EXPECT_THAT(line({kService}, {between}), ElementsAre(second, waits, first));
+  const OrderKey between{-50, 5, 0, world.now(), waits};
+  EXPECT_THAT(line(kService, {between}), ElementsAre(second, waits, first));
   const Snapshot snapshot = world.snapshot();
   const std::vector<OrderKey> apart{between};
-  const RunningLine with(snapshot, {kService}, apart);
+  const RunningLine with(snapshot, kService, apart);
   EXPECT_EQ(with.row(with.ranks()[1]), nullptr);
   EXPECT_EQ(with.row(with.ranks()[2])->job->id, first);
   EXPECT_TRUE(with.comes_before(between, with.ranks()[2]));

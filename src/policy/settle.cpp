@@ -1,5 +1,7 @@
 #include "policy/settle.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -33,11 +35,20 @@ struct Giver {
   bool asked = false;  // in this round
 };
 
+// Starts that have the same givers, for workers of as many slots.
+struct Alike {
+  std::int32_t slots_per_worker;
+  std::int32_t priority;
+  Owed owed;
+  friend bool operator==(const Alike&, const Alike&) = default;
+};
+
 class Settlement {
  public:
-  Settlement(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms)
-      : snapshot_(snapshot), draft_(draft), wishes_(std::move(wishes)), terms_(terms) {
+  Settlement(const Snapshot& snapshot, Draft& draft, const Intent& intent)
+      : snapshot_(snapshot), draft_(draft), intent_(intent), wishes_(intent.wishes) {
     for (const Wish& wish : wishes_) {
+      all_owed_ = all_owed_ && wish.owed == Owed::yes;
       too_much_ += wish.now > wish.workers ? 1 : 0;
       somebody_shrinks_ = somebody_shrinks_ || (wish.now > wish.workers && wish.workers > 0);
     }
@@ -91,7 +102,7 @@ class Settlement {
   }
 
   bool start_with_givers(const Wish& wish) {
-    std::int32_t& hopeless = hopeless_from(*wish.job);
+    std::int32_t& hopeless = hopeless_from(wish);
     const std::int32_t step = wish.job->spec->mesh.step();
     std::vector<Giver*> to_ask;  // for the smallest size that needs givers asked
     for (std::int32_t n = wish.workers; n >= wish.at_least && n > 0; n -= step) {
@@ -142,13 +153,14 @@ class Settlement {
   }
 
   // The smallest number of workers, of this many slots each, that didn't fit even with every giver
-  // to such a priority. A job that wants as many need not search again.
-  std::int32_t& hopeless_from(const Job& job) {
-    const std::pair key{job.spec->slots_per_worker, job.spec->priority};
+  // to such a start. A job that wants as many need not search again.
+  std::int32_t& hopeless_from(const Wish& wish) {
+    const JobSpec& spec = *wish.job->spec;
+    const Alike alike{spec.slots_per_worker, spec.priority, wish.owed};
     const auto known = std::find_if(hopeless_.begin(), hopeless_.end(),
-                                    [&](const auto& entry) { return entry.first == key; });
+                                    [&](const auto& entry) { return entry.first == alike; });
     if (known != hopeless_.end()) return known->second;
-    return hopeless_.emplace_back(key, kWorkersMax + 1).second;
+    return hopeless_.emplace_back(alike, kWorkersMax + 1).second;
   }
 
   // A frozen job keeps its memory. Where the starting job needs that, givers that could be frozen
@@ -213,7 +225,8 @@ class Settlement {
     return draft_.fit_if(wish.job->id, n, parts_).has_value();
   }
 
-  // Lets off every giver that the others can do without, the last of the order first.
+  // Lets off every giver that the others can do without, the last of the order first: it would be
+  // hurt most.
   std::vector<Giver*> prune(const Wish& wish, std::int32_t n, std::vector<Giver*> chosen) {
     if (chosen.size() > kPrunedMax) return chosen;
     for (std::size_t i = chosen.size(); i-- > 0 && chosen.size() > 1;) {
@@ -228,7 +241,7 @@ class Settlement {
     std::int64_t given = 0;
     draft_.begin_trade();
     for (const Giver* giver : chosen) {
-      give_up(*giver, wish.job->id);
+      give_up(*giver, wish);
       given += giver->slots;
     }
     auto seats = draft_.fit(wish.job->id, n);
@@ -260,17 +273,27 @@ class Settlement {
     return freezes_ && giver.how == Gives::pauses;
   }
 
-  void give_up(const Giver& giver, JobId beneficiary) {
-    const std::int64_t starting = beneficiary.value;
-    const auto& [job, now, workers, at_least, most, words] = *giver.wish;
-    const auto why = [&](ReasonCode code) { return Reason{code, {starting}, terms_.precedence}; };
+  // Why the starting job goes first, for the owner of one that gives: where slots are owed, the words
+  // that the policy has for it.
+  [[nodiscard]] std::string precedence_of(const Wish& starting) const {
+    const bool told = starting.owed == Owed::yes && !starting.words.empty();
+    return told ? fmt::format("is owed slots ({})", starting.words) : intent_.precedence;
+  }
+
+  void give_up(const Giver& giver, const Wish& starting) {
+    const JobId beneficiary = starting.job->id;
+    const std::string precedence = precedence_of(starting);
+    const Job* job = giver.wish->job;
+    const std::int32_t workers = giver.wish->workers;
+    const auto why = [&](ReasonCode code) { return Reason{code, {beneficiary.value}, precedence}; };
     if (pauses(giver)) return draft_.pause(job->id, why(ReasonCode::pauses_for), beneficiary);
     if (workers == 0) return draft_.stop(job->id, why(ReasonCode::stops_for), beneficiary);
     auto fewer = draft_.refit(job->id, workers);
     if (!fewer) return;
-    draft_.resize(job->id, std::move(*fewer),
-                  {ReasonCode::shrinks_for, {now, workers, starting}, terms_.precedence},
-                  beneficiary);
+    draft_.resize(
+        job->id, std::move(*fewer),
+        {ReasonCode::shrinks_for, {giver.wish->now, workers, beneficiary.value}, precedence},
+        beneficiary);
   }
 
   // Enough slots are free, in the wrong places: other jobs move closer together. The search is
@@ -319,11 +342,13 @@ class Settlement {
       if (wish.workers == 0 ? !may_stop(*wish.job) : !may_shrink(*wish.job)) continue;
       const Harm harm = harm_of(wish);
       const ChangeKind kind = kind_of(harm.how);
-      const bool affords = terms_.owed == Owed::yes
+      const bool affords = all_owed_
                                ? draft_.affords(wish.job->id, kind)
                                : draft_.may_change(wish.job->id, kind, wish.workers, Owed::no);
       if (!affords && !refused_) refused_ = wish.job->id;
-      // A job that has to be asked before it is stopped hears of it at once, protected or not.
+      // Where all is owed the law orders the givers and holds none back. Else a giver that it holds
+      // back still serves a start that is owed. A job that has to be asked before it is stopped hears
+      // of it at once, protected or not.
       const bool asked_first = wish.workers == 0 && must_be_asked(snapshot_, *wish.job);
       if (!affords && !asked_first &&
           !draft_.may_change(wish.job->id, kind, wish.workers, Owed::yes))
@@ -370,7 +395,8 @@ class Settlement {
   // A larger priority is owed what it is short of, under every policy.
   [[nodiscard]] bool gives_to(const Wish& starting, const Giver& giver) const {
     const Job& job = *giver.wish->job;
-    const bool owed = terms_.owed == Owed::yes || starting.job->spec->priority > job.spec->priority;
+    const bool owed =
+        starting.owed == Owed::yes || starting.job->spec->priority > job.spec->priority;
     const bool stops = giver.how == Gives::pauses && !freezes_;
     return owed || (stops ? giver.affords_stop : giver.affords);
   }
@@ -477,8 +503,9 @@ class Settlement {
 
   const Snapshot& snapshot_;
   Draft& draft_;
-  std::vector<Wish> wishes_;
-  const Terms& terms_;
+  const Intent& intent_;
+  const std::vector<Wish>& wishes_;
+  bool all_owed_ = true;  // every wish is
   std::optional<std::vector<Giver>> givers_;
   std::size_t gave_ = 0;           // the first of them have
   std::int64_t givable_ = 0;       // slots of those that have not, at most
@@ -493,8 +520,7 @@ class Settlement {
       asked_for_;                      // the givers asked for each start, where that is explained
   std::optional<JobId> refused_;       // the first that has too much but may not change now
   std::vector<const Wish*> unserved_;  // should start, could not
-  // Workers, by the slots of each and the priority.
-  std::vector<std::pair<std::pair<std::int32_t, std::int32_t>, std::int32_t>> hopeless_;
+  std::vector<std::pair<Alike, std::int32_t>> hopeless_;  // workers
 };
 
 }  // namespace
@@ -503,8 +529,11 @@ bool may_shrink(const Job& job) { return job.state == JobState::running && job.r
 
 bool may_stop(const Job& job) { return job.state == JobState::running && job.preemptible(); }
 
-void settle(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms) {
-  Settlement(snapshot, draft, std::move(wishes), terms).run();
+void settle(const Snapshot& snapshot, Draft& draft, const Intent& intent) {
+  Settlement(snapshot, draft, intent).run();
+  if (!intent.rest) return;
+  start_rest(snapshot, draft, *intent.rest);
+  say_why_waiting(snapshot, draft, *intent.rest);
 }
 
 }  // namespace paceline

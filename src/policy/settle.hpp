@@ -1,14 +1,20 @@
-// From wishes to trades. A policy says how many workers each job should have, in order of
-// precedence; settling finds the changes:
+// From what a policy wants to changes: the one call with which a policy ends. It says how many
+// workers each job should have, the most important first, and what becomes of the other waiting
+// jobs. Settling finds the trades:
 //   1. it starts jobs on free slots, then on slots that other jobs (the givers) give up, least harm
 //      first, then by moving other jobs closer together;
 //   2. it lets jobs grow;
-//   3. it evens out sizes among running jobs.
+//   3. it evens out sizes among running jobs;
+//   4. it starts other waiting jobs that fit on what is left free (Rest), and says of the others
+//      what they wait for.
 // A job gives up slots only where another starts or grows on them, and is stopped only where
 // another starts. Givers may free more than the starting job needs: then further jobs start on the
 // rest, in the same trade.
 //
-//   settle(snapshot, draft, {{&a, 8, 4, 2, 8}, {&b, 0, 4, 2, 4}}, {Owed::yes, "came first"});
+//   settle(snapshot, draft,
+//          {.wishes = {{&a, 8, 4, 2, 8}, {&b, 0, 4, 2, 4, Owed::yes}},  // b starts on 4 of a's
+//           .precedence = "came first",
+//           .rest = Rest{kArrival, Sizes::smallest, "older jobs"}});
 //
 // The giver that is hurt least gives first (policy/harm.hpp); of equals the one that comes last in
 // order. Where a giver never saved and may not be stopped yet, the whole trade waits, and the giver
@@ -19,11 +25,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "plan/draft.hpp"
+#include "policy/waiting.hpp"
 
 namespace paceline {
 
@@ -33,18 +41,21 @@ struct Wish {
   std::int32_t workers = 0;   // it should have; 0: it should stop
   std::int32_t at_least = 0;  // the smallest size it may start with
   std::int32_t most = 0;      // what it would like, for the sentence
+  Owed owed = Owed::no;       // if it waits: are the slots owed to it that others give up?
   std::string_view words{};   // why, where the policy has words of its own; told instead
 };
 
-struct Terms {
-  Owed owed = Owed::yes;   // starts with what others give up
-  std::string precedence;  // why the starting job goes first: "has less left"; or nothing
+// What a policy wants of a round.
+struct Intent {
+  std::vector<Wish> wishes{};  // the most important first
+  std::string precedence{};    // why a starting job goes first: "has less left"; or nothing
+  std::optional<Rest> rest{};  // nothing: other waiting jobs stay as they are
 };
 
 // REQUIRES: each job at most once; sizes are multiples of its step; `now` is what it has or is to
 // have. Wishes that a job can't follow now (not RUNNING yet, checkpoint, range, window) are passed
 // over.
-void settle(const Snapshot& snapshot, Draft& draft, std::vector<Wish> wishes, const Terms& terms);
+void settle(const Snapshot& snapshot, Draft& draft, const Intent& intent);
 
 // May a running job be asked for its slots, in part or whole?
 bool may_shrink(const Job& job);

@@ -56,13 +56,14 @@ class Crowd {
       for (const JobId id : waiting_) {
         const Job& job = world_.job(id);
         if (job.state == JobState::pending)
-          wishes.push_back({&job, 0, job.range.min, job.range.min, job.range.min});
+          wishes.push_back({&job, 0, job.range.min, job.range.min, job.range.min, Owed::yes});
       }
       for (const JobId id : running_) {
         const Job& job = world_.job(id);
-        if (job.state == JobState::running) wishes.push_back({&job, job.workers(), 0, 0, 0});
+        if (job.state == JobState::running)
+          wishes.push_back({&job, job.workers(), 0, 0, 0, Owed::yes});
       }
-      settle(snapshot, draft, wishes, {Owed::yes, ""});
+      settle(snapshot, draft, {.wishes = std::move(wishes)});
     });
   }
 

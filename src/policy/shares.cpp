@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <queue>
 #include <unordered_set>
 #include <utility>
 
-#include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
 #include "plan/lending.hpp"
 #include "policy/harm.hpp"
@@ -18,22 +16,9 @@ namespace {
 
 constexpr std::size_t kChangesUsual = 64;  // in one round
 
-double same(const Job&, const Order::Parameters&) { return 0; }
-// Of a job that runs: as of its last change.
-double length(const Job& job, const Order::Parameters&) { return length_left(job, Time{}); }
-
-std::int32_t whole_steps(const Job& job, std::int32_t workers) {
-  return workers - workers % job.spec->mesh.step();
-}
-
 bool goes_first(const Contender& a, const Contender& b) { return a.key < b.key; }
 
 }  // namespace
-
-const Order kArrival{same, least_slots};
-const Order kShortest{length, least_slots, nullptr, {}, length_slope};
-
-std::int64_t least_slots(const Job& job) { return job.slots(job.range.min); }
 
 Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes)
     : snapshot_(snapshot),
@@ -91,7 +76,7 @@ void Shares::add_running(bool stoppable) {
 void Shares::add_running(const Row& row, bool stoppable) {
   if (!takes_part(row, stoppable)) return;
   OrderKey key = row.key;
-  key.measure = std::max(0.0, row.measure(snapshot_.now));
+  key.measure = counted_now(order_, row, snapshot_.now);
   Contender& contender = contenders_.emplace_back(contender_of_running(row, key));
   left_ += row.slots;
   if (!stoppable || !row.preemptible) take(contender, contender.least);
@@ -146,19 +131,15 @@ void Shares::running_first() {
   std::sort(contenders_.begin(), contenders_.end(), goes_first);
 }
 
-void Shares::all_in_order() { all_in_order({order_}, {}); }
-
 // Merges the running jobs with the waiting ones, in one order. Of the waiting ones only those are
-// looked at that still fit in what is left: a round costs what it changes, not what waits. A
-// running job that keeps the size it wants takes its slots and is no contender, unless all are
-// asked for.
-void Shares::all_in_order(const RunningKeys& keys, const std::vector<OrderKey>& apart) {
-  const bool all = keys.all || sizes_ != Sizes::wanted;
-  const RunningLine line(snapshot_, keys, apart);
+// looked at that still fit in what is left: a round costs what it changes, not what waits.
+void Shares::all_in_order(const InOrder& how) {
+  const bool all = how.all_contend || sizes_ != Sizes::wanted;
+  const RunningLine line(snapshot_, order_, how.apart);
   free_running(line.rows());
   contenders_.reserve(all ? line.ranks().size() : kChangesUsual);
   std::unordered_set<JobId> elsewhere;  // in the order
-  for (const OrderKey& key : apart) elsewhere.insert(key.job);
+  for (const OrderKey& key : how.apart) elsewhere.insert(key.job);
   auto walk = snapshot_.state.waiting_by(order_).walk();
   const OrderKey* at = walk.next(left_ + kept_);
   const auto admit = [&](const OrderKey& key) {
@@ -210,6 +191,8 @@ void Shares::free_running(const std::vector<Row>& rows) {
   }
 }
 
+// What is kept for the job comes on top of what is left, which never counted it: it is added once,
+// when the job has its size.
 bool Shares::give_least(Contender& contender) {
   std::int64_t none = 0;
   std::int64_t& own = contender.job->id == kept_for_ ? kept_ : none;
@@ -236,6 +219,8 @@ void Shares::spread_in_turn() {
   }
 }
 
+// A gain changes only with its own contender's size, so that each has one entry, made anew when it
+// took a step. One whose step no longer fits leaves: `left_` never grows.
 void Shares::spread_to_largest(const std::function<double(const Contender&)>& gain) {
   struct NextStep {
     double gain;
@@ -260,27 +245,27 @@ void Shares::spread_to_largest(const std::function<double(const Contender&)>& ga
   }
 }
 
-std::vector<Wish> Shares::wishes() const {
+std::vector<Wish> Shares::wishes(Owed owed) const {
   std::vector<Wish> wishes;
   wishes.reserve(contenders_.size());
   for (const Contender& contender : contenders_) {
     if (contender.now == contender.workers) continue;
     wishes.push_back({contender.job, contender.now, contender.workers,
-                      std::min(contender.least, contender.workers), contender.most});
+                      std::min(contender.least, contender.workers), contender.most, owed});
   }
   return wishes;
 }
 
 void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders) {
   struct Place {
-    std::int32_t negative_priority;
+    double first;  // of its key
     bool waits;
     Harm harm;
     std::size_t index;
     Contender* contender;
 
     bool operator<(const Place& o) const {
-      if (negative_priority != o.negative_priority) return negative_priority < o.negative_priority;
+      if (first != o.first) return first < o.first;
       if (waits != o.waits) return o.waits;
       return harm != o.harm ? o.harm < harm : index < o.index;
     }
@@ -289,7 +274,7 @@ void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders)
   places.reserve(contenders.size());
   for (Contender* contender : contenders) {
     const bool waits = contender->now == 0;
-    places.push_back({contender->key.negative_priority, waits,
+    places.push_back({contender->key.first, waits,
                       waits ? Harm{} : harm_of_giving_all(snapshot, *contender->job), places.size(),
                       contender});
   }
@@ -302,48 +287,6 @@ double gain_per_slot(const Contender& contender) {
   const double gain =
       scaling.speed(contender.workers + contender.step()) - scaling.speed(contender.workers);
   return gain / scaling.speed(1) / static_cast<double>(contender.job->slots(contender.step()));
-}
-
-void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes) {
-  std::map<std::int32_t, std::int32_t> hopeless;  // per slots of a worker: so many don't fit
-  const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
-  if (free() == 0) return;
-  auto walk = snapshot.state.waiting_by(order).walk();
-  while (const OrderKey* at = walk.next(free())) {
-    const Job& job = snapshot.state.job(at->job);
-    if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
-    const std::int32_t n = sizes == Sizes::wanted || frozen_workers(job)
-                               ? wanted(snapshot.state, job)
-                               : whole_steps(job, job.range.min);
-    auto& limit = hopeless.try_emplace(job.spec->slots_per_worker, kWorkersMax + 1).first->second;
-    if (job.slots(n) > free() || n >= limit) continue;
-    auto seats = draft.fit(job.id, n);
-    if (seats) {
-      const bool partly = sizes == Sizes::smallest && n < job.range.max;
-      draft.start(job.id, std::move(*seats),
-                  partly ? Reason{ReasonCode::starts_at_min, {n, job.range.max}, {}}
-                         : Reason{ReasonCode::starts, {n}, {}});
-    } else if (takes_any_slots(job)) {
-      limit = std::min(limit, n);
-    }
-  }
-}
-
-void say_why_waiting(const Snapshot& snapshot, Draft& draft, Sizes sizes,
-                     const std::string& others) {
-  if (!draft.explaining()) return;
-  for (const auto& key : snapshot.state.waiting()) {
-    const Job& job = snapshot.state.job(key.job);
-    if (draft.changed(job.id) || draft.waits().contains(job.id)) continue;
-    if (!startable(job, snapshot, draft)) continue;
-    const auto n = sizes == Sizes::wanted ? wanted(snapshot.state, job) : job.range.min;
-    Reason reason = lacks_slots(draft, job, n);
-    if (!others.empty() && reason.code == ReasonCode::waits_for_slots) {
-      reason.code = ReasonCode::waits_for_others;
-      reason.text = others;
-    }
-    draft.explain_wait(job.id, std::move(reason));
-  }
 }
 
 }  // namespace paceline

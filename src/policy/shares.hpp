@@ -4,7 +4,8 @@
 //   Shares shares(snapshot, draft, kArrival, Sizes::smallest);
 //   shares.running_first();     // running jobs keep their minimum, waiting ones get one of the rest
 //   shares.spread_in_turn();    // the rest, one step at a time
-//   settle(snapshot, draft, shares.wishes(), {Owed::no, ""});
+//   settle(snapshot, draft,
+//          {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest, ""}});
 //
 // Cost: O(running · log running + admitted · log waiting), and O(slots) for spreading.
 #pragma once
@@ -12,25 +13,16 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "model/waiting_order.hpp"
 #include "plan/draft.hpp"
+#include "policy/orders.hpp"
 #include "policy/running_line.hpp"
 #include "policy/settle.hpp"
 
 namespace paceline {
-
-// What a job is given first: the size it wants, or its smallest.
-enum class Sizes { wanted, smallest };
-
-// Slots of the smallest size: what no start can do without.
-std::int64_t least_slots(const Job& job);
-
-extern const Order kArrival;  // the job that came first
-extern const Order
-    kShortest;  // the job with least left at its wanted size (estimate/remaining.hpp)
 
 // A job that slots are divided among: what it has, and what it would have.
 struct Contender {
@@ -53,11 +45,16 @@ class Shares {
 
   // A running job keeps its smallest size; a waiting one gets it where it still fits, in order.
   void running_first();
+  struct InOrder {
+    std::span<const OrderKey> apart{};  // waiting jobs with keys of their own
+    // At wanted sizes a running job that keeps its size takes its slots and is no contender,
+    // unless all are to be.
+    bool all_contend = false;
+  };
   // Running and waiting jobs alike, in order: a job that still fits gets a size, the others
   // nothing.
-  void all_in_order();
-  // The same with other keys for running jobs, and waiting jobs with keys of their own.
-  void all_in_order(const RunningKeys& running, const std::vector<OrderKey>& apart);
+  void all_in_order(const InOrder& how);
+  void all_in_order() { all_in_order({}); }
 
   // Waiting jobs that have no size yet get one of `sizes` where it still fits, in order.
   void admit_more(Sizes sizes);
@@ -79,7 +76,8 @@ class Shares {
   [[nodiscard]] std::vector<Contender>& contenders() { return contenders_; }
   [[nodiscard]] std::int64_t left() const { return left_; }  // slots that no job has
   void take(Contender& contender, std::int32_t workers);     // sets its size, counts the slots
-  [[nodiscard]] std::vector<Wish> wishes() const;
+  // Of the contenders whose size would change. `owed`: are they owed what others give up?
+  [[nodiscard]] std::vector<Wish> wishes(Owed owed = Owed::no) const;
 
  private:
   using Row = RunningTable::Row;
@@ -105,21 +103,13 @@ class Shares {
   std::int64_t kept_ = 0;  // slots kept for that job, until it has its own
 };
 
-// Puts jobs that are otherwise equal in the order in which they keep their slots: larger priority
-// first, then running jobs, the one that would be hurt most first (policy/harm.hpp), then waiting
+// Puts jobs that are otherwise equal in the order in which they keep their slots: what the order
+// puts first (larger priority), then running jobs, the one that would be hurt most first (policy/harm.hpp), then waiting
 // ones; the rest by arrival.
 void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders);
 
 // What the next step adds to the job's speed, for each slot of it. The unit is the job's speed with
 // one worker, so that jobs compare.
 double gain_per_slot(const Contender& contender);
-
-// Starts every job that fits on free slots, in order, each with its size.
-void fill(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes sizes);
-
-// Says of every waiting job what it waits for: slots, or other jobs ("jobs with less left") that go
-// first.
-void say_why_waiting(const Snapshot& snapshot, Draft& draft, Sizes sizes,
-                     const std::string& others);
 
 }  // namespace paceline

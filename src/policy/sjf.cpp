@@ -1,12 +1,12 @@
 #include "policy/sjf.hpp"
 
-#include "policy/shares.hpp"
+#include "policy/orders.hpp"
+#include "policy/settle.hpp"
 
 namespace paceline {
 
 void Sjf::decide(const Snapshot& snapshot, Draft& draft) const {
-  fill(snapshot, draft, kShortest, Sizes::wanted);
-  say_why_waiting(snapshot, draft, Sizes::wanted, "shorter jobs");
+  settle(snapshot, draft, {.rest = Rest{kShortest, Sizes::wanted, "shorter jobs"}});
 }
 
 }  // namespace paceline

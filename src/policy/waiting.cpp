@@ -1,8 +1,18 @@
 #include "policy/waiting.hpp"
 
+#include <map>
+#include <utility>
+
 #include "plan/lending.hpp"
 
 namespace paceline {
+namespace {
+
+std::int32_t whole_steps(const Job& job, std::int32_t workers) {
+  return workers - workers % job.spec->mesh.step();
+}
+
+}  // namespace
 
 bool startable(const Job& job, const Snapshot& snapshot, Draft& draft) {
   if (job.eligible_at <= snapshot.now) return true;
@@ -57,6 +67,49 @@ void start_in_order(const Snapshot& snapshot, Draft& draft,
     if (may_pass) continue;
     behind =
         Reason{ReasonCode::waits_behind, {job.id.value, lacks.numbers[0], lacks.numbers[1]}, {}};
+  }
+}
+
+void start_rest(const Snapshot& snapshot, Draft& draft, const Rest& rest) {
+  // By the slots of a worker: so many workers of a job that takes any slots found no seats, so that
+  // no job with as many does.
+  std::map<std::int32_t, std::int32_t> hopeless;
+  const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
+  if (free() == 0) return;
+  auto walk = snapshot.state.waiting_by(rest.order).walk();
+  while (const OrderKey* at = walk.next(free())) {
+    const Job& job = snapshot.state.job(at->job);
+    if (draft.changed(job.id) || !startable(job, snapshot, draft)) continue;
+    const std::int32_t n = rest.sizes == Sizes::wanted || frozen_workers(job)
+                               ? wanted(snapshot.state, job)
+                               : whole_steps(job, job.range.min);
+    auto& limit = hopeless.try_emplace(job.spec->slots_per_worker, kWorkersMax + 1).first->second;
+    if (job.slots(n) > free() || n >= limit) continue;
+    auto seats = draft.fit(job.id, n);
+    if (seats) {
+      const bool partly = rest.sizes == Sizes::smallest && n < job.range.max;
+      draft.start(job.id, std::move(*seats),
+                  partly ? Reason{ReasonCode::starts_at_min, {n, job.range.max}, {}}
+                         : Reason{ReasonCode::starts, {n}, {}});
+    } else if (takes_any_slots(job)) {
+      limit = std::min(limit, n);
+    }
+  }
+}
+
+void say_why_waiting(const Snapshot& snapshot, Draft& draft, const Rest& rest) {
+  if (!draft.explaining()) return;
+  for (const auto& key : snapshot.state.waiting()) {
+    const Job& job = snapshot.state.job(key.job);
+    if (draft.changed(job.id) || draft.waits().contains(job.id)) continue;
+    if (!startable(job, snapshot, draft)) continue;
+    const auto n = rest.sizes == Sizes::wanted ? wanted(snapshot.state, job) : job.range.min;
+    Reason reason = lacks_slots(draft, job, n);
+    if (!rest.before.empty() && reason.code == ReasonCode::waits_for_slots) {
+      reason.code = ReasonCode::waits_for_others;
+      reason.text = rest.before;
+    }
+    draft.explain_wait(job.id, std::move(reason));
   }
 }
 

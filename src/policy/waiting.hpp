@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <vector>
 
+#include "model/waiting_order.hpp"
 #include "placement/obstacle.hpp"
 #include "plan/draft.hpp"
 
@@ -27,5 +29,22 @@ bool fits_by_count(const Job& job, const Draft& draft);
 // that can't start blocks all behind it, and the walk ends there.
 void start_in_order(const Snapshot& snapshot, Draft& draft,
                     const std::function<bool(const Job&)>& start);
+
+// What a job is given first: the size it wants, or its smallest.
+enum class Sizes { wanted, smallest };
+
+// What becomes of the waiting jobs that did not start by a policy's wishes: down the line each that
+// fits on free slots starts. The policy's rule counts slots alone; where those lie in the wrong
+// places an earlier job may not fit, and a later one does.
+struct Rest {
+  Order order;
+  Sizes sizes = Sizes::wanted;
+  std::string_view before{};  // the jobs that go first: "jobs with less left"; or nothing
+};
+
+// Starts them.
+void start_rest(const Snapshot& snapshot, Draft& draft, const Rest& rest);
+// Says of each job that still waits what it waits for: slots, or the jobs that go first.
+void say_why_waiting(const Snapshot& snapshot, Draft& draft, const Rest& rest);
 
 }  // namespace paceline

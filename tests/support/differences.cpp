@@ -3,7 +3,7 @@
 #include <set>
 #include <tuple>
 
-#include "policy/shares.hpp"
+#include "policy/orders.hpp"
 #include "support/world.hpp"
 
 namespace paceline::testing {

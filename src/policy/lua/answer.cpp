@@ -11,7 +11,8 @@
 namespace paceline {
 namespace {
 
-constexpr const char* kForm = "decide returns a list of {job = …, workers = …, reason = \"…\"}";
+constexpr const char* kForm =
+    "decide returns a list of {job = …, workers = …, reason = \"…\", owed = true or false}";
 
 // What a script gave where something else belongs: "a text", "2.5".
 std::string shown(lua_State* lua, int index) {
@@ -78,6 +79,7 @@ class AnswerReader {
     choice.job = &read_job();
     choice.workers = read_workers(*choice.job);
     choice.reason = read_reason();
+    choice.owed = read_owed(choice);
     refuse_unknown_members();
     if (!seen_.insert(choice.job->id).second)
       refuse_entry(fmt::format("names job {} again", choice.job->id.value));
@@ -132,10 +134,23 @@ class AnswerReader {
     return to_utf8(reason);
   }
 
+  // The owner of the job that gives the slots up reads why.
+  Owed read_owed(const Choice& choice) {
+    const int type = push_member("owed");
+    if (type != LUA_TNIL && type != LUA_TBOOLEAN)
+      refuse_entry(fmt::format("has {} for 'owed': true or false belongs there", shown(lua_, -1)));
+    const Owed owed = lua_toboolean(lua_, -1) != 0 ? Owed::yes : Owed::no;
+    lua_pop(lua_, 1);
+    if (owed == Owed::yes && choice.reason.empty())
+      refuse_entry(fmt::format("owes slots to job {} without a reason: say why in 'reason'",
+                               choice.job->id.value));
+    return owed;
+  }
+
   void refuse_unknown_members() {
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
       const std::string_view name = lua_type(lua_, -2) == LUA_TSTRING ? lua_tostring(lua_, -2) : "";
-      if (name != "job" && name != "workers" && name != "reason")
+      if (name != "job" && name != "workers" && name != "reason" && name != "owed")
         refuse_entry(fmt::format("has '{}': {}", name, kForm));
     }
   }

@@ -52,11 +52,12 @@ std::string says(std::string_view expression) {
   return text.substr(head.size(), text.size() - head.size() - 1);
 }
 
-Plan decided(World& world, std::string_view text) {
+Plan decided(World& world, std::string_view text, Protects protects = Protects::no) {
   const auto made = policy(text);
-  return world.round([&](const Snapshot& s, Draft& d) {
+  const auto decide = [&](const Snapshot& s, Draft& d) {
     if (auto ok = made->try_decide(s, d); !ok) throw std::logic_error(ok.error().message);
-  });
+  };
+  return world.round(decide, protects);
 }
 
 TEST(LuaPolicy, StartsWhatTheScriptNames) {
@@ -135,6 +136,9 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"return {{job = 2, workers = 4}}", "needs 6 slots"},
         Nonsense{"return {{job = 2, workers = 2, share = 0.5}}", "has 'share'"},
         Nonsense{"return {{job = 2, workers = 2, reason = {}}}", "has a table for 'reason'"},
+        Nonsense{"return {{job = 2, workers = 2, owed = 1, reason = 'a'}}", "has 1 for 'owed'"},
+        Nonsense{"return {{job = 2, workers = 2, owed = true}}",
+                 "entry 1 of its answer owes slots to job 2 without a reason"},
         Nonsense{"return {job = 2, workers = 2}", "its table has other keys"},
         Nonsense{"return {7}", "entry 1 of its answer is 7"},
         Nonsense{"return 'all of them'", "it returned a text"},
@@ -163,6 +167,82 @@ TEST(LuaPolicy, SeesWhichJobsAreHurtLeast) {
   EXPECT_THAT(order("{c.jobs[4], c.jobs[2], c.jobs[3]}"), HasSubstr(": 3 2 "))
       << "a waiting job has nothing to give";
   EXPECT_THAT(failing("by_harm({7})"), HasSubstr("a job of cluster.jobs is wanted here"));
+}
+
+// ---- what a script says is owed ----
+
+// Job 1 runs and never saved: its stop would cost all it ran. The first in line wants its slots.
+constexpr const char* kOwes = R"(
+  function decide(cluster)
+    local plan = {{job = 1, workers = 0}}
+    for _, job in ipairs(cluster.waiting) do
+      local owed = job.user == "ann"
+      plan[#plan + 1] = {job = job, workers = job.want, owed = owed, reason = "it is her turn"}
+    end
+    return plan
+  end)";
+
+TEST(LuaPolicy, TakesSlotsThatAreOwedFromAJobThatWouldLoseWork) {
+  for (const char* user : {"bob", "ann"}) {
+    World world("1x2 cpu");
+    const JobId runs = world.run("2", 2);
+    world.advance(testing::span("1m"));
+    world.submit(std::string("2 user=") + user);
+    const Plan plan = decided(world, kOwes, Protects::yes);
+    if (user == std::string_view("bob")) {
+      EXPECT_THAT(plan.changes, ::testing::IsEmpty()) << "nothing is owed";
+      continue;
+    }
+    ASSERT_EQ(plan.changes.size(), 2U);
+    EXPECT_EQ(plan.changes[0].kind, ChangeKind::stop);
+    EXPECT_EQ(plan.changes[0].job, runs);
+    EXPECT_EQ(sentence(plan.changes[0].reason),
+              "stops so that job 2, which is owed slots (it is her turn), can start");
+  }
+}
+
+TEST(LuaPolicy, AsksForSlotsThatAreOwedBeforeItTakesThem) {
+  World world("1x2 cpu");
+  world.tell(RulesSet{{testing::span("10m")}});
+  const JobId runs = world.run("2", 2);
+  world.advance(testing::span("1m"));
+  world.submit("2 user=ann");
+  const Plan asks = decided(world, kOwes, Protects::yes);
+  EXPECT_THAT(asks.changes, ::testing::IsEmpty());
+  ASSERT_EQ(asks.asked.size(), 1U);
+  EXPECT_EQ(asks.asked[0].job, runs);
+  world.advance(testing::span("10m"));
+  EXPECT_EQ(decided(world, kOwes, Protects::yes).changes.size(), 2U);
+}
+
+TEST(LuaPolicy, LeavesAJobAloneAtFirstWhateverIsOwed) {
+  World world("1x2 cpu");
+  world.run("2", 2);
+  world.submit("2 user=ann");
+  world.advance(testing::span("9s"));
+  EXPECT_THAT(decided(world, kOwes, Protects::yes).changes, ::testing::IsEmpty());
+  world.advance(testing::span("1s"));
+  EXPECT_EQ(decided(world, kOwes, Protects::yes).changes.size(), 2U);
+}
+
+TEST(LuaPolicy, OwesSlotsToTheJobsThatItNamesAlone) {
+  World world("1x2 cpu");
+  world.run("1", 1);
+  world.run("1", 1);
+  world.advance(testing::span("1m"));
+  world.submit("1 user=bob");
+  const JobId owed = world.submit("1 user=ann");
+  const Plan plan = decided(world, R"(
+    function decide(cluster)
+      local plan = {{job = 1, workers = 0}, {job = 2, workers = 0}}
+      for _, job in ipairs(cluster.waiting) do
+        plan[#plan + 1] = {job = job, workers = 1, owed = job.user == "ann", reason = "a turn"}
+      end
+      return plan
+    end)",
+                            Protects::yes);
+  ASSERT_EQ(plan.changes.size(), 2U) << "bob is listed before ann, and owed nothing";
+  EXPECT_EQ(plan.changes[1].job, owed);
 }
 
 // The slots of a job that shrinks are still being emptied; they may be asked for.
