@@ -173,14 +173,14 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
   auto& [round, policy, build, changes, memo, dropped, counted_anew, asked] = plan;
   fields("round", round)("policy", policy)("build", build)("changes", changes)("memo", memo);
-  fields("dropped", dropped)("promoted", counted_anew)("asked", asked);
+  fields("dropped", dropped).formerly("promoted", "counted_anew", counted_anew)("asked", asked);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
   auto& [build, policy, placement, coalesce, protects, patience, hear_out, rules] = began;
   fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
-  fields("temper", protects).unless("off", "patience", patience);
+  fields.formerly("temper", "protects", protects).unless("off", "patience", patience);
   fields.unless(Duration::zero(), "hear_out", hear_out).unless(kFirstFoldRules, "rules", rules);
 }
 

@@ -137,6 +137,23 @@ TEST(EntryJson, ReadsThePlansOfOlderJournals) {
   EXPECT_EQ(read_entry(text).value(), entry);
 }
 
+TEST(EntryJson, ReadsKeysThatOlderJournalsNamedOtherwise) {
+  Plan plan = one_change();
+  plan.counted_anew = {JobId{3}, JobId{9}};
+  Began began;
+  began.protects = true;
+  const Entry entry{13, time_from_us(1'500'001), std::move(plan), began, {}};
+  const std::string text = entry_text(entry);
+  std::string older = text;
+  for (const auto& [key, was] : {std::pair{R"("counted_anew":)", R"("promoted":)"},
+                                 std::pair{R"("protects":)", R"("temper":)"}}) {
+    ASSERT_NE(older.find(key), std::string::npos) << text;
+    older.replace(older.find(key), std::string_view(key).size(), was);
+  }
+  EXPECT_EQ(read_entry(text).value(), entry);
+  EXPECT_EQ(read_entry(older).value(), entry);
+}
+
 TEST(EntryJson, ShowsPeopleTheReasonOfAChangeAsASentence) {
   JsonWriter json;
   write_event(json, {13, time_from_us(0), one_change()}, Viewer::other);

@@ -74,6 +74,11 @@ class FieldWriter {
     Form<T>::write(json_, value);
     return *this;
   }
+  // A key that older journals have by another name.
+  template <class T>
+  FieldWriter& formerly(std::string_view /*name*/, std::string_view key, const T& value) {
+    return (*this)(key, value);
+  }
 
  private:
   JsonWriter& json_;
@@ -103,6 +108,13 @@ class FieldReader {
     } else {
       value = usual;
     }
+    return *this;
+  }
+  template <class T>
+  FieldReader& formerly(std::string_view name, std::string_view key, T& value) {
+    if (!in_.accept_key(name, first_)) return (*this)(key, value);
+    first_ = First::no;
+    Form<T>::read(in_, value);
     return *this;
   }
 
