@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -418,6 +419,39 @@ TEST_F(HostTest, ManyConnectionsToASupervisorEndNobody) {
   EXPECT_EQ(host.gone(key(1)).signal, SIGTERM);
 }
 
+// Connections to a supervisor that are each heard before the next one comes: so many that there is no
+// room for who came before them.
+std::vector<UniqueFd> crowd(const std::string& channel) {
+  constexpr int kConnectionsMax = 8;
+  std::vector<UniqueFd> all;
+  for (int i = 0; i < kConnectionsMax; ++i) {
+    all.push_back(connect_control(channel));
+    write_all(all.back().get(), "ping\n");
+    std::string heard;
+    EXPECT_TRUE(eventually([&] {
+      char byte = 0;
+      while (::recv(all.back().get(), &byte, 1, MSG_DONTWAIT) == 1) heard += byte;
+      return heard.ends_with("pong\n");
+    }));
+  }
+  return all;
+}
+
+TEST_F(HostTest, WhatASupervisorNoLongerHeardIsSaidAgain) {
+  TestHost host(directory_.path());
+  const std::string ticks = directory_ / "ticks";
+  const auto size = [&] { return contents(ticks).size(); };
+  host.start(shell_worker(key(1), "while :; do printf x >> " + ticks + "; sleep 0.001; done"));
+  host.running(key(1));
+  const std::string channel = ClaimFile::open(claim_path(key(1))).order()->control;
+  ASSERT_TRUE(host.until([&] { return size() > 3; }));
+  host->perform(Freeze{key(1)});
+  const auto strangers = crowd(channel);
+  const std::size_t frozen = size();
+  host->perform(Thaw{key(1)});
+  EXPECT_TRUE(host.until([&] { return size() > frozen + 3; }));
+}
+
 // A job that may signal its supervisor, and is in no group.
 TEST_F(HostTest, AJobThatKillsItsSupervisorAgainAndAgainFails) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root makes a mount namespace";
@@ -493,6 +527,19 @@ TEST_F(HostTest, WhatIsFrozenSpendsNoTime) {
   EXPECT_EQ(next.gone(key(2)).cause, Cause::timed_out);
   next.crash();
   EXPECT_TRUE(eventually([&] { return !runs(frozen); }));
+}
+
+TEST_F(HostTest, ATimeLimitThatASupervisorDidNotHearIsSaidAgain) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "trap 'echo noticed' USR1; while :; do sleep 0.01; done"));
+  const pid_t main = host.running(key(1));
+  auto strangers = crowd(ClaimFile::open(claim_path(key(1))).order()->control);
+  host->perform(SetLimit{key(1), {kShort, SIGTERM, kShort}});
+  host->perform(GiveNotice{key(1), SIGUSR1});
+  ASSERT_TRUE(host.until([&] { return log(1).ends_with("noticed\n"); }));
+  host.crash();
+  strangers.clear();
+  EXPECT_TRUE(eventually([&] { return !runs(main); }));
 }
 
 // ---- what hangs ----

@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
@@ -32,7 +33,6 @@ constexpr int kLookRest = 20;  // times as long as a look takes until the next
 constexpr auto kLastLookPatience = std::chrono::seconds{10};
 constexpr std::uint64_t kPercent = 100;
 constexpr int kPiecesAtOnce = 64;
-constexpr std::size_t kUnsentMax = 64 << 10;
 
 }  // namespace
 
@@ -84,17 +84,18 @@ Result<void> SupervisedWorker::follow(UniqueFd control) {
   static_cast<void>(control.release());
   const auto opened = socket_ ? Result<void>{} : open_socket();
   receive();
-  say_again();
+  say_wishes();
   return opened;
 }
 
-// What an earlier connection may not have delivered. The first command tells the supervisor that
-// this is its agent.
-void SupervisedWorker::say_again() {
+// What an earlier connection delivered of it nobody knows: a supervisor drops the connections of
+// those who come first where too many come. The first command tells it that this is its agent.
+void SupervisedWorker::say_wishes() {
   if (notice_ != 0 && !claim_.noticed()) send({ControlCommand::Kind::notice, notice_});
-  if (frozen_) send({ControlCommand::Kind::freeze, 0});
+  count_limit();
+  if (limit_) send({ControlCommand::Kind::limit, 0, *limit_});
+  if (frozen_) send({*frozen_ ? ControlCommand::Kind::freeze : ControlCommand::Kind::thaw, 0});
   if (killing_) send({ControlCommand::Kind::kill, 0});
-  if (const std::string lines = std::exchange(unsent_, {}); !lines.empty()) send_lines(lines);
   send({ControlCommand::Kind::ping, 0});
 }
 
@@ -140,23 +141,36 @@ void SupervisedWorker::runs(pid_t pid) {
 }
 
 // A command that can't be delivered is for a supervisor that is gone, or said again over the next
-// connection.
+// connection; so is what this machine can't send now.
 void SupervisedWorker::send(const ControlCommand& command) {
-  if (command.kind == ControlCommand::Kind::freeze) frozen_ = true;
-  if (command.kind == ControlCommand::Kind::thaw) frozen_ = false;
+  keep_wish(command);
   if (gone_ || !control_.is_open()) return;
-  send_lines(to_line(command));
-}
-
-// What this machine can't send now is said over the next connection.
-void SupervisedWorker::send_lines(const std::string& lines) {
+  const std::string line = to_line(command);
   const ssize_t sent =
-      ::send(control_.native_handle(), lines.data(), lines.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent == static_cast<ssize_t>(lines.size()) || (sent < 0 && find_want(errno) == nullptr))
+      ::send(control_.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(line.size()) || (sent < 0 && find_want(errno) == nullptr))
     return;
-  if (unsent_.size() < kUnsentMax) unsent_ += lines;
   boost::system::error_code ignored;
   control_.cancel(ignored);
+}
+
+void SupervisedWorker::keep_wish(const ControlCommand& command) {
+  using Kind = ControlCommand::Kind;
+  if (command.kind != Kind::freeze && command.kind != Kind::thaw && command.kind != Kind::limit)
+    return;
+  count_limit();
+  if (command.kind == Kind::limit)
+    limit_ = command.limit;
+  else
+    frozen_ = command.kind == Kind::freeze;
+}
+
+// As the supervisor counts, so that the limit can be said again at any moment.
+void SupervisedWorker::count_limit() {
+  const std::int64_t now_us = since_boot().count();
+  const std::int64_t since_us = std::exchange(limit_counted_us_, now_us);
+  if (!limit_ || frozen_.value_or(false)) return;
+  limit_->left = std::max(Duration::zero(), limit_->left - Duration{now_us - since_us});
 }
 
 void SupervisedWorker::give_notice(std::int32_t signal) {

@@ -98,8 +98,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void runs(pid_t pid);
   void connect();
   void retry_connecting();
-  void say_again();
-  void send_lines(const std::string& lines);
+  void say_wishes();
+  void keep_wish(const ControlCommand& command);
+  void count_limit();
   void signal_supervisor(int signal) const;
   void ask_later();
   void ask();
@@ -147,12 +148,13 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   boost::asio::steady_timer answer_timer_;
   std::array<char, 1024> chunk_{};
   std::string input_;
-  std::string unsent_;
   pid_t pid_ = 0;
-  bool killing_ = false;        // its end is wanted
-  bool awaits_answer_ = false;  // of a supervisor that was asked whether it listens
-  std::int32_t notice_ = 0;     // the signal of the notice that this agent gave
-  bool frozen_ = false;         // as this agent asked last
+  bool killing_ = false;           // its end is wanted
+  bool awaits_answer_ = false;     // of a supervisor that was asked whether it listens
+  std::int32_t notice_ = 0;        // the signal of the notice that this agent gave
+  std::optional<bool> frozen_;     // as this agent asked last; nothing: it did not ask
+  std::optional<RunLimit> limit_;  // as it said last, less what was used by `limit_counted_us_`
+  std::int64_t limit_counted_us_ = 0;
   bool noticed_ = false;
   bool left_ = false;
   bool finishing_ = false;     // nothing of it is left; its log is read to the end
