@@ -190,6 +190,11 @@ TEST_F(Conformance, ALogThatCantBeWritten) {
   for (const char* call : {"mkdir", "openat", "write"}) expect_refused(story, {call}, "/logs/");
 }
 
+// A claim that names nobody would be taken for one that never began.
+TEST_F(Conformance, ASupervisorThatCantLookAtItself) {
+  expect_refused({"no look at itself", kWell, ends_by_itself}, {"openat"}, "/stat");
+}
+
 TEST_F(Conformance, WhatIsTheJobsOwnIsFatal) {
   const Story story{"its own", kWell, ends_by_itself};
   for (const int error : {ENOENT, EACCES, ENOTDIR, ENOEXEC, E2BIG, ELOOP}) {

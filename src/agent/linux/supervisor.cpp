@@ -117,6 +117,7 @@ class Supervisor {
   std::vector<UniqueFd> held_;
   WorkerOrder order_;
   WorkerGroup group_;
+  ProcessId own_;  // a claim without it counts as never begun
   UniqueFd signals_;
   UniqueFd log_;
   std::optional<Terminal> terminal_;
@@ -169,7 +170,9 @@ int Supervisor::run() {
 void Supervisor::begin() {
   const auto failed = [this](const Error& error) { end_as(failure(Cause::launch_failed, error)); };
   if (!signals_) return failed(system_error("The supervisor can't watch its worker", errno));
-  if (!claim_.write(WorkerProcesses{identify(::getpid()), {}}))
+  own_ = identify(::getpid());
+  if (own_.pid == 0) return failed(system_error("The supervisor can't look at itself", errno));
+  if (!claim_.write(WorkerProcesses{own_, {}}))
     return failed(system_error("The worker's claim can't be written", errno));
   log_.reset(::open(order_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!log_) return failed(system_error("The log '" + order_.log + "' can't be opened", errno));
@@ -219,7 +222,7 @@ void Supervisor::launched() {
     return end_as(failure(setup ? Cause::setup_failed : Cause::launch_failed, runs.error()));
   if (setup) return;
   main_ = launch.pid;
-  claim_.write(WorkerProcesses{identify(::getpid()), identify(main_)});
+  claim_.write(WorkerProcesses{own_, identify(main_)});
   tell_all(running_line(main_));
   if (!counts_since_) count();
   forget_order();
