@@ -50,7 +50,9 @@ std::string own_path(std::string_view cgroup, std::string_view controller) {
 
 // The path of `own` below a mount that shows the hierarchy from `root` on.
 std::string below(const std::string& mount_point, std::string_view root, std::string own) {
-  if (root != "/" && own.starts_with(root)) own.erase(0, root.size());
+  const std::string top = root == "/" ? "" : std::string(root);
+  if (!(own + "/").starts_with(top + "/")) return mount_point;
+  own.erase(0, top.size());
   if (own.empty() || own == "/" || own.find("/..") != std::string::npos) return mount_point;
   return mount_point + own;
 }
@@ -63,11 +65,14 @@ bool can_make_groups(const std::string& directory) {
   return writable;
 }
 
-std::string usable_place(const CgroupMount& mount) {
-  if (mount.mount_point.empty()) return {};
-  if (can_make_groups(mount.own)) return mount.own;
-  if (can_make_groups(mount.mount_point)) return mount.mount_point;
-  return {};
+// Where the process may make groups, the best place first.
+std::vector<std::string> usable_places(const CgroupView& view, std::string_view controller) {
+  const CgroupMount mount = find_cgroup_mount(view.mountinfo, view.cgroup, controller);
+  std::vector<std::string> places;
+  if (!mount.mount_point.empty() && view.may_make_groups(mount.own)) places.push_back(mount.own);
+  if (mount.own != mount.mount_point && view.may_make_groups(mount.mount_point))
+    places.push_back(mount.mount_point);
+  return places;
 }
 
 bool has_controller(const std::string& directory, const char* file, std::string_view controller) {
@@ -100,13 +105,16 @@ void step_aside(const std::string& directory) {
   write_existing(leaf + "/cgroup.procs", "0");
 }
 
-// The v2 directory below which groups can hold cpu and memory limits; empty: none.
-std::string usable_unified(const CgroupMount& mount) {
-  const std::string place = usable_place(mount);
-  if (place.empty() || !has_controllers(place, "cgroup.controllers")) return {};
-  if (hand_down(place)) return place;
-  step_aside(place);
-  return hand_down(place) ? place : std::string{};
+// The v2 directory below which groups can hold cpu and memory limits; empty: none. A group with
+// other members than this process may lie on the way to the top.
+std::string usable_unified(const CgroupView& view) {
+  for (const std::string& place : usable_places(view, "")) {
+    if (!has_controllers(place, "cgroup.controllers")) continue;
+    if (hand_down(place)) return place;
+    step_aside(place);
+    if (hand_down(place)) return place;
+  }
+  return {};
 }
 
 void brief_pause() {
@@ -154,15 +162,20 @@ CgroupMount find_cgroup_mount(std::string_view mountinfo, std::string_view cgrou
 }
 
 Cgroups Cgroups::discover(const std::string& parent) {
-  const std::string mounts = read_file("/proc/self/mountinfo").value_or("");
-  const std::string own = read_file("/proc/self/cgroup").value_or("");
+  return discover(parent, {read_file("/proc/self/mountinfo").value_or(""),
+                           read_file("/proc/self/cgroup").value_or(""), can_make_groups});
+}
+
+Cgroups Cgroups::discover(const std::string& parent, const CgroupView& view) {
   Cgroups found;
-  const std::string unified = usable_unified(find_cgroup_mount(mounts, own, ""));
-  found.unified_ = in_parent(unified, parent);
-  found.unified_counts_ = has_controller(unified, "cgroup.subtree_control", "pids");
-  if (!unified.empty()) return found;
+  if (const std::string unified = usable_unified(view); !unified.empty()) {
+    found.unified_ = in_parent(unified, parent);
+    found.unified_counts_ = has_controller(unified, "cgroup.subtree_control", "pids");
+    return found;
+  }
   const auto v1 = [&](std::string_view controller) {
-    return in_parent(usable_place(find_cgroup_mount(mounts, own, controller)), parent);
+    const auto places = usable_places(view, controller);
+    return places.empty() ? std::string{} : in_parent(places.front(), parent);
   };
   found.freezer_ = v1("freezer");
   found.cpu_ = v1("cpu");

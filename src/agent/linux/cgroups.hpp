@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,12 +35,21 @@ struct CgroupPlan {
   CgroupLimits limits;
 };
 
+// What a process sees of control groups.
+struct CgroupView {
+  std::string mountinfo;  // the text of /proc/self/mountinfo
+  std::string cgroup;     // and of /proc/self/cgroup
+  // True if the process may make groups below a directory, and move processes there.
+  std::function<bool(const std::string& directory)> may_make_groups;
+};
+
 class Cgroups {
  public:
   // Looks for the place where this process may make groups: below its own group, else at the top;
-  // v2 if it has the controllers cpu and memory, else v1. `parent` is the name of the group that
-  // will hold all workers.
+  // v2 if that can hold limits by the controllers cpu and memory, else v1. `parent` is the name of
+  // the group that will hold all workers.
   static Cgroups discover(const std::string& parent);
+  static Cgroups discover(const std::string& parent, const CgroupView& view);
 
   // Only controllers that `limits` need; the freezer always, because it holds the process tree
   // together.

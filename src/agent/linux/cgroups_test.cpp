@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/testing.hpp"
@@ -46,6 +47,139 @@ TEST(CgroupMounts, OfV2AloneIsWhereThisProcessIs) {
             "/sys/fs/cgroup/user.slice/user-1000.slice/run.scope");
   EXPECT_EQ(find_cgroup_mount(v2, "0::/\n", "").own, "/sys/fs/cgroup");
   EXPECT_EQ(find_cgroup_mount(v2, "0::/\n", "cpu").mount_point, "");
+}
+
+TEST(CgroupMounts, AGroupWithALongerNameLiesNotBelow) {
+  EXPECT_EQ(find_cgroup_mount(kHybrid, "4:memory:/docker/abcdef/job\n", "memory").own,
+            "/sys/fs/cgroup/memory");
+}
+
+// A tree of groups as the kernel would show it to a process, and where that may make some.
+class DiscoveryTest : public ::testing::Test {
+ protected:
+  void mount(const std::string& name, const std::string& type, const std::string& options) {
+    view_.mountinfo += "30 23 0:26 / " + (directory_ / name) + " rw,nosuid shared:4 - " + type +
+                       " cgroup " + options + "\n";
+  }
+  void mount_v2() { mount("v2", "cgroup2", "rw,nsdelegate"); }
+  void mount_v1(const std::string& controllers) {
+    mount(controllers, "cgroup", "rw," + controllers);
+    std::filesystem::create_directories(directory_ / controllers);
+  }
+  // A group of v2 that hands down what the groups below it are to have.
+  void group(const std::string& name, std::string_view controllers, std::string_view handed_down) {
+    std::filesystem::create_directories(directory_ / name);
+    put(name + "/cgroup.controllers", controllers);
+    put(name + "/cgroup.subtree_control", handed_down);
+    put(name + "/cgroup.procs", "17\n4711\n");
+  }
+  // The kernel refuses to let a group with members hand anything down.
+  void full_group(const std::string& name, std::string_view controllers) {
+    group(name, controllers, "");
+    std::filesystem::remove(directory_ / (name + "/cgroup.subtree_control"));
+  }
+  void put(const std::string& name, std::string_view text) {
+    std::ofstream(directory_ / name, std::ios::trunc) << text;
+  }
+  CgroupPlan plan() {
+    return Cgroups::discover("paceline-1", view_).plan("7.2.0", {1, 1 << 30, {"c 1:1 rwm"}, 10});
+  }
+  std::size_t not_enforced() {
+    return Cgroups::discover("paceline-1", view_).not_enforced().size();
+  }
+  std::string worker_in(const std::string& name) {
+    return directory_ / (name + "/paceline-1/7.2.0");
+  }
+
+  TempDirectory directory_;
+  std::set<std::string> mine_;
+  CgroupView view_{"", "0::/user.slice/run.scope\n",
+                   [this](const std::string& directory) { return mine_.contains(directory); }};
+};
+
+TEST_F(DiscoveryTest, ADelegatedGroupOfV2IsTheBestPlace) {
+  mount_v2();
+  group("v2", "cpu memory pids\n", "cpu memory pids\n");
+  group("v2/user.slice/run.scope", "cpu memory pids\n", "cpu memory pids\n");
+  mine_ = {directory_ / "v2", directory_ / "v2/user.slice/run.scope"};
+  EXPECT_EQ(plan().unified, worker_in("v2/user.slice/run.scope"));
+  EXPECT_EQ(plan().freezer, "");
+  EXPECT_EQ(not_enforced(), 0U);
+}
+
+// Of a server that root starts in a shell.
+TEST_F(DiscoveryTest, WhereOthersAreMembersTheTopIsThePlace) {
+  mount_v2();
+  group("v2", "cpu memory pids\n", "cpu memory pids\n");
+  full_group("v2/user.slice/run.scope", "cpu memory pids\n");
+  mine_ = {directory_ / "v2", directory_ / "v2/user.slice/run.scope"};
+  EXPECT_EQ(plan().unified, worker_in("v2"));
+}
+
+TEST_F(DiscoveryTest, WhereTheControllersAreNotHandedDownTheTopIsThePlace) {
+  mount_v2();
+  group("v2", "cpu memory pids\n", "cpu memory\n");
+  group("v2/user.slice/run.scope", "memory pids\n", "");
+  mine_ = {directory_ / "v2", directory_ / "v2/user.slice/run.scope"};
+  EXPECT_EQ(plan().unified, worker_in("v2"));
+  EXPECT_EQ(not_enforced(), 1U) << "processes are not counted there";
+}
+
+// That the group can hand controllers down once its one member has left for a leaf, a link says here.
+TEST_F(DiscoveryTest, TheOnlyMemberOfAGroupMakesRoomForWorkers) {
+  mount_v2();
+  const std::string own = "v2/user.slice/run.scope";
+  full_group(own, "cpu memory pids\n");
+  put(own + "/cgroup.procs", std::to_string(::getpid()) + "\n");
+  put(own + "/handed_down", "");
+  std::filesystem::create_symlink("paceline-server/../handed_down",
+                                  directory_ / (own + "/cgroup.subtree_control"));
+  mine_ = {directory_ / own};
+  EXPECT_EQ(plan().unified, worker_in(own));
+}
+
+TEST_F(DiscoveryTest, WhereNothingIsDelegatedNothingIsHeld) {
+  mount_v2();
+  group("v2", "cpu memory pids\n", "cpu memory pids\n");
+  group("v2/user.slice/run.scope", "cpu memory pids\n", "cpu memory pids\n");
+  EXPECT_FALSE(WorkerGroup(plan()).tracks());
+  EXPECT_EQ(not_enforced(), 4U);
+}
+
+TEST_F(DiscoveryTest, OneByOneTheControllersOfV1AreFound) {
+  for (const char* controllers : {"freezer", "cpu,cpuacct", "memory"}) mount_v1(controllers);
+  view_.cgroup = "3:memory:/job\n2:cpu,cpuacct:/job\n1:freezer:/\n0::/\n";
+  mine_ = {directory_ / "freezer", directory_ / "cpu,cpuacct", directory_ / "cpu,cpuacct/job"};
+  EXPECT_EQ(plan().unified, "");
+  EXPECT_EQ(plan().freezer, worker_in("freezer"));
+  EXPECT_EQ(plan().cpu, worker_in("cpu,cpuacct/job"));
+  EXPECT_EQ(plan().memory, "") << "it is not ours";
+  EXPECT_EQ(plan().devices, "") << "it is not mounted";
+  EXPECT_EQ(not_enforced(), 2U) << "memory and processes";
+}
+
+// Beside v1 the tree of v2 has no controllers, or not those that hold limits.
+TEST_F(DiscoveryTest, AHybridMachineIsUsedAsV1) {
+  mount_v2();
+  for (const char* controllers : {"freezer", "cpu", "memory", "devices", "pids"})
+    mount_v1(controllers);
+  view_.cgroup = "5:pids:/\n4:devices:/\n3:memory:/\n2:cpu:/\n1:freezer:/\n0::/\n";
+  for (const char* handed : {"", "pids\n", "memory pids\n"}) {
+    group("v2", handed, handed);
+    for (const char* name : {"v2", "freezer", "cpu", "memory", "devices", "pids"})
+      mine_.insert(directory_ / name);
+    EXPECT_EQ(plan().unified, "") << handed;
+    EXPECT_EQ(plan().freezer, worker_in("freezer"));
+    EXPECT_EQ(plan().pids, worker_in("pids"));
+    EXPECT_EQ(not_enforced(), 0U);
+  }
+}
+
+TEST_F(DiscoveryTest, AMachineWithoutGroupsHasNone) {
+  EXPECT_FALSE(WorkerGroup(plan()).tracks());
+  EXPECT_EQ(not_enforced(), 4U);
+  view_.mountinfo = "no such line\n\n - cgroup2\n30 23 0:26 / /sys/fs/cgroup rw -\n";
+  EXPECT_FALSE(WorkerGroup(plan()).tracks());
 }
 
 // What is written where in a group of v2: its files lie in a directory as the kernel would show them.
