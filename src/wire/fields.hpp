@@ -13,7 +13,8 @@
 // seconds, exact to the microsecond. Doubles are exact to the bit; those that JSON has no number
 // for are the strings "nan", "inf" and "-inf". An enumerator is its word, an id its number.
 //
-// For the .cpp files of wire/ alone.
+// The forms below are for the .cpp files of wire/ alone. Another form than JSON brings a writer and a
+// reader of its own (agent/linux/fields.hpp).
 #pragma once
 
 #include <cmath>
@@ -39,9 +40,9 @@ namespace paceline {
 class FieldWriter;
 class FieldReader;
 
-// What a description gets: a writer sees a const T, a reader one to fill.
+// What a description gets: a writer (Fields::kWrites) sees a const T, a reader one to fill.
 template <class Fields, class T>
-using FieldsOf = std::conditional_t<std::is_same_v<Fields, FieldWriter>, const T, T>;
+using FieldsOf = std::conditional_t<Fields::kWrites, const T, T>;
 
 template <class T>
 concept Described = requires(FieldWriter& fields, const T& value) {
@@ -57,6 +58,8 @@ struct Form;
 // Writes the members of an object that is open.
 class FieldWriter {
  public:
+  static constexpr bool kWrites = true;
+
   explicit FieldWriter(JsonWriter& json) : json_(json) {}
 
   template <class T>
@@ -87,6 +90,8 @@ class FieldWriter {
 // Reads them back, in the same order.
 class FieldReader {
  public:
+  static constexpr bool kWrites = false;
+
   explicit FieldReader(JsonScanner& in) : in_(in) {}
 
   template <class T>

@@ -1,21 +1,16 @@
 #include "agent/linux/claim.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "agent/linux/fields.hpp"
 #include "agent/linux/files.hpp"
-#include "base/check.hpp"
 #include "base/digest.hpp"
 
 namespace paceline::agent {
@@ -24,292 +19,8 @@ namespace {
 constexpr std::size_t kMessageMax = 2048;
 constexpr std::size_t kSealSize = sizeof(std::uint64_t);
 constexpr std::size_t kNameMax = 15;  // that the kernel keeps of a process's name
-constexpr std::string_view kSealedFirst = "claim";
-constexpr std::string_view kPlainFirst = "key";
-constexpr std::string_view kSealedVersion = "2";
-
-// By what a worker may end. The words are those of the journal.
-constexpr Cause kCauses[] = {Cause::exited,        Cause::signalled,    Cause::out_of_memory,
-                             Cause::launch_failed, Cause::setup_failed, Cause::timed_out,
-                             Cause::node_lost,     Cause::refused};
-
-bool may_end_by(Cause cause) {
-  return std::find(std::begin(kCauses), std::end(kCauses), cause) != std::end(kCauses);
-}
-
-std::optional<Cause> cause_of(std::string_view word) {
-  const auto cause = parse_cause(word);
-  return cause && may_end_by(*cause) ? cause : std::nullopt;
-}
-
-// A code that can't be read must not pass for 0, which is success.
-bool is_small_number(std::string_view value) {
-  const std::int64_t number = field_number(value);
-  return std::in_range<std::int32_t>(number) && std::to_string(number) == value;
-}
-
-std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
-
-void add_limit(FieldWriter& out, const RunLimit& limit) {
-  out.add("run.left_us", limit.left.count());
-  out.add("run.signal", limit.signal);
-  out.add("run.grace_us", limit.grace.count());
-}
-
-bool read_limit(const NamedField& field, std::optional<RunLimit>& limit) {
-  const auto& [name, value] = field;
-  if (!name.starts_with("run.")) return false;
-  if (!limit) limit.emplace();
-  if (name == "run.left_us") limit->left = Duration{field_number(value)};
-  if (name == "run.signal") limit->signal = static_cast<std::int32_t>(field_number(value));
-  if (name == "run.grace_us") limit->grace = Duration{field_number(value)};
-  return true;
-}
-
-void add_cgroups(FieldWriter& out, const CgroupPlan& plan, ClaimFormat format) {
-  out.add("cgroup.unified", plan.unified);
-  out.add("cgroup.freezer", plan.freezer);
-  out.add("cgroup.cpu", plan.cpu);
-  out.add("cgroup.memory", plan.memory);
-  out.add("cgroup.devices", plan.devices);
-  out.add("limit.cpus", std::to_string(plan.limits.cpus));
-  out.add("limit.memory", static_cast<std::int64_t>(plan.limits.memory_bytes));
-  for (const std::string& device : plan.limits.denied_devices) out.add("limit.device", device);
-  if (format == ClaimFormat::plain) return;
-  out.add("cgroup.pids", plan.pids);
-  out.add("limit.processes", static_cast<std::int64_t>(plan.limits.processes));
-}
-
-bool read_cgroups(const NamedField& field, CgroupPlan& plan) {
-  const auto& [name, value] = field;
-  if (name == "cgroup.unified")
-    plan.unified = value;
-  else if (name == "cgroup.freezer")
-    plan.freezer = value;
-  else if (name == "cgroup.cpu")
-    plan.cpu = value;
-  else if (name == "cgroup.memory")
-    plan.memory = value;
-  else if (name == "cgroup.devices")
-    plan.devices = value;
-  else if (name == "cgroup.pids")
-    plan.pids = value;
-  else if (name == "limit.processes")
-    plan.limits.processes = static_cast<std::uint64_t>(field_number(value));
-  else if (name == "limit.cpus")
-    plan.limits.cpus = std::strtod(std::string(value).c_str(), nullptr);
-  else if (name == "limit.memory")
-    plan.limits.memory_bytes = static_cast<std::uint64_t>(field_number(value));
-  else if (name == "limit.device")
-    plan.limits.denied_devices.emplace_back(value);
-  else
-    return false;
-  return true;
-}
-
-bool read_text(const NamedField& field, WorkerOrder& order) {
-  struct Slot {
-    std::string_view name;
-    std::string WorkerOrder::*member;
-  };
-  static constexpr Slot kSlots[] = {
-      {"boot", &WorkerOrder::boot_id},
-      {"directory", &WorkerOrder::directory},
-      {"setup", &WorkerOrder::setup},
-      {"setup_outcome", &WorkerOrder::setup_outcome},
-      {"control", &WorkerOrder::control},
-      {"terminal", &WorkerOrder::terminal},
-      {"log", &WorkerOrder::log},
-      {"marker", &WorkerOrder::marker},
-      {"name", &WorkerOrder::job_name},
-      {"socket", &WorkerOrder::socket},
-      {"checkpoint", &WorkerOrder::checkpoint},
-      {"glob", &WorkerOrder::checkpoint_glob},
-      {"status_token", &WorkerOrder::status_token},
-      {"shm", &WorkerOrder::shm},
-  };
-  for (const auto& slot : kSlots)
-    if (slot.name == field.first) {
-      order.*slot.member = field.second;
-      return true;
-    }
-  if (field.first == "argument")
-    order.command.emplace_back(field.second);
-  else if (field.first == "environment")
-    order.environment.emplace_back(field.second);
-  else if (field.first == "slot")
-    order.slots.push_back(static_cast<std::uint32_t>(field_number(field.second)));
-  else if (field.first == "group")
-    order.groups.push_back(static_cast<std::uint32_t>(field_number(field.second)));
-  else
-    return false;
-  return true;
-}
-
-void read_number(const NamedField& field, WorkerOrder& order) {
-  const std::int64_t number = field_number(field.second);
-  const std::string_view name = field.first;
-  if (name == "umask")
-    order.umask = static_cast<std::uint32_t>(number);
-  else if (name == "uid")
-    order.uid = static_cast<std::uint32_t>(number);
-  else if (name == "shell")
-    order.shell = number != 0;
-  else if (name == "runs_setup")
-    order.runs_setup = number != 0;
-  else if (name == "log_offset")
-    order.log_offset = number;
-  else if (name == "started_us")
-    order.started_us = number;
-  else if (name == "attempt")
-    order.attempt = static_cast<std::int32_t>(number);
-  else if (name == "rank")
-    order.rank = static_cast<std::int32_t>(number);
-  else if (name == "world_size")
-    order.world_size = static_cast<std::int32_t>(number);
-  else if (name == "local_rank")
-    order.local_rank = static_cast<std::int32_t>(number);
-  else if (name == "port")
-    order.port = static_cast<std::uint32_t>(number);
-  else if (name == "status_port")
-    order.status_port = static_cast<std::uint32_t>(number);
-}
-
-void add_texts(FieldWriter& out, const WorkerOrder& order) {
-  for (const std::string& argument : order.command) out.add("argument", argument);
-  for (const std::string& entry : order.environment) out.add("environment", entry);
-  for (const std::uint32_t slot : order.slots) out.add("slot", slot);
-  out.add("boot", order.boot_id);
-  out.add("directory", order.directory);
-  out.add("setup", order.setup);
-  out.add("setup_outcome", order.setup_outcome);
-  out.add("terminal", order.terminal);
-  out.add("control", order.control);
-  out.add("log", order.log);
-  out.add("marker", order.marker);
-  out.add("name", order.job_name);
-  out.add("socket", order.socket);
-  out.add("checkpoint", order.checkpoint);
-  out.add("glob", order.checkpoint_glob);
-}
-
-// What an earlier version doesn't write stands only where it says something, so that its claims
-// still read as they were written.
-void add_newer(FieldWriter& out, const WorkerOrder& order) {
-  for (const std::uint32_t group : order.groups) out.add("group", group);
-  if (order.status_port != 0) out.add("status_port", order.status_port);
-  if (!order.status_token.empty()) out.add("status_token", order.status_token);
-  if (order.rank != order.key.number) out.add("rank", order.rank);
-}
-
-template <class T>
-bool take_number(std::string_view& text, T& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
-}
-
-bool take_dot(std::string_view& text) {
-  if (!text.starts_with('.')) return false;
-  text.remove_prefix(1);
-  return true;
-}
 
 }  // namespace
-
-std::string claim_name(const ProcessKey& key) {
-  return std::to_string(key.job.value) + "." + std::to_string(key.born.value) + "." +
-         std::to_string(key.number);
-}
-
-std::optional<ProcessKey> parse_claim_name(std::string_view name) {
-  ProcessKey key;
-  if (take_number(name, key.job.value) && take_dot(name) && take_number(name, key.born.value) &&
-      take_dot(name) && take_number(name, key.number) && name.empty() && key.number >= 0)
-    return key;
-  return std::nullopt;
-}
-
-std::string to_text(const WorkerOrder& order, ClaimFormat format) {
-  FieldWriter out;
-  if (format == ClaimFormat::sealed) out.add(kSealedFirst, kSealedVersion);
-  out.add(kPlainFirst, claim_name(order.key));
-  add_texts(out, order);
-  out.add("umask", order.umask);
-  out.add("uid", order.uid);
-  out.add("shell", order.shell ? 1 : 0);
-  out.add("runs_setup", order.runs_setup ? 1 : 0);
-  out.add("log_offset", order.log_offset);
-  out.add("started_us", order.started_us);
-  out.add("attempt", order.attempt);
-  out.add("world_size", order.world_size);
-  out.add("local_rank", order.local_rank);
-  out.add("port", order.port);
-  add_cgroups(out, order.cgroups, format);
-  add_newer(out, order);
-  if (format == ClaimFormat::sealed) {
-    out.add("shm", order.shm);
-    if (order.limit) add_limit(out, *order.limit);
-    out.add("digest", hex(Digest().add(std::string_view(out.text())).value()));
-  } else {
-    out.add("end", "");
-  }
-  return out.text();
-}
-
-std::optional<WorkerOrder> parse_order(std::string_view text) {
-  const std::vector<NamedField> all = fields(text);
-  if (all.empty()) return std::nullopt;
-  const auto format = all.front().first == kSealedFirst ? ClaimFormat::sealed : ClaimFormat::plain;
-  WorkerOrder order;
-  for (const NamedField& field : all) {
-    if (field.first == kPlainFirst) {
-      order.key = parse_claim_name(field.second).value_or(ProcessKey{});
-      order.rank = order.key.number;
-    } else if (!read_text(field, order) && !read_cgroups(field, order.cgroups) &&
-               !read_limit(field, order.limit))
-      read_number(field, order);
-  }
-  if (order.command.empty() || to_text(order, format) != text) return std::nullopt;
-  return order;
-}
-
-std::string to_text(const WorkerEnding& ending) {
-  FieldWriter out;
-  check(may_end_by(ending.cause), "a worker ends by a cause of its own");
-  out.add("cause", to_string(ending.cause));
-  if (ending.exit_code) out.add("exit_code", *ending.exit_code);
-  out.add("signal", ending.signal);
-  out.add("at_us", ending.at_us);
-  out.add("message", ending.message);
-  out.add("end", "");
-  return out.text();
-}
-
-std::optional<WorkerEnding> parse_ending(std::string_view text) {
-  WorkerEnding ending;
-  std::optional<Cause> cause;
-  for (const auto& [name, value] : fields(text)) {
-    if (name == "cause")
-      cause = cause_of(value);
-    else if (name == "exit_code" && is_small_number(value))
-      ending.exit_code = static_cast<std::int32_t>(field_number(value));
-    else if (name == "exit_code")
-      return std::nullopt;
-    else if (name == "signal")
-      ending.signal = static_cast<std::int32_t>(field_number(value));
-    else if (name == "at_us")
-      ending.at_us = field_number(value);
-    else if (name == "message")
-      ending.message = value;
-    else if (name == "end" && cause) {
-      ending.cause = *cause;
-      return ending;
-    }
-  }
-  return std::nullopt;
-}
 
 std::string supervisor_name(const ProcessKey& key) {
   return ("pl-" + claim_name(key)).substr(0, kNameMax);
@@ -454,7 +165,7 @@ ClaimState ClaimFile::state() const {
   const auto text = order_text();
   const auto written = text ? parse_order(*text) : std::nullopt;
   if (!written) return begun || !text ? ClaimState::damaged : ClaimState::unfinished;
-  if (!whole || written->key != key_) return ClaimState::damaged;
+  if (!whole || written->key != key_ || has_unknown_ending()) return ClaimState::damaged;
   return format_ == ClaimFormat::sealed ? ClaimState::exact : ClaimState::plain;
 }
 
@@ -486,6 +197,12 @@ bool ClaimFile::noticed() const { return read(notice_part()).starts_with('n'); }
 void ClaimFile::write_notice() const { write(notice_part(), "n"); }
 
 std::optional<WorkerEnding> ClaimFile::ending() const { return parse_ending(read(kEnding)); }
+
+// Without a digest it may as well be one that was cut off.
+bool ClaimFile::has_unknown_ending() const {
+  const std::string text = read(kEnding);
+  return format_ == ClaimFormat::sealed && !text.empty() && !parse_ending(text);
+}
 
 void ClaimFile::write(const WorkerEnding& ending) const {
   WorkerEnding bounded = ending;

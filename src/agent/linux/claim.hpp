@@ -26,10 +26,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "agent/host.hpp"
-#include "agent/linux/cgroups.hpp"
+#include "agent/linux/claim_text.hpp"
 #include "agent/linux/process.hpp"
 #include "base/result.hpp"
 #include "files/fd.hpp"
@@ -39,68 +37,10 @@ namespace paceline::agent {
 // The name of the variable that marks every process of a worker; see marks.hpp.
 inline constexpr std::string_view kMarkerName = "PACELINE_WORKER";
 
-enum class ClaimFormat {
-  plain,   // without digests, as an earlier version wrote it
-  sealed,  // as written now
-};
-
-// All that a supervisor needs to start and end one worker, and an agent to take it over. Holds the
-// owner's environment: 0600.
-struct WorkerOrder {
-  ProcessKey key;
-  std::string boot_id;
-  std::vector<std::string> command;
-  std::vector<std::string> environment;  // "NAME=value", complete
-  std::string directory;
-  std::uint32_t umask = 022;
-  std::uint32_t uid = 0;
-  std::vector<std::uint32_t> groups;  // its own first; empty: those of the owner's account
-  bool shell = false;           // the main process is our shell: a notice goes to its children
-  std::string setup;            // empty: none
-  bool runs_setup = false;      // this worker runs it, the others of the gang on this node wait
-  std::string setup_outcome;    // the file where that worker tells the others how it ended
-  std::string log;              // absolute path
-  std::int64_t log_offset = 0;  // where this worker's own part of the log begins
-  std::string marker;    // "PACELINE_WORKER=…", in the environment of every process of the worker
-  std::string terminal;  // path of the terminal's socket; empty: the worker has none
-  std::string control;   // name of the control channel, see control.hpp
-  CgroupPlan cgroups;
-  std::optional<RunLimit> limit;
-  std::string shm;  // the directory that it sees as /dev/shm; empty: the machine's
-
-  // For the agent alone.
-  std::int64_t started_us = 0;
-  std::int32_t attempt = 1;
-  std::int32_t rank = 0;  // that it is started with, like the next two
-  std::int32_t world_size = 1;
-  std::int32_t local_rank = 0;
-  std::vector<std::uint32_t> slots;
-  std::uint32_t port = 0;  // first port of the gang's block
-  std::string job_name;
-  std::string socket;      // PACELINE_SOCKET
-  std::string checkpoint;  // the newest acknowledged one at the start
-  std::string checkpoint_glob;
-  std::uint32_t status_port = 0;  // where the worker posts its trainer status; 0: nowhere
-  std::string status_token;       // by which such a post is known to be its own
-};
-
 struct WorkerProcesses {
   ProcessId supervisor;
   ProcessId main;
 };
-
-// How a worker ended. `cause` is one of exited, signalled, out_of_memory, launch_failed,
-// setup_failed, timed_out, node_lost, refused.
-struct WorkerEnding {
-  Cause cause = Cause::exited;
-  std::optional<std::int32_t> exit_code;
-  std::int32_t signal = 0;
-  std::int64_t at_us = 0;  // since the boot, awake
-  std::string message;
-};
-
-std::string claim_name(const ProcessKey& key);  // "7.2.0"
-std::optional<ProcessKey> parse_claim_name(std::string_view name);
 
 // How far the reports of a worker are stored; see report_ledger.hpp.
 struct TailPosition {
@@ -110,21 +50,12 @@ struct TailPosition {
   std::uint64_t other_at = 0;      // where reading the log was at the last report that was no line
 };
 
-std::string to_text(const WorkerOrder& order, ClaimFormat format = ClaimFormat::sealed);
-// Nothing unless `text` is exactly what to_text() writes, every field and the digest included.
-std::optional<WorkerOrder> parse_order(std::string_view text);
-
-// REQUIRES: a cause that a worker may end by (see WorkerEnding).
-std::string to_text(const WorkerEnding& ending);
-// Nothing for text that was cut off, or with an unknown cause.
-std::optional<WorkerEnding> parse_ending(std::string_view text);
-
 // What a whole claim is worth.
 enum class ClaimState {
   exact,       // as it was written
   plain,       // of the format without digests, and complete as far as that can be seen
   unfinished,  // its writer died over it: nothing was started by it
-  damaged,     // or can't be read
+  damaged,     // can't be read, isn't what was written, or says what this version does not know
 };
 
 class ClaimFile {
@@ -161,6 +92,8 @@ class ClaimFile {
   [[nodiscard]] std::optional<WorkerOrder> order() const;
   [[nodiscard]] WorkerProcesses processes() const;
   [[nodiscard]] std::optional<WorkerEnding> ending() const;
+  // An ending stands there as it was written, by a version that knows more than this one.
+  [[nodiscard]] bool has_unknown_ending() const;
   [[nodiscard]] bool noticed() const;
   [[nodiscard]] TailPosition tail() const;
 

@@ -139,12 +139,36 @@ TEST(Claim, WhoseWriterDiedOverItIsUnfinished) {
 }
 
 TEST(Claim, AnUnknownCauseIsNoOther) {
-  FieldWriter text;
+  TextWriter text;
   text.add("cause", "preempted");
   text.add("end", "");
   EXPECT_FALSE(parse_ending(text.text()));
   EXPECT_DEATH(static_cast<void>(to_text(WorkerEnding{Cause::cancelled, {}, 0, 1, {}})),
                "cause of its own");
+}
+
+// What a newer version wrote reads as nothing here, field by field.
+TEST(Claim, AnEndingWithAFieldOfAnotherVersionIsNone) {
+  const std::string known = to_text(WorkerEnding{Cause::exited, 3, 0, 12, "so"});
+  ASSERT_TRUE(parse_ending(known + std::string(100, '\0')));
+  for (const char* name : {"cause", "exit_code", "signal", "at_us", "message", "end"}) {
+    std::string other = known;
+    other.insert(other.find(name), std::string("core\0001\0", 7));
+    EXPECT_FALSE(parse_ending(other)) << name;
+  }
+}
+
+TEST(Claim, WithAnEndingThatThisVersionDoesNotKnowIsDamaged) {
+  TempDirectory directory;
+  const auto claim = ClaimFile::create(directory / "7.2.3", order());
+  ASSERT_TRUE(claim);
+  EXPECT_FALSE(claim->has_unknown_ending());
+  claim->write(WorkerEnding{Cause::exited, 3, 0, 12, {}});
+  EXPECT_FALSE(claim->has_unknown_ending());
+  write_unknown_ending(directory / "7.2.3", key(7, 2, 3));
+  EXPECT_TRUE(claim->has_unknown_ending());
+  EXPECT_FALSE(claim->ending());
+  EXPECT_EQ(claim->state(), ClaimState::damaged);
 }
 
 TEST(Marks, AreOnAnOrderOnlyWhereAllOfItIsTheWorkersOwn) {

@@ -107,7 +107,7 @@ std::string ended_line(const WorkerEnding& ending) {
 
 std::optional<WorkerEnding> parse_ended_line(std::string_view line) {
   if (take_word(line) != "ended") return std::nullopt;
-  FieldWriter text;
+  TextWriter text;
   while (!line.empty()) {
     const std::string_view rest = line;
     std::string_view pair = take_word(line);

@@ -1,7 +1,6 @@
 #include "agent/linux/fields.hpp"
 
-#include <charconv>
-#include <optional>
+#include <cstdlib>
 
 namespace paceline::agent {
 namespace {
@@ -16,13 +15,21 @@ std::optional<std::string_view> take(std::string_view& text) {
 
 }  // namespace
 
-void FieldWriter::add(std::string_view name, std::string_view value) {
+void TextWriter::add(std::string_view name, std::string_view value) {
   text_.append(name).push_back('\0');
   text_.append(value.substr(0, value.find('\0'))).push_back('\0');
 }
 
-void FieldWriter::add(std::string_view name, std::int64_t value) {
+void TextWriter::add(std::string_view name, std::int64_t value) {
   add(name, std::string_view(std::to_string(value)));
+}
+
+std::optional<std::string_view> TextReader::accept(std::string_view name) {
+  std::string_view rest = rest_;
+  if (take(rest) != name) return std::nullopt;
+  const auto value = take(rest);
+  if (value) rest_ = rest;
+  return value;
 }
 
 std::vector<NamedField> fields(std::string_view text) {
@@ -39,8 +46,14 @@ std::vector<NamedField> fields(std::string_view text) {
 
 std::int64_t field_number(std::string_view value) {
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return error == std::errc{} && end == value.data() + value.size() ? number : 0;
+  return TextForm<std::int64_t>::read(value, number) ? number : 0;
+}
+
+bool TextForm<double>::read(std::string_view text, double& value) {
+  const std::string copy(text);
+  char* end = nullptr;
+  value = std::strtod(copy.c_str(), &end);
+  return !copy.empty() && *end == '\0';
 }
 
 }  // namespace paceline::agent

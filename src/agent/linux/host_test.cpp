@@ -419,6 +419,39 @@ TEST_F(HostTest, ManyConnectionsToASupervisorEndNobody) {
   EXPECT_EQ(host.gone(key(1)).signal, SIGTERM);
 }
 
+// Downgraded servers meet such claims. What really was the end stays to be read in the file.
+TEST_F(HostTest, AnEndingOfANewerVersionIsNeverToldAsAnother) {
+  {
+    TestHost host(directory_.path());
+    host.start(shell_worker(key(1), "exit 0"));
+    host.running(key(1));
+    host.crash();
+    ASSERT_TRUE(
+        eventually([&] { return ClaimFile::open(claim_path(key(1))).ending().has_value(); }));
+  }
+  write_unknown_ending(claim_path(key(1)), key(1));
+  const std::string written = contents(claim_path(key(1)));
+  TestHost next(directory_.path());
+  ASSERT_EQ(next->claims().size(), 1U);
+  EXPECT_EQ(next.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_THAT(next.gone(key(1)).message, HasSubstr("that only another version of Paceline knows"));
+  next->perform(Discard{key(1)});
+  EXPECT_EQ(contents(directory_ / "agent/damaged/1.1.0.over"), written);
+}
+
+// A supervisor of another version that is followed to its end.
+TEST_F(HostTest, AnEndingOfANewerVersionIsNotTakenForALostSupervisor) {
+  TestHost host(directory_.path());
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  host.running(key(1));
+  const pid_t supervisor = processes(key(1)).supervisor.pid;
+  ::kill(supervisor, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !runs(supervisor); }));
+  write_unknown_ending(claim_path(key(1)), key(1));
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_THAT(host.gone(key(1)).message, HasSubstr("by another version of Paceline"));
+}
+
 // Connections to a supervisor that are each heard before the next one comes: so many that there is no
 // room for who came before them.
 std::vector<UniqueFd> crowd(const std::string& channel) {

@@ -49,7 +49,7 @@ std::optional<LookRequest> receive(int socket) {
 }  // namespace
 
 std::string to_text(const LookRequest& request) {
-  FieldWriter out;
+  TextWriter out;
   out.add("uid", request.uid);
   out.add("pattern", request.pattern);
   out.add("directory", request.directory);
@@ -78,7 +78,7 @@ std::string to_text(CheckpointSearch found) {
   std::ranges::sort(found.matches, [](const CheckpointMatch& a, const CheckpointMatch& b) {
     return std::tie(a.modified_ns, a.path) > std::tie(b.modified_ns, b.path);
   });
-  FieldWriter out;
+  TextWriter out;
   for (const CheckpointMatch& match : found.matches) {
     if (out.text().size() + match.path.size() + 2 * kFieldsMax > kLookMessageMax) {
       found.cut = true;

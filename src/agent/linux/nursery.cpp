@@ -91,11 +91,11 @@ int send_descriptors(int socket, const std::vector<int>& fds) {
 }
 
 // Nothing once the agent is gone; incomplete where this process lacks descriptors for all of them.
-struct Request {
+struct RaiseRequest {
   std::vector<UniqueFd> fds;
   bool complete = false;
 };
-std::optional<Request> receive_request(int socket) {
+std::optional<RaiseRequest> receive_request(int socket) {
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kFdsMax)> space{};
@@ -110,7 +110,7 @@ std::optional<Request> receive_request(int socket) {
     got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   }
   if (got <= 0) return std::nullopt;
-  Request request;
+  RaiseRequest request;
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return request;
   std::vector<int> raw((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));

@@ -70,9 +70,11 @@ std::string SetAsideWorker::problem() const {
   if (!claim_ && ::access(path_.c_str(), F_OK) != 0)
     return fmt::format("The file of the claim of worker {} was removed{}", claim_name(claim_.key()),
                        gone_ ? "." : "; what is left of the worker is ended.");
-  return fmt::format("The claim of worker {} is damaged and was set aside as '{}'{}",
-                     claim_name(claim_.key()), path_,
-                     gone_ ? "." : "; it runs on unwatched until it ends.");
+  const bool unknown = claim_ && claim_.has_unknown_ending();
+  return fmt::format(
+      "The claim of worker {} {} and was set aside as '{}'{}", claim_name(claim_.key()),
+      unknown ? "tells of an ending that only another version of Paceline knows" : "is damaged",
+      path_, gone_ ? "." : "; it runs on unwatched until it ends.");
 }
 
 }  // namespace paceline::agent

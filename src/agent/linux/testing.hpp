@@ -86,6 +86,8 @@ std::optional<std::string> in_pid_namespace(const std::function<std::string()>& 
 ProcessKey key(std::uint32_t job, std::uint32_t generation = 1, std::int32_t rank = 0);
 // A worker of one slot that runs `script` in a shell of its own making (its main process).
 WorkerLaunch shell_worker(const ProcessKey& key, const std::string& script);
+// Ends a worker in its claim as a newer version would: sealed, by a cause that this one does not know.
+void write_unknown_ending(const std::string& claim, const ProcessKey& key);
 std::string contents(const std::string& path);
 // The pids in a file that a script wrote, once it is there.
 bool runs(pid_t pid);

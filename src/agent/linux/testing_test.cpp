@@ -11,12 +11,15 @@
 #include <csignal>
 #include <thread>
 
+#include "agent/linux/claim.hpp"
+#include "agent/linux/fields.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/supervisor.hpp"
 #include "agent/linux/testing.hpp"
+#include "base/digest.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -181,6 +184,24 @@ WorkerLaunch shell_worker(const ProcessKey& key, const std::string& script) {
   launch.launch.directory = "/";
   launch.launch.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"}};
   return launch;
+}
+
+void write_unknown_ending(const std::string& claim, const ProcessKey& key) {
+  constexpr std::uint64_t kAt = 512, kSize = 3584;
+  TextWriter ending;
+  ending.add("cause", "abducted");
+  ending.add("exit_code", std::int64_t{0});
+  ending.add("signal", std::int64_t{0});
+  ending.add("at_us", std::int64_t{1});
+  ending.add("message", "");
+  ending.add("end", "");
+  std::string part = ending.text();
+  part.resize(kSize - sizeof(std::uint64_t), '\0');
+  const std::uint64_t seal =
+      Digest().add(claim_name(key)).add(kAt).add(std::string_view(part)).value();
+  part.append(reinterpret_cast<const char*>(&seal), sizeof seal);
+  const UniqueFd file(::open(claim.c_str(), O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(::pwrite(file.get(), part.data(), part.size(), kAt), static_cast<ssize_t>(kSize));
 }
 
 std::string contents(const std::string& path) { return read_file(path).value_or(""); }

@@ -286,6 +286,10 @@ void SupervisedWorker::conclude() {
   if (supervised()) return retry_connecting();
   ending_ = claim_.ending();
   if (ending_) return finish();
+  if (claim_.has_unknown_ending())
+    return end_as(
+        lost("How the worker ended was written by another version of Paceline, which "
+             "knows more endings than this one."));
   sweep_remains();
 }
 
