@@ -223,7 +223,7 @@ class RefusingAgentTest : public AgentTest {
     step();
   }
   // How long it is held back from now on; none: it isn't.
-  std::optional<Duration> pause() {
+  std::optional<Duration> refused_for() {
     const auto changed = told_of<NodeChanged>();
     const auto refusal = changed.empty() ? std::nullopt : changed.back().node.refusal;
     return refusal ? std::optional(refusal->until - now) : std::nullopt;
@@ -239,17 +239,17 @@ TEST_F(RefusingAgentTest, SaysThatItStartsNothingBeforeItTellsTheEnd) {
   EXPECT_EQ(std::get<WorkerGone>(told[2]).cause, Cause::refused);
 }
 
-TEST_F(RefusingAgentTest, RefusesByItselfUntilThePauseIsOver) {
+TEST_F(RefusingAgentTest, RefusesByItselfUntilItsTimeIsOver) {
   connect();
   be_refused(1);
   start(key(2));
   EXPECT_EQ(host.count<Start>(), 1U);
   EXPECT_EQ(told_of<WorkerGone>().back(),
             (WorkerGone{key(2), Cause::refused, {}, 0, "no space is left", now}));
-  EXPECT_EQ(pause(), kRefusalFirst) << "a refusal of its own makes no pause longer";
+  EXPECT_EQ(refused_for(), kRefusalFirst) << "a refusal of its own makes none longer";
   EXPECT_EQ(agent->next_due(), now + kRefusalFirst);
   step(kRefusalFirst);
-  EXPECT_EQ(pause(), std::nullopt);
+  EXPECT_EQ(refused_for(), std::nullopt);
   start(key(3));
   EXPECT_EQ(host.count<Start>(), 2U);
 }
@@ -260,7 +260,7 @@ TEST_F(RefusingAgentTest, AStartThatIsRefusedAloneHoldsNothingBack) {
   host.gone({key(1), Cause::refused, {}, 0, "port 20000 is taken", now, true});
   step();
   EXPECT_EQ(told_of<WorkerGone>().back().cause, Cause::refused);
-  EXPECT_EQ(pause(), std::nullopt);
+  EXPECT_EQ(refused_for(), std::nullopt);
   start(key(2));
   EXPECT_EQ(host.count<Start>(), 2U);
 }
@@ -279,33 +279,33 @@ TEST_F(RefusingAgentTest, NamesWhatItRefusedToALaterServerUntilThatKnows) {
   EXPECT_EQ(agent->claims(), 0U);
 }
 
-TEST_F(RefusingAgentTest, PausesTwiceAsLongEachTimeUpToABound) {
+TEST_F(RefusingAgentTest, RefusesTwiceAsLongEachTimeUpToABound) {
   connect();
-  std::vector<Duration> pauses;
+  std::vector<Duration> spans;
   for (std::uint32_t job = 1; job <= 11; ++job) {
     be_refused(job);
-    pauses.push_back(pause().value());
-    step(pauses.back());
+    spans.push_back(refused_for().value());
+    step(spans.back());
   }
-  EXPECT_EQ(pauses[0], kRefusalFirst);
-  EXPECT_EQ(pauses[1], 2 * kRefusalFirst);
-  EXPECT_EQ(pauses[5], 32 * kRefusalFirst);
-  EXPECT_EQ(pauses[10], kRefusalMax);
+  EXPECT_EQ(spans[0], kRefusalFirst);
+  EXPECT_EQ(spans[1], 2 * kRefusalFirst);
+  EXPECT_EQ(spans[5], 32 * kRefusalFirst);
+  EXPECT_EQ(spans[10], kRefusalMax);
 }
 
 TEST_F(RefusingAgentTest, BeginsAnewOnceAWorkerHasComeUp) {
   connect();
   start(key(9));
   be_refused(1);
-  step(pause().value());
+  step(refused_for().value());
   host.runs(key(9), 4711);  // it was started before
   step();
   be_refused(2);
-  EXPECT_EQ(pause(), 2 * kRefusalFirst);
-  step(pause().value());
+  EXPECT_EQ(refused_for(), 2 * kRefusalFirst);
+  step(refused_for().value());
   start_running(key(3));
   be_refused(4);
-  EXPECT_EQ(pause(), kRefusalFirst);
+  EXPECT_EQ(refused_for(), kRefusalFirst);
 }
 
 TEST_F(AgentTest, DiscardsOnlyWhatEnded) {

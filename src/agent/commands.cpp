@@ -39,7 +39,7 @@ void Agent::on(const StartWorker& start) {
 
 void Agent::on(const StopWorker& stop) {
   Worker* worker = find_alive(stop.key);
-  if (!worker || worker->kill_pause > Duration::zero()) return;
+  if (!worker || worker->kill_wait > Duration::zero()) return;
   const bool can_hear = worker->pid != 0 && stop.grace > Duration::zero();
   if (!can_hear) return kill(stop.key, *worker);
   give_notice(stop.key, *worker, stop.signal);
@@ -90,16 +90,16 @@ void Agent::on(const FenceJob& fence) {
   for (auto it = workers_.lower_bound(first); it != workers_.end() && it->first.job == fence.job;
        ++it) {
     auto& [key, worker] = *it;
-    const bool untouched = !worker.end && worker.kill_pause == Duration::zero();
+    const bool untouched = !worker.end && worker.kill_wait == Duration::zero();
     if (key.born <= fence.generation && untouched) kill(key, worker);
   }
 }
 
 // A kill that left something alive, or that the host could not do, is tried again.
 void Agent::kill(const ProcessKey& key, Worker& worker) {
-  const bool first = worker.kill_pause == Duration::zero();
-  worker.kill_pause = first ? kKillAgainFirst : std::min(2 * worker.kill_pause, kKillAgainMax);
-  set_timer(key, worker, now_ + worker.kill_pause);
+  const bool first = worker.kill_wait == Duration::zero();
+  worker.kill_wait = first ? kKillAgainFirst : std::min(2 * worker.kill_wait, kKillAgainMax);
+  set_timer(key, worker, now_ + worker.kill_wait);
   host_.perform(Kill{key});
 }
 

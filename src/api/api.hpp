@@ -36,7 +36,8 @@ struct ApiOptions {
   // serves this user (and root) alone.
   std::uint32_t uid = 0;
   Limits limits = {};  // to be told of
-  // Who asks. Empty: the account that the kernel knows of a unix socket's peer. Errors: forbidden.
+  // The principal that asks. Empty: the account that the kernel knows of a unix socket's peer.
+  // Errors: forbidden.
   std::function<Result<Principal>(const HttpRequest&)> identify = {};
   // Of a shared server: may this user's account run anything? Empty: every one may.
   std::function<Result<void>(std::uint32_t)> account = {};
@@ -70,7 +71,7 @@ class HttpApi {
   [[nodiscard]] Router metrics_router() const;
   // The server's keepers: its admins, as far as the transport knows them.
   [[nodiscard]] std::function<bool(const Peer&)> keeper() const;
-  // Who may connect at all.
+  // The accounts that may connect at all.
   [[nodiscard]] std::function<Result<void>(const HttpRequest&)> admission() const;
   // Every route, and the action that it performs.
   [[nodiscard]] std::vector<RouteRow> rows() const;

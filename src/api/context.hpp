@@ -71,7 +71,7 @@ struct ApiContext {
 
   [[nodiscard]] const State& state() const { return controller.state(); }
   [[nodiscard]] bool shared() const { return options.uid == 0; }
-  // Who asks. Errors: forbidden: nobody whom this server serves.
+  // The principal that asks. Errors: forbidden: nobody whom this server serves.
   [[nodiscard]] Result<Principal> caller(const HttpRequest& request);
   // The same, as far as the transport tells.
   [[nodiscard]] Result<Principal> caller(const Peer& peer);

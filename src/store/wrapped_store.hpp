@@ -1,4 +1,4 @@
-// A store that passes everything on to another one; who derives from it changes what he means to.
+// A store that passes everything on to another one; a derived class overrides what it changes.
 #pragma once
 
 #include "store/store.hpp"

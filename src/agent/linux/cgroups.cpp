@@ -117,9 +117,9 @@ std::string usable_unified(const CgroupView& view) {
   return {};
 }
 
-void brief_pause() {
-  const timespec pause{0, 1'000'000};
-  ::nanosleep(&pause, nullptr);
+void nap() {
+  const timespec span{0, 1'000'000};
+  ::nanosleep(&span, nullptr);
 }
 
 // A parent that becomes empty may be removed by another supervisor at any moment, so both are made
@@ -210,7 +210,7 @@ std::vector<std::string> Cgroups::not_enforced() const {
     sentences.emplace_back("Memory limits are not enforced: no writable memory control group.");
   if (freezer_.empty())
     sentences.emplace_back(
-        "Workers are paused by signals: no writable freezer control group, so a script can "
+        "Workers are frozen by signals: no writable freezer control group, so a script can "
         "notice.");
   return sentences;
 }
@@ -319,7 +319,7 @@ bool WorkerGroup::freeze() const {
         read_file(v2 ? plan_.unified + "/cgroup.events" : plan_.freezer + "/freezer.state")
             .value_or("");
     if (state.find(v2 ? "frozen 1" : "FROZEN") != std::string::npos) return true;
-    brief_pause();
+    nap();
   }
   return false;
 }

@@ -47,7 +47,7 @@ constexpr auto kLogInterval = std::chrono::seconds{5};
 constexpr auto kSegmentsInterval = std::chrono::milliseconds{500};
 constexpr auto kTidyInterval = std::chrono::seconds{1};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
-constexpr auto kFlushPause = std::chrono::milliseconds{2};
+constexpr auto kFlushWait = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
 constexpr Room kRoomMin{8U << 20, 64};
 
@@ -538,7 +538,7 @@ Result<void> LinuxHost::Impl::raise_looker(UniqueFd socket) {
 
 void LinuxHost::Impl::flush_nursery() {
   if (!nursery.busy()) return;
-  flush_timer.expires_after(kFlushPause);
+  flush_timer.expires_after(kFlushWait);
   flush_timer.async_wait(
       [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
         if (error || token.expired()) return;
@@ -800,7 +800,7 @@ void LinuxHost::perform(const Action& action) {
         aside->second->give_notice();
     }
     void operator()(const Kill& a) const {
-      impl.segments.look();  // while those who made some live
+      impl.segments.look();  // while the processes that made some live
       if (auto* worker = impl.find(a.key))
         worker->kill();
       else if (const auto aside = impl.aside.find(a.key); aside != impl.aside.end())

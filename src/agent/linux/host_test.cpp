@@ -1136,9 +1136,9 @@ TEST_F(HostTest, ReportsThatNobodyStoredAreToldToTheNextAgent) {
   ASSERT_TRUE(first.until([&] { return first.seen<WorkerReport>().size() == 2; }));
   const auto reports = first.seen<WorkerReport>();
   first->stored(key(1), reports[0].report);
-  const auto settled = [&] { return ClaimFile::open(claim_path(key(1))).tail().offset; };
-  const auto begin = settled();
-  ASSERT_TRUE(first.until([&] { return settled() > begin; }));
+  const auto stored_to = [&] { return ClaimFile::open(claim_path(key(1))).tail().offset; };
+  const auto begin = stored_to();
+  ASSERT_TRUE(first.until([&] { return stored_to() > begin; }));
   first.crash();
   TestHost second(directory_.path());
   second->claims();

@@ -120,21 +120,21 @@ TEST_F(LogTailTest, AfterARestartLinesThatAreNotStoredHaveTheirNumbersAgain) {
   EXPECT_EQ(again.other(), number(size(3)) + 1);
 }
 
-TEST_F(LogTailTest, OnlyWhatIsStoredIsSettled) {
+TEST_F(LogTailTest, OnlyWhatIsStoredIsRemembered) {
   append(report(1) + "hello\n" + report(2) + "hello\n");
   const ClaimFile claim = ClaimFile::open(directory_ / "claim");
   ReportLedger ledger(claim, 0);
   LogTail tail = this->tail(ledger);
   read_all(tail);
-  ledger.settle(at(10));
+  ledger.remember(at(10));
   EXPECT_EQ(claim.tail().offset, 0U);
   EXPECT_EQ(ledger.stored(seen_[0].number), 1U);
-  ledger.settle(at(20));
+  ledger.remember(at(20));
   EXPECT_EQ(claim.tail().offset, size(1) + 6);
   EXPECT_EQ(ledger.stored(seen_[1].number), 1U);
-  ledger.settle(at(20));
+  ledger.remember(at(20));
   EXPECT_EQ(claim.tail().offset, size(1) + 6) << "once a second is enough";
-  ledger.settle(at(21));
+  ledger.remember(at(21));
   EXPECT_EQ(claim.tail().offset, size(2) + 12);
 }
 

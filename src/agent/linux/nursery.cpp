@@ -33,7 +33,7 @@ constexpr std::size_t kFdsMax = 64;   // per request
 constexpr std::size_t kFixedFds = 2;  // of a supervisor; a looker has its socket alone
 constexpr int kLeavePolls = 1000;
 constexpr int kReceiveTries = 100;
-constexpr int kReceivePauseMs = 10;
+constexpr int kReceiveWaitMs = 10;
 // Between waking a nursery and replacing it, and when a waking is long past.
 constexpr auto kWakingMin = std::chrono::seconds{2};
 constexpr auto kWakingMax = std::chrono::seconds{30};
@@ -106,7 +106,7 @@ std::optional<RaiseRequest> receive_request(int socket) {
   message.msg_controllen = space.size();
   ssize_t got = -1;
   for (int i = 0; got < 0 && i < kReceiveTries; ++i) {
-    if (i > 0 && errno != EINTR) ::poll(nullptr, 0, kReceivePauseMs);
+    if (i > 0 && errno != EINTR) ::poll(nullptr, 0, kReceiveWaitMs);
     got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   }
   if (got <= 0) return std::nullopt;
@@ -223,8 +223,8 @@ void Nursery::close() {
   if (pid_ == 0) return;
   // It leaves as soon as it sees the end of its socket.
   for (int i = 0; i < kLeavePolls && ::waitpid(pid_, nullptr, WNOHANG) == 0; ++i) {
-    const timespec pause{0, 1'000'000};
-    ::nanosleep(&pause, nullptr);
+    const timespec span{0, 1'000'000};
+    ::nanosleep(&span, nullptr);
   }
   pid_ = 0;
   woken_.reset();

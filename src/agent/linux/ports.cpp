@@ -116,8 +116,8 @@ Result<Ports> PortBlocks::take_from(std::uint32_t first, std::uint32_t count) co
     if (!locks->empty()) return Ports{at, std::move(*locks)};
   }
   return fail(ErrorCode::unavailable,
-              fmt::format("This machine has no {} free ports in a row between {} and {}; see who "
-                          "holds them with 'ss -tlnp'.",
+              fmt::format("This machine has no {} free ports in a row between {} and {}; see "
+                          "which programs use them with 'ss -tlnp'.",
                           count, range.first, range.end),
               "Wait until other jobs of this machine have ended.", Retry::may_help);
 }

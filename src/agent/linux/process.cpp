@@ -23,7 +23,7 @@ std::string proc_path(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
 
-// Who is whose child, over the whole machine: the fallback where the kernel keeps no lists of
+// The children of every process of the machine: the fallback where the kernel keeps no lists of
 // children.
 std::multimap<pid_t, pid_t> children_of_all() {
   std::multimap<pid_t, pid_t> parents;

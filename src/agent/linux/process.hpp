@@ -33,7 +33,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text);
 std::optional<ProcessStat> read_stat(pid_t pid);
 
 ProcessId identify(pid_t pid);
-// False for a zombie, and for a stranger who got the pid later.
+// False for a zombie, and for another process that got the pid later.
 bool is_alive(const ProcessId& process);
 
 // Changes with every boot of the machine. Errors: storage.

@@ -48,7 +48,7 @@ std::uint64_t ReportLedger::stored_to() const {
   return unstored_.empty() ? offset_ : unstored_.front().before;
 }
 
-void ReportLedger::settle(Time now) {
+void ReportLedger::remember(Time now) {
   const bool set_back = write_next_ - now > kWriteInterval;
   if ((now < write_next_ && !set_back) || stored_to() == written_) return;
   write_next_ = now + kWriteInterval;

@@ -43,7 +43,7 @@ class ReportLedger {
   // Reports that are not.
   [[nodiscard]] std::size_t unstored() const { return unstored_.size(); }
   // Remembers on disk what is stored. Call now and then.
-  void settle(Time now);
+  void remember(Time now);
 
   // Beyond this offset no line is read: its number could not be told.
   static constexpr std::uint64_t kOffsetMax = (std::uint64_t{1} << 62) / kLineNumbers;

@@ -9,7 +9,7 @@ namespace paceline::agent {
 namespace {
 
 constexpr int kBusy = 503;
-constexpr auto kBusyPause = std::chrono::milliseconds{50};
+constexpr auto kBusyWait = std::chrono::milliseconds{50};
 constexpr auto kBusyPatience = std::chrono::seconds{10};
 
 ServerOptions script_options() {
@@ -27,7 +27,7 @@ void ask(const std::shared_ptr<const ScriptHandler>& handler,
          const std::shared_ptr<Exchange>& exchange, int again) {
   auto response = (*handler)(exchange->request());
   if (response.status != kBusy || again == 0) return exchange->reply(std::move(response));
-  exchange->after(kBusyPause, [handler, exchange, again] { ask(handler, exchange, again - 1); });
+  exchange->after(kBusyWait, [handler, exchange, again] { ask(handler, exchange, again - 1); });
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ Result<std::unique_ptr<HttpServer>> serve_scripts(boost::asio::io_context& io, U
   Router router;
   router.otherwise([handler = std::make_shared<const ScriptHandler>(std::move(handler))](
                        const std::shared_ptr<Exchange>& exchange) {
-    ask(handler, exchange, kBusyPatience / kBusyPause);
+    ask(handler, exchange, kBusyPatience / kBusyWait);
   });
   auto server = std::make_unique<HttpServer>(io, listen_on(io, std::move(listening)),
                                              std::move(router), script_options());

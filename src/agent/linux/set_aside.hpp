@@ -1,8 +1,8 @@
 // A claim that is not what was written: kept for people to look at, believed in nothing. What it
-// stands for is known by the claim's name, by who holds its lock, and by the marker, which follows
-// from the name alone (marks.hpp). Its worker counts as alive as long as its supervisor lives or a
-// process carries its marker, so that its slots are given to nobody. So does one whose claim was
-// removed and whose supervisor is dead.
+// stands for is known by the claim's name, by whether its lock is held, and by the marker, which
+// follows from the name alone (marks.hpp). Its worker counts as alive as long as its supervisor
+// lives or a process carries its marker, so that its slots are given to nobody. So does one whose
+// claim was removed and whose supervisor is dead.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -24,7 +24,7 @@ class SetAsideWorker : public std::enable_shared_from_this<SetAsideWorker> {
   // Tells the end as soon as nothing is left of the worker: now, or later.
   void watch();
   void leave();
-  // For the owner who wants the worker's end: both reach whoever the kernel shows to be the claim's
+  // For the owner who wants the worker's end: both reach what the kernel shows to be the claim's
   // supervisor, and nobody else.
   void give_notice() const { signal_supervisors(SIGTERM); }
   void kill() const { signal_supervisors(SIGKILL); }

@@ -131,7 +131,7 @@ class Supervisor {
   int notice_ = 0;
   std::optional<RunLimit> limit_;  // as of the moment since which its time counts
   std::optional<std::int64_t> counts_since_;
-  bool limit_told_ = false;  // by the server, who counts by the whole gang
+  bool limit_told_ = false;  // by the server, which counts by the whole gang
   bool frozen_ = false;
   std::optional<std::int64_t> kill_at_;  // set once its time is over
   bool killing_ = false;

@@ -4,7 +4,7 @@
 //
 //   const auto found = find_unclaimed(marks);
 //   for (auto& [key, claim] : found->removed) …  // of supervisors: the claim as it was, and its lock
-//   for (const ProcessKey& key : found->marked) …  // who has living processes, claimed ones too
+//   for (const ProcessKey& key : found->marked) …  // have living processes, claimed or not
 #pragma once
 
 #include <optional>

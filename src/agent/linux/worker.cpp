@@ -88,8 +88,8 @@ Result<void> SupervisedWorker::follow(UniqueFd control) {
   return opened;
 }
 
-// What an earlier connection delivered of it nobody knows: a supervisor drops the connections of
-// those who come first where too many come. The first command tells it that this is its agent.
+// What an earlier connection delivered of it is not known: where too many come, a supervisor drops
+// the connections that came first. The first command tells it that this is its agent.
 void SupervisedWorker::say_wishes() {
   if (notice_ != 0 && !claim_.noticed()) send({ControlCommand::Kind::notice, notice_});
   count_limit();
@@ -229,7 +229,7 @@ void SupervisedWorker::no_answer() {
 
 void SupervisedWorker::tick() {
   if (gone_) return;
-  ledger_.settle(context_.clock.now());
+  ledger_.remember(context_.clock.now());
   if (!watch_ || looking_ || finishing_ || Steady::now() < next_look_) return;
   look_for_checkpoints(false);
 }

@@ -39,7 +39,7 @@ struct WorkerContext {
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
 
   [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
-  // Logs can wait; some room is left to those who post.
+  // Logs can wait; some room is left to those that post.
   [[nodiscard]] bool has_room_for_lines() const { return unstored < kUnstoredMax * 9 / 10; }
 };
 

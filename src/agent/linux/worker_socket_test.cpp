@@ -138,7 +138,7 @@ class Listening : public ::testing::Test {
                                [](const HttpRequest&) { return HttpResponse{.body = "{}"}; }));
 };
 
-TEST_F(Listening, PausesWhereNoDescriptorIsLeft) {
+TEST_F(Listening, WaitsWhereNoDescriptorIsLeft) {
   const UniqueFd client = connect_to(directory_ / "s");
   ASSERT_TRUE(client);
   const FewDescriptors none(0);

@@ -40,7 +40,7 @@ std::string sealed(std::string text) {
   return text;
 }
 
-// As versions before wrote it, who told no generation.
+// As versions before wrote it, without a generation.
 std::string first_text_of(const Record& record) {
   const auto& [number, mark] = record;
   return fmt::format("write {} entry {} jobs {} sum {}", number, mark.seq, mark.jobs, mark.sum);

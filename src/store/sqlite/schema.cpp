@@ -102,15 +102,15 @@ void to_version_3(SQLite::Database&) {}
 // The same; entries and checkpoints may tell of trials, and checkpoints of what plans cost.
 void to_version_4(SQLite::Database&) {}
 
-// The same; plans may lend the slots of jobs, checkpoints tell who is frozen where, and events may
-// tell of several workers.
+// The same; plans may lend the slots of jobs, checkpoints tell which jobs are frozen where, and
+// events may tell of several workers.
 void to_version_5(SQLite::Database&) {}
 
 // What starts a job has a sum of its own, but for rows from before; the sum of a checkpoint's header
 // holds what all its rows come to; there is a row that is written to show that something can be; and a
 // journal has an identity, by which what lies beside it is known. Plans may ask jobs for their slots,
-// checkpoints tell who is asked, rules are set, nodes may tell that they start nothing for now, and
-// workers that they were refused; and how the wall clock stands to the time line is told.
+// checkpoints tell which jobs are asked, rules are set, nodes may tell that they start nothing for
+// now, and workers that they were refused; and how the wall clock stands to the time line is told.
 void to_version_6(SQLite::Database& db) {
   db.exec("ALTER TABLE launches ADD COLUMN sum INTEGER");
   db.exec("CREATE TABLE proofs (id INTEGER PRIMARY KEY CHECK (id = 1), written INTEGER NOT NULL)");

@@ -1,5 +1,5 @@
-// The segments of a journal, in DIR/segments (segment_file.hpp). For store/sqlite, and for who shows
-// them.
+// The segments of a journal, in DIR/segments (segment_file.hpp). For store/sqlite, and for
+// commands that show them.
 //
 //   SegmentDir segments(dir / "segments");
 //   if (auto ok = segments.look(); !ok) …
