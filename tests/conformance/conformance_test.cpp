@@ -190,6 +190,19 @@ TEST_F(Conformance, ALogThatCantBeWritten) {
   for (const char* call : {"mkdir", "openat", "write"}) expect_refused(story, {call}, "/logs/");
 }
 
+// Whichever time it is read: one that began is not taken for one that never did.
+TEST_F(Conformance, AClaimThatCantBeReadOnce) {
+  waits_at_the_gate();
+  const Story story{"ends without an agent", kWell, ends_without_an_agent};
+  const std::set<Course> may_be = simulated_courses(story);
+  constexpr int kReadsMax = 40;
+  for (int nth = 1; nth <= kReadsMax; ++nth) {
+    const Course course = run(
+        story, {.calls = {"pread64"}, .nth = nth, .error_number = EIO, .on = "/agent/workers/"});
+    ASSERT_THAT(may_be, Contains(course)) << where_;
+  }
+}
+
 // A claim that names nobody would be taken for one that never began.
 TEST_F(Conformance, ASupervisorThatCantLookAtItself) {
   expect_refused({"no look at itself", kWell, ends_by_itself}, {"openat"}, "/stat");

@@ -65,11 +65,20 @@ bool ClaimFile::is_removed() const {
 
 bool ClaimFile::lock() const { return ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0; }
 
+template <class Value>
+Value value_in(const std::string& content) {
+  Value value;
+  if (content.size() >= sizeof value) std::memcpy(&value, content.data(), sizeof value);
+  return value;
+}
+
 // A part that can't be read may say that somebody has.
 bool ClaimFile::begun() const {
+  if (!lock()) return true;
   std::string content;
-  return !lock() || look(kProcesses, content) == PartState::damaged ||
-         processes().supervisor.pid != 0;
+  const PartState state = look(kProcesses, content);
+  if (state != PartState::exact) return state == PartState::damaged;
+  return value_in<WorkerProcesses>(content).supervisor.pid != 0;
 }
 
 bool ClaimFile::is_supervised_by(pid_t pid) const {
@@ -142,14 +151,6 @@ bool ClaimFile::write(const Part& part, std::string_view content) const {
 }
 
 template <class Value>
-Value ClaimFile::read_value(const Part& part) const {
-  Value value;
-  const std::string content = read(part);
-  if (content.size() >= sizeof value) std::memcpy(&value, content.data(), sizeof value);
-  return value;
-}
-
-template <class Value>
 std::string_view bytes_of(const Value& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
@@ -182,13 +183,13 @@ std::optional<WorkerOrder> ClaimFile::order() const {
   return text ? parse_order(*text) : std::nullopt;
 }
 
-WorkerProcesses ClaimFile::processes() const { return read_value<WorkerProcesses>(kProcesses); }
+WorkerProcesses ClaimFile::processes() const { return value_in<WorkerProcesses>(read(kProcesses)); }
 
 bool ClaimFile::write(const WorkerProcesses& processes) const {
   return write(kProcesses, bytes_of(processes));
 }
 
-TailPosition ClaimFile::tail() const { return read_value<TailPosition>(tail_part()); }
+TailPosition ClaimFile::tail() const { return value_in<TailPosition>(read(tail_part())); }
 
 void ClaimFile::write(const TailPosition& tail) const { write(tail_part(), bytes_of(tail)); }
 

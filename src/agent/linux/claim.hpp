@@ -127,8 +127,6 @@ class ClaimFile {
   [[nodiscard]] PartState look(const Part& part, std::string& content) const;
   [[nodiscard]] std::string read(const Part& part) const;
   bool write(const Part& part, std::string_view content) const;
-  template <class Value>
-  [[nodiscard]] Value read_value(const Part& part) const;
 
   UniqueFd fd_;
   ProcessKey key_;
