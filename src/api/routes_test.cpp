@@ -41,6 +41,17 @@ TEST_F(RoutesTest, SaysThatItIsThereAndReady) {
   EXPECT_EQ(code(client_.get("/readyz")), "unavailable");
 }
 
+TEST_F(RoutesTest, ListsNoNodeThatRetired) {
+  EXPECT_EQ(parsed(client_.get("/v1/nodes"))["nodes"].size(), 1U);
+  world_.loop.on([&] {
+    world_.engine.tell(NodeDown{NodeId{0}});
+    world_.engine.tell(NodesRetired{{NodeId{0}}});
+  });
+  while (!parsed(client_.get("/v1/nodes"))["nodes"].empty() && !HasFailure()) {
+  }
+  EXPECT_EQ(code(client_.get("/readyz")), "unavailable");
+}
+
 TEST_F(RoutesTest, IsReadyWhileItCanWrite) {
   EXPECT_EQ(client_.get("/readyz").status, 200);
   world_.loop.on([&] {

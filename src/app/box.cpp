@@ -230,7 +230,12 @@ struct Box::Impl {
     controller->on_wake(wake);
     agent->start();
     link->open();
-    while (engine->connected_nodes() == 0 || controller->state().nodes().empty()) io.run_one();
+    node_name = host->describe().name;
+    const auto joined = [&] {
+      const Node* node = controller->state().find_node(node_name);
+      return engine->connected_nodes() > 0 && node != nullptr && !node->retired;
+    };
+    while (!joined()) io.run_one();
     watch_devices();
   }
 
@@ -346,6 +351,7 @@ struct Box::Impl {
   std::optional<DirLock> lock;
   std::unique_ptr<SqliteStore> store;
   std::unique_ptr<agent::LinuxHost> host;
+  std::string node_name;  // this machine's, once it has joined
   std::optional<agent::Agent> agent;
   std::optional<AgentsEngine> engine;
   std::optional<Controller> controller;
@@ -375,7 +381,7 @@ void Box::run() { impl_->run(); }
 
 std::string Box::greeting() const {
   const State& state = impl_->controller->state();
-  const Node& node = state.nodes().front();
+  const Node& node = *state.find_node(impl_->node_name);
   std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->build.version, node.spec.name,
                                  describe_slots(node.spec));
   for (const SlotSpec& slot : node.spec.slots) {

@@ -28,6 +28,8 @@ FaultyServer::FaultyServer(Scene& scene, const FaultParts& parts, const WorldHab
       crash_(crash) {
   if (crash_every_commit_) scene_.ledger.set_patience(kPatienceAtEveryCommit);
   if (world.passes_over) scene_.ledger.passes_over();
+  if (options_.limits)
+    scene_.ledger.retires_after(std::chrono::seconds{options_.limits->absent_nodes_age});
   if (!world.log_mischance) return;
   scene_.ledger.keeps(*options_.keep);
   options_.remove_logs = [this, chance = *world.log_mischance](JobId job) mutable {

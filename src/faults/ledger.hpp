@@ -104,6 +104,8 @@ class Ledger {
   // The server keeps what is over for so long, and then less of it.
   void keeps(Duration span) { keep_ = span; }
   void logs_removed(Time now, JobId job);
+  // Nodes retire that were absent for so long.
+  void retires_after(Duration span) { retire_after_ = span; }
 
   // The server keeps only so many points of a job, and says how many it passed over.
   void passes_over() { oracle_.passes_over(); }
@@ -167,6 +169,7 @@ class Ledger {
   void take(Time now, const Entry& entry);
   void take_ending(Time now, const Entry& entry, const WorkerEnded& ended);
   void take_forgotten(Time now, const Entry& entry, const JobsForgotten& forgotten);
+  void take_retired(Time now, const Entry& entry, const NodesRetired& retired);
   void compare_forgotten(Time now, Store& store);
   // Whether nothing of the job is kept, as may be.
   bool was_dropped(Time now, Store& store, JobId id);
@@ -203,7 +206,7 @@ class Ledger {
   PortWatch ports_{[this](std::string what) { wrong(now_, std::move(what)); }};
   State truth_;  // the fold of every entry
   std::map<JobId, Job> forgotten_;
-  std::optional<Duration> keep_;
+  std::optional<Duration> keep_, retire_after_;
   std::set<JobId> without_logs_;
   std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;

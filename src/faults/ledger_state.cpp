@@ -52,6 +52,11 @@ void Ledger::take(Time now, const Entry& entry) {
   if (const auto* ended = happened ? std::get_if<WorkerEnded>(happened) : nullptr)
     return take_ending(now, entry, *ended);
   if (const auto* forgotten = forgotten_by(entry)) return take_forgotten(now, entry, *forgotten);
+  if (const auto* retired = happened ? std::get_if<NodesRetired>(happened) : nullptr)
+    return take_retired(now, entry, *retired);
+  const auto* joined = happened ? std::get_if<NodeUp>(happened) : nullptr;
+  const Node* back = joined ? truth_.find_node(joined->node) : nullptr;
+  if (back && back->retired) count("node joined anew");
   apply(truth_, entry);
   if (const auto* plan = std::get_if<Plan>(&entry.body)) return check_plan(now, *plan);
   const Event& event = *happened;
@@ -77,6 +82,29 @@ void Ledger::take_forgotten(Time now, const Entry& entry, const JobsForgotten& f
   apply(truth_, entry);
   for (const JobId id : forgotten.jobs) {
     if (truth_.find_job(id)) wrong(now, fmt::format("job {} is forgotten and there", id.value));
+  }
+}
+
+// Each of them was absent for as long as was said, and no process that a job of the state wants is on
+// its machine.
+void Ledger::take_retired(Time now, const Entry& entry, const NodesRetired& retired) {
+  for (const NodeId id : retired.nodes) {
+    const Node& node = *truth_.find_node(id);
+    const std::string machine = node.spec.machine;
+    if (node.up || node.retired)
+      wrong(now, fmt::format("node {} retires, and is {}", id.value, node.up ? "up" : "retired"));
+    else if (!retire_after_ || !node.absent_since || entry.at - *node.absent_since < *retire_after_)
+      wrong(now, fmt::format("node {} retires too early", id.value));
+    for (const auto& [key, process] : alive_) {
+      if (process.machine == machine && find_gang(key))
+        wrong(now, fmt::format("node {} retires, and {} runs there", id.value, text(key)));
+    }
+  }
+  apply(truth_, entry);
+  for (const NodeId id : retired.nodes) {
+    if (!truth_.find_node(id)->retired)
+      wrong(now, fmt::format("node {} retires, and stays", id.value));
+    count("node retired");
   }
 }
 

@@ -70,6 +70,12 @@ void draw_forgetting(WorldHabits& world, Rng rng) {
   world.log_mischance = Rng(rng.next());
 }
 
+void draw_retiring(WorldHabits& world, Rng rng) {
+  if (!world.server.limits) return;
+  static constexpr std::array<std::uint64_t, 4> kSeconds = {1, 5, 30, 7 * 24 * 3'600};
+  world.server.limits->absent_nodes_age = kSeconds[rng.below(kSeconds.size())];
+}
+
 void draw_ports_told(WorldHabits& world, Rng rng) {
   if (rng.chance(kPortsTold)) world.ports = Rng(rng.next());
 }
@@ -98,6 +104,7 @@ WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
   world.machines = 1 + rng.below(4);
   draw_apart(world, Rng(~options.seed));
   draw_forgetting(world, Rng(options.seed ^ 0x666f72676f74ULL));
+  draw_retiring(world, Rng(options.seed ^ 0x726574697265ULL));
   draw_ports_told(world, Rng(options.seed ^ 0x706f727473ULL));
   return world;
 }

@@ -128,9 +128,16 @@ struct JournalAccepted {
   friend bool operator==(const JournalAccepted&, const JournalAccepted&) = default;
 };
 
+// They were absent for long and hold nothing of any job: they leave the cluster. One that comes back
+// joins as if for the first time, under the number it had.
+struct NodesRetired {
+  std::vector<NodeId> nodes;  // in id order
+  friend bool operator==(const NodesRetired&, const NodesRetired&) = default;
+};
+
 using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet,
                            WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
                            TimeLimitReached, PolicyLoaded, PolicyFailed, TrialBegan, TrialEnded,
-                           RulesSet, ClockSet, JobsForgotten, JournalAccepted>;
+                           RulesSet, ClockSet, JobsForgotten, JournalAccepted, NodesRetired>;
 
 }  // namespace paceline

@@ -28,6 +28,7 @@ struct Limits {
   std::uint64_t logs_per_user = std::uint64_t{16} << 30;
   std::uint64_t ended_jobs = 10'000;
   std::uint64_t ended_jobs_age = std::uint64_t{7} * 24 * 3600;
+  std::uint64_t absent_nodes_age = std::uint64_t{7} * 24 * 3600;
   std::uint64_t journal_entries = 100'000;
 
   friend bool operator==(const Limits&, const Limits&) = default;
@@ -70,6 +71,8 @@ inline constexpr std::array kLimits = {
           "jobs that are over in the server's memory"},
     Limit{"ended-jobs-age", &Limits::ended_jobs_age, LimitUnit::seconds, 1,
           std::uint64_t{3660} * 24 * 3600, "how long a job that is over stays in memory"},
+    Limit{"absent-nodes-age", &Limits::absent_nodes_age, LimitUnit::seconds, 1,
+          std::uint64_t{3660} * 24 * 3600, "how long a node that is absent counts"},
     Limit{"journal-entries", &Limits::journal_entries, LimitUnit::count, 100, 1'000'000'000,
           "entries of the journal in the database; older ones lie in segments"},
 };

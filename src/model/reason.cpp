@@ -93,6 +93,8 @@ std::string wait_sentence(const Reason& r) {
           b, c);
     case ReasonCode::no_node:
       return "no node is up";
+    case ReasonCode::fits_nowhere:
+      return "fits nowhere any more: " + r.text;
     case ReasonCode::node_refuses:
       return r.text;
     default:
@@ -208,6 +210,8 @@ std::string_view name(ReasonCode code) {
       return "waits_for_patient";
     case ReasonCode::no_node:
       return "no_node";
+    case ReasonCode::fits_nowhere:
+      return "fits_nowhere";
     case ReasonCode::node_refuses:
       return "node_refuses";
     case ReasonCode::starts:

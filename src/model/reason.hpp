@@ -39,6 +39,7 @@ enum class ReasonCode {
   waits_for_kept,  // needed slots, of these kept for it and free, the last job to leave (0: none)
   waits_for_patient,  // needed slots, free slots, a job that waited for too long: they are kept for it
   no_node,            // no node is up
+  fits_nowhere,       // no nodes that are known could ever hold it; text: why, a sentence
   node_refuses,       // no node that is up starts anything for now; text: one of them, and why
   // acts
   starts,            // workers; text: what is to be said about the place, or nothing

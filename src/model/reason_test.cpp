@@ -62,6 +62,8 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::leaves_slots, {1, 2, 7}, {}},
      "runs with 1 worker of at most 2: it leaves free slots to job 7, which is ahead"},
     {{ReasonCode::no_node, {}, {}}, "no node is up"},
+    {{ReasonCode::fits_nowhere, {}, "No node has a device a100; there is cpu."},
+     "fits nowhere any more: No node has a device a100; there is cpu."},
     {{ReasonCode::node_refuses, {}, "node box starts nothing for 4 s more: no space is left"},
      "node box starts nothing for 4 s more: no space is left"},
     {{ReasonCode::starts, {1}, {}}, "starts with 1 worker"},

@@ -44,6 +44,10 @@ struct Node {
   NodeSpec spec;
   bool up = false;
   std::vector<Slot> slots;  // as many as spec.slots ever had
+  // While it is down; nothing: it is up or retired, or went down before this was written.
+  std::optional<Time> absent_since = {};
+  // It left the cluster and counts for nothing; of its spec the name is left, for jobs that ran there.
+  bool retired = false;
 
   // What a slot is now: seats may stand on slots that the node had once and has no longer. Those
   // are not usable, and of no model. Slots of seats are looked up here, never in spec.slots.
@@ -183,6 +187,7 @@ class State {
     return Time{job.spec->deadline->time_since_epoch() - ahead()};
   }
 
+  // By id, those that retired as well: who goes over the cluster passes over them.
   [[nodiscard]] const std::vector<Node>& nodes() const { return parts_.nodes; }
   [[nodiscard]] const Node* find_node(NodeId id) const;
   [[nodiscard]] const Node* find_node(std::string_view name) const;
@@ -246,12 +251,12 @@ class State {
   // Slots of nodes that are up and usable, and how many of them are leased.
   [[nodiscard]] std::int64_t slots_available() const { return slots_available_; }
   [[nodiscard]] std::int64_t slots_leased() const { return slots_leased_; }
-  // Usable slots of every node ever seen: what the cluster could have at most.
+  // Usable slots of every node that has not retired: what the cluster could have at most.
   [[nodiscard]] std::int64_t slots_ever() const { return slots_ever_; }
-  // Workers of so many slots each that all nodes ever seen could hold together; a worker stays on
-  // one node. REQUIRES: >= 1.
+  // Workers of so many slots each that those nodes could hold together; a worker stays on one node.
+  // REQUIRES: >= 1.
   [[nodiscard]] std::int64_t workers_ever(std::int32_t slots_per_worker) const;
-  // Usable slots of the largest node ever seen, and of the largest that is up.
+  // Usable slots of the largest of them, and of the largest that is up.
   [[nodiscard]] std::int64_t largest_node_ever() const {
     return sizes_ever_.empty() ? 0 : sizes_ever_.rbegin()->first;
   }

@@ -41,7 +41,7 @@ class Topology {
   [[nodiscard]] const std::vector<std::string>& models_of(std::uint32_t kind) const {
     return kinds_[kind];
   }
-  // Every device model there is or was, sorted.
+  // Every device model there is or was on a node that has not retired, sorted.
   [[nodiscard]] const std::vector<std::string>& models() const { return models_; }
   // The racks and the switches that have been named, in the order of their names.
   using Names = std::map<std::string, std::uint32_t, std::less<>>;

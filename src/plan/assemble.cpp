@@ -40,6 +40,7 @@ class PartsCheck {
     need(node.id.value == id, "has another number");
     need(names_.insert(node.spec.name).second, "has the name of another");
     need(node.slots.size() >= node.spec.slots.size(), "has fewer slots than it describes");
+    need(!node.retired || (!node.up && node.slots.empty()), "has retired and has slots");
     for (const Slot& slot : node.slots) {
       need(!slot.lease || is_worker(slot.lease->worker), "is leased to a worker that is not there");
       need(!slot.promise || is_worker(*slot.promise), "is promised to a worker that is not there");

@@ -52,6 +52,8 @@ TEST(Assemble, RefusesPartsThatDoNotFitTogether) {
               HasSubstr("to a worker that is not there"));
   EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{3}).state = JobState::running; }),
               HasSubstr("job 3 (RUNNING): runs without a gang"));
+  EXPECT_THAT(refusal([](auto& p) { p.nodes[0].retired = true; }),
+              HasSubstr("node 0 has retired and has slots"));
   EXPECT_THAT(refusal([](auto& p) { p.jobs.at(JobId{3}).spec.reset(); }),
               HasSubstr("job 3 is not described"));
   EXPECT_THAT(refusal([](auto& p) {

@@ -53,6 +53,7 @@ class Fold {
   void on(const ClockSet& e);
   void on(const JobsForgotten& e);
   void on(const JournalAccepted& e);
+  void on(const NodesRetired& e);
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);
@@ -120,7 +121,7 @@ class Fold {
   void update_free(SlotId id);
   void count_node(const Node& node, int sign);
   [[nodiscard]] Slot& slot(SlotId id);
-  void add_to_topology(const Node& node);
+  void index_slots(const Node& node);  // where it stands, and which are free
   void reindex(const Job& job);
   void index_active(const Job& job, bool active);
   void index_waiting(const Job& job, bool waits, bool moved);

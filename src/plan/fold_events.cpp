@@ -7,6 +7,7 @@
 #include "model/kind.hpp"
 #include "plan/apply.hpp"
 #include "plan/fold.hpp"
+#include "plan/retirement.hpp"
 
 namespace paceline {
 
@@ -17,19 +18,37 @@ void Fold::on(const NodeUp& e) {
   count_node(node, -1);
   node.spec = e.spec;
   node.up = true;
+  node.retired = false;
+  node.absent_since.reset();
   node.slots.resize(std::max(node.slots.size(), e.spec.slots.size()));
   count_node(node, +1);
-  add_to_topology(node);
-  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+  index_slots(node);
 }
 
 void Fold::on(const NodeDown& e) {
   check(e.node.value < parts_.nodes.size(), "the node exists");
   Node& node = parts_.nodes[e.node.value];
   count_node(node, -1);
+  if (node.up) node.absent_since = at_;
   node.up = false;
   count_node(node, +1);
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+}
+
+// The racks, switches and models that only they had are gone with them: all is numbered anew.
+void Fold::on(const NodesRetired& e) {
+  const auto leaving = may_retire(state_, e.nodes);
+  for (const NodeId id : leaving) {
+    Node& node = parts_.nodes[id.value];
+    count_node(node, -1);
+    NodeSpec left;
+    left.name = node.spec.name;
+    node = Node{id, std::move(left), false, {}, {}, true};
+  }
+  if (leaving.empty()) return;
+  state_.topology_ = {};
+  state_.free_ = {};
+  for (const Node& node : parts_.nodes) index_slots(node);
 }
 
 void Fold::on(const JobSubmitted& e) {

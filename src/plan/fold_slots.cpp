@@ -184,10 +184,11 @@ bool Fold::dependencies_met(const Job& job) const {
   });
 }
 
-void Fold::add_to_topology(const Node& node) {
+void Fold::index_slots(const Node& node) {
   state_.topology_.set(node.id, node.spec);
   state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()),
                         state_.topology_.site(node.id));
+  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
 }
 
 // Most changes of a job leave it where it stands in most of the orders.
@@ -252,12 +253,9 @@ void Fold::index_name(const Job& job, bool lacks_length) {
 
 void Fold::build_indexes() {
   for (const Node& node : parts_.nodes) {
-    add_to_topology(node);
+    index_slots(node);
     count_node(node, +1);
-    for (std::uint32_t i = 0; i < node.slots.size(); ++i) {
-      if (node.slots[i].lease) ++state_.slots_leased_;
-      update_free({node.id, i});
-    }
+    for (const Slot& slot : node.slots) state_.slots_leased_ += slot.lease ? 1 : 0;
   }
   for (const Job& job : parts_.jobs) {
     parts_.jobs.marks(job.id) = 0;

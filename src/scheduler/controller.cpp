@@ -17,6 +17,7 @@
 #include "scheduler/intake.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/reports.hpp"
+#include "scheduler/retiring.hpp"
 #include "scheduler/thinning.hpp"
 #include "scheduler/upkeep.hpp"
 #include "scheduler/wakeups.hpp"
@@ -60,6 +61,7 @@ struct Controller::Impl {
     thinning.emplace(options.limits->points_per_second, options.limits->points_per_second_per_user);
     forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
                                           std::chrono::seconds{options.limits->ended_jobs_age}});
+    retiring.emplace(std::chrono::seconds{options.limits->absent_nodes_age});
     upkeep.emplace(store, Upkeep::Options{{options.limits->journal_entries, options.journal_size},
                                           options.keep,
                                           options.remove_logs});
@@ -124,6 +126,7 @@ struct Controller::Impl {
     pending.batch.entries.reserve(observed.events.size());
     for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
     forget(pending, now);
+    retire(pending, now);
     for (const Event& event : observed.events) {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
     }
@@ -137,6 +140,17 @@ struct Controller::Impl {
     if (jobs.empty()) return;
     for (const JobId id : jobs) pending.batch.forgotten.push_back(state.job(id));
     add(pending, JobsForgotten{std::move(jobs)}, now);
+  }
+
+  // Nothing that comes before it in the batch changes a node or a gang.
+  void retire(Pending& pending, Time now) {
+    auto nodes = retiring ? retiring->due(state, now) : std::vector<NodeId>();
+    if (nodes.empty()) return;
+    for (const NodeId id : nodes) {
+      spdlog::info("Node {} was absent for too long: it retires, and joins anew if it comes back.",
+                   state.find_node(id)->spec.name);
+    }
+    add(pending, NodesRetired{std::move(nodes)}, now);
   }
 
   void add(Pending& pending, Event event, Time now) const {
@@ -231,6 +245,7 @@ struct Controller::Impl {
       list.insert(list.end(), now_touched.begin(), now_touched.end());
       const auto* event = std::get_if<Event>(&entry.body);
       if (event && desk.follow(*event)) wakeups.line_up(*desk.lineup());
+      if (retiring) retiring->follow(state, entry);
     }
     sort_once(list);
     for (const JobId id : list) limits.watch(state.job(id));
@@ -365,6 +380,7 @@ struct Controller::Impl {
     if (auto ok = ensure_policy(); !ok) return ok;
     if (auto ok = ensure_rules(); !ok) return ok;
     shadow.resume(state, clock.now());
+    if (retiring) retiring->begin(state, clock.now(), limits_from);
     std::vector<JobId> live;
     for (const auto& key : state.queue()) {
       live.push_back(key.job);
@@ -446,6 +462,7 @@ struct Controller::Impl {
   std::optional<Admission> admission;
   std::optional<Thinning> thinning;
   std::optional<Forgetting> forgetting;
+  std::optional<Retiring> retiring;
   std::optional<Upkeep> upkeep;
 
   std::vector<Command> commands;
@@ -534,6 +551,7 @@ std::optional<Time> Controller::next_due() const {
   sooner(impl_->wakeups.next(impl_->clock.now()));
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->forgetting) sooner(impl_->forgetting->next());
+  if (impl_->retiring) sooner(impl_->retiring->next());
   if (impl_->upkeep) sooner(impl_->upkeep->next());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;

@@ -312,6 +312,52 @@ TEST_F(ControllerTest, ForgetsWhatIsOverAndGoesOnFromThere) {
   EXPECT_EQ(state().forgotten(), before.forgotten());
 }
 
+TEST_F(ControllerTest, RetiresANodeThatWasAbsentForLong) {
+  options.limits.emplace();
+  options.limits->absent_nodes_age = 3'600;
+  options.hear_out = span("5s");
+  restart();
+  engine->tell(NodeUp{NodeId{1}, testing::cluster("1x8 a100")[0]});
+  step();
+  const JobId a = submit("1..1"), b = submit("8..8");
+  engine->tell(NodeDown{NodeId{1}});
+  step();
+  const auto ends = [&](JobId job) {
+    engine->tell(WorkerEnded{{job, Generation{1}, 0}, ending("0")});
+  };
+  ASSERT_EQ(job(a).state, JobState::starting);
+  if (job(b).current) {
+    for (std::int32_t rank = 0; rank < 8; ++rank) {
+      Ending lost = ending("1");
+      lost.cause = Cause::node_lost;
+      engine->tell(WorkerEnded{{b, Generation{1}, rank}, lost});
+    }
+  }
+  ends(a);
+  settle();
+  const Time down = state().nodes()[1].absent_since.value();
+  clock.advance(span("59m"));
+  settle();
+  EXPECT_FALSE(state().nodes()[1].retired);
+  ASSERT_TRUE(controller->next_due().has_value());
+  EXPECT_LE(*controller->next_due(), down + span("1h"));
+  restart();
+  clock.advance(span("1m"));
+  settle();
+  EXPECT_TRUE(state().nodes()[1].retired);
+  EXPECT_EQ(sentence(controller->reason(job(b))),
+            "fits nowhere any more: It asks for at least 8 slots, and the whole cluster has 4.");
+  const auto impossible = ask("5..5");
+  step();
+  EXPECT_THAT((*impossible)->error().message, HasSubstr("the whole cluster has 4"));
+  const State before(state().parts());
+  restart();
+  EXPECT_EQ(state().nodes(), before.nodes());
+  engine->tell(NodeUp{NodeId{1}, testing::cluster("1x8 a100")[0]});
+  settle();
+  EXPECT_EQ(job(b).state, JobState::starting) << "it has joined anew";
+}
+
 TEST_F(ControllerTest, AnswersNoKeyBeforeItsJobIsDurable) {
   store.disk.refuse_writes(kDiskFull);
   const auto first = ask("1..1", "key");

@@ -8,6 +8,7 @@
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
 #include "policy/settle.hpp"
+#include "scheduler/room.hpp"
 
 namespace paceline {
 namespace {
@@ -157,6 +158,9 @@ Reason Explanation::waiting(const Job& job) const {
   if (state.slots_available() == 0) return {ReasonCode::no_node, {}, {}};
   if (const Node* node = only_refusals(state))
     return {ReasonCode::node_refuses, {}, refusal_clause(*node, snapshot_.now)};
+  // It was taken when there were nodes for it.
+  if (const auto fits = fits_some_day(state, *job.spec, job.range.min); !job.lends() && !fits)
+    return {ReasonCode::fits_nowhere, {}, fits.error().message};
   const auto wait = waits_.find(job.id);
   if (wait != waits_.end()) return wait->second;
   return {ReasonCode::waits_for_turn, {job.range.min}, {}};

@@ -94,7 +94,8 @@ Result<void> some_device(const State& state, const JobSpec& spec) {
 
 Result<void> some_node_suits(const State& state, const JobSpec& spec) {
   const auto none = [&](auto fits) {
-    return std::ranges::none_of(state.nodes(), [&](const Node& node) { return fits(node.spec); });
+    return std::ranges::none_of(state.nodes(),
+                                [&](const Node& node) { return !node.retired && fits(node.spec); });
   };
   for (const Affinity& term : spec.affinity) {
     if (!none([&](const NodeSpec& node) { return suits(node, term); })) continue;
@@ -172,7 +173,7 @@ Room room_for(const State& state, const JobSpec& spec, const Need& need) {
   room.cpus = room.memory = 0;
   Groups groups(state.topology(), terms);
   for (const Node& node : state.nodes()) {
-    if (!suits(node.spec, spec)) continue;
+    if (node.retired || !suits(node.spec, spec)) continue;
     const auto slots = slots_for(spec, node.spec);
     const auto memory = static_cast<double>(node.spec.memory_bytes);
     room.slots += slots;
@@ -240,8 +241,8 @@ tl::unexpected<Error> too_few_groups(const Need& need, const Room& room) {
 }  // namespace
 
 Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t workers) {
-  if (state.nodes().empty()) {
-    return fail(ErrorCode::unavailable, "No node has joined yet.", "Try again in a moment.",
+  if (std::ranges::all_of(state.nodes(), &Node::retired)) {
+    return fail(ErrorCode::unavailable, "No node is there.", "Try again when one has joined.",
                 Retry::may_help);
   }
   const Need need = need_of(spec, workers);

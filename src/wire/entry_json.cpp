@@ -149,6 +149,12 @@ void describe(Fields& fields, FieldsOf<Fields, JournalAccepted>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodesRetired>& event) {
+  auto& [nodes] = event;
+  fields("nodes", nodes);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
   auto& [kind, job, generation, placement, reason, trade, beneficiary, survivors] = change;
   fields("kind", kind)("job", job)("generation", generation)("placement", placement);
@@ -190,13 +196,13 @@ using Body = decltype(Entry::body);
 
 // Of the events, in the order of the variant.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds = {
-    "node_up",         "node_down",          "job_submitted",
-    "job_requested",   "range_set",          "policy_set",
-    "worker_started",  "worker_ended",       "checkpoint_acknowledged",
-    "progress",        "time_limit_reached", "policy_loaded",
-    "policy_failed",   "trial_began",        "trial_ended",
-    "rules_set",       "clock_set",          "jobs_forgotten",
-    "journal_accepted"};
+    "node_up",          "node_down",          "job_submitted",
+    "job_requested",    "range_set",          "policy_set",
+    "worker_started",   "worker_ended",       "checkpoint_acknowledged",
+    "progress",         "time_limit_reached", "policy_loaded",
+    "policy_failed",    "trial_began",        "trial_ended",
+    "rules_set",        "clock_set",          "jobs_forgotten",
+    "journal_accepted", "nodes_retired"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

@@ -220,8 +220,8 @@ inline void randomize(Rng& rng, Slot& value) {
   randomize_all(rng, lease, promise, lent);
 }
 inline void randomize(Rng& rng, Node& value) {
-  auto& [id, spec, up, slots] = value;
-  randomize_all(rng, id, spec, up, slots);
+  auto& [id, spec, up, slots, absent_since, retired] = value;
+  randomize_all(rng, id, spec, up, slots, absent_since, retired);
 }
 inline void randomize(Rng& rng, PolicyPeriod& value) {
   auto& [name, parameters, from, leased, available, lost] = value;
@@ -344,6 +344,7 @@ inline void randomize(Rng& rng, PolicyFailed& value) {
   randomize_all(rng, name, why);
 }
 inline void randomize(Rng& rng, JobsForgotten& value) { randomize(rng, value.jobs); }
+inline void randomize(Rng& rng, NodesRetired& value) { randomize(rng, value.nodes); }
 inline void randomize(Rng& rng, JournalAccepted& value) {
   auto& [lost, generation] = value;
   randomize_all(rng, lost, generation);

@@ -20,8 +20,9 @@ void describe(Fields& fields, FieldsOf<Fields, Slot>& slot) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Node>& node) {
-  auto& [id, spec, up, slots] = node;
+  auto& [id, spec, up, slots, absent_since, retired] = node;
   fields("id", id)("spec", spec)("up", up)("slots", slots);
+  fields("absent_since", absent_since)("retired", retired);
 }
 
 template <class Fields>

@@ -173,12 +173,13 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "time_limit_reached": ("job", ""),
     "clock_set": ("by_seconds? boot.{id,at}?", ""),
     "jobs_forgotten": ("jobs[]", ""),
+    "nodes_retired": ("nodes[]", ""),
     "journal_accepted": ("lost generation", ""),
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
 OWNERS_EVENTS = {"progress", "checkpoint_acknowledged"}
-UNLIKE_HERE = {"node_down", "clock_set", "jobs_forgotten", "journal_accepted"}  # kinds that nothing in this test brings about
+UNLIKE_HERE = {"node_down", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
           "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}

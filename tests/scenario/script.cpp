@@ -77,7 +77,8 @@ std::vector<std::string> Script::run(std::string_view line) {
   if (verb == "settle") return settle();
   if (verb == "obey") return obey(), Words{};
   if (verb == "show" || verb == "why" || verb == "jobs") return shown(words);
-  if (verb == "down" || verb == "up" || verb == "lost" || verb == "refuse") return nodes(words);
+  if (verb == "down" || verb == "up" || verb == "lost" || verb == "retire" || verb == "refuse")
+    return nodes(words);
   if (verb == "started" || verb == "ended" || verb == "checkpoint" || verb == "report" ||
       verb == "expire")
     return workers(words);
@@ -161,6 +162,7 @@ std::vector<std::string> Script::nodes(const Words& words) {
   if (words[0] == "down") world().node_down(words.at(1));
   if (words[0] == "up") world().node_up(words.at(1));
   if (words[0] == "lost") world().node_lost(words.at(1));
+  if (words[0] == "retire") world().node_retired(words.at(1));
   if (words[0] == "refuse")
     world().node_refuses(words.at(1), {joined(words, 3), world().now() + span(words.at(2))});
   return {};

@@ -15,7 +15,8 @@
 //   started JOB [RANK]
 //   ended JOB [RANK] [HOW]             an exit code, `signal 9`, or a cause; 0 if left out
 //   checkpoint JOB    report JOB metric=VALUE …    expire JOB
-//   down NODE    up NODE    lost NODE    refuse NODE SPAN WHY…: it starts nothing until it is up again
+//   down NODE    up NODE    lost NODE    retire NODE
+//   refuse NODE SPAN WHY…: it starts nothing until it is up again
 //   show JOB    why JOB    jobs
 //
 // A line says what it brought about in lines of its own: the changes of a plan with their reasons,

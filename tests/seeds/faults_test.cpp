@@ -78,6 +78,8 @@ constexpr Often kHappens[] = {
     {"slots came or went", 1},
     {"start on a slot that is gone", 10},
     {"machine of the same name", 2},
+    {"node retired", 10},
+    {"node joined anew", 10},
     {"not heard of, ended by itself", 25},
     // ---- to workers ----
     {"supervisor died", 1},

@@ -126,6 +126,8 @@ void World::node_refuses(std::string_view name, const Refusal& refusal) {
 
 void World::node_down(std::string_view name) { tell(NodeDown{node_named(state_, name)}); }
 
+void World::node_retired(std::string_view name) { tell(NodesRetired{{node_named(state_, name)}}); }
+
 void World::node_lost(std::string_view name) {
   const NodeId id = node_named(state_, name);
   node_down(name);

@@ -72,6 +72,7 @@ class World {
   void node_up(std::string_view name);  // and starts what it is asked
   void node_refuses(std::string_view name, const Refusal& refusal);
   void node_down(std::string_view name);
+  void node_retired(std::string_view name);
   // Every worker of a gang with a seat on the node is lost.
   void node_lost(std::string_view name);
 

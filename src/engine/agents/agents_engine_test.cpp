@@ -959,6 +959,44 @@ TEST_F(LostNodeTest, ItsWorkersAreLostAfterTheLeaseAndKilledShouldTheyReturn) {
   EXPECT_EQ(host(1).count<Kill>(), 2U);
 }
 
+// Its worker outlived what the server waited for: its slots are given to nobody before it is gone.
+TEST_F(LostNodeTest, OneThatRetiredAndComesBackGetsNothingInASlotThatIsStillInUse) {
+  const JobId job = run("4");
+  disconnect(1);
+  pass(std::chrono::minutes{16});
+  world.cancel(job);
+  act();
+  for (std::int32_t rank : {0, 1}) end(key(job, 1, rank), 0);
+  ASSERT_EQ(state(job), JobState::cancelled);
+  tell(NodesRetired{{NodeId{1}}});
+  ASSERT_TRUE(world.state().nodes()[1].retired);
+  const JobId next = world.submit("4");
+  round();
+  EXPECT_EQ(state(next), JobState::pending) << "it has no slots any more";
+  connect(1);
+  EXPECT_EQ(world.state().nodes().size(), 2U);
+  EXPECT_TRUE(world.state().nodes()[1].up);
+  EXPECT_EQ(host(1).count<Kill>(), 2U);
+  round();
+  EXPECT_EQ(state(next), JobState::starting);
+  EXPECT_EQ(host(1).count<Start>(), 2U) << "those of the first job";
+  for (std::int32_t rank : {2, 3}) end(key(job, 1, rank), 1);
+  EXPECT_EQ(host(1).count<Start>(), 4U);
+  EXPECT_EQ(host(1).kept.size(), 2U);
+}
+
+TEST_F(LostNodeTest, AServerThatStartedAnewKnowsOneThatRetired) {
+  disconnect(1);
+  pass(std::chrono::minutes{16});
+  tell(NodesRetired{{NodeId{1}}});
+  restart_server();
+  connect(0);
+  connect(1);
+  EXPECT_EQ(world.state().nodes().size(), 2U);
+  EXPECT_TRUE(world.state().nodes()[1].up);
+  EXPECT_EQ(world.state().slots_ever(), 4);
+}
+
 TEST_F(LostNodeTest, AWorkerNeverSentToANodeThatIsDownIsNotWaitedFor) {
   const JobId job = world.submit("4");
   engine->disconnected(machines[1].session);

@@ -197,6 +197,7 @@ void ClusterView::push_nodes(lua_State* lua) {
   lua_newtable(lua);
   lua_Integer place = 0;
   for (const Node& node : snapshot_.state.nodes()) {
+    if (node.retired) continue;
     lua_createtable(lua, 0, 8);
     const auto set_text = [&](const char* name, std::string_view text) {
       push_text(lua, text);

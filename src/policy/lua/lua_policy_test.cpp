@@ -394,6 +394,16 @@ TEST(LuaPolicy, MatchesNames) {
   EXPECT_EQ(says("('abc'):find('.')"), "nil");
 }
 
+TEST(LuaPolicy, SeesNoNodeThatRetired) {
+  constexpr const char* kText =
+      "function decide(cluster) remember('nodes', #cluster.nodes) return {} end";
+  World world("2x4 cpu");
+  EXPECT_THAT(decided(world, kText).memo, ElementsAre(std::pair("mine.nodes", "2")));
+  world.node_down("cpu-0");
+  world.node_retired("cpu-0");
+  EXPECT_THAT(decided(world, kText).memo, ElementsAre(std::pair("mine.nodes", "1")));
+}
+
 TEST(LuaPolicy, RemembersThroughTheJournalAlone) {
   constexpr const char* kText = R"(
     local rounds = 0
