@@ -119,12 +119,9 @@ void Ledger::take_ending(Time now, const Entry& entry, const WorkerEnded& ended)
   }
   apply(truth_, entry);
   reckoned_[ended.worker.job].unseen += ended.unseen;
-  ProcessKey key = ended.worker;
-  for (std::int32_t i = 0; i < ended.ranks; ++i, ++key.number) {
-    if (refused_.contains(key) && fails_by_itself(ended.ending))
-      wrong(now,
-            fmt::format("{} was refused and ends as {}", text(key), to_string(ended.ending.cause)));
-  }
+  if (refused_.contains(ended.worker) && fails_by_itself(ended.ending))
+    wrong(now, fmt::format("{} was refused and ends as {}", text(ended.worker),
+                           to_string(ended.ending.cause)));
   if (!job || own_fault) return;
   if (job->retries_used > retries || job->state == JobState::failed)
     wrong(now, fmt::format("job {} pays for what its machine lacks", job->id.value));

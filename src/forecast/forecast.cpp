@@ -144,17 +144,28 @@ bool Forecast::obey(JobId id) {
   return left == Unmet::start && start_workers(job);
 }
 
+namespace {
+
+std::vector<ProcessKey> processes(const Job& job) {
+  std::vector<ProcessKey> all;
+  for (std::int32_t rank = 0; rank < job.current->size(); ++rank)
+    all.push_back(job.current->process(job.id, rank));
+  return all;
+}
+
+}  // namespace
+
 bool Forecast::start_workers(const Job& job) {
   auto& at = work_.at(job.id).starts_at;
   if (!at) at = now_ + start_pause(job);
   if (now_ < *at) return false;
   at.reset();
-  tell(WorkerStarted{job.current->process(job.id, 0), 0, job.current->size()});
+  for (const ProcessKey& process : processes(job)) tell(WorkerStarted{process});
   return true;
 }
 
 bool Forecast::end_workers(const Job& job, const Ending& how) {
-  tell(WorkerEnded{job.current->process(job.id, 0), how, job.current->size()});
+  for (const ProcessKey& process : processes(job)) tell(WorkerEnded{process, how});
   return true;
 }
 

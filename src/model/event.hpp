@@ -75,18 +75,14 @@ struct RulesSet {  // those that are given; the others stay
   Rules rules;
   friend bool operator==(const RulesSet&, const RulesSet&) = default;
 };
-// Where workers of one gang start or end at the same instant in the same way, one event may tell of
-// several: of the process named and of those whose ranks follow its own.
 struct WorkerStarted {
   ProcessKey worker;
   std::int64_t pid = 0;
-  std::int32_t ranks = 1;
   friend bool operator==(const WorkerStarted&, const WorkerStarted&) = default;
 };
 struct WorkerEnded {  // nothing of its process tree is left
   ProcessKey worker;
   Ending ending;
-  std::int32_t ranks = 1;
   Duration unseen{};  // so long before this it had ended, where nobody could be told at once
   friend bool operator==(const WorkerEnded&, const WorkerEnded&) = default;
 };

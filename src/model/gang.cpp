@@ -20,13 +20,14 @@ std::optional<std::int32_t> Gang::rank_of(const ProcessKey& process) const {
   return static_cast<std::int32_t>(found - workers.begin());
 }
 
+// From the last rank on, as ranks start and end in order more often than not.
 bool Gang::all_started() const {
-  return std::none_of(workers.begin(), workers.end(),
+  return std::none_of(workers.rbegin(), workers.rend(),
                       [](const Worker& w) { return w.state == WorkerState::assigned; });
 }
 
 bool Gang::all_ended() const {
-  return std::all_of(workers.begin(), workers.end(),
+  return std::all_of(workers.rbegin(), workers.rend(),
                      [](const Worker& w) { return w.state == WorkerState::ended; });
 }
 

@@ -61,7 +61,7 @@ class Fold {
   static std::int32_t find_rank(const Job& job, const ProcessKey& key);
   static Worker* find_worker(Job& job, std::int32_t rank);
   void all_run(Job& job);  // every worker of its current gang
-  void worker_ended(Job& job, Worker& worker, const ProcessKey& key, const WorkerEnded& e);
+  void worker_ended(Job& job, Worker& worker, const WorkerEnded& e);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
   // ---- measures (fold_measures.cpp) ----

@@ -189,17 +189,11 @@ Worker* Fold::find_worker(Job& job, std::int32_t rank) {
 void Fold::on(const WorkerStarted& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job);
-  bool any = false;
-  const std::int32_t first = find_rank(job, e.worker);
-  for (std::int32_t rank = first; rank >= 0 && rank - first < e.ranks; ++rank) {
-    Worker* worker = find_worker(job, rank);
-    if (!worker) break;
-    if (worker->state != WorkerState::assigned) continue;
-    worker->state = WorkerState::running;
-    worker->pid = e.pid;
-    any = true;
-  }
-  if (any && job.current->all_started() && !job.current->started_at) all_run(job);
+  Worker* worker = find_worker(job, find_rank(job, e.worker));
+  if (!worker || worker->state != WorkerState::assigned) return;
+  worker->state = WorkerState::running;
+  worker->pid = e.pid;
+  if (job.current->all_started() && !job.current->started_at) all_run(job);
 }
 
 void Fold::all_run(Job& job) {
@@ -215,29 +209,21 @@ void Fold::all_run(Job& job) {
 void Fold::on(const WorkerEnded& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job, at_ - e.unseen);
-  const std::int32_t first = find_rank(job, e.worker);
-  if (first < 0) return;
-  const Generation generation = job.current->generation;
-  for (std::int32_t rank = first; rank - first < e.ranks; ++rank) {
-    if (!job.current || job.current->generation != generation) return;
-    Worker* worker = find_worker(job, rank);
-    if (!worker) return;
-    const ProcessKey key = job.current->process(job.id, rank);
-    if (worker->state != WorkerState::ended) worker_ended(job, *worker, key, e);
-  }
+  Worker* worker = find_worker(job, find_rank(job, e.worker));
+  if (worker && worker->state != WorkerState::ended) worker_ended(job, *worker, e);
 }
 
 // Without a worker that was to go on, nothing forms; without one that was to leave, the others go
 // on.
-void Fold::worker_ended(Job& job, Worker& worker, const ProcessKey& key, const WorkerEnded& e) {
+void Fold::worker_ended(Job& job, Worker& worker, const WorkerEnded& e) {
   const Ending& ending = e.ending;
   worker.state = WorkerState::ended;
   worker.ending = ending;
-  const bool was_to_go_on = job.forms_in_place() && job.forming->rank_of(key);
+  const bool was_to_go_on = job.forms_in_place() && job.forming->rank_of(e.worker);
   if (was_to_go_on) drop_forming(job);
   if (was_to_go_on && job.current->stop) mark_ending(job, *job.current);
   const Generation left = job.current->generation;
-  empty(key, Seat(worker.seat), at_ - e.unseen);
+  empty(e.worker, Seat(worker.seat), at_ - e.unseen);
   if (job.forms_in_place()) try_switch(job);
   if (job.current->generation != left) return;
   if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);

@@ -169,7 +169,7 @@ WorkerEnded unseen(const World& world, JobId job, std::int32_t rank, std::string
                    Duration before) {
   Ending end = ending(how);
   end.at = world.now() - before;
-  return {{job, world.job(job).current->generation, rank}, end, 1, before};
+  return {{job, world.job(job).current->generation, rank}, end, before};
 }
 
 TEST(UnseenEnd, CountsNothingThatCameAfterIt) {

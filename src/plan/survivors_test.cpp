@@ -83,17 +83,6 @@ TEST_F(Survivors, AreStartedNoSecondTime) {
   EXPECT_EQ(job().state, JobState::resizing) << "the newcomer does not run yet";
 }
 
-// One event may tell of a whole gang.
-TEST_F(Survivors, AreMetByRankWhereOneEventTellsOfSeveral) {
-  grow();
-  world_.tell(WorkerStarted{job().current->process(job_, 0), 7, 3});
-  EXPECT_EQ(job().state, JobState::running);
-  EXPECT_EQ(job().current->workers[1].pid, 7);
-  EXPECT_EQ(job().current->workers[2].pid, 4000);
-  world_.tell(WorkerEnded{job().current->process(job_, 0), ending("0"), 3});
-  EXPECT_EQ(job().state, JobState::completed);
-}
-
 TEST_F(Survivors, SpeakForTheGenerationThatTheyAreIn) {
   grow();
   Progress report;

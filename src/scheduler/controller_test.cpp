@@ -432,7 +432,7 @@ TEST_F(ControllerTest, HearsOutWhatEndedMeanwhileBeforeItHoldsALimit) {
   EXPECT_GE(*controller->next_due(), clock.now());
   step();
   EXPECT_EQ(job(a).state, JobState::running);
-  engine->tell(WorkerEnded{{a, job(a).current->generation, 0}, ending("0"), 1, span("30s")});
+  engine->tell(WorkerEnded{{a, job(a).current->generation, 0}, ending("0"), span("30s")});
   step();
   EXPECT_EQ(job(a).state, JobState::completed);
   EXPECT_LT(job(a).ran, span("32s"));

@@ -93,16 +93,16 @@ void describe(Fields& fields, FieldsOf<Fields, RulesSet>& event) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
-  auto& [worker, pid, ranks] = event;
+  auto& [worker, pid] = event;
   describe(fields, worker);
-  fields("pid", pid).unless(1, "ranks", ranks);
+  fields("pid", pid);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
-  auto& [worker, ending, ranks, unseen] = event;
+  auto& [worker, ending, unseen] = event;
   describe(fields, worker);
-  fields("ending", ending).unless(1, "ranks", ranks);
+  fields("ending", ending);
   fields.unless(Duration::zero(), "unseen_seconds", unseen);
 }
 

@@ -366,10 +366,10 @@ inline void randomize(Rng& rng, PolicySet& value) {
   randomize_all(rng, value.name, value.parameters);
 }
 inline void randomize(Rng& rng, WorkerStarted& value) {
-  randomize_all(rng, value.worker, value.pid, value.ranks);
+  randomize_all(rng, value.worker, value.pid);
 }
 inline void randomize(Rng& rng, WorkerEnded& value) {
-  randomize_all(rng, value.worker, value.ending, value.ranks, value.unseen);
+  randomize_all(rng, value.worker, value.ending, value.unseen);
 }
 inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
   randomize_all(rng, value.job, value.generation, value.checkpoint);

@@ -165,8 +165,8 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "policy_failed": ("name why", ""),
     "trial_began": ("name parameters.*", ""),
     "trial_ended": ("name", ""),
-    "worker_started": ("job generation rank pid ranks?", ""),
-    "worker_ended": ("job generation rank ranks? unseen_seconds? ending.{cause,exit_code,at} ending.signal", "ending.message"),
+    "worker_started": ("job generation rank pid", ""),
+    "worker_ended": ("job generation rank unseen_seconds? ending.{cause,exit_code,at} ending.signal", "ending.message"),
     "checkpoint_acknowledged": ("", "seq at kind job generation checkpoint.{path,step,samples?,acknowledged_at}"),
     "progress": ("", "seq at kind job generation progress.{step,total_steps,samples,position,epoch,total_epochs,step_seconds,"
                      "learning_rate,metrics.*,reported_at} target_delivered? target_reached?"),

@@ -66,7 +66,7 @@ void AgentsEngine::tell_ended(const ProcessKey& key, SeatView& seat, Ending endi
   if (seat.end_told) return;
   seat.end_told = true;
   const Duration unseen = clock_.now() - ending.at;
-  tell(WorkerEnded{key, std::move(ending), 1, unseen < kSeenWithin ? Duration::zero() : unseen});
+  tell(WorkerEnded{key, std::move(ending), unseen < kSeenWithin ? Duration::zero() : unseen});
 }
 
 }  // namespace paceline

@@ -98,7 +98,8 @@ void StudyEngine::come_up(Run& run, JobId job) {
   run.pause = Duration::zero();
   run.phase = Phase::running;
   run.since = clock_.now();
-  news_.events.emplace_back(WorkerStarted{{job, run.generation, 0}, 0, run.workers});
+  for (std::int32_t rank = 0; rank < run.workers; ++rank)
+    news_.events.emplace_back(WorkerStarted{{job, run.generation, rank}});
   plan_run(run, job);
 }
 
@@ -199,7 +200,8 @@ void StudyEngine::fail(Run& run, JobId job) {
 }
 
 void StudyEngine::tell_ends(const Run& run, JobId job, const Ending& ending) {
-  news_.events.emplace_back(WorkerEnded{{job, run.generation, 0}, ending, run.workers});
+  for (std::int32_t rank = 0; rank < run.workers; ++rank)
+    news_.events.emplace_back(WorkerEnded{{job, run.generation, rank}, ending});
 }
 
 void StudyEngine::happen(const Due& due) {
