@@ -46,6 +46,10 @@ class Connection:
         self.socket.sendall(f"{method} {path} HTTP/1.1\r\nHost: paceline\r\n{header}\r\n".encode() + body)
         return self.answer()
 
+    def get(self, path):
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: paceline\r\n\r\n".encode())
+        return self.answer()
+
     def answer(self):
         while b"\r\n\r\n" not in self.rest:
             self.receive()
@@ -149,6 +153,20 @@ def measure_commands(box, shells=4, each=100):
     report("submissions_of_four_shells", shells * each / (time.perf_counter() - start), "1/s")
 
 
+def measure_expected(box):
+    """The first answer of when they start, with thousands of jobs in line, and how long a submission waits meanwhile."""
+    connection, body = Connection(box.directory), submission(["sleep", "3600"], expect_seconds=60)
+    for _ in range(STORED_JOBS):
+        connection.post("/v1/jobs", body)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        meanwhile = pool.apply_async(submit_many, (box.directory, 200))
+        start = time.perf_counter()
+        told = connection.get("/v1/expected")
+        report("expected_10000_jobs", 1000 * (time.perf_counter() - start), "ms")
+        report("submit_p99_while_expected", 1000 * percentile(meanwhile.get(), 0.99), "ms")
+    report("expected_10000_jobs_told", sum(bool(job["expected_start"]) for job in told["jobs"]), "jobs")
+
+
 def measure_restart(box):
     box.kill()
     start = time.perf_counter()
@@ -171,6 +189,8 @@ def main():
         report("server_10000_jobs", resident_mb(box.server.pid), "MB")
         measure_restart(box)
         report("server_10000_jobs_restarted", resident_mb(box.server.pid), "MB")
+    with Box(BINARY, slots=2, policy="fifo") as box:
+        measure_expected(box)
 
 
 if __name__ == "__main__":

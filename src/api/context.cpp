@@ -243,6 +243,7 @@ Routes HttpApi::all_routes() const {
   Routes routes(context_);
   add_server_routes(routes, context_);
   add_job_routes(routes, context_);
+  add_expected_routes(routes, context_);
   add_command_routes(routes, context_);
   add_log_routes(routes, context_);
   add_node_routes(routes, context_);

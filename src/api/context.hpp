@@ -24,6 +24,8 @@ namespace paceline {
 
 // A page of jobs or events ends at the first one beyond this.
 inline constexpr std::size_t kPageBytesMax = 8 << 20;
+// A request waits so long for what is being foreseen.
+inline constexpr Duration kForeseenWithin = std::chrono::milliseconds{1'500};
 
 // A job of the state, valid until the next step, or one that it forgot, alive as long as this is.
 using SharedJob = std::shared_ptr<const Job>;
@@ -94,6 +96,12 @@ struct ApiContext {
     return options.account ? options.account(uid) : Result<void>{};
   }
 
+  // Begins to look into the future; calls `answer` once that is done, or after kForeseenWithin with
+  // what there is.
+  static void answer_within(const std::shared_ptr<Exchange>& exchange,
+                            const std::function<void(std::function<void()> done)>& begin,
+                            std::function<void()> answer);
+
   // The login name of a user, or the number where there is none.
   const std::string& user_name(std::uint32_t uid);
 
@@ -123,6 +131,15 @@ struct ApiContext {
   ListenToken all_over;                            // listens for the end of the last job
 };
 
+// {"at", "earliest", "latest", "known"}, or null.
+void write_expected(JsonWriter& json, std::string_view key,
+                    const std::optional<ExpectedTime>& expected);
+// Of a job in the newest foresight; nothing there: null.
+void write_expected(JsonWriter& json, const JobExpected* expected);
+
+// What becomes of a job: "stops", "shrinks"…; "asks": it goes on, and is stopped at `stops_at`.
+std::string_view word_of(const Effect& effect);
+
 using SharedContext = std::shared_ptr<ApiContext>;
 
 // A route that answers at once: a body for 200, or an error.
@@ -132,6 +149,7 @@ RouteHandler answering(
 
 void add_server_routes(Routes& routes, const SharedContext& context);
 void add_job_routes(Routes& routes, const SharedContext& context);
+void add_expected_routes(Routes& routes, const SharedContext& context);
 void add_command_routes(Routes& routes, const SharedContext& context);
 void add_log_routes(Routes& routes, const SharedContext& context);
 void add_node_routes(Routes& routes, const SharedContext& context);

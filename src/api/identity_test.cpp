@@ -57,7 +57,7 @@ TEST_F(SharedServerTest, EveryoneSeesTheQueueButNotWhatIsPrivate) {
   }
   EXPECT_EQ(own.size(), foreign.size());
   EXPECT_EQ(parse(kRoot, "/v1/jobs/1")["directory"], "/data");
-  EXPECT_EQ(ask_now(kBob, "GET", "/v1/jobs/1/why").status, 200);
+  EXPECT_EQ(ask_later(kBob, "GET", "/v1/jobs/1/why").status, 200);
 }
 
 TEST_F(SharedServerTest, LogsAndMetricsAreTheOwners) {

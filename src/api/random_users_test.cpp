@@ -136,7 +136,7 @@ class Crowd {
                                                                   "/v1/server"};
     const std::uint32_t uid = anybody();
     const auto target = fmt::format(fmt::runtime(one_of(kTargets)), any_job());
-    expect_fair(uid, target, world_.ask_now(uid, "GET", target));
+    expect_fair(uid, target, world_.ask_later(uid, "GET", target));
   }
 
   void command() {

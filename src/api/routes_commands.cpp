@@ -68,6 +68,48 @@ void submit(const SharedContext& context, const std::shared_ptr<Exchange>& excha
   });
 }
 
+// Others' jobs as the queue shows them; one that ended meanwhile is left out.
+bool write_other(JsonWriter& json, const State& state, JobId id) {
+  const Job* job = state.find_job(id);
+  if (!job) return false;
+  json.begin_object().field("id", id.value).field("user", job->spec->user);
+  json.field("name", job->spec->name);
+  return true;
+}
+
+std::string ahead_text(const ApiContext& context, const Ahead& ahead) {
+  const State& state = context.state();
+  JsonWriter json = context.json();
+  json.begin_object().field("as_of", ahead.as_of);
+  write_expected(json, &ahead.expected);
+  json.field("reason", ahead.waits ? std::optional(sentence(*ahead.waits)) : std::nullopt);
+  json.key("effects").begin_array();
+  for (const Effect& effect : ahead.effects) {
+    if (!write_other(json, state, effect.job)) continue;
+    json.field("what", word_of(effect)).field("workers", effect.from);
+    json.field("workers_then", effect.asked ? effect.from : effect.to).end_object();
+  }
+  json.end_array().key("delayed").begin_array();
+  for (const Delayed& delayed : ahead.delayed) {
+    if (!write_other(json, state, delayed.job)) continue;
+    json.field("what", delayed.starts ? "start" : "end");
+    json.field("later_seconds", delayed.by).end_object();
+  }
+  json.end_array().field("other_delayed", ahead.other_delayed).end_object();
+  return json.take();
+}
+
+void plan(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+          const Principal& by) {
+  auto submission = read(*context, exchange->request(), by);
+  if (!submission) return exchange->refuse(submission.error());
+  context->controller.look_ahead(std::move(*submission),
+                                 [context, exchange](const Result<Ahead>& ahead) {
+                                   if (!ahead) return exchange->refuse(ahead.error());
+                                   exchange->reply({.body = ahead_text(*context, *ahead)});
+                                 });
+}
+
 // Answers with the job as it is after a command.
 Done<void> answer_with_job(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
                            const Principal& by, JobId job) {
@@ -115,6 +157,8 @@ void resize(const SharedContext& context, const std::shared_ptr<Exchange>& excha
 void add_command_routes(Routes& routes, const SharedContext& context) {
   routes.add("POST", "/v1/jobs", Action::submit,
              [context](const auto& exchange, const auto& by) { submit(context, exchange, by); });
+  routes.add("POST", "/v1/plan", Action::submit,
+             [context](const auto& exchange, const auto& by) { plan(context, exchange, by); });
   routes.add("POST", "/v1/jobs/{id}/cancel", Action::cancel, commanding(context, Request::cancel));
   routes.add("POST", "/v1/jobs/{id}/pause", Action::control, commanding(context, Request::pause));
   routes.add("POST", "/v1/jobs/{id}/resume", Action::control, commanding(context, Request::resume));

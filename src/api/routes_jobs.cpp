@@ -155,8 +155,18 @@ void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
   json.end_object();
 }
 
-Result<std::string> explain_job(ApiContext& context, const HttpRequest& request,
-                                const Principal& by) {
+void write_what_ifs(JsonWriter& json, const std::vector<WhatIf>& what_ifs) {
+  json.key("changes").begin_array();
+  for (const WhatIf& what_if : what_ifs) {
+    json.begin_object().field("change", to_string(what_if.changed));
+    json.field("slots", unless_zero(what_if.slots)).field("starts_at", what_if.starts_at);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+Result<std::string> why_text(ApiContext& context, const HttpRequest& request, const Principal& by,
+                             const std::vector<WhatIf>& what_ifs) {
   const auto job = context.job(request);
   if (!job) return fail(job.error());
   const auto viewer = ApiContext::viewer(by, **job);
@@ -167,8 +177,35 @@ Result<std::string> explain_job(ApiContext& context, const HttpRequest& request,
   for (const auto& line : context.controller.why(**job, viewer)) json.value(line);
   json.end_array();
   write_waits(json, context.controller.waits(**job));
+  json.field("position", context.controller.position(**job));
+  const bool over = is_over((*job)->state);
+  write_expected(json, over ? nullptr : context.controller.expected((*job)->id));
+  if (!over) context.controller.told((*job)->id);
+  write_what_ifs(json, what_ifs);
   json.end_object();
   return json.take();
+}
+
+void explain_job(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                 const Principal& by) {
+  const auto job = context->job(exchange->request());
+  if (!job) return exchange->refuse(job.error());
+  const auto found = std::make_shared<std::vector<WhatIf>>();
+  const auto answer = [context, exchange, by, found] {
+    auto text = why_text(*context, exchange->request(), by, *found);
+    if (!text) return exchange->refuse(text.error());
+    exchange->reply({.body = std::move(*text)});
+  };
+  if (is_over((*job)->state)) return answer();
+  const auto foresee = [context, found, id = (*job)->id](const std::function<void()>& then) {
+    context->controller.foresee([context, found, id, then] {
+      context->controller.what_ifs(id, [found, then](std::vector<WhatIf> what_ifs) {
+        *found = std::move(what_ifs);
+        then();
+      });
+    });
+  };
+  ApiContext::answer_within(exchange, foresee, answer);
 }
 
 void write_point(JsonWriter& json, const NumberedPoint& numbered) {
@@ -285,10 +322,9 @@ void add_job_routes(Routes& routes, const SharedContext& context) {
              answering([context](const HttpRequest& request, const Principal& by) {
                return show_job(*context, request, by);
              }));
-  routes.add("GET", "/v1/jobs/{id}/why", Action::see,
-             answering([context](const HttpRequest& request, const Principal& by) {
-               return explain_job(*context, request, by);
-             }));
+  routes.add(
+      "GET", "/v1/jobs/{id}/why", Action::see,
+      [context](const auto& exchange, const auto& by) { explain_job(context, exchange, by); });
   routes.add(
       "GET", "/v1/jobs/{id}/metrics", Action::read_private,
       answering([context](const HttpRequest& request) { return show_metrics(*context, request); }));

@@ -190,21 +190,6 @@ void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& e
   });
 }
 
-// What becomes of a job: "asks" it goes on, and is stopped at `stops_at`.
-std::string_view word_of(const Effect& effect) {
-  if (effect.asked) return "asks";
-  switch (effect.kind) {
-    case ChangeKind::resize:
-      return effect.to < effect.from ? "shrinks" : "grows";
-    case ChangeKind::move:
-      return "moves";
-    case ChangeKind::pause:
-      return "pauses";
-    default:
-      return "stops";
-  }
-}
-
 void write_effect(JsonWriter& json, const Effect& effect, const State& state) {
   const JobSpec& spec = *state.job(effect.job).spec;
   json.begin_object().field("id", effect.job.value).field("user", spec.user);
@@ -242,6 +227,20 @@ void answer_preview(const ApiContext& context, Exchange& exchange, const Result<
 }
 
 }  // namespace
+
+std::string_view word_of(const Effect& effect) {
+  if (effect.asked) return "asks";
+  switch (effect.kind) {
+    case ChangeKind::resize:
+      return effect.to < effect.from ? "shrinks" : "grows";
+    case ChangeKind::move:
+      return "moves";
+    case ChangeKind::pause:
+      return "pauses";
+    default:
+      return "stops";
+  }
+}
 
 void write_parameters(JsonWriter& json, const Parameters& parameters) {
   json.key("parameters").begin_object();

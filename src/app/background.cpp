@@ -24,7 +24,8 @@ void block_signals() {
 
 }  // namespace
 
-Background::Background(std::function<bool()> work) : work_(std::move(work)) {
+Background::Background(std::function<bool()> work, Yields yields)
+    : work_(std::move(work)), yields_(yields) {
   ::sem_init(&awake_, 0, 0);
   thread_ = std::thread([this] { run(); });
 }
@@ -42,7 +43,7 @@ void Background::wake() {
 
 void Background::run() {
   block_signals();
-  be_idle();
+  if (yields_ == Yields::to_all) be_idle();
   while (!ending_) {
     wait();
     while (!ending_ && work_()) {

@@ -1,5 +1,5 @@
-// A thread that does work in pieces whenever it is woken, and yields to everything else on the
-// machine.
+// A thread that does work in pieces whenever it is woken. It yields to everything else on the machine,
+// unless somebody waits for what it does.
 //
 //   Background background([&] { return shadow.work(); });
 //   shadow.on_work([&] { background.wake(); });
@@ -13,10 +13,12 @@
 
 namespace paceline {
 
+enum class Yields { to_all, no };
+
 class Background {
  public:
   // `work` does one piece, on this thread alone, and returns whether it did any.
-  explicit Background(std::function<bool()> work);
+  explicit Background(std::function<bool()> work, Yields yields = Yields::to_all);
   // Waits for the piece it is at.
   ~Background();
   Background(const Background&) = delete;
@@ -31,6 +33,7 @@ class Background {
   void wait();
 
   std::function<bool()> work_;
+  Yields yields_;
   sem_t awake_{};  // at most 1
   std::atomic<bool> woken_ = false;
   std::atomic<bool> ending_ = false;

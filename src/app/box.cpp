@@ -12,6 +12,8 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -25,6 +27,7 @@
 #include "app/log_remover.hpp"
 #include "app/own_measures.hpp"
 #include "app/pump.hpp"
+#include "app/whole_file.hpp"
 #include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
 #include "engine/agents/agents_engine.hpp"
@@ -75,6 +78,12 @@ std::string describe_slots(const NodeSpec& node) {
     text += fmt::format("{}{}", text.empty() ? "" : ", ", count(n, model));
   return fmt::format("{} ({:g} cores, {} GiB of memory)", text.empty() ? "no slots" : text,
                      node.cpus, node.memory_bytes >> 30);
+}
+
+// Empty: there is none.
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 std::vector<JobId> with_processes(const State& state) {
@@ -145,6 +154,8 @@ struct Box::Impl {
     return std::filesystem::path(options.directory) / "paceline.db";
   }
 
+  [[nodiscard]] std::string grades_file() const { return options.directory + "/expected"; }
+
   Result<void> open_controller() {
     AgentsEngine::Options engine_options;
     engine_options.ports_salt =
@@ -166,6 +177,11 @@ struct Box::Impl {
     controller_options.read_beside = [file = database()] {
       return SqliteStore::open_to_read(file).and_then([](auto read) { return read->load(); });
     };
+    controller_options.read_grades = [this] { return text_of_file(grades_file()); };
+    controller_options.keep_grades = [this](const std::string& text) {
+      const auto kept = write_whole(grades_file(), [&](std::ostream& out) { out << text; });
+      if (!kept) spdlog::warn("{} Expected times are graded without it.", kept.error().message);
+    };
     controller_options.room = [directory = options.directory]() -> Result<void> {
       auto room = agent::look_for_room(directory, kRoomForSubmissions);
       if (!room) room.error().hint = "Until then nothing new is accepted; what runs goes on.";
@@ -174,6 +190,10 @@ struct Box::Impl {
     controller.emplace(*store, *engine, clock, policies, controller_options);
     background.emplace([this] { return controller->shadow().work(); });
     controller->shadow().on_work([this] { background->wake(); });
+    Foresight& foresight = controller->foresight();
+    foresight.on_done([this] { boost::asio::post(io, [this] { pump.wake(); }); });
+    foreseer.emplace([&foresight] { return foresight.work(); }, Yields::no);
+    foresight.on_work([this] { foreseer->wake(); });
     return controller->recover();
   }
 
@@ -365,7 +385,7 @@ struct Box::Impl {
   std::string damage;  // what was found, in a sentence
   std::optional<FileCheck> file_check;
   std::optional<LogRemover> log_remover;
-  std::optional<Background> background, file_reader;  // end before what they work on
+  std::optional<Background> background, foreseer, file_reader;  // end before what they work on
 };
 
 Box::Box(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

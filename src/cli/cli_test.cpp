@@ -79,7 +79,7 @@ TEST(CommandLine, FindsTheServerByOptionBeforeAndBehindTheCommand) {
   EXPECT_EQ(run_words({"--server", server.directory(), "queue"}).code, 0);
   EXPECT_EQ(run_words({"queue", "--server=" + socket}).code, 0);
   EXPECT_EQ(run_words({"--server=" + socket, "queue"}, {{"PACELINE_DIR", "/nowhere"}}).code, 0);
-  EXPECT_EQ(server.requests().size(), 3U);
+  EXPECT_EQ(server.requests().size(), 6U) << "jobs, and when they are expected";
 }
 
 class Up : public ::testing::Test {

@@ -52,13 +52,16 @@ TEST(Queue, IsATable) {
   const auto result = run_words(server, {"queue"});
   EXPECT_EQ(
       result.out,
-      "ID  NAME    USER  STATE    WORKERS  PROGRESS  METRIC               TIME  REASON\n"
-      " 7  digits  ann   RUNNING  2/1..4         3%  0.91→0.95 accuracy  1m20s  runs on 2 of at "
-      "most 4 slots: the other 2 are leased to job 5\n"
-      "12  vae     bo    PENDING  0/4             -  -                      5s  waits for 4 free "
-      "slots; 1 is free now\n");
+      "ID  NAME    USER  STATE    WORKERS  PROGRESS  METRIC               TIME  START  ETA  "
+      "REASON\n"
+      " 7  digits  ann   RUNNING  2/1..4         3%  0.91→0.95 accuracy  1m20s      -    -  runs "
+      "on "
+      "2 of at most 4 slots: the other 2 are leased to job 5\n"
+      "12  vae     bo    PENDING  0/4             -  -                      5s      -    -  waits "
+      "for 4 free slots; 1 is free now\n");
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs?limit=1000&after=0"));
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs?limit=1000&after=0",
+                                        "GET /v1/expected?limit=10000&after=0"));
 }
 
 TEST(Queue, ReadsEveryPage) {
@@ -67,8 +70,8 @@ TEST(Queue, ReadsEveryPage) {
     return FakeAnswer{first ? jobs({kJob}, "7") : jobs({kWaiting})};
   });
   EXPECT_EQ(run_words(server, {"ps", "--all", "-o", "name"}).out, "7\n12\n");
-  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs?limit=1000&after=0&all=1",
-                                        "GET /v1/jobs?limit=1000&after=7&all=1"));
+  EXPECT_THAT(server.log(), ElementsAre("GET /v1/jobs?limit=1000&all=1&after=0",
+                                        "GET /v1/jobs?limit=1000&all=1&after=7"));
   EXPECT_EQ(server.connections(), 2);  // one to see whether it answers
 }
 

@@ -146,15 +146,17 @@ TEST(Run, LeavesTheJobToItselfAfterAnInterrupt) {
 TEST(Watch, PrintsWhatChanged) {
   int asked = 0;
   const FakeServer server([&](const FakeRequest&) {
-    if (++asked == 4) Interrupt::raise(SIGINT);
-    const auto* name = asked < 3 ? "first" : "second";
+    if (++asked == 8) Interrupt::raise(SIGINT);
+    const auto* name = asked < 5 ? "first" : "second";
     return FakeAnswer{fmt::format(R"({{"jobs":[{{"id":7,"name":"{}"}}],"next":null}})", name)};
   });
   const auto result = run_words(server, {"queue", "-w", "-o", "json", "--interval", "1ms"});
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out,
-            "{\"jobs\":[{\"id\":7,\"name\":\"first\"}],\"next\":null}\n"
-            "{\"jobs\":[{\"id\":7,\"name\":\"second\"}],\"next\":null}\n");
+            "{\"jobs\":[{\"id\":7,\"name\":\"first\",\"expected_start\":null,"
+            "\"expected_end\":null}],\"next\":null}\n"
+            "{\"jobs\":[{\"id\":7,\"name\":\"second\",\"expected_start\":null,"
+            "\"expected_end\":null}],\"next\":null}\n");
 }
 
 // `paceline attach 7` to a job whose terminal gives everything back.

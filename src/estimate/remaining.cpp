@@ -10,6 +10,7 @@ namespace paceline {
 namespace {
 
 constexpr double kBelievedRatio = 0.05;
+constexpr double kUnknownFactor = 10;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::optional<double> believed_ratio(const Job& job) {
@@ -98,6 +99,17 @@ double length_left(const Job& job, Time now) {
       break;
   }
   return kInfinity;
+}
+
+LengthLeft length_left_within(const Job& job, Time now, double usual) {
+  const LengthSource source = length_source(job);
+  const double run = length_run(job, now);
+  if (source == LengthSource::unknown)
+    return {usual, usual / kUnknownFactor, std::max(usual, run) * kUnknownFactor};
+  const double left = length_left(job, now);
+  const double doubtful = source == LengthSource::progress ? left : run + left;
+  const auto [low, high] = margin_of(source);
+  return {left, std::max(0.0, left - low * doubtful), left + high * doubtful};
 }
 
 double length_slope(const Job& job) {

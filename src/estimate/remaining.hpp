@@ -31,6 +31,15 @@ LengthSource length_source(const Job& job);
 // Seconds left at the wanted size; infinity if unknown. Exact for a job that waits, whatever `now`.
 double length_left(const Job& job, Time now);
 
+// Seconds left at the wanted size, and the bounds between which the truth lies with a chance of about
+// eight in ten. A declared length, or that of a name, is off by a part of the whole of it, one that
+// progress tells by a part of what is left. Of unknown length: `usual` seconds are likeliest, a
+// tenth and ten times as long are nothing unusual, and what has run long may run long.
+struct LengthLeft {
+  double likely = 0, low = 0, high = 0;
+};
+LengthLeft length_left_within(const Job& job, Time now, double usual);
+
 // By how much length_left() changes a second, as long as nothing happens to the job.
 double length_slope(const Job& job);
 

@@ -21,11 +21,17 @@ double length_run_until(const Job& job, Time now) {
   return job.length_run() + to_seconds(now - job.changed_at) * job.current->size() / job.range.want;
 }
 
+double seconds_left(const Job& job, Time now, Lengths lengths, double usual) {
+  const LengthLeft left = length_left_within(job, now, usual);
+  if (lengths == Lengths::likely) return left.likely;
+  return lengths == Lengths::low ? left.low : left.high;
+}
+
 // A length that is known today, from whatever source, is declared: it no longer depends on reports
 // that a forecast doesn't make.
-void declare_length(Job& job, Time now) {
-  const double left = length_left(job, now);
-  if (std::isinf(left)) return;
+void declare_length(Job& job, Time now, Lengths lengths) {
+  if (length_source(job) == LengthSource::unknown) return;
+  const double left = seconds_left(job, now, lengths, 0);
   JobSpec spec = *job.spec;
   spec.expected_duration = from_seconds(length_run_until(job, now) + left);
   job.spec = std::make_shared<const JobSpec>(std::move(spec));
@@ -33,13 +39,13 @@ void declare_length(Job& job, Time now) {
 }
 
 // What is over matters no more.
-StateParts declare_lengths(StateParts parts, Time now) {
+StateParts declare_lengths(StateParts parts, Time now, Lengths lengths) {
   std::vector<JobId> over;
   for (const Job& job : parts.jobs) {
     if (is_over(job.state))
       over.push_back(job.id);
     else
-      declare_length(parts.jobs.at(job.id), now);
+      declare_length(parts.jobs.at(job.id), now, lengths);
   }
   for (const JobId job : over) parts.jobs.take_out(job);
   return parts;
@@ -60,19 +66,20 @@ Duration start_pause(const Job& job) {
 
 Time end_of(double left, double speed, Time since) { return since + from_seconds(left / speed); }
 
-bool stands_still(const Job& job) { return job.held || job.paused_at.has_value(); }
-
 }  // namespace
 
+bool stands_still(const Job& job) { return job.held || job.paused_at.has_value(); }
+
 Forecast::Forecast(StateParts parts, Time now, Decider decider, const Placer& placer,
-                   Protects protects, std::uint64_t rounds_max)
-    : state_(declare_lengths(std::move(parts), now)),
+                   Protects protects, std::uint64_t rounds_max, Lengths lengths)
+    : state_(declare_lengths(std::move(parts), now, lengths)),
       now_(now),
       began_(now),
       decider_(std::move(decider)),
       placer_(placer),
       protects_(protects),
-      rounds_left_(rounds_max) {
+      rounds_left_(rounds_max),
+      lengths_(lengths) {
   estimate();
   lost_before_ = lost();
 }
@@ -86,10 +93,11 @@ void Forecast::estimate() {
   const double usual = median(std::move(known));
   for (const auto& key : state_.queue()) {
     const Job& job = state_.job(key.job);
-    const double left = length_left(job, now_);
-    const bool unknown = std::isinf(left);
+    const bool unknown = length_source(job) == LengthSource::unknown;
     Work& work = work_[job.id];
-    work.left = work.kept = unknown ? usual : left;
+    marks_[job.id];
+    work.left = work.kept =
+        unknown ? seconds_left(job, now_, lengths_, usual) : length_left(job, now_);
     work.since = work.saved_at = now_;
     live_.push_back(job.id);
     limits_.watch(job);
@@ -224,6 +232,7 @@ void Forecast::follow(const Job& job) {
   const auto found = work_.find(job.id);
   if (found == work_.end()) return;
   Work& work = found->second;
+  mark(job);
   if (is_over(job.state)) {
     work_.erase(found);
     return;
@@ -236,6 +245,12 @@ void Forecast::follow(const Job& job) {
   work.speed = runs ? std::max(kSpeedMin, Scaling(job).speed(job.current->size())) : 0;
   work.kept = work.left;
   work.saved_at = now_;
+}
+
+void Forecast::mark(const Job& job) {
+  auto& [started, ended] = marks_.at(job.id);
+  if (job.state == JobState::running && !started) started = now_;
+  if (is_over(job.state)) ended = now_;
 }
 
 void Forecast::advance(Work& work) const {

@@ -30,6 +30,16 @@ namespace paceline {
 inline constexpr Duration kUnknownLength = std::chrono::hours{1};
 inline constexpr Duration kCheckpointEvery = std::chrono::minutes{10};
 
+// How long jobs take: as estimated, or all of them at the near or at the far end of what is
+// believed (estimate/remaining.hpp).
+enum class Lengths { likely, low, high };
+
+// When a job first had all its workers, from the beginning of the forecast on, and when it was
+// over. Nothing: it was not, as far as the forecast came.
+struct ForecastMark {
+  std::optional<Time> started, ended;
+};
+
 struct ForecastMeans {
   double completion = 0;  // seconds from submission to the end, mean
   double waiting = 0;     // seconds of them without all workers running, mean
@@ -45,6 +55,9 @@ struct ForecastOutcome {
   std::map<std::string, Bill> lost;  // by user: what makes up means.lost
 };
 
+// Held or frozen: it goes on only when somebody says so.
+bool stands_still(const Job& job);
+
 class Forecast {
  public:
   static constexpr std::uint64_t kRoundsMax = 2'000;
@@ -52,11 +65,17 @@ class Forecast {
   // REQUIRES: the placer, and what the decider refers to, outlive the forecast; `now` is not before
   // the last entry.
   Forecast(StateParts parts, Time now, Decider decider, const Placer& placer, Protects protects,
-           std::uint64_t rounds_max = kRoundsMax);
+           std::uint64_t rounds_max = kRoundsMax, Lengths lengths = Lengths::likely);
 
   // Goes to the next time at which something happens. False: it is over.
   bool step();
   [[nodiscard]] ForecastOutcome outcome() const;
+  // How far it has come.
+  [[nodiscard]] Time now() const { return now_; }
+  // False: rounds ran out, or it goes on.
+  [[nodiscard]] bool complete() const { return over_ && rounds_left_ > 0; }
+  // Of every job that was there at the beginning and not over.
+  [[nodiscard]] const std::map<JobId, ForecastMark>& marks() const { return marks_; }
 
  private:
   // What a job still has to do, in seconds at its wanted size.
@@ -81,6 +100,7 @@ class Forecast {
   [[nodiscard]] Result<Plan> decide();
   void tell(std::variant<Event, Plan> body);
   void follow(const Job& job);
+  void mark(const Job& job);
   void advance(Work& work) const;
   void finish_due();
   [[nodiscard]] std::optional<Time> next_moment() const;
@@ -94,7 +114,9 @@ class Forecast {
   const Placer& placer_;
   Protects protects_;
   std::uint64_t rounds_left_;
+  Lengths lengths_;
   std::map<JobId, Work> work_;  // of jobs that are not over
+  std::map<JobId, ForecastMark> marks_;
   std::vector<JobId> counted_;
   std::vector<JobId> live_;  // at the beginning
   std::size_t guessed_ = 0;

@@ -251,6 +251,7 @@ struct Controller::Impl {
     for (const JobId id : list) limits.watch(state.job(id));
     if (admission) admission->follow(state, list);
     if (forgetting) forgetting->follow(state, list);
+    grades.follow(state, list);
     touched.insert(touched.end(), list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
@@ -351,6 +352,7 @@ struct Controller::Impl {
     std::vector<JobId> jobs(unsaved.begin(), unsaved.end());
     sort_once(jobs);
     last_checkpoint = clock.now();
+    if (grades.take_changed()) options.keep_grades(grades.text());
     if (auto ok = store.checkpoint(state, jobs); !ok) {
       spdlog::warn("{} {}", ok.error().message, ok.error().hint);
       return ok;
@@ -366,6 +368,8 @@ struct Controller::Impl {
     auto loaded = store.load();
     if (!loaded) return fail(loaded.error());
     state = std::move(*loaded);
+    grades = Grades::parse(options.read_grades());
+    grades.resume(state);
     clock.resume(state.at(), state.boot());
     limits_from = clock.now() + options.hear_out;
     last_checkpoint = clock.now();
@@ -450,6 +454,9 @@ struct Controller::Impl {
   std::unique_ptr<Placer> placer;
   const Protects protects = options.protects ? Protects::yes : Protects::no;
   Shadow shadow{{registry, *placer, protects, options.policy, reader()}};
+  Foresight foresight{{registry, *placer, protects, options.policy, [this] { return clock.now(); },
+                       [this](Expectations& expectations) { grades.adjust(expectations); }}};
+  Grades grades;
   State state;
   Wakeups wakeups{state, protects, options.coalesce};
   Policies desk{{state, registry, *placer, protects, shadow, options.policy,
@@ -513,6 +520,34 @@ void Controller::set_rules(const Rules& rules, Done<void> done) {
 
 Policies& Controller::desk() { return impl_->desk; }
 Shadow& Controller::shadow() { return impl_->shadow; }
+Foresight& Controller::foresight() { return impl_->foresight; }
+void Controller::foresee(std::function<void()> done) {
+  impl_->foresight.ask({impl_->state, impl_->clock.now()}, std::move(done));
+}
+void Controller::what_ifs(JobId job, std::function<void(std::vector<WhatIf>)> done) {
+  impl_->foresight.ask_what_ifs({impl_->state, impl_->clock.now()}, job, std::move(done));
+}
+void Controller::look_ahead(Submission submission, Done<Ahead> done) {
+  const State& state = impl_->state;
+  const auto next = state.next_job_id();
+  if (auto ok = admit(state, submission.spec, submission.launch, next, impl_->clock.wall()); !ok)
+    return done(fail(ok.error()));
+  impl_->foresight.ask_ahead({state, impl_->clock.now()}, std::move(submission.spec),
+                             std::move(done));
+}
+const JobExpected* Controller::expected(JobId job) const {
+  const auto& newest = impl_->foresight.newest();
+  if (!newest) return nullptr;
+  const auto found = newest->jobs.find(job);
+  return found == newest->jobs.end() ? nullptr : &found->second;
+}
+void Controller::told(JobId job) {
+  if (const auto* expected = this->expected(job)) {
+    const auto& as_of = impl_->foresight.newest()->as_of;
+    impl_->grades.told(job, *expected, as_of);
+  }
+}
+const Grades& Controller::grades() const { return impl_->grades; }
 const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }
 WallTime Controller::wall() const { return impl_->clock.wall(); }
@@ -540,7 +575,17 @@ std::vector<std::string> Controller::why(const Job& job, Viewer viewer) const {
 
 std::optional<Waits> Controller::waits(const Job& job) const { return impl_->explain().waits(job); }
 
-Result<void> Controller::step() { return impl_->step(); }
+std::optional<std::size_t> Controller::position(const Job& job) const {
+  const auto& waiting = impl_->state.waiting();
+  const auto found = waiting.find(queue_key(job));
+  if (found == waiting.end()) return std::nullopt;
+  return static_cast<std::size_t>(std::distance(waiting.begin(), found)) + 1;
+}
+
+Result<void> Controller::step() {
+  impl_->foresight.hand_on();
+  return impl_->step();
+}
 
 std::optional<Time> Controller::next_due() const {
   std::optional<Time> due = impl_->limits.next();

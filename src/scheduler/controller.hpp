@@ -28,6 +28,8 @@
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
 #include "scheduler/explain.hpp"
+#include "scheduler/foresight.hpp"
+#include "scheduler/grades.hpp"
 #include "scheduler/intake.hpp"
 #include "scheduler/policies.hpp"
 #include "scheduler/shadow.hpp"
@@ -59,6 +61,9 @@ class Controller {
     // Reads the fold of every durable entry beside the store, for the shadow's working side on a
     // thread of its own. None: asks the store, where one thread does all.
     std::function<Result<State>()> read_beside = {};
+    // What people were told of the future, over restarts: a text, kept with each checkpoint.
+    std::function<std::string()> read_grades = [] { return std::string(); };
+    std::function<void(const std::string&)> keep_grades = [](const std::string&) {};
     // Whether anything new may be accepted: an error refuses submissions while all else goes on.
     std::function<Result<void>()> room = [] { return Result<void>{}; };
   };
@@ -85,6 +90,21 @@ class Controller {
   // ---- reading ----
   // The candidate's trial. The controller's driver calls its work(), on this thread or another.
   [[nodiscard]] Shadow& shadow();
+  // When jobs will start and end. The driver calls its work(), as the shadow's, and step() once it
+  // is done.
+  [[nodiscard]] Foresight& foresight();
+  // Calls `done` once foresight().newest() tells of the present, at once or from a later step().
+  void foresee(std::function<void()> done);
+  // What would start it sooner; as of Foresight::ask_what_ifs.
+  void what_ifs(JobId job, std::function<void(std::vector<WhatIf>)> done);
+  // What submitting it would do; nothing is submitted, and nothing kept. Errors: as of submit();
+  // unavailable: too many ask.
+  void look_ahead(Submission submission, Done<Ahead> done);
+  // The newest of a job; nullptr: there is none. Whoever shows it to a person says so.
+  [[nodiscard]] const JobExpected* expected(JobId job) const;
+  void told(JobId job);
+  // How good what was told was.
+  [[nodiscard]] const Grades& grades() const;
   [[nodiscard]] const State& state() const;
   [[nodiscard]] Time now() const;
   [[nodiscard]] WallTime wall() const;
@@ -98,6 +118,9 @@ class Controller {
   [[nodiscard]] std::vector<std::string> why(const Job& job, Viewer viewer = Viewer::other) const;
   // How often it was passed over and what is done about it. Nothing: it doesn't wait in line.
   [[nodiscard]] std::optional<Waits> waits(const Job& job) const;
+
+  // Its place in line, from 1. Nothing: it doesn't wait there.
+  [[nodiscard]] std::optional<std::size_t> position(const Job& job) const;
 
   // Metric points of that job which were passed over since this controller began.
   [[nodiscard]] std::uint64_t points_passed_over(JobId job) const;

@@ -84,7 +84,8 @@ JOB = Answer(
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
     owners="command directory metrics.* checkpoint.{path,step,samples,acknowledged_at}")
-WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}}")
+WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
+             "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
 ACTIVE = Answer("name parameters.* since")
 NEXT_ROUND = Answer("policy starts loses_work loses_slot_seconds other_jobs jobs[].{id,user,name,what,workers,workers_then,by,"
                     "never_saved,loses_seconds,loses_slot_seconds,stops_at}")
@@ -115,6 +116,13 @@ ROUTES = {
     ("GET", "/v1/users"): ("", (200, 200, 200), Answer(
         f"users[].{{user,jobs,waiting,running,slots,waited_seconds,slot_seconds,lost_slot_seconds.{BILL}}}")),
     ("GET", "/v1/jobs"): ("", (200, 200, 200), JOB.at("jobs[].") + Answer("next")),
+    ("GET", "/v1/expected"): ("", (200, 200, 200), Answer(
+        "as_of jobs[].{id,starts_after?} jobs[].{expected_start,expected_end}.{at,earliest,latest,known} next?")),
+    ("POST", "/v1/plan"): ('{"spec": {}, "launch": {"command": ["true"], "directory": "/"}}', (200, 200, 200), Answer(
+        "as_of reason starts_after? {expected_start,expected_end}.{at,earliest,latest,known} other_delayed "
+        "effects[].{id,user,name,what,workers,workers_then}? delayed[].{id,user,name,what,later_seconds}?")),
+    ("GET", "/v1/stats"): ("", (200, 200, 200), Answer(
+        "expected.waiting expected.graded[].{of,known,count,inside,median_error_seconds,median_error_ratio,widened}?")),
     ("GET", "/v1/jobs/{id}"): ("", (200, 200, 200), JOB),
     ("GET", "/v1/jobs/{id}/why"): ("", (200, 200, 200), WHY),
     ("GET", "/v1/jobs/{id}/wait"): ("", (200, 200, 200), JOB),
@@ -335,7 +343,8 @@ class FieldsTest(PeopleTest):
         self.switch("elastic-fifo", patience="1s")
         self.until(lambda: (self.get(0, f"/v1/jobs/{wide}/why")["waits"] or {}).get("kept"), "nothing is kept for it")
         self.read_jobs(wide)
-        for pattern in ("/v1/server", "/v1/limits", "/v1/rules", "/v1/nodes", "/v1/users", "/v1/policy", "/healthz", "/readyz"):
+        for pattern in ("/v1/server", "/v1/limits", "/v1/rules", "/v1/nodes", "/v1/users", "/v1/policy", "/v1/expected", "/v1/stats",
+                        "/healthz", "/readyz"):
             self.read(pattern)
         for job in (wide, never, waits):
             self.act(0, "POST", f"/v1/jobs/{job}/cancel")

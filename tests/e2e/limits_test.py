@@ -36,6 +36,10 @@ ELSEWHERE = {
     "--keep": "tests/e2e/journal_test.py",
     "--journal-size": "tests/e2e/journal_test.py",
     "a segment of the journal": "src/store/sqlite/segments_test.cpp",
+    "a forecast of expected times": "src/scheduler/foresight_test.cpp",
+    "expected times that wait for the truth": "src/scheduler/grades_test.cpp",
+    "grades of expected times": "src/scheduler/grades_test.cpp",
+    "a page of expected times": "src/api/expected_test.cpp",
     "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
     "which jobs slow each other down": "src/estimate/interference_test.cpp",
 }

@@ -47,12 +47,16 @@ Result<Document> Api::remove(const std::string& target) {
 }
 
 Result<Document> Api::jobs(const std::string& query) {
-  constexpr int kPage = 1000;
+  return pages(fmt::format("/v1/jobs?limit=1000{}{}", query.empty() ? "" : "&", query));
+}
+
+Result<Document> Api::expected() { return pages("/v1/expected?limit=10000"); }
+
+Result<Document> Api::pages(const std::string& target) {
   Document all{{"jobs", Document::array()}, {"next", nullptr}};
   std::int64_t after = 0;
   for (;;) {
-    auto page = get(fmt::format("/v1/jobs?limit={}&after={}{}{}", kPage, after,
-                                query.empty() ? "" : "&", query));
+    auto page = get(fmt::format("{}&after={}", target, after));
     if (!page) return page;
     for (const auto& job : list_of(*page, "jobs")) all["jobs"].push_back(job);
     const auto next = whole_of(*page, "next");

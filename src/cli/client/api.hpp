@@ -27,8 +27,13 @@ class Api {
   // Every page of GET /v1/jobs with this query ("all=1", may be empty), as one {"jobs": […],
   // "next": null}.
   Result<Document> jobs(const std::string& query);
+  // Every page of GET /v1/expected, as one {"jobs": […]}. Errors: not_found: an older server.
+  Result<Document> expected();
 
  private:
+  // Every page of a list of jobs. REQUIRES: the target has a query.
+  Result<Document> pages(const std::string& target);
+
   ServerAddress server_;
   HttpClient http_;
 };

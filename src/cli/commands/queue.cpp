@@ -3,6 +3,7 @@
 
 #include "cli/client/watch.hpp"
 #include "cli/commands/command.hpp"
+#include "cli/words/expected_text.hpp"
 #include "cli/words/job_view.hpp"
 #include "model/job_state.hpp"
 
@@ -49,11 +50,15 @@ Result<std::string> draw(Context& context, const Queue& typed, const std::string
   auto jobs = (*api)->jobs(query);
   if (!jobs) return fail(std::move(jobs.error()));
   if (typed.mine) keep_mine(*jobs);
-  if (output.format == Format::json) return json_text(*jobs, context.console);
   if (output.format == Format::name) return ids_of(*jobs);
+  if (const auto expected = (*api)->expected())
+    join_expected(*jobs, *expected);
+  else if (expected.error().code != ErrorCode::not_found)
+    return fail(expected.error());
+  if (output.format == Format::json) return json_text(*jobs, context.console);
   const auto& list = list_of(*jobs, "jobs");
   if (list.empty() && context.console.output_terminal()) return "No job waits or runs.\n";
-  return jobs_table(list, output, context.console);
+  return jobs_table(list, output, context.console, to_seconds(Context::now()));
 }
 
 }  // namespace

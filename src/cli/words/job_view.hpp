@@ -33,8 +33,9 @@ std::string job_sentence(const Document& job);
 // One line that follows a running job: state, workers, progress, metric, time left.
 std::string progress_line(const Document& job);
 
-// The table of `queue`.
-std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console);
+// The table of `queue`. `now`: seconds since 1970.
+std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console,
+                       double now);
 // The page of `show`. `curve`: what the API tells of its points, or nothing. `now`: seconds since
 // 1970.
 std::string job_page(const Document& job, const Document& curve, const Console& console,

@@ -34,7 +34,7 @@ TEST(JobView, BearsWhatItDoesNotKnow) {
     EXPECT_EQ(progress_text(strange), "-");
     EXPECT_EQ(metric_text(strange), "-");
     (void)job_page(strange, strange, Console({}), 0);
-    (void)jobs_table({strange}, {}, Console({}));
+    (void)jobs_table({strange}, {}, Console({}), 0);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/words/expected_text.hpp"
 #include "cli/words/job_view.hpp"
 #include "cli/words/text.hpp"
 
@@ -13,10 +14,14 @@ std::vector<Column> columns(bool wide) {
                                  {"STATE"},
                                  {"WORKERS"},
                                  {"PROGRESS", Align::right},
-                                 {"METRIC", Align::left, 9},
-                                 {"TIME", Align::right}};
+                                 {"METRIC", Align::left, 6},
+                                 {"TIME", Align::right},
+                                 {"START", Align::right},
+                                 {"ETA", Align::right}};
   if (wide) {
-    columns.insert(columns.end(), {{"PRIORITY", Align::right},
+    columns.insert(columns.end(), {{"START BETWEEN"},
+                                   {"END BETWEEN"},
+                                   {"PRIORITY", Align::right},
                                    {"ATTEMPT", Align::right},
                                    {"RESIZES", Align::right},
                                    {"NODES"},
@@ -34,9 +39,11 @@ std::string names(const Document::array_t& list) {
   return text.empty() ? "-" : text;
 }
 
-std::vector<Cell> wide_cells(const Document& job) {
+std::vector<Cell> wide_cells(const Document& job, double now) {
   const auto command = text_of(job, "command");
-  return {{std::to_string(whole_of(job, "priority"))},
+  return {{expected_span(member(job, "expected_start"), now)},
+          {expected_span(member(job, "expected_end"), now)},
+          {std::to_string(whole_of(job, "priority"))},
           {std::to_string(whole_of(job, "attempt"))},
           {std::to_string(whole_of(job, "resizes"))},
           {names(list_of(job, "nodes"))},
@@ -48,7 +55,7 @@ Cell metric_cell(const Document& job) {
   return {metric_text(job), reached ? Style::green : Style::plain};
 }
 
-std::vector<Cell> row(const Document& job, bool wide) {
+std::vector<Cell> row(const Document& job, bool wide, double now) {
   const auto state = text_of(job, "state");
   std::vector<Cell> cells = {{std::to_string(whole_of(job, "id"))},
                              {text_of(job, "name")},
@@ -57,9 +64,11 @@ std::vector<Cell> row(const Document& job, bool wide) {
                              {workers_text(job)},
                              {progress_text(job)},
                              metric_cell(job),
-                             {time_text(job)}};
+                             {time_text(job)},
+                             {expected_cell(member(job, "expected_start"), now)},
+                             {expected_cell(member(job, "expected_end"), now)}};
   if (wide) {
-    auto more = wide_cells(job);
+    auto more = wide_cells(job, now);
     cells.insert(cells.end(), more.begin(), more.end());
   }
   cells.push_back({reason_text(job)});
@@ -68,13 +77,13 @@ std::vector<Cell> row(const Document& job, bool wide) {
 
 }  // namespace
 
-std::string jobs_table(const Document::array_t& jobs, const Output& output,
-                       const Console& console) {
+std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console,
+                       double now) {
   const bool wide = output.format == Format::wide;
   auto look = console.look(output.header);
   if (wide) look.width.reset();
   Table table(columns(wide));
-  for (const auto& job : jobs) table.add(row(job, wide));
+  for (const auto& job : jobs) table.add(row(job, wide, now));
   return table.render(look);
 }
 
