@@ -44,7 +44,7 @@ class ExpectedTest(unittest.TestCase):
             second = box.submit("--slots", "2", "--expect", "1h", "--", "sleep", "600")
             text = box.call("plan", "--priority", "90", "--expect", "2h", "--", "true").stdout
             self.assertIn(f"once job {first} ends", text)
-            self.assertRegex(text, f"Later by 2h00m: job {second} .* would start")
+            self.assertRegex(text, f"Job {second} .* would start 2h00m later")
             self.assertEqual([job["id"] for job in box.jobs()], [first, second])
             refused = box.call("plan", "--slots", "9", "--", "true", check=False)
             self.assertEqual(refused.returncode, 64)

@@ -8,20 +8,19 @@ namespace paceline {
 namespace {
 
 std::string job_words(const Document& job) {
-  return fmt::format("job {} '{}' of {}", whole_of(job, "id"), printable(text_of(job, "name")),
+  return fmt::format("Job {} '{}' of {}", whole_of(job, "id"), printable(text_of(job, "name")),
                      printable(text_of(job, "user")));
 }
 
 std::string effect_line(const Document& effect) {
   const auto what = text_of(effect, "what");
-  return fmt::format("  For it {} {}.\n", job_words(effect),
+  return fmt::format("  {} {} for it.\n", job_words(effect),
                      what == "asks" ? "is asked for its slots" : what);
 }
 
 std::string delayed_line(const Document& delayed) {
-  return fmt::format("  Later by {}: {} would {}.\n",
-                     human_duration(number_of(delayed, "later_seconds").value_or(0)),
-                     job_words(delayed), text_of(delayed, "what"));
+  return fmt::format("  {} would {} {} later.\n", job_words(delayed), text_of(delayed, "what"),
+                     human_duration(number_of(delayed, "later_seconds").value_or(0)));
 }
 
 std::string ahead_page(const Document& ahead, double now) {
