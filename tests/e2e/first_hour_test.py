@@ -1,0 +1,211 @@
+"""The first hour of three newcomers, with what README and docs tell them to type and with real training: one with a box of their
+own, two on a shared box, and one who came for the scheduler. What they type is cut from the pages, so that a page that is wrong fails."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(Path(__file__).resolve().parent)]
+from people import BINARY, OTHER, OWNER, SharedBox, add_people
+
+PYTHON = "/usr/bin/python3"
+PATIENCE = 300
+FEW = ["--epochs", "1", "--held-out", "500"]
+
+
+def blocks(page, language):
+    """The fenced blocks of a page, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def block(page, language, holding):
+    found = [text for text in blocks(page, language) if holding in text]
+    if len(found) != 1:
+        raise AssertionError(f"{page} has {len(found)} blocks with '{holding}'")
+    return found[0]
+
+
+def lines(text):
+    """Commands of a block, without what is said beside them."""
+    return [line for line in (re.sub(r"\s+#.*", "", line).strip() for line in text.splitlines()) if line]
+
+
+def can_train():
+    return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
+
+
+class Newcomer:
+    """A folder with a program `paceline`, a script of theirs and a home of their own. Never root, whose server would be the
+    machine's."""
+
+    def __init__(self, uid=OWNER):
+        self.uid = uid if os.geteuid() == 0 else None
+        self.home = Path(tempfile.mkdtemp(prefix="paceline-newcomer-"))
+        self.home.chmod(0o755)
+        (self.home / "bin").mkdir()
+        shutil.copy(BINARY, self.home / "bin/paceline")  # which others may not reach
+        (self.home / "bin/python3").symlink_to(PYTHON)
+        shutil.copytree(ROOT / "examples", self.home / "examples")
+        (self.home / "train.py").write_text(
+            f"import runpy, sys\nsys.argv[1:] = {FEW!r}\nsys.path.insert(0, 'examples')\n"
+            "runpy.run_path('examples/digits/train.py', run_name='__main__')\n")
+        if self.uid is not None:
+            subprocess.run(["chown", "-R", f"{uid}:{uid}", self.home], check=True)
+        self.environment = {"HOME": str(self.home), "PATH": f"{self.home}/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
+                            "XDG_CACHE_HOME": str(self.home / "cache"), "OMP_NUM_THREADS": "1"}
+        self.server = None
+
+    def start(self, command):
+        return subprocess.Popen(["bash", "-c", command], cwd=self.home, env=self.environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **self.identity())
+
+    def identity(self):
+        return {} if self.uid is None else {"user": self.uid, "group": self.uid, "extra_groups": []}
+
+    def types(self, command, code=0):
+        """What it says on both streams."""
+        shell = self.start(command)
+        try:
+            out, err = shell.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            shell.kill()
+            raise AssertionError(f"$ {command}\ndoes not end:\n{shell.communicate()}") from None
+        if shell.returncode != code:
+            raise AssertionError(f"$ {command}\nended with {shell.returncode}:\n{out}{err}")
+        return out + err
+
+    def waits_for(self, words, command):
+        deadline = time.monotonic() + PATIENCE
+        while words not in (said := self.types(command)):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"$ {command}\nnever says '{words}':\n{said}")
+            time.sleep(0.2)
+
+    def leaves(self):
+        if self.server:
+            subprocess.run([self.home / "bin/paceline", "down", "--jobs"], env=self.environment, capture_output=True, timeout=60,
+                           **self.identity())
+            self.server.communicate(timeout=60)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+@unittest.skipUnless(can_train(), "without PyTorch")
+class OwnBox(unittest.TestCase):
+    """README, "Use it": one after the other, in the words of the page."""
+
+    def test_what_the_readme_says_is_what_happens(self):
+        newcomer = Newcomer()
+        self.addCleanup(newcomer.leaves)
+        build, *typed = [line.replace("build/release/paceline", "paceline") for line in lines(block("README.md", "sh", "why 7"))]
+        self.assertIn("script/bootstrap", build)
+        told = {command.split()[1]: command for command in typed if not command.startswith("paceline simulate")}
+        simulations = [command for command in typed if command.startswith("paceline simulate")]
+        self.assertEqual(list(told), ["up", "run", "queue", "why", "policy", "down"])
+
+        newcomer.server = newcomer.start(f"exec {told['up']} --slots 2")
+        newcomer.waits_for("directory", "paceline nodes >/dev/null 2>&1 && echo directory || true")
+        said = newcomer.types(told["run"])
+        self.assertRegex(said, r"Submitted job 1\b")
+        self.assertRegex(said, r"Job 1 is COMPLETED")
+        self.assertIn("accuracy", newcomer.types("paceline show 1"))
+
+        second = newcomer.types(told["run"].replace(" run ", " submit "))
+        self.assertIn("Submitted job 2", second)
+        newcomer.waits_for("RUNNING", told["queue"])
+        self.assertIn("Job 2 (RUNNING)", newcomer.types(told["why"].replace("7", "2")))
+        self.assertIn("round-robin", newcomer.types(f"{told['policy']} --yes; paceline policy list"))
+        newcomer.types("paceline wait 2")
+        self.assertIn("COMPLETED", newcomer.types("paceline queue --all"))
+
+        csv = newcomer.home / "jobs.csv"
+        csv.write_text("job_id,submission_time,duration,num_gpu\na,0,3600,8\nb,10,60,1\nc,20,600,512\n")
+        subprocess.run(["xz", str(csv)], check=True)
+        self.assertEqual(len(simulations), 2)
+        for command in simulations:
+            self.assertRegex(newcomer.types(command.replace("~/.local", f"{newcomer.home}/.local")), "fifo")
+        self.assertIn("2 jobs", newcomer.types(told["down"] + "; paceline journal list | tail -1; echo 2 jobs"))
+        out, err = newcomer.server.communicate(timeout=60)
+        newcomer.server = None
+        self.assertIn("goodbye", out + err)
+
+
+@unittest.skipUnless(can_train(), "without PyTorch")
+class TwoOnASharedBox(SharedBox):
+    """README, "On a shared box": the third line, for everybody who may log in there."""
+
+    def setUp(self):
+        super().setUp()
+        self.people = [Newcomer(OWNER), Newcomer(OTHER)]
+        for newcomer in self.people:
+            newcomer.environment["PACELINE_DIR"] = str(self.box.directory)
+            self.addCleanup(newcomer.leaves)
+
+    def test_both_train_and_neither_reads_what_is_the_others(self):
+        (run,) = [line for line in lines(block("README.md", "sh", "apt install")) if line.startswith("paceline run")]
+        owner, other = self.people
+        shell = owner.start(run.replace("1..4", "2"))
+        owner.waits_for("RUNNING", "paceline queue")
+        plan = other.types("paceline plan --expect 5m -- python3 train.py")
+        self.assertRegex(plan, r"^It would (start|be)")
+        other.types("paceline submit --expect 5m -- python3 train.py")
+        self.assertRegex(other.types("paceline queue"), r"(?s)paceline-owner .*paceline-other ")
+        why = other.types("paceline why 2")
+        self.assertRegex(why, r"Job 2 \(PENDING\) needs 1 slot")
+        self.assertRegex(why, r"expected to start")
+        self.assertIn("belongs to paceline-owner", other.types("paceline logs 1", code=77))
+        self.assertIn("belongs to paceline-owner", other.types("paceline cancel 1", code=77))
+        out, err = shell.communicate(timeout=PATIENCE)
+        self.assertEqual(shell.returncode, 0, out + err)
+        self.assertIn("Job 1 is COMPLETED", out + err)
+        other.types("paceline wait 2")
+        self.assertRegex(other.types("paceline stats"), r"start +\S+ +1 ")
+        self.assertRegex(other.types("paceline users"), r"(?s)paceline-other.*paceline-owner")
+
+
+class SchedulingResearcher(unittest.TestCase):
+    """docs/policies.md, "The first one": write, load, break, mend, and hold it against the others on a trace."""
+
+    def test_a_policy_in_ten_minutes(self):
+        newcomer = Newcomer()
+        self.addCleanup(newcomer.leaves)
+        page = "docs/policies.md"
+        script = next(text for text in blocks(page, "lua") if "Small jobs first." in text)
+        (newcomer.home / "mine.lua").write_text(script)
+        newcomer.server = newcomer.start("exec paceline up --slots 4")
+        newcomer.waits_for("4", "paceline nodes 2>&1 || true")
+        newcomer.types("paceline submit --slots 3 --name large -- sleep 600; paceline submit --slots 3 --name second -- sleep 600")
+        load, activate, show = lines(block(page, "sh", "policy load mine.lua"))
+        self.assertIn("paceline policy set mine", newcomer.types(load))
+        newcomer.types(f"{activate} --yes")
+        self.assertIn("Small jobs first.", newcomer.types(show))
+        newcomer.types("paceline submit --name small -- sleep 600")
+        newcomer.waits_for("it is small", "paceline show 3; paceline events | tail -3")
+
+        (newcomer.home / "mine.lua").write_text(script.replace("job.slots_per_worker", "job.slot_per_worker"))
+        promised = re.search(r"^    paceline: (The policy mine fails in line .*)$", (ROOT / page).read_text(), re.MULTILINE)[1]
+        self.assertIn(promised, newcomer.types(load, code=64))
+
+        trace = newcomer.home / "jobs.csv"
+        trace.write_text("job_id,submission_time,duration,num_gpu\n"
+                         + "".join(f"j{i},{i * 7},{100 + i * 37 % 900},{1 + i % 4}\n" for i in range(200)))
+        (newcomer.home / "mine.lua").write_text(script)
+        study = json.loads(newcomer.types("paceline simulate --trace jobs.csv --cluster 2x4 --policy fifo,./mine.lua -o json"))
+        self.assertEqual([run["policy"] for run in study["runs"]], ["fifo", "mine"])
+        self.assertLess(study["runs"][1]["average_jct_seconds"], study["runs"][0]["average_jct_seconds"])
+
+
+def setUpModule():
+    if os.geteuid() == 0:
+        add_people()
+
+
+if __name__ == "__main__":
+    unittest.main()
