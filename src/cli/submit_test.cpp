@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -51,7 +52,7 @@ TEST(Submit, SendsEveryOption) {
                                "--env",
                                "B=x=y",
                                "--max-duration",
-                               "90s",
+                               "3h",
                                "--expect",
                                "2h",
                                "--expect-speeds",
@@ -90,7 +91,7 @@ TEST(Submit, SendsEveryOption) {
   EXPECT_EQ(spec.cpus, 1.5);
   EXPECT_EQ(spec.memory_bytes, 512U << 20);
   EXPECT_EQ(spec.priority, 80);
-  EXPECT_EQ(spec.max_duration, Duration(std::chrono::seconds{90}));
+  EXPECT_EQ(spec.max_duration, Duration(std::chrono::hours{3}));
   EXPECT_EQ(spec.expected_duration, Duration(std::chrono::hours{2}));
   EXPECT_EQ(spec.expected_speeds, (Points<std::int32_t>{{1, 1}, {2, 1.9}}));
   EXPECT_TRUE(spec.deadline);
@@ -146,6 +147,104 @@ TEST(Run, GivesATerminalToOneWorkerThatSeesAllSlots) {
   EXPECT_TRUE(spec.pty);
   EXPECT_EQ(spec.workers, (WorkerRange{1, 1, 1}));
   EXPECT_EQ(spec.slots_per_worker, 4);
+}
+
+TEST(Submit, TakesGpusForSlots) {
+  EXPECT_EQ(submitted({"--gpus", "2", "sh"}).spec.workers, (WorkerRange{2, 2, 2}));
+  const TestDirectory directory;
+  const auto file = directory.write("job.yaml", "run: sh\nresources: {gpus: 1..4}\n");
+  EXPECT_EQ(submitted({"-f", file}).spec.workers, (WorkerRange{1, 4, 1}));
+  EXPECT_EQ(submitted({"-f", file, "--slots", "3"}).spec.workers, (WorkerRange{3, 3, 3}));
+  const FakeServer server(accepted);
+  EXPECT_EQ(run_words(server, {"submit", "--gpus", "all", "sh"}).err,
+            "paceline: --gpus: 'all' is no number of GPUs.\n"
+            "          Write a number, or a range as in 1..8: the job gets as many of them as are "
+            "free.\n");
+  EXPECT_EQ(run_words(server, {"submit", "--gpus", "2", "--slots", "2", "sh"}).code, 64);
+  EXPECT_TRUE(server.log().empty());
+}
+
+// Programs by their names alone, that do nothing.
+class Conventions : public ::testing::Test {
+ protected:
+  std::string program(const std::string& name, const std::string& text = "#!/bin/sh\n") const {
+    auto path = directory.write(name, text);
+    ::chmod(path.c_str(), 0700);
+    return path;
+  }
+  // What is said of `submit <words>`, and what the server got.
+  std::string told(std::vector<std::string> words) {
+    words.insert(words.begin(), "submit");
+    const FakeServer server(accepted);
+    const auto result = run_words(server, words);
+    code = result.code;
+    sent = {};
+    if (server.requests().empty()) return result.err;
+    sent = read_submission(server.requests().front().body).value();
+    return result.err;
+  }
+  TestDirectory directory;
+  int code = 0;
+  SubmissionBody sent;
+};
+
+TEST_F(Conventions, OneWorkerStartsALauncher) {
+  const auto torchrun = program("torchrun");
+  EXPECT_EQ(told({"--slots", "4", torchrun, "--nproc_per_node=4", "t.py"}),
+            "paceline: torchrun starts the processes itself: one worker with 4 slots.\n");
+  EXPECT_EQ(sent.spec.workers, (WorkerRange{1, 1, 1}));
+  EXPECT_EQ(sent.spec.slots_per_worker, 4);
+  EXPECT_THAT(told({"--slots", "1..4", torchrun, "t.py"}), HasSubstr("can't use a range of slots"));
+  EXPECT_EQ(code, 64);
+  EXPECT_EQ(told({"--slots", "1..4", "--as-is", torchrun, "t.py"}), "");
+  EXPECT_EQ(sent.spec.workers, (WorkerRange{1, 4, 1}));
+}
+
+TEST_F(Conventions, HoldInJobFiles) {
+  const auto text = [](const std::string& more) {
+    return "run: cd / && torchrun t.py\nresources: {slots: 2}\n" + more;
+  };
+  EXPECT_EQ(told({"-f", directory.write("a.yaml", text(""))}),
+            "paceline: torchrun starts the processes itself: one worker with 2 slots.\n");
+  EXPECT_EQ(sent.spec.slots_per_worker, 2);
+  EXPECT_EQ(told({"-f", directory.write("b.yaml", text("as_is: true\n"))}), "");
+  EXPECT_EQ(sent.spec.workers, (WorkerRange{2, 2, 2}));
+}
+
+TEST_F(Conventions, SbatchLinesGoUnderTheOptions) {
+  const auto script = directory.write("train.sh",
+                                      "#!/bin/sh\n#SBATCH --gres=gpu:2 -J a\n"
+                                      "#SBATCH --time=60\npython3 t.py\n");
+  EXPECT_EQ(told({script, "--lr", "1"}),
+            "paceline: train.sh is started once, as by sbatch: one worker with 2 slots.\n");
+  EXPECT_EQ(sent.spec.name, "a");
+  EXPECT_EQ(sent.spec.max_duration, Duration(std::chrono::hours{1}));
+  EXPECT_EQ(sent.spec.workers, (WorkerRange{1, 1, 1}));
+  EXPECT_EQ(sent.spec.slots_per_worker, 2);
+  EXPECT_EQ(sent.launch.command, (std::vector<std::string>{"/bin/sh", script, "--lr", "1"}));
+  EXPECT_EQ(told({"--gpus", "4", "--name", "b", "bash", script}),
+            "paceline: train.sh is started once, as by sbatch: one worker with 4 slots.\n");
+  EXPECT_EQ(sent.spec.name, "b");
+  EXPECT_EQ(sent.spec.slots_per_worker, 4);
+  EXPECT_EQ(told({"--as-is", "sh", script}), "");
+  EXPECT_EQ(sent.spec.name, "train");
+  EXPECT_EQ(sent.spec.slots_per_worker, 1);
+}
+
+TEST_F(Conventions, RefuseAScriptOfSeveralNodes) {
+  const auto script = directory.write("train.sh", "#!/bin/sh\n#SBATCH --nodes=2\n");
+  EXPECT_THAT(told({script}), HasSubstr("train.sh: The script wants 2 nodes"));
+  EXPECT_EQ(code, 64);
+}
+
+TEST(Submit, SaysThatItsOwnWordsCanNotAllComeTrue) {
+  const FakeServer server(accepted);
+  const auto result =
+      run_words(server, {"submit", "--expect", "2h", "--max-duration", "1h", "--", "sh"});
+  EXPECT_EQ(result.err,
+            "paceline: The job will be stopped before it is done: it may run 1h00m, and expects "
+            "2h00m.\n");
+  EXPECT_EQ(result.out, "Submitted job 7\n");
 }
 
 TEST(Submit, RefusesAMeshThatIsNone) {

@@ -9,6 +9,8 @@
 #include "base/check.hpp"
 #include "base/utf8.hpp"
 #include "cli/client/patience.hpp"
+#include "cli/job/contradictions.hpp"
+#include "cli/job/conventions.hpp"
 #include "cli/job/job_file.hpp"
 
 namespace paceline {
@@ -35,11 +37,7 @@ Result<void> read_lists(JobWords& words) {
 // The words of the command line, judged.
 Result<JobWords> typed_words(const JobOptions& job) {
   JobWords words = job.words;
-  for (const auto& word : job_words()) {
-    const auto& text = words.*word.field;
-    if (!text) continue;
-    if (auto judged = word.judge(*text); !judged) return fail(about(word.option, judged.error()));
-  }
+  if (auto judged = judge_words(words); !judged) return fail(std::move(judged.error()));
   for (const auto& text : job.env) {
     auto variable = parse_variable(text);
     if (!variable) return fail(about("--env", variable.error()));
@@ -49,9 +47,11 @@ Result<JobWords> typed_words(const JobOptions& job) {
     if (auto added = add_mesh(*job.mesh, words); !added)
       return fail(about("--mesh", added.error()));
   }
+  if (auto sized = one_size(words); !sized) return fail(std::move(sized.error()));
   if (job.exclusive) words.exclusive = "true";
   if (job.no_preempt) words.preemptible = "false";
   if (job.shared_shm) words.shared_shm = "true";
+  if (job.as_is) words.as_is = "true";
   if (auto read = read_lists(words); !read) return fail(std::move(read.error()));
   return words;
 }
@@ -89,6 +89,7 @@ void declare_job_options(Options& options, JobOptions& job) {
   options.flag("--exclusive", job.exclusive, "share no node with other jobs");
   options.flag("--no-preempt", job.no_preempt, "never stop it for another job");
   options.flag("--shared-shm", job.shared_shm, "see the machine's /dev/shm, not one of its own");
+  options.flag("--as-is", job.as_is, "heed neither #SBATCH lines nor what starts processes itself");
   options.flag("--hold", job.words.hold, "wait for 'paceline resume'");
   options.command_line(job.words.command);
 }
@@ -104,9 +105,14 @@ Result<int> with_submission(Context& context, const JobOptions& job,
   }
   const auto submitter = this_submitter(context.environment, Context::now());
   if (!submitter) return fail(submitter.error());
-  auto submission =
-      make_submission(*words, *submitter, job.clean_env ? Inherit::little : Inherit::everything);
+  const auto understood = understand(std::move(*words), submitter->directory);
+  if (!understood) return fail(understood.error());
+  auto submission = make_submission(understood->words, *submitter,
+                                    job.clean_env ? Inherit::little : Inherit::everything);
   if (!submission) return fail(std::move(submission.error()));
+  for (const auto& sentence : understood->notes) context.console.note(sentence);
+  for (const auto& sentence : contradictions(submission->spec, submitter->now))
+    context.console.note(sentence);
   for (const auto& [name, value] : submitter->environment) {
     if (job.clean_env || (is_utf8(name) && is_utf8(value))) continue;
     context.console.note(

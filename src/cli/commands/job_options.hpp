@@ -18,13 +18,13 @@ struct JobOptions {
   JobWords words;
   std::optional<std::string> mesh;
   std::vector<std::string> env;
-  bool exclusive = false, no_preempt = false, clean_env = false, shared_shm = false;
+  bool exclusive = false, no_preempt = false, clean_env = false, shared_shm = false, as_is = false;
 };
 
 void declare_job_options(Options& options, JobOptions& job);
 
-// Makes the submission and hands it on. A job file that can't be read as one is complained about
-// here and gives its own exit code.
+// Makes the submission and hands it on. What was made of the words stands on standard error. A job
+// file that can't be read as one is complained about here and gives its own exit code.
 Result<int> with_submission(Context& context, const JobOptions& job,
                             const std::function<Result<int>(SubmissionBody)>& then);
 

@@ -11,6 +11,7 @@ Command submit_command() {
           "Submit a job and return at once",
           "paceline submit --slots 2..8 --target 'accuracy>=0.95' -- python3 train.py\n"
           "paceline submit -f job.yaml --priority 80\n"
+          "paceline submit train.sh    # reads its #SBATCH lines\n"
           "id=$(paceline submit --parsable -- python3 train.py)",
           [](Options& options) -> Action {
             struct Submit {

@@ -28,6 +28,7 @@ class Reader {
     for (const auto& entry : root.entries) {
       if (auto read = top(entry); !read) return fail(std::move(read.error()));
     }
+    if (auto sized = one_size(words_); !sized) return fail_at(name_, root, sized.error());
     return std::move(words_);
   }
 

@@ -120,6 +120,9 @@ TEST(JobFile, RefusesBadValuesWithTheirLine) {
             ":1:11: priority: 'high' is not a whole number from 0 to 100.");
   EXPECT_EQ(refusal("priority:\n"), ":1:1: 'priority' has no value.");
   EXPECT_EQ(refusal("priority: [1]\n"), ":1:11: 'priority' must be a word, not a list.");
+  EXPECT_EQ(refusal("run: x\nresources: {gpus: 2, slots: 2}\n"),
+            ":1:1: Both slots and gpus are given, which say the same.");
+  EXPECT_EQ(refusal("resources: {gpus: all}\n"), ":1:19: gpus: 'all' is no number of GPUs.");
   EXPECT_EQ(refusal("resources: 4\n"), ":1:12: 'resources' must be a map of keys, not a word.");
   EXPECT_EQ(refusal("run: {a: b}\n"), ":1:6: run: a command is missing.");
   EXPECT_EQ(refusal("env: [A]\n"), ":1:6: env: must be a map of variables.");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/nearest.hpp"
@@ -49,6 +50,12 @@ Result<void> true_or_false(const std::string& text) {
 
 Result<void> target(const std::string& text) { return verdict(parse_target(text)); }
 
+Result<void> gpus(const std::string& text) {
+  if (text != "all") return verdict(parse_range(text));
+  return fail(ErrorCode::invalid, "'all' is no number of GPUs.",
+              "Write a number, or a range as in 1..8: the job gets as many of them as are free.");
+}
+
 // The past is judged when the job is made.
 Result<void> deadline(const std::string& text) {
   return verdict(parse_deadline(text, WallTime::min()));
@@ -62,6 +69,8 @@ constexpr std::array kWords = {
     JobWord{"setup", "", "", "", "", &JobWords::setup, anything},
     JobWord{"slots", "resources", "--slots", "N|MIN..MAX[@WANT]", "slots to run on (1)",
             &JobWords::slots, parses<parse_range>},
+    JobWord{"gpus", "resources", "--gpus", "N|MIN..MAX[@WANT]", "the same as --slots",
+            &JobWords::gpus, gpus},
     JobWord{"slots_per_worker", "resources", "--slots-per-worker", "K",
             "slots that each worker sees (1)", &JobWords::slots_per_worker,
             whole_within<kSlotsPerWorker>},
@@ -76,6 +85,7 @@ constexpr std::array kWords = {
     JobWord{"exclusive", "", "", "", "", &JobWords::exclusive, true_or_false},
     JobWord{"preemptible", "", "", "", "", &JobWords::preemptible, true_or_false},
     JobWord{"shared_shm", "", "", "", "", &JobWords::shared_shm, true_or_false},
+    JobWord{"as_is", "", "", "", "", &JobWords::as_is, true_or_false},
     JobWord{"min_run", "", "--min-run", "TIME", "not resized or stopped for others earlier: 10m",
             &JobWords::min_run, parses<parse_span>},
     JobWord{"stop_loss", "", "--stop-loss", "PART",
@@ -254,6 +264,29 @@ Result<void> read_target(const JobWords& words, JobSpec& spec) {
 
 std::span<const JobWord> job_words() { return kWords; }
 std::span<const JobList> job_lists() { return kLists; }
+
+Result<void> judge_words(const JobWords& words) {
+  for (const auto& word : kWords) {
+    const auto& text = words.*word.field;
+    if (!text) continue;
+    auto judged = word.judge(*text);
+    if (judged) continue;
+    judged.error().message =
+        fmt::format("{}: {}", word.option.empty() ? word.key : word.option, judged.error().message);
+    return judged;
+  }
+  return {};
+}
+
+Result<void> one_size(JobWords& words) {
+  if (!words.gpus) return {};
+  if (words.slots) {
+    return fail(ErrorCode::invalid, "Both slots and gpus are given, which say the same.",
+                "Give one of them.");
+  }
+  words.slots = std::exchange(words.gpus, {});
+  return {};
+}
 
 JobWords overlaid(JobWords under, const JobWords& over) {
   if (over.target || over.target_final) {

@@ -19,7 +19,8 @@ namespace paceline {
 struct JobWords {
   std::optional<std::string> name, workdir, setup;
   std::optional<std::string> slots, slots_per_worker, cpus, memory, priority;
-  std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm;
+  std::optional<std::string> gpus;  // slots by another name, until one_size()
+  std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm, as_is;
   std::optional<std::string> max_duration, min_run, stop_loss, resize_loss, expect, expect_speeds,
       deadline, retry, signal, grace;
   std::optional<std::string> checkpoint, elastic, target, target_final;
@@ -56,12 +57,18 @@ struct JobList {
 
 std::span<const JobList> job_lists();
 
+// By the table, the lists aside. Errors: invalid, "--slots: …".
+Result<void> judge_words(const JobWords& words);
+
+// Moves `gpus` to `slots`. Errors: invalid (both are given).
+Result<void> one_size(JobWords& words);
+
 // `over` where it says something, else `under`; `env` by name. A target replaces both tiers, a mesh
 // both numbers.
 JobWords overlaid(JobWords under, const JobWords& over);
 
 // Errors: invalid, of what several words say together (slots that no number of workers makes).
-// REQUIRES: every word passed its judge.
+// REQUIRES: every word passed its judge, and one_size().
 Result<JobSpec> to_spec(const JobWords& words, WallTime now);
 
 // "K=V" of --env. Errors: invalid.

@@ -1,0 +1,26 @@
+#include "cli/job/contradictions.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/words/text.hpp"
+
+namespace paceline {
+
+std::vector<std::string> contradictions(const JobSpec& spec, WallTime now) {
+  std::vector<std::string> sentences;
+  if (!spec.expected_duration) return sentences;
+  const auto length = human_duration(to_seconds(*spec.expected_duration));
+  if (spec.deadline && now + *spec.expected_duration > *spec.deadline) {
+    sentences.push_back(
+        fmt::format("The deadline can't be met: it is in {}, and the job expects to run {}.",
+                    human_duration(to_seconds(*spec.deadline - now)), length));
+  }
+  if (spec.max_duration && *spec.expected_duration > *spec.max_duration) {
+    sentences.push_back(
+        fmt::format("The job will be stopped before it is done: it may run {}, and expects {}.",
+                    human_duration(to_seconds(*spec.max_duration)), length));
+  }
+  return sentences;
+}
+
+}  // namespace paceline
