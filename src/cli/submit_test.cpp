@@ -216,16 +216,19 @@ TEST_F(Conventions, SbatchLinesGoUnderTheOptions) {
                                       "#!/bin/sh\n#SBATCH --gres=gpu:2 -J a\n"
                                       "#SBATCH --time=60\npython3 t.py\n");
   EXPECT_EQ(told({script, "--lr", "1"}),
-            "paceline: train.sh is started once, as by sbatch: one worker with 2 slots.\n");
+            "paceline: train.sh is started once as by sbatch: one worker with 2 slots.\n");
   EXPECT_EQ(sent.spec.name, "a");
   EXPECT_EQ(sent.spec.max_duration, Duration(std::chrono::hours{1}));
   EXPECT_EQ(sent.spec.workers, (WorkerRange{1, 1, 1}));
   EXPECT_EQ(sent.spec.slots_per_worker, 2);
   EXPECT_EQ(sent.launch.command, (std::vector<std::string>{"/bin/sh", script, "--lr", "1"}));
   EXPECT_EQ(told({"--gpus", "4", "--name", "b", "bash", script}),
-            "paceline: train.sh is started once, as by sbatch: one worker with 4 slots.\n");
+            "paceline: train.sh is started once as by sbatch: one worker with 4 slots.\n");
   EXPECT_EQ(sent.spec.name, "b");
   EXPECT_EQ(sent.spec.slots_per_worker, 4);
+  EXPECT_THAT(
+      told({"--slots", "1..4", script}),
+      HasSubstr("train.sh is started once as by sbatch and can't use a range of slots: 1..4."));
   EXPECT_EQ(told({"--as-is", "sh", script}), "");
   EXPECT_EQ(sent.spec.name, "train");
   EXPECT_EQ(sent.spec.slots_per_worker, 1);

@@ -46,7 +46,7 @@ class ConventionsTest(unittest.TestCase):
         done = self.box.call("run", "--workdir", self.directory, self.program("train.sh", SCRIPT), "--lr", "1")
         self.assertEqual(done.stdout.splitlines()[1:], [f"in {self.directory} with --lr 1: worker 0 of 1"])
         self.assertIn("train.sh:5: --partition is left out", done.stderr)
-        self.assertIn("train.sh is started once, as by sbatch: one worker with 2 slots.", done.stderr)
+        self.assertIn("train.sh is started once as by sbatch: one worker with 2 slots.", done.stderr)
         number = done.stderr.split("Submitted job ")[1].split(".")[0]
         shown = self.box.call("show", number).stdout
         for words in ("resnet", "1h30m"):

@@ -65,7 +65,7 @@ class LineReader {
   Result<void> option(SbatchRequest& request) {
     auto word = words_[at_++];
     std::optional<std::string> value;
-    if (!word.starts_with("--") && word.size() > 2) {  // "-n4", and "-n=4" as sbatch refuses it
+    if (word.starts_with('-') && !word.starts_with("--") && word.size() > 2) {  // "-n4"
       value = word.substr(2);
       word.resize(2);
     } else if (const auto equals = word.find('='); equals != std::string::npos) {

@@ -104,6 +104,7 @@ TEST(BatchScript, RefusesWhatCanNotBeDoneHere) {
             "train.sh:2: --array: There are no arrays of jobs: '0-3'.");
   EXPECT_EQ(refused("#SBATCH --dependency=singleton\n"),
             "train.sh:2: --dependency: 'singleton' is not a dependency that there is here.");
+  EXPECT_EQ(refused("#SBATCH hetjob\n"), "train.sh:2: hetjob: A job has one component.");
   EXPECT_EQ(refused("#SBATCH --time\n"), "train.sh:2: --time: A value is missing.");
   EXPECT_EQ(refused("#SBATCH --mem-per-cpu=1024T -n 1000000\n"),
             "train.sh: --memory: '18446744073709551615B' is out of bounds.");

@@ -26,10 +26,11 @@ Result<void> take_script(BatchScript script, Understood& understood) {
     append(std::move(*fitted), understood.notes);
     return {};
   }
-  const auto made = make_one_worker(
-      understood.words, fmt::format("{} is started once, as by sbatch", script.name),
-      "Submit what it calls as the command itself: each of several workers starts it. --as-is "
-      "leaves the script's #SBATCH lines alone.");
+  const auto made =
+      make_one_worker(understood.words, fmt::format("{} is started once as by sbatch", script.name),
+                      "Submit the training itself, as in 'paceline submit --slots 1..4 -- python3 "
+                      "train.py'. --as-is "
+                      "starts the script once per worker, without its #SBATCH lines.");
   if (!made) return fail(made.error());
   if (*made) understood.notes.push_back(**made);
   return {};

@@ -166,6 +166,11 @@ Result<void> take_array(const std::string& value, SbatchRequest& request) {
               "SLURM_ARRAY_TASK_ID=$i train.sh; done'.");
 }
 
+Result<void> take_component(const std::string&, SbatchRequest&) {
+  return fail(ErrorCode::invalid, "A job has one component.",
+              "Submit each as a job of its own; --after and --affinity tie them together.");
+}
+
 // "ALL", "ALL,SEED=1", "SEED=1".
 Result<void> take_export(const std::string& value, SbatchRequest& request) {
   for (std::size_t at = 0; at <= value.size();) {
@@ -211,6 +216,9 @@ constexpr std::array kOptions = {
     SbatchOption{"--nodes", 'N', true, take_nodes, ""},
     SbatchOption{"--ntasks", 'n', true, take_count<&SbatchRequest::tasks>, ""},
     SbatchOption{"--ntasks-per-node", 0, true, take_count<&SbatchRequest::tasks_per_node>, ""},
+    SbatchOption{"--tasks-per-node", 0, true, take_count<&SbatchRequest::tasks_per_node>, ""},
+    SbatchOption{"hetjob", 0, false, take_component, ""},
+    SbatchOption{"packjob", 0, false, take_component, ""},
     SbatchOption{"--cpus-per-task", 'c', true, take_count<&SbatchRequest::cpus_per_task>, ""},
     SbatchOption{"--cpus-per-gpu", 0, true, take_count<&SbatchRequest::cpus_per_gpu>, ""},
     SbatchOption{"--mem", 0, true, take_memory<&SbatchRequest::memory>, ""},

@@ -31,7 +31,7 @@ struct SbatchOption {
   std::string_view says;  // what its owner is told; may be empty
 };
 
-// By "--time" or "-t"; null if there is none.
+// By "--time", "-t" or "hetjob", which has no dash; null if there is none.
 const SbatchOption* find_sbatch_option(std::string_view name);
 
 // Nodes, tasks, GPUs, cores and memory of the lines together, in the words of a job that is one
