@@ -70,11 +70,22 @@ bool is_assignment(std::string_view word) {
          word.substr(0, equals).find('/') == std::string_view::npos;
 }
 
+// "uv run torchrun": in an environment of Python's.
+bool runs_in_environment(Arguments argv) {
+  constexpr std::array<std::string_view, 4> kTools = {"uv", "poetry", "pipenv", "pdm"};
+  return argv.size() > 1 && argv[1] == "run" &&
+         std::ranges::find(kTools, argv.front()) != kTools.end();
+}
+
 // Without what only stands in front of a program.
 Arguments bare(Arguments argv) {
   constexpr std::array<std::string_view, 9> kFront = {"env",  "exec", "nohup", "time",   "then",
                                                       "else", "do",   "!",     "command"};
   while (!argv.empty()) {
+    if (runs_in_environment(argv)) {
+      argv = argv.subspan(2);
+      continue;
+    }
     const auto program = std::filesystem::path(argv.front()).filename().string();
     if (!is_assignment(argv.front()) && std::ranges::find(kFront, program) == kFront.end()) break;
     argv = argv.subspan(1);

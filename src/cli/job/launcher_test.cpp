@@ -32,6 +32,7 @@ TEST(LauncherIn, KnowsTheProgramWhereverItStands) {
   EXPECT_EQ(launcher_name({"python", "-X", "dev", "-m", "torch.distributed.launch", "t.py"}),
             "torchrun");
   EXPECT_EQ(launcher_name({"env", "A=b", "accelerate", "launch", "t.py"}), "accelerate launch");
+  EXPECT_EQ(launcher_name({"uv", "run", "torchrun", "t.py"}), "torchrun");
   EXPECT_EQ(launcher_name({"deepspeed", "t.py"}), "deepspeed");
   EXPECT_EQ(launcher_name({"mpirun", "-np", "4", "t"}), "mpirun");
   EXPECT_EQ(launcher_name({"mpiexec", "-n", "4", "t"}), "mpiexec");
