@@ -63,13 +63,13 @@ std::string refusals_of(const Document& answer) {
 }
 
 std::string nodes_table(const Document& answer, const Look& look) {
-  Table table({{"NODE"},
+  Table table({{"NODE", Align::left, 8},
                {"STATE"},
                {"FREE", Align::right},
-               {"SLOTS"},
-               {"CPUS", Align::right},
-               {"MEMORY", Align::right},
-               {"USE", Align::left, 12}});
+               {"SLOTS", Align::left, 6, 3},
+               {"CPUS", Align::right, 0, 1},
+               {"MEMORY", Align::right, 0, 2},
+               {"USE", Align::left, 12, 4}});
   for (const auto& node : list_of(answer, "nodes")) {
     const auto& slots = list_of(node, "slots");
     const auto model = slots.empty() ? "" : text_of(slots.front(), "model");

@@ -19,16 +19,16 @@ std::string draw_users(const Document& answer, const Output& output, const Conso
     for (const auto& user : list_of(answer, "users")) text += text_of(user, "user") + "\n";
     return text;
   }
-  Table table({{"USER"},
-               {"JOBS", Align::right},
-               {"WAITING", Align::right},
-               {"RUNNING", Align::right},
+  Table table({{"USER", Align::left, 8},
+               {"JOBS", Align::right, 0, 5},
+               {"WAITING", Align::right, 0, 7},
+               {"RUNNING", Align::right, 0, 6},
                {"SLOTS", Align::right},
-               {"WAITED", Align::right},
-               {"SLOT-HOURS", Align::right},
-               {"PREEMPTED", Align::right},
-               {"RESIZED", Align::right},
-               {"FAILED", Align::right}});
+               {"WAITED", Align::right, 0, 4},
+               {"SLOT-HOURS", Align::right, 0, 8},
+               {"PREEMPTED", Align::right, 0, 3},
+               {"RESIZED", Align::right, 0, 2},
+               {"FAILED", Align::right, 0, 1}});
   for (const auto& user : list_of(answer, "users")) {
     const auto& lost = member(user, "lost_slot_seconds");
     table.add({{text_of(user, "user")},

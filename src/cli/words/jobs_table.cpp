@@ -8,16 +8,11 @@ namespace paceline {
 namespace {
 
 std::vector<Column> columns(bool wide) {
-  std::vector<Column> columns = {{"ID", Align::right},
-                                 {"NAME", Align::left, 8},
-                                 {"USER", Align::left, 4},
-                                 {"STATE"},
-                                 {"WORKERS"},
-                                 {"PROGRESS", Align::right},
-                                 {"METRIC", Align::left, 6},
-                                 {"TIME", Align::right},
-                                 {"START", Align::right},
-                                 {"ETA", Align::right}};
+  std::vector<Column> columns = {{"ID", Align::right},           {"NAME", Align::left, 8},
+                                 {"USER", Align::left, 4, 4},    {"STATE"},
+                                 {"WORKERS", Align::left, 0, 2}, {"PROGRESS", Align::right, 0, 5},
+                                 {"METRIC", Align::left, 6, 1},  {"TIME", Align::right, 0, 3},
+                                 {"START", Align::right, 0, 6},  {"ETA", Align::right, 0, 7}};
   if (wide) {
     columns.insert(columns.end(), {{"START BETWEEN"},
                                    {"END BETWEEN"},
@@ -27,7 +22,7 @@ std::vector<Column> columns(bool wide) {
                                    {"NODES"},
                                    {"COMMAND"}});
   }
-  columns.push_back({"REASON", Align::left, 12});
+  columns.push_back({"REASON", Align::left, 12, 8});
   return columns;
 }
 

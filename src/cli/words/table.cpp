@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "base/check.hpp"
 #include "cli/words/text.hpp"
@@ -73,45 +74,77 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
-std::vector<std::size_t> Table::widths(const Look& look) const {
-  std::vector<std::size_t> widths;
+std::vector<Table::Shown> Table::shown(const Look& look) const {
+  std::vector<Shown> shown;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = look.header ? display_width(columns_[c].title) : 0;
     for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
-    widths.push_back(width);
+    shown.push_back({c, width});
   }
-  if (look.width) fit(widths, *look.width);
-  return widths;
+  if (!look.width) return shown;
+  leave_out(shown, *look.width);
+  narrow(shown, *look.width);
+  return shown;
+}
+
+bool Table::says_nothing(std::size_t column) const {
+  return std::ranges::all_of(
+      rows_, [&](const auto& row) { return row[column].text.empty() || row[column].text == "-"; });
+}
+
+std::size_t Table::narrowest(const Shown& shown) const {
+  const auto narrowest = columns_[shown.column].narrowest;
+  return narrowest == 0 ? shown.width : std::min(narrowest, shown.width);
+}
+
+// Until the rest fits at its narrowest. The last column that is left is never left out.
+void Table::leave_out(std::vector<Shown>& shown, std::size_t terminal) const {
+  const auto turn = [&](const Shown& one) {
+    const auto leaves = columns_[one.column].leaves;
+    const auto never = leaves == 0;
+    // What never leaves goes where there is no other way, the rightmost first.
+    return std::tuple(never, !never && !says_nothing(one.column),
+                      never ? columns_.size() - one.column : leaves);
+  };
+  const auto least = [&] {
+    return std::accumulate(shown.begin(), shown.end(), kGap * (shown.size() - 1),
+                           [&](std::size_t sum, const Shown& one) { return sum + narrowest(one); });
+  };
+  while (shown.size() > 1 && least() > terminal) {
+    shown.erase(std::ranges::min_element(shown, {}, turn));
+  }
 }
 
 // The widest column that gives way loses one place at a time: long words are cut before short ones.
-void Table::fit(std::vector<std::size_t>& widths, std::size_t terminal) const {
-  auto all = std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+void Table::narrow(std::vector<Shown>& shown, std::size_t terminal) const {
+  auto all = std::accumulate(shown.begin(), shown.end(), kGap * (shown.size() - 1),
+                             [](std::size_t sum, const Shown& one) { return sum + one.width; });
   for (; all > terminal; --all) {
-    std::size_t widest = columns_.size();
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const bool gives_way = columns_[c].narrowest > 0 && widths[c] > columns_[c].narrowest;
-      if (gives_way && (widest == columns_.size() || widths[c] > widths[widest])) widest = c;
+    Shown* widest = nullptr;
+    for (auto& one : shown) {
+      const bool gives_way = one.width > narrowest(one) || shown.size() == 1;
+      if (gives_way && (widest == nullptr || one.width > widest->width)) widest = &one;
     }
-    if (widest == columns_.size()) return;
-    --widths[widest];
+    check(widest != nullptr, "what is shown fits at its narrowest");
+    if (widest->width <= 1) return;
+    --widest->width;
   }
 }
 
 std::string Table::render(const Look& look) const {
-  const auto width = widths(look);
+  const auto columns = shown(look);
   std::string text;
   if (look.header) {
     Line line(look.color);
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      line.add(columns_[c].title, Style::dim, columns_[c].align, width[c]);
+    for (const auto& [c, width] : columns) {
+      line.add(columns_[c].title, Style::dim, columns_[c].align, width);
     }
     text += line.take();
   }
   for (const auto& row : rows_) {
     Line line(look.color);
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      line.add(row[c].text, row[c].style, columns_[c].align, width[c]);
+    for (const auto& [c, width] : columns) {
+      line.add(row[c].text, row[c].style, columns_[c].align, width);
     }
     text += line.take();
   }

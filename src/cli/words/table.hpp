@@ -1,8 +1,9 @@
 // A compact aligned table: two spaces between columns, a title row, and columns that give way to
-// the terminal's width.
+// the terminal's width: no line is wider. Texts are cut first, then columns are left out: those in
+// which nothing stands before the others.
 //
-//   Table table({{"ID", Align::right}, {"NAME"}, {"REASON", Align::left, 12}});
-//   table.add({{"7"}, {"digits"}, {"waits for 4 free slots"}});
+//   Table table({{"ID", Align::right}, {"NODE", Align::left, 0, 1}, {"REASON", Align::left, 12}});
+//   table.add({{"7"}, {"-"}, {"waits for 4 free slots"}});
 //   std::string text = table.render({.header = true, .color = false, .width = {}});
 #pragma once
 
@@ -25,6 +26,7 @@ struct Column {
   std::string title;
   Align align = Align::left;
   std::size_t narrowest = 0;  // to which it gives way to a narrow terminal; 0: it doesn't
+  std::size_t leaves = 0;     // whose turn it is to be left out: 1 goes first; 0: never
 };
 
 struct Cell {
@@ -49,8 +51,17 @@ class Table {
   [[nodiscard]] std::string render(const Look& look) const;
 
  private:
-  [[nodiscard]] std::vector<std::size_t> widths(const Look& look) const;
-  void fit(std::vector<std::size_t>& widths, std::size_t terminal) const;
+  // A column that is shown, and how wide.
+  struct Shown {
+    std::size_t column = 0;
+    std::size_t width = 0;
+  };
+
+  [[nodiscard]] std::vector<Shown> shown(const Look& look) const;
+  [[nodiscard]] bool says_nothing(std::size_t column) const;
+  [[nodiscard]] std::size_t narrowest(const Shown& shown) const;
+  void leave_out(std::vector<Shown>& shown, std::size_t terminal) const;
+  void narrow(std::vector<Shown>& shown, std::size_t terminal) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cli/words/text.hpp"
+
 namespace paceline {
 namespace {
 
@@ -23,9 +27,40 @@ TEST(Table, CutsItsWidestColumnsToTheTerminal) {
   EXPECT_EQ(sample().render({.header = false, .color = false, .width = 30}),
             " 7  digits  waits for 4 free…\n"
             "12  a b\n");
-  EXPECT_EQ(sample().render({.header = false, .color = false, .width = 5}),
-            " 7  dig…  waits for 4…\n"
-            "12  a b\n");
+}
+
+TEST(Table, LeavesOutColumnsWhereNarrowestOnesDoNotFit) {
+  Table table({{"ID", Align::right},
+               {"NODE", Align::left, 0, 2},
+               {"METRIC", Align::left, 0, 1},
+               {"START", Align::left, 0, 3},
+               {"REASON", Align::left, 6, 4}});
+  table.add({{"7"}, {"n0"}, {"0.91 accuracy"}, {"-"}, {"waits for 4 free slots"}});
+  const auto shown = [&](std::size_t width) {
+    return table.render({.header = true, .color = false, .width = width});
+  };
+  EXPECT_EQ(shown(40),
+            "ID  NODE  METRIC         START  REASON\n"
+            " 7  n0    0.91 accuracy  -      waits f…\n");
+  EXPECT_EQ(shown(36),
+            "ID  NODE  METRIC         REASON\n"
+            " 7  n0    0.91 accuracy  waits for…\n");
+  EXPECT_EQ(shown(20),
+            "ID  NODE  REASON\n"
+            " 7  n0    waits for…\n");
+  EXPECT_EQ(shown(12),
+            "ID  REASON\n"
+            " 7  waits f…\n");
+  EXPECT_EQ(shown(3), "ID\n 7\n");
+  EXPECT_EQ(shown(1), "…\n7\n");
+}
+
+// For any width: no line is wider.
+TEST(Table, NeverWraps) {
+  for (std::size_t width = 1; width < 60; ++width) {
+    std::istringstream lines(sample().render({.header = true, .color = false, .width = width}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), width);
+  }
 }
 
 TEST(Table, ColoursWordsAndNotThePadding) {
