@@ -47,6 +47,31 @@ FakeServer::Handler always(const std::string& text) {
   return [text](const FakeRequest&) { return FakeAnswer{text}; };
 }
 
+TEST(Queue, FiltersOverAllPages) {
+  const FakeServer server([](const FakeRequest& request) {
+    const bool first = request.target.find("after=0") != std::string::npos;
+    return FakeAnswer{first ? jobs({kJob}, "7") : jobs({kWaiting})};
+  });
+  const auto ids = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"queue", "-o", "name"});
+    return run_words(server, words).out;
+  };
+  EXPECT_EQ(ids({"--last", "1"}), "12\n");
+  EXPECT_EQ(ids({"--name", "dig*"}), "7\n");
+  EXPECT_EQ(ids({"--since", "1d"}), "7\n12\n");
+  EXPECT_EQ(ids({"--since", "2025-11-20", "--last", "2"}), "7\n12\n");
+  EXPECT_THAT(server.log().front(), HasSubstr("all=1"));
+}
+
+TEST(Queue, RefusesWhatIsNoFilter) {
+  const FakeServer server(always(jobs({})));
+  const auto since = run_words(server, {"queue", "--since", "yesterday"});
+  EXPECT_EQ(since.code, 64);
+  EXPECT_THAT(since.err, HasSubstr("--since: 'yesterday' is neither a span nor a date."));
+  EXPECT_THAT(run_words(server, {"queue", "--last", "0"}).err,
+              HasSubstr("--last: '0' is not a whole number from 1"));
+}
+
 TEST(Queue, IsATable) {
   const FakeServer server(always(jobs({kJob, kWaiting})));
   const auto result = run_words(server, {"queue"});

@@ -46,21 +46,21 @@ Result<Document> Api::remove(const std::string& target) {
   return ask(request);
 }
 
-Result<Document> Api::jobs(const std::string& query) {
-  return pages(fmt::format("/v1/jobs?limit=1000{}{}", query.empty() ? "" : "&", query));
+Result<Document> Api::jobs(const std::string& query, const JobsWanted& wanted) {
+  return pages(fmt::format("/v1/jobs?limit=1000{}{}", query.empty() ? "" : "&", query), wanted);
 }
 
-Result<Document> Api::expected() { return pages("/v1/expected?limit=10000"); }
+Result<Document> Api::expected() { return pages("/v1/expected?limit=10000", {}); }
 
-Result<Document> Api::pages(const std::string& target) {
-  Document all{{"jobs", Document::array()}, {"next", nullptr}};
+Result<Document> Api::pages(const std::string& target, const JobsWanted& wanted) {
+  JobFilter filter(wanted);
   std::int64_t after = 0;
   for (;;) {
     auto page = get(fmt::format("{}&after={}", target, after));
     if (!page) return page;
-    for (const auto& job : list_of(*page, "jobs")) all["jobs"].push_back(job);
+    for (const auto& job : list_of(*page, "jobs")) filter.take(job);
     const auto next = whole_of(*page, "next");
-    if (next <= after) return all;
+    if (next <= after) return filter.jobs();
     after = next;
   }
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/words/document.hpp"
+#include "cli/words/job_filter.hpp"
 #include "http/client.hpp"
 
 namespace paceline {
@@ -24,15 +25,15 @@ class Api {
   Result<Document> put(const std::string& target, const std::string& body);
   Result<Document> remove(const std::string& target);
 
-  // Every page of GET /v1/jobs with this query ("all=1", may be empty), as one {"jobs": […],
-  // "next": null}.
-  Result<Document> jobs(const std::string& query);
+  // Every page of GET /v1/jobs with this query ("all=1", may be empty) through the filter, as one
+  // {"jobs": […], "next": null}.
+  Result<Document> jobs(const std::string& query, const JobsWanted& wanted);
   // Every page of GET /v1/expected, as one {"jobs": […]}. Errors: not_found: an older server.
   Result<Document> expected();
 
  private:
   // Every page of a list of jobs. REQUIRES: the target has a query.
-  Result<Document> pages(const std::string& target);
+  Result<Document> pages(const std::string& target, const JobsWanted& wanted);
 
   ServerAddress server_;
   HttpClient http_;

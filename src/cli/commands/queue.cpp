@@ -5,6 +5,7 @@
 #include "cli/commands/command.hpp"
 #include "cli/words/expected_text.hpp"
 #include "cli/words/job_view.hpp"
+#include "cli/words/units.hpp"
 #include "model/job_state.hpp"
 
 namespace paceline {
@@ -12,7 +13,7 @@ namespace {
 
 struct Queue {
   OutputOptions output;
-  std::optional<std::string> state;
+  std::optional<std::string> state, name, since, last;
   bool all = false;
   bool mine = false;
 };
@@ -25,16 +26,34 @@ Result<std::string> query_of(const Queue& typed) {
         "CANCELLED and TIMEOUT.");
   }
   if (typed.state) return fmt::format("all=1&state={}", *typed.state);
-  return typed.all ? "all=1" : "";
+  return typed.all || typed.since || typed.last ? "all=1" : "";
 }
 
-void keep_mine(Document& jobs) {
-  const auto uid = static_cast<std::int64_t>(::getuid());
-  Document mine = Document::array();
-  for (auto& job : jobs["jobs"]) {
-    if (whole_of(job, "uid") == uid) mine.push_back(std::move(job));
+// "2h" is so long ago; else a date. Errors: invalid.
+Result<WallTime> parse_since(const std::string& text) {
+  if (const auto span = parse_duration(text)) return Context::now() - *span;
+  const auto at = parse_date(text);
+  if (at) return *at;
+  return fail(ErrorCode::invalid, fmt::format("--since: '{}' is neither a span nor a date.", text),
+              "Write 2h or 1d, or 2025-11-20 or 2025-11-20T18:00:00Z.");
+}
+
+Result<JobsWanted> wanted_of(const Queue& typed) {
+  constexpr std::int64_t kLastMax = 1'000'000;
+  JobsWanted wanted;
+  if (typed.mine) wanted.uid = static_cast<std::int64_t>(::getuid());
+  wanted.name = typed.name;
+  if (typed.since) {
+    const auto since = parse_since(*typed.since);
+    if (!since) return fail(since.error());
+    wanted.since = to_seconds(*since);
   }
-  jobs["jobs"] = std::move(mine);
+  if (typed.last) {
+    const auto last = parse_whole(*typed.last, {1, kLastMax});
+    if (!last) return fail(ErrorCode::invalid, "--last: " + last.error().message);
+    wanted.last = static_cast<std::size_t>(*last);
+  }
+  return wanted;
 }
 
 std::string ids_of(const Document& jobs) {
@@ -43,13 +62,24 @@ std::string ids_of(const Document& jobs) {
   return text;
 }
 
-Result<std::string> draw(Context& context, const Queue& typed, const std::string& query,
-                         const Output& output) {
+struct Question {
+  std::string query;  // what the API is asked
+  JobsWanted wanted;  // what is shown of its answer
+};
+
+Result<Question> question_of(const Queue& typed) {
+  auto query = query_of(typed);
+  if (!query) return fail(std::move(query.error()));
+  auto wanted = wanted_of(typed);
+  if (!wanted) return fail(std::move(wanted.error()));
+  return Question{std::move(*query), std::move(*wanted)};
+}
+
+Result<std::string> draw(Context& context, const Question& question, const Output& output) {
   const auto api = context.api();
   if (!api) return fail(api.error());
-  auto jobs = (*api)->jobs(query);
+  auto jobs = (*api)->jobs(question.query, question.wanted);
   if (!jobs) return fail(std::move(jobs.error()));
-  if (typed.mine) keep_mine(*jobs);
   if (output.format == Format::name) return ids_of(*jobs);
   if (const auto expected = (*api)->expected())
     join_expected(*jobs, *expected);
@@ -57,7 +87,9 @@ Result<std::string> draw(Context& context, const Queue& typed, const std::string
     return fail(expected.error());
   if (output.format == Format::json) return json_text(*jobs, context.console);
   const auto& list = list_of(*jobs, "jobs");
-  if (list.empty() && context.console.output_terminal()) return "No job waits or runs.\n";
+  if (list.empty() && context.console.output_terminal()) {
+    return question.query.empty() ? "No job waits or runs.\n" : "There is no such job.\n";
+  }
   return jobs_table(list, output, context.console, to_seconds(Context::now()));
 }
 
@@ -68,20 +100,26 @@ Command queue_command() {
           "ps",
           "Jobs",
           "List the jobs that wait or run",
-          "paceline queue\npaceline queue --all -o json\npaceline ps -w",
+          "paceline queue\npaceline queue --last 20 --name 'train*'\npaceline queue --all -o json\n"
+          "paceline ps -w",
           [](Options& options) -> Action {
             const auto typed = std::make_shared<Queue>();
             options.flag("-a,--all", typed->all, "ended jobs too");
             options.flag("--me", typed->mine, "only mine");
+            options.value("--name", "PATTERN", typed->name, "only those of this name: 'train*'");
+            options.value("--last", "N", typed->last, "the newest so many, ended ones too");
+            options.value("--since", "SPAN|TIME", typed->since,
+                          "those not over before, ended ones too: 1d, 2025-11-20");
             options.value("--state", "STATE", typed->state, "only those in this state");
             options.output(typed->output, Watchable::yes);
             return [typed](Context& context) -> Result<int> {
               const auto output = read_output(typed->output);
               if (!output) return fail(output.error());
-              const auto query = query_of(*typed);
-              if (!query) return fail(query.error());
-              return show(context.console, *output,
-                          [&] { return draw(context, *typed, *query, *output); });
+              return show(context.console, *output, [&]() -> Result<std::string> {
+                const auto question = question_of(*typed);
+                if (!question) return fail(question.error());
+                return draw(context, *question, *output);
+              });
             };
           }};
 }
