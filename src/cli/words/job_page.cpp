@@ -132,16 +132,27 @@ std::string metrics_line(const Document& job) {
   return joined(parts);
 }
 
-std::string target_line(const Document& job, double now) {
+// Nobody can reach a target whose metric nobody reports.
+std::string unreported(const Document& job) {
+  const auto metric = text_of(member(job, "target"), "metric");
+  if (!number_of(job, "started_at") || number_of(member(job, "metrics"), metric)) return "";
+  return fmt::format(
+      "no report named {} so far: print {{\"paceline\": {{{}: 0.5}}}} as a line of its own", metric,
+      Document(metric).dump());
+}
+
+std::string target_line(const Document& job, const Curve& curve, double now) {
   const auto& target = member(job, "target");
   const auto deliver = number_of(target, "deliver"), final = number_of(target, "final");
   if (!deliver || !final) return "";
   const auto at_final = fmt::format("{} {} {}", text_of(target, "metric"),
                                     text_of(target, "direction"), human_number(*final));
   const bool reached = flag_of(target, "reached");
-  return joined(
-      {at_final, *deliver != *final ? fmt::format("delivered at {}", human_number(*deliver)) : "",
-       reached ? labelled("reached", when(target, "reached_at", now)) : "not reached yet"});
+  return joined({at_final,
+                 *deliver != *final ? fmt::format("delivered at {}", human_number(*deliver)) : "",
+                 curve.met ? fmt::format("met by {}", human_number(*curve.met)) : "",
+                 reached ? labelled("reached", when(target, "reached_at", now)) : "not reached yet",
+                 reached ? "" : unreported(job)});
 }
 
 std::string checkpoint_line(const Document& job, double now) {
@@ -227,8 +238,7 @@ std::string gang_table(const Document& job, const Console& console) {
 
 }  // namespace
 
-std::string job_page(const Document& job, const Document& curve, const Console& console,
-                     double now) {
+std::string job_page(const Document& job, const Curve& curve, const Console& console, double now) {
   const auto state = text_of(job, "state");
   Page page;
   page.raw(fmt::format(
@@ -252,8 +262,8 @@ std::string job_page(const Document& job, const Document& curve, const Console& 
   page.line("Progress", progress_page_line(job));
   page.line("Left", left_line(job));
   page.line("Metrics", metrics_line(job));
-  page.line("Curve", curve_line(curve));
-  page.line("Target", target_line(job, now));
+  page.line("Curve", curve_line(curve.page));
+  page.line("Target", target_line(job, curve, now));
   page.line("Checkpoint", checkpoint_line(job, now));
   page.line("Asked", asked_line(job, now));
   page.line("Times", times_line(job, now));

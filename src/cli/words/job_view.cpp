@@ -31,6 +31,20 @@ std::pair<std::string, std::optional<double>> leading_metric(const Document& job
   return {metrics.begin().key(), number_of(metrics, metrics.begin().key())};
 }
 
+// That it is done is what its target says, whatever its steps would have come to.
+bool ended_at_target(const Document& job) {
+  return state_of(job) == JobState::completed && flag_of(member(job, "target"), "reached");
+}
+
+// "≥0.95": what is known of the value that met a target where the last one doesn't meet it.
+std::optional<std::string> met_text(const Document& target, std::optional<double> last) {
+  const auto final = number_of(target, "final");
+  if (!flag_of(target, "reached") || !final) return {};
+  const bool at_most = text_of(target, "direction") == "<=";
+  if (last && (at_most ? *last <= *final : *last >= *final)) return {};
+  return (at_most ? "≤" : "≥") + human_number(*final);
+}
+
 }  // namespace
 
 bool is_over(const Document& job) {
@@ -76,6 +90,7 @@ std::string workers_text(const Document& job) {
 }
 
 std::string progress_text(const Document& job) {
+  if (ended_at_target(job)) return "100%";
   const auto& progress = member(job, "progress");
   if (const auto ratio = number_of(progress, "ratio")) {
     return fmt::format("{:.0f}%", std::floor(*ratio * 100));
@@ -89,7 +104,9 @@ std::string metric_text(const Document& job) {
   const auto [name, value] = leading_metric(job);
   if (name.empty()) return "-";
   const auto shown = value ? human_number(*value) : "-";
-  const auto final = number_of(member(job, "target"), "final");
+  const auto& target = member(job, "target");
+  if (const auto met = met_text(target, value)) return fmt::format("{} {}", *met, name);
+  const auto final = number_of(target, "final");
   if (!final) return fmt::format("{} {}", shown, name);
   return fmt::format("{}→{} {}", shown, human_number(*final), name);
 }

@@ -20,9 +20,12 @@ int exit_code_of(const Document& job);
 
 Style style_of_state(const std::string& state);
 
-std::string workers_text(const Document& job);   // "2/1..4", "2/2": now/asked
-std::string progress_text(const Document& job);  // "30%", "step 120", "-"
-std::string metric_text(const Document& job);    // "accuracy 0.91→0.95", "loss 0.3", "-"
+std::string workers_text(const Document& job);  // "2/1..4", "2/2": now/asked
+// "30%", "step 120", "-"; "100%" of a job that ended at its target.
+std::string progress_text(const Document& job);
+// "0.91→0.95 accuracy", "0.3 loss", "-"; "≥0.95 accuracy" of a target that was met by a value
+// before the last one.
+std::string metric_text(const Document& job);
 std::string time_text(const Document& job);    // running time; waiting time before the first start
 std::string reason_text(const Document& job);  // why it is as it is, or how it ended
 // Seconds to the end as far as its own reports tell; nothing if they don't.
@@ -36,9 +39,13 @@ std::string progress_line(const Document& job);
 // The table of `queue`. `now`: seconds since 1970.
 std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console,
                        double now);
-// The page of `show`. `curve`: what the API tells of its points, or nothing. `now`: seconds since
-// 1970.
-std::string job_page(const Document& job, const Document& curve, const Console& console,
-                     double now);
+// What the API tells of a job's points, beyond the job itself.
+struct Curve {
+  Document page = {};              // its first page, or nothing
+  std::optional<double> met = {};  // the value that met the target
+};
+
+// The page of `show`. `now`: seconds since 1970.
+std::string job_page(const Document& job, const Curve& curve, const Console& console, double now);
 
 }  // namespace paceline

@@ -1,9 +1,11 @@
 #include "cli/words/job_view.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace paceline {
 namespace {
+
+using ::testing::HasSubstr;
 
 Document job(std::string_view more) {
   auto text = std::string(R"({"id": 7, "state": "RUNNING", "workers": 2, "min": 1, "max": 4)");
@@ -33,9 +35,47 @@ TEST(JobView, BearsWhatItDoesNotKnow) {
     EXPECT_FALSE(is_over(strange));
     EXPECT_EQ(progress_text(strange), "-");
     EXPECT_EQ(metric_text(strange), "-");
-    (void)job_page(strange, strange, Console({}), 0);
+    (void)job_page(strange, {strange}, Console({}), 0);
     (void)jobs_table({strange}, {}, Console({}), 0);
   }
+}
+
+constexpr std::string_view kReached =
+    R"("target": {"metric": "acc", "direction": ">=", "deliver": 0.9, "final": 0.9,
+                  "reached": true, "reached_at": 100}, "progress": {"ratio": 0.3})";
+
+TEST(JobView, IsFullWhereItEndedAtItsTarget) {
+  EXPECT_EQ(progress_text(job(kReached)), "30%");
+  auto ended = job(kReached);
+  ended["state"] = "COMPLETED";
+  EXPECT_EQ(progress_text(ended), "100%");
+  ended["target"]["reached"] = false;
+  EXPECT_EQ(progress_text(ended), "30%");
+}
+
+TEST(JobView, ShowsWhatMetTheTarget) {
+  auto reached = job(kReached);
+  reached["metrics"] = {{"acc", 0.87}};
+  EXPECT_EQ(metric_text(reached), "≥0.9 acc");
+  EXPECT_THAT(job_page(reached, {Document(), 0.912}, Console({}), 100),
+              HasSubstr("Target      acc >= 0.9, met by 0.912, reached 00:01:40\n"));
+  reached["metrics"]["acc"] = 0.93;
+  EXPECT_EQ(metric_text(reached), "0.93→0.9 acc");
+  reached["target"]["direction"] = "<=";
+  EXPECT_EQ(metric_text(reached), "≤0.9 acc");
+}
+
+TEST(JobView, SaysHowToReportWhatATargetAwaits) {
+  auto waiting = job(R"("started_at": 5, "target": {"metric": "acc", "direction": ">=",
+                        "deliver": 0.9, "final": 0.9, "reached": false})");
+  const auto page = [&] { return job_page(waiting, {}, Console({}), 100); };
+  EXPECT_THAT(page(), HasSubstr("no report named acc so far: print {\"paceline\": {\"acc\": 0.5}} "
+                                "as a line of its own\n"));
+  waiting["metrics"] = {{"acc", 0.1}};
+  EXPECT_THAT(page(), HasSubstr("acc >= 0.9, not reached yet\n"));
+  waiting["metrics"] = Document::object();
+  waiting["started_at"] = nullptr;
+  EXPECT_THAT(page(), HasSubstr("acc >= 0.9, not reached yet\n"));
 }
 
 TEST(JobView, ShowsAnEnding) {
