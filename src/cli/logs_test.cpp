@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string chunk(int rank, std::size_t offset, const std::string& text) {
   std::string quoted;
@@ -73,6 +74,35 @@ TEST(Logs, OfOneRankAreAsTheyAre) {
   EXPECT_THAT(logs.asked(), ElementsAre("GET /v1/jobs/7/logs?rank=1&tail_bytes=4096"));
 }
 
+constexpr const char* kNoMore = R"({"chunks":[]})";
+
+TEST(Logs, HaveATailInLines) {
+  Logs logs(
+      2, {FakeAnswer{R"({"chunks":[)" + chunk(0, 90, "a\nb\nc") + "," + chunk(1, 0, "d\n") + "]}"},
+          FakeAnswer{R"({"chunks":[)" + chunk(0, 95, "c\n") + "]}"}, FakeAnswer{kNoMore},
+          FakeAnswer{kNoMore}});
+  EXPECT_EQ(logs.run({"--tail", "2"}).out, "[0] b\n[0] cc\n[1] d\n");
+  EXPECT_THAT(logs.asked(), ElementsAre("GET /v1/jobs/7/logs?tail_bytes=16384",
+                                        "GET /v1/jobs/7/logs?tail_bytes=16384&offset=0:95,1:2",
+                                        "GET /v1/jobs/7/logs?tail_bytes=16384&offset=0:97,1:2",
+                                        "GET /v1/jobs/7/logs?offset=0:97,1:2"));
+}
+
+TEST(Logs, LookFurtherBackForATail) {
+  Logs logs(1, {FakeAnswer{R"({"chunks":[)" + chunk(0, 90, "long\n") + "]}"}, FakeAnswer{kNoMore},
+                FakeAnswer{R"({"chunks":[)" + chunk(0, 80, "before\nit\nlong\n") + "]}"},
+                FakeAnswer{kNoMore}, FakeAnswer{kNoMore}});
+  EXPECT_EQ(logs.run({"--tail", "3"}).out, "before\nit\nlong\n");
+  EXPECT_EQ(logs.asked().at(2), "GET /v1/jobs/7/logs?tail_bytes=131072");
+}
+
+TEST(Logs, FollowFromBehindTheTail) {
+  Logs logs(1, {FakeAnswer{R"({"chunks":[)" + chunk(0, 0, "a\nb\n") + "]}"}, FakeAnswer{kNoMore},
+                stream(event(chunk(0, 4, "c\n")) + kEnd)});
+  EXPECT_EQ(logs.run({"-f", "--tail", "1"}).out, "b\nc\n");
+  EXPECT_EQ(logs.asked().back(), "GET /v1/jobs/7/logs?offset=0:4&follow=1");
+}
+
 TEST(Logs, FollowOverRestartsWithoutLossOrRepetition) {
   Logs logs(2, {stream(event(chunk(0, 0, "a\n")) + event(chunk(1, 0, "b\n")) +
                        "event: chunk\ndata: {\"ra"),
@@ -101,19 +131,67 @@ TEST(Logs, FollowEndsWithTheJobGone) {
 TEST(Logs, RefuseBadRanks) {
   Logs logs(1, {});
   EXPECT_THAT(logs.run({"--rank", "x"}).err, HasSubstr("--rank: 'x' is not a whole number"));
-  EXPECT_THAT(logs.run({"--tail", "5"}).err, HasSubstr("--tail: '5' is not an amount of memory"));
+  EXPECT_THAT(logs.run({"--tail", "5 lines"}).err,
+              HasSubstr("--tail: '5 lines' is neither a number of lines nor a size.\n"
+                        "          Write 300 for so many lines"));
+  EXPECT_THAT(logs.run({"--tail", "100001"}).err,
+              HasSubstr("--tail: '100001' is not a whole number from 0 to 100000"));
 }
 
+// Of job 7: rank 1 failed, and rank 0 was ended for it.
+constexpr const char* kEvents = R"({"events":[
+  {"kind":"worker_ended","job":6,"generation":1,"rank":5,
+   "ending":{"cause":"exited","exit_code":1}},
+  {"kind":"worker_ended","job":7,"generation":1,"rank":1,
+   "ending":{"cause":"exited","exit_code":3}},
+  {"kind":"worker_ended","job":7,"generation":1,"rank":0,
+   "ending":{"cause":"gang_failed"}}]})";
+
 // A job that is followed by `run`: submitted, then these answers for its log, then over.
-CliResult run_job(std::vector<FakeAnswer> logs, const std::string& last) {
+CliResult run_job(std::vector<FakeAnswer> logs, const std::string& last,
+                  const std::vector<std::string>& options = {}, const std::string& input = {}) {
   const FakeServer server(
       [logs = std::move(logs), last, at = std::size_t{0}](const FakeRequest& request) mutable {
         if (request.method == "POST") return FakeAnswer{R"({"id":7})", 201, FakeAnswer::Kind::body};
         if (request.target.find("/logs") != std::string::npos) return logs.at(at++);
         if (request.target.find("/wait") != std::string::npos) return FakeAnswer{last};
+        if (request.target == "/v1/server") return FakeAnswer{R"({"seq":2000})"};
+        if (request.target == "/v1/events?from=1001&limit=1000") return FakeAnswer{kEvents};
         return FakeAnswer{R"({"id":7,"state":"RUNNING","reason":"runs on 1 slot"})"};
       });
-  return run_words(server, {"run", "--", "true"});
+  std::vector<std::string> words = {"run"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", "true"});
+  return run_words(server, words, input);
+}
+
+constexpr const char* kCompleted = R"({"id":7,"state":"COMPLETED","ending":"exited"})";
+
+TEST(Run, HidesReportsUnlessAsked) {
+  const std::string text = R"(a\n{\"paceline\": {\"step\": 1}}\n\r 1%\r 2%\nb\n)";
+  const auto all =
+      stream(event(fmt::format(R"({{"rank":0,"offset":0,"next":90,"text":"{}"}})", text)) + kEnd);
+  EXPECT_EQ(run_job({all}, kCompleted).out, "a\n 2%\nb\n");
+  EXPECT_EQ(run_job({all}, kCompleted, {"--reports"}).out,
+            "a\n{\"paceline\": {\"step\": 1}}\n 2%\nb\n");
+}
+
+TEST(Run, TellsWhatTheFailingRankWroteLast) {
+  const std::string others(40, '\n');
+  const auto result = run_job(
+      {stream(event(chunk(1, 0, "no such file\n")) + event(chunk(0, 0, others)) + kEnd)},
+      R"({"id":7,"state":"FAILED","exit_code":3,"ending":"exited with code 3"})", {"--slots", "2"});
+  EXPECT_THAT(result.err, HasSubstr("paceline: Rank 1 failed. It wrote last:\n"
+                                    "  [1] no such file\n"
+                                    "paceline: Job 7 is FAILED: exited with code 3.\n"));
+}
+
+TEST(Run, SaysThatNobodyReadsItsInput) {
+  const auto with = [](const std::string& input) {
+    return run_job({stream(kEnd)}, kCompleted, {}, input).err;
+  };
+  EXPECT_THAT(with("data\n"), HasSubstr("paceline: Standard input is not handed to the job"));
+  EXPECT_THAT(with(""), Not(HasSubstr("Standard input")));
 }
 
 TEST(Run, FollowsTheLogAndExitsAsTheJobDid) {

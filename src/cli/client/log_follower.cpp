@@ -2,28 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "cli/client/interrupt.hpp"
+#include "cli/client/log_tail.hpp"
 
 namespace paceline {
 namespace {
 
-constexpr std::size_t kLineMax = 1 << 20;
 // Less than any page that a server cuts off because there is more.
 constexpr std::int64_t kLastPageMax = 64 << 10;
-
-// `text` with "[rank] " before each of its lines; the last one may lack its end.
-std::string with_rank(std::int64_t rank, std::string_view text) {
-  std::string lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines += fmt::format("[{}] {}\n", rank, text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 }  // namespace
 
@@ -37,30 +25,26 @@ std::int64_t LogPrinter::print(const Document& chunk) {
   const bool bytes_match = static_cast<std::int64_t>(text.size()) == next - offset;
   if (offset < known && bytes_match) fresh.remove_prefix(static_cast<std::size_t>(known - offset));
   known = next;
-  if (query_.name_ranks) {
-    print_lines(rank, fresh);
-  } else {
-    console_.print(fresh);
-  }
+  lines_.print(rank, fresh);
   return next - offset;
 }
 
-void LogPrinter::print_lines(std::int64_t rank, std::string_view text) {
-  auto& line = begun_[rank];
-  line += text;
-  const auto end = line.size() > kLineMax ? line.size() : line.rfind('\n') + 1;
-  console_.print(with_rank(rank, std::string_view(line).substr(0, end)));
-  line.erase(0, end);
-}
-
-void LogPrinter::finish() {
-  for (auto& [rank, line] : begun_) console_.print(with_rank(rank, std::exchange(line, {})));
+Result<void> LogPrinter::print_tail(Api& api) {
+  if (!query_.tail_lines) return {};
+  const auto tail = read_log_tail(api, {query_.job, query_.rank, *query_.tail_lines});
+  if (!tail) return fail(tail.error());
+  for (const auto& [rank, lines] : *tail) {
+    next_[rank] = lines.next;
+    lines_.print(rank, lines.text());
+  }
+  return {};
 }
 
 std::string LogPrinter::target(bool follow) const {
   std::string query;
   if (query_.rank) query += fmt::format("&rank={}", *query_.rank);
-  if (query_.tail_bytes && next_.empty())
+  // A page may lack some ranks: it holds for those that come with the next.
+  if (query_.tail_bytes && (next_.empty() || !follow))
     query += fmt::format("&tail_bytes={}", *query_.tail_bytes);
   std::string offsets;
   for (const auto& [rank, next] : next_) {
@@ -74,6 +58,7 @@ std::string LogPrinter::target(bool follow) const {
 
 Result<void> print_log(Api& api, Console& console, const LogQuery& query) {
   LogPrinter printer(console, query);
+  if (auto tail = printer.print_tail(api); !tail) return tail;
   for (std::int64_t page_bytes = kLastPageMax; page_bytes >= kLastPageMax;) {
     const auto page = api.get(printer.target(false));
     if (!page) return fail(page.error());

@@ -6,10 +6,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/result.hpp"
 #include "cli/client/api.hpp"
+#include "cli/client/log_lines.hpp"
 #include "cli/client/patience.hpp"
 #include "cli/words/console.hpp"
 
@@ -17,31 +17,33 @@ namespace paceline {
 
 struct LogQuery {
   std::uint32_t job = 0;
-  std::optional<std::int64_t> rank;  // nothing: all
-  std::optional<std::uint64_t> tail_bytes;
-  bool name_ranks = false;  // "[2] " before each line
+  std::optional<std::int64_t> rank = {};         // nothing: all
+  std::optional<std::uint64_t> tail_bytes = {};  // of each rank
+  std::optional<std::size_t> tail_lines = {};    // of each rank
+  LogShow show = {};
 };
 
 // Prints chunks and remembers how far each rank was read.
 class LogPrinter {
  public:
-  LogPrinter(Console& console, const LogQuery& query) : console_(console), query_(query) {}
+  LogPrinter(Console& console, const LogQuery& query)
+      : query_(query), lines_(console, query.show) {}
 
-  // What of the chunk was not printed yet. With named ranks the beginning of a line waits for its
-  // end. Returns how many bytes of the log were new.
+  // What of the chunk was not printed yet. Returns how many bytes of the log were new.
   std::int64_t print(const Document& chunk);
+  // Prints the last lines of each rank where the query asks for them. Printing goes on behind them.
+  // Errors: what the server says.
+  Result<void> print_tail(Api& api);
   // Prints the lines whose ends never came.
-  void finish();
+  void finish() { lines_.finish(); }
   // GET …/logs from where printing stopped.
   [[nodiscard]] std::string target(bool follow) const;
+  [[nodiscard]] const LogLines& lines() const { return lines_; }
 
  private:
-  void print_lines(std::int64_t rank, std::string_view text);
-
-  Console& console_;
   LogQuery query_;
+  LogLines lines_;
   std::map<std::int64_t, std::int64_t> next_;
-  std::map<std::int64_t, std::string> begun_;  // lines without their end yet, by rank
 };
 
 // All there is now. Errors: what the server says.
@@ -57,6 +59,9 @@ class LogFollower {
   // Prints the next chunk, or returns after `timeout`, after a signal, or after a wait because the
   // server is away. Errors: those that trying again can't mend.
   Result<Step> step(Duration timeout);
+  // As of LogPrinter. REQUIRES: before the first step().
+  Result<void> print_tail(Api& api) { return printer_.print_tail(api); }
+  [[nodiscard]] const LogLines& lines() const { return printer_.lines(); }
 
  private:
   Result<Step> retry(const Error& error);

@@ -1,28 +1,35 @@
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 
+#include "cli/client/failing_rank.hpp"
 #include "cli/client/interrupt.hpp"
 #include "cli/client/log_follower.hpp"
 #include "cli/commands/job_options.hpp"
 #include "cli/commands/terminal_session.hpp"
 #include "cli/commands/wait.hpp"
 #include "cli/words/job_view.hpp"
+#include "cli/words/text.hpp"
 
 namespace paceline {
 namespace {
 
 constexpr int kSignalBase = 128;
+constexpr std::string_view kInputUnread =
+    "Standard input is not handed to the job: let its command read a file instead, as in\n"
+    "          paceline run -- sh -c 'python3 train.py < input.txt'";
 
 // Follows one job: its log to standard output, how it is on standard error.
 class Follow {
  public:
-  Follow(Context& context, Api& api, std::uint32_t id, bool name_ranks)
+  Follow(Context& context, Api& api, std::uint32_t id, LogShow show)
       : console_(context.console),
         api_(api),
         id_(id),
-        log_(api.server(), console_,
-             {.job = id, .rank = {}, .tail_bytes = {}, .name_ranks = name_ranks}) {}
+        log_(api.server(), console_, {.job = id, .show = show}) {}
 
   Result<int> run() {
     for (;;) {
@@ -76,8 +83,20 @@ class Follow {
     const auto job = wait_until_over(api_, console_, id_);
     if (!job) return Interrupt::pending() != 0 ? detach() : fail(job.error());
     console_.status("");
+    tell_last_lines(*job);
     console_.note(job_sentence(*job));
     return exit_code_of(*job);
+  }
+
+  // Of the rank by which a job failed, where the others' lines took its last ones out of sight.
+  void tell_last_lines(const Document& job) {
+    if (text_of(job, "state") != "FAILED") return;
+    const auto rank = failing_rank(api_, id_);
+    if (!rank) return;
+    std::string text;
+    for (const auto& line : log_.lines().out_of_sight(*rank))
+      text += fmt::format("\n  [{}] {}", *rank, printable(line));
+    if (!text.empty()) console_.note(fmt::format("Rank {} failed. It wrote last:{}", *rank, text));
   }
 
   Console& console_;
@@ -95,43 +114,60 @@ void make_one_worker(JobSpec& spec) {
   spec.workers = {1, 1, 1};
 }
 
-Result<int> submit_and_follow(Context& context, const SubmissionBody& submission) {
+// What a script reads that is run by hand, and nobody reads here: bytes that wait in a file or a
+// pipe. What has none, as /dev/null and most that scripts hand down, is nothing to speak of.
+bool has_unread_input(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return false;
+  if (S_ISREG(status.st_mode)) return ::lseek(fd, 0, SEEK_CUR) < status.st_size;
+  int waiting = 0;
+  return S_ISFIFO(status.st_mode) && ::ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
+struct Run {
+  JobOptions job;
+  bool pty = false;
+  bool reports = false;
+};
+
+Result<int> submit_and_follow(Context& context, const SubmissionBody& submission,
+                              const Run& typed) {
   const auto id = submit(context, submission);
   if (!id) return fail(id.error());
   context.console.note(fmt::format("Submitted job {}.", *id));
   const auto api = context.api();
   if (!api) return fail(api.error());
   if (submission.spec.pty) return attach(context, **api, *id);
+  if (has_unread_input(context.console.input_fd())) context.console.note(kInputUnread);
   const Interrupt interrupt;
-  return Follow(context, **api, *id, submission.spec.workers.max > 1).run();
+  const LogShow show{
+      .name_ranks = submission.spec.workers.max > 1, .newest = true, .reports = typed.reports};
+  return Follow(context, **api, *id, show).run();
 }
 
 }  // namespace
 
 Command run_command() {
-  return {"run",
-          "",
-          "Jobs",
-          "Submit a job and follow it; exits as the job did",
-          "paceline run --slots 2 -- python3 train.py --lr 0.1\n"
-          "paceline run --pty -- bash",
-          [](Options& options) -> Action {
-            struct Run {
-              JobOptions job;
-              bool pty = false;
-            };
-            const auto typed = std::make_shared<Run>();
-            declare_job_options(options, typed->job);
-            options.flag("--pty", typed->pty,
-                         "one worker on this terminal, for an interactive shell");
-            return [typed](Context& context) {
-              return with_submission(context, typed->job, [&](SubmissionBody submission) {
-                submission.spec.pty = typed->pty;
-                if (typed->pty) make_one_worker(submission.spec);
-                return submit_and_follow(context, submission);
-              });
-            };
-          }};
+  return {
+      "run",
+      "",
+      "Jobs",
+      "Submit a job and follow it; exits as the job did",
+      "paceline run --slots 2 -- python3 train.py --lr 0.1\n"
+      "paceline run --pty -- bash",
+      [](Options& options) -> Action {
+        const auto typed = std::make_shared<Run>();
+        declare_job_options(options, typed->job);
+        options.flag("--pty", typed->pty, "one worker on this terminal, for an interactive shell");
+        options.flag("--reports", typed->reports, "show also the lines by which the job reports");
+        return [typed](Context& context) {
+          return with_submission(context, typed->job, [&](SubmissionBody submission) {
+            submission.spec.pty = typed->pty;
+            if (typed->pty) make_one_worker(submission.spec);
+            return submit_and_follow(context, submission, *typed);
+          });
+        };
+      }};
 }
 
 }  // namespace paceline

@@ -59,15 +59,21 @@ Console Console::of_process(const Environment& environment) {
 
 void Console::print(std::string_view text) {
   if (text.empty() || broken()) return;
-  if (!status_.empty()) write_status(kEraseLine);
+  write_bottom(erasure());
   failed_errno_ = write_all(setup_.output_fd, text);
   in_line_ = text.back() != '\n';
-  if (!status_.empty()) write_status(in_line_ ? "\n" + status_ : status_);
+  const auto below = bottom();
+  if (!below.empty()) write_bottom(in_line_ ? "\n" + below : below);
 }
 
 void Console::note(std::string_view text) {
-  const std::string erase(status_.empty() ? "" : kEraseLine);
-  (void)write_all(setup_.error_fd, fmt::format("{}paceline: {}\n{}", erase, text, status_));
+  if (setup_.status_line) {
+    (void)write_all(setup_.error_fd, fmt::format("{}paceline: {}\n{}", erasure(), text, bottom()));
+    return;
+  }
+  write_bottom(erasure());
+  (void)write_all(setup_.error_fd, fmt::format("paceline: {}\n", text));
+  write_bottom(bottom());
 }
 
 void Console::complain(const Error& error) {
@@ -77,13 +83,47 @@ void Console::complain(const Error& error) {
 }
 
 void Console::status(std::string_view line) {
-  if (!setup_.status_line || line == status_) return;
-  std::string shown = cut_to_width(printable(line), width() > 1 ? width() - 1 : 1);
-  write_status(fmt::format("{}{}", kEraseLine, shown));
+  if (!setup_.status_line) return;
+  auto shown = cut_to_row(line);
+  if (shown == status_) return;
+  const auto erase = status_.empty() && live_.empty() ? std::string(kEraseLine) : erasure();
   status_ = std::move(shown);
+  write_bottom(erase + bottom());
 }
 
-void Console::write_status(std::string_view bytes) { (void)write_all(setup_.error_fd, bytes); }
+void Console::live(const std::vector<std::string>& rows) {
+  if (!setup_.status_line && !setup_.output_terminal) return;
+  std::vector<std::string> shown;
+  for (const auto& row : rows) shown.push_back(cut_to_row(row));
+  if (shown == live_) return;
+  const auto erase = erasure();
+  live_ = std::move(shown);
+  write_bottom(erase + bottom());
+}
+
+std::string Console::cut_to_row(std::string_view line) const {
+  return line.empty() ? std::string()
+                      : cut_to_width(printable(line), width() > 1 ? width() - 1 : 1);
+}
+
+std::string Console::bottom() const {
+  std::string text;
+  for (const auto& row : live_) text += row + "\n";
+  if (status_.empty() && !text.empty()) text.pop_back();
+  return text + status_;
+}
+
+std::string Console::erasure() const {
+  const std::size_t rows = live_.size() + (status_.empty() ? 0 : 1);
+  std::string text(rows == 0 ? "" : kEraseLine);
+  for (std::size_t row = 1; row < rows; ++row) text += "\x1b[A\x1b[K";
+  return text;
+}
+
+void Console::write_bottom(std::string_view bytes) {
+  if (bytes.empty()) return;
+  (void)write_all(setup_.status_line ? setup_.error_fd : setup_.output_fd, bytes);
+}
 
 std::size_t Console::width() const {
   constexpr std::size_t kUsual = 80;
@@ -108,6 +148,7 @@ std::string Console::paint(std::string_view text, Style style) const {
 }
 
 int Console::finish(int code) {
+  live({});
   status("");
   if (failed_errno_ == 0) return code;
   if (failed_errno_ == EPIPE) return 0;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "cli/words/table.hpp"
@@ -40,6 +41,9 @@ class Console {
   // One line on standard error that each next call replaces; an empty one removes it. Nothing
   // happens where there is no status line.
   void status(std::string_view line);
+  // Rows above the status line that each next call replaces, each cut to the terminal's width: what
+  // is not written to its end yet. Nothing happens where neither output is a terminal's.
+  void live(const std::vector<std::string>& rows);
 
   [[nodiscard]] int input_fd() const { return setup_.input_fd; }
   [[nodiscard]] bool output_terminal() const { return setup_.output_terminal; }
@@ -60,11 +64,16 @@ class Console {
   int finish(int code);
 
  private:
-  void write_status(std::string_view bytes);
+  void write_bottom(std::string_view bytes);
+  // What stands at the bottom now, and what takes it away with the cursor where it began.
+  [[nodiscard]] std::string bottom() const;
+  [[nodiscard]] std::string erasure() const;
+  [[nodiscard]] std::string cut_to_row(std::string_view line) const;
 
   Setup setup_;
   int failed_errno_ = 0;
   std::string status_;
+  std::vector<std::string> live_;
   bool in_line_ = false;  // the output's last byte was no newline
 };
 

@@ -71,6 +71,31 @@ TEST(Console, KeepsTheStatusLineBelowTheOutput) {
             "\r\x1b[K");
 }
 
+TEST(Console, KeepsLiveRowsAboveTheStatusLine) {
+  const Pipe both;
+  Console console({.output_fd = both.in.get(), .error_fd = both.in.get(), .status_line = true});
+  console.status("job 7");
+  console.live({"10%", "11%"});
+  EXPECT_EQ(both.text(), "\r\x1b[Kjob 7\r\x1b[K10%\n11%\njob 7");
+  console.print("epoch 1\n");
+  constexpr auto kAway = "\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K";
+  EXPECT_EQ(both.text(), std::string(kAway) + "epoch 1\n10%\n11%\njob 7");
+  console.live({});
+  EXPECT_EQ(both.text(), std::string(kAway) + "job 7");
+}
+
+// Standard error goes elsewhere: progress stays on the terminal.
+TEST(Console, ShowsLiveRowsOnATerminalAlone) {
+  const Pipe output, errors;
+  Console console(
+      {.output_fd = output.in.get(), .error_fd = errors.in.get(), .output_terminal = true});
+  console.live({std::string(200, 'x')});
+  EXPECT_EQ(output.text(), std::string(78, 'x') + "…");
+  console.note("A note.");
+  EXPECT_EQ(errors.text(), "paceline: A note.\n");
+  EXPECT_EQ(output.text(), "\r\x1b[K" + std::string(78, 'x') + "…");
+}
+
 TEST(Console, SaysNothingOfStatusWithoutATerminal) {
   const Pipe errors;
   Console console({.output_fd = -1, .error_fd = errors.in.get()});

@@ -1,0 +1,107 @@
+"""`paceline run` on a terminal of 80 columns and through pipes: bars repaint in place, reports stay hidden, and nothing is lost."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+from box import Box
+from boxes import BINARY
+
+COLUMNS, ROWS = 80, 24
+# As tqdm does: the bar on standard error, longer than the terminal is wide, with reports between its states.
+BAR = r"""
+import sys, time
+for step in range(1, 6):
+    sys.stderr.write("\r%3d%%|%s" % (20 * step, "#" * 20 * step)); sys.stderr.flush()
+    print('{"paceline": {"step": %d}}' % step, flush=True)
+    time.sleep(0.1)
+sys.stderr.write("\n")
+print("done", flush=True)
+"""
+
+
+def screen(text):
+    """What a terminal shows after this: rows that wrap, returns, erased rows and steps up."""
+    rows, row, column = [""], 0, 0
+    at = 0
+    while at < len(text):
+        if text.startswith("\x1b[K", at):
+            rows[row], at = rows[row][:column], at + 3
+        elif text.startswith("\x1b[A", at):
+            row, at = max(row - 1, 0), at + 3
+        else:
+            letter, at = text[at], at + 1
+            if letter == "\r":
+                column = 0
+            elif letter == "\n" or column == COLUMNS:
+                row, column = row + 1, 0
+                rows += [""] * (row + 1 - len(rows))
+            if letter not in "\r\n":
+                rows[row] = rows[row][:column].ljust(column) + letter + rows[row][column + 1:]
+                column += 1
+    return [line.rstrip() for line in rows]
+
+
+class TerminalTest(unittest.TestCase):
+    def on_terminal(self, box, *words):
+        """All that `paceline` wrote to a terminal of its own, and how it ended."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        child = subprocess.Popen([box.binary, *words], env=box.environment | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        written = b""
+        try:
+            while piece := os.read(ours, 4096):
+                written += piece
+        except OSError:  # the other end is gone
+            pass
+        os.close(ours)
+        return written.decode(), child.wait()
+
+    def test_a_bar_repaints_in_place(self):
+        with Box(BINARY, slots=2) as box:
+            text, code = self.on_terminal(box, "run", "--", "python3", "-c", BAR)
+            rows = screen(text)
+            self.assertEqual(code, 0)
+            self.assertNotIn('{"paceline"', text)
+            self.assertIn("RUNNING", text)  # the status line, while it ran
+            self.assertEqual(rows[2:], ["100%|" + "#" * 75, "#" * 25, "done", "paceline: Job 1 is COMPLETED: exited with code 0.", ""])
+            self.assertIn('{"paceline"', box.call("logs", "1").stdout)
+
+    def test_each_rank_has_its_bar(self):
+        with Box(BINARY, slots=2) as box:
+            text, code = self.on_terminal(box, "run", "--slots", "2", "--", "python3", "-c", BAR)
+            rows = screen(text)
+            self.assertEqual(code, 0)
+            for rank in range(2):
+                self.assertEqual(sum(row.startswith(f"[{rank}] 100%|#") for row in rows), 1)
+                self.assertFalse(any(row.startswith((f"[{rank}]  20%", f"[{rank}]  80%")) for row in rows))
+                self.assertIn(f"[{rank}] done", rows)
+
+    def test_a_pipe_gets_the_last_state_of_each_line(self):
+        with Box(BINARY, slots=1) as box:
+            run = subprocess.run([box.binary, "run", "--", "python3", "-c", BAR], env=box.environment, input="data\n", capture_output=True, text=True)
+            self.assertEqual(run.stdout.splitlines()[1:], ["100%|" + "#" * 100, "done"])
+            self.assertIn("Standard input is not handed to the job", run.stderr)
+            self.assertNotIn("Standard input", box.call("run", "--", "true").stderr)  # /dev/null
+            self.assertEqual(box.call("logs", "--tail", "1", "1").stdout, "done\n")
+
+    def test_the_rank_that_failed_has_the_last_word(self):
+        script = 'if [ $RANK = 1 ]; then echo "no such file"; sleep 3; exit 3; fi; sleep 1; for i in $(seq 30); do echo $i; done; sleep 60'
+        with Box(BINARY, slots=2) as box:
+            run = box.call("run", "--slots", "2", "--", "sh", "-c", script, check=False)
+            self.assertEqual(run.returncode, 3)
+            self.assertIn("paceline: Rank 1 failed. It wrote last:\n", run.stderr)
+            self.assertIn("  [1] no such file\n", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
