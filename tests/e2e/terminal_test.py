@@ -1,4 +1,5 @@
-"""`paceline run` on a terminal of 80 columns and through pipes: bars repaint in place, reports stay hidden, and nothing is lost."""
+"""What people see of a job: on a terminal of 80 columns and through pipes bars repaint in place, reports stay hidden, nothing is lost;
+what a target came to."""
 
 import fcntl
 import os
@@ -101,6 +102,18 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(run.returncode, 3)
             self.assertIn("paceline: Rank 1 failed. It wrote last:\n", run.stderr)
             self.assertIn("  [1] no such file\n", run.stderr)
+
+    def test_a_target_that_was_met_stays_met(self):
+        script = """for v in 0.5 0.96 0.8; do echo "{\\"paceline\\": {\\"acc\\": $v, \\"step\\": 1, \\"total_steps\\": 9}}"; sleep 0.5; done"""
+        with Box(BINARY, slots=2) as box:
+            met = box.submit("--target", "acc>=0.95", "--", "sh", "-c", "trap '' TERM; " + script)
+            silent = box.submit("--target", "f1>=0.95", "--", "sleep", "60")
+            box.wait_state(met, "COMPLETED")
+            box.wait_state(silent, "RUNNING")
+            self.assertRegex(box.call("show", str(met)).stdout, "Target +acc >= 0.95, met by 0.96, reached")
+            self.assertIn('no report named f1 so far: print {"paceline": {"f1": 0.5}}', box.call("show", str(silent)).stdout)
+            self.assertRegex(box.call("queue", "--last", "2", "--name", "s*").stdout, f"{met} .*COMPLETED .*100%  ≥0.95 acc")
+            self.assertEqual(box.call("queue", "--last", "1", "-o", "name").stdout, f"{silent}\n")
 
 
 if __name__ == "__main__":
