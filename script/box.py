@@ -7,6 +7,7 @@
         box.wait_all(seconds=60)
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -109,7 +110,8 @@ class Box:
                 self.down()
         finally:
             for pid in self.processes():
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(pid, signal.SIGKILL)
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def processes(self):

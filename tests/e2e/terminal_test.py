@@ -73,7 +73,7 @@ class TerminalTest(unittest.TestCase):
             rows = screen(text)
             self.assertEqual(code, 0)
             self.assertNotIn('{"paceline"', text)
-            self.assertIn("RUNNING", text)  # the status line, while it ran
+            self.assertRegex(text, "job 1  (STARTING|RUNNING)")  # the status line, while it ran
             self.assertEqual(rows[2:], ["100%|" + "#" * 75, "#" * 25, "done", "paceline: Job 1 is COMPLETED: exited with code 0.", ""])
             self.assertIn('{"paceline"', box.call("logs", "1").stdout)
 
