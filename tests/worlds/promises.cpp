@@ -102,7 +102,9 @@ void Promises::check_victims() {
     const Job& victim = script_.world().job(change.job);
     check_asked_in_time(victim);
     const Job& starts = script_.world().job(change.beneficiary.value_or(change.job));
-    const bool fits_anywhere = starts.spec->mesh.step() == 1 && starts.spec->slots_per_worker == 1;
+    const JobSpec& spec = *starts.spec;
+    const bool fits_anywhere =
+        spec.mesh.step() == 1 && spec.slots_per_worker == 1 && !spec.exclusive;
     if (expected_.by_tenant && fits_anywhere) check_loses_least(victim);
   }
 }
