@@ -85,7 +85,9 @@ void FaultyLink::send(const AgentFrame& frame) {
 void FaultyLink::send(const ServerFrame& frame) {
   if (!mine_.contains(frame.session)) return;
   carry(cut_.to_agent, newest_to_agent_, [this, frame, life = agent_life_] {
-    if (agent_ && life == agent_life_) agent_->receive(travelled(frame, decode_server_frame));
+    if (!agent_ || life != agent_life_) return;
+    answered_ = frame.session;
+    agent_->receive(travelled(frame, decode_server_frame));
   });
 }
 

@@ -34,9 +34,10 @@ class FaultyLink {
   // Opens a connection if both ends are there and none is open.
   void connect();
   void break_connection();
-  // Is a connection open that frames go through, both ways?
+  // Is a connection open that frames go through, both ways, and has the server answered on it? Until
+  // then it may not have heard who is there.
   [[nodiscard]] bool carries() const {
-    return open_.value != 0 && !cut_.to_agent && !cut_.to_server;
+    return open_.value != 0 && answered_ == open_ && !cut_.to_agent && !cut_.to_server;
   }
   // What goes that way is lost until it is mended; new connections need both ways.
   struct Cut {
@@ -66,6 +67,7 @@ class FaultyLink {
   AgentEnd* agent_ = nullptr;
   std::uint64_t server_life_ = 0, agent_life_ = 0;  // what was meant for an earlier one is lost
   Session open_;                                    // 0: none
+  Session answered_;                                // of the newest frame that came from the server
   Session agent_knows_;                             // the agent believes that this one is open
   std::set<Session> mine_;                          // every one that was opened here
   Cut cut_;
