@@ -68,6 +68,8 @@ class Search {
   // What matches the parts from `index` on, below `directory`.
   void walk(const std::string& directory, std::size_t index) {
     if (index == parts_.size()) return take(directory);
+    if (index + 1 == parts_.size() && found_.directories.size() < limits_.directories)
+      found_.directories.push_back(directory);
     if (!is_wild(parts_[index]))
       return walk(directory + "/" + without_escapes(parts_[index]), index + 1);
     each_entry(directory, [&](const dirent& entry) {
@@ -92,7 +94,7 @@ class Search {
   }
 
   void take(const std::string& path) {
-    CheckpointMatch match{path, 0, 0};
+    CheckpointMatch match{path};
     std::size_t entries = 0;
     if (is_being_written(path) || !measure(path, 0, entries, match)) return;
     if (match.modified_ns <= newer_than_ns_) return;

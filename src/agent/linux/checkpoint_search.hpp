@@ -18,18 +18,21 @@ struct CheckpointMatch {
   std::string path;  // absolute
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;  // since 1970
+  bool renamed = false;          // into place (renames.hpp), and not written to since
   friend bool operator==(const CheckpointMatch&, const CheckpointMatch&) = default;
 };
 
 struct CheckpointSearch {
   std::vector<CheckpointMatch> matches;
-  bool cut = false;  // at a limit: there may be more
+  std::vector<std::string> directories;  // that were searched for matches
+  bool cut = false;                      // at a limit: there may be more
 };
 
 struct SearchLimits {
   std::size_t entries = 100'000;     // looked at, of all directories together
   std::size_t path_bytes = 4 << 20;  // of all matches together
   std::size_t depth = 64;            // parts of a pattern
+  std::size_t directories = 64;      // told
   Duration time = std::chrono::milliseconds{500};
 };
 

@@ -124,9 +124,10 @@ TEST(LookMessages, ReadAsTheyWereWritten) {
   EXPECT_EQ(read->pattern, "*.pt");
   EXPECT_EQ(read->directory, "/home/ann");
   EXPECT_EQ(read->newer_than_ns, -5);
-  const auto found = parse_checkpoint_search(to_text(CheckpointSearch{{{"/a", 5, 6}}, false}));
+  const auto found =
+      parse_checkpoint_search(to_text(CheckpointSearch{{{"/a", 5, 6, true}}, {}, false}));
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->matches, (std::vector<CheckpointMatch>{{"/a", 5, 6}}));
+  EXPECT_EQ(found->matches, (std::vector<CheckpointMatch>{{"/a", 5, 6, true}}));
   EXPECT_FALSE(found->cut);
   EXPECT_FALSE(parse_checkpoint_search("match"));
   EXPECT_FALSE(parse_look_request(""));

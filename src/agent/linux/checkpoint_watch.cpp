@@ -23,7 +23,7 @@ std::optional<std::string> CheckpointWatch::look(const std::vector<CheckpointMat
                       before->second.modified_ns == match.modified_ns;
     const bool newer = best == nullptr || match.modified_ns > best->modified_ns ||
                        (match.modified_ns == best->modified_ns && match.path > best->path);
-    if ((same || final) && newer) best = &match;
+    if ((same || match.renamed || final) && newer) best = &match;
     now.emplace(match.path, match);
   }
   last_ = std::move(now);

@@ -1,6 +1,6 @@
 // A script that knows nothing of Paceline acknowledges a checkpoint by writing one: with
-// `checkpoint: GLOB` a new complete match counts. Complete is what has not changed between two
-// looks, or what is there once nobody is left to write.
+// `checkpoint: GLOB` a new complete match counts. Complete is what was renamed into place,
+// what has not changed between two looks, and all that is there once nobody is left to write.
 #pragma once
 
 #include <cstdint>

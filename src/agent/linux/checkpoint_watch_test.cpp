@@ -20,6 +20,16 @@ TEST(CheckpointWatch, AFileCountsOnceItStaysAsItIs) {
   EXPECT_EQ(watch.newest_ns(), 12 * kWatchSecond);
 }
 
+TEST(CheckpointWatch, AFileThatWasRenamedIntoPlaceCountsAtOnce) {
+  CheckpointWatch watch(10'000'000, 0);
+  CheckpointMatch replaced = match("/a", 5, 11);
+  replaced.renamed = true;
+  EXPECT_EQ(watch.look({replaced}, false), "/a");
+  EXPECT_FALSE(watch.look({replaced}, false));
+  replaced.modified_ns += 1;
+  EXPECT_EQ(watch.look({replaced}, false), "/a");
+}
+
 TEST(CheckpointWatch, OnlyTheNewestOfSeveralCounts) {
   CheckpointWatch watch(10'000'000, 0);
   const std::vector<CheckpointMatch> files{match("/a", 1, 11), match("/b", 1, 13),

@@ -13,6 +13,7 @@
 
 #include "agent/linux/fields.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/renames.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -44,6 +45,19 @@ std::optional<LookRequest> receive(int socket) {
   while (n < 0 && errno == EINTR);
   if (n <= 0) return std::nullopt;
   return parse_look_request(std::string_view(text).substr(0, static_cast<std::size_t>(n)));
+}
+
+// Of two readings before and after the search: what is written to meanwhile is not complete.
+CheckpointSearch look(const LookRequest& request, Renames& renames) {
+  renames.read();
+  CheckpointSearch found =
+      find_checkpoints(request.pattern, request.directory, request.newer_than_ns);
+  for (CheckpointMatch& match : found.matches) match.renamed = renames.renamed(match.path);
+  renames.read();
+  for (CheckpointMatch& match : found.matches)
+    match.renamed = match.renamed && renames.renamed(match.path);
+  for (const std::string& directory : found.directories) renames.watch(directory);
+  return found;
 }
 
 }  // namespace
@@ -87,6 +101,7 @@ std::string to_text(CheckpointSearch found) {
     out.add("match", match.path);
     out.add("size", static_cast<std::int64_t>(match.size));
     out.add("modified_ns", match.modified_ns);
+    if (match.renamed) out.add("renamed", 1);
   }
   out.add("cut", found.cut ? 1 : 0);
   return out.text();
@@ -96,11 +111,13 @@ std::optional<CheckpointSearch> parse_checkpoint_search(std::string_view text) {
   CheckpointSearch found;
   for (const auto& [name, value] : fields(text)) {
     if (name == "match")
-      found.matches.push_back({std::string(value), 0, 0});
+      found.matches.push_back({.path = std::string(value)});
     else if (name == "size" && !found.matches.empty())
       found.matches.back().size = static_cast<std::uint64_t>(field_number(value));
     else if (name == "modified_ns" && !found.matches.empty())
       found.matches.back().modified_ns = field_number(value);
+    else if (name == "renamed" && !found.matches.empty())
+      found.matches.back().renamed = value == "1";
     else if (name == "cut") {
       found.cut = value == "1";
       return found;
@@ -112,12 +129,12 @@ std::optional<CheckpointSearch> parse_checkpoint_search(std::string_view text) {
 int run_looker(int socket) {
   be_modest();
   bool is_owner = false;
+  Renames renames;
   while (const auto request = receive(socket)) {
     ::alarm(kLookSecondsMax);
     if (!is_owner && !become(request->uid)) return 1;
     is_owner = true;
-    const std::string answer =
-        to_text(find_checkpoints(request->pattern, request->directory, request->newer_than_ns));
+    const std::string answer = to_text(look(*request, renames));
     ::alarm(0);
     if (::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return 1;
   }

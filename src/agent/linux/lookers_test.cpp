@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <fstream>
 
 #include "agent/linux/files.hpp"
 #include "agent/linux/testing.hpp"
@@ -71,6 +72,20 @@ TEST_F(LookersTest, OneProcessServesAllLooksOfAUser) {
     EXPECT_EQ(answer->matches[0].path, directory_ / "a.pt");
   }
   EXPECT_EQ(raised_, 1U);
+}
+
+// The first look begins to watch the directory.
+TEST_F(LookersTest, AFileRenamedIntoPlaceIsToldFromOneWrittenThere) {
+  look(::geteuid(), "*.pt");
+  ASSERT_TRUE(until_answered(1));
+  ASSERT_TRUE(replace_file(AT_FDCWD, (directory_ / "a.pt").c_str(), "x"));
+  std::ofstream(directory_ / "b.pt") << "x";
+  look(::geteuid(), "*.pt");
+  ASSERT_TRUE(until_answered(2));
+  ASSERT_TRUE(answers_[1]);
+  for (const CheckpointMatch& match : answers_[1]->matches)
+    EXPECT_EQ(match.renamed, match.path == directory_ / "a.pt") << match.path;
+  EXPECT_EQ(answers_[1]->matches.size(), 2U);
 }
 
 TEST_F(LookersTest, WhoseFileSystemHangsHoldsUpNobodyElse) {
