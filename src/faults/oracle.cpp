@@ -102,6 +102,18 @@ void Oracle::check_report(const WorkerReport& report, const State& state) {
     wrong_(what + " is confirmed and not stored");
   if (!job->progress) wrong_(what + " is confirmed and does not count");
   check_tiers(*job, report.metrics, what);
+  if (!job->current || job->current->size() > 1) return;
+  Course& course = courses_[job->id];
+  const bool same = std::exchange(course.told_by, report.key.born) == report.key.born;
+  course.step = same ? std::max(course.step, report.step) : report.step;
+}
+
+// What a job is shown to have done when it ended; workers of one gang tell steps of their own.
+void Oracle::check_progress(const Course& course, const Job& job) {
+  if (!course.step || course.told_by != job.last_generation || job.progress->step >= course.step)
+    return;
+  wrong_(fmt::format("job {} told step {}, and ended at step {}", job.id.value, *course.step,
+                     job.progress->step.value_or(0)));
 }
 
 void Oracle::check_tiers(const Job& job, const std::map<std::string, double>& values,
@@ -180,7 +192,9 @@ void Oracle::check(Time now, const State& state, const Job& job) {
   follow_gang(course, job);
   check_marks(job);
   if (!is_over(job.state)) return check_retries(course, job);
-  if (!std::exchange(course.over, true)) check_end(course, state, job);
+  if (std::exchange(course.over, true)) return;
+  check_end(course, state, job);
+  check_progress(course, job);
 }
 
 Generation Oracle::last_of(const ProcessKey& worker) const {

@@ -84,7 +84,9 @@ class Oracle {
     int perhaps = 0;         // gangs of which a worker failed by itself, whatever else happened
     bool cancel_asked = false;
     bool over = false;
-    Duration ran{};     // as the world's clock has it
+    Generation told_by;                 // the last worker without others whose report was confirmed
+    std::optional<std::uint64_t> step;  // that it told
+    Duration ran{};                     // as the world's clock has it
     Duration seated{};  // the same, and paused: its machine may not have heard of that
     Time seen;
     bool counted = false;  // its time counts since then
@@ -106,6 +108,7 @@ class Oracle {
   void check_tiers(const Job& job, const std::map<std::string, double>& values,
                    std::string_view what);
   void check_marks(const Job& job);
+  void check_progress(const Course& course, const Job& job);
   void check_written(const MetricPoint& point);
   void check_missing();
   [[nodiscard]] bool was_heard_out(const ProcessKey& worker, const Ending& ending) const;

@@ -135,6 +135,21 @@ TEST_F(OracleTest, SeesAReportThatIsConfirmedAndNotStored) {
   EXPECT_THAT(faults, ::testing::Contains(HasSubstr("is confirmed and not stored")));
 }
 
+TEST_F(OracleTest, SeesProgressThatIsBehindWhatWasConfirmedAtAJobsEnd) {
+  report(0.5);
+  commit();
+  WorkerReport last;
+  last.key = key();
+  last.report = 1;
+  last.step = 40;
+  oracle.stored(point(1));
+  send(last);
+  confirm();
+  world.ended(job, ending("0"));
+  commit();
+  expect("told step 40, and ended at step 0");
+}
+
 TEST_F(OracleTest, SeesACheckpointThatIsConfirmedAndNotKnown) {
   CheckpointSeen seen;
   seen.key = key();

@@ -76,6 +76,12 @@ void draw_retiring(WorldHabits& world, Rng rng) {
   world.server.limits->absent_nodes_age = kSeconds[rng.below(kSeconds.size())];
 }
 
+void draw_spacing(WorldHabits& world, Rng rng) {
+  if (!world.server.limits) return;
+  static constexpr std::array<std::uint64_t, 4> kSeconds = {0, 1, 5, 60};
+  world.server.limits->progress_interval = kSeconds[rng.below(kSeconds.size())];
+}
+
 void draw_ports_told(WorldHabits& world, Rng rng) {
   if (rng.chance(kPortsTold)) world.ports = Rng(rng.next());
 }
@@ -105,6 +111,7 @@ WorldHabits draw_world(const FaultOptions& options, Rng& rng) {
   draw_apart(world, Rng(~options.seed));
   draw_forgetting(world, Rng(options.seed ^ 0x666f72676f74ULL));
   draw_retiring(world, Rng(options.seed ^ 0x726574697265ULL));
+  draw_spacing(world, Rng(options.seed ^ 0x73706163696e67ULL));
   draw_ports_told(world, Rng(options.seed ^ 0x706f727473ULL));
   return world;
 }

@@ -24,6 +24,7 @@ struct Limits {
   std::uint64_t launches_per_user = 512U << 20;
   std::uint64_t points_per_second = 100;
   std::uint64_t points_per_second_per_user = 1'000;
+  std::uint64_t progress_interval = 5;
   std::uint64_t worker_processes = 8'192;
   std::uint64_t logs_per_user = std::uint64_t{16} << 30;
   std::uint64_t ended_jobs = 10'000;
@@ -63,6 +64,8 @@ inline constexpr std::array kLimits = {
           "metric points kept of one job in a second"},
     Limit{"points-per-second-per-user", &Limits::points_per_second_per_user, LimitUnit::count, 1,
           1'000'000, "metric points kept of one user's jobs in a second"},
+    Limit{"progress-interval", &Limits::progress_interval, LimitUnit::seconds, 0, 3600,
+          "between two entries of the journal that tell of one job's progress"},
     Limit{"worker-processes", &Limits::worker_processes, LimitUnit::count, 64, 4'194'304,
           "processes and threads of one worker"},
     Limit{"logs-per-user", &Limits::logs_per_user, LimitUnit::bytes, 1U << 20,

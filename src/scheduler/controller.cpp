@@ -59,6 +59,7 @@ struct Controller::Impl {
     if (!options.limits) return;
     admission.emplace(*options.limits);
     thinning.emplace(options.limits->points_per_second, options.limits->points_per_second_per_user);
+    spacing.emplace(std::chrono::seconds{options.limits->progress_interval});
     forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
                                           std::chrono::seconds{options.limits->ended_jobs_age}});
     retiring.emplace(std::chrono::seconds{options.limits->absent_nodes_age});
@@ -119,18 +120,29 @@ struct Controller::Impl {
   // What is told is kept until it is durable, and nothing more is taken until then. Reports go
   // first: what a worker said before it ended counts.
   void observe(Pending& pending, Time now) {
-    behind = !observed.empty();
-    if (!behind) observed = engine.observe();
-    if (!behind && thinning)
-      observed.points = thinning->take(std::move(observed.points), observed.events, state, now);
+    behind = !observed.empty() || !reports.journalled.empty();
+    if (!behind) listen(now);
     pending.batch.entries.reserve(observed.events.size());
-    for (auto& report : merge_reports(state, observed.events)) add(pending, std::move(report), now);
+    for (const Progressed& report : reports.journalled) add(pending, report, now);
     forget(pending, now);
     retire(pending, now);
     for (const Event& event : observed.events) {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
     }
     pending.batch.points = observed.points;
+    pending.batch.unjournalled = reports.unjournalled;
+  }
+
+  void listen(Time now) {
+    observed = engine.observe();
+    auto merged = merge_reports(state, observed.events);
+    if (spacing) {
+      reports = spacing->take(std::move(merged), observed.events, now);
+    } else {
+      for (auto& [report, meets_tier] : merged) reports.journalled.push_back(std::move(report));
+    }
+    if (thinning)
+      observed.points = thinning->take(std::move(observed.points), observed.events, state, now);
   }
 
   // Nothing that comes before it in the batch changes a job that is over: they are stored as they
@@ -211,7 +223,8 @@ struct Controller::Impl {
   }
 
   Result<void> commit(Pending& pending, Time now) {
-    const bool empty = pending.batch.entries.empty() && pending.batch.points.empty();
+    const Batch& batch = pending.batch;
+    const bool empty = batch.entries.empty() && batch.points.empty() && batch.unjournalled.empty();
     if (!empty) {
       if (auto ok = store.append(pending.batch); !ok) return ok;
     }
@@ -221,6 +234,7 @@ struct Controller::Impl {
       return {};
     }
     observed = {};
+    reports = {};
     fold(pending.batch.entries);
     engine.committed();
     wakeups.take(pending.news, now);
@@ -383,6 +397,7 @@ struct Controller::Impl {
                          kFoldRules};
     if (auto ok = ensure_policy(); !ok) return ok;
     if (auto ok = ensure_rules(); !ok) return ok;
+    if (auto ok = journal_reports(); !ok) return ok;
     shadow.resume(state, clock.now());
     if (retiring) retiring->begin(state, clock.now(), limits_from);
     std::vector<JobId> live;
@@ -430,6 +445,16 @@ struct Controller::Impl {
     return commit(pending, clock.now());
   }
 
+  // What jobs said last before the server ended.
+  Result<void> journal_reports() {
+    auto left = store.unjournalled();
+    if (!left) return fail(left.error());
+    if (left->empty()) return {};
+    Pending pending;
+    for (auto& report : *left) add(pending, std::move(report), clock.now());
+    return commit(pending, clock.now());
+  }
+
   std::function<Result<State>()> reader() {
     if (options.read_beside) return options.read_beside;
     return [this] { return store.load(); };
@@ -468,12 +493,14 @@ struct Controller::Impl {
   Time limits_from;  // not held before
   std::optional<Admission> admission;
   std::optional<Thinning> thinning;
+  std::optional<ReportSpacing> spacing;
   std::optional<Forgetting> forgetting;
   std::optional<Retiring> retiring;
   std::optional<Upkeep> upkeep;
 
   std::vector<Command> commands;
-  Observed observed;           // told by the engine, not durable yet
+  Observed observed;              // told by the engine, not durable yet
+  ReportSpacing::Spaced reports;  // of it, and what waited
   bool behind = false;         // the engine may have more, of which it has told already that it has
   std::vector<JobId> touched;  // to act on; perhaps several times
   std::unordered_set<JobId> unsaved;  // since the last checkpoint
@@ -597,6 +624,7 @@ std::optional<Time> Controller::next_due() const {
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->forgetting) sooner(impl_->forgetting->next());
   if (impl_->retiring) sooner(impl_->retiring->next());
+  if (impl_->spacing) sooner(impl_->spacing->next());
   if (impl_->upkeep) sooner(impl_->upkeep->next());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);
   if (impl_->retry_at) due = impl_->retry_at;

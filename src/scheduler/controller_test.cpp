@@ -730,6 +730,42 @@ TEST_F(ControllerTest, HoldsToItsLimits) {
   EXPECT_EQ(controller->points_passed_over((*a)->value()), 96U);
 }
 
+TEST_F(ControllerTest, TellsTheJournalOfProgressNowAndThenAndLosesNothing) {
+  options.limits = Limits();
+  options.limits->progress_interval = 10;
+  restart();
+  const JobId a = run("1..1");
+  const auto report = [&](std::uint64_t step) {
+    Progressed told{a, Generation{1}, {}};
+    told.report.step = step;
+    engine->tell(told);
+    this->step();
+  };
+  const auto step_of = [&] { return job(a).progress->step; };
+  report(1);
+  const std::uint64_t before = state().seq();
+  report(2);
+  report(3);
+  EXPECT_EQ(state().seq(), before);
+  EXPECT_EQ(step_of(), 1U);
+  ASSERT_TRUE(controller->next_due());
+  EXPECT_LE(*controller->next_due(), clock.now() + span("10s"));
+  clock.advance(span("10s"));
+  step();
+  EXPECT_EQ(state().seq(), before + 1);
+  EXPECT_EQ(step_of(), 3U);
+  report(4);
+  EXPECT_EQ(step_of(), 3U);
+  store.disk.refuse_writes(kDiskFull);
+  report(5);
+  store.disk.accept_writes();
+  clock.advance(span("1s"));
+  step();
+  restart();
+  EXPECT_EQ(step_of(), 5U) << "what the journal was not told when the server ended";
+  EXPECT_TRUE(store.unjournalled()->empty());
+}
+
 TEST_F(ControllerTest, SaysWhyAJobWaits) {
   run("3..3 name=digits");
   const JobId b = submit("2..2");

@@ -16,6 +16,7 @@ class NullStore : public Store {
   }
   Result<std::uint64_t> first_entry() override { return 1; }
   Result<std::vector<Job>> forgotten(JobId, std::size_t) override { return std::vector<Job>(); }
+  Result<std::vector<Progressed>> unjournalled() override { return std::vector<Progressed>(); }
   Result<LaunchSpec> launch(JobId) override { return LaunchSpec(); }
   Result<PointPage> points(JobId, std::string_view, std::uint64_t, std::size_t) override {
     return PointPage();

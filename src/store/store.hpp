@@ -37,6 +37,9 @@ struct Batch {
   std::vector<MetricPoint> points;  // a known report of a process is dropped
   std::vector<SubmissionKey> keys;
   std::vector<Job> forgotten = {};  // as they were before the batch, which tells that they are
+  // What jobs reported since their last entry `Progressed`, merged, one for each: the journal gets it
+  // later. It takes the place of what was stored before, and goes with the next such entry of its job.
+  std::vector<Progressed> unjournalled = {};
 };
 
 // The points of a job are numbered from 1 in the order they were stored.
@@ -117,6 +120,9 @@ class Store {
 
   // Jobs that the state forgot, in id order from that one on, at most `limit`.
   virtual Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) = 0;
+
+  // What jobs reported that the journal does not tell yet, by job. Errors: data.
+  virtual Result<std::vector<Progressed>> unjournalled() = 0;
 
   // Without environment and setup once the job is over. Errors: not_found.
   virtual Result<LaunchSpec> launch(JobId job) = 0;

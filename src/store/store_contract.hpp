@@ -178,6 +178,32 @@ TYPED_TEST_P(StoreContract, FindsThePointsOfOneMetric) {
   EXPECT_EQ(second.points.front().point.values, (std::map<std::string, double>{{"accuracy", 0.5}}));
 }
 
+TYPED_TEST_P(StoreContract, KeepsWhatTheJournalDoesNotTellYet) {
+  const auto report = [](std::uint32_t job, std::uint64_t step) {
+    Progressed told{JobId{job}, Generation{1}, {}};
+    told.report.step = step;
+    told.report.reported_at = time_from_us(5);
+    return told;
+  };
+  const auto keep = [&](std::vector<Progressed> reports) {
+    Batch batch;
+    batch.unjournalled = std::move(reports);
+    this->append(std::move(batch));
+  };
+  EXPECT_TRUE(this->store().unjournalled()->empty());
+  keep({report(7, 1), report(2, 1)});
+  keep({report(7, 2)});
+  this->reopen();
+  EXPECT_EQ(this->store().unjournalled().value(), (std::vector{report(2, 1), report(7, 2)}));
+  this->append(batch_of({{1, time_from_us(6), Event(report(7, 3))}}));
+  EXPECT_EQ(this->store().unjournalled().value(), std::vector{report(2, 1)});
+  Batch both = batch_of({{2, time_from_us(7), Event(report(2, 4))}});
+  both.unjournalled = {report(2, 5)};
+  this->append(both);
+  this->reopen();
+  EXPECT_EQ(this->store().unjournalled().value(), std::vector{report(2, 5)});
+}
+
 TYPED_TEST_P(StoreContract, RemembersASubmissionForADay) {
   const Time at = time_from_us(1'763'636'100'000'000);
   const auto find = [&](std::uint32_t uid, std::string_view key, Time now) {
@@ -333,6 +359,6 @@ REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
                             ForgetsWhatStartedAJobThatWasOverBeforeACrash,
                             NumbersTheNewPointsOfEachJob, GivesPointsInPages,
                             FindsThePointsOfOneMetric, RemembersASubmissionForADay,
-                            TakesAForgottenSubmissionAnew);
+                            TakesAForgottenSubmissionAnew, KeepsWhatTheJournalDoesNotTellYet);
 
 }  // namespace paceline

@@ -22,6 +22,7 @@ class WrappedStore : public Store {
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override {
     return inner_.forgotten(from, limit);
   }
+  Result<std::vector<Progressed>> unjournalled() override { return inner_.unjournalled(); }
   Result<LaunchSpec> launch(JobId job) override { return inner_.launch(job); }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
     "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
     "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
+    "progress-interval": "src/scheduler/controller_test.cpp",
     "absent-nodes-age": "src/scheduler/controller_test.cpp",
     "journal-entries": "tests/e2e/journal_test.py",
     "--keep": "tests/e2e/journal_test.py",

@@ -64,6 +64,7 @@ class LyingDisk final : public Store {
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override {
     return store_->forgotten(from, limit);
   }
+  Result<std::vector<Progressed>> unjournalled() override { return store_->unjournalled(); }
   Result<LaunchSpec> launch(JobId job) override { return store_->launch(job); }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {

@@ -39,6 +39,9 @@ Result<void> MemoryStore::append(const Batch& batch) {
   for (const auto& entry : batch.entries) {
     check(entry.seq == journal_.size() + 1, "entries follow the journal's last");
     journal_.push_back(entry);
+    if (const auto* event = std::get_if<Event>(&entry.body)) {
+      if (const auto* report = std::get_if<Progressed>(event)) unjournalled_.erase(report->job);
+    }
     if (const auto* left = forgotten_by(entry))
       folded_.insert(left->jobs.begin(), left->jobs.end());
   }
@@ -48,6 +51,7 @@ Result<void> MemoryStore::append(const Batch& batch) {
   }
   for (const auto& [job, launch] : batch.launches) launches_[job] = launch;
   for (const auto& point : batch.points) store_point(point);
+  for (const auto& report : batch.unjournalled) unjournalled_.insert_or_assign(report.job, report);
   for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
   return {};
 }
@@ -92,6 +96,12 @@ Result<std::vector<Job>> MemoryStore::forgotten(JobId from, std::size_t limit) {
   for (auto it = forgotten_.lower_bound(from); it != forgotten_.end() && page.size() < limit; ++it)
     page.push_back(it->second);
   return page;
+}
+
+Result<std::vector<Progressed>> MemoryStore::unjournalled() {
+  std::vector<Progressed> reports;
+  for (const auto& [job, report] : unjournalled_) reports.push_back(report);
+  return reports;
 }
 
 Result<LaunchSpec> MemoryStore::launch(JobId job) {

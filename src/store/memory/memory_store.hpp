@@ -25,6 +25,7 @@ class MemoryStore final : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
   Result<std::uint64_t> first_entry() override { return 1; }
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
+  Result<std::vector<Progressed>> unjournalled() override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
@@ -58,6 +59,7 @@ class MemoryStore final : public Store {
   std::map<JobId, Job> forgotten_;
   std::map<JobId, Remains> remains_;  // of every job that was forgotten
   std::map<JobId, LaunchSpec> launches_;
+  std::map<JobId, Progressed> unjournalled_;
   std::map<JobId, JobPoints> points_;
   std::map<std::pair<std::uint32_t, std::string>, SubmissionKey> submissions_;
   std::optional<Error> refusal_;

@@ -153,10 +153,19 @@ void to_version_9(SQLite::Database& db) {
       "  dropped_us INTEGER NOT NULL)");
 }
 
+// What jobs reported last and the journal does not tell yet.
+void to_version_10(SQLite::Database& db) {
+  db.exec(
+      "CREATE TABLE unjournalled ("
+      "  job INTEGER PRIMARY KEY,"
+      "  body TEXT NOT NULL,"
+      "  sum INTEGER NOT NULL)");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 9> kSteps = {to_version_1, to_version_2, to_version_3,
-                                        to_version_4, to_version_5, to_version_6,
-                                        to_version_7, to_version_8, to_version_9};
+constexpr std::array<Step, 10> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
+                                         to_version_5, to_version_6, to_version_7, to_version_8,
+                                         to_version_9, to_version_10};
 
 }  // namespace
 

@@ -30,6 +30,7 @@
 #include "store/sqlite/segment_dir.hpp"
 #include "store/sqlite/submissions_table.hpp"
 #include "store/sqlite/sum.hpp"
+#include "store/sqlite/unjournalled_table.hpp"
 #include "wire/entry_json.hpp"
 
 namespace paceline {
@@ -114,6 +115,7 @@ struct SqliteStore::Impl {
         launches(*db),
         points(*db),
         submissions(*db),
+        unjournalled(*db),
         prove(*db, kProve) {
     newest.seq = journal.last_seq();
     newest.sum = journal.sum_at(newest.seq).value_or(0);
@@ -204,6 +206,7 @@ struct SqliteStore::Impl {
   LaunchTables launches;
   PointsTable points;
   SubmissionsTable submissions;
+  UnjournalledTable unjournalled;
   std::optional<HighWater> mark;  // none: the file is only read
   bool accept_older = false;
   Mark newest;                     // of the journal as it is
@@ -373,6 +376,8 @@ Result<void> SqliteStore::Impl::write(const Batch& batch) {
   after.generation = generation_given(newest.generation, batch.entries);
   const auto put = [&] {
     if (!batch.entries.empty()) after.sum = journal.append(batch.entries);
+    unjournalled.told(batch.entries);
+    unjournalled.put(batch.unjournalled);
     for (const auto& [job, launch] : batch.launches) launches.put(job, launch);
     for (const auto& point : batch.points) points.put(point);
     submissions.put(batch.keys);
@@ -535,6 +540,11 @@ Result<std::optional<Remains>> SqliteStore::remains(JobId job) {
 Result<std::vector<Job>> SqliteStore::forgotten(JobId from, std::size_t limit) {
   return guarded(impl_->file,
                  [&]() -> Result<std::vector<Job>> { return impl_->forgotten.page(from, limit); });
+}
+
+Result<std::vector<Progressed>> SqliteStore::unjournalled() {
+  return guarded(impl_->file,
+                 [&]() -> Result<std::vector<Progressed>> { return impl_->unjournalled.all(); });
 }
 
 Result<LaunchSpec> SqliteStore::launch(JobId job) {

@@ -66,6 +66,7 @@ class SqliteStore final : public Store {
   Result<std::vector<Entry>> entries(std::uint64_t seq, std::size_t limit) override;
   Result<std::uint64_t> first_entry() override;
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
+  Result<std::vector<Progressed>> unjournalled() override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
