@@ -343,6 +343,26 @@ TEST(LostJournal, IsAcceptedOnceAndTold) {
   }
 }
 
+// As after a copy was put back, went on by itself, and got the mark of the one that it was taken of.
+TEST(LostJournal, IsKnownByAnotherEntryWhereTheMarkIs) {
+  const Scratch scratch;
+  std::map<JobId, LaunchSpec> launches;
+  const auto write = [&](const fs::path& dir, std::uint64_t seed) {
+    History history(seed);
+    const auto store = SqliteStore::open(dir).value();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(store->append(next_batch(history, 5, launches)));
+    return files_of(dir);
+  };
+  Files files = write(scratch.dir() / "one", 1);
+  files["paceline.mark"] = write(scratch.dir() / "other", 2).at("paceline.mark");
+  put_files(scratch.dir() / "both", files);
+  const auto refused = SqliteStore::open(scratch.dir() / "both");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("entry 15 is another one than was acknowledged"),
+            std::string::npos)
+      << refused.error().message;
+}
+
 TEST(LostJournal, LeavesNoLogsToAnother) {
   const Scratch one, other;
   ASSERT_TRUE(SqliteStore::open(one.dir()).value()->load());

@@ -158,6 +158,20 @@ TEST_F(SegmentsTest, AreMadeAnewWhereOneIsDamagedAndItsRowsAreThere) {
   EXPECT_EQ(read(*store_), all_);
 }
 
+TEST_F(SegmentsTest, ThatHoldAnotherEntryDoNotTakeARowsPlace) {
+  write(kEntries);
+  while (store_->segments().all().empty()) ASSERT_TRUE(store_->tidy(kKeep100));
+  SQLite::Database(scratch_.database().string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "UPDATE journal SET (body, sum) = (SELECT body, sum FROM journal WHERE seq = 4) WHERE "
+          "seq = 5");
+  const auto refused = store_->tidy(kKeep100);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("entry 5 of the journal is another one in its segment"));
+  EXPECT_EQ(rows(), kEntries);
+}
+
 TEST_F(SegmentsTest, ThatAreDamagedLeaveTheRestToBeRead) {
   write(kEntries);
   tidy(kKeep100);
