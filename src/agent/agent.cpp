@@ -166,6 +166,7 @@ void Agent::on(const WorkerGone& gone) {
 
 void Agent::on(const WorkerReport& report) { outbox_.push(report); }
 void Agent::on(const CheckpointSeen& checkpoint) { outbox_.push(checkpoint); }
+void Agent::on(const WorkerWarning& warning) { outbox_.push(warning); }
 
 void Agent::forget_stored(std::uint64_t durable) {
   outbox_.forget(durable, [this](const AgentMessage& message) {

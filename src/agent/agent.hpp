@@ -101,6 +101,7 @@ class Agent final : public AgentEnd {
   void on(const WorkerGone& gone);
   void on(const WorkerReport& report);
   void on(const CheckpointSeen& checkpoint);
+  void on(const WorkerWarning& warning);
 
   void on(const StartWorker& start);
   void on(const StopWorker& stop);

@@ -22,6 +22,7 @@ using paceline::WorkerGone;
 using paceline::WorkerLaunch;
 using paceline::WorkerReport;
 using paceline::WorkerRuns;
+using paceline::WorkerWarning;
 
 // ---- what the agent asks ----
 struct Start {
@@ -66,7 +67,8 @@ using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetS
                             SetMembership>;
 
 // ---- what the host tells ----
-using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen>;
+using Observation =
+    std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen, WorkerWarning>;
 
 inline constexpr std::size_t kUnstoredMax = 10'000;
 

@@ -24,7 +24,8 @@ namespace paceline {
 
 struct Observed {
   std::vector<Event>
-      events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed
+      events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
+               // JobWarned
   std::vector<MetricPoint> points;
   [[nodiscard]] bool empty() const { return events.empty() && points.empty(); }
 };

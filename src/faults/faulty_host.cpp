@@ -11,6 +11,7 @@
 namespace paceline::faults {
 namespace {
 
+constexpr std::uint64_t kReportsPerWarning = 5;
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
 constexpr Duration kHostSlack = std::chrono::seconds{1};
@@ -394,6 +395,13 @@ void FaultyHost::report(Worker& worker) {
                             {{"accuracy", 1.0 - 1.0 / static_cast<double>(worker.step)}}};
   ledger_.reported(report);
   write(worker, report);
+  if (tell_ && worker.reports % kReportsPerWarning == 0) warn(worker);
+}
+
+// Not kept by the machine: an agent that dies takes it along.
+void FaultyHost::warn(const Worker& worker) {
+  const bool holds = worker.reports / kReportsPerWarning % 2 == 1;
+  tell(WorkerWarning{worker.claim.key, Warning::no_rendezvous, holds});
 }
 
 void FaultyHost::save(Worker& worker) {

@@ -98,6 +98,13 @@ struct Progressed {  // at most one per job and round: all that decisions see
   Progress report;
   friend bool operator==(const Progressed&, const Progressed&) = default;
 };
+struct JobWarned {
+  JobId job;
+  Generation generation;
+  Warning warning = Warning::no_rendezvous;
+  bool holds = true;  // false: it no longer does
+  friend bool operator==(const JobWarned&, const JobWarned&) = default;
+};
 // From here on the clock of the server's machine shows `by` more than before, to the second: it was
 // set, or the machine slept. With a boot, the machine was started since the entry before: the time
 // line stood still, and `by` is about how long it was off.
@@ -131,9 +138,10 @@ struct NodesRetired {
   friend bool operator==(const NodesRetired&, const NodesRetired&) = default;
 };
 
-using Event = std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet,
-                           WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
-                           TimeLimitReached, PolicyLoaded, PolicyFailed, TrialBegan, TrialEnded,
-                           RulesSet, ClockSet, JobsForgotten, JournalAccepted, NodesRetired>;
+using Event =
+    std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
+                 WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
+                 PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
+                 JournalAccepted, NodesRetired, JobWarned>;
 
 }  // namespace paceline

@@ -9,6 +9,7 @@
 #include "base/time.hpp"
 #include "model/ids.hpp"
 #include "model/job_state.hpp"
+#include "model/warning.hpp"
 
 namespace paceline {
 
@@ -81,6 +82,7 @@ struct Gang {
   std::optional<Time> lent_at = {};  // frozen since then, its slots lent to others
   Duration unsaved{};                // of its running before `started_at`, what no checkpoint has
   std::optional<Asked> asked = {};
+  std::vector<Warning> warnings = {};  // that hold, in their order
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
   // The process that fills the rank. REQUIRES: its own job; a rank of it.

@@ -12,6 +12,7 @@
 #include "model/ids.hpp"
 #include "model/job_state.hpp"
 #include "model/launch.hpp"
+#include "model/warning.hpp"
 
 namespace paceline {
 
@@ -105,6 +106,15 @@ struct CheckpointSeen {
   std::string path;  // absolute
   std::optional<std::uint64_t> step, samples;
   friend bool operator==(const CheckpointSeen&, const CheckpointSeen&) = default;
+};
+
+// What its machine sees of a worker that its owner should know; told again after a restart of the
+// agent.
+struct WorkerWarning {
+  ProcessKey key;
+  Warning warning = Warning::no_rendezvous;
+  bool holds = true;  // false: it no longer does
+  friend bool operator==(const WorkerWarning&, const WorkerWarning&) = default;
 };
 
 // A claim as found: what is known about a worker this host started and has not been told to

@@ -300,6 +300,17 @@ void Fold::learn_interference(const Job& job, double step_seconds) {
     learn_beside(parts_.interference, shape, *neighbours.begin(), step_seconds, parts_.seq);
 }
 
+void Fold::on(const JobWarned& e) {
+  if (!speaks(e.job, e.generation)) return;
+  Job& job = touch(e.job);
+  if (!job.current) return;
+  auto& warnings = job.current->warnings;
+  const auto at = std::ranges::lower_bound(warnings, e.warning);
+  const bool known = at != warnings.end() && *at == e.warning;
+  if (e.holds && !known) warnings.insert(at, e.warning);
+  if (!e.holds && known) warnings.erase(at);
+}
+
 void Fold::on(const TimeLimitReached& e) {
   if (state_.is_forgotten(e.job)) return;
   Job& job = touch(e.job);

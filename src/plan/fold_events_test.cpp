@@ -366,6 +366,25 @@ TEST(Progressed, MeasuresRatesBySizeAndDevicesOfTheGang) {
   EXPECT_TRUE(alike == "a100" || alike == "h100") << alike;
 }
 
+TEST(JobWarned, HoldsUntilItIsTakenBackOrTheGangIsOver) {
+  World world("1x4 cpu");
+  const JobId a = world.run("1..4 elastic=restart", 2);
+  const auto tell = [&](Generation generation, bool holds) {
+    world.tell(JobWarned{a, generation, Warning::no_rendezvous, holds});
+    return world.job(a).current->warnings;
+  };
+  const std::vector<Warning> one{Warning::no_rendezvous};
+  EXPECT_EQ(tell(Generation{1}, true), one);
+  EXPECT_EQ(tell(Generation{1}, true), one);
+  EXPECT_TRUE(tell(Generation{1}, false).empty());
+  EXPECT_EQ(tell(Generation{1}, true), one);
+  world.change_size(a, 3);
+  world.killed(a);
+  world.started(a);
+  EXPECT_TRUE(world.job(a).current->warnings.empty());
+  EXPECT_TRUE(tell(Generation{1}, true).empty()) << "of a gang that is over";
+}
+
 TEST(LateFacts, OfAnOverGenerationChangeNothing) {
   World world("1x4 cpu");
   const JobId a = world.run("1..4 elastic=restart", 2);

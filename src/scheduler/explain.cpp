@@ -211,6 +211,12 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
   if (const auto r = refused_.find(job.id); r != refused_.end() && job.state == JobState::running) {
     lines.push_back(fmt::format("Considered now: it {}.", sentence(r->second)));
   }
+  if (job.current && viewer == Viewer::owner) {
+    const std::int32_t size = job.current->size();
+    for (const Warning warning : job.current->warnings)
+      lines.push_back(fmt::format("Look at it: {}.",
+                                  sentence(warning, size, size * job.spec->slots_per_worker)));
+  }
   add_protection(job, lines);
   if (job.state == JobState::running && !job.checkpoint &&
       job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {

@@ -53,7 +53,7 @@ bool Wakeups::concerns_policy(const Event& event) const {
   }
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
          !std::holds_alternative<TrialEnded>(event) &&
-         !std::holds_alternative<JobsForgotten>(event);
+         !std::holds_alternative<JobsForgotten>(event) && !std::holds_alternative<JobWarned>(event);
 }
 
 void Wakeups::see(News& news, const Event& event) const {

@@ -147,6 +147,8 @@ class History {
     if (rng_.chance(0.4))
       return CheckpointAcknowledged{job.id, worker.born, {"/home/ann/a.pt", 100, {}, now_}};
     if (rng_.chance(0.1)) return TimeLimitReached{job.id};
+    if (rng_.chance(0.1))
+      return JobWarned{job.id, worker.born, Warning::no_rendezvous, rng_.chance(0.7)};
     const auto code = static_cast<std::int32_t>(rng_.below(3) == 0 ? 1 : 0);
     return WorkerEnded{worker, {Cause::exited, code, 0, "", now_}};
   }

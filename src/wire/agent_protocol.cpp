@@ -72,6 +72,13 @@ void describe(Fields& fields, FieldsOf<Fields, CheckpointSeen>& checkpoint) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerWarning>& warned) {
+  auto& [key, warning, holds] = warned;
+  describe(fields, key);
+  fields("warning", warning)("holds", holds);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Claim>& claim) {
   auto& [key, pid, gone, noticed, slots] = claim;
   describe(fields, key);

@@ -41,8 +41,8 @@ struct NodeChanged {
   friend bool operator==(const NodeChanged&, const NodeChanged&) = default;
 };
 
-using AgentMessage =
-    std::variant<Hello, NodeChanged, WorkerRuns, WorkerReport, CheckpointSeen, WorkerGone>;
+using AgentMessage = std::variant<Hello, NodeChanged, WorkerRuns, WorkerReport, CheckpointSeen,
+                                  WorkerGone, WorkerWarning>;
 
 // ---- server → agent ----
 

@@ -79,6 +79,7 @@ TEST(AgentProtocol, ReadsWhatAnAgentWrites) {
   expect_from_agent(WorkerRuns{kKey, 4711});
   expect_from_agent(report());
   expect_from_agent(WorkerReport{kKey, 13, kAt, {}, {}, {}, {}, {}, {}, {}, {}, {}});
+  expect_from_agent(WorkerWarning{kKey, Warning::no_rendezvous, false});
   expect_from_agent(CheckpointSeen{kKey, 14, kAt, "/home/ann/ckpt/a.pt", 100, {}});
   expect_from_agent(WorkerGone{kKey, Cause::exited, 75, 0, "", kAt});
   expect_from_agent(

@@ -119,6 +119,12 @@ void describe(Fields& fields, FieldsOf<Fields, Progressed>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, JobWarned>& event) {
+  auto& [job, generation, warning, holds] = event;
+  fields("job", job)("generation", generation)("warning", warning)("holds", holds);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, TimeLimitReached>& event) {
   auto& [job] = event;
   fields("job", job);
@@ -202,7 +208,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "progress",         "time_limit_reached", "policy_loaded",
     "policy_failed",    "trial_began",        "trial_ended",
     "rules_set",        "clock_set",          "jobs_forgotten",
-    "journal_accepted", "nodes_retired"};
+    "journal_accepted", "nodes_retired",      "job_warned"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {
@@ -248,6 +254,7 @@ void write_shown(JsonWriter& json, const PolicyLoaded& event) {
 std::optional<Event> public_part_of(Event event) {
   if (std::holds_alternative<Progressed>(event)) return {};
   if (std::holds_alternative<CheckpointAcknowledged>(event)) return {};
+  if (std::holds_alternative<JobWarned>(event)) return {};
   if (auto* submitted = std::get_if<JobSubmitted>(&event)) submitted->spec.checkpoint_glob.clear();
   if (auto* ended = std::get_if<WorkerEnded>(&event)) ended->ending.message.clear();
   return event;
@@ -327,6 +334,7 @@ std::optional<JobId> private_to(const Entry& entry) {
   if (const auto* ended = std::get_if<WorkerEnded>(event)) return ended->worker.job;
   if (const auto* report = std::get_if<Progressed>(event)) return report->job;
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(event)) return saved->job;
+  if (const auto* warned = std::get_if<JobWarned>(event)) return warned->job;
   return {};
 }
 

@@ -156,6 +156,19 @@ void write_asked(JsonWriter& json, const JobView& view) {
   json.field("stops_at", may_stop_from({view.state, view.now}, view.job)).end_object();
 }
 
+void write_warnings(JsonWriter& json, const JobView& view) {
+  json.key("warnings").begin_array();
+  if (view.job.current && view.viewer == Viewer::owner) {
+    const std::int32_t size = view.job.current->size();
+    for (const Warning warning : view.job.current->warnings) {
+      json.begin_object().field("code", to_string(warning));
+      json.field("text", sentence(warning, size, size * view.job.spec->slots_per_worker))
+          .end_object();
+    }
+  }
+  json.end_array();
+}
+
 void write_left(JsonWriter& json, const std::optional<TimeLeft>& left) {
   if (!left) return static_cast<void>(json.null_field("remaining"));
   json.key("remaining").begin_object().field("seconds", left->likely);
@@ -218,6 +231,7 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_times(json, view);
   write_left(json, view.left);
   write_asked(json, view);
+  write_warnings(json, view);
   write_sums(json, view);
   write_ending(json, view);
   json.field("command", owner ? unless_empty(view.command) : std::nullopt);

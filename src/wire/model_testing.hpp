@@ -248,10 +248,10 @@ inline void randomize(Rng& rng, Asked& value) {
   randomize_all(rng, by, since);
 }
 inline void randomize(Rng& rng, Gang& value) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked] =
-      value;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
+         warnings] = value;
   randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved,
-                asked);
+                asked, warnings);
 }
 inline void randomize(Rng& rng, Bill& value) {
   auto& [preemption, resize, failure] = value;
@@ -376,6 +376,9 @@ inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
 }
 inline void randomize(Rng& rng, Progressed& value) {
   randomize_all(rng, value.job, value.generation, value.report);
+}
+inline void randomize(Rng& rng, JobWarned& value) {
+  randomize_all(rng, value.job, value.generation, value.warning, value.holds);
 }
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {

@@ -66,11 +66,13 @@ void describe(Fields& fields, FieldsOf<Fields, Asked>& asked) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked] = gang;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
+         warnings] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
   fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
   fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
   fields("asked", asked);
+  fields.unless({}, "warnings", warnings);
 }
 
 template <class Fields>

@@ -56,4 +56,13 @@ std::string_view to_string(WorkerState state) {
   return {};
 }
 
+std::string_view to_string(Warning warning) {
+  switch (warning) {
+    case Warning::no_rendezvous:
+      return "no_rendezvous";
+  }
+  check(false, "a warning is one of its enumerators");
+  return {};
+}
+
 }  // namespace paceline

@@ -23,6 +23,7 @@ std::string_view to_string(Request request);    // "cancel", "pause", "resume"
 std::string_view to_string(Role role);          // "viewer", "user", "operator", "admin"
 std::string_view to_string(KnownBy known_by);   // "unix_socket", "token"
 std::string_view to_string(WorkerState state);  // "assigned", "running", "ended"
+std::string_view to_string(Warning warning);    // "no_rendezvous"
 
 // The last enumerator of each: all are numbered from 0 without a gap.
 template <class E>
@@ -35,6 +36,8 @@ template <>
 inline constexpr auto kLast<KnownBy> = KnownBy::token;
 template <>
 inline constexpr auto kLast<WorkerState> = WorkerState::ended;
+template <>
+inline constexpr auto kLast<Warning> = Warning::no_rendezvous;
 template <>
 inline constexpr auto kLast<Elastic> = Elastic::no;
 template <>

@@ -83,7 +83,7 @@ JOB = Answer(
     "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
-    owners="command directory metrics.* checkpoint.{path,step,samples,acknowledged_at}")
+    owners="command directory metrics.* checkpoint.{path,step,samples,acknowledged_at} warnings[].{code,text}?")
 WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
              "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
 ACTIVE = Answer("name parameters.* since")
@@ -178,6 +178,7 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "checkpoint_acknowledged": ("", "seq at kind job generation checkpoint.{path,step,samples?,acknowledged_at}"),
     "progress": ("", "seq at kind job generation progress.{step,total_steps,samples,position,epoch,total_epochs,step_seconds,"
                      "learning_rate,metrics.*,reported_at} target_delivered? target_reached?"),
+    "job_warned": ("", "seq at kind job generation warning holds"),
     "time_limit_reached": ("job", ""),
     "clock_set": ("by_seconds? boot.{id,at}?", ""),
     "jobs_forgotten": ("jobs[]", ""),
@@ -186,8 +187,9 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
-OWNERS_EVENTS = {"progress", "checkpoint_acknowledged"}
-UNLIKE_HERE = {"node_down", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted"}  # kinds that nothing in this test brings about
+OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "job_warned"}
+UNLIKE_HERE = {"node_down", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
+               "job_warned"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
           "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}

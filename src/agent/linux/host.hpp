@@ -11,6 +11,7 @@
 // ends nothing: workers run on under their supervisors.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,7 +40,9 @@ struct HostOptions {
       cpu_slots;  // this many CPU slots and no devices, instead of what is found
   std::uint64_t worker_processes = 0;  // and threads that one worker may have; 0: unlimited
   std::uint64_t logs_per_user = 0;     // bytes of all logs of one user; 0: unlimited
-  std::string node_name;               // empty: the machine's host name
+  // After which a gang is told that none of its workers has opened a port (rendezvous.hpp).
+  std::chrono::milliseconds rendezvous_patience = std::chrono::minutes{1};
+  std::string node_name;  // empty: the machine's host name
   // Where devices are locked against other servers of the machine.
   LockDirectories lock_directories = {};
   // Where ports are; empty: port_lock_directories().

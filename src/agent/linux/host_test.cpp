@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
@@ -1390,6 +1391,32 @@ TEST_F(HostTest, KeepsTheKeysOfItsSessionToItself) {
   host.gone(key(2));
   EXPECT_THAT(log(2), EndsWith("---\n0\n"));
   ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
+}
+
+constexpr const char* kMeetsWhenTold = R"(
+while ! test -e meet; do sleep 0.1; done
+exec python3 -c '
+import os, socket, time
+listens = socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"])))
+time.sleep(1000)'
+)";
+
+TEST_F(HostTest, AGangThatDoesNotMeetIsToldUntilItDoes) {
+  HostOptions options;
+  options.rendezvous_patience = std::chrono::milliseconds{100};
+  TestHost host(directory_.path(), options);
+  host.start(shell_worker(key(1), "exec sleep 1000"));
+  WorkerLaunch gang = shell_worker(key(2), kMeetsWhenTold);
+  gang.world_size = 2;
+  gang.launch.directory = directory_.path();
+  host.start(gang);
+  const auto warnings = [&] { return host.seen<WorkerWarning>(); };
+  ASSERT_TRUE(host.until([&] { return !warnings().empty(); }));
+  std::ofstream(directory_ / "meet").close();
+  ASSERT_TRUE(host.until([&] { return warnings().size() > 1; }));
+  EXPECT_EQ(warnings(), (std::vector{WorkerWarning{key(2), Warning::no_rendezvous, true},
+                                     WorkerWarning{key(2), Warning::no_rendezvous, false}}))
+      << "a worker without others has nobody to meet";
 }
 
 TEST_F(HostTest, StartsOneWorkerAloneWhereNoPortsCanBeHeld) {

@@ -68,6 +68,8 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
   order_.command = {};
   if (!order_.checkpoint_glob.empty() && order_.local_rank == 0)
     watch_.emplace(order_.started_us, ledger_.checkpoint_ns());
+  if (order_.rank == 0 && order_.world_size > 1)
+    rendezvous_.emplace(order_.port, ports_needed(order_.world_size), context_.rendezvous_patience);
 }
 
 Result<void> SupervisedWorker::begin(UniqueFd control) {
@@ -230,8 +232,17 @@ void SupervisedWorker::no_answer() {
 void SupervisedWorker::tick() {
   if (gone_) return;
   ledger_.remember(context_.clock.now());
-  if (!watch_ || looking_ || finishing_ || Steady::now() < next_look_) return;
+  const auto now = Steady::now();
+  look_for_rendezvous(now);
+  if (!watch_ || looking_ || finishing_ || now < next_look_) return;
   look_for_checkpoints(false);
+}
+
+void SupervisedWorker::look_for_rendezvous(Steady::time_point now) {
+  if (!rendezvous_ || pid_ == 0 || ending_ || !rendezvous_->due(now)) return;
+  const auto& ports = context_.ports_in_use.at(now);
+  const auto holds = ports ? rendezvous_->look(*ports, now) : std::nullopt;
+  if (holds) context_.tell(WorkerWarning{order_.key, Warning::no_rendezvous, *holds});
 }
 
 Claim SupervisedWorker::claim() const { return {order_.key, pid_, gone_, noticed_, order_.slots}; }

@@ -18,6 +18,7 @@
 #include "agent/linux/control.hpp"
 #include "agent/linux/log_tail.hpp"
 #include "agent/linux/lookers.hpp"
+#include "agent/linux/rendezvous.hpp"
 #include "agent/linux/report_ledger.hpp"
 #include "clock/clock.hpp"
 #include "http/http.hpp"
@@ -36,6 +37,8 @@ struct WorkerContext {
   std::function<void()> wake_nursery;
   // Counts a supervisor that was killed, and says of how many generations of its job in a row.
   std::function<int(const ProcessKey&)> count_lost_supervisor;
+  std::chrono::milliseconds rendezvous_patience;
+  PortsInUse ports_in_use = {};
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
 
   [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
@@ -110,6 +113,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   Result<void> open_socket();
   void take_report(const Report& report);
+  void look_for_rendezvous(std::chrono::steady_clock::time_point now);
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
   void say_cut(bool answered);
@@ -136,6 +140,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   ReportLedger ledger_;
   LogTail tail_;
   std::unique_ptr<HttpServer> socket_;
+  std::optional<RendezvousWatch> rendezvous_;  // of the gang's rank 0
   std::optional<CheckpointWatch> watch_;
   std::chrono::steady_clock::time_point next_look_;
   bool looking_ = false;

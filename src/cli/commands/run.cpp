@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <set>
+#include <string>
 
 #include "cli/client/failing_rank.hpp"
 #include "cli/client/interrupt.hpp"
@@ -58,6 +60,7 @@ class Follow {
     if (!console_.status_line() && state != state_) console_.note(job_sentence(*job));
     state_ = std::move(state);
     tell_asked(*job);
+    tell_warnings(*job);
   }
 
   // That it is to give way: in the log's course, once.
@@ -67,6 +70,14 @@ class Follow {
       console_.note(fmt::format("Job {} {}.", id_, reason_text(job)));
     }
     asked_since_ = since;
+  }
+
+  // Each once.
+  void tell_warnings(const Document& job) {
+    for (const auto& warning : list_of(job, "warnings")) {
+      if (warned_.insert(text_of(warning, "code")).second)
+        console_.note(fmt::format("Job {}: {}.", id_, printable(text_of(warning, "text"))));
+    }
   }
 
   Result<int> detach() {
@@ -106,6 +117,7 @@ class Follow {
   Steady::time_point next_look_;
   std::string state_;
   std::optional<double> asked_since_;
+  std::set<std::string> warned_;
 };
 
 // A terminal belongs to one process: it sees all the slots.

@@ -266,6 +266,8 @@ std::string job_page(const Document& job, const Curve& curve, const Console& con
   page.line("Target", target_line(job, curve, now));
   page.line("Checkpoint", checkpoint_line(job, now));
   page.line("Asked", asked_line(job, now));
+  for (const auto& warning : list_of(job, "warnings"))
+    page.line("Warning", text_of(warning, "text"));
   page.line("Times", times_line(job, now));
   page.line("Spent", spent_line(job));
   page.line("Course", course_line(job));

@@ -110,6 +110,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void on(NodeView& node, const WorkerRuns& runs);
   void on(NodeView& node, const WorkerReport& report);
   void on(NodeView& node, const CheckpointSeen& checkpoint);
+  void on(NodeView& node, const WorkerWarning& warning);
   void on(NodeView& node, const WorkerGone& gone);
   // What the agent tells with its own time, by the server's.
   static void note_clock(NodeView& node, const AgentFrame& frame, Time now);

@@ -445,6 +445,21 @@ TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
   EXPECT_EQ(world.job(job).checkpoint, (Checkpoint{"/a.pt", 100, 6400, clock.now()}));
 }
 
+TEST_F(AgentsEngineTest, WarnsOfAGangUntilThatIsTakenBack) {
+  connect();
+  const JobId job = run("2");
+  const auto warn = [&](bool holds) {
+    host().tell(WorkerWarning{key(job, 1, 0), Warning::no_rendezvous, holds});
+    run_until_quiet();
+    return world.job(job).current->warnings;
+  };
+  EXPECT_EQ(warn(true), std::vector{Warning::no_rendezvous});
+  EXPECT_TRUE(warn(false).empty());
+  host().tell(WorkerWarning{key(JobId{77}, 1, 0), Warning::no_rendezvous, true});
+  run_until_quiet();
+  EXPECT_EQ(told_of<JobWarned>().size(), 2U) << "of a worker that nobody knows";
+}
+
 // Of all that an agent tells only how long ago it was is believed.
 class AgentsClockTest : public AgentsEngineTest, public ::testing::WithParamInterface<Duration> {
  protected:

@@ -306,6 +306,13 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
       {checkpoint.path, checkpoint.step, checkpoint.samples, when(node, checkpoint.at)}});
 }
 
+void AgentsEngine::on(NodeView& node, const WorkerWarning& warned) {
+  const auto& [key, warning, holds] = warned;
+  const SeatView* seat = find_seat(key);
+  if (seat && seat->node == node.id)
+    tell(JobWarned{key.job, find_gang(key)->generation, warning, holds});
+}
+
 void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
   ClaimView& claim = node.claims[gone.key];
   if (claim.gone) return;
