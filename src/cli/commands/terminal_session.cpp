@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/signalfd.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,10 +10,10 @@
 
 #include "cli/client/interrupt.hpp"
 #include "cli/client/patience.hpp"
+#include "cli/client/raw_terminal.hpp"
 #include "cli/commands/kinds.hpp"
 #include "cli/commands/wait.hpp"
 #include "cli/words/job_view.hpp"
-#include "files/fd.hpp"
 
 namespace paceline {
 namespace {
@@ -24,52 +21,6 @@ namespace {
 constexpr char kLeaveKey = '\x1d';  // Ctrl-]
 constexpr int kLeaveTimes = 3;
 constexpr Duration kLook = std::chrono::milliseconds{100};
-
-// The terminal in raw mode until the end of the scope.
-class RawTerminal {
- public:
-  explicit RawTerminal(int fd) : fd_(fd) {
-    if (::tcgetattr(fd_, &former_) != 0) return;
-    termios raw = former_;
-    ::cfmakeraw(&raw);
-    taken_ = ::tcsetattr(fd_, TCSANOW, &raw) == 0;
-  }
-  ~RawTerminal() {
-    if (taken_) ::tcsetattr(fd_, TCSANOW, &former_);
-  }
-  RawTerminal(const RawTerminal&) = delete;
-  RawTerminal& operator=(const RawTerminal&) = delete;
-
- private:
-  int fd_;
-  termios former_{};
-  bool taken_ = false;
-};
-
-// SIGWINCH as a descriptor until the end of the scope.
-class WindowChanges {
- public:
-  WindowChanges() {
-    ::sigemptyset(&window_);
-    ::sigaddset(&window_, SIGWINCH);
-    ::pthread_sigmask(SIG_BLOCK, &window_, &former_);
-    fd_ = UniqueFd(::signalfd(-1, &window_, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~WindowChanges() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-  WindowChanges(const WindowChanges&) = delete;
-  WindowChanges& operator=(const WindowChanges&) = delete;
-
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  void take() const {
-    signalfd_siginfo info{};
-    while (::read(fd_.get(), &info, sizeof info) > 0) {
-    }
-  }
-
- private:
-  sigset_t window_{}, former_{};
-  UniqueFd fd_;
-};
 
 enum class End { closed, left };
 
@@ -80,7 +31,7 @@ class Session {
 
   End run(const std::string& first) {
     const RawTerminal raw(console_.input_fd());
-    const WindowChanges changes;
+    const CaughtSignals changes({SIGWINCH});
     console_.print(first);
     tell_size();
     for (;;) {
@@ -91,8 +42,7 @@ class Session {
       if (fds[0].revents != 0 && !receive()) return End::closed;
       if (fds[1].revents != 0) type();
       if (fds[2].revents != 0) {
-        changes.take();
-        tell_size();
+        if (changes.next() != 0) tell_size();
       }
       if (leave_keys_ >= kLeaveTimes) return End::left;
     }

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/kinds.hpp"
-#include "cli/words/expected_text.hpp"
 #include "cli/words/job_view.hpp"
-#include "cli/words/text.hpp"
 
 namespace paceline {
 namespace {
@@ -11,20 +9,10 @@ namespace {
 // The first sentence says how the job is, the others stand below it.
 std::string page(const Document& why, double now) {
   std::string text;
-  const auto add = [&](const std::string& line) {
-    text += fmt::format("{}{}\n", text.empty() ? "" : "  ", printable(line));
-  };
-  for (const auto& line : list_of(why, "lines")) {
-    if (!line.is_string()) continue;
-    const bool first = text.empty();
-    add(line.get<std::string>());
-    if (!first) continue;
-    for (const auto& when : expected_lines(why, now)) add(when);
-    for (const auto& change : change_lines(why, now)) add(change);
-    if (const auto position = whole_of(why, "position"); position > 0)
-      add(fmt::format("It is number {} in line.", position));
+  for (const auto& line : why_lines(why, now)) {
+    text += fmt::format("{}{}\n", text.empty() ? "" : "  ", line);
   }
-  return text.empty() ? job_sentence(why) + "\n" : text;
+  return text;
 }
 
 }  // namespace

@@ -95,9 +95,12 @@ void join_expected(Document& jobs, const Document& expected) {
   for (const auto& job : list_of(expected, "jobs")) of[whole_of(job, "id")] = &job;
   for (auto& job : jobs["jobs"]) {
     const auto found = of.find(whole_of(job, "id"));
-    for (const auto key : {"expected_start", "expected_end"})
-      job[key] = found == of.end() ? Document() : member(*found->second, key);
+    put_expected(job, found == of.end() ? Document() : *found->second);
   }
+}
+
+void put_expected(Document& job, const Document& expected) {
+  for (const auto key : {"expected_start", "expected_end"}) job[key] = member(expected, key);
 }
 
 }  // namespace paceline

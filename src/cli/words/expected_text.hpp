@@ -30,5 +30,7 @@ std::vector<std::string> change_lines(const Document& why, double now);
 
 // Puts what GET /v1/expected told into the jobs of GET /v1/jobs: expected_start, expected_end.
 void join_expected(Document& jobs, const Document& expected);
+// The same of one job; a null document: nothing is known.
+void put_expected(Document& job, const Document& expected);
 
 }  // namespace paceline

@@ -36,7 +36,10 @@ std::string job_sentence(const Document& job);
 // One line that follows a running job: state, workers, progress, metric, time left.
 std::string progress_line(const Document& job);
 
-// The table of `queue`. `now`: seconds since 1970.
+// What `queue` shows of jobs, and the cells of one of them. `now`: seconds since 1970.
+std::vector<Column> job_columns(bool wide);
+std::vector<Cell> job_cells(const Document& job, bool wide, double now);
+// The table of `queue`.
 std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console,
                        double now);
 // What the API tells of a job's points, beyond the job itself.
@@ -47,5 +50,8 @@ struct Curve {
 
 // The page of `show`. `now`: seconds since 1970.
 std::string job_page(const Document& job, const Curve& curve, const Console& console, double now);
+
+// What `why` says (docs/api.md, GET /v1/jobs/7/why), line by line: the first one says how the job is.
+std::vector<std::string> why_lines(const Document& why, double now);
 
 }  // namespace paceline

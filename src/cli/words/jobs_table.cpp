@@ -7,25 +7,6 @@
 namespace paceline {
 namespace {
 
-std::vector<Column> columns(bool wide) {
-  std::vector<Column> columns = {{"ID", Align::right},           {"NAME", Align::left, 8},
-                                 {"USER", Align::left, 4, 4},    {"STATE"},
-                                 {"WORKERS", Align::left, 0, 2}, {"PROGRESS", Align::right, 0, 5},
-                                 {"METRIC", Align::left, 6, 1},  {"TIME", Align::right, 0, 3},
-                                 {"START", Align::right, 0, 6},  {"ETA", Align::right, 0, 7}};
-  if (wide) {
-    columns.insert(columns.end(), {{"START BETWEEN"},
-                                   {"END BETWEEN"},
-                                   {"PRIORITY", Align::right},
-                                   {"ATTEMPT", Align::right},
-                                   {"RESIZES", Align::right},
-                                   {"NODES"},
-                                   {"COMMAND"}});
-  }
-  columns.push_back({"REASON", Align::left, 12, 8});
-  return columns;
-}
-
 std::string names(const Document::array_t& list) {
   std::string text;
   for (const auto& name : list) {
@@ -50,7 +31,28 @@ Cell metric_cell(const Document& job) {
   return {metric_text(job), reached ? Style::green : Style::plain};
 }
 
-std::vector<Cell> row(const Document& job, bool wide, double now) {
+}  // namespace
+
+std::vector<Column> job_columns(bool wide) {
+  std::vector<Column> columns = {{"ID", Align::right},           {"NAME", Align::left, 8},
+                                 {"USER", Align::left, 4, 4},    {"STATE"},
+                                 {"WORKERS", Align::left, 0, 2}, {"PROGRESS", Align::right, 0, 5},
+                                 {"METRIC", Align::left, 6, 1},  {"TIME", Align::right, 0, 3},
+                                 {"START", Align::right, 0, 6},  {"ETA", Align::right, 0, 7}};
+  if (wide) {
+    columns.insert(columns.end(), {{"START BETWEEN"},
+                                   {"END BETWEEN"},
+                                   {"PRIORITY", Align::right},
+                                   {"ATTEMPT", Align::right},
+                                   {"RESIZES", Align::right},
+                                   {"NODES"},
+                                   {"COMMAND"}});
+  }
+  columns.push_back({"REASON", Align::left, 12, 8});
+  return columns;
+}
+
+std::vector<Cell> job_cells(const Document& job, bool wide, double now) {
   const auto state = text_of(job, "state");
   std::vector<Cell> cells = {{std::to_string(whole_of(job, "id"))},
                              {text_of(job, "name")},
@@ -70,15 +72,13 @@ std::vector<Cell> row(const Document& job, bool wide, double now) {
   return cells;
 }
 
-}  // namespace
-
 std::string jobs_table(const Document::array_t& jobs, const Output& output, const Console& console,
                        double now) {
   const bool wide = output.format == Format::wide;
   auto look = console.look(output.header);
   if (wide) look.width.reset();
-  Table table(columns(wide));
-  for (const auto& job : jobs) table.add(row(job, wide, now));
+  Table table(job_columns(wide));
+  for (const auto& job : jobs) table.add(job_cells(job, wide, now));
   return table.render(look);
 }
 

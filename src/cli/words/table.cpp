@@ -74,12 +74,21 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> widths(columns_.size());
+  for (const auto& row : rows_) {
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], display_width(row[c].text));
+  }
+  return widths;
+}
+
 std::vector<Table::Shown> Table::shown(const Look& look) const {
   std::vector<Shown> shown;
+  const auto needed = widths();
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = look.header ? display_width(columns_[c].title) : 0;
-    for (const auto& row : rows_) width = std::max(width, display_width(row[c].text));
-    shown.push_back({c, width});
+    const std::size_t title = look.header ? display_width(columns_[c].title) : 0;
+    shown.push_back({c, std::max({title, needed[c], columns_[c].usual})});
   }
   if (!look.width) return shown;
   leave_out(shown, *look.width);
@@ -88,8 +97,10 @@ std::vector<Table::Shown> Table::shown(const Look& look) const {
 }
 
 bool Table::says_nothing(std::size_t column) const {
-  return std::ranges::all_of(
-      rows_, [&](const auto& row) { return row[column].text.empty() || row[column].text == "-"; });
+  constexpr std::size_t kDash = 1;
+  return columns_[column].usual <= kDash && std::ranges::all_of(rows_, [&](const auto& row) {
+           return row[column].text.empty() || row[column].text == "-";
+         });
 }
 
 std::size_t Table::narrowest(const Shown& shown) const {

@@ -27,6 +27,7 @@ struct Column {
   Align align = Align::left;
   std::size_t narrowest = 0;  // to which it gives way to a narrow terminal; 0: it doesn't
   std::size_t leaves = 0;     // whose turn it is to be left out: 1 goes first; 0: never
+  std::size_t usual = 0;      // as wide as this although no row needs it: rows that follow may
 };
 
 struct Cell {
@@ -47,6 +48,8 @@ class Table {
   // REQUIRES: one cell per column.
   void add(std::vector<Cell> row);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
+  // How wide the widest row makes each column, its title left aside.
+  [[nodiscard]] std::vector<std::size_t> widths() const;
   // Lines, each ending in a newline, none in a space.
   [[nodiscard]] std::string render(const Look& look) const;
 

@@ -55,6 +55,13 @@ TEST(Table, LeavesOutColumnsWhereNarrowestOnesDoNotFit) {
   EXPECT_EQ(shown(1), "…\n7\n");
 }
 
+TEST(Table, KeepsAColumnAsWideAsItUsuallyIs) {
+  Table table({{"ID", Align::right, 0, 0, 4}, {"NODE", Align::left, 0, 1, 5}, {"NAME"}});
+  table.add({{"7"}, {"-"}, {"digits"}});
+  EXPECT_EQ(table.render({.header = false, .color = false, .width = 30}), "   7  -      digits\n");
+  EXPECT_EQ(table.widths(), (std::vector<std::size_t>{1, 1, 6}));
+}
+
 // For any width: no line is wider.
 TEST(Table, NeverWraps) {
   for (std::size_t width = 1; width < 60; ++width) {
