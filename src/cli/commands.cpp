@@ -9,6 +9,7 @@ Command run_command();
 Command submit_command();
 Command plan_command();
 Command queue_command();
+Command top_command();
 Command show_command();
 Command logs_command();
 Command attach_command();
@@ -47,44 +48,19 @@ Command version_command();
 
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
-      up_command(),
-      down_command(),
-      run_command(),
-      submit_command(),
-      plan_command(),
-      queue_command(),
-      show_command(),
-      why_command(),
-      logs_command(),
-      attach_command(),
-      wait_command(),
-      cancel_command(),
-      pause_command(),
-      resume_command(),
-      resize_command(),
-      nodes_command(),
-      users_command(),
-      stats_command(),
-      limits_command(),
-      rules_command(),
-      policy_list_command(),
-      policy_show_command(),
-      policy_set_command(),
-      policy_load_command(),
-      policy_forget_command(),
-      policy_try_command(),
-      policy_diff_command(),
-      policy_promote_command(),
-      policy_rollback_command(),
-      policy_drop_command(),
-      simulate_command(),
-      events_command(),
-      journal_list_command(),
-      journal_export_command(),
-      journal_prune_command(),
-      backup_command(),
-      completion_command(),
-      man_page_command(),
+      up_command(),           down_command(),           run_command(),
+      submit_command(),       plan_command(),           queue_command(),
+      top_command(),          show_command(),           why_command(),
+      logs_command(),         attach_command(),         wait_command(),
+      cancel_command(),       pause_command(),          resume_command(),
+      resize_command(),       nodes_command(),          users_command(),
+      stats_command(),        limits_command(),         rules_command(),
+      policy_list_command(),  policy_show_command(),    policy_set_command(),
+      policy_load_command(),  policy_forget_command(),  policy_try_command(),
+      policy_diff_command(),  policy_promote_command(), policy_rollback_command(),
+      policy_drop_command(),  simulate_command(),       events_command(),
+      journal_list_command(), journal_export_command(), journal_prune_command(),
+      backup_command(),       completion_command(),     man_page_command(),
       version_command(),
   };
   return table;

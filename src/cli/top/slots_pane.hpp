@@ -1,0 +1,43 @@
+// The slots of all nodes: a row for each that a job has, one for neighbours of equal use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/top/cluster.hpp"
+#include "cli/top/filter.hpp"
+#include "cli/top/list.hpp"
+
+namespace paceline {
+
+class SlotsPane {
+ public:
+  // After something was told or filtered. With a filter only slots of the jobs that it wants.
+  void settle(const Cluster& cluster, const Filter& filter);
+  // True if it was a key that moves the cursor.
+  bool press(const Key& key) { return list_.press(key); }
+  // The job in the slot under the cursor.
+  [[nodiscard]] std::optional<std::int64_t> selected() const;
+
+  // Lines that show everything.
+  [[nodiscard]] std::size_t height() const { return slots_.size() + 2; }
+  // At most the paper's lines; the first says how many there are.
+  Rows draw(const Paper& paper, const Cluster& cluster);
+
+ private:
+  struct Slots {
+    std::string node, device, state, note;
+    std::int64_t first = 0, last = 0, job = 0, rank = 0;
+  };
+
+  void add_node(const Document& node, const Cluster& cluster, const Filter& filter);
+  [[nodiscard]] std::vector<Cell> cells(std::size_t row, const Cluster& cluster) const;
+  [[nodiscard]] std::string title(const Cluster& cluster) const;
+
+  List list_;
+  std::vector<Slots> slots_;
+};
+
+}  // namespace paceline
