@@ -335,6 +335,7 @@ Rows Board::draw_whole(Paper paper) {
   auto whole = draw_header(paper, cluster_, false);
   whole.emplace_back();
   append(whole, rows);
+  for (auto& row : whole) row.erase(row.find_last_not_of(' ') + 1);
   return whole;
 }
 

@@ -133,7 +133,9 @@ Enter open  l log  / filter  s sort  a ended  Tab slots/queue  ? help  q quit
 }
 
 TEST_F(Watched, StandsSideBySideWhereThereIsRoom) {
-  EXPECT_EQ(drawn(board, paper(200, 14)), R"(Paceline 0.1.0  /var/lib/paceline  policy fair                                                                                                                                                  10:55:12
+  EXPECT_EQ(
+      drawn(board, paper(200, 14)),
+      R"(Paceline 0.1.0  /var/lib/paceline  policy fair                                                                                                                                                  10:55:12
 Slots 3 of 8 used ███·······   Jobs 2 running, 2 waiting
 Slots  8 on 2 nodes                                                              │ Queue  4 jobs
  NODE    SLOT  DEVICE         STATE     JOB  USER  NAME    RANK  PROGRESS        │  ID▲  NAME    USER  STATE    WORKERS  PROGRESS  METRIC   TIME   START  ETA  REASON

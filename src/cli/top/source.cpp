@@ -17,6 +17,9 @@ constexpr std::int64_t kEndedMax = 1000;   // ids back from the newest
 constexpr auto kNodesAtLeast = std::chrono::seconds{10};
 constexpr int kExpectedPart = 20;  // one in so many seconds goes to expected times at most
 constexpr std::size_t kLogLines = 1000;
+constexpr int kLogPagesMax = 8;  // of a log in one look
+// Bytes: less than any page that the server cuts off because there is more.
+constexpr std::int64_t kLastPageMost = 64 << 10;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -206,30 +209,35 @@ Result<void> Source::begin_log(LogNews& news) {
   return {};
 }
 
+// What was written since, as one page. Returns its bytes.
+Result<std::int64_t> Source::read_on(LogNews& news) {
+  std::string query = news.of.rank ? fmt::format("rank={}&", *news.of.rank) : "";
+  for (std::string_view before = "offset="; const auto& [rank, next] : log_next_)
+    query += fmt::format("{}{}:{}", std::exchange(before, ","), rank, next);
+  const auto page = api_.get(fmt::format("{}?{}", job_target(news.of.job, "logs"), query));
+  if (!page) return fail(page.error());
+  std::int64_t bytes = 0;
+  for (const auto& chunk : list_of(*page, "chunks")) {
+    bytes += whole_of(chunk, "next") - whole_of(chunk, "offset");
+    log_next_[whole_of(chunk, "rank")] = whole_of(chunk, "next");
+    news.chunks.push_back(chunk);
+  }
+  return bytes;
+}
+
 LogNews Source::read_log(const LogWish& wish) {
   LogNews news{.of = wish};
   if (log_ != wish) {
-    if (auto begun = begin_log(news); !begun) {
+    if (auto begun = begin_log(news); !begun)
       news.failed = std::move(begun.error());
-      return news;
-    }
-    log_ = wish;
+    else
+      log_ = wish;
     return news;
   }
-  std::string query = wish.rank ? fmt::format("rank={}", *wish.rank) : "";
-  std::string offsets;
-  for (const auto& [rank, next] : log_next_)
-    offsets += fmt::format("{}{}:{}", offsets.empty() ? "" : ",", rank, next);
-  if (!offsets.empty()) query += fmt::format("{}offset={}", query.empty() ? "" : "&", offsets);
-  const auto page = api_.get(
-      fmt::format("{}{}{}", job_target(wish.job, "logs"), query.empty() ? "" : "?", query));
-  if (!page) {
-    news.failed = page.error();
-    return news;
-  }
-  for (const auto& chunk : list_of(*page, "chunks")) {
-    log_next_[whole_of(chunk, "rank")] = whole_of(chunk, "next");
-    news.chunks.push_back(chunk);
+  for (int page = 0; page < kLogPagesMax; ++page) {
+    const auto bytes = read_on(news);
+    if (!bytes) news.failed = bytes.error();
+    if (!bytes || *bytes < kLastPageMost) break;
   }
   return news;
 }

@@ -37,6 +37,7 @@ class Source {
   Result<std::optional<std::set<std::int64_t>>> changed(std::int64_t newest);
   Result<std::int64_t> newest_id(std::int64_t known);
   Result<void> begin_log(LogNews& news);
+  Result<std::int64_t> read_on(LogNews& news);
   Result<void> read_points(const Document& job);
 
   // Of which job, and how it was, the curve is known.
