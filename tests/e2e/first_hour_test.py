@@ -108,7 +108,7 @@ class OwnBox(unittest.TestCase):
         self.assertIn("script/bootstrap", build)
         told = {command.split()[1]: command for command in typed if not command.startswith("paceline simulate")}
         simulations = [command for command in typed if command.startswith("paceline simulate")]
-        self.assertEqual(list(told), ["up", "run", "queue", "why", "plan", "policy", "down"])
+        self.assertEqual(list(told), ["up", "run", "queue", "top", "why", "plan", "policy", "down"])
 
         newcomer.server = newcomer.start(f"exec {told['up']} --slots 2")
         newcomer.waits_for("directory", "paceline nodes >/dev/null 2>&1 && echo directory || true")
@@ -120,6 +120,7 @@ class OwnBox(unittest.TestCase):
         second = newcomer.types(told["run"].replace(" run ", " submit "))
         self.assertIn("Submitted job 2", second)
         newcomer.waits_for("RUNNING", told["queue"])
+        self.assertRegex(newcomer.types(told["top"]), r"(?m)^ +2 .* RUNNING ")
         self.assertIn("Job 2 (RUNNING)", newcomer.types(told["why"].replace("7", "2")))
         self.assertRegex(newcomer.types(told["plan"].replace("4", "2")), r"^It would start")
         self.assertIn("round-robin", newcomer.types(f"{told['policy']} --yes; paceline policy list"))
