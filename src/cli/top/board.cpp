@@ -70,8 +70,8 @@ void Board::told(News news) {
 Wish Board::wish() const {
   Wish wish{.ended = ended_, .paused = paused_, .seen = queue_.seen()};
   for (const auto view : views_) {
-    if (view == View::page) wish.page = static_cast<std::uint32_t>(open_);
     if (view == View::log) wish.log = log_wish_;
+    if (view != View::help) wish.page = static_cast<std::uint32_t>(open_);
   }
   return wish;
 }
@@ -102,7 +102,7 @@ bool Board::press_board(const Key& key) {
   if (key.kind == KeyKind::tab) pane_ = pane_ == Pane::queue ? Pane::slots : Pane::queue;
   if (key.kind == KeyKind::enter) open_page();
   if (key.text == "l") open_log();
-  if (key.text == "?" || key.text == "h") views_.push_back(View::help);
+  if (key.text == "?") views_.push_back(View::help);
   if (key.text == " ") paused_ = !paused_;
   if (key.text == "a") ended_ = !ended_;
   if (key.text == "/") {
@@ -135,11 +135,14 @@ void Board::press_log(const Key& key) {
     log_->press(key);
 }
 
+void Board::open(std::int64_t job) {
+  if (std::exchange(open_, job) != job) page_.reset();
+}
+
 void Board::open_page() {
   const auto job = selected();
   if (!job) return;
-  if (open_ != *job) page_.reset();
-  open_ = *job;
+  open(*job);
   pager_ = Pager(Pager::Opens::at_begin);
   views_.push_back(View::page);
 }
@@ -148,7 +151,7 @@ void Board::open_log() {
   if (view() == View::board) {
     const auto job = selected();
     if (!job) return;
-    open_ = *job;
+    open(*job);
   }
   views_.push_back(View::log);
   read_log_of({});
@@ -160,9 +163,13 @@ void Board::read_log_of(std::optional<std::int64_t> rank) {
   log_.emplace(!rank && ranks() > 1);
 }
 
+const Document& Board::open_job() const {
+  return page_ && page_->id == open_ && !page_->failed ? page_->job : cluster_.job(open_);
+}
+
 // Of the gang, or of what wrote so far.
 std::int64_t Board::ranks() const {
-  const auto& job = page_ && page_->id == open_ ? page_->job : cluster_.job(open_);
+  const auto& job = open_job();
   const auto gang = static_cast<std::int64_t>(list_of(job, "gang").size());
   return std::max({gang, whole_of(job, "workers"), log_ ? log_->ranks() : 0, std::int64_t{1}});
 }

@@ -49,6 +49,7 @@ class Board {
   void press_filter(const Key& key);
   bool press_view(const Key& key);
   void press_log(const Key& key);
+  void open(std::int64_t job);
   void open_page();
   void open_log();
   void read_log_of(std::optional<std::int64_t> rank);
@@ -56,12 +57,14 @@ class Board {
   void settle();
   [[nodiscard]] View view() const { return views_.empty() ? View::board : views_.back(); }
   [[nodiscard]] std::optional<std::int64_t> selected() const;
+  [[nodiscard]] const Document& open_job() const;
   [[nodiscard]] std::int64_t ranks() const;
 
   Rows draw_board(const Paper& paper);
   Rows draw_beside(const Paper& paper);
   Rows draw_below(const Paper& paper);
   Rows draw_view(const Paper& paper);
+  [[nodiscard]] std::string sentence(const Paper& paper) const;
   [[nodiscard]] std::string view_title(const Paper& paper) const;
   [[nodiscard]] std::string bottom(const Paper& paper) const;
   [[nodiscard]] Rows page_lines(const Paper& paper) const;

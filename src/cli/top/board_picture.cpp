@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kBesideFrom = 160;  // columns from which slots and queue stand side by side
 constexpr std::size_t kSlotsLeast = 76, kSlotsMost = 88;  // columns of the slots then
 constexpr std::size_t kBothFrom = 10;                     // lines from which both are shown
+constexpr std::size_t kSentenceFrom = 12;                 // lines from which there is room for one
 constexpr std::size_t kPaneLeast = 4;                     // lines: two of titles, two of rows
 constexpr std::string_view kBetween = " │ ";
 
@@ -55,6 +56,12 @@ std::string Board::bottom(const Paper& paper) const {
                                                : "";
   const auto ends = fitted(std::string(hints), position, width);
   return paper.paint(ends.left + ends.right, Style::dim);
+}
+
+// Of the job under the cursor, as its row may be too narrow for it.
+std::string Board::sentence(const Paper& paper) const {
+  const auto& job = cluster_.job(selected().value_or(0));
+  return job.is_null() ? "" : cut_to_width(job_sentence(job), paper.size.columns);
 }
 
 Rows Board::draw_beside(const Paper& paper) {
@@ -107,13 +114,16 @@ Rows Board::page_lines(const Paper& paper) const {
 }
 
 std::string Board::view_title(const Paper& paper) const {
-  const auto& job = cluster_.job(open_);
+  const auto& job = open_job();
   const auto rank = log_wish_.rank ? fmt::format("  rank {} of {}", *log_wish_.rank, ranks())
                     : ranks() > 1  ? fmt::format("  all {} ranks", ranks())
                                    : "";
-  auto text = fmt::format("Log of job {}  {}{}", open_, printable(text_of(job, "name")), rank);
-  text += log_->pager().follows() ? "  following"
-                                  : fmt::format("  {}, End follows", log_->pager().position());
+  auto text = fmt::format("Log of job {}  {}  {}{}", open_, printable(text_of(job, "name")),
+                          text_of(job, "state"), rank);
+  if (!log_->pager().follows())
+    text += fmt::format("  {}, End follows", log_->pager().position());
+  else if (!is_over(job))
+    text += "  following";
   return paper.paint(cut_to_width(text, paper.size.columns), Style::bold);
 }
 
@@ -127,7 +137,10 @@ Rows Board::draw_view(const Paper& paper) {
   if (!log_wrong_.empty()) append(rows, wrapped(printable(log_wrong_), paper.size.columns));
   Paper below = paper;
   below.size.lines -= std::min(below.size.lines, rows.size());
-  append(rows, log_->draw(below));
+  const auto lines = log_->draw(below);
+  if (lines.empty() && log_->begun())
+    rows.push_back(paper.paint("Nothing is written yet.", Style::dim));
+  append(rows, lines);
   return rows;
 }
 
@@ -136,11 +149,14 @@ Rows Board::draw(const Paper& paper) {
   if (paper.size.columns < kColumnsLeast || paper.size.lines < kLinesLeast)
     return {cut_to_width("Too small", std::max<std::size_t>(paper.size.columns, 1))};
   auto rows = draw_header(paper, cluster_, paused_);
+  Rows foot = {bottom(paper)};
+  if (view() == View::board && paper.size.lines >= kSentenceFrom)
+    foot.insert(foot.begin(), sentence(paper));
   Paper body = paper;
-  body.size.lines -= rows.size() + 1;
+  body.size.lines -= rows.size() + foot.size();
   append(rows, view() == View::board ? draw_board(body) : draw_view(body));
-  rows.resize(paper.size.lines - 1);
-  rows.push_back(bottom(paper));
+  rows.resize(paper.size.lines - foot.size());
+  append(rows, foot);
   return rows;
 }
 

@@ -127,7 +127,7 @@ Queue  4 jobs
 
 
 
-
+Job 1 is RUNNING: runs with 1 worker of at most 2.
 Enter open  l log  / filter  s sort  a ended  Tab slots/queue  ? help  q quit
 )");
 }
@@ -147,7 +147,7 @@ Slots  8 on 2 nodes                                                             
           2-3  H100 80GB HB…  down                                               │
                                                                                  │
                                                                                  │
-                                                                                 │
+Job 1 is RUNNING: runs with 1 worker of at most 2.
 Enter open  l log  / filter  s sort  a ended  Tab slots/queue  ? help  q quit
 )");
 }
@@ -214,6 +214,7 @@ TEST_F(Watched, ScrollsThroughVeryManyJobs) {
   EXPECT_EQ(seen().front(), 1);
   press(KeyKind::end);
   EXPECT_EQ(seen().back(), 10'000);
+  EXPECT_THAT(drawn(board), HasSubstr("\nJob 10000 is PENDING: needs 1 slot, 0 free now.\n"));
   EXPECT_LE(seen().size(), 20U) << "only what shows is asked for";
   press(KeyKind::page_up);
   EXPECT_LT(seen().back(), 10'000);
@@ -250,7 +251,7 @@ TEST_F(Watched, OpensAJobAndItsLog) {
   log.log = LogNews{.of = *board.wish().log, .anew = true};
   log.log->chunks.push_back({{"rank", 0}, {"text", "step 1\n"}});
   board.told(log);
-  EXPECT_THAT(drawn(board), HasSubstr("Log of job 1  digits  following\nstep 1\n"));
+  EXPECT_THAT(drawn(board), HasSubstr("Log of job 1  digits  RUNNING  following\nstep 1\n"));
   press(KeyKind::right);
   EXPECT_EQ(board.wish().log->rank, 0);
   board.told(std::move(log));
@@ -258,7 +259,19 @@ TEST_F(Watched, OpensAJobAndItsLog) {
   press(KeyKind::escape);
   type("q");
   EXPECT_EQ(board.wish().page, std::nullopt);
+  EXPECT_EQ(board.wish().log, std::nullopt);
   EXPECT_FALSE(board.press({KeyKind::text, "q"}));
+}
+
+TEST_F(Watched, KeepsALogOpenThatIsEmptyOrOfAJobThatIsOver) {
+  type("l");
+  News news = cluster();
+  news.jobs.front() = job(1, "digits", "COMPLETED", 1);
+  news.page = PageNews{.id = 1, .job = job(1, "digits", "COMPLETED", 1)};
+  news.log = LogNews{.of = *board.wish().log, .anew = true};
+  board.told(std::move(news));
+  EXPECT_THAT(drawn(board),
+              HasSubstr("Log of job 1  digits  COMPLETED\nNothing is written yet.\n"));
 }
 
 TEST_F(Watched, SaysWhyALogIsNotShown) {

@@ -53,6 +53,7 @@ std::string LogText::line_of(std::int64_t rank, std::string_view text) const {
 }
 
 void LogText::told(const LogNews& news) {
+  told_ = true;
   if (news.anew) {
     begun_.clear();
     pager_.set({});

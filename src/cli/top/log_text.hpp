@@ -21,6 +21,8 @@ class LogText {
   bool press(const Key& key) { return pager_.press(key); }
   // One more than the highest rank that wrote.
   [[nodiscard]] std::int64_t ranks() const { return ranks_; }
+  // Whether it is known what was written.
+  [[nodiscard]] bool begun() const { return told_; }
   [[nodiscard]] const Pager& pager() const { return pager_; }
   [[nodiscard]] Rows draw(const Paper& paper) { return pager_.draw(paper); }
 
@@ -30,6 +32,7 @@ class LogText {
   bool names_ranks_;
   std::map<std::int64_t, std::string> begun_;  // of each rank the line without its end yet
   std::int64_t ranks_ = 0;
+  bool told_ = false;
   Pager pager_{Pager::Opens::at_end};
 };
 
