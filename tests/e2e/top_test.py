@@ -135,13 +135,13 @@ class TopTest(unittest.TestCase):
         self.box.submit("--name", "vae", "--slots", "4", "--expect", "10m", "--", "sleep", "600")
         self.box.wait_state(first, "RUNNING")
         top = self.top("--interval", "200ms")
-        screen = top.until(r"^ +1 +cpu +RUNNING +1 +\w+ +digits +1 ")
+        screen = top.until(r"^ \w+ +0-1 +cpu +RUNNING +1 +\w+ +digits +0-1 ")
         self.assertRegex(screen, r"(?m)^Slots 2 of 4 used █████·····   Jobs 1 running, 1 waiting")
         self.assertRegex(screen, r"(?m)^ +2-3 +cpu +free$")
         self.assertRegex(screen, r"(?m)^> +1 +digits +")
         self.assertRegex(screen, r"(?m)^ +2 +vae +\w+ +PENDING ")
         self.assertLessEqual(max(map(len, screen.split("\n"))), 80)
-        top.until(r"^ +1 +cpu +RUNNING .* [1-9]\d?%$")  # it goes on
+        top.until(r"^ \w+ +0-1 +cpu +RUNNING .* [1-9]\d?%$")  # it goes on
 
         top.type("/vae")
         top.until(lambda screen: "Queue  1 of 2 jobs  /vae" in screen and "digits" not in screen)

@@ -37,10 +37,6 @@ A 'promised' slot bears the job that is to get it.
 
 bool leaves_view(const Key& key) { return key.kind == KeyKind::escape || key.text == "q"; }
 
-bool sorts(const Key& key) {
-  return key.text == "s" || key.text == "<" || key.text == ">" || key.text == "r";
-}
-
 void without_last_letter(std::string& text) {
   const auto is_rest = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
   while (!text.empty() && is_rest(text.back())) text.pop_back();
@@ -109,8 +105,12 @@ bool Board::press_board(const Key& key) {
     typed_ = filter_.text();
     before_typing_ = filter_;
   }
-  const bool moved = pane_ == Pane::slots && !sorts(key) ? slots_.press(key) : queue_.press(key);
-  if (moved && sorts(key)) settle();
+  if (queue_.press_sort(key))
+    settle();
+  else if (pane_ == Pane::slots)
+    slots_.press(key);
+  else
+    queue_.press(key);
   return true;
 }
 

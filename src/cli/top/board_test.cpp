@@ -7,6 +7,7 @@
 namespace paceline {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -103,14 +104,11 @@ class Watched : public ::testing::Test {
   Board board{{.uid = kAnn}};
 };
 
-TEST_F(Watched, FitsEightyColumnsByTwentyFourLines) {
-  EXPECT_EQ(drawn(board),
-            R"(Paceline 0.1.0  /var/lib/paceline  policy fair                          10:55:12
+TEST_F(Watched, FitsEightyColumnsByTwentyFourLines) { EXPECT_EQ(drawn(board), R"(Paceline 0.1.0  /var/lib/paceline  policy fair                          10:55:12
 Slots 3 of 8 used ███·······   Jobs 2 running, 2 waiting
 Slots  8 on 2 nodes
  NODE    SLOT  DEVICE         STATE     JOB  USER  NAME    RANK  PROGRESS
- node-a     0  H100 80GB HB…  RUNNING     1  ann   digits     0  ██········  25%
-            1  H100 80GB HB…  RUNNING     1  ann   digits     0  ██········  25%
+ node-a   0-1  H100 80GB HB…  RUNNING     1  ann   digits     0  ██········  25%
           2-3  H100 80GB HB…  free
  node-b     0  H100 80GB HB…  RUNNING     2  bob   text       0  ████████··  80%
             1  H100 80GB HB…  promised    3  ann   vae        0  -
@@ -127,24 +125,22 @@ Queue  4 jobs
 
 
 
+
 Job 1 is RUNNING: runs with 1 worker of at most 2.
 Enter open  l log  / filter  s sort  a ended  Tab slots/queue  ? help  q quit
-)");
-}
+)"); }
 
 TEST_F(Watched, StandsSideBySideWhereThereIsRoom) {
-  EXPECT_EQ(
-      drawn(board, paper(200, 14)),
-      R"(Paceline 0.1.0  /var/lib/paceline  policy fair                                                                                                                                                  10:55:12
+  EXPECT_EQ(drawn(board, paper(200, 14)), R"(Paceline 0.1.0  /var/lib/paceline  policy fair                                                                                                                                                  10:55:12
 Slots 3 of 8 used ███·······   Jobs 2 running, 2 waiting
 Slots  8 on 2 nodes                                                              │ Queue  4 jobs
  NODE    SLOT  DEVICE         STATE     JOB  USER  NAME    RANK  PROGRESS        │  ID▲  NAME    USER  STATE    WORKERS  PROGRESS  METRIC   TIME   START  ETA  REASON
- node-a     0  H100 80GB HB…  RUNNING     1  ann   digits     0  ██········  25% │ >  1  digits  ann   RUNNING  1/1..2        25%  -       1m00s       -    -  runs with 1 worker of at most 2
-            1  H100 80GB HB…  RUNNING     1  ann   digits     0  ██········  25% │    2  text    bob   RUNNING  1/1..2        80%  -       1m00s       -    -  runs with 1 worker of at most 2
-          2-3  H100 80GB HB…  free                                               │    3  vae     ann   PENDING  0/1..2          -  -          5s  10m00s    -  needs 1 slot, 0 free now
- node-b     0  H100 80GB HB…  RUNNING     2  bob   text       0  ████████··  80% │    4  wide    bob   PENDING  0/1..2          -  -          5s   1m00s    -  needs 1 slot, 0 free now
-            1  H100 80GB HB…  promised    3  ann   vae        0  -               │
+ node-a   0-1  H100 80GB HB…  RUNNING     1  ann   digits     0  ██········  25% │ >  1  digits  ann   RUNNING  1/1..2        25%  -       1m00s       -    -  runs with 1 worker of at most 2
+          2-3  H100 80GB HB…  free                                               │    2  text    bob   RUNNING  1/1..2        80%  -       1m00s       -    -  runs with 1 worker of at most 2
+ node-b     0  H100 80GB HB…  RUNNING     2  bob   text       0  ████████··  80% │    3  vae     ann   PENDING  0/1..2          -  -          5s  10m00s    -  needs 1 slot, 0 free now
+            1  H100 80GB HB…  promised    3  ann   vae        0  -               │    4  wide    bob   PENDING  0/1..2          -  -          5s   1m00s    -  needs 1 slot, 0 free now
           2-3  H100 80GB HB…  down                                               │
+                                                                                 │
                                                                                  │
                                                                                  │
 Job 1 is RUNNING: runs with 1 worker of at most 2.
@@ -199,12 +195,30 @@ TEST_F(Watched, FiltersWhileOneTypes) {
   EXPECT_THAT(seen(), ElementsAre(3));
 }
 
-TEST_F(Watched, KeepsTheCursorOnItsJob) {
+TEST_F(Watched, KeepsTheCursorOnItsJobUntilItIsSortedAnew) {
   press(KeyKind::end);
-  type("r");
-  (void)board.draw(paper());
+  News news = cluster();
+  news.jobs.erase(news.jobs.begin());
+  board.told(std::move(news));
   type("l");
   EXPECT_EQ(board.wish().log->job, 4U);
+  type(
+      "q"
+      "kk"
+      "r"
+      "l");
+  EXPECT_EQ(board.wish().log->job, 4U) << "the first one now";
+}
+
+TEST_F(Watched, AJobsNeighbouringSlotsShareARow) {
+  News news = cluster();
+  auto& slots = news.nodes["nodes"][0]["slots"];
+  slots[1]["rank"] = 1;
+  slots[2] = slot(2, "leased", 1);
+  slots[2]["rank"] = 3;
+  board.told(std::move(news));
+  EXPECT_THAT(drawn(board), ContainsRegex(" node-a   0-1 .* 1  ann   digits   0-1 "));
+  EXPECT_THAT(drawn(board), ContainsRegex("\n            2 .* 1  ann   digits     3 "));
 }
 
 TEST_F(Watched, ScrollsThroughVeryManyJobs) {
@@ -339,7 +353,7 @@ TEST_F(Watched, AWholePictureHasEveryRow) {
   for (int id = 5; id <= 100; ++id) news.jobs.push_back(job(id, "many", "PENDING", 0));
   board.told(std::move(news));
   const auto rows = board.draw_whole({.size = {100'000, 0}, .now = kNow});
-  EXPECT_EQ(rows.size(), 3U + 1 + 1 + 6 + 1 + 1 + 1 + 100);
+  EXPECT_EQ(rows.size(), 3U + 1 + 1 + 5 + 1 + 1 + 1 + 100);
   EXPECT_LE(row_width(rows.front()), 120U) << "the clock stands where the tables end";
 }
 

@@ -109,8 +109,7 @@ void QueuePane::sort_by_next(int step) {
   list_.resettle();
 }
 
-bool QueuePane::press(const Key& key) {
-  if (list_.press(key)) return true;
+bool QueuePane::press_sort(const Key& key) {
   if (key.text == "s" || key.text == ">")
     sort_by_next(1);
   else if (key.text == "<")
@@ -119,6 +118,9 @@ bool QueuePane::press(const Key& key) {
     reversed_ = !reversed_;
   else
     return false;
+  // What comes first now is what one wants to see.
+  ids_.clear();
+  list_.set_cursor(0);
   return true;
 }
 

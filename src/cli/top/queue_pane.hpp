@@ -17,8 +17,10 @@ class QueuePane {
   // After something was told or filtered: the cursor stays on its job while that is shown.
   void settle(const Cluster& cluster, const Filter& filter);
 
-  // True if it was a key of the queue: it moves the cursor or sorts. settle() it afterwards.
-  bool press(const Key& key);
+  // True if it was a key that moves the cursor.
+  bool press(const Key& key) { return list_.press(key); }
+  // True if it was a key that sorts. The cursor is on the first job then, once it was settled.
+  bool press_sort(const Key& key);
 
   [[nodiscard]] std::optional<std::int64_t> selected() const;
   void select(std::int64_t id);

@@ -36,6 +36,11 @@ std::string progress_bar(const Document& job) {
                : progress_text(job);
 }
 
+// "3", "3-7".
+std::string span_text(std::int64_t first, std::int64_t last) {
+  return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+}
+
 Style style_of_slot(const std::string& state) {
   if (state == "free") return Style::dim;
   return state == "down" || state == "unusable" ? Style::red : Style::yellow;
@@ -43,34 +48,29 @@ Style style_of_slot(const std::string& state) {
 
 }  // namespace
 
-void SlotsPane::add_node(const Document& node, const Cluster& cluster, const Filter& filter) {
-  bool first = true;
-  for (const auto& slot : list_of(node, "slots")) {
-    const auto index = whole_of(slot, "index"), job = whole_of(slot, "job");
-    if (!filter.empty() && (job == 0 || !filter.wants(cluster.job(job)))) continue;
-    Slots row{text_of(node, "name"),
-              device_of(slot),
-              text_of(slot, "state"),
-              text_of(slot, "note"),
-              index,
-              index,
-              job,
-              whole_of(slot, "rank")};
-    const auto same = [&](const Slots& before) {
-      return before.node == row.node && before.device == row.device && before.state == row.state &&
-             before.note == row.note && before.last + 1 == index && before.job == 0;
-    };
-    if (!first && job == 0 && same(slots_.back()))
-      slots_.back().last = index;
-    else
-      slots_.push_back(std::move(row));
-    first = false;
-  }
+void SlotsPane::add(Slots slot) {
+  const auto joins = [&](const Slots& row) {
+    const bool alike = row.node == slot.node && row.device == slot.device &&
+                       row.state == slot.state && row.note == slot.note && row.job == slot.job;
+    return alike && row.last + 1 == slot.first &&
+           (row.last_rank == slot.first_rank || row.last_rank + 1 == slot.first_rank);
+  };
+  if (slots_.empty() || !joins(slots_.back())) return slots_.push_back(std::move(slot));
+  slots_.back().last = slot.last;
+  slots_.back().last_rank = slot.last_rank;
 }
 
 void SlotsPane::settle(const Cluster& cluster, const Filter& filter) {
   slots_.clear();
-  for (const auto& node : list_of(cluster.nodes(), "nodes")) add_node(node, cluster, filter);
+  for (const auto& node : list_of(cluster.nodes(), "nodes")) {
+    for (const auto& slot : list_of(node, "slots")) {
+      const auto index = whole_of(slot, "index"), job = whole_of(slot, "job");
+      if (!filter.empty() && (job == 0 || !filter.wants(cluster.job(job)))) continue;
+      const auto rank = job > 0 ? whole_of(slot, "rank") : 0;
+      add({text_of(node, "name"), device_of(slot), text_of(slot, "state"), text_of(slot, "note"),
+           job, index, index, rank, rank});
+    }
+  }
   list_.set_count(slots_.size());
 }
 
@@ -84,9 +84,8 @@ std::vector<Cell> SlotsPane::cells(std::size_t row, const Cluster& cluster) cons
   const auto& slot = slots_[row];
   // A node is named once, where it begins on the screen.
   const bool named = row == list_.first() || slots_[row - 1].node != slot.node;
-  const auto index = slot.first == slot.last ? std::to_string(slot.first)
-                                             : fmt::format("{}-{}", slot.first, slot.last);
-  std::vector<Cell> cells = {{named ? slot.node : ""}, {index}, {slot.device}};
+  std::vector<Cell> cells = {
+      {named ? slot.node : ""}, {span_text(slot.first, slot.last)}, {slot.device}};
   if (slot.job == 0) {
     cells.push_back({slot.state, style_of_slot(slot.state)});
     cells.insert(cells.end(), {{""}, {""}, {slot.note}, {""}, {""}});
@@ -99,7 +98,7 @@ std::vector<Cell> SlotsPane::cells(std::size_t row, const Cluster& cluster) cons
   cells.insert(cells.end(), {{std::to_string(slot.job)},
                              {text_of(job, "user")},
                              {text_of(job, "name")},
-                             {std::to_string(slot.rank)},
+                             {span_text(slot.first_rank, slot.last_rank)},
                              {job.is_null() ? "" : progress_bar(job)}});
   return cells;
 }

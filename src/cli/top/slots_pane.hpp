@@ -1,4 +1,5 @@
-// The slots of all nodes: a row for each that a job has, one for neighbours of equal use.
+// The slots of all nodes: one row for neighbours that are alike and a job's, in the order of its ranks,
+// or nobody's.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +30,12 @@ class SlotsPane {
  private:
   struct Slots {
     std::string node, device, state, note;
-    std::int64_t first = 0, last = 0, job = 0, rank = 0;
+    std::int64_t job = 0;
+    std::int64_t first = 0, last = 0;            // of the node's slots
+    std::int64_t first_rank = 0, last_rank = 0;  // of the job's
   };
 
-  void add_node(const Document& node, const Cluster& cluster, const Filter& filter);
+  void add(Slots slot);
   [[nodiscard]] std::vector<Cell> cells(std::size_t row, const Cluster& cluster) const;
   [[nodiscard]] std::string title(const Cluster& cluster) const;
 
