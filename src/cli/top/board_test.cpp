@@ -104,7 +104,9 @@ class Watched : public ::testing::Test {
   Board board{{.uid = kAnn}};
 };
 
-TEST_F(Watched, FitsEightyColumnsByTwentyFourLines) { EXPECT_EQ(drawn(board), R"(Paceline 0.1.0  /var/lib/paceline  policy fair                          10:55:12
+TEST_F(Watched, FitsEightyColumnsByTwentyFourLines) {
+  EXPECT_EQ(drawn(board),
+            R"(Paceline 0.1.0  /var/lib/paceline  policy fair                          10:55:12
 Slots 3 of 8 used ███·······   Jobs 2 running, 2 waiting
 Slots  8 on 2 nodes
  NODE    SLOT  DEVICE         STATE     JOB  USER  NAME    RANK  PROGRESS
@@ -128,10 +130,13 @@ Queue  4 jobs
 
 Job 1 is RUNNING: runs with 1 worker of at most 2.
 Enter open  l log  / filter  s sort  a ended  Tab slots/queue  ? help  q quit
-)"); }
+)");
+}
 
 TEST_F(Watched, StandsSideBySideWhereThereIsRoom) {
-  EXPECT_EQ(drawn(board, paper(200, 14)), R"(Paceline 0.1.0  /var/lib/paceline  policy fair                                                                                                                                                  10:55:12
+  EXPECT_EQ(
+      drawn(board, paper(200, 14)),
+      R"(Paceline 0.1.0  /var/lib/paceline  policy fair                                                                                                                                                  10:55:12
 Slots 3 of 8 used ███·······   Jobs 2 running, 2 waiting
 Slots  8 on 2 nodes                                                              │ Queue  4 jobs
  NODE    SLOT  DEVICE         STATE     JOB  USER  NAME    RANK  PROGRESS        │  ID▲  NAME    USER  STATE    WORKERS  PROGRESS  METRIC   TIME   START  ETA  REASON
@@ -320,6 +325,16 @@ TEST_F(Watched, PausesAndAsksForEndedJobs) {
   type("a");
   board.told(cluster());
   EXPECT_THAT(seen(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(Watched, KeepsTheNewestOfVeryManyEndedJobs) {
+  type("a");
+  News news = cluster();
+  for (int id = 5; id <= 2000; ++id) news.jobs.push_back(job(id, "old", "FAILED", 0));
+  board.told(std::move(news));
+  EXPECT_THAT(drawn(board), HasSubstr("Queue  1,004 jobs"));
+  press(KeyKind::end);
+  EXPECT_EQ(seen().back(), 2000);
 }
 
 TEST_F(Watched, MovesNobodysCursor) {

@@ -1,10 +1,16 @@
 #include "cli/top/cluster.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/words/expected_text.hpp"
 
 namespace paceline {
+namespace {
+
+constexpr std::ptrdiff_t kEndedMost = 1000;  // jobs that are over, the newest
+
+}  // namespace
 
 const Document& Cluster::job(std::int64_t id) const {
   static const Document nothing;
@@ -19,7 +25,14 @@ void Cluster::take_jobs(News& news, bool ended) {
     const auto id = whole_of(job, "id");
     jobs_[id] = std::move(job);
   }
-  if (!ended) std::erase_if(jobs_, [](const auto& entry) { return is_over(entry.second); });
+  const auto over = [](const auto& entry) { return is_over(entry.second); };
+  if (!ended) std::erase_if(jobs_, over);
+  auto count = std::ranges::count_if(jobs_, over);
+  for (auto entry = jobs_.begin(); count > kEndedMost;) {
+    const bool goes = over(*entry);
+    entry = goes ? jobs_.erase(entry) : std::next(entry);
+    if (goes) --count;
+  }
 }
 
 void Cluster::told(News& news, bool ended) {
