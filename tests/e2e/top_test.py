@@ -235,13 +235,11 @@ class TopTest(unittest.TestCase):
         self.assertNotIn("\x1b[?1049h", once.all)
 
 
-def setUpModule():
-    if os.geteuid() == 0:
+class TwoPeopleTest(SharedBox):
+    @classmethod
+    def setUpClass(cls):
         add_people()
 
-
-@unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
-class TwoPeopleTest(SharedBox):
     def test_each_sees_the_queue_and_reads_what_is_theirs(self):
         job = self.submit(OWNER, {"name": "digits"}, ["sh", "-c", "echo a secret; printf '\\033[2Jclean\\n'; sleep 600"])
         other = self.submit(OTHER, {"name": "text"}, ["sleep", "600"])

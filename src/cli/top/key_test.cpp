@@ -64,5 +64,25 @@ TEST(KeyReader, EscapeIsAKeyOnceNothingFollows) {
   EXPECT_EQ(keys_of("\x1bq"), (std::vector<Key>{{KeyKind::escape}, {KeyKind::text, "q"}}));
 }
 
+// Whatever comes, in whatever pieces: it is read to its end.
+TEST(KeyReader, GetsOverAnyBytes) {
+  constexpr std::string_view kLetters = "\x1b[O;5~Aq\x80\xc3\xe2\xff\r\x7f";
+  const auto count = kLetters.size();
+  for (std::size_t sequence = 0; sequence < count * count * count * count; ++sequence) {
+    KeyReader reader;
+    std::size_t keys = 0;
+    for (std::size_t rest = sequence, piece = 0; piece < 4; ++piece, rest /= count) {
+      reader.add(kLetters.substr(rest % count, 1));
+      keys += read_all(reader).size();
+    }
+    for (int times = 0; reader.undecided() && times < 4; ++times) {
+      reader.settle();
+      keys += read_all(reader).size();
+    }
+    EXPECT_FALSE(reader.undecided()) << sequence;
+    EXPECT_LE(keys, 4U);
+  }
+}
+
 }  // namespace
 }  // namespace paceline
