@@ -55,8 +55,7 @@ void Board::settle() {
 }
 
 void Board::told(News news) {
-  cluster_.told(news, ended_);
-  settle();
+  if (cluster_.told(news, ended_)) settle();
   if (news.page && news.page->id == open_) page_ = std::move(news.page);
   if (!news.log || !log_ || news.log->of != log_wish_) return;
   log_wrong_ = news.log->failed ? news.log->failed->message : "";
@@ -136,7 +135,9 @@ void Board::press_log(const Key& key) {
 }
 
 void Board::open(std::int64_t job) {
-  if (std::exchange(open_, job) != job) page_.reset();
+  if (std::exchange(open_, job) == job) return;
+  page_.reset();
+  log_.reset();
 }
 
 void Board::open_page() {
@@ -158,7 +159,10 @@ void Board::open_log() {
 }
 
 void Board::read_log_of(std::optional<std::int64_t> rank) {
-  log_wish_ = {static_cast<std::uint32_t>(open_), rank, log_wish_.opened + 1};
+  constexpr std::int64_t kLinesLeast = 20, kLinesMost = 1000, kLinesOfAll = 10'000;
+  const auto each = rank ? kLinesMost : std::clamp(kLinesOfAll / ranks(), kLinesLeast, kLinesMost);
+  log_wish_ = {static_cast<std::uint32_t>(open_), rank, static_cast<std::size_t>(each),
+               log_wish_.opened + 1};
   log_wrong_.clear();
   log_.emplace(!rank && ranks() > 1);
 }

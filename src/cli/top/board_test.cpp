@@ -293,6 +293,24 @@ TEST_F(Watched, KeepsALogOpenThatIsEmptyOrOfAJobThatIsOver) {
               HasSubstr("Log of job 1  digits  COMPLETED\nNothing is written yet.\n"));
 }
 
+TEST_F(Watched, AsksForFewerLinesOfEachOfManyRanks) {
+  News news = cluster();
+  news.jobs.front()["workers"] = 100;
+  board.told(std::move(news));
+  type("l");
+  EXPECT_EQ(board.wish().log->lines, 100U);
+  News log;
+  log.log = LogNews{.of = *board.wish().log, .anew = true};
+  log.log->chunks.push_back({{"rank", 99}, {"text", "step 1\n"}});
+  board.told(std::move(log));
+  type("3");
+  EXPECT_EQ(board.wish().log->rank, 3);
+  EXPECT_EQ(board.wish().log->lines, 1000U);
+  type("qjl");
+  EXPECT_EQ(board.wish().log->lines, 1000U) << "of another job, of one worker";
+  EXPECT_THAT(drawn(board), HasSubstr("Log of job 2  text  RUNNING  following"));
+}
+
 TEST_F(Watched, SaysWhyALogIsNotShown) {
   type("jl");
   News log;

@@ -35,12 +35,12 @@ void Cluster::take_jobs(News& news, bool ended) {
   }
 }
 
-void Cluster::told(News& news, bool ended) {
+bool Cluster::told(News& news, bool ended) {
   if (news.away) {
     if (!away_) away_ = {news.at, *news.away};
-    return;
+    return false;
   }
-  if (news.server.is_null()) return;
+  if (news.server.is_null()) return false;
   away_.reset();
   at_ = news.at;
   server_ = std::move(news.server);
@@ -54,6 +54,7 @@ void Cluster::told(News& news, bool ended) {
     const auto found = expected_.find(id);
     put_expected(job, found == expected_.end() || is_over(job) ? Document() : found->second);
   }
+  return true;
 }
 
 }  // namespace paceline

@@ -11,8 +11,8 @@ namespace paceline {
 
 class Cluster {
  public:
-  // `ended`: whether jobs that are over are kept.
-  void told(News& news, bool ended);
+  // `ended`: whether jobs that are over are kept. True if there was something of the cluster.
+  bool told(News& news, bool ended);
 
   // By id, with what is expected of them (expected_start, expected_end).
   [[nodiscard]] const std::map<std::int64_t, Document>& jobs() const { return jobs_; }

@@ -15,6 +15,7 @@ namespace paceline {
 struct LogWish {
   std::uint32_t job = 0;
   std::optional<std::int64_t> rank = {};  // nothing: all
+  std::size_t lines = 1000;               // of each rank, to begin with
   std::uint64_t opened = 0;               // told apart from the one that was open before
   friend bool operator==(const LogWish&, const LogWish&) = default;
 };

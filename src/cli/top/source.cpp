@@ -16,8 +16,7 @@ constexpr std::size_t kOneByOneMax = 200;  // jobs; beyond, all are listed
 constexpr std::int64_t kEndedMax = 1000;   // ids back from the newest
 constexpr auto kNodesAtLeast = std::chrono::seconds{10};
 constexpr int kExpectedPart = 20;  // one in so many seconds goes to expected times at most
-constexpr std::size_t kLogLines = 1000;
-constexpr int kLogPagesMax = 8;  // of a log in one look
+constexpr int kLogPagesMax = 8;    // of a log in one look
 // Bytes: less than any page that the server cuts off because there is more.
 constexpr std::int64_t kLastPageMost = 64 << 10;
 
@@ -200,7 +199,7 @@ PageNews Source::read_page(std::uint32_t id) {
 Result<void> Source::begin_log(LogNews& news) {
   news.anew = true;
   log_next_.clear();
-  const auto tails = read_log_tail(api_, {news.of.job, news.of.rank, kLogLines});
+  const auto tails = read_log_tail(api_, {news.of.job, news.of.rank, news.of.lines});
   if (!tails) return fail(tails.error());
   for (const auto& [rank, tail] : *tails) {
     news.chunks.push_back({{"rank", rank}, {"text", tail.text()}});
