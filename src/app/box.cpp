@@ -201,6 +201,7 @@ struct Box::Impl {
     agent::HostOptions host_options;
     host_options.worker_processes = options.limits.worker_processes;
     host_options.logs_per_user = options.limits.logs_per_user;
+    host_options.logs_per_job = options.limits.logs_per_job;
     host_options.directory = options.directory;
     if (options.slots) host_options.cpu_slots = static_cast<std::uint32_t>(*options.slots);
     host_options.rack = options.rack;

@@ -45,6 +45,8 @@ TEST(Submit, SendsEveryOption) {
                                "1.5",
                                "--memory",
                                "512M",
+                               "--log-limit",
+                               "256M",
                                "--priority",
                                "80",
                                "--env",
@@ -90,6 +92,7 @@ TEST(Submit, SendsEveryOption) {
   EXPECT_EQ(spec.slots_per_worker, 2);
   EXPECT_EQ(spec.cpus, 1.5);
   EXPECT_EQ(spec.memory_bytes, 512U << 20);
+  EXPECT_EQ(spec.log_limit_bytes, 256U << 20);
   EXPECT_EQ(spec.priority, 80);
   EXPECT_EQ(spec.max_duration, Duration(std::chrono::hours{3}));
   EXPECT_EQ(spec.expected_duration, Duration(std::chrono::hours{2}));

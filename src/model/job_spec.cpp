@@ -8,6 +8,7 @@
 
 #include "base/utf8.hpp"
 #include "model/label.hpp"
+#include "model/limits.hpp"
 
 namespace paceline {
 namespace {
@@ -78,6 +79,10 @@ Result<void> validate_resources(const JobSpec& spec) {
   if (!(spec.cpus >= 0 && spec.cpus <= 1e6)) {
     return invalid("The number of CPU cores is impossible.",
                    "Give a positive number, such as 0.5 or 4.");
+  }
+  if (spec.log_limit_bytes > 0 && spec.log_limit_bytes < kLogsPerJobMin) {
+    return invalid("A log_limit that small would keep next to nothing.",
+                   fmt::format("Give at least {}M.", kLogsPerJobMin >> 20));
   }
   return {};
 }

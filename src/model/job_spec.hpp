@@ -78,6 +78,7 @@ struct JobSpec {
   bool exclusive = false;                // shares its nodes with no other job
   double cpus = 0;                       // CPU cores each worker may use; 0: unlimited
   std::uint64_t memory_bytes = 0;        // memory each worker may use; 0: unlimited
+  std::uint64_t log_limit_bytes = 0;     // of all its logs on a machine; 0: the server's bound
   bool preemptible = true;               // may be stopped for another job
   std::int32_t priority = 50;            // 0..100, larger first
   std::optional<Duration> max_duration;  // of running; pauses don't count

@@ -14,6 +14,8 @@
 
 namespace paceline {
 
+inline constexpr std::uint64_t kLogsPerJobMin = 1U << 20;
+
 struct Limits {
   std::uint64_t connections = 1'024;
   std::uint64_t connections_per_user = 64;
@@ -27,6 +29,7 @@ struct Limits {
   std::uint64_t progress_interval = 5;
   std::uint64_t worker_processes = 8'192;
   std::uint64_t logs_per_user = std::uint64_t{16} << 30;
+  std::uint64_t logs_per_job = std::uint64_t{1} << 30;
   std::uint64_t ended_jobs = 10'000;
   std::uint64_t ended_jobs_age = std::uint64_t{7} * 24 * 3600;
   std::uint64_t absent_nodes_age = std::uint64_t{7} * 24 * 3600;
@@ -70,6 +73,8 @@ inline constexpr std::array kLimits = {
           "processes and threads of one worker"},
     Limit{"logs-per-user", &Limits::logs_per_user, LimitUnit::bytes, 1U << 20,
           std::uint64_t{1} << 50, "logs of one user's jobs on a machine, by the room they take"},
+    Limit{"logs-per-job", &Limits::logs_per_job, LimitUnit::bytes, kLogsPerJobMin,
+          std::uint64_t{1} << 50, "logs of one job on a machine, by the room they take"},
     Limit{"ended-jobs", &Limits::ended_jobs, LimitUnit::count, 1, 1'000'000,
           "jobs that are over in the server's memory"},
     Limit{"ended-jobs-age", &Limits::ended_jobs_age, LimitUnit::seconds, 1,

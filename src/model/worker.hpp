@@ -55,8 +55,9 @@ struct WorkerLaunch {
   std::uint32_t uid = 0;
   LaunchSpec launch;
   std::int32_t slots_per_worker = 1;
-  double cpus = 0;                 // 0: unlimited
-  std::uint64_t memory_bytes = 0;  // 0: unlimited
+  double cpus = 0;                    // 0: unlimited
+  std::uint64_t memory_bytes = 0;     // 0: unlimited
+  std::uint64_t log_limit_bytes = 0;  // of all of the job's logs there; 0: the machine's bound
   std::int32_t retries = 0;
   bool pty = false;
   std::string checkpoint_glob;

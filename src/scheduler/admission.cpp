@@ -62,6 +62,15 @@ Result<void> Admission::admit(const State& state, Store& store, const Principal&
   return {};
 }
 
+Result<void> Admission::admit_limits(const JobSpec& spec) const {
+  if (spec.log_limit_bytes <= limits_.logs_per_job) return {};
+  const auto text = [](std::uint64_t bytes) { return limit_text(LimitUnit::bytes, bytes); };
+  return fail(ErrorCode::invalid,
+              fmt::format("Logs of {} are more than the {} that one job may have here.",
+                          text(spec.log_limit_bytes), text(limits_.logs_per_job)),
+              "Give a smaller --log-limit, or leave it out; 'paceline limits' shows logs-per-job.");
+}
+
 void Admission::took(JobId job, std::uint32_t uid, const LaunchSpec& launch) {
   Known& one = jobs_[job];
   one.uid = uid;

@@ -30,6 +30,8 @@ class Admission {
   // the server can still be given work. Errors: unavailable, with the limit; storage.
   Result<void> admit(const State& state, Store& store, const Principal& by, std::uint32_t uid,
                      const LaunchSpec& launch);
+  // Does it ask for no more than one job may have? Holds for everybody. Errors: invalid.
+  [[nodiscard]] Result<void> admit_limits(const JobSpec& spec) const;
   // A job that follows the state's last, and those taken before, is in the batch.
   void took(JobId job, std::uint32_t uid, const LaunchSpec& launch);
   // Jobs from `first` on will not be.

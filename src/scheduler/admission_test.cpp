@@ -92,6 +92,22 @@ TEST(Admission, KeepsNoPlaceWhereThereIsOne) {
   EXPECT_TRUE(Admission(limits).admit(world.state(), store, person(1), 1, {}).has_value());
 }
 
+TEST(Admission, BoundsTheLogsThatAJobAsksFor) {
+  Limits limits;
+  limits.logs_per_job = 4U << 20;
+  const Admission admission{limits};
+  JobSpec spec;
+  for (const std::uint64_t bytes : {0U, 1U << 20, 4U << 20}) {
+    spec.log_limit_bytes = bytes;
+    EXPECT_TRUE(admission.admit_limits(spec).has_value()) << bytes;
+  }
+  spec.log_limit_bytes = 5U << 20;
+  const auto refused = admission.admit_limits(spec);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid);
+  EXPECT_EQ(refused.error().message, "Logs of 5M are more than the 4M that one job may have here.");
+}
+
 TEST_F(AdmissionTest, BoundsWhatStartsTheJobsOfAUser) {
   take(1, 600);
   EXPECT_TRUE(admit(1, 400).has_value());

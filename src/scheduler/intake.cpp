@@ -62,6 +62,7 @@ Result<void> Intake::admit_submission(const Submission& submission, JobId id) co
     return ok;
   if (auto ok = admit_after_forgotten(submission.spec); !ok) return ok;
   if (!parts_.admission) return {};
+  if (auto ok = parts_.admission->admit_limits(submission.spec); !ok) return ok;
   return parts_.admission->admit(parts_.state, parts_.store, submission.by, submission.spec.uid,
                                  submission.launch);
 }

@@ -30,6 +30,7 @@ WorkerLaunch launch() {
   worker.slots_per_worker = 2;
   worker.cpus = 1.5;
   worker.memory_bytes = 1ULL << 40;
+  worker.log_limit_bytes = 1ULL << 20;
   worker.retries = 3;
   worker.pty = true;
   worker.checkpoint_glob = "ckpt/*.pt";

@@ -96,12 +96,13 @@ TEST(EntryJson, OfASubmissionThatIsParticularAboutItsPlace) {
   spec.exclusive = true;
   spec.preemptible = false;
   spec.minimum_run = std::chrono::minutes{10};
+  spec.log_limit_bytes = 1U << 20;
   const auto text = entry_text(entry(JobSubmitted{JobId{7}, spec}));
   for (const auto* part :
        {R"("mesh":{"tensor":2,"pipeline":4},"devices":["h100"],"affinity":[{"to":"label",)",
         R"("name":"disk","value":"nvme","reach":"node","give_up_after_seconds":600.0},)",
         R"({"anti":true,"to":"job","name":"prep","reach":"rack"}],"exclusive":true,)",
-        R"("preemptible":false,)", R"("min_run_seconds":600.0,)"}) {
+        R"("log_limit_bytes":1048576,"preemptible":false,)", R"("min_run_seconds":600.0,)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
 }

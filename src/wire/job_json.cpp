@@ -33,6 +33,7 @@ void write_size(JsonWriter& json, const Job& job) {
   write_places(json, *job.spec);
   json.field("cpus", unless_zero(job.spec->cpus));
   json.field("memory_bytes", unless_zero(job.spec->memory_bytes));
+  json.field("log_limit_bytes", unless_zero(job.spec->log_limit_bytes));
 }
 
 void write_wishes(JsonWriter& json, const Job& job) {

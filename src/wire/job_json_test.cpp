@@ -126,8 +126,8 @@ TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
   EXPECT_EQ(job["metrics"], Json::object());
   EXPECT_EQ(job["waited_seconds"], 20.0);
   for (const auto* key : {"progress", "target", "checkpoint", "started_at", "ended_at", "exit_code",
-                          "cause", "ending", "cpus", "memory_bytes", "deadline_at",
-                          "min_run_seconds", "stop_loss", "resize_loss"}) {
+                          "cause", "ending", "cpus", "memory_bytes", "log_limit_bytes",
+                          "deadline_at", "min_run_seconds", "stop_loss", "resize_loss"}) {
     EXPECT_TRUE(job[key].is_null()) << key;
   }
 }
@@ -161,6 +161,7 @@ TEST(JobJson, SaysWhereItMayStand) {
   spec->exclusive = true;
   spec->preemptible = false;
   spec->minimum_run = 90s;
+  spec->log_limit_bytes = 1U << 20;
   job.spec = spec;
   const auto read = shown(job);
   EXPECT_EQ(read["mesh"], (Json{{"tensor", 2}, {"pipeline", 4}}));
@@ -168,6 +169,7 @@ TEST(JobJson, SaysWhereItMayStand) {
   EXPECT_EQ(read["affinity"], Json({"label:disk=nvme~10m"}));
   EXPECT_EQ(read["anti_affinity"], Json({"job:prep:rack"}));
   EXPECT_EQ(read["exclusive"], true);
+  EXPECT_EQ(read["log_limit_bytes"], 1U << 20);
   EXPECT_EQ(read["preemptible"], false);
   EXPECT_EQ(read["min_run_seconds"], 90.0);
 }

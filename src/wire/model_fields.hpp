@@ -86,13 +86,14 @@ void describe(Fields& fields, FieldsOf<Fields, Affinity>& affinity) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   auto& [name, user, uid, workers, slots_per_worker, mesh, devices, affinity, exclusive, cpus,
-         memory_bytes, preemptible, priority, max_duration, minimum_run, stop_loss, resize_loss,
-         expected_duration, expected_samples, expected_speeds, deadline, retries, elastic,
-         checkpoint_glob, target, after, hold, pty, notice] = spec;
+         memory_bytes, log_limit_bytes, preemptible, priority, max_duration, minimum_run, stop_loss,
+         resize_loss, expected_duration, expected_samples, expected_speeds, deadline, retries,
+         elastic, checkpoint_glob, target, after, hold, pty, notice] = spec;
   fields("name", name)("user", user)("uid", uid)("workers", workers);
   fields("slots_per_worker", slots_per_worker).unless(Mesh{}, "mesh", mesh);
   fields("devices", devices)("affinity", affinity)("exclusive", exclusive)("cpus", cpus);
-  fields("memory_bytes", memory_bytes).unless(true, "preemptible", preemptible);
+  fields("memory_bytes", memory_bytes).unless(0U, "log_limit_bytes", log_limit_bytes);
+  fields.unless(true, "preemptible", preemptible);
   fields("priority", priority)("max_duration_seconds", max_duration);
   fields("min_run_seconds", minimum_run)("stop_loss", stop_loss)("resize_loss", resize_loss);
   fields("expect_seconds", expected_duration)("expect_samples", expected_samples);

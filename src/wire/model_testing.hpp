@@ -162,10 +162,10 @@ inline void randomize(Rng& rng, Affinity& value) {
   randomize_all(rng, anti, to, name, label, reach, give_up_after);
 }
 inline void randomize(Rng& rng, JobSpec& value) {
-  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
+  auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc,
          notice] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, notice);
+  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, notice);
 }
 inline void randomize(Rng& rng, Seat& value) {
   auto& [node, slots] = value;

@@ -100,6 +100,7 @@ void read_resources(ObjectReader& reader, JobSpec& spec) {
   reader.whole("slots_per_worker", spec.slots_per_worker, 1, kSlotsPerWorkerMax)
       .real("cpus", spec.cpus, 0, kCpusMax)
       .whole("memory_bytes", spec.memory_bytes, 0, kMemoryMax)
+      .whole("log_limit_bytes", spec.log_limit_bytes, 0, kMemoryMax)
       .flag("preemptible", spec.preemptible)
       .whole("priority", spec.priority, 0, kPriorityMax);
 }
@@ -195,6 +196,7 @@ void write_spec(JsonWriter& json, const JobSpec& spec) {
   json.field("slots_per_worker", spec.slots_per_worker);
   write_places(json, spec);
   json.field("cpus", unless_zero(spec.cpus)).field("memory_bytes", unless_zero(spec.memory_bytes));
+  json.field("log_limit_bytes", unless_zero(spec.log_limit_bytes));
   json.field("preemptible", spec.preemptible).field("priority", spec.priority);
   json.field("max_duration_seconds", spec.max_duration).field("min_run_seconds", spec.minimum_run);
   json.field("stop_loss", spec.stop_loss).field("resize_loss", spec.resize_loss);

@@ -31,7 +31,7 @@ std::string spec_refusal(std::string_view text) {
 
 TEST(SpecJson, ReadsEveryKey) {
   const auto spec = spec_of(R"({"name": "digits", "workers": "2..8@4", "slots_per_worker": 2,
-    "cpus": 1.5, "memory_bytes": 1073741824, "priority": 70, "max_duration_seconds": 3600,
+    "cpus": 1.5, "memory_bytes": 1073741824, "log_limit_bytes": 2097152, "priority": 70, "max_duration_seconds": 3600,
     "expect_seconds": 7200.5, "expect_samples": 60000,
     "expect_speeds": "1:1,2:1.9,4:3.5", "deadline_at": 1763636112.123456, "retry": 3,
     "elastic": "restart", "checkpoint": "ckpt/*.pt", "target": "accuracy>=0.9",
@@ -45,6 +45,7 @@ TEST(SpecJson, ReadsEveryKey) {
   EXPECT_EQ(spec->slots_per_worker, 2);
   EXPECT_EQ(spec->cpus, 1.5);
   EXPECT_EQ(spec->memory_bytes, 1U << 30);
+  EXPECT_EQ(spec->log_limit_bytes, 2U << 20);
   EXPECT_EQ(spec->priority, 70);
   EXPECT_EQ(spec->max_duration, std::chrono::hours{1});
   EXPECT_EQ(spec->expected_duration, Duration{7'200'500'000});
@@ -118,6 +119,7 @@ TEST(SpecJson, SaysWhatIsWrong) {
                           R"({"hold": "yes"})",
                           R"({"expect_samples": 0})",
                           R"({"memory_bytes": -5})",
+                          R"({"log_limit_bytes": 1000})",
                           R"({"deadline_at": "noon"})",
                           R"({"uid": 0})",
                           R"({"user": "root"})",
@@ -175,6 +177,7 @@ JobSpec any_spec() {
   spec.slots_per_worker = *rc::gen::inRange(1, kSlotsPerWorkerMax);
   spec.cpus = *rc::gen::inRange(0, 1000) / 8.0;
   spec.memory_bytes = *rc::gen::inRange<std::uint64_t>(0, 1ULL << 50);
+  spec.log_limit_bytes = *rc::gen::element<std::uint64_t>(0, 1ULL << 20, 1ULL << 50);
   spec.priority = *rc::gen::inRange(0, 100);
   spec.preemptible = *rc::gen::arbitrary<bool>();
   spec.max_duration = maybe(any_span());

@@ -76,7 +76,7 @@ def expanded(word):
 BILL = "{preemption,resize,failure}"
 JOB = Answer(
     "id name user uid state workers min max want pinned slots_per_worker mesh.{tensor,pipeline} devices[]? affinity[] "
-    "anti_affinity[] exclusive cpus memory_bytes preemptible priority elastic retry retries_used hold after[] generation attempt "
+    "anti_affinity[] exclusive cpus memory_bytes log_limit_bytes preemptible priority elastic retry retries_used hold after[] generation attempt "
     "resizes preemptions reason reason_code progress.{step,total_steps,epoch,total_epochs,samples,ratio,step_seconds,learning_rate,"
     "reported_at} target.{metric,direction,deliver,final,delivered_at,reached,reached_at} "
     "gang[].{rank,node,slots[],pid,state,exit_code} pids[] nodes[] submitted_at started_at ended_at max_duration_seconds "
@@ -126,7 +126,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}"): ("", (200, 200, 200), JOB),
     ("GET", "/v1/jobs/{id}/why"): ("", (200, 200, 200), WHY),
     ("GET", "/v1/jobs/{id}/wait"): ("", (200, 200, 200), JOB),
-    ("GET", "/v1/jobs/{id}/logs"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text}")),
+    ("GET", "/v1/jobs/{id}/logs"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text,at}")),
     ("GET", "/v1/jobs/{id}/metrics"): ("", (200, 403, 200), Answer(
         "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over thinned_from?")),
     ("GET", "/v1/jobs/{id}/attach"): ("", (409, 403, 409), NOTHING),  # it has no terminal
@@ -163,8 +163,8 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "job_submitted": (
         "job spec.{name,user,uid,slots_per_worker,priority,elastic,preemptible,max_duration_seconds,expect_seconds,hold} "
         "spec.workers.{min,max,want} spec.target.{metric,direction,deliver,final} spec.notice.{signal,grace_seconds} "
-        "spec.{exclusive,mesh.{tensor,pipeline},devices[],cpus,memory_bytes,min_run_seconds,stop_loss,resize_loss,expect_samples,expect_speeds[][],"
-        "deadline_at,retry,after[],pty}? spec.affinity[].{anti,to,name,value,reach,give_up_after_seconds}?", "spec.checkpoint"),
+        "spec.{exclusive,mesh.{tensor,pipeline},devices[],cpus,memory_bytes,log_limit_bytes,min_run_seconds,stop_loss,resize_loss,expect_samples,"
+        "expect_speeds[][],deadline_at,retry,after[],pty}? spec.affinity[].{anti,to,name,value,reach,give_up_after_seconds}?", "spec.checkpoint"),
     "job_requested": ("job request by.{user,uid,roles[],known_by}", ""),
     "range_set": ("job min max want", ""),
     "policy_set": ("name parameters.*", ""),

@@ -36,6 +36,7 @@ WorkerOrder order() {
   order.groups = {1000, 27};
   order.status_port = 20000;
   order.status_token = "0123456789abcdef";
+  order.log_limit_bytes = 1U << 20;
   order.rank = 1;
   return order;
 }
@@ -52,17 +53,19 @@ TEST(Claim, AnOrderSurvivesItsText) {
   EXPECT_EQ(read->status_port, order().status_port);
   EXPECT_EQ(read->status_token, order().status_token);
   EXPECT_EQ(read->rank, order().rank);
+  EXPECT_EQ(read->log_limit_bytes, order().log_limit_bytes);
 }
 
 // So a claim of the version before is exactly what that wrote.
-TEST(Claim, AnOrderNamesNoGroupsNoTokenAndNoRankWhereItHasNoneOfItsOwn) {
+TEST(Claim, AnOrderNamesOnlyWhatItHasOfItsOwn) {
   WorkerOrder without = order();
   without.groups = {};
   without.status_port = 0;
   without.status_token = {};
+  without.log_limit_bytes = 0;
   without.rank = without.key.number;
   const std::string text = to_text(without);
-  for (const char* name : {"group", "status_port", "status_token", "rank"})
+  for (const char* name : {"group", "status_port", "status_token", "rank", "log_limit"})
     EXPECT_EQ(text.find(std::string(1, '\0') + name + '\0'), std::string::npos) << name;
   ASSERT_TRUE(parse_order(text));
   EXPECT_EQ(parse_order(text)->rank, without.key.number);

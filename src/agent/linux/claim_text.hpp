@@ -60,8 +60,9 @@ struct WorkerOrder {
   std::string socket;      // PACELINE_SOCKET
   std::string checkpoint;  // the newest acknowledged one at the start
   std::string checkpoint_glob;
-  std::uint32_t status_port = 0;  // where the worker posts its trainer status; 0: nowhere
-  std::string status_token;       // by which such a post is known to be its own
+  std::uint32_t status_port = 0;      // where the worker posts its trainer status; 0: nowhere
+  std::string status_token;           // by which such a post is known to be its own
+  std::uint64_t log_limit_bytes = 0;  // of all of its job's logs here; 0: the machine's bound
 };
 
 // How a worker ended. `cause` is one of exited, signalled, out_of_memory, launch_failed,

@@ -20,8 +20,10 @@
 #include "agent/linux/devices.hpp"
 #include "agent/linux/environment.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/job_log_limit.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/log_limit.hpp"
+#include "agent/linux/log_room.hpp"
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/machine.hpp"
 #include "agent/linux/marks.hpp"
@@ -44,6 +46,7 @@ namespace {
 constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
 constexpr auto kLogInterval = std::chrono::seconds{5};
+constexpr auto kJobLogInterval = std::chrono::milliseconds{250};
 constexpr auto kSegmentsInterval = std::chrono::milliseconds{500};
 constexpr auto kTidyInterval = std::chrono::seconds{1};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
@@ -58,9 +61,11 @@ constexpr std::size_t kLostSupervisorsMax = 4096;
 
 // Used by one chore at a time.
 struct HeldLogs {
-  HeldLogs(const std::string& directory, std::uint64_t bytes_per_user)
-      : limit(directory, bytes_per_user) {}
-  LogLimit limit;
+  explicit HeldLogs(const HostOptions& options)
+      : of_users(options.directory, options.logs_per_user),
+        of_jobs(options.directory, options.logs_per_job) {}
+  LogLimit of_users;
+  JobLogLimit of_jobs;
   std::atomic<bool> busy = false;
 };
 
@@ -95,7 +100,7 @@ struct LinuxHost::Impl {
                                                      : options.port_lock_directories),
         nursery(options.supervisor, raise_open_files()),
         lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
-        log_limit(std::make_shared<HeldLogs>(options.directory, options.logs_per_user)),
+        held_logs(std::make_shared<HeldLogs>(options)),
         tick_timer(io_context),
         log_timer(io_context),
         tidy_timer(io_context),
@@ -137,6 +142,8 @@ struct LinuxHost::Impl {
   void keep_ticking();
   void look_at_segments();
   void read_logs();
+  [[nodiscard]] std::map<JobId, JobLogs> take_job_logs();
+  void hold_job_logs();
   void hold_logs();
   Result<void> raise_looker(UniqueFd socket);
   void flush_nursery();
@@ -163,9 +170,11 @@ struct LinuxHost::Impl {
   PortBlocks blocks;
   Nursery nursery;
   Lookers lookers;
-  std::shared_ptr<HeldLogs> log_limit;
+  std::shared_ptr<HeldLogs> held_logs;
   std::shared_ptr<std::atomic<bool>> emptying = std::make_shared<std::atomic<bool>>(false);
-  std::set<LogKey> begun_logs;  // since the limit was held last
+  std::set<LogKey> begun_logs;             // since the users' limit was held last
+  std::map<JobId, JobLogs> begun_of_jobs;  // since the jobs' limit was
+  std::chrono::steady_clock::time_point next_job_logs;
   boost::asio::steady_timer tick_timer;
   boost::asio::steady_timer log_timer;
   boost::asio::steady_timer tidy_timer;
@@ -474,7 +483,9 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   const WallTime now = context.clock.wall();
   const auto offset = begin_log(options.directory, launch, now);
   if (!offset) return fail(offset.error());
-  if (options.logs_per_user > 0) begun_logs.insert({launch.key.job, launch.key.number});
+  begun_logs.insert({launch.key.job, launch.key.number});
+  begun_of_jobs[launch.key.job].bytes_max = launch.log_limit_bytes;
+  begun_of_jobs[launch.key.job].stored[launch.key.number] = kLogEnd;
   WorkerFacts facts;
   facts.server_directory = options.directory;
   facts.marker = marks.marker(launch.key);
@@ -519,6 +530,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.local_rank = launch.local_rank;
   order.slots = launch.slots;
   order.port = *port;
+  order.log_limit_bytes = launch.log_limit_bytes;
   order.job_name = launch.job_name;
   order.checkpoint = launch.checkpoint;
   order.checkpoint_glob = launch.checkpoint_glob;
@@ -666,6 +678,7 @@ void LinuxHost::Impl::keep_ticking() {
         for (const auto& [key, worker] : std::map(workers)) worker->tick();
         look_at_segments();
         read_logs();
+        hold_job_logs();
         keep_ticking();
       });
 }
@@ -699,17 +712,40 @@ void LinuxHost::Impl::read_logs() {
 }
 
 // Of a log in use only what nobody reads any more may go.
+std::map<JobId, JobLogs> LinuxHost::Impl::take_job_logs() {
+  auto jobs = std::exchange(begun_of_jobs, {});
+  for (const auto& [key, worker] : workers) {
+    if (worker->is_gone()) continue;
+    JobLogs& logs = jobs[key.job];
+    logs.bytes_max = worker->order().log_limit_bytes;
+    logs.stored[key.number] = worker->log_stored();
+  }
+  return jobs;
+}
+
+void LinuxHost::Impl::hold_job_logs() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_job_logs || held_logs->busy.exchange(true)) return;
+  next_job_logs = now + kJobLogInterval;
+  chores.add([held = held_logs, jobs = take_job_logs()] {
+    held->of_jobs.hold(jobs);
+    held->busy = false;
+  });
+}
+
+// Where nothing ticks any more, the logs of what ended last are looked at here, too.
 void LinuxHost::Impl::hold_logs() {
-  if (options.logs_per_user == 0) return;
-  std::map<LogKey, std::uint64_t> in_use;
-  for (const auto& [key, worker] : workers)
-    if (!worker->is_gone()) in_use[{key.job, key.number}] = worker->log_stored();
-  if (!log_limit->busy.exchange(true))
-    chores.add(
-        [logs = log_limit, in_use = std::move(in_use), begun = std::exchange(begun_logs, {})] {
-          logs->limit.hold(in_use, begun);
-          logs->busy = false;
-        });
+  if (!held_logs->busy.exchange(true)) {
+    std::map<LogKey, std::uint64_t> in_use;
+    for (const auto& [key, worker] : workers)
+      if (!worker->is_gone()) in_use[{key.job, key.number}] = worker->log_stored();
+    chores.add([held = held_logs, in_use = std::move(in_use), begun = std::exchange(begun_logs, {}),
+                jobs = take_job_logs()] {
+      held->of_users.hold(in_use, begun);
+      held->of_jobs.hold(jobs);
+      held->busy = false;
+    });
+  }
   log_timer.expires_after(kLogInterval);
   log_timer.async_wait(
       [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {

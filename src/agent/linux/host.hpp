@@ -40,6 +40,7 @@ struct HostOptions {
       cpu_slots;  // this many CPU slots and no devices, instead of what is found
   std::uint64_t worker_processes = 0;  // and threads that one worker may have; 0: unlimited
   std::uint64_t logs_per_user = 0;     // bytes of all logs of one user; 0: unlimited
+  std::uint64_t logs_per_job = 0;      // the same of one job
   // After which a gang is told that none of its workers has opened a port (rendezvous.hpp).
   std::chrono::milliseconds rendezvous_patience = std::chrono::minutes{1};
   std::string node_name;  // empty: the machine's host name

@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "model/worker.hpp"
 
 namespace paceline::agent {
+
+using LogKey = std::pair<JobId, std::int32_t>;  // a job's log of that number
 
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t number);
 std::string mark_line(const WorkerLaunch& worker, WallTime now);

@@ -1,7 +1,7 @@
 // Holds the logs that each user has on this machine to a limit: where they are larger, their oldest
 // bytes are given back to the file system. Logs of workers that have ended give first, beginning with
 // the one that was written longest ago; then those in use, of which only what was read and stored may
-// go. A log keeps its length: holes tell a reader what is missing (api/log_files.hpp).
+// go.
 //
 //   LogLimit limit("/srv/paceline", 1 << 30);
 //   limit.hold({{{JobId{7}, 0}, 4096}}, {});   // again and again; job 7 runs
@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "model/ids.hpp"
+#include "agent/linux/log_file.hpp"
+#include "agent/linux/log_room.hpp"
 
 namespace paceline::agent {
-
-using LogKey = std::pair<JobId, std::int32_t>;  // and number, see log_file.hpp
 
 class LogLimit {
  public:
@@ -32,13 +31,6 @@ class LogLimit {
   void hold(const std::map<LogKey, std::uint64_t>& in_use, const std::set<LogKey>& begun);
 
  private:
-  struct Log {
-    std::uint32_t uid = 0;
-    std::uint64_t bytes = 0;  // that take room
-    std::int64_t written_ns = 0;
-  };
-  using Logs = std::map<LogKey, Log>;
-
   void find_all();
   void look(const LogKey& key);
   void give_back(std::uint32_t uid, std::uint64_t excess,
@@ -48,7 +40,7 @@ class LogLimit {
 
   std::string directory_;
   std::uint64_t bytes_max_;
-  Logs logs_;
+  std::map<LogKey, LogRoom> logs_;
   std::set<LogKey> used_before_;
   bool found_all_ = false;
 };

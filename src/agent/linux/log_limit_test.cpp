@@ -1,51 +1,21 @@
 #include "agent/linux/log_limit.hpp"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <unistd.h>
 
-#include "agent/linux/files.hpp"
-#include "agent/linux/log_file.hpp"
-#include "agent/linux/testing.hpp"
-#include "files/fd.hpp"
+#include "agent/linux/log_testing.hpp"
+#include "agent/linux/log_times.hpp"
 
 namespace paceline::agent {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
-class LogLimitTest : public ::testing::Test {
+class LogLimitTest : public LogFilesTest {
  protected:
-  // Written so many seconds after the others.
-  void write(const LogKey& log, std::uint64_t bytes, int at) {
-    const std::string path = path_of(log);
-    ASSERT_TRUE(make_directories(path.substr(0, path.rfind('/')), 0700));
-    const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
-    ASSERT_TRUE(write_all(fd.get(), std::string(bytes, 'x')));
-    const timespec times[] = {{1'700'000'000 + at, 0}, {1'700'000'000 + at, 0}};
-    ::futimens(fd.get(), times);
-  }
-  std::string path_of(const LogKey& log) {
-    return log_path(directory_.path(), log.first, log.second);
-  }
-  struct stat look(const LogKey& log) {
-    struct stat info {};
-    EXPECT_EQ(::stat(path_of(log).c_str(), &info), 0);
-    return info;
-  }
-  std::uint64_t room(const LogKey& log) {
-    return static_cast<std::uint64_t>(look(log).st_blocks) * 512;
-  }
   // Bytes before the first that is there.
   std::uint64_t hole(const LogKey& log) {
-    const UniqueFd fd(::open(path_of(log).c_str(), O_RDONLY | O_CLOEXEC));
-    const off_t data = ::lseek(fd.get(), 0, SEEK_DATA);
-    return static_cast<std::uint64_t>(data < 0 ? look(log).st_size : data);
+    const Hole hole = first_hole(log);
+    return hole.begin == 0 ? hole.end : 0;
   }
 
-  TempDirectory directory_;
   LogKey first_{JobId{7}, 0}, second_{JobId{3}, 0}, third_{JobId{3}, 1};
 };
 
@@ -60,6 +30,19 @@ TEST_F(LogLimitTest, TheOldestBytesOfTheLogWrittenLongestAgoGoFirst) {
   EXPECT_EQ(room(third_), 2 * kMiB);
   EXPECT_EQ(look(first_).st_size, static_cast<off_t>(2 * kMiB));
   EXPECT_EQ(look(second_).st_size, static_cast<off_t>(2 * kMiB));
+}
+
+TEST_F(LogLimitTest, TheTimesOfALogCountAndGoWithItsLastByte) {
+  write(first_, kMiB, 1);
+  write(second_, kMiB, 2);
+  ASSERT_TRUE(replace_file(AT_FDCWD, times_path(path_of(first_)).c_str(), "0123456789abcdef"));
+  LogLimit(directory_.path(), 2 * kMiB).hold({}, {});
+  EXPECT_EQ(room(first_), kMiB - 4096);
+  EXPECT_EQ(::access(times_path(path_of(first_)).c_str(), F_OK), 0);
+  LogLimit(directory_.path(), kMiB).hold({}, {});
+  EXPECT_EQ(room(first_), 0U);
+  EXPECT_EQ(room(second_), kMiB);
+  EXPECT_NE(::access(times_path(path_of(first_)).c_str(), F_OK), 0);
 }
 
 TEST_F(LogLimitTest, NothingIsTouchedWithinTheLimitOrWithoutOne) {

@@ -44,11 +44,12 @@ class LogTail {
     friend bool operator==(const Bytes&, const Bytes&) = default;
   };
   [[nodiscard]] const Bytes& passed_over() const { return passed_over_; }
+  // Of the log, now.
+  [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
   [[nodiscard]] std::size_t next_bytes() const;
-  [[nodiscard]] std::uint64_t size() const;
   void pass_over();
   bool jump_hole(std::string_view piece);
   void take_lines();

@@ -33,6 +33,7 @@ constexpr int kLookRest = 20;  // times as long as a look takes until the next
 constexpr auto kLastLookPatience = std::chrono::seconds{10};
 constexpr std::uint64_t kPercent = 100;
 constexpr int kPiecesAtOnce = 64;
+constexpr auto kNoteInterval = std::chrono::milliseconds{250};
 
 }  // namespace
 
@@ -59,6 +60,7 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
       ledger_(claim_, static_cast<std::uint64_t>(order_.log_offset)),
       tail_(order_.log, ledger_,
             [this](std::uint64_t number, const Report& report) { handle_report(number, report); }),
+      times_(times_path(order_.log)),
       membership_{order_.key.born, order_.rank, order_.world_size},
       control_(context.io),
       timer_(context.io),
@@ -234,6 +236,7 @@ void SupervisedWorker::tick() {
   ledger_.remember(context_.clock.now());
   const auto now = Steady::now();
   look_for_rendezvous(now);
+  if (now >= next_note_) note_length();
   if (!watch_ || looking_ || finishing_ || now < next_look_) return;
   look_for_checkpoints(false);
 }
@@ -243,6 +246,11 @@ void SupervisedWorker::look_for_rendezvous(Steady::time_point now) {
   const auto& ports = context_.ports_in_use.at(now);
   const auto holds = ports ? rendezvous_->look(*ports, now) : std::nullopt;
   if (holds) context_.tell(WorkerWarning{order_.key, Warning::no_rendezvous, *holds});
+}
+
+void SupervisedWorker::note_length() {
+  next_note_ = Steady::now() + kNoteInterval;
+  times_.note(context_.clock.wall(), tail_.size());
 }
 
 Claim SupervisedWorker::claim() const { return {order_.key, pid_, gone_, noticed_, order_.slots}; }
@@ -351,6 +359,7 @@ void SupervisedWorker::finish() {
   // The line that told it may have been lost with the connection.
   if (const pid_t main = claim_.processes().main.pid; main > 0) runs(main);
   socket_.reset();
+  note_length();
   tail_.end();
   finishing_ = true;
   boost::asio::post(context_.io, [self = shared_from_this()] {
@@ -383,6 +392,7 @@ void SupervisedWorker::finish_read() {
 
 void SupervisedWorker::finish_looked() {
   if (gone_) return;
+  note_length();
   answer_timer_.cancel();
   gone_ = WorkerGone{order_.key,      ending_->cause,   ending_->exit_code,
                      ending_->signal, ending_->message, ended_at()};

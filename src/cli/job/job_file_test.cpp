@@ -51,6 +51,7 @@ exclusive: true
 shared_shm: true
 preemptible: false
 min_run: 10m
+log_limit: 256M
 )",
                                     "job.yaml");
   ASSERT_TRUE(words) << words.error().message;
@@ -68,6 +69,7 @@ min_run: 10m
   EXPECT_EQ(spec->slots_per_worker, 2);
   EXPECT_EQ(spec->cpus, 1.5);
   EXPECT_EQ(spec->memory_bytes, 8ULL << 30);
+  EXPECT_EQ(spec->log_limit_bytes, 256U << 20);
   EXPECT_EQ(spec->priority, 80);
   EXPECT_EQ(spec->max_duration, Duration(std::chrono::hours{2}));
   EXPECT_EQ(spec->expected_samples, 60000U);

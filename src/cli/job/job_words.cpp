@@ -78,6 +78,8 @@ constexpr std::array kWords = {
             parses<parse_cores>},
     JobWord{"memory", "resources", "--memory", "SIZE", "memory each worker may use: 512M, 8G",
             &JobWords::memory, parses<parse_bytes>},
+    JobWord{"log_limit", "", "--log-limit", "SIZE", "its logs take at most this: 256M",
+            &JobWords::log_limit, parses<parse_bytes>},
     JobWord{"priority", "", "--priority", "0..100", "larger goes first (50)", &JobWords::priority,
             whole_within<kPriority>},
     JobWord{"tensor", "mesh", "", "", "", &JobWords::tensor, whole_within<kMesh>},
@@ -226,6 +228,7 @@ void read_resources(const JobWords& words, JobSpec& spec) {
   spec.slots_per_worker = small(words.slots_per_worker, kSlotsPerWorker, 1);
   if (words.cpus) spec.cpus = sound(parse_cores(*words.cpus));
   if (words.memory) spec.memory_bytes = sound(parse_bytes(*words.memory));
+  if (words.log_limit) spec.log_limit_bytes = sound(parse_bytes(*words.log_limit));
   spec.priority = small(words.priority, kPriority, spec.priority);
 }
 

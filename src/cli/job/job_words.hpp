@@ -18,7 +18,7 @@ namespace paceline {
 
 struct JobWords {
   std::optional<std::string> name, workdir, setup;
-  std::optional<std::string> slots, slots_per_worker, cpus, memory, priority;
+  std::optional<std::string> slots, slots_per_worker, cpus, memory, log_limit, priority;
   std::optional<std::string> gpus;  // slots by another name, until one_size()
   std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm, as_is;
   std::optional<std::string> max_duration, min_run, stop_loss, resize_loss, expect, expect_speeds,

@@ -87,8 +87,10 @@ std::string part_lost(std::string_view by, const Document& job, const char* key)
 
 std::string limits_line(const Document& job) {
   const auto cpus = number_of(job, "cpus"), memory = number_of(job, "memory_bytes");
+  const auto logs = number_of(job, "log_limit_bytes");
   return joined({cpus ? fmt::format("{:g} cores a worker", *cpus) : "",
                  memory ? human_bytes(static_cast<std::uint64_t>(*memory)) + " a worker" : "",
+                 logs ? human_bytes(static_cast<std::uint64_t>(*logs)) + " of logs" : "",
                  spent("at least", job, "min_run_seconds"), part_lost("stops", job, "stop_loss"),
                  part_lost("resizes", job, "resize_loss"),
                  spent("at most", job, "max_duration_seconds")});

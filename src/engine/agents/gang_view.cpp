@@ -116,6 +116,7 @@ WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlac
   worker.slots_per_worker = spec.slots_per_worker;
   worker.cpus = spec.cpus;
   worker.memory_bytes = spec.memory_bytes;
+  worker.log_limit_bytes = spec.log_limit_bytes;
   worker.retries = spec.retries;
   worker.pty = spec.pty;
   worker.checkpoint_glob = spec.checkpoint_glob;
