@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/log_files.hpp"
+#include "api/log_order.hpp"
 #include "http/socket_listener.hpp"
 
 namespace paceline {
@@ -17,19 +18,16 @@ constexpr std::chrono::milliseconds kLogTick{100};
 LocalOutput::LocalOutput(boost::asio::io_context& io, std::filesystem::path directory)
     : io_(io), directory_(std::move(directory)), ticker_(io, kLogTick) {}
 
-void LocalOutput::ranks(JobId job, std::optional<std::uint64_t> tail_bytes,
+void LocalOutput::ranks(JobId job, const LogStart& start,
                         Told<std::map<std::int32_t, std::uint64_t>> told) {
   const LogFiles files(directory_, job);
   std::map<std::int32_t, std::uint64_t> starts;
-  for (const auto rank : files.ranks()) {
-    starts[rank] = tail_bytes ? files.tail(rank, *tail_bytes) : 0;
-  }
+  for (const auto rank : files.ranks()) starts[rank] = files.begin(rank, start);
   told(std::move(starts));
 }
 
-void LocalOutput::read(const LogPlace& from, std::size_t bytes_max, LogCut cut,
-                       Told<std::optional<LogChunk>> told) {
-  told(LogFiles(directory_, from.job).read(from.rank, from.offset, bytes_max, cut));
+void LocalOutput::read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) {
+  told(read_in_order(LogFiles(directory_, wanted.job), wanted));
 }
 
 // Files are looked at again and again: all that follow share one beat.

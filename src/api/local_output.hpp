@@ -13,10 +13,9 @@ class LocalOutput final : public WorkerOutput {
   // `directory`: DIR; logs/ and agent/terminals/ lie there. REQUIRES: `io` outlives it.
   LocalOutput(boost::asio::io_context& io, std::filesystem::path directory);
 
-  void ranks(JobId job, std::optional<std::uint64_t> tail_bytes,
+  void ranks(JobId job, const LogStart& start,
              Told<std::map<std::int32_t, std::uint64_t>> told) override;
-  void read(const LogPlace& from, std::size_t bytes_max, LogCut cut,
-            Told<std::optional<LogChunk>> told) override;
+  void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) override;
   [[nodiscard]] ListenToken follow(JobId job, std::function<void()> look) override;
   void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) override;
 

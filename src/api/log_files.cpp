@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "api/log_times.hpp"
 #include "base/utf8.hpp"
 #include "http/query.hpp"
 
@@ -17,7 +18,7 @@ namespace paceline {
 namespace {
 
 constexpr std::uint64_t kRankMax = kLogRanksMax - 1;
-constexpr std::size_t kLineStartSearch = 64 << 10;
+constexpr std::size_t kLineEndSearch = 64 << 10;
 
 // A plain file opened for reading.
 class File {
@@ -26,7 +27,9 @@ class File {
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
     struct stat there {};
     const bool plain = fd_ >= 0 && ::fstat(fd_, &there) == 0 && S_ISREG(there.st_mode);
-    size_ = plain ? static_cast<std::uint64_t>(there.st_size) : 0;
+    if (!plain) return;
+    size_ = static_cast<std::uint64_t>(there.st_size);
+    written_us_ = std::int64_t{there.st_mtim.tv_sec} * 1'000'000 + there.st_mtim.tv_nsec / 1'000;
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -35,6 +38,7 @@ class File {
   }
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] std::int64_t written_us() const { return written_us_; }
 
   [[nodiscard]] std::string read(std::uint64_t offset, std::size_t bytes_max) const {
     if (offset >= size_) return {};
@@ -61,6 +65,7 @@ class File {
 
   int fd_;
   std::uint64_t size_ = 0;
+  std::int64_t written_us_ = 0;
 };
 
 // "rank12.log" → 12.
@@ -78,6 +83,15 @@ std::size_t whole_lines(std::string_view bytes, std::size_t bytes_max) {
   return bytes.size() < bytes_max ? 0 : bytes.size() - utf8_unfinished(bytes);
 }
 
+// How much of `bytes` goes with its first `length`: the lines that end there, else the first that
+// ends behind. Nothing: none ends.
+std::optional<std::size_t> lines_near(std::string_view bytes, std::size_t length) {
+  auto end = bytes.substr(0, length).find_last_of("\r\n");
+  if (end == std::string_view::npos) end = bytes.find_first_of("\r\n", length);
+  if (end == std::string_view::npos) return {};
+  return end + 1;
+}
+
 // In the place of a hole.
 LogChunk removed(const File& file, std::int32_t rank, std::uint64_t offset, std::uint64_t next) {
   const bool in_a_line =
@@ -91,8 +105,8 @@ LogChunk removed(const File& file, std::int32_t rank, std::uint64_t offset, std:
 LogFiles::LogFiles(const std::filesystem::path& directory, JobId job)
     : folder_(directory / "logs" / fmt::format("{}", job.value)) {}
 
-std::filesystem::path LogFiles::path_of(std::int32_t rank) const {
-  return folder_ / fmt::format("rank{}.log", rank);
+std::filesystem::path LogFiles::path_of(std::int32_t rank, std::string_view kind) const {
+  return folder_ / fmt::format("rank{}.{}", rank, kind);
 }
 
 std::vector<std::int32_t> LogFiles::ranks() const {
@@ -109,22 +123,32 @@ std::vector<std::int32_t> LogFiles::ranks() const {
 
 std::uint64_t LogFiles::size(std::int32_t rank) const {
   struct stat there {};
-  const bool plain = ::lstat(path_of(rank).c_str(), &there) == 0 && S_ISREG(there.st_mode);
+  const bool plain = ::lstat(path_of(rank, "log").c_str(), &there) == 0 && S_ISREG(there.st_mode);
   return plain ? static_cast<std::uint64_t>(there.st_size) : 0;
 }
 
 std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
-                                       std::size_t bytes_max, LogCut cut) const {
+                                       const Piece& piece) const {
   if (size(rank) <= offset) return {};
-  const File file(path_of(rank));
+  const File file(path_of(rank, "log"));
   if (const auto data = file.next_data(offset); data > offset)
     return removed(file, rank, offset, data);
   const auto end = file.next_hole(offset);
-  auto bytes = file.read(offset, std::min<std::uint64_t>(bytes_max, end - offset));
+  const auto bytes_max = std::min<std::uint64_t>(piece.bytes_max, end - offset);
+  const auto wanted = std::max(piece.end, offset + 1) - offset;
+  if (wanted < bytes_max) {
+    const auto length = static_cast<std::size_t>(wanted);
+    for (const std::size_t behind : {std::size_t{0}, kLineEndSearch}) {
+      auto bytes = file.read(offset, std::min<std::uint64_t>(bytes_max, wanted + behind));
+      if (const auto lines = lines_near(bytes, length))
+        return LogChunk{rank, offset, offset + *lines, to_utf8(bytes.substr(0, *lines))};
+    }
+  }
+  auto bytes = file.read(offset, bytes_max);
   const bool more = offset + bytes.size() < file.size();
   const bool before_hole = end < file.size() && offset + bytes.size() == end;
-  if (cut == LogCut::lines && !before_hole) {
-    bytes.resize(whole_lines(bytes, bytes_max));
+  if (piece.cut == LogCut::lines && !before_hole) {
+    bytes.resize(whole_lines(bytes, piece.bytes_max));
   } else if (more && !before_hole) {
     bytes.resize(bytes.size() - utf8_unfinished(bytes));
   }
@@ -132,13 +156,31 @@ std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
   return LogChunk{rank, offset, offset + bytes.size(), to_utf8(bytes)};
 }
 
-std::uint64_t LogFiles::tail(std::int32_t rank, std::uint64_t bytes) const {
-  const File file(path_of(rank));
-  if (file.size() <= bytes) return 0;
-  const auto start = file.size() - bytes;
-  const auto text = file.read(start - 1, kLineStartSearch);
+std::uint64_t LogFiles::begin(std::int32_t rank, const LogStart& start) const {
+  const File file(path_of(rank, "log"));
+  std::uint64_t begin = 0;
+  if (start.tail_bytes) begin = file.size() - std::min(file.size(), *start.tail_bytes);
+  if (start.since) {
+    const LogTimes times(path_of(rank, "times"));
+    const bool older = file.written_us() < to_us(*start.since);
+    begin = std::max(begin, older ? file.size() : times.length_at(*start.since));
+  }
+  if (begin == 0 || begin >= file.size()) return std::min(begin, file.size());
+  const auto text = file.read(begin - 1, kLineEndSearch);
   const auto newline = text.find('\n');
-  return newline == std::string::npos ? start : start + newline;
+  return newline == std::string::npos ? begin : begin + newline;
+}
+
+std::vector<LogTime> LogFiles::times(std::int32_t rank, std::uint64_t offset,
+                                     std::size_t count) const {
+  const LogTimes times(path_of(rank, "times"));
+  if (!times.known()) return {};
+  auto found = times.after(offset, count);
+  if (found.size() == count) return found;
+  const File file(path_of(rank, "log"));
+  if (found.empty() || found.back().length < file.size())
+    found.push_back({file.written_us(), std::numeric_limits<std::uint64_t>::max()});
+  return found;
 }
 
 }  // namespace paceline

@@ -1,15 +1,17 @@
-// The logs of one job, one file per rank: DIR/logs/<job>/rank<r>.log. They only grow, over attempts
-// and generations, while they are read. A reader trusts nothing in that folder: links and anything
+// The logs of one job, one file per rank: DIR/logs/<job>/rank<r>.log, with the times of its growth
+// beside it. They only grow, over attempts and generations, while they are read. A reader trusts nothing in that folder: links and anything
 // but plain files are passed over.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/worker_output.hpp"
+#include "files/log_times.hpp"
 #include "model/ids.hpp"
 
 namespace paceline {
@@ -23,17 +25,30 @@ class LogFiles {
   // 0 if there is no log.
   [[nodiscard]] std::uint64_t size(std::int32_t rank) const;
 
-  // What comes after `offset`, at most `bytes_max`; nothing if there is nothing (yet). A hole, from
-  // which bytes were removed (agent/linux/log_limit.hpp) or into which none were ever written, is one
-  // piece, however long, whose text is a line that says how many.
+  struct Piece {
+    std::size_t bytes_max = 0;
+    LogCut cut = LogCut::anywhere;
+    // Where a line ends before this offset the piece ends with the last that does, else with the
+    // first that ends behind it, as far as 64 KiB behind it.
+    std::uint64_t end = std::numeric_limits<std::uint64_t>::max();
+  };
+  // What comes after `offset`; nothing if there is nothing (yet). A hole, from which bytes were
+  // removed (agent/linux/log_room.hpp) or into which none were ever written, is one piece, however
+  // long, whose text is a line that says how many.
   [[nodiscard]] std::optional<LogChunk> read(std::int32_t rank, std::uint64_t offset,
-                                             std::size_t bytes_max, LogCut cut) const;
+                                             const Piece& piece) const;
 
-  // Where the last `bytes` begin, moved on to the start of a line.
-  [[nodiscard]] std::uint64_t tail(std::int32_t rank, std::uint64_t bytes) const;
+  // At which offset of a rank's log that begins, moved on to the start of a line.
+  [[nodiscard]] std::uint64_t begin(std::int32_t rank, const LogStart& start) const;
+
+  // Until when what comes after `offset` was written, piece by piece, at most `count` of them.
+  // Beyond the last note of the agent it is when the log was written to last. Empty where nothing
+  // is known of the log.
+  [[nodiscard]] std::vector<LogTime> times(std::int32_t rank, std::uint64_t offset,
+                                           std::size_t count) const;
 
  private:
-  [[nodiscard]] std::filesystem::path path_of(std::int32_t rank) const;
+  [[nodiscard]] std::filesystem::path path_of(std::int32_t rank, std::string_view kind) const;
 
   std::filesystem::path folder_;
 };

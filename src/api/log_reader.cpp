@@ -2,60 +2,66 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 namespace paceline {
 
-void LogReader::look(std::optional<std::uint64_t> tail_bytes,
-                     std::function<void(Result<void>)> done) {
-  output_->ranks(job_, tail_bytes,
-                 [self = shared_from_this(), done = std::move(done)](Result<Offsets> starts) {
-                   if (!starts) return done(fail(std::move(starts.error())));
-                   for (const auto& [rank, start] : *starts) {
-                     const bool wanted =
-                         !self->rank_ || *self->rank_ == static_cast<std::uint32_t>(rank);
-                     if (wanted) self->offsets_.try_emplace(rank, start);
-                   }
-                   done({});
-                 });
+void LogReader::look(const LogStart& start, std::function<void(Result<void>)> done) {
+  output_->ranks(
+      job_, start, [self = shared_from_this(), done = std::move(done)](Result<Offsets> starts) {
+        if (!starts) return done(fail(std::move(starts.error())));
+        for (const auto& [rank, begin] : *starts) {
+          const bool wanted = !self->rank_ || *self->rank_ == static_cast<std::uint32_t>(rank);
+          if (wanted) self->offsets_.try_emplace(rank, begin);
+        }
+        done({});
+      });
 }
 
 void LogReader::next(std::size_t bytes_max, LogCut cut, Taken taken) {
   taken_ = std::move(taken);
   bytes_max_ = bytes_max;
   cut_ = cut;
-  left_ = offsets_.size();
-  go_round();
+  go_on();
 }
 
 // A loop, not one call within the other: a taker of a piece asks for the next at once.
-void LogReader::go_round() {
+void LogReader::go_on() {
   const auto self = shared_from_this();
-  if (std::exchange(going_round_, true)) return;
+  if (std::exchange(going_on_, true)) return;
   while (taken_ && !asked_) {
-    if (left_ == 0) {
-      answer(std::optional<LogChunk>{});
+    if (ready_.empty()) {
+      ask();
     } else {
-      ask_next_rank();
+      LogChunk chunk = std::move(ready_.front());
+      ready_.pop_front();
+      last_ = chunk.rank;
+      offsets_[chunk.rank] = chunk.next;
+      answer(std::optional(std::move(chunk)));
     }
   }
-  going_round_ = false;
+  going_on_ = false;
 }
 
-void LogReader::ask_next_rank() {
-  --left_;
-  auto turn = offsets_.upper_bound(last_);
-  if (turn == offsets_.end()) turn = offsets_.begin();
-  last_ = turn->first;
-  if (rank_ && *rank_ != static_cast<std::uint32_t>(last_)) return;
+void LogReader::ask() {
+  LogsWanted wanted{job_, offsets_, last_, bytes_max_, cut_, pieces_};
+  if (rank_)
+    std::erase_if(wanted.from, [rank = static_cast<std::int32_t>(*rank_)](const auto& each) {
+      return each.first != rank;
+    });
   asked_ = true;
-  output_->read({job_, last_, turn->second}, bytes_max_, cut_,
-                [self = shared_from_this()](Result<std::optional<LogChunk>> chunk) {
-                  self->asked_ = false;
-                  if (chunk && *chunk) self->offsets_[(*chunk)->rank] = (*chunk)->next;
-                  if (!chunk || *chunk) self->answer(std::move(chunk));
-                  self->go_round();
-                });
+  output_->read(wanted, [self = shared_from_this()](Result<std::vector<LogChunk>> chunks) {
+    self->asked_ = false;
+    if (!chunks)
+      self->answer(fail(std::move(chunks.error())));
+    else if (chunks->empty())
+      self->answer(std::optional<LogChunk>{});
+    else
+      self->ready_.assign(std::make_move_iterator(chunks->begin()),
+                          std::make_move_iterator(chunks->end()));
+    self->go_on();
+  });
 }
 
 void LogReader::answer(Result<std::optional<LogChunk>> chunk) {

@@ -1,8 +1,9 @@
-// Where in a job's logs somebody is, and the next piece from there: the ranks take turns, so that a
-// talkative one does not drown the others.
+// Where in a job's logs somebody is, and the next piece from there. Whoever holds the logs says which
+// rank's comes next (api/worker_output.hpp).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,12 +21,15 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
 
   // From `offsets` on; with `rank`, that one alone.
   LogReader(std::shared_ptr<WorkerOutput> output, JobId job, std::optional<std::uint32_t> rank,
-            Offsets offsets)
-      : output_(std::move(output)), job_(job), rank_(rank), offsets_(std::move(offsets)) {}
+            Offsets offsets, LogPieces pieces = LogPieces::joined)
+      : output_(std::move(output)),
+        job_(job),
+        rank_(rank),
+        pieces_(pieces),
+        offsets_(std::move(offsets)) {}
 
-  // Finds logs that it doesn't know yet and begins them with their last `tail_bytes`, if given; then
-  // calls `done`.
-  void look(std::optional<std::uint64_t> tail_bytes, std::function<void(Result<void>)> done);
+  // Finds logs that it doesn't know yet, to be begun where `start` says; then calls `done`.
+  void look(const LogStart& start, std::function<void(Result<void>)> done);
   // Hands out the next piece; nothing: there is none now. Called again only once it was answered.
   void next(std::size_t bytes_max, LogCut cut, Taken taken);
 
@@ -33,23 +37,24 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   [[nodiscard]] std::string position() const;
 
  private:
-  void go_round();
-  void ask_next_rank();
+  void go_on();
+  void ask();
   void answer(Result<std::optional<LogChunk>> chunk);
 
   std::shared_ptr<WorkerOutput> output_;
   JobId job_;
   std::optional<std::uint32_t> rank_;
+  LogPieces pieces_;
   Offsets offsets_;
-  std::int32_t last_ = -1;  // whose turn it was
+  std::int32_t last_ = -1;      // whose turn it was
+  std::deque<LogChunk> ready_;  // read and not handed out yet
 
   // ---- while somebody waits for a piece ----
   Taken taken_;
   std::size_t bytes_max_ = 0;
   LogCut cut_ = LogCut::anywhere;
-  std::size_t left_ = 0;  // ranks that weren't asked in this round
-  bool asked_ = false;    // one is, and hasn't answered
-  bool going_round_ = false;
+  bool asked_ = false;  // and not answered
+  bool going_on_ = false;
 };
 
 }  // namespace paceline

@@ -13,34 +13,28 @@ namespace {
 // Keeps each question until it is told what to answer.
 class FarOutput final : public WorkerOutput {
  public:
-  void ranks(JobId, std::optional<std::uint64_t>,
-             Told<std::map<std::int32_t, std::uint64_t>> told) override {
+  void ranks(JobId, const LogStart&, Told<std::map<std::int32_t, std::uint64_t>> told) override {
     told(std::map<std::int32_t, std::uint64_t>{{0, 0}, {1, 0}});
   }
-  void read(const LogPlace& from, std::size_t, LogCut,
-            Told<std::optional<LogChunk>> told) override {
-    asked.emplace_back(from, std::move(told));
-    if (answers_at_once) tell(std::to_string(from.offset));
+  void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) override {
+    asked.emplace_back(wanted, std::move(told));
+    if (!answers_at_once) return;
+    const std::uint64_t at = wanted.from.at(0);
+    tell(std::vector<LogChunk>{{0, at, at + 1, "x"}});
   }
   [[nodiscard]] ListenToken follow(JobId, std::function<void()>) override { return {}; }
   void attach(const ProcessKey&, Told<std::shared_ptr<ServerStream>> told) override {
     told(fail(ErrorCode::unavailable, "Nobody is there."));
   }
 
-  // Answers the oldest question; an empty text: nothing is there.
-  void tell(const std::string& text) {
-    auto [from, told] = std::move(asked.front());
+  // Answers the oldest question.
+  void tell(Result<std::vector<LogChunk>> answer) {
+    const auto told = std::move(asked.front().second);
     asked.pop_front();
-    if (text.empty()) return told(std::optional<LogChunk>{});
-    told(LogChunk{from.rank, from.offset, from.offset + 1, text});
-  }
-  void tell(const Error& error) {
-    auto told = std::move(asked.front().second);
-    asked.pop_front();
-    told(fail(error));
+    told(std::move(answer));
   }
 
-  std::deque<std::pair<LogPlace, Told<std::optional<LogChunk>>>> asked;
+  std::deque<std::pair<LogsWanted, Told<std::vector<LogChunk>>>> asked;
   bool answers_at_once = false;
 };
 
@@ -61,46 +55,47 @@ class LogReaderTest : public ::testing::Test {
   std::vector<std::string> got_;
 };
 
-TEST_F(LogReaderTest, RanksTakeTurns) {
+TEST_F(LogReaderTest, HandsOutWhatWasReadPieceByPieceAndSaysWhereItIs) {
   next();
   EXPECT_TRUE(got_.empty()) << "the answer is on its way";
-  EXPECT_EQ(output_->asked.front().first.rank, 0);
-  output_->tell("a");
+  output_->tell(std::vector<LogChunk>{{1, 0, 2, "b"}, {0, 0, 1, "a"}});
+  EXPECT_EQ(got_, std::vector<std::string>{"b"});
+  EXPECT_EQ(reader_->position(), "0:0,1:2");
   next();
-  EXPECT_EQ(output_->asked.front().first.rank, 1);
-  output_->tell("b");
+  EXPECT_EQ(got_, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(reader_->position(), "0:1,1:2");
+  EXPECT_TRUE(output_->asked.empty());
   next();
-  EXPECT_EQ(output_->asked.front().first.offset, 1U) << "rank 0 goes on where it was";
-  output_->tell("c");
-  EXPECT_EQ(got_, (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(reader_->position(), "0:2,1:1");
+  ASSERT_EQ(output_->asked.size(), 1U);
+  EXPECT_EQ(output_->asked.front().first.from, (LogReader::Offsets{{0, 1}, {1, 2}}));
+  EXPECT_EQ(output_->asked.front().first.turn, 0) << "whose turn it was";
 }
 
-TEST_F(LogReaderTest, AsksEveryRankBeforeItSaysThatNothingIsThere) {
+TEST_F(LogReaderTest, SaysThatNothingIsThere) {
   next();
-  output_->tell("");
-  EXPECT_TRUE(got_.empty());
-  output_->tell("");
+  output_->tell(std::vector<LogChunk>{});
   EXPECT_EQ(got_, std::vector<std::string>{"nothing"});
   EXPECT_TRUE(output_->asked.empty());
 }
 
 TEST_F(LogReaderTest, HandsAnErrorOnAndGoesOnAfterIt) {
   next();
-  output_->tell(Error{ErrorCode::unavailable, "The node is away.", {}, Retry::may_help});
+  output_->tell(fail(ErrorCode::unavailable, "The node is away.", {}, Retry::may_help));
   EXPECT_EQ(got_, std::vector<std::string>{"error"});
   next();
-  output_->tell("later");
+  output_->tell(std::vector<LogChunk>{{0, 0, 5, "later"}});
   EXPECT_EQ(got_.back(), "later");
 }
 
 TEST_F(LogReaderTest, ReadsOneRankAloneIfThatIsAsked) {
-  const auto reader =
-      std::make_shared<LogReader>(output_, JobId{1}, std::optional(1U), LogReader::Offsets{{0, 5}});
+  const auto reader = std::make_shared<LogReader>(output_, JobId{1}, std::optional(1U),
+                                                  LogReader::Offsets{{0, 5}}, LogPieces::timed);
   reader->look({}, [](const Result<void>&) {});
   reader->next(100, LogCut::lines, [](const Result<std::optional<LogChunk>>&) {});
   ASSERT_EQ(output_->asked.size(), 1U);
-  EXPECT_EQ(output_->asked.front().first.rank, 1);
+  EXPECT_EQ(output_->asked.front().first.from, (LogReader::Offsets{{1, 0}}));
+  EXPECT_EQ(output_->asked.front().first.pieces, LogPieces::timed);
+  EXPECT_EQ(reader->position(), "0:5,1:0");
 }
 
 // Each piece is asked for while the one before is taken: that must not fill the stack.

@@ -39,7 +39,8 @@ struct LogQuery {
   std::optional<std::uint32_t> rank;
   Offsets offsets;
   bool follow = false;
-  std::optional<std::uint64_t> tail_bytes;
+  LogStart start;
+  LogPieces pieces = LogPieces::joined;
 };
 
 Result<LogQuery> read_query(const HttpRequest& request) {
@@ -48,7 +49,13 @@ Result<LogQuery> read_query(const HttpRequest& request) {
   QueryReader query(request);
   query.whole("rank", wanted.rank, 0, kAskedRankMax).text("offset", offsets, kPageBytes);
   query.flag("follow", wanted.follow);
-  query.whole("tail_bytes", wanted.tail_bytes, 0, std::numeric_limits<std::uint64_t>::max());
+  query.whole("tail_bytes", wanted.start.tail_bytes, 0, std::numeric_limits<std::uint64_t>::max());
+  std::optional<std::uint32_t> since;
+  query.whole("since", since, 0, std::numeric_limits<std::uint32_t>::max());
+  if (since) wanted.start.since = wall_from_us(std::int64_t{*since} * 1'000'000);
+  bool times = false;
+  query.flag("times", times);
+  if (times) wanted.pieces = LogPieces::timed;
   // A client that lost its stream says where it was.
   if (const auto last = request.header("Last-Event-ID"); !last.empty()) offsets = last;
   const auto read = parse_offsets(offsets);
@@ -60,7 +67,7 @@ Result<LogQuery> read_query(const HttpRequest& request) {
 
 void write_chunk(JsonWriter& json, const LogChunk& chunk) {
   json.begin_object().field("rank", chunk.rank).field("offset", chunk.offset);
-  json.field("next", chunk.next).field("text", chunk.text).end_object();
+  json.field("next", chunk.next).field("text", chunk.text).field("at", chunk.at).end_object();
 }
 
 // One answer with all there is, up to a page.
@@ -199,14 +206,14 @@ void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& ex
   const auto wanted = read_query(request);
   if (!wanted) return exchange->refuse(wanted.error());
   const auto id = (*job)->id;
-  const auto reader =
-      std::make_shared<LogReader>(context->options.output, id, wanted->rank, wanted->offsets);
+  const auto reader = std::make_shared<LogReader>(context->options.output, id, wanted->rank,
+                                                  wanted->offsets, wanted->pieces);
   const auto show = [context, exchange, reader, id, follow = wanted->follow](Result<void> looked) {
     if (!looked) return exchange->refuse(looked.error());
     if (!follow) return std::make_shared<LogPage>(reader, exchange)->fill();
     std::make_shared<LogFollower>(context, reader, id, exchange->stream())->begin();
   };
-  reader->look(wanted->tail_bytes, show);
+  reader->look(wanted->start, show);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ TEST_F(LogsTest, ReadsPiecesByOffset) {
   world_.log(1, 1, "other\n");
   const auto all = chunks("");
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0], (Json{{"rank", 0}, {"offset", 0}, {"next", 7}, {"text", "one\ntwo"}}));
+  EXPECT_EQ(all[0],
+            (Json{{"rank", 0}, {"offset", 0}, {"next", 7}, {"text", "one\ntwo"}, {"at", nullptr}}));
   EXPECT_EQ(chunks("rank=1")[0]["text"], "other\n");
   EXPECT_EQ(chunks("offset=0:4,1:6")[0]["text"], "two");
   EXPECT_EQ(chunks("offset=0:4,1:6").size(), 1U);
@@ -59,6 +60,31 @@ TEST_F(LogsTest, ReadsTheTailFromTheStartOfALine) {
   EXPECT_EQ(chunks("tail_bytes=8")[0]["text"], "third\n");
   EXPECT_EQ(chunks("tail_bytes=6")[0]["text"], "third\n");
   EXPECT_EQ(chunks("tail_bytes=1000")[0]["text"], "first\nsecond\nthird\n");
+}
+
+// Notes that a log was so long at that second (files/log_times.hpp).
+void note_length(const World& world, int rank, std::uint64_t length, std::int64_t seconds) {
+  const LogTime time{seconds * 1'000'000, length};
+  std::ofstream(world.folder.path() / fmt::format("logs/1/rank{}.times", rank), std::ios::app)
+      .write(reinterpret_cast<const char*>(&time), sizeof time);
+}
+
+TEST_F(LogsTest, TellsWhenWhatWasWritten) {
+  world_.log(1, 0, "one\ntwo\n");
+  world_.log(1, 1, "other\n");
+  note_length(world_, 0, 4, 100);
+  note_length(world_, 0, 8, 300);
+  note_length(world_, 1, 6, 200);
+  const auto all = chunks("");
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0]["text"], "one\n");
+  EXPECT_EQ(all[1],
+            (Json{{"rank", 1}, {"offset", 0}, {"next", 6}, {"text", "other\n"}, {"at", 200}}));
+  EXPECT_EQ(all[2]["at"], 300);
+  EXPECT_EQ(chunks("rank=0").size(), 1U);
+  EXPECT_EQ(chunks("rank=0&times=1").size(), 2U);
+  EXPECT_EQ(chunks("since=150").size(), 2U);
+  EXPECT_EQ(chunks("since=150")[0]["text"], "other\n");
 }
 
 TEST_F(LogsTest, APageIsBoundedAndSaysWhereToGoOn) {
@@ -80,8 +106,9 @@ TEST_F(LogsTest, MakesUtf8OfAnyBytes) {
 }
 
 TEST_F(LogsTest, RefusesOffsetsThatAreNone) {
-  for (const auto* bad : {"offset=x", "offset=0", "offset=0:", "offset=:1", "offset=0:1,,1:2",
-                          "offset=0:-1", "rank=x", "rank=1024", "follow=2", "tail=1"}) {
+  for (const auto* bad :
+       {"offset=x", "offset=0", "offset=0:", "offset=:1", "offset=0:1,,1:2", "offset=0:-1",
+        "rank=x", "since=-1", "times=2", "rank=1024", "follow=2", "tail=1"}) {
     EXPECT_EQ(client_.get(fmt::format("/v1/jobs/1/logs?{}", bad)).status, 400) << bad;
   }
   EXPECT_THAT(client_.get("/v1/jobs/1/logs?rank=1024").body,
@@ -93,13 +120,13 @@ TEST_F(LogsTest, FollowsWholeLinesUntilTheJobIsOver) {
   world_.log(1, 0, "one\ntw");
   Client follower(world_.socket());
   follow(follower);
-  EXPECT_EQ(
-      event(follower),
-      "event: chunk\nid: 0:4\ndata: {\"rank\":0,\"offset\":0,\"next\":4,\"text\":\"one\\n\"}\n\n");
+  EXPECT_EQ(event(follower),
+            "event: chunk\nid: 0:4\ndata: {\"rank\":0,\"offset\":0,\"next\":4,\"text\":\"one\\n\","
+            "\"at\":null}\n\n");
   world_.log(1, 0, "o\nunfinished");
-  EXPECT_EQ(
-      event(follower),
-      "event: chunk\nid: 0:8\ndata: {\"rank\":0,\"offset\":4,\"next\":8,\"text\":\"two\\n\"}\n\n");
+  EXPECT_EQ(event(follower),
+            "event: chunk\nid: 0:8\ndata: {\"rank\":0,\"offset\":4,\"next\":8,\"text\":\"two\\n\","
+            "\"at\":null}\n\n");
   world_.end_worker(1, 0, 0);
   world_.end_worker(1, 0, 1);
   EXPECT_THAT(event(follower), HasSubstr("\"text\":\"unfinished\""));
@@ -169,9 +196,9 @@ TEST(LogFiles, PassesOverLinksAndOtherFiles) {
   std::ofstream(logs / "rankx.log") << "x";
   const LogFiles files(folder.path(), JobId{1});
   EXPECT_THAT(files.ranks(), ::testing::ElementsAre(0, 3, 12));
-  EXPECT_FALSE(files.read(0, 0, 100, LogCut::anywhere).has_value());
-  EXPECT_FALSE(files.read(3, 0, 100, LogCut::anywhere).has_value());
-  EXPECT_EQ(files.read(12, 0, 100, LogCut::anywhere)->text, "twelve");
+  EXPECT_FALSE(files.read(0, 0, {100, LogCut::anywhere}).has_value());
+  EXPECT_FALSE(files.read(3, 0, {100, LogCut::anywhere}).has_value());
+  EXPECT_EQ(files.read(12, 0, {100, LogCut::anywhere})->text, "twelve");
 }
 
 TEST(LogFiles, SaysHowManyBytesWereRemoved) {
@@ -183,7 +210,7 @@ TEST(LogFiles, SaysHowManyBytesWereRemoved) {
   ASSERT_EQ(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
   const LogFiles files(folder.path(), JobId{1});
   const auto read = [&](std::uint64_t offset) {
-    return files.read(0, offset, 1 << 20, LogCut::lines).value();
+    return files.read(0, offset, {1 << 20, LogCut::lines}).value();
   };
   EXPECT_EQ(read(0).text, "--- 4096 bytes were removed ---\n");
   EXPECT_EQ(read(0).next, 4096U);
@@ -202,11 +229,11 @@ TEST(LogFiles, WhatStandsBeforeAHoleIsToldWhole) {
   std::filesystem::resize_file(path, 1U << 20);
   std::ofstream(path, std::ios::app) << "end\n";
   const LogFiles files(folder.path(), JobId{1});
-  const auto before = files.read(0, 0, 1 << 20, LogCut::lines).value();
+  const auto before = files.read(0, 0, {1 << 20, LogCut::lines}).value();
   EXPECT_EQ(before.text, std::string(4096, 'a'));
-  const auto hole = files.read(0, before.next, 1 << 20, LogCut::lines).value();
+  const auto hole = files.read(0, before.next, {1 << 20, LogCut::lines}).value();
   EXPECT_EQ(hole.text, "\n--- 1044480 bytes were removed ---\n");
-  EXPECT_EQ(files.read(0, hole.next, 1 << 20, LogCut::lines)->text, "end\n");
+  EXPECT_EQ(files.read(0, hole.next, {1 << 20, LogCut::lines})->text, "end\n");
 }
 
 TEST(LogFiles, KeepsCodePointsAndLongLinesTogether) {
@@ -214,9 +241,9 @@ TEST(LogFiles, KeepsCodePointsAndLongLinesTogether) {
   std::filesystem::create_directories(folder.path() / "logs" / "1");
   std::ofstream(folder.path() / "logs/1/rank0.log") << "\xC3\xA4\xC3\xA4\xC3\xA4\n";
   const LogFiles files(folder.path(), JobId{1});
-  EXPECT_EQ(files.read(0, 0, 3, LogCut::anywhere)->text, "\xC3\xA4");
-  EXPECT_EQ(files.read(0, 0, 5, LogCut::lines)->text, "\xC3\xA4\xC3\xA4");
-  EXPECT_EQ(files.read(0, 4, 5, LogCut::lines)->next, 7U);
+  EXPECT_EQ(files.read(0, 0, {3, LogCut::anywhere})->text, "\xC3\xA4");
+  EXPECT_EQ(files.read(0, 0, {5, LogCut::lines})->text, "\xC3\xA4\xC3\xA4");
+  EXPECT_EQ(files.read(0, 4, {5, LogCut::lines})->next, 7U);
 }
 
 }  // namespace

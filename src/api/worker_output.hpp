@@ -10,9 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/signal.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "http/http.hpp"
 #include "model/ids.hpp"
 
@@ -28,18 +30,35 @@ struct LogChunk {
   std::uint64_t offset = 0;
   std::uint64_t next = 0;
   std::string text;
+  std::optional<WallTime> at = {};  // when it was there at the latest; nothing: not known
 };
 
-struct LogPlace {
-  JobId job;
-  std::int32_t rank = 0;
-  std::uint64_t offset = 0;
+// Where each log is begun with: the later of both, where both are given.
+struct LogStart {
+  std::optional<std::uint64_t> tail_bytes;  // its last bytes
+  std::optional<WallTime> since;            // what was written since then, as far as that is known
 };
 
 // Where a piece of a log may end.
 enum class LogCut {
   anywhere,  // but never within a code point that more bytes may complete
   lines,     // after a line's end (\n or \r) only, unless one line alone fills the piece
+};
+
+// How long a piece of a log goes on.
+enum class LogPieces {
+  joined,  // while no other log has an earlier line
+  timed,   // no further than its time is right: some tenths of a second of writing
+};
+
+struct LogsWanted {
+  JobId job = {};
+  std::map<std::int32_t, std::uint64_t> from = {};  // by rank: what comes after these offsets
+  std::int32_t turn =
+      -1;  // the rank whose piece was the last: where nothing else tells, others go first
+  std::size_t bytes_max = 0;  // together; where whole lines are wanted, what begins within these
+  LogCut cut = LogCut::anywhere;
+  LogPieces pieces = LogPieces::joined;
 };
 
 class WorkerOutput {
@@ -50,14 +69,15 @@ class WorkerOutput {
 
   virtual ~WorkerOutput() = default;
 
-  // The ranks of a job that have a log, each with where its last `tail_bytes` begin, moved on to
-  // the start of a line; without `tail_bytes` with 0. Errors: unavailable.
-  virtual void ranks(JobId job, std::optional<std::uint64_t> tail_bytes,
+  // The ranks of a job that have a log, each with the offset where that begins, moved on to the
+  // start of a line; 0 where `start` says nothing. Errors: unavailable.
+  virtual void ranks(JobId job, const LogStart& start,
                      Told<std::map<std::int32_t, std::uint64_t>> told) = 0;
-  // What comes after `from`, at most `bytes_max`; nothing if there is nothing (yet). Where bytes
-  // were removed, one piece, however long, says how many. Errors: unavailable.
-  virtual void read(const LogPlace& from, std::size_t bytes_max, LogCut cut,
-                    Told<std::optional<LogChunk>> told) = 0;
+  // The next pieces of these logs, whole lines if they can be, in the order in which they were
+  // written as far as that is known (files/log_times.hpp); none if there are none (yet). Logs of
+  // which it isn't known come first and take turns. Where bytes were removed, one piece, however
+  // long, says how many. Errors: unavailable.
+  virtual void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) = 0;
   // Calls `look` whenever the job's logs may have grown, until the token is gone.
   [[nodiscard]] virtual ListenToken follow(JobId job, std::function<void()> look) = 0;
   // The terminal of a worker that has one. Errors: unavailable: nobody listens there.

@@ -88,6 +88,42 @@ TEST(Logs, HaveATailInLines) {
                                         "GET /v1/jobs/7/logs?offset=0:97,1:2"));
 }
 
+std::string chunk_at(int rank, std::size_t offset, const std::string& text, double at) {
+  auto timed = chunk(rank, offset, text);
+  timed.insert(timed.size() - 1, fmt::format(R"(,"at":{})", at));
+  return timed;
+}
+
+TEST(Logs, HaveATailInTheOrderOfTheirTimes) {
+  Logs logs(2, {FakeAnswer{R"({"chunks":[)" + chunk_at(0, 0, "a\nb\n", 10) + "," +
+                           chunk_at(1, 0, "c\n", 20) + "," + chunk_at(0, 4, "d\n", 30) + "]}"},
+                FakeAnswer{kNoMore}, FakeAnswer{kNoMore}});
+  EXPECT_EQ(logs.run({"--tail", "2"}).out, "[0] b\n[1] c\n[0] d\n");
+}
+
+TEST(Logs, BearTimesWhereThatIsAsked) {
+  Logs logs(2,
+            {FakeAnswer{R"({"chunks":[)" + chunk_at(0, 0, "a\nb", 1763661600.9) + "," +
+                        chunk_at(1, 0, "c\n", 1763661601) + "," +
+                        chunk_at(0, 3, "b\nd\n", 1763661602) + "," + chunk(1, 2, "e\n") + "]}"}});
+  EXPECT_EQ(logs.run({"-t"}).out,
+            "2025-11-20T18:00:00Z [0] a\n"
+            "2025-11-20T18:00:01Z [1] c\n"
+            "2025-11-20T18:00:00Z [0] bb\n"
+            "2025-11-20T18:00:02Z [0] d\n"
+            "- [1] e\n");
+  EXPECT_THAT(logs.asked(), ElementsAre("GET /v1/jobs/7/logs?times=1"));
+}
+
+TEST(Logs, BeginWhereSomebodyAsksForWhatWasWrittenSince) {
+  Logs logs(1, {FakeAnswer{R"({"chunks":[)" + chunk(0, 5, "a\n") + "]}"}});
+  EXPECT_EQ(logs.run({"--since", "2025-11-20T18:00:00Z"}).out, "a\n");
+  EXPECT_THAT(logs.asked(), ElementsAre("GET /v1/jobs/7/logs?since=1763661600"));
+  EXPECT_THAT(logs.run({"--since", "yesterday"}).err,
+              HasSubstr("--since: 'yesterday' is neither a span nor a date.\n"
+                        "          Write 2h or 1d"));
+}
+
 TEST(Logs, LookFurtherBackForATail) {
   Logs logs(1, {FakeAnswer{R"({"chunks":[)" + chunk(0, 90, "long\n") + "]}"}, FakeAnswer{kNoMore},
                 FakeAnswer{R"({"chunks":[)" + chunk(0, 80, "before\nit\nlong\n") + "]}"},

@@ -1,12 +1,15 @@
-"""Logs of real jobs: what a job that writes for ever may take of a small disk of its own."""
+"""Logs of real jobs: what a job that writes for ever may take of a small disk of its own, and in what order the lines of several
+workers are told."""
 
 import os
 import sys
+import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from boxes import APART, BINARY, SmallDisk, go_apart
+from box import Box
 
 MIB = 1 << 20
 LIMIT = 8 * MIB
@@ -83,6 +86,63 @@ class BoundTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 64, refused)
         self.assertIn("Logs of 2G are more than the 1G that one job may have here.", refused.stderr)
         self.assertIn("at least 1M", self.box.call("submit", "--log-limit", "1K", "--", "true", check=False).stderr)
+
+
+# Two workers that write in turns, each when the other has made the file before.
+TURNS = """
+import os, pathlib, time
+rank = int(os.environ['RANK'])
+for turn in range(6):
+    while turn and not pathlib.Path(str(turn - 1)).exists():
+        time.sleep(0.01)
+    if turn % 2 == rank:
+        print('turn', turn, flush=True)
+        time.sleep(0.6)
+        pathlib.Path(str(turn)).touch()
+"""
+
+
+class OrderTest(unittest.TestCase):
+    def setUp(self):
+        self.box = Box(BINARY, slots=2).__enter__()
+        self.addCleanup(self.box.close)
+
+    def test_lines_of_several_workers_come_as_they_were_written(self):
+        folder = self.box.directory / "turns"
+        folder.mkdir()
+        job = self.box.submit("--slots", "2", "--workdir", str(folder), "--", sys.executable, "-c", TURNS)
+        self.assertEqual(self.box.wait_all(60)[0]["state"], "COMPLETED")
+        expected = [f"[{turn % 2}] turn {turn}" for turn in range(6)]
+        lines = [line for line in self.box.call("logs", str(job)).stdout.splitlines() if "turn" in line]
+        self.assertEqual(lines, expected)
+        followed = [line for line in self.box.call("logs", "-f", str(job)).stdout.splitlines() if "turn" in line]
+        self.assertEqual(followed, expected)
+        stamped = [line for line in self.box.call("logs", "-t", str(job)).stdout.splitlines() if "turn" in line]
+        self.assertEqual([line.split(" ", 1)[1] for line in stamped], expected)
+        times = [line.split(" ", 1)[0] for line in stamped]
+        self.assertEqual(times, sorted(times))
+        self.assertGreater(times[-1], times[0])
+        self.assertEqual(self.box.call("logs", "--since", "1h", str(job)).stdout, self.box.call("logs", str(job)).stdout)
+        last = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 1))
+        self.assertNotIn("turn 0", self.box.call("logs", "--since", last, str(job)).stdout)
+
+    def test_a_log_of_an_earlier_version_is_shown_as_before(self):
+        job = self.box.submit("--slots", "2", "--", "sh", "-c", "echo I am $RANK")
+        self.box.wait_all(60)
+        for times in (self.box.directory / f"logs/{job}").glob("*.times"):
+            times.unlink()
+        lines = [line for line in self.box.call("logs", str(job)).stdout.splitlines() if "I am" in line]
+        self.assertEqual(lines, ["[0] I am 0", "[1] I am 1"])
+        self.assertIn(" [1] I am 1", self.box.call("logs", "-t", str(job)).stdout)
+
+    def test_wait_tells_what_a_failing_worker_wrote_last(self):
+        job = self.box.submit("--slots", "2", "--", "sh", "-c", 'if [ "$RANK" = 1 ]; then echo no such file; exit 3; fi; sleep 600')
+        waited = self.box.call("wait", str(job), check=False)
+        self.assertEqual(waited.returncode, 3)
+        self.assertEqual(waited.stderr, "paceline: Rank 1 failed. It wrote last:\n  [1] no such file\n")
+        self.assertEqual(waited.stdout.count("\n"), 1)
+        quiet = self.box.call("wait", "--quiet", str(job), check=False)
+        self.assertEqual((quiet.returncode, quiet.stdout, quiet.stderr), (3, "", ""))
 
 
 if __name__ == "__main__":

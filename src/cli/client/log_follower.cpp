@@ -25,17 +25,26 @@ std::int64_t LogPrinter::print(const Document& chunk) {
   const bool bytes_match = static_cast<std::int64_t>(text.size()) == next - offset;
   if (offset < known && bytes_match) fresh.remove_prefix(static_cast<std::size_t>(known - offset));
   known = next;
-  lines_.print(rank, fresh);
+  lines_.print(rank, fresh, number_of(chunk, "at"));
   return next - offset;
 }
 
 Result<void> LogPrinter::print_tail(Api& api) {
   if (!query_.tail_lines) return {};
-  const auto tail = read_log_tail(api, {query_.job, query_.rank, *query_.tail_lines});
+  const auto tail = read_log_tail(
+      api, {query_.job, query_.rank, *query_.tail_lines, query_.since, query_.show.times});
   if (!tail) return fail(tail.error());
-  for (const auto& [rank, lines] : *tail) {
-    next_[rank] = lines.next;
-    lines_.print(rank, lines.text());
+  for (const auto& [rank, lines] : *tail) next_[rank] = lines.next;
+  const auto lines = in_order(*tail);
+  for (auto first = lines.begin(); first != lines.end();) {
+    std::string text;
+    auto next = first;
+    for (;
+         next != lines.end() && next->first == first->first && next->second.at == first->second.at;
+         ++next)
+      text += next->second.text;
+    lines_.print(first->first, text, first->second.at);
+    first = next;
   }
   return {};
 }
@@ -44,8 +53,10 @@ std::string LogPrinter::target(bool follow) const {
   std::string query;
   if (query_.rank) query += fmt::format("&rank={}", *query_.rank);
   // A page may lack some ranks: it holds for those that come with the next.
-  if (query_.tail_bytes && (next_.empty() || !follow))
-    query += fmt::format("&tail_bytes={}", *query_.tail_bytes);
+  const bool begins = next_.empty() || !follow;
+  if (query_.tail_bytes && begins) query += fmt::format("&tail_bytes={}", *query_.tail_bytes);
+  if (begins) query += since_query(query_.since);
+  if (query_.show.times) query += "&times=1";
   std::string offsets;
   for (const auto& [rank, next] : next_) {
     offsets += fmt::format("{}{}:{}", offsets.empty() ? "" : ",", rank, next);

@@ -20,6 +20,7 @@ struct LogQuery {
   std::optional<std::int64_t> rank = {};         // nothing: all
   std::optional<std::uint64_t> tail_bytes = {};  // of each rank
   std::optional<std::size_t> tail_lines = {};    // of each rank
+  std::optional<WallTime> since = {};            // none that were written before
   LogShow show = {};
 };
 

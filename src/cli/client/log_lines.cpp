@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/words/text.hpp"
 #include "wire/report.hpp"
 
 namespace paceline {
@@ -44,11 +45,30 @@ std::string named(std::int64_t rank, std::string_view line) {
   return fmt::format("[{}] {}", rank, line);
 }
 
+std::string time_of(std::optional<double> at) { return at ? utc_time(*at) + " " : "- "; }
+
+void keep_last(std::deque<std::string>& last, std::string_view line) {
+  last.emplace_back(line.substr(0, kLastLineMax));
+  if (last.size() > kLastLines) last.pop_front();
+}
+
 }  // namespace
 
-void LogLines::print(std::int64_t rank, std::string_view text) {
-  if (!show_.name_ranks && !show_.newest) return console_.print(text);
-  auto& begun = ranks_[rank].begun;
+std::vector<std::string> last_lines(std::string_view text) {
+  std::deque<std::string> last;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const auto line = newest_state(text.substr(0, end));
+    if (!parse_report_line(line)) keep_last(last, line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {last.begin(), last.end()};
+}
+
+void LogLines::print(std::int64_t rank, std::string_view text, std::optional<double> at) {
+  if (!show_.name_ranks && !show_.newest && !show_.times) return console_.print(text);
+  auto& [begun, begun_at, last, number] = ranks_[rank];
+  if (begun.empty()) begun_at = at;
   begun += text;
   std::string lines;
   std::string bar;
@@ -56,6 +76,7 @@ void LogLines::print(std::int64_t rank, std::string_view text) {
   for (auto end = begun.find('\n'); end != begun.npos; end = begun.find('\n', from)) {
     const auto line = std::string_view(begun).substr(from, end - from);
     lines += line_of(rank, line);
+    begun_at = at;
     bar = bar_before_report(line);
     from = end + 1;
   }
@@ -73,7 +94,8 @@ std::string LogLines::line_of(std::int64_t rank, std::string_view line) {
   if (show_.newest) line = newest_state(line);
   if (is_hidden(line)) return {};
   remember(ranks_[rank], line);
-  return (show_.name_ranks ? named(rank, line) : std::string(line)) + "\n";
+  const auto at = show_.times ? time_of(ranks_[rank].begun_at) : std::string();
+  return at + (show_.name_ranks ? named(rank, line) : std::string(line)) + "\n";
 }
 
 // Of a hidden line the bar that stood there before: it goes on to be written over.
@@ -90,8 +112,7 @@ bool LogLines::is_hidden(std::string_view line) const {
 void LogLines::remember(Written& written, std::string_view line) {
   if (!show_.newest) return;
   written.at = ++printed_;
-  written.last.emplace_back(line.substr(0, kLastLineMax));
-  if (written.last.size() > kLastLines) written.last.pop_front();
+  keep_last(written.last, line);
 }
 
 void LogLines::finish() {

@@ -29,7 +29,8 @@ bool add_page(Tails& tails, const Document& page, std::size_t lines) {
 Result<Tails> read_bytes(Api& api, const LogTailQuery& query, std::uint64_t bytes) {
   const auto rank = query.rank ? fmt::format("rank={}&", *query.rank) : "";
   // Said with each page: it holds for the ranks that are not on one yet.
-  const auto target = fmt::format("{}?{}tail_bytes={}", job_target(query.job, "logs"), rank, bytes);
+  const auto target = fmt::format("{}?{}tail_bytes={}{}{}", job_target(query.job, "logs"), rank,
+                                  bytes, since_query(query.since), query.times ? "&times=1" : "");
   Tails tails;
   std::string offsets;
   for (;;) {
@@ -43,7 +44,31 @@ Result<Tails> read_bytes(Api& api, const LogTailQuery& query, std::uint64_t byte
   }
 }
 
+// A line that was there at no later time than one before it of the same rank was written after it:
+// the clock was set back.
+double not_before(const std::optional<double>& at, double& latest) {
+  latest = std::max(latest, at.value_or(latest));
+  return latest;
+}
+
 }  // namespace
+
+std::string since_query(const std::optional<WallTime>& since) {
+  return since ? fmt::format("&since={}", to_us(*since) / 1'000'000) : "";
+}
+
+std::vector<std::pair<std::int64_t, LogLine>> in_order(const Tails& tails) {
+  std::vector<std::pair<double, std::pair<std::int64_t, LogLine>>> timed;
+  for (const auto& [rank, tail] : tails) {
+    double latest = 0;
+    for (const auto& line : tail.lines())
+      timed.push_back({not_before(line.at, latest), {rank, line}});
+  }
+  std::ranges::stable_sort(timed, {}, [](const auto& each) { return each.first; });
+  std::vector<std::pair<std::int64_t, LogLine>> lines;
+  for (auto& [at, line] : timed) lines.push_back(std::move(line));
+  return lines;
+}
 
 void LogTail::add(const Document& chunk, std::size_t lines) {
   const auto offset = whole_of(chunk, "offset");
@@ -53,8 +78,9 @@ void LogTail::add(const Document& chunk, std::size_t lines) {
   const auto text = text_of(chunk, "text");
   for (std::size_t from = 0; from < text.size();) {
     const auto end = std::min(text.find('\n', from), text.size() - 1) + 1;
-    if (lines_.empty() || lines_.back().ends_with('\n')) lines_.emplace_back();
-    lines_.back().append(text, from, end - from);
+    if (lines_.empty() || lines_.back().text.ends_with('\n'))
+      lines_.push_back({{}, number_of(chunk, "at")});
+    lines_.back().text.append(text, from, end - from);
     if (lines_.size() > lines) lines_.pop_front();
     from = end;
   }
@@ -62,7 +88,7 @@ void LogTail::add(const Document& chunk, std::size_t lines) {
 
 std::string LogTail::text() const {
   std::string text;
-  for (const auto& line : lines_) text += line;
+  for (const auto& line : lines_) text += line.text;
   return text;
 }
 

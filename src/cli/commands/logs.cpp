@@ -10,8 +10,8 @@ namespace {
 
 struct Logs {
   std::vector<std::string> id;
-  std::optional<std::string> rank, tail;
-  bool follow = false;
+  std::optional<std::string> rank, tail, since;
+  bool follow = false, times = false;
 };
 
 // "300" is so many lines, "64K" so many bytes. Errors: invalid.
@@ -44,8 +44,15 @@ Result<LogQuery> query_of(const Logs& typed, Api& api, std::uint32_t id) {
     query.rank = *rank;
   }
   if (auto tail = read_tail(typed, query); !tail) return fail(tail.error());
+  if (typed.since) {
+    const auto since = parse_since(*typed.since, Context::now());
+    if (!since)
+      return fail(since.error().code, "--since: " + since.error().message, since.error().hint);
+    query.since = *since;
+  }
   const auto job = api.get(job_target(id));
   if (!job) return fail(job.error());
+  query.show.times = typed.times;
   query.show.name_ranks = !typed.rank && whole_of(*job, "max") > 1;
   return query;
 }
@@ -76,13 +83,15 @@ Command logs_command() {
       "",
       "Jobs",
       "Print what a job wrote",
-      "paceline logs -f 7\npaceline logs --tail 100 --rank 0 7",
+      "paceline logs -f 7\npaceline logs --tail 100 --rank 0 7\npaceline logs -t --since 10m 7",
       [](Options& options) -> Action {
         const auto typed = std::make_shared<Logs>();
         options.flag("-f,--follow", typed->follow, "go on as the job writes");
         options.value("--rank", "N", typed->rank, "only this worker");
         options.value("--tail", "N|SIZE", typed->tail,
                       "only the last lines of each worker: 300; or the last bytes: 64K");
+        options.value("--since", "SPAN|TIME", typed->since, "only what was written since: 10m");
+        options.flag("-t,--timestamps", typed->times, "begin each line with when it was written");
         options.words("ID", typed->id, Count::one, "id of a job");
         return [typed](Context& context) {
           return for_each_job(context, typed->id, [&](Api& api, std::uint32_t id) -> Result<int> {

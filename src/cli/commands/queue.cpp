@@ -29,23 +29,15 @@ Result<std::string> query_of(const Queue& typed) {
   return typed.all || typed.since || typed.last ? "all=1" : "";
 }
 
-// "2h" is so long ago; else a date. Errors: invalid.
-Result<WallTime> parse_since(const std::string& text) {
-  if (const auto span = parse_duration(text)) return Context::now() - *span;
-  const auto at = parse_date(text);
-  if (at) return *at;
-  return fail(ErrorCode::invalid, fmt::format("--since: '{}' is neither a span nor a date.", text),
-              "Write 2h or 1d, or 2025-11-20 or 2025-11-20T18:00:00Z.");
-}
-
 Result<JobsWanted> wanted_of(const Queue& typed) {
   constexpr std::int64_t kLastMax = 1'000'000;
   JobsWanted wanted;
   if (typed.mine) wanted.uid = static_cast<std::int64_t>(::getuid());
   wanted.name = typed.name;
   if (typed.since) {
-    const auto since = parse_since(*typed.since);
-    if (!since) return fail(since.error());
+    auto since = parse_since(*typed.since, Context::now());
+    if (!since)
+      return fail(since.error().code, "--since: " + since.error().message, since.error().hint);
     wanted.since = to_seconds(*since);
   }
   if (typed.last) {

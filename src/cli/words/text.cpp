@@ -92,6 +92,15 @@ std::string human_time(double at, double now) {
   return std::string(text.data(), length);
 }
 
+std::string utc_time(double at) {
+  const auto seconds = static_cast<std::time_t>(at);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  const auto length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return std::string(text.data(), length);
+}
+
 std::string plural(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", human_count(count), noun, count == 1 ? "" : "s");
 }

@@ -21,6 +21,8 @@ std::string human_number(double value);
 // Local time: "11:08:20" if it is on the day of `now`, else "2025-11-20 11:08:20". Seconds since
 // 1970.
 std::string human_time(double at, double now);
+// "2025-11-20T18:00:00Z". Seconds since 1970.
+std::string utc_time(double at);
 // "2 jobs", "1 job".
 std::string plural(std::uint64_t count, std::string_view noun);
 // "5", "5 and 7", "5, 7 and 9".

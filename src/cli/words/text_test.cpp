@@ -36,6 +36,8 @@ TEST(HumanNumbers, AreShort) {
   EXPECT_EQ(listed({"5", "7", "9"}), "5, 7 and 9");
 }
 
+TEST(UtcTime, IsExactToTheSecond) { EXPECT_EQ(utc_time(1763661600.9), "2025-11-20T18:00:00Z"); }
+
 TEST(HumanTime, LeavesTodaysDateOut) {
   EXPECT_EQ(human_time(1763636101, 1763650000), "10:55:01");
   EXPECT_EQ(human_time(1763636101, 1763750000), "2025-11-20 10:55:01");

@@ -257,6 +257,14 @@ Result<WallTime> parse_date(std::string_view text) {
   return refuse(text, "a date", "Write it like 2025-11-20 or 2025-11-20T18:00:00Z.");
 }
 
+Result<WallTime> parse_since(std::string_view text, WallTime now) {
+  if (const auto span = parse_duration(text)) return now - *span;
+  const auto at = parse_date(text);
+  if (at) return *at;
+  return fail(ErrorCode::invalid, fmt::format("'{}' is neither a span nor a date.", text),
+              "Write 2h or 1d, or 2025-11-20 or 2025-11-20T18:00:00Z.");
+}
+
 Result<std::uint32_t> parse_id(std::string_view text) {
   const auto id = whole(text);
   if (id && *id >= 1 && *id <= std::numeric_limits<std::uint32_t>::max()) {

@@ -56,6 +56,9 @@ Result<WallTime> parse_deadline(std::string_view text, WallTime now);
 // A day ("2025-11-20", its beginning in UTC) or RFC 3339 as above. Errors: invalid.
 Result<WallTime> parse_date(std::string_view text);
 
+// "2h" is so long before `now`; else a date as above. Errors: invalid.
+Result<WallTime> parse_since(std::string_view text, WallTime now);
+
 // The id of a job. Errors: invalid.
 Result<std::uint32_t> parse_id(std::string_view text);
 
