@@ -209,6 +209,45 @@ TEST(Wait, ExitsAsTheJobDid) {
   EXPECT_EQ(code_of(R"({"id":7,"state":"TIMEOUT","exit_code":143})"), 124);
 }
 
+// `paceline wait` of a job that failed: of which worker, and with what log.
+CliResult wait_for_failed(const std::string& max, FakeAnswer log,
+                          const std::vector<std::string>& words) {
+  const FakeServer server([&](const FakeRequest& request) {
+    if (request.target.find("/logs?rank=1&") != std::string::npos &&
+        request.target.find("offset") == std::string::npos)
+      return log;
+    if (request.target.find("/logs") != std::string::npos) return FakeAnswer{R"({"chunks":[]})"};
+    if (request.target == "/v1/server") return FakeAnswer{R"({"seq":5})"};
+    if (request.target.starts_with("/v1/events"))
+      return FakeAnswer{R"({"events":[{"kind":"worker_ended","job":7,"generation":1,"rank":1,
+                            "ending":{"cause":"exited","exit_code":3}}]})"};
+    return FakeAnswer{R"({"id":7,"state":"FAILED","exit_code":3,"ending":"exited with 3","max":)" +
+                      max + "}"};
+  });
+  auto result = run_words(server, words);
+  EXPECT_EQ(result.code, 3);
+  return result;
+}
+
+TEST(Wait, TellsWhatTheFailingRankWroteLast) {
+  const FakeAnswer log{R"({"chunks":[{"rank":1,"offset":0,"next":99,"text":)"
+                       R"("--- attempt 1, x ---\nold\n--- attempt 2, x ---\nepoch 1\n)"
+                       R"({\"paceline\": {\"step\": 1}}\nno such file\n"}]})"};
+  const auto told = wait_for_failed("2", log, {"wait", "7"});
+  EXPECT_EQ(told.err,
+            "paceline: Rank 1 failed. It wrote last:\n"
+            "  [1] epoch 1\n"
+            "  [1] no such file\n");
+  EXPECT_EQ(told.out, "Job 7 is FAILED: exited with 3.\n");
+  const auto quiet = wait_for_failed("2", log, {"wait", "-q", "7"});
+  EXPECT_EQ(quiet.out + quiet.err, "");
+}
+
+TEST(Wait, SaysNothingOfALogThatItMayNotRead) {
+  const auto refused = fake_error(403, "forbidden", "It belongs to ann.");
+  EXPECT_EQ(wait_for_failed("2", refused, {"wait", "7"}).err, "");
+}
+
 TEST(Wait, AsksAgainUntilTheJobIsOver) {
   int asked = 0;
   const FakeServer server([&](const FakeRequest&) {

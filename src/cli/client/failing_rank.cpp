@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "cli/client/log_lines.hpp"
+#include "cli/client/log_tail.hpp"
+#include "cli/words/text.hpp"
 #include "model/job_state.hpp"
 
 namespace paceline {
@@ -11,6 +14,15 @@ namespace {
 
 // More than what a gang's end and what happened beside it write.
 constexpr std::int64_t kEntries = 1000;
+// Of a log: with reports among them there are some left that are none.
+constexpr std::size_t kTailLines = 300;
+
+// Behind the line that says where the last process begins (agent/linux/log_file.hpp).
+std::string_view last_start(std::string_view text) {
+  const auto mark = ("\n" + std::string(text)).rfind("\n--- attempt ");
+  if (mark == std::string::npos) return text;
+  return text.substr(std::min(text.find('\n', mark), text.size() - 1) + 1);
+}
 
 bool is_failure(const Document& event, std::uint32_t job) {
   if (text_of(event, "kind") != "worker_ended" || whole_of(event, "job") != job) return false;
@@ -36,6 +48,18 @@ std::optional<std::int64_t> failing_rank(Api& api, std::uint32_t job) {
     rank = whole_of(event, "rank");
   }
   return rank;
+}
+
+std::vector<std::string> read_last_lines(Api& api, std::uint32_t job, std::int64_t rank) {
+  const auto tails = read_log_tail(api, {job, rank, kTailLines});
+  if (!tails || !tails->contains(rank)) return {};
+  return last_lines(last_start(tails->at(rank).text()));
+}
+
+std::string failure_text(std::int64_t rank, const std::vector<std::string>& lines) {
+  std::string text = fmt::format("Rank {} failed. It wrote last:", rank);
+  for (const auto& line : lines) text += fmt::format("\n  [{}] {}", rank, printable(line));
+  return text;
 }
 
 }  // namespace paceline

@@ -14,7 +14,6 @@
 #include "cli/commands/terminal_session.hpp"
 #include "cli/commands/wait.hpp"
 #include "cli/words/job_view.hpp"
-#include "cli/words/text.hpp"
 
 namespace paceline {
 namespace {
@@ -104,10 +103,8 @@ class Follow {
     if (text_of(job, "state") != "FAILED") return;
     const auto rank = failing_rank(api_, id_);
     if (!rank) return;
-    std::string text;
-    for (const auto& line : log_.lines().out_of_sight(*rank))
-      text += fmt::format("\n  [{}] {}", *rank, printable(line));
-    if (!text.empty()) console_.note(fmt::format("Rank {} failed. It wrote last:{}", *rank, text));
+    const auto lines = log_.lines().out_of_sight(*rank);
+    if (!lines.empty()) console_.note(failure_text(*rank, lines));
   }
 
   Console& console_;
