@@ -37,6 +37,7 @@ const std::map<std::string, Expected> kRoutes = {
     {"GET /v1/jobs/{id}/wait", kEverybody},
     {"GET /v1/jobs/{id}/logs", kOwners},
     {"GET /v1/jobs/{id}/metrics", kOwners},
+    {"GET /v1/jobs/{id}/notify", kOwners},
     {"GET /v1/jobs/{id}/attach", kOwners},
     {"GET /v1/events", kEverybody},
     {"GET /v1/expected", kEverybody},

@@ -23,9 +23,16 @@
 #include "http/router.hpp"
 #include "model/limits.hpp"
 #include "model/principal.hpp"
+#include "notify/notify.hpp"
 #include "scheduler/controller.hpp"
 
 namespace paceline {
+
+// How the messages about one job fared.
+struct MessageSums {
+  std::uint64_t waiting = 0, given_up = 0;
+  std::string problem;  // of the newest that wasn't taken; empty: none
+};
 
 struct ApiOptions {
   std::filesystem::path directory;            // DIR, to be told of
@@ -49,6 +56,9 @@ struct ApiOptions {
   std::function<Measures()> measures = {};
   // Does GET /metrics tell of each job?
   bool metrics_of_jobs = false;
+  // Can what a submission asks to be told be told? Empty: nothing can. Errors: unavailable, with what to do.
+  std::function<Result<void>(const Notify&)> may_notify = {};
+  std::function<MessageSums(JobId)> messages = {};
   // Ends the server; called after the answer to a shutdown was handed out.
   std::function<void()> leave = {};
 };
@@ -58,8 +68,7 @@ class MetricsPage;
 
 class HttpApi {
  public:
-  // Takes the controller's on_commit for itself. REQUIRES: the controller has recovered; it
-  // outlives the router made here.
+  // REQUIRES: the controller has recovered; it outlives the router made here.
   HttpApi(Controller& controller, ApiOptions options);
   ~HttpApi();
   HttpApi(const HttpApi&) = delete;
@@ -81,6 +90,7 @@ class HttpApi {
 
   std::shared_ptr<ApiContext> context_;
   std::shared_ptr<const MetricsPage> metrics_;
+  std::shared_ptr<void> commits_;
 };
 
 }  // namespace paceline

@@ -231,13 +231,13 @@ RouteHandler answering(
 HttpApi::HttpApi(Controller& controller, ApiOptions options)
     : context_(std::make_shared<ApiContext>(controller, std::move(options))),
       metrics_(std::make_shared<MetricsPage>(context_)) {
-  controller.on_commit(
+  commits_ = controller.on_commit(
       [context = context_](std::span<const Entry> entries, std::span<const JobId> touched) {
         context->committed(entries, touched);
       });
 }
 
-HttpApi::~HttpApi() { context_->controller.on_commit({}); }
+HttpApi::~HttpApi() = default;
 
 Routes HttpApi::all_routes() const {
   Routes routes(context_);

@@ -43,6 +43,13 @@ Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
   return {};
 }
 
+Result<void> may_notify(const ApiContext& context, const Notify& notify) {
+  if (notify.to.empty()) return {};
+  if (context.options.may_notify) return context.options.may_notify(notify);
+  return fail(ErrorCode::unavailable, "This server sends no messages.",
+              "Leave out --notify-to and 'notify'.");
+}
+
 Result<Submission> read(ApiContext& context, const HttpRequest& request, const Principal& by) {
   if (context.leaving) {
     return fail(ErrorCode::unavailable, "The server is being shut down.",
@@ -53,7 +60,9 @@ Result<Submission> read(ApiContext& context, const HttpRequest& request, const P
   auto body = read_submission(request.body);
   if (!body) return fail(std::move(body.error()));
   if (auto ok = run_as(context, request.peer, by, *body); !ok) return fail(std::move(ok.error()));
-  return Submission{std::move(body->spec), std::move(body->launch), std::move(*key), by};
+  if (auto ok = may_notify(context, body->notify); !ok) return fail(std::move(ok.error()));
+  return Submission{std::move(body->spec), std::move(body->launch), std::move(*key), by,
+                    std::move(body->notify)};
 }
 
 void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,

@@ -5,6 +5,7 @@
 
 #include "api/context.hpp"
 #include "http/query.hpp"
+#include "wire/notify_json.hpp"
 
 namespace paceline {
 namespace {
@@ -260,6 +261,25 @@ Result<std::string> show_metrics(ApiContext& context, const HttpRequest& request
   return json.take();
 }
 
+// What its owner asked to be told, and how that fares. One that was forgotten asks for nothing.
+Result<std::string> show_notify(ApiContext& context, const HttpRequest& request) {
+  const auto job = context.job(request);
+  if (!job) return fail(job.error());
+  const auto asked = context.controller.store().notify((*job)->id);
+  if (!asked) return fail(asked.error());
+  const bool asks = !asked->empty() && asked->front().first == (*job)->id;
+  const auto sums = context.options.messages ? context.options.messages((*job)->id) : MessageSums();
+  JsonWriter json;
+  json.begin_object().key("notify");
+  if (asks)
+    write_notify(json, asked->front().second);
+  else
+    json.null();
+  json.field("waiting", sums.waiting).field("given_up", sums.given_up);
+  json.field("problem", unless_empty(sums.problem)).end_object();
+  return json.take();
+}
+
 // A request that waits for the end of a job. Lives as long as its exchange waits for the time
 // limit.
 class Waiter : public std::enable_shared_from_this<Waiter> {
@@ -328,6 +348,9 @@ void add_job_routes(Routes& routes, const SharedContext& context) {
   routes.add(
       "GET", "/v1/jobs/{id}/metrics", Action::read_private,
       answering([context](const HttpRequest& request) { return show_metrics(*context, request); }));
+  routes.add(
+      "GET", "/v1/jobs/{id}/notify", Action::read_private,
+      answering([context](const HttpRequest& request) { return show_notify(*context, request); }));
   routes.add(
       "GET", "/v1/jobs/{id}/wait", Action::see,
       [context](const auto& exchange, const auto& by) { wait_for_job(context, exchange, by); });

@@ -57,6 +57,9 @@ Result<std::string> show_server(const ApiContext& context) {
   json.field("slots", state.slots_available()).field("slots_leased", state.slots_leased());
   const auto damage = context.options.damage ? context.options.damage() : std::string();
   json.field("damage", unless_empty(damage));
+  json.field("mails",
+             context.options.may_notify &&
+                 context.options.may_notify({.to = {"mailto:root@localhost"}}).has_value());
   json.field("uid", context.options.uid).key("jobs").begin_object();
   for (const auto each : kJobStates) json.field(to_string(each), context.counts.of(each));
   json.end_object().end_object();

@@ -25,6 +25,7 @@
 #include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/log_remover.hpp"
+#include "app/messages.hpp"
 #include "app/own_measures.hpp"
 #include "app/pump.hpp"
 #include "app/whole_file.hpp"
@@ -35,6 +36,7 @@
 #include "http/server.hpp"
 #include "http/socket_listener.hpp"
 #include "http/tcp_socket.hpp"
+#include "messages/server_log.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
 #include "store/sqlite/dir_lock.hpp"
@@ -132,6 +134,7 @@ struct Box::Impl {
     if (auto ok = open_host(); !ok) return ok;
     if (auto ok = follow_policy_option(); !ok) return ok;
     join();
+    follow_journal();
     return listen();
   }
 
@@ -194,7 +197,34 @@ struct Box::Impl {
     foresight.on_done([this] { boost::asio::post(io, [this] { pump.wake(); }); });
     foreseer.emplace([&foresight] { return foresight.work(); }, Yields::no);
     foresight.on_work([this] { foreseer->wake(); });
-    return controller->recover();
+    if (auto ok = controller->recover(); !ok) return ok;
+    auto opened = Messages::open({.file = options.messages,
+                                  .directory = options.directory,
+                                  .limits = options.limits,
+                                  .now = [this] { return clock.now(); }},
+                                 *controller);
+    if (!opened) return fail(opened.error());
+    messages = std::move(*opened);
+    return {};
+  }
+
+  // What is told of it beside the API.
+  void follow_journal() {
+    server_log.emplace(controller->state(), [](LogLevel level, const std::string& line) {
+      spdlog::log(level == LogLevel::debug  ? spdlog::level::debug
+                  : level == LogLevel::info ? spdlog::level::info
+                                            : spdlog::level::warn,
+                  line);
+    });
+    commits = controller->on_commit(
+        [this](std::span<const Entry> entries, std::span<const JobId> touched) {
+          server_log->take(entries, touched, clock.now());
+        });
+    pump.add([this](Time now) {
+      server_log->step(now);
+      return server_log->due();
+    });
+    pump.add([this](Time now) { return messages->step(now); });
   }
 
   Result<void> open_host() {
@@ -281,6 +311,11 @@ struct Box::Impl {
     api_options.ready = [this] { return engine->connected_nodes() > 0; };
     api_options.leave = [this] { leave(); };
     api_options.damage = [this] { return damage; };
+    api_options.may_notify = [this](const Notify& notify) { return messages->may_notify(notify); };
+    api_options.messages = [this](JobId job) {
+      const auto sums = messages->sums(job);
+      return MessageSums{sums.waiting, sums.given_up, sums.problem};
+    };
     api_options.measures = [this] { return measures(); };
     api_options.metrics_of_jobs = options.metrics_of_jobs;
     api_options.output = std::make_shared<LocalOutput>(io, options.directory);
@@ -376,6 +411,9 @@ struct Box::Impl {
   std::optional<agent::Agent> agent;
   std::optional<AgentsEngine> engine;
   std::optional<Controller> controller;
+  std::unique_ptr<Messages> messages;
+  std::optional<ServerLog> server_log;
+  std::shared_ptr<void> commits;  // are listened to
   std::optional<LocalLink> link;
   Pump pump{io, clock};
   std::optional<HttpApi> api;

@@ -88,6 +88,18 @@ bool is_visible(std::string_view text) {
   return true;
 }
 
+std::string printable(std::string_view text) {
+  std::string clean = to_utf8(text);
+  for (std::size_t at = 0; at < clean.size();) {
+    const std::string_view rest = std::string_view(clean).substr(at);
+    const std::size_t length = utf8_length(rest);
+    const bool hidden = is_invisible(first_point(rest));
+    if (hidden) clean.replace(at, length, " ");
+    at += hidden ? 1 : length;
+  }
+  return clean;
+}
+
 std::size_t utf8_unfinished(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto tail = text.substr(text.size() - back);

@@ -28,6 +28,10 @@ char32_t first_point(std::string_view text);
 // Is it UTF-8 that shows as it is? What names have to be.
 bool is_visible(std::string_view text);
 
+// `text` with a space for every code point that doesn't show, so that nobody's job name moves another
+// one's cursor or begins a line.
+std::string printable(std::string_view text);
+
 // How many bytes at the end of `text` are the beginning of a code point that is not complete yet:
 // 0..3. A caller that cuts a growing text into pieces keeps them for the next piece.
 std::size_t utf8_unfinished(std::string_view text);

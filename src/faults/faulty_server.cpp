@@ -78,8 +78,8 @@ FaultyServer::Process FaultyServer::build() {
 
 void FaultyServer::listen_to(Process& server) {
   server.controller->on_wake([this] { wake(); });
-  server.controller->on_commit([this](std::span<const Entry> entries,
-                                      std::span<const JobId> touched) {
+  server.commits = server.controller->on_commit([this](std::span<const Entry> entries,
+                                                       std::span<const JobId> touched) {
     note_forgotten(entries);
     scene_.ledger.committed(scene_.queue.now(), entries, process_->controller->state(), touched);
   });

@@ -48,6 +48,7 @@ class FaultyServer {
   struct Process {
     EngineUnderTest parts;
     std::unique_ptr<Controller> controller;
+    std::shared_ptr<void> commits;  // are listened to
   };
 
   Process build();

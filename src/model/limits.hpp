@@ -34,6 +34,8 @@ struct Limits {
   std::uint64_t ended_jobs_age = std::uint64_t{7} * 24 * 3600;
   std::uint64_t absent_nodes_age = std::uint64_t{7} * 24 * 3600;
   std::uint64_t journal_entries = 100'000;
+  std::uint64_t messages_per_user = 1'000;
+  std::uint64_t waiting_messages_per_user = 500;
 
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -83,6 +85,10 @@ inline constexpr std::array kLimits = {
           std::uint64_t{3660} * 24 * 3600, "how long a node that is absent counts"},
     Limit{"journal-entries", &Limits::journal_entries, LimitUnit::count, 100, 1'000'000'000,
           "entries of the journal in the database; older ones lie in segments"},
+    Limit{"messages-per-user", &Limits::messages_per_user, LimitUnit::count, 1, 1'000'000,
+          "messages about one user's jobs in a day"},
+    Limit{"waiting-messages-per-user", &Limits::waiting_messages_per_user, LimitUnit::count, 1,
+          1'000'000, "messages about one user's jobs that no sink has taken yet"},
 };
 
 // "count", "bytes", "seconds"; and back, nothing for another word.

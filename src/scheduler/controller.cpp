@@ -158,10 +158,6 @@ struct Controller::Impl {
   void retire(Pending& pending, Time now) {
     auto nodes = retiring ? retiring->due(state, now) : std::vector<NodeId>();
     if (nodes.empty()) return;
-    for (const NodeId id : nodes) {
-      spdlog::info("Node {} was absent for too long: it retires, and joins anew if it comes back.",
-                   state.find_node(id)->spec.name);
-    }
     add(pending, NodesRetired{std::move(nodes)}, now);
   }
 
@@ -274,7 +270,8 @@ struct Controller::Impl {
       quiet_round.reset();
     }
     shadow.take(entries, state);
-    if (listener) listener(entries, list);
+    for (std::size_t i = 0; i < listeners.size(); ++i)
+      if (const auto listener = listeners[i].lock()) (*listener)(entries, list);
     for (const Entry& entry : entries)
       if (const auto* left = forgotten_by(entry)) forgot(left->jobs, entry.at);
   }
@@ -326,10 +323,7 @@ struct Controller::Impl {
     wakeups.end(draft.awaited());
     Batch batch;
     const auto add = [&](std::variant<Event, Plan> body) { append(batch, std::move(body), now); };
-    for (const auto& [name, error] : decision.failures) {
-      spdlog::warn("{} {} decides this round.", error.message, decision.by->name);
-      add(PolicyFailed{name, error.message});
-    }
+    for (const auto& [name, error] : decision.failures) add(PolicyFailed{name, error.message});
     Plan plan = recorded(std::move(decided), decision.by->name);
     const bool says = !plan.changes.empty() || !plan.memo.empty() || !plan.dropped.empty() ||
                       !plan.counted_anew.empty() || !plan.asked.empty();
@@ -510,7 +504,7 @@ struct Controller::Impl {
   std::optional<Began> unsaid_began;  // until an entry tells it
   std::optional<Time> quiet_round;    // the same
   std::function<void()> wake;
-  std::function<void(std::span<const Entry>, std::span<const JobId>)> listener;
+  std::vector<std::weak_ptr<CommitListener>> listeners;
 
   std::optional<Explanation> explanation;
   std::pair<std::uint64_t, std::int64_t> explained;
@@ -636,9 +630,12 @@ void Controller::on_wake(std::function<void()> wake) {
   impl_->engine.on_news(std::move(wake));
 }
 
-void Controller::on_commit(
-    std::function<void(std::span<const Entry>, std::span<const JobId>)> listener) {
-  impl_->listener = std::move(listener);
+std::shared_ptr<void> Controller::on_commit(CommitListener listener) {
+  auto& listeners = impl_->listeners;
+  std::erase_if(listeners, [](const auto& each) { return each.expired(); });
+  auto held = std::make_shared<CommitListener>(std::move(listener));
+  listeners.push_back(held);
+  return held;
 }
 
 Result<void> Controller::checkpoint() { return impl_->checkpoint(); }

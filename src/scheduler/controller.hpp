@@ -135,9 +135,11 @@ class Controller {
   [[nodiscard]] std::optional<Time> next_due() const;
   // `wake` is called when something arrives that step() must see.
   void on_wake(std::function<void()> wake);
-  // Called after every durable batch with its entries, in order, once their effects are in state().
-  void on_commit(
-      std::function<void(std::span<const Entry>, std::span<const JobId> touched)> listener);
+  // Called after every durable batch with its entries, in order, once their effects are in state();
+  // as long as what is returned is held.
+  using CommitListener =
+      std::function<void(std::span<const Entry>, std::span<const JobId> touched)>;
+  [[nodiscard]] std::shared_ptr<void> on_commit(CommitListener listener);
   // Makes a checkpoint of the fold now (on a clean exit).
   Result<void> checkpoint();
 

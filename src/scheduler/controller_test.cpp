@@ -622,9 +622,10 @@ TEST_F(ControllerTest, SaysThatItsOwnDefaultIsUnknown) {
 
 TEST_F(ControllerTest, TellsEveryEntryInOrderOnce) {
   std::vector<std::uint64_t> told;
-  controller->on_commit([&](std::span<const Entry> entries, std::span<const JobId>) {
-    for (const auto& entry : entries) told.push_back(entry.seq);
-  });
+  const auto ear =
+      controller->on_commit([&](std::span<const Entry> entries, std::span<const JobId>) {
+        for (const auto& entry : entries) told.push_back(entry.seq);
+      });
   const auto before = state().seq();
   const JobId a = run("1..1");
   end(a, "0");

@@ -36,6 +36,7 @@ Result<Intake::Taken> Intake::take(Batch& batch, Submission& submission) {
   ++taken_;
   if (parts_.admission) parts_.admission->took(id, uid, submission.launch);
   batch.launches.emplace_back(id, std::move(submission.launch));
+  if (!submission.notify.to.empty()) batch.notify.emplace_back(id, std::move(submission.notify));
   if (!submission.key.empty()) {
     keys_.emplace(std::pair{uid, submission.key}, id);
     batch.keys.push_back({uid, std::move(submission.key), id, parts_.now});

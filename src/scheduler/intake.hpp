@@ -13,6 +13,7 @@
 #include "model/launch.hpp"
 #include "model/principal.hpp"
 #include "model/state.hpp"
+#include "notify/notify.hpp"
 #include "scheduler/admission.hpp"
 #include "store/store.hpp"
 
@@ -23,6 +24,7 @@ struct Submission {
   LaunchSpec launch;
   std::string key;    // Idempotency-Key; empty: none. With it, the same submission is made once
   Principal by = {};  // whose submission it is
+  Notify notify = {};
 };
 
 class Intake {

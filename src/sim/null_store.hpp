@@ -18,6 +18,9 @@ class NullStore : public Store {
   Result<std::vector<Job>> forgotten(JobId, std::size_t) override { return std::vector<Job>(); }
   Result<std::vector<Progressed>> unjournalled() override { return std::vector<Progressed>(); }
   Result<LaunchSpec> launch(JobId) override { return LaunchSpec(); }
+  Result<std::vector<std::pair<JobId, Notify>>> notify(JobId) override {
+    return std::vector<std::pair<JobId, Notify>>();
+  }
   Result<PointPage> points(JobId, std::string_view, std::uint64_t, std::size_t) override {
     return PointPage();
   }

@@ -18,6 +18,7 @@
 #include "model/launch.hpp"
 #include "model/progress.hpp"
 #include "model/state.hpp"
+#include "notify/notify.hpp"
 #include "plan/plan.hpp"
 
 namespace paceline {
@@ -40,6 +41,7 @@ struct Batch {
   // What jobs reported since their last entry `Progressed`, merged, one for each: the journal gets it
   // later. It takes the place of what was stored before, and goes with the next such entry of its job.
   std::vector<Progressed> unjournalled = {};
+  std::vector<std::pair<JobId, Notify>> notify = {};
 };
 
 // The points of a job are numbered from 1 in the order they were stored.
@@ -126,6 +128,10 @@ class Store {
 
   // Without environment and setup once the job is over. Errors: not_found.
   virtual Result<LaunchSpec> launch(JobId job) = 0;
+
+  // Who is to be told of which jobs, of those that ask for it from that id on, in id order; a job that
+  // was forgotten asks for nothing any more.
+  virtual Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) = 0;
 
   // Points of a job from number `from` on (0: from the first), at most `limit`. `name` empty: every
   // metric; else only points that hold it, with its value alone.

@@ -130,6 +130,27 @@ TYPED_TEST_P(StoreContract, KeepsWhatStartsAJobUntilItIsOver) {
   EXPECT_EQ(this->store().launch(JobId{9}).error().code, ErrorCode::not_found);
 }
 
+TYPED_TEST_P(StoreContract, KeepsWhoIsToldOfAJobUntilItIsForgotten) {
+  const Notify first{{"mailto:ada@lab", "https://h/x"}, {MessageKind::started}};
+  const Notify second{{"http://h"}, usual_kinds(), std::chrono::seconds{5}};
+  Batch batch{submissions(3), {}, {}, {}};
+  batch.notify = {{JobId{1}, first}, {JobId{3}, second}};
+  this->append(batch);
+  this->reopen();
+  using All = std::vector<std::pair<JobId, Notify>>;
+  EXPECT_EQ(this->store().notify(JobId{1}).value(), (All{{JobId{1}, first}, {JobId{3}, second}}));
+  EXPECT_EQ(this->store().notify(JobId{2}).value(), (All{{JobId{3}, second}}));
+  State state = this->store().load().value();
+  ASSERT_TRUE(end_jobs(this->store(), state, {JobId{1}, JobId{2}, JobId{3}}));
+  EXPECT_EQ(this->store().notify(JobId{1}).value().size(), 2U);
+  Batch left;
+  left.forgotten = {state.job(JobId{1})};
+  left.entries.push_back({state.seq() + 1, state.at(), JobsForgotten{{JobId{1}}}});
+  ASSERT_TRUE(this->store().append(left));
+  this->reopen();
+  EXPECT_EQ(this->store().notify(JobId{1}).value(), (All{{JobId{3}, second}}));
+}
+
 TYPED_TEST_P(StoreContract, ForgetsWhatStartedAJobThatWasOverBeforeACrash) {
   this->append({submissions(1), {{JobId{1}, some_launch(1, 1)}}, {}, {}});
   State state = this->store().load().value();
@@ -352,13 +373,12 @@ TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
   EXPECT_EQ(this->store().first_ended(Kept::thinned).value(), std::nullopt);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
-                            ThinsThePointsOfAForgottenJob, DropsAForgottenJobForGood,
-                            GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
-                            KeepsWhatStartsAJobUntilItIsOver,
-                            ForgetsWhatStartedAJobThatWasOverBeforeACrash,
-                            NumbersTheNewPointsOfEachJob, GivesPointsInPages,
-                            FindsThePointsOfOneMetric, RemembersASubmissionForADay,
-                            TakesAForgottenSubmissionAnew, KeepsWhatTheJournalDoesNotTellYet);
+REGISTER_TYPED_TEST_SUITE_P(
+    StoreContract, KeepsWhatTheStateForgot, StartsEmpty, ThinsThePointsOfAForgottenJob,
+    DropsAForgottenJobForGood, GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
+    KeepsWhatStartsAJobUntilItIsOver, KeepsWhoIsToldOfAJobUntilItIsForgotten,
+    ForgetsWhatStartedAJobThatWasOverBeforeACrash, NumbersTheNewPointsOfEachJob, GivesPointsInPages,
+    FindsThePointsOfOneMetric, RemembersASubmissionForADay, TakesAForgottenSubmissionAnew,
+    KeepsWhatTheJournalDoesNotTellYet);
 
 }  // namespace paceline

@@ -24,6 +24,9 @@ class WrappedStore : public Store {
   }
   Result<std::vector<Progressed>> unjournalled() override { return inner_.unjournalled(); }
   Result<LaunchSpec> launch(JobId job) override { return inner_.launch(job); }
+  Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override {
+    return inner_.notify(from);
+  }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {
     return inner_.points(job, name, from, limit);

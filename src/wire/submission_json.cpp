@@ -7,6 +7,7 @@
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
 #include "wire/launch_json.hpp"
+#include "wire/notify_json.hpp"
 #include "wire/spec_json.hpp"
 
 namespace paceline {
@@ -34,6 +35,7 @@ Result<SubmissionBody> read_submission(std::string_view body) {
   reader.require({"launch"});
   const auto* launch_json = reader.find("launch");
   const auto* spec_json = reader.find("spec");
+  const auto* notify_json = reader.find("notify");
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   auto launch = read_launch(*launch_json);
   if (!launch) return fail(std::move(launch.error()));
@@ -42,7 +44,9 @@ Result<SubmissionBody> read_submission(std::string_view body) {
   auto spec =
       spec_json == nullptr ? std::move(defaults) : read_spec(*spec_json, std::move(defaults));
   if (!spec) return fail(std::move(spec.error()));
-  return SubmissionBody{std::move(*spec), std::move(*launch)};
+  auto notify = notify_json == nullptr ? Notify() : read_notify(*notify_json);
+  if (!notify) return fail(std::move(notify.error()));
+  return SubmissionBody{std::move(*spec), std::move(*launch), std::move(*notify)};
 }
 
 std::string submission_body(const SubmissionBody& submission) {
@@ -51,6 +55,10 @@ std::string submission_body(const SubmissionBody& submission) {
   write_spec(json, submission.spec);
   json.key("launch");
   write_launch(json, submission.launch);
+  if (!submission.notify.to.empty()) {
+    json.key("notify");
+    write_notify(json, submission.notify);
+  }
   json.end_object();
   return json.take();
 }

@@ -1,4 +1,4 @@
-// The body of POST /v1/jobs: {"spec": {…}, "launch": {…}}.
+// The body of POST /v1/jobs: {"spec": {…}, "launch": {…}, "notify": {…}}.
 #pragma once
 
 #include <string>
@@ -7,12 +7,14 @@
 #include "base/result.hpp"
 #include "model/job_spec.hpp"
 #include "model/launch.hpp"
+#include "notify/notify.hpp"
 
 namespace paceline {
 
 struct SubmissionBody {
   JobSpec spec;  // without user and uid: those come from the socket
   LaunchSpec launch;
+  Notify notify = {};
 
   friend bool operator==(const SubmissionBody&, const SubmissionBody&) = default;
 };

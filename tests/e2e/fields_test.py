@@ -106,7 +106,7 @@ ROUTES = {
     ("GET", "/healthz"): ("", (200, 200, 200), Answer("healthy")),
     ("GET", "/readyz"): ("", (200, 200, 200), Answer("ready")),
     ("GET", "/v1/server"): ("", (200, 200, 200), Answer(
-        "version build pid dir started_at seq policy slots slots_leased damage uid jobs.*")),
+        "version build pid dir started_at seq policy slots slots_leased damage mails uid jobs.*")),
     ("GET", "/metrics"): ("", (200, 200, 200), None),  # a text
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
@@ -129,6 +129,8 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/logs"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text,at}")),
     ("GET", "/v1/jobs/{id}/metrics"): ("", (200, 403, 200), Answer(
         "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over thinned_from?")),
+    ("GET", "/v1/jobs/{id}/notify"): ("", (200, 403, 200), Answer(
+        "", owners="notify.{to[],on[],stalled_after_seconds}? waiting given_up problem?")),
     ("GET", "/v1/jobs/{id}/attach"): ("", (409, 403, 409), NOTHING),  # it has no terminal
     ("GET", "/v1/events"): ("", (200, 200, 200), None),  # by kind, below
     ("GET", "/v1/policy"): ("", (200, 200, 200), ACTIVE.at("active.") + Answer(
@@ -337,7 +339,7 @@ class FieldsTest(PeopleTest):
         self.switch("fair", patience="off")
         self.until(lambda: self.job(never)["asked"], "it is not asked")
         self.read_jobs(self.saved, self.failed, wide, never)
-        for pattern in ("/v1/jobs/{id}/logs", "/v1/jobs/{id}/metrics"):
+        for pattern in ("/v1/jobs/{id}/logs", "/v1/jobs/{id}/metrics", "/v1/jobs/{id}/notify"):
             self.read_owners(pattern, self.saved)
 
         self.act(0, "PUT", "/v1/rules", {"reclaim_after_seconds": 1})

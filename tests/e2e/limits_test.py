@@ -43,6 +43,10 @@ ELSEWHERE = {
     "expected times that wait for the truth": "src/scheduler/grades_test.cpp",
     "grades of expected times": "src/scheduler/grades_test.cpp",
     "a page of expected times": "src/api/expected_test.cpp",
+    "messages-per-user": "src/messages/notifier_test.cpp",
+    "a message on its way": "tests/e2e/messages_test.py",
+    "messages to the operator's web hooks": "src/messages/notifier_test.cpp",
+    "lines about jobs in the server's log": "src/messages/server_log_test.cpp",
     "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
     "which jobs slow each other down": "src/estimate/interference_test.cpp",
 }
@@ -295,6 +299,15 @@ class FixedTest(unittest.TestCase):
     def test_launch(self):
         self.assertEqual(self.submit({}, command=["x" * (MIB + 1)]), 413)
         self.assertEqual(self.submit({}, environment={"A": "x" * (MIB + 1)}), 413)
+
+    @goes_over("addresses of a job for messages")
+    def test_notify(self):
+        def submit(*addresses):
+            launch = {"command": ["true"], "directory": "/"}
+            return self.ask("POST", "/v1/jobs", json.dumps({"launch": launch, "notify": {"to": addresses, "on": ["stalled"]}}))[0]
+        self.assertEqual(submit(*["http://127.0.0.1:9"] * 8), 201)
+        self.assertEqual(submit(*["http://127.0.0.1:9"] * 9), 400)
+        self.assertEqual(submit("http://127.0.0.1:9/" + "x" * 512), 400)
 
     @goes_over("a checkpoint pattern")
     def test_pattern(self):

@@ -111,7 +111,8 @@ TEST_P(KeptJournal, LetsGoOfWhatItForgot) {
   EXPECT_EQ(store->first_ended(Kept::whole).value(), std::nullopt);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemas, KeptJournal, ::testing::Values("schema_7.sql", "schema_8.sql"));
+INSTANTIATE_TEST_SUITE_P(Schemas, KeptJournal,
+                         ::testing::Values("schema_7.sql", "schema_8.sql", "schema_9.sql"));
 
 }  // namespace
 }  // namespace paceline::sim

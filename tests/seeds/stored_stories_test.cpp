@@ -66,6 +66,9 @@ class LyingDisk final : public Store {
   }
   Result<std::vector<Progressed>> unjournalled() override { return store_->unjournalled(); }
   Result<LaunchSpec> launch(JobId job) override { return store_->launch(job); }
+  Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override {
+    return store_->notify(from);
+  }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {
     return store_->points(job, name, from, limit);

@@ -36,6 +36,7 @@ struct UpOptions {
   std::optional<TcpAddress> metrics;          // serve GET /metrics there, too
   bool metrics_of_jobs = false;               // with series of each job
   std::optional<std::uint64_t> journal_size;  // bytes of its segments; nothing: all are kept
+  std::optional<std::string> messages;        // absolute; a file that says how people are told
   Limits limits;
 };
 

@@ -63,6 +63,17 @@ Result<int> refuse_file(Context& context, const Error& error) {
   return kExitJobFile;
 }
 
+// What a batch script asks to be mailed is left out where nothing is, as it would not have kept the job
+// from running under sbatch.
+void leave_out_mail(Context& context, Notify& notify) {
+  const auto api = context.api();
+  if (!api) return;  // who submits is told
+  const auto server = (*api)->get("/v1/server");
+  if (!server || flag_of(*server, "mails")) return;
+  notify = {};
+  context.console.note("This server sends no mail: --mail-type and --mail-user are left out.");
+}
+
 std::string fresh_key() {
   std::array<unsigned char, 16> bytes{};
   check(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
@@ -111,6 +122,7 @@ Result<int> with_submission(Context& context, const JobOptions& job,
                                     job.clean_env ? Inherit::little : Inherit::everything);
   if (!submission) return fail(std::move(submission.error()));
   for (const auto& sentence : understood->notes) context.console.note(sentence);
+  if (understood->words.mail_if_possible) leave_out_mail(context, submission->notify);
   for (const auto& sentence : contradictions(submission->spec, submitter->now))
     context.console.note(sentence);
   for (const auto& [name, value] : submitter->environment) {

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 
 struct Up {
   std::optional<std::string> directory, move_from, slots, policy, placement, patience,
-      reclaim_after, log_level, rack, network_switch, keep, journal_size, metrics;
+      reclaim_after, log_level, rack, network_switch, keep, journal_size, metrics, messages;
   std::vector<std::string> labels, limits;
   bool accept_older_journal = false, detach = false, metrics_of_jobs = false;
 };
@@ -164,6 +164,10 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
     options.metrics = std::move(*at);
   }
   options.metrics_of_jobs = typed.metrics_of_jobs;
+  if (typed.messages) {
+    std::error_code ec;
+    options.messages = std::filesystem::absolute(*typed.messages, ec).string();
+  }
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) == kLogLevels.end()) {
     return fail(ErrorCode::invalid,
@@ -219,6 +223,9 @@ Command up_command() {
                           "(127.0.0.1)");
             options.flag("--metrics-of-jobs", typed->metrics_of_jobs,
                          "tell in /metrics of each job, too");
+            options.value("--messages", "FILE", typed->messages,
+                          "how people are told of jobs: a mail relay, web hooks "
+                          "(docs/operations.md)");
             options.flag("--accept-older-journal", typed->accept_older_journal,
                          "go on though the journal lost its end; no job's number is given again");
             options.value("--log-level", "LEVEL", typed->log_level,

@@ -171,6 +171,8 @@ Result<BatchScript> parse_batch_script(const std::string& text, const std::strin
     words.error().message = fmt::format("{}: {}", script.name, words.error().message);
     return fail(std::move(words.error()));
   }
+  if (const auto why = add_mail(request, *words))
+    script.notes.push_back(fmt::format("{}: {}.", script.name, *why));
   if (!words->name) words->name = std::filesystem::path(path).stem().string();
   if (auto judged = judge_words(*words); !judged) {
     judged.error().message = fmt::format("{}: {}", script.name, judged.error().message);

@@ -208,5 +208,22 @@ RC_GTEST_PROP(BatchScript, IsReadOrRefusedWhateverItIs, ()) {
   }
 }
 
+TEST(BatchScript, MailsAsSlurmDoes) {
+  const auto words = words_from(
+      "#SBATCH --mail-type=BEGIN,fail,TIME_LIMIT_80\n#SBATCH --mail-user=ada@lab.example\n");
+  EXPECT_THAT(words.notify_to, ElementsAre("mailto:ada@lab.example"));
+  EXPECT_THAT(words.notify, ElementsAre("started", "failed"));
+  EXPECT_TRUE(words.mail_if_possible);
+  EXPECT_THAT(words_from("#SBATCH --mail-type=NONE --mail-user=ada@lab.example\n").notify_to,
+              IsEmpty());
+  const auto nobody = parsed("#SBATCH --mail-type=END\n");
+  ASSERT_TRUE(nobody);
+  EXPECT_THAT(nobody->words.notify, IsEmpty());
+  EXPECT_THAT(nobody->notes, ElementsAre("train.sh: --mail-type is left out: --mail-user names no "
+                                         "mail address, like me@lab.example."));
+  EXPECT_EQ(refused("#SBATCH --mail-type=SOON\n"),
+            "train.sh:2: --mail-type: 'SOON' is not a kind of mail.");
+}
+
 }  // namespace
 }  // namespace paceline

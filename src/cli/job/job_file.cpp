@@ -40,9 +40,9 @@ class Reader {
     if (key == "target") return word(find("metric", "target"), entry);
     if (key == "run") return run(entry.value);
     if (key == "env") return env(entry.value);
-    for (const auto& each : job_lists()) {
-      if (each.key == key) return list(each, entry.value);
-    }
+    if (key == "notify" && entry.value.kind == Kind::map) return section(entry, key);
+    if (key == "notify") return list(*find_list("to", key), entry.value);
+    if (const auto* each = find_list(key, "")) return list(*each, entry.value);
     const auto* known = find(key, "");
     return known != nullptr ? word(known, entry) : unknown(entry.key, "");
   }
@@ -51,7 +51,10 @@ class Reader {
     if (entry.value.kind != Kind::map) return mismatch(entry, "a map of keys");
     for (const auto& inner : entry.value.entries) {
       const auto* known = find(inner.key.text, name);
-      auto read = known != nullptr ? word(known, inner) : unknown(inner.key, name);
+      const auto* several = find_list(inner.key.text, name);
+      auto read = known != nullptr     ? word(known, inner)
+                  : several != nullptr ? list(*several, inner.value)
+                                       : unknown(inner.key, name);
       if (!read) return read;
     }
     return {};
@@ -60,6 +63,13 @@ class Reader {
   static const JobWord* find(std::string_view key, std::string_view section) {
     for (const auto& word : job_words()) {
       if (word.key == key && word.section == section) return &word;
+    }
+    return nullptr;
+  }
+
+  static const JobList* find_list(std::string_view key, std::string_view section) {
+    for (const auto& list : job_lists()) {
+      if (list.key == key && list.section == section) return &list;
     }
     return nullptr;
   }
@@ -126,9 +136,10 @@ class Reader {
     for (const auto& word : job_words()) {
       if (word.section == section) known.push_back(word.key);
     }
-    if (section.empty()) {
-      known.insert(known.end(), {"run", "env", "resources", "mesh", "target"});
-      for (const auto& each : job_lists()) known.push_back(each.key);
+    if (section.empty())
+      known.insert(known.end(), {"run", "env", "resources", "mesh", "target", "notify"});
+    for (const auto& each : job_lists()) {
+      if (each.section == section) known.push_back(each.key);
     }
     const auto near = nearest(key.text, known);
     return refuse(key,

@@ -189,5 +189,27 @@ RC_GTEST_PROP(JobFile, IsReadOrRefusedWhateverItIs, ()) {
   if (!words) RC_ASSERT(words.error().message.starts_with("job.yaml"));
 }
 
+TEST(JobFile, SaysWhoIsToldOfWhat) {
+  const auto words = parse_job_file(
+      "run: a\nnotify:\n  to: [ada@lab.example, 'https://h/x']\n  on: [failed, final]\n"
+      "  stalled_after: 5m\n",
+      "job.yaml");
+  ASSERT_TRUE(words) << words.error().message;
+  const auto notify = to_notify(*words);
+  ASSERT_TRUE(notify) << notify.error().message;
+  EXPECT_EQ(notify->to, (std::vector<std::string>{"mailto:ada@lab.example", "https://h/x"}));
+  EXPECT_EQ(notify->on, (MessageKinds{MessageKind::final, MessageKind::failed}));
+  EXPECT_EQ(notify->stalled_after, std::chrono::minutes{5});
+  const auto usual = parse_job_file("run: a\nnotify: ada@lab.example\n", "job.yaml");
+  ASSERT_TRUE(usual) << usual.error().message;
+  EXPECT_EQ(to_notify(*usual)->on, usual_kinds());
+  const auto nobody = parse_job_file("run: a\nnotify: {on: failed}\n", "job.yaml");
+  EXPECT_EQ(to_notify(*nobody).error().message, "Nobody is named to be told.");
+  const auto wrong = parse_job_file("run: a\nnotify:\n  too: a@b\n", "job.yaml");
+  EXPECT_EQ(wrong.error().message,
+            "job.yaml:3:3: There is no key 'too' in 'notify'; did you mean 'to'?");
+  EXPECT_FALSE(parse_job_file("run: a\nnotify: 'a@b,c@d'\n", "job.yaml"));
+}
+
 }  // namespace
 }  // namespace paceline

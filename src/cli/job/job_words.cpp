@@ -117,6 +117,9 @@ constexpr std::array kWords = {
     JobWord{"metric", "target", "--target", "METRIC>=VALUE", "good enough: 'accuracy>=0.95'",
             &JobWords::target, target},
     JobWord{"final", "target", "", "", "", &JobWords::target_final, target},
+    JobWord{"stalled_after", "notify", "--stalled-after", "TIME",
+            "without a report for so long it has stalled (30m)", &JobWords::stalled_after,
+            parses<parse_duration>},
 };
 
 // Hands on the parts of a text between its commas until one is refused.
@@ -157,14 +160,40 @@ Result<void> add_affinity(const std::string& text, std::vector<std::string>& ter
   return {};
 }
 
+Result<void> add_addresses(const std::string& text, std::vector<std::string>& addresses) {
+  auto address = parse_address(text);
+  if (!address) return fail(std::move(address.error()));
+  addresses.push_back(std::move(*address));
+  return {};
+}
+
+Result<void> add_kinds(const std::string& text, std::vector<std::string>& kinds) {
+  return each_part(text, [&](const std::string& part) -> Result<void> {
+    if (part != "all") {
+      if (const auto kind = parse_message_kind(part); !kind) return fail(kind.error());
+      kinds.push_back(part);
+      return {};
+    }
+    for (const auto kind : kMessageKinds) kinds.emplace_back(to_string(kind));
+    return {};
+  });
+}
+
 constexpr std::array kLists = {
-    JobList{"after", "--after", "ID[,ID]", "start once these jobs are COMPLETED", &JobWords::after,
-            add_ids},
-    JobList{"devices", "--devices", "MODEL[,MODEL]", "run on any of these models: h100,a100",
+    JobList{"to", "notify", "--notify-to", "ADDRESS",
+            "who is told of it: me@lab.example, https://…; may be repeated", &JobWords::notify_to,
+            add_addresses},
+    JobList{"on", "notify", "--notify", "KIND[,KIND]",
+            "what of: started, delivered, final, ended, failed, requeued, stalled, all",
+            &JobWords::notify, add_kinds},
+    JobList{"after", "", "--after", "ID[,ID]", "start once these jobs are COMPLETED",
+            &JobWords::after, add_ids},
+    JobList{"devices", "", "--devices", "MODEL[,MODEL]", "run on any of these models: h100,a100",
             &JobWords::devices, add_devices},
-    JobList{"affinity", "--affinity", "TERM", "run where: label:disk=nvme, job:prep:rack, self~10m",
-            &JobWords::affinity, add_affinity},
-    JobList{"anti_affinity", "--anti-affinity", "TERM", "run away from there",
+    JobList{"affinity", "", "--affinity", "TERM",
+            "run where: label:disk=nvme, job:prep:rack, self~10m", &JobWords::affinity,
+            add_affinity},
+    JobList{"anti_affinity", "", "--anti-affinity", "TERM", "run away from there",
             &JobWords::anti_affinity, add_affinity},
 };
 
@@ -304,6 +333,7 @@ JobWords overlaid(JobWords under, const JobWords& over) {
     if (over.*word.field) under.*word.field = over.*word.field;
   }
   for (const auto& [name, value] : over.env) under.env[name] = value;
+  if (!over.notify_to.empty()) under.mail_if_possible = over.mail_if_possible;
   for (const auto& list : kLists) {
     if (!(over.*list.field).empty()) under.*list.field = over.*list.field;
   }
@@ -331,6 +361,19 @@ Result<JobSpec> to_spec(const JobWords& words, WallTime now) {
     spec.deadline = *at;
   }
   return spec;
+}
+
+Result<Notify> to_notify(const JobWords& words) {
+  Notify notify{.to = words.notify_to};
+  if (!words.notify.empty()) notify.on.clear();
+  for (const auto& kind : words.notify) notify.on.insert(sound(parse_message_kind(kind)));
+  if (words.stalled_after) notify.stalled_after = sound(parse_duration(*words.stalled_after));
+  if (notify.to.empty() && !words.notify.empty()) {
+    return fail(ErrorCode::invalid, "Nobody is named to be told.",
+                "Say who with --notify-to me@lab.example, or 'to' in 'notify'.");
+  }
+  if (auto valid = validate(notify); !valid) return fail(std::move(valid.error()));
+  return notify;
 }
 
 Result<std::pair<std::string, std::string>> parse_variable(const std::string& text) {

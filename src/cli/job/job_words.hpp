@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "model/job_spec.hpp"
+#include "notify/notify.hpp"
 
 namespace paceline {
 
@@ -23,19 +24,21 @@ struct JobWords {
   std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm, as_is;
   std::optional<std::string> max_duration, min_run, stop_loss, resize_loss, expect, expect_speeds,
       deadline, retry, signal, grace;
-  std::optional<std::string> checkpoint, elastic, target, target_final;
+  std::optional<std::string> checkpoint, elastic, target, target_final, stalled_after;
   std::map<std::string, std::string> env;
   std::vector<std::string> after;    // ids
   std::vector<std::string> devices;  // models
   std::vector<std::string> affinity, anti_affinity;
-  std::vector<std::string> command;  // argv; of a `run:` text {"/bin/sh", "-c", text}
-  bool shell = false;                // true: command is our shell around a `run:` text
+  std::vector<std::string> notify_to, notify;  // addresses; kinds of messages
+  bool mail_if_possible = false;               // its addresses are a batch script's
+  std::vector<std::string> command;            // argv; of a `run:` text {"/bin/sh", "-c", text}
+  bool shell = false;                          // true: command is our shell around a `run:` text
   bool hold = false;
 };
 
 struct JobWord {
   std::string_view key;         // in the job file: "memory"
-  std::string_view section;     // "resources", "mesh", "target" or ""
+  std::string_view section;     // "resources", "mesh", "target", "notify" or ""
   std::string_view option;      // "--memory"; "" if there is none
   std::string_view value_name;  // "SIZE"
   std::string_view help;
@@ -47,8 +50,9 @@ std::span<const JobWord> job_words();
 
 // What may be said several times: a list in the job file, an option that may be repeated.
 struct JobList {
-  std::string_view key;     // "after"
-  std::string_view option;  // "--after"
+  std::string_view key;      // "after"
+  std::string_view section;  // "notify" or ""
+  std::string_view option;   // "--after"
   std::string_view value_name;
   std::string_view help;
   std::vector<std::string> JobWords::*field;
@@ -70,6 +74,9 @@ JobWords overlaid(JobWords under, const JobWords& over);
 // Errors: invalid, of what several words say together (slots that no number of workers makes).
 // REQUIRES: every word passed its judge, and one_size().
 Result<JobSpec> to_spec(const JobWords& words, WallTime now);
+
+// What the owner asks to be told. Errors: invalid: kinds without an address. REQUIRES: as above.
+Result<Notify> to_notify(const JobWords& words);
 
 // "K=V" of --env. Errors: invalid.
 Result<std::pair<std::string, std::string>> parse_variable(const std::string& text);

@@ -197,12 +197,53 @@ Result<void> take_hold(const std::string&, SbatchRequest& request) {
   return {};
 }
 
+// Slurm's words. Those for what there isn't here say nothing.
+Result<void> take_mail_type(const std::string& value, SbatchRequest& request) {
+  struct Word {
+    std::string_view slurm;
+    std::array<std::string_view, 4> kinds;
+  };
+  constexpr std::array kMailWords = {
+      Word{"BEGIN", {"started"}},
+      Word{"END", {"ended"}},
+      Word{"FAIL", {"failed"}},
+      Word{"REQUEUE", {"requeued"}},
+      Word{"TIME_LIMIT", {"failed"}},
+      Word{"ALL", {"started", "ended", "failed", "requeued"}},
+      Word{"NONE", {}},
+      Word{"INVALID_DEPEND", {}},
+      Word{"STAGE_OUT", {}},
+      Word{"ARRAY_TASKS", {}},
+      Word{"TIME_LIMIT_90", {}},
+      Word{"TIME_LIMIT_80", {}},
+      Word{"TIME_LIMIT_50", {}},
+  };
+  for (std::size_t at = 0; at <= value.size();) {
+    const auto comma = std::min(value.find(',', at), value.size());
+    std::string part = value.substr(at, comma - at);
+    std::ranges::transform(part, part.begin(), [](char c) {
+      return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    });
+    const auto* const word = std::ranges::find(kMailWords, part, &Word::slurm);
+    if (word == kMailWords.end())
+      return bad_value(part, "a kind of mail", "Write BEGIN, END, FAIL, REQUEUE, ALL or NONE.");
+    for (const auto kind : word->kinds)
+      if (!kind.empty()) request.mail_types.emplace_back(kind);
+    at = comma + 1;
+  }
+  return {};
+}
+
+Result<void> take_mail_user(const std::string& value, SbatchRequest& request) {
+  request.mail_user = value;
+  return {};
+}
+
 Result<void> take_already(const std::string&, SbatchRequest&) { return {}; }
 
 constexpr std::string_view kLogs = "what a job writes is in 'paceline logs', not in this file";
 constexpr std::string_view kOnePool = "there are no partitions, accounts or qualities of service";
 constexpr std::string_view kPlaces = "--affinity and --anti-affinity say where a job runs";
-constexpr std::string_view kMail = "nothing is mailed";
 constexpr std::string_view kOrder = "--priority 0..100 says which job goes first";
 
 constexpr std::array kOptions = {
@@ -251,8 +292,8 @@ constexpr std::array kOptions = {
     SbatchOption{"--constraint", 'C', true, nullptr, kPlaces},
     SbatchOption{"--nodelist", 'w', true, nullptr, kPlaces},
     SbatchOption{"--exclude", 'x', true, nullptr, kPlaces},
-    SbatchOption{"--mail-type", 0, true, nullptr, kMail},
-    SbatchOption{"--mail-user", 0, true, nullptr, kMail},
+    SbatchOption{"--mail-type", 0, true, take_mail_type, ""},
+    SbatchOption{"--mail-user", 0, true, take_mail_user, ""},
     SbatchOption{"--nice", 0, true, nullptr, kOrder},
     SbatchOption{"--priority", 0, true, nullptr, kOrder},
     SbatchOption{"--begin", 'b', true, nullptr, "it starts once slots are free; see --hold"},
@@ -310,6 +351,17 @@ const SbatchOption* find_sbatch_option(std::string_view name) {
     return name == option.name || (letter && option.letter != 0);
   });
   return found == kOptions.end() ? nullptr : &*found;
+}
+
+std::optional<std::string> add_mail(const SbatchRequest& request, JobWords& words) {
+  if (request.mail_types.empty()) return std::nullopt;
+  const auto address = parse_address(request.mail_user.value_or(""));
+  if (!address || !is_mail(*address))
+    return "--mail-type is left out: --mail-user names no mail address, like me@lab.example";
+  words.notify_to = {*address};
+  words.notify = request.mail_types;
+  words.mail_if_possible = true;
+  return std::nullopt;
 }
 
 Result<JobWords> words_of(const SbatchRequest& request) {

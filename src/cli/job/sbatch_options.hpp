@@ -19,6 +19,8 @@ struct SbatchRequest {
   std::optional<std::int64_t> gpus, gpus_per_node, gpus_per_task;
   std::optional<std::int64_t> cpus_per_task, cpus_per_gpu;
   std::optional<std::uint64_t> memory, memory_per_cpu, memory_per_gpu;  // bytes
+  std::vector<std::string> mail_types;                                  // kinds of messages
+  std::optional<std::string> mail_user;
   bool array = false;  // the owner gives the number of one task of it
 };
 
@@ -33,6 +35,9 @@ struct SbatchOption {
 
 // By "--time", "-t" or "hetjob", which has no dash; null if there is none.
 const SbatchOption* find_sbatch_option(std::string_view name);
+
+// Who is mailed what, in a job's words. Nothing: nobody is; else a sentence why it can't be.
+std::optional<std::string> add_mail(const SbatchRequest& request, JobWords& words);
 
 // Nodes, tasks, GPUs, cores and memory of the lines together, in the words of a job that is one
 // worker. Errors: invalid (they contradict each other, or need several machines).

@@ -158,7 +158,9 @@ Result<SubmissionBody> make_submission(const JobWords& words, const Submitter& s
   }
   if (spec->name.empty()) spec->name = name_of(words.command).substr(0, kNameLengthMax);
   if (!is_visible(spec->name) && !words.name) spec->name = "job";
-  return SubmissionBody{std::move(*spec), std::move(*launch)};
+  auto notify = to_notify(words);
+  if (!notify) return fail(std::move(notify.error()));
+  return SubmissionBody{std::move(*spec), std::move(*launch), std::move(*notify)};
 }
 
 }  // namespace paceline

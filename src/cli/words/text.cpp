@@ -137,15 +137,4 @@ std::string cut_to_width(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + "…";
 }
 
-std::string printable(std::string_view text) {
-  std::string clean = to_utf8(text);
-  for (std::size_t at = 0; at < clean.size();) {
-    const auto point = first_code_point(std::string_view(clean).substr(at));
-    const bool hidden = is_invisible(point.value);
-    if (hidden) clean.replace(at, point.length, " ");
-    at += hidden ? 1 : point.length;
-  }
-  return clean;
-}
-
 }  // namespace paceline

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.hpp"  // printable()
+
 namespace paceline {
 
 // "0s", "42s", "1m05s", "2h05m", "3d04h": the two largest units, rounded down. Negative is "0s".
@@ -33,8 +35,5 @@ std::size_t display_width(std::string_view text);
 // The longest beginning of `text` that fits `width` columns, ending in "…" where something is
 // missing. REQUIRES: width > 0.
 std::string cut_to_width(std::string_view text, std::size_t width);
-// `text` with every control character replaced by a space, so that nobody's job name moves another
-// one's cursor.
-std::string printable(std::string_view text);
 
 }  // namespace paceline

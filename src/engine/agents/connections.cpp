@@ -156,7 +156,6 @@ void AgentsEngine::leave(NodeView& node) {
 void AgentsEngine::count_down(NodeView& node) {
   node.down_at.reset();
   node.up = false;
-  spdlog::warn("Node {} does not answer: nothing is placed there until it does.", node.spec.name);
   tell(NodeDown{node.id});
   const auto seats = node.seats;
   for (const ProcessKey& key : seats) reconcile(node, key);

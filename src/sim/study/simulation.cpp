@@ -105,7 +105,8 @@ class Simulation {
  private:
   Result<void> begin() {
     outcome_.jobs.reserve(workload_.arrivals.size());
-    controller_.on_commit([this](auto entries, auto touched) { take(entries, touched); });
+    commits_ =
+        controller_.on_commit([this](auto entries, auto touched) { take(entries, touched); });
     if (auto ok = controller_.recover(); !ok) return ok;
     join_nodes();
     if (auto ok = choose_policy(); !ok) return ok;
@@ -330,6 +331,7 @@ class Simulation {
   VirtualClock clock_;
   StudyEngine engine_;
   Controller controller_;
+  std::shared_ptr<void> commits_;  // are listened to
   LaunchSpec launch_;
   std::size_t submitted_ = 0;        // arrivals so far
   std::vector<std::uint32_t> jobs_;  // of job n at n-1: its arrival

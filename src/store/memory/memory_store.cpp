@@ -50,6 +50,8 @@ Result<void> MemoryStore::append(const Batch& batch) {
     remains_[job.id] = {Kept::whole, job.state, job.ended_at.value_or(Time()), 0, std::nullopt};
   }
   for (const auto& [job, launch] : batch.launches) launches_[job] = launch;
+  for (const auto& [job, notify] : batch.notify) notify_[job] = notify;
+  for (const Job& job : batch.forgotten) notify_.erase(job.id);
   for (const auto& point : batch.points) store_point(point);
   for (const auto& report : batch.unjournalled) unjournalled_.insert_or_assign(report.job, report);
   for (const auto& key : batch.keys) submissions_[{key.uid, key.key}] = key;
@@ -102,6 +104,10 @@ Result<std::vector<Progressed>> MemoryStore::unjournalled() {
   std::vector<Progressed> reports;
   for (const auto& [job, report] : unjournalled_) reports.push_back(report);
   return reports;
+}
+
+Result<std::vector<std::pair<JobId, Notify>>> MemoryStore::notify(JobId from) {
+  return std::vector<std::pair<JobId, Notify>>(notify_.lower_bound(from), notify_.end());
 }
 
 Result<LaunchSpec> MemoryStore::launch(JobId job) {

@@ -27,6 +27,7 @@ class MemoryStore final : public Store {
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
   Result<std::vector<Progressed>> unjournalled() override;
   Result<LaunchSpec> launch(JobId job) override;
+  Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
@@ -60,6 +61,7 @@ class MemoryStore final : public Store {
   std::map<JobId, Remains> remains_;  // of every job that was forgotten
   std::map<JobId, LaunchSpec> launches_;
   std::map<JobId, Progressed> unjournalled_;
+  std::map<JobId, Notify> notify_;
   std::map<JobId, JobPoints> points_;
   std::map<std::pair<std::uint32_t, std::string>, SubmissionKey> submissions_;
   std::optional<Error> refusal_;

@@ -153,13 +153,16 @@ void to_version_9(SQLite::Database& db) {
       "  dropped_us INTEGER NOT NULL)");
 }
 
-// What jobs reported last and the journal does not tell yet.
+// Who is to be told of which jobs, private as what starts them; of those that the state has. What jobs
+// reported last and the journal does not tell yet.
 void to_version_10(SQLite::Database& db) {
-  db.exec(
-      "CREATE TABLE unjournalled ("
-      "  job INTEGER PRIMARY KEY,"
-      "  body TEXT NOT NULL,"
-      "  sum INTEGER NOT NULL)");
+  for (const auto* table : {"notify", "unjournalled"})
+    db.exec(fmt::format(
+        "CREATE TABLE {} ("
+        "  job INTEGER PRIMARY KEY,"
+        "  body TEXT NOT NULL,"
+        "  sum INTEGER NOT NULL)",
+        table));
 }
 
 // Step n takes a file from schema n to n+1. Steps are never changed once released.

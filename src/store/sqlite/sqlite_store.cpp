@@ -25,6 +25,7 @@
 #include "store/sqlite/journal_table.hpp"
 #include "store/sqlite/launch_tables.hpp"
 #include "store/sqlite/left_behind.hpp"
+#include "store/sqlite/notify_table.hpp"
 #include "store/sqlite/points_table.hpp"
 #include "store/sqlite/reserve.hpp"
 #include "store/sqlite/segment_dir.hpp"
@@ -113,6 +114,7 @@ struct SqliteStore::Impl {
         checkpoint(*db),
         forgotten(*db),
         launches(*db),
+        notify(*db),
         points(*db),
         submissions(*db),
         unjournalled(*db),
@@ -204,6 +206,7 @@ struct SqliteStore::Impl {
   CheckpointTables checkpoint;
   ForgottenTable forgotten;
   LaunchTables launches;
+  NotifyTable notify;
   PointsTable points;
   SubmissionsTable submissions;
   UnjournalledTable unjournalled;
@@ -379,6 +382,8 @@ Result<void> SqliteStore::Impl::write(const Batch& batch) {
     unjournalled.told(batch.entries);
     unjournalled.put(batch.unjournalled);
     for (const auto& [job, launch] : batch.launches) launches.put(job, launch);
+    for (const auto& [job, asked] : batch.notify) notify.put(job, asked);
+    for (const Job& job : batch.forgotten) notify.drop(job.id);
     for (const auto& point : batch.points) points.put(point);
     submissions.put(batch.keys);
     forgotten.put(batch.forgotten);
@@ -554,6 +559,11 @@ Result<LaunchSpec> SqliteStore::launch(JobId job) {
     return fail(ErrorCode::not_found,
                 fmt::format("Nothing is stored about how to start job {}.", job.value));
   });
+}
+
+Result<std::vector<std::pair<JobId, Notify>>> SqliteStore::notify(JobId from) {
+  using Found = std::vector<std::pair<JobId, Notify>>;
+  return guarded(impl_->file, [&]() -> Result<Found> { return impl_->notify.from(from); });
 }
 
 Result<PointPage> SqliteStore::points(JobId job, std::string_view name, std::uint64_t from,

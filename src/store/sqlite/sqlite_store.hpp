@@ -68,6 +68,7 @@ class SqliteStore final : public Store {
   Result<std::vector<Job>> forgotten(JobId from, std::size_t limit) override;
   Result<std::vector<Progressed>> unjournalled() override;
   Result<LaunchSpec> launch(JobId job) override;
+  Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
