@@ -9,6 +9,7 @@
 #include "app/detach.hpp"
 #include "app/log.hpp"
 #include "app/move_in.hpp"
+#include "app/service_manager.hpp"
 
 namespace paceline {
 namespace {
@@ -51,7 +52,9 @@ int up(const UpOptions& options, const Build& build) {
     fmt::print("{}", (*box)->greeting());
   }
   std::fflush(stdout);
+  tell_service_manager("READY=1");
   (*box)->run();
+  tell_service_manager("STOPPING=1");
   if (::isatty(STDOUT_FILENO) == 1) fmt::print("\n");  // below the ^C
   fmt::print("{}", (*box)->farewell());
   return 0;

@@ -373,12 +373,14 @@ TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
   EXPECT_EQ(this->store().first_ended(Kept::thinned).value(), std::nullopt);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(
-    StoreContract, KeepsWhatTheStateForgot, StartsEmpty, ThinsThePointsOfAForgottenJob,
-    DropsAForgottenJobForGood, GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
-    KeepsWhatStartsAJobUntilItIsOver, KeepsWhoIsToldOfAJobUntilItIsForgotten,
-    ForgetsWhatStartedAJobThatWasOverBeforeACrash, NumbersTheNewPointsOfEachJob, GivesPointsInPages,
-    FindsThePointsOfOneMetric, RemembersASubmissionForADay, TakesAForgottenSubmissionAnew,
-    KeepsWhatTheJournalDoesNotTellYet);
+REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
+                            ThinsThePointsOfAForgottenJob, DropsAForgottenJobForGood,
+                            GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
+                            KeepsWhatStartsAJobUntilItIsOver,
+                            KeepsWhoIsToldOfAJobUntilItIsForgotten,
+                            ForgetsWhatStartedAJobThatWasOverBeforeACrash,
+                            NumbersTheNewPointsOfEachJob, GivesPointsInPages,
+                            FindsThePointsOfOneMetric, RemembersASubmissionForADay,
+                            TakesAForgottenSubmissionAnew, KeepsWhatTheJournalDoesNotTellYet);
 
 }  // namespace paceline

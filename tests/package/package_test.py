@@ -35,13 +35,11 @@ def mirror():
     return found
 
 
-def packages():
-    """The tarball, the Debian package, and one of a later version."""
-    run(ROOT / "script/package", "--version", UPGRADED)
-    later = shutil.move(next((ROOT / "build/package").glob("*.deb")), ROOT / "build")
-    run(ROOT / "script/package")
+def made_packages(version=None):
+    """The tarball and the Debian package."""
+    run(ROOT / "script/package", *(["--version", version] if version else []))
     made = ROOT / "build/package"
-    return next(made.glob("*.tar.gz")), next(made.glob("*.deb")), shutil.move(later, made)
+    return next(made.glob("*.tar.gz")), next(made.glob("*.deb"))
 
 
 class BareRoot:
@@ -69,9 +67,12 @@ class BareRoot:
         for user in ("first", "second"):
             self.root(f"useradd --create-home --shell /bin/sh {user}")
 
-    def close(self):
+    def unmount(self):
         for mounted in ("proc", "dev", "run"):
             subprocess.run(["umount", "--lazy", self.path / mounted], check=False, capture_output=True)
+
+    def close(self):
+        self.unmount()
         run("rm", "-r", "--one-file-system", self.path)
 
     def start(self, script, user):
@@ -102,7 +103,9 @@ class BareRoot:
 class PackageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.tarball, cls.package, cls.later = packages()
+        cls.later = shutil.move(made_packages(UPGRADED)[1], ROOT / "build")
+        cls.addClassCleanup(os.remove, cls.later)
+        cls.tarball, cls.package = made_packages()
         cls.bare = BareRoot()
         cls.addClassCleanup(cls.bare.close)
         cls.bare.make()

@@ -122,13 +122,18 @@ void nap() {
   ::nanosleep(&span, nullptr);
 }
 
+// To be read by the worker, whose libraries look for its limits there; whatever the umask is.
+bool make_readable(const std::string& directory) {
+  return ::mkdir(directory.c_str(), 0755) == 0 && ::chmod(directory.c_str(), 0755) == 0;
+}
+
 // A parent that becomes empty may be removed by another supervisor at any moment, so both are made
 // again until the group stands.
 bool make_group(const std::string& directory) {
   const std::string parent = directory.substr(0, directory.rfind('/'));
   for (int i = 0; i < 16; ++i) {
-    if (::mkdir(directory.c_str(), 0755) == 0 || errno == EEXIST) return true;
-    if (errno != ENOENT || (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST)) return false;
+    if (make_readable(directory) || errno == EEXIST) return true;
+    if (errno != ENOENT || (!make_readable(parent) && errno != EEXIST)) return false;
   }
   return false;
 }

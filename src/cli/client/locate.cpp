@@ -50,8 +50,8 @@ Result<std::string> find_server(const std::optional<std::string>& server,
   auto connected = UnixDialer(path).dial();
   if (!connected && !named) {
     auto own = data_folder(environment);
-    if (!own) return fail(std::move(own.error()));
-    path = socket_in(*own + "/" + std::string(kSocketName));
+    if (!own && ::geteuid() != 0) return fail(std::move(own.error()));
+    if (own) path = socket_in(*own + "/" + std::string(kSocketName));
     auto second = UnixDialer(path).dial();
     if (second || ::geteuid() != 0) connected = std::move(second);
   }

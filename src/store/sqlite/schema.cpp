@@ -157,12 +157,12 @@ void to_version_9(SQLite::Database& db) {
 // reported last and the journal does not tell yet.
 void to_version_10(SQLite::Database& db) {
   for (const auto* table : {"notify", "unjournalled"})
-    db.exec(fmt::format(
-        "CREATE TABLE {} ("
-        "  job INTEGER PRIMARY KEY,"
-        "  body TEXT NOT NULL,"
-        "  sum INTEGER NOT NULL)",
-        table));
+    db.exec(
+        fmt::format("CREATE TABLE {} ("
+                    "  job INTEGER PRIMARY KEY,"
+                    "  body TEXT NOT NULL,"
+                    "  sum INTEGER NOT NULL)",
+                    table));
 }
 
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
