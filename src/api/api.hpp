@@ -56,7 +56,7 @@ struct ApiOptions {
   std::function<Measures()> measures = {};
   // Does GET /metrics tell of each job?
   bool metrics_of_jobs = false;
-  // Can what a submission asks to be told be told? Empty: nothing can. Errors: unavailable, with what to do.
+  // Can what a submission asks to be told be told? Empty: nothing can. Errors: invalid, with what to do.
   std::function<Result<void>(const Notify&)> may_notify = {};
   std::function<MessageSums(JobId)> messages = {};
   // Ends the server; called after the answer to a shutdown was handed out.

@@ -46,7 +46,7 @@ Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
 Result<void> may_notify(const ApiContext& context, const Notify& notify) {
   if (notify.to.empty()) return {};
   if (context.options.may_notify) return context.options.may_notify(notify);
-  return fail(ErrorCode::unavailable, "This server sends no messages.",
+  return fail(ErrorCode::invalid, "This server sends no messages.",
               "Leave out --notify-to and 'notify'.");
 }
 

@@ -65,10 +65,8 @@ std::optional<Time> Messages::step(Time now) {
 }
 
 Result<void> Messages::may_notify(const Notify& notify) const {
-  const auto unavailable = [](const Error& error) {
-    return fail(ErrorCode::unavailable, error.message, error.hint);
-  };
-  if (!notify.to.empty() && !curl_) return unavailable(curl_.error());
+  if (!notify.to.empty() && !curl_)
+    return fail(ErrorCode::invalid, curl_.error().message, curl_.error().hint);
   for (const auto& address : notify.to) {
     if (!is_mail(address) || mails_) continue;
     return fail(

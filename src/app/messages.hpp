@@ -27,7 +27,7 @@ class Messages {
 
   // What is due; says when something is due next.
   std::optional<Time> step(Time now);
-  // Errors: unavailable, with what to do: curl or the relay is missing.
+  // Errors: invalid, with what to do: curl or the relay is missing.
   [[nodiscard]] Result<void> may_notify(const Notify& notify) const;
   [[nodiscard]] OutboxSums sums(JobId job) { return notifier_->sums(job); }
 

@@ -44,6 +44,7 @@ ELSEWHERE = {
     "grades of expected times": "src/scheduler/grades_test.cpp",
     "a page of expected times": "src/api/expected_test.cpp",
     "messages-per-user": "src/messages/notifier_test.cpp",
+    "waiting-messages-per-user": "src/messages/notifier_test.cpp",
     "a message on its way": "tests/e2e/messages_test.py",
     "messages to the operator's web hooks": "src/messages/notifier_test.cpp",
     "lines about jobs in the server's log": "src/messages/server_log_test.cpp",
