@@ -70,7 +70,7 @@ Result<void> Messages::may_notify(const Notify& notify) const {
   for (const auto& address : notify.to) {
     if (!is_mail(address) || mails_) continue;
     return fail(
-        ErrorCode::unavailable, "This server sends no mail: it knows no mail relay.",
+        ErrorCode::invalid, "This server sends no mail: it knows no mail relay.",
         "Name a web hook (https://…) with --notify-to, or ask its administrator for 'paceline "
         "up --messages FILE' (docs/operations.md).");
   }
