@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "api/log_files.hpp"
@@ -27,7 +29,10 @@ void LocalOutput::ranks(JobId job, const LogStart& start,
 }
 
 void LocalOutput::read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) {
-  told(read_in_order(LogFiles(directory_, wanted.job), wanted));
+  // Others get their turn before the next ones.
+  boost::asio::post(io_, [told = std::move(told),
+                          chunks = read_in_order(LogFiles(directory_, wanted.job),
+                                                 wanted)]() mutable { told(std::move(chunks)); });
 }
 
 // Files are looked at again and again: all that follow share one beat.

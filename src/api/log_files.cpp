@@ -129,8 +129,8 @@ std::uint64_t LogFiles::size(std::int32_t rank) const {
 
 std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
                                        const Piece& piece) const {
-  if (size(rank) <= offset) return {};
   const File file(path_of(rank, "log"));
+  if (file.size() <= offset) return {};
   if (const auto data = file.next_data(offset); data > offset)
     return removed(file, rank, offset, data);
   const auto end = file.next_hole(offset);

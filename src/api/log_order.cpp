@@ -7,6 +7,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kTimesAtOnce = 64;
+constexpr std::size_t kPiecesAtOnce = 256;
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
 // Where one log is.
@@ -76,7 +77,8 @@ std::int64_t time_of_others(const std::vector<Head>& heads, const Head& first) {
 std::vector<LogChunk> read_in_order(const LogFiles& files, const LogsWanted& wanted) {
   std::vector<Head> heads = heads_of(files, wanted);
   std::vector<LogChunk> chunks;
-  for (std::size_t left = wanted.bytes_max; left > 0 && !heads.empty();) {
+  for (std::size_t left = wanted.bytes_max;
+       left > 0 && chunks.size() < kPiecesAtOnce && !heads.empty();) {
     const auto first = std::ranges::min_element(heads, {}, &Head::at_us);
     const bool joined = wanted.pieces == LogPieces::joined;
     const LogTime piece = first->piece(joined ? time_of_others(heads, *first) : kUnknown);

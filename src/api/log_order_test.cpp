@@ -86,6 +86,24 @@ TEST_F(LogOrderTest, APieceGoesOnWhileNoOtherLogHasAnEarlierLine) {
   EXPECT_EQ(timed[200].at, wall_from_us(500));
 }
 
+TEST_F(LogOrderTest, ABatchHasABoundAndTheNextGoesOnBehindIt) {
+  constexpr int kTurns = 200;
+  std::string expected;
+  for (int i = 0; i < kTurns; ++i) {
+    write(0, "a\n", 2 * i);
+    write(1, "b\n", 2 * i + 1);
+    expected += "a\nb\n";
+  }
+  std::string text;
+  LogsWanted wanted{.from = {{0, 0}, {1, 0}}};
+  for (auto chunks = read(wanted); !chunks.empty(); chunks = read(wanted)) {
+    EXPECT_LE(chunks.size(), 256U);
+    text += text_of(chunks);
+    for (const auto& chunk : chunks) wanted.from[chunk.rank] = chunk.next;
+  }
+  EXPECT_EQ(text, expected);
+}
+
 TEST_F(LogOrderTest, WhatWasNotNotedYetIsAsOldAsTheLastOfIt) {
   write(0, "a1\n", 10);
   write(1, "b1\n", 20);

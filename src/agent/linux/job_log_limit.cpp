@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kHeadPart = 10;  // one in so many bytes
 constexpr std::uint64_t kHeadMax = 16 << 20;
+constexpr int kRest = 40;  // calls, where bytes can't be removed: seconds
 
 using Rooms = std::map<std::int32_t, std::uint64_t>;
 
@@ -80,12 +81,13 @@ JobLogLimit::Known& JobLogLimit::look(JobId job, const JobLogs& now) {
   return known;
 }
 
-void JobLogLimit::hold_job(JobId job, const Known& known, const JobLogs& now) const {
+void JobLogLimit::hold_job(JobId job, Known& known, const JobLogs& now) const {
   const std::uint64_t sum = sum_of(known.rooms);
-  if (known.bytes_max == 0 || sum <= known.bytes_max) return;
+  if (known.bytes_max == 0 || sum <= known.bytes_max || known.rest-- > 0) return;
+  known.rest = 0;
   const std::uint64_t length = common_length(known.rooms, known.bytes_max);
   const bool all = sum > known.bytes_max + known.bytes_max / 2;
-  for (const auto& [number, room] : known.rooms) {
+  for (auto& [number, room] : known.rooms) {
     if (room <= length) continue;
     const auto used = now.stored.find(number);
     const std::uint64_t stored = used == now.stored.end() ? kLogEnd : used->second;
@@ -93,6 +95,8 @@ void JobLogLimit::hold_job(JobId job, const Known& known, const JobLogs& now) co
                        all ? kLogEnd : stored};
     const std::string path = path_of({job, number});
     const RemovedBytes removed = remove_bytes(path, old);
+    room -= std::min(room, removed.room);
+    if (removed.refused) known.rest = kRest;
     if (removed.end > std::max(removed.begin, stored))
       add_log_note(path, unread_sentence(removed, stored));
   }

@@ -41,10 +41,11 @@ class JobLogLimit {
     std::uint64_t bytes_max = 0;
     std::map<std::int32_t, std::uint64_t> rooms;  // by number
     std::set<std::int32_t> used;                  // at the last call
+    int rest = 0;                                 // calls until removing is tried again
   };
 
   Known& look(JobId job, const JobLogs& now);
-  void hold_job(JobId job, const Known& known, const JobLogs& now) const;
+  void hold_job(JobId job, Known& known, const JobLogs& now) const;
   [[nodiscard]] std::string path_of(LogKey log) const {
     return log_path(directory_, log.first, log.second);
   }

@@ -53,9 +53,11 @@ TEST_F(JobLogLimitTest, TheLongestOfAJobGiveFirstDownToOneLength) {
 TEST_F(JobLogLimitTest, LogsOfRanksThatEndedCount) {
   write(first_, kMiB);
   write(second_, kMiB);
-  limit_.hold({{kJob, {0, {{1, kMiB}}}}});
-  EXPECT_LE(room(first_) + room(second_), kMiB + 2 * kBlock);
-  EXPECT_EQ(room(first_), room(second_));
+  for (int turn = 0; turn < 3; ++turn) {
+    limit_.hold({{kJob, {0, {{1, kMiB}}}}});
+    EXPECT_EQ(room(first_) + room(second_), kMiB);
+    EXPECT_EQ(room(first_), room(second_));
+  }
 }
 
 TEST_F(JobLogLimitTest, WhatWasNotReadStaysUntilHalfAsMuchMoreIsThere) {

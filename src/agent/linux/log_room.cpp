@@ -98,7 +98,7 @@ RemovedBytes remove_bytes(const std::string& log, const OldBytes& old) {
   if (end > begin && !punch(fd.get(), begin, end, info.st_mtim)) {
     spdlog::warn("{}",
                  system_error("The oldest bytes of '" + log + "' can't be removed", errno).message);
-    return {};
+    return {.refused = true};
   }
   if (::fstat(fd.get(), &info) != 0) return {};
   RemovedBytes removed{begin, std::max(begin, end), before - std::min(before, room_in(info))};

@@ -43,6 +43,7 @@ struct RemovedBytes {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t room = 0;
+  bool refused = false;  // by a file system that makes no holes, or none now
 };
 
 // Removes whole blocks; of a log of which nothing is left the times, too. What can't be removed is said in the server's log, and stays.
