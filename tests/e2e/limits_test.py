@@ -179,6 +179,7 @@ class SetTest(PeoplesBox):
         self.assertEqual(self.log(OTHER, other)[1], 0)
         self.assertIn(f"{removed} bytes were removed", self.box.call("logs", str(old)).stdout)
         more = self.submit(OWNER, {}, ["python3", "-c", stays])
+        self.until(lambda: self.log(OWNER, more)[0].endswith("line 00059999\n"), "it doesn't write")
         self.until(lambda: self.room(old) + self.room(new) + self.room(more) <= MIB, "who runs gives nothing")
         self.assertEqual(self.room(old), 0)
         self.assertGreater(self.log(OWNER, new)[1], 0)
