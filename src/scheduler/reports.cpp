@@ -1,5 +1,6 @@
 #include "scheduler/reports.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -74,9 +75,11 @@ ReportSpacing::Spaced ReportSpacing::take(std::vector<MergedReport> merged,
   if (merged.empty() && jobs_.empty()) return spaced;
   const Concerned concerned(events);
   std::set<JobId> reported;
+  std::vector<Progressed> tiers;
   for (auto& [report, meets_tier] : merged) {
     reported.insert(report.job);
-    add(std::move(report), meets_tier || concerned.holds(report.job), now, spaced.journalled);
+    const bool at_once = meets_tier || concerned.holds(report.job);
+    add(std::move(report), at_once, now, meets_tier ? tiers : spaced.journalled);
   }
   for (const JobId job : due(concerned.all ? Time::max() : now)) hand_on(job, now, spaced);
   for (const JobId job : concerned.jobs) hand_on(job, now, spaced);
@@ -85,6 +88,11 @@ ReportSpacing::Spaced ReportSpacing::take(std::vector<MergedReport> merged,
     if (found != jobs_.end() && found->second.waiting)
       spaced.unjournalled.push_back(*found->second.waiting);
   }
+  // In the order of merge_reports(), which a replay keeps to.
+  std::ranges::sort(spaced.journalled, {}, [](const Progressed& report) {
+    return std::pair(report.job, report.generation);
+  });
+  spaced.journalled.insert(spaced.journalled.begin(), tiers.begin(), tiers.end());
   return spaced;
 }
 
