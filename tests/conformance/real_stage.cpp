@@ -95,9 +95,13 @@ std::string RealMachine::leftover() {
   char line = 0;
   while (::read(gate_.get(), &line, 1) > 0) continue;
   ::unlink(bell().c_str());
-  const auto tidy = [this] { return remains().empty(); };
+  std::string left;
+  const auto tidy = [&] {
+    left = remains();
+    return left.empty();
+  };
   turn_until(tidy, kPatience);
-  return remains();
+  return left;
 }
 
 std::string RealMachine::remains() {

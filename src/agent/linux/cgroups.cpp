@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 
 #include "agent/linux/files.hpp"
@@ -95,19 +96,34 @@ bool hand_down(const std::string& directory) {
   return true;
 }
 
-// A v2 group with members of its own can't hand controllers down. Where this process is the only
-// member (a delegated scope or unit), it steps into a leaf.
-void step_aside(const std::string& directory) {
-  const std::string self = std::to_string(::getpid()) + "\n";
-  if (read_file(directory + "/cgroup.procs") != self) return;
+// A v2 group with members of its own can't hand controllers down: they move into a leaf.
+void empty_into_leaf(const std::string& directory) {
   const std::string leaf = directory + "/paceline-server";
   ::mkdir(leaf.c_str(), 0755);
-  write_existing(leaf + "/cgroup.procs", "0");
+  for (const pid_t member : parse_members(read_file(directory + "/cgroup.procs").value_or("")))
+    write_existing(leaf + "/cgroup.procs", std::to_string(member));
+}
+
+// Where this process is the only member (a delegated scope or unit).
+void step_aside(const std::string& directory) {
+  if (read_file(directory + "/cgroup.procs") == std::to_string(::getpid()) + "\n")
+    empty_into_leaf(directory);
+}
+
+// Empty: none is, or it can't be used.
+std::string set_aside(const CgroupView& view) {
+  const CgroupMount mount = find_cgroup_mount(view.mountinfo, view.cgroup, "");
+  if (view.set_aside.empty() || mount.mount_point.empty()) return {};
+  const std::string place = mount.mount_point + "/" + view.set_aside;
+  if (!view.may_make_groups(place) || !has_controllers(place, "cgroup.controllers")) return {};
+  empty_into_leaf(place);
+  return hand_down(place) ? place : std::string{};
 }
 
 // The v2 directory below which groups can hold cpu and memory limits; empty: none. A group with
 // other members than this process may lie on the way to the top.
 std::string usable_unified(const CgroupView& view) {
+  if (std::string place = set_aside(view); !place.empty()) return place;
   for (const std::string& place : usable_places(view, "")) {
     if (!has_controllers(place, "cgroup.controllers")) continue;
     if (hand_down(place)) return place;
@@ -167,8 +183,10 @@ CgroupMount find_cgroup_mount(std::string_view mountinfo, std::string_view cgrou
 }
 
 Cgroups Cgroups::discover(const std::string& parent) {
+  const char* named = std::getenv("PACELINE_CGROUP");
   return discover(parent, {read_file("/proc/self/mountinfo").value_or(""),
-                           read_file("/proc/self/cgroup").value_or(""), can_make_groups});
+                           read_file("/proc/self/cgroup").value_or(""), can_make_groups,
+                           named == nullptr ? "" : named});
 }
 
 Cgroups Cgroups::discover(const std::string& parent, const CgroupView& view) {

@@ -41,13 +41,16 @@ struct CgroupView {
   std::string cgroup;     // and of /proc/self/cgroup
   // True if the process may make groups below a directory, and move processes there.
   std::function<bool(const std::string& directory)> may_make_groups;
+  // A group of v2 that was set aside for workers, below the mount: "system.slice/jobs.service". Whom
+  // its service manager keeps there steps aside. Empty: none.
+  std::string set_aside = {};
 };
 
 class Cgroups {
  public:
-  // Looks for the place where this process may make groups: below its own group, else at the top;
-  // v2 if that can hold limits by the controllers cpu and memory, else v1. `parent` is the name of
-  // the group that will hold all workers.
+  // Looks for the place where this process may make groups: in the one set aside (PACELINE_CGROUP),
+  // else below its own group, else at the top; v2 if that can hold limits by the controllers cpu and
+  // memory, else v1. `parent` is the name of the group that will hold all workers.
   static Cgroups discover(const std::string& parent);
   static Cgroups discover(const std::string& parent, const CgroupView& view);
 

@@ -138,6 +138,24 @@ TEST_F(DiscoveryTest, TheOnlyMemberOfAGroupMakesRoomForWorkers) {
   EXPECT_EQ(plan().unified, worker_in(own));
 }
 
+// Whom its service manager keeps there leaves for a leaf, as a link says here.
+TEST_F(DiscoveryTest, WhatWasSetAsideForWorkersIsTheFirstPlace) {
+  mount_v2();
+  group("v2/user.slice/run.scope", "cpu memory pids\n", "cpu memory pids\n");
+  const std::string jobs = "v2/system.slice/jobs.service";
+  full_group(jobs, "cpu memory pids\n");
+  put(jobs + "/cgroup.procs", "4711\n");
+  put(jobs + "/handed_down", "");
+  std::filesystem::create_symlink("paceline-server/../handed_down",
+                                  directory_ / (jobs + "/cgroup.subtree_control"));
+  mine_ = {directory_ / "v2/user.slice/run.scope", directory_ / jobs};
+  view_.set_aside = "system.slice/jobs.service";
+  EXPECT_EQ(plan().unified, worker_in(jobs));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / (jobs + "/paceline-server")));
+  view_.set_aside = "system.slice/none.service";
+  EXPECT_EQ(plan().unified, worker_in("v2/user.slice/run.scope"));
+}
+
 TEST_F(DiscoveryTest, WhereNothingIsDelegatedNothingIsHeld) {
   mount_v2();
   group("v2", "cpu memory pids\n", "cpu memory pids\n");

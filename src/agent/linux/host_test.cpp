@@ -248,6 +248,10 @@ TEST_F(HostTest, AWorkerWhoseClaimIsRemovedIsKnownToTheNextAgentUntilItEnds) {
   ASSERT_EQ(::unlink(claim_path(key(1)).c_str()), 0);
   TestHost next(directory_.path());
   const std::vector<Claim> claims = next->claims();
+  if (claims.empty()) {  // its supervisor was faster
+    EXPECT_FALSE(runs(main));
+    return;
+  }
   ASSERT_EQ(claims.size(), 1U);
   EXPECT_EQ(claims[0].key, key(1));
   EXPECT_THAT(claims[0].slots, ElementsAre(0));
