@@ -452,7 +452,9 @@ std::string Box::greeting() const {
   const auto adopted = with_processes(state);
   text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory,
                       state.policy()->name, count(state.jobs().given(), "job"),
-                      adopted.empty() ? "" : fmt::format("; jobs {} go on", listed(adopted)));
+                      adopted.empty()       ? ""
+                      : adopted.size() == 1 ? fmt::format("; job {} goes on", listed(adopted))
+                                            : fmt::format("; jobs {} go on", listed(adopted)));
   if (impl_->metrics_server)
     text += fmt::format("  metrics: http://{}/metrics\n", to_string(impl_->metrics_at));
   text += "  next: paceline run -- python3 train.py      (in another terminal)\n";

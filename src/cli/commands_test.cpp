@@ -115,6 +115,12 @@ TEST(Queue, LeavesTheTitlesOut) {
   EXPECT_EQ(run_words(server, {"queue", "--no-header", "--state", "RUNNIN"}).code, 64);
 }
 
+TEST(Queue, TakesAStateInAnyCase) {
+  const FakeServer server(always(jobs({kWaiting})));
+  EXPECT_EQ(run_words(server, {"queue", "--state", "running"}).code, 0);
+  EXPECT_THAT(server.log().front(), HasSubstr("state=RUNNING"));
+}
+
 TEST(Show, IsAPage) {
   const FakeServer server(always(kJob));
   EXPECT_EQ(run_words(server, {"show", "7"}).out,
@@ -183,7 +189,8 @@ TEST(Cancel, TellsWhatBecameOfEachJob) {
   EXPECT_EQ(
       result.out,
       "Job 7 is STOPPING: its owner cancelled it.\nJob 7 is STOPPING: its owner cancelled it.\n");
-  EXPECT_THAT(server.log(), ElementsAre("POST /v1/jobs/7/cancel", "POST /v1/jobs/8/cancel"));
+  EXPECT_THAT(server.log(), ElementsAre("POST /v1/jobs/7/cancel", "GET /v1/jobs/7",
+                                        "POST /v1/jobs/8/cancel", "GET /v1/jobs/8"));
 }
 
 TEST(Resize, SendsTheRange) {

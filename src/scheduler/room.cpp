@@ -259,7 +259,7 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
     return never(fmt::format("It asks for at least {}, and {} {}.", slots_text(need.slots),
                              room.whole ? "the whole cluster has" : "the nodes that suit it have",
                              room.slots),
-                 "Ask for fewer --slots, or a range that begins lower (1..8). 'paceline nodes' "
+                 "Ask for fewer slots, or a range that begins lower (1..8). 'paceline nodes' "
                  "shows what there is.");
   }
   if (need.slots_per_group > room.largest) return no_such_node(need, room);

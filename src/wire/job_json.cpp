@@ -28,7 +28,7 @@ std::string_view node_name(const State& state, NodeId id) {
 
 void write_size(JsonWriter& json, const Job& job) {
   json.field("workers", job.workers()).field("min", job.range.min).field("max", job.range.max);
-  json.field("want", job.range.want).field("pinned", job.pinned);
+  json.field("want", job.range.want).field("pinned", job.pinned && job.range.min == job.range.max);
   json.field("slots_per_worker", job.spec->slots_per_worker);
   write_places(json, *job.spec);
   json.field("cpus", unless_zero(job.spec->cpus));

@@ -132,6 +132,15 @@ TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
   }
 }
 
+TEST(JobJson, IsPinnedWhereItsOwnerGaveOneSizeAndNotARange) {
+  Job job = waiting();
+  job.pinned = true;
+  job.range = {2, 2, 2};
+  EXPECT_EQ(shown(job)["pinned"], true);
+  job.range = {1, 2, 2};
+  EXPECT_EQ(shown(job)["pinned"], false);
+}
+
 TEST(JobJson, ShowsARunningJob) {
   const auto job = shown(running());
   EXPECT_EQ(job["generation"], 3);

@@ -69,7 +69,8 @@ Command request_command(Command command, std::string_view request) {
       return for_each_job(context, *ids, [&](Api& api, std::uint32_t id) -> Result<int> {
         const auto job = api.post(job_target(id, request));
         if (!job) return fail(job.error());
-        context.console.print(job_sentence(*job) + "\n");
+        const auto after_the_round = api.get(job_target(id));
+        context.console.print(job_sentence(after_the_round ? *after_the_round : *job) + "\n");
         return 0;
       });
     };

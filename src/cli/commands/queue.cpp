@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <string>
+
 #include "cli/client/watch.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/words/expected_text.hpp"
@@ -19,13 +23,16 @@ struct Queue {
 };
 
 Result<std::string> query_of(const Queue& typed) {
-  if (typed.state && !parse_job_state(*typed.state)) {
+  std::string state = typed.state.value_or("");
+  std::ranges::transform(state, state.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (typed.state && !parse_job_state(state)) {
     return fail(
         ErrorCode::invalid, fmt::format("--state: '{}' is not a state.", *typed.state),
         "States are PENDING, STARTING, RUNNING, RESIZING, PAUSED, STOPPING, COMPLETED, FAILED, "
         "CANCELLED and TIMEOUT.");
   }
-  if (typed.state) return fmt::format("all=1&state={}", *typed.state);
+  if (typed.state) return "all=1&state=" + state;
   return typed.all || typed.since || typed.last ? "all=1" : "";
 }
 
