@@ -109,8 +109,9 @@ class Machine:
             raise AssertionError(f"{user}: {script}\nended with {code}:\n{text}")
         return text
 
+    # It counts as done before it is asked for: the station may be gone at once, and would do it again after the boot.
     def reboot(self):
-        self.go(lambda: self.root("systemctl --no-block reboot"))
+        self.go(lambda: self.root(f"echo 0 > /share/{self.commands + 1}.code; systemctl --no-block reboot"))
 
     def cut_power(self):
         os.killpg(self.process.pid, signal.SIGKILL)
