@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/top/motion.hpp"
 #include "cli/words/text.hpp"
 
 namespace paceline {
@@ -20,25 +21,11 @@ void List::set_count(std::size_t count) {
 }
 
 bool List::press(const Key& key) {
-  const auto page = std::max<std::size_t>(shown_, 1);
-  const auto last = count_ == 0 ? 0 : count_ - 1;
-  const auto up = [&](std::size_t rows) { cursor_ -= std::min(rows, cursor_); };
-  const auto down = [&](std::size_t rows) { cursor_ = std::min(cursor_ + rows, last); };
-  if (key.kind == KeyKind::up || key.text == "k")
-    up(1);
-  else if (key.kind == KeyKind::down || key.text == "j")
-    down(1);
-  else if (key.kind == KeyKind::page_up)
-    up(page);
-  else if (key.kind == KeyKind::page_down)
-    down(page);
-  else if (key.kind == KeyKind::home || key.text == "g")
-    cursor_ = 0;
-  else if (key.kind == KeyKind::end || key.text == "G")
-    cursor_ = last;
-  else
-    return false;
-  return true;
+  const auto motion = motion_of(key);
+  if (motion)
+    cursor_ =
+        moved(cursor_, *motion, std::max<std::size_t>(shown_, 1), count_ == 0 ? 0 : count_ - 1);
+  return motion.has_value();
 }
 
 std::string List::position() const {

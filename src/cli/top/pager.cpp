@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/top/motion.hpp"
+
 namespace paceline {
 namespace {
 
@@ -40,24 +42,12 @@ void Pager::wrap(std::size_t width) {
 bool Pager::press(const Key& key) {
   const auto last = rows_ > height_ ? rows_ - height_ : 0;
   const auto page = std::max<std::size_t>(height_, 2) - 1;
-  const auto up = [&](std::size_t rows) { first_ -= std::min(rows, first_); };
-  const auto down = [&](std::size_t rows) { first_ = std::min(first_ + rows, last); };
-  if (key.kind == KeyKind::up || key.text == "k")
-    up(1);
-  else if (key.kind == KeyKind::down || key.text == "j")
-    down(1);
-  else if (key.kind == KeyKind::page_up)
-    up(page);
-  else if (key.kind == KeyKind::page_down || key.text == " ")
-    down(page);
-  else if (key.kind == KeyKind::home || key.text == "g")
-    first_ = 0;
-  else if (key.kind == KeyKind::end || key.text == "G")
-    first_ = last;
-  else
-    return false;
-  follows_ = first_ == last && (follows_ || key.kind == KeyKind::end || key.text == "G" ||
-                                key.kind == KeyKind::down || key.kind == KeyKind::page_down);
+  const auto motion = key.text == " " ? std::optional(Motion::page_down) : motion_of(key);
+  if (!motion) return false;
+  first_ = moved(first_, *motion, page, last);
+  const bool onward =
+      *motion == Motion::down || *motion == Motion::page_down || *motion == Motion::to_end;
+  follows_ = first_ == last && (follows_ || onward);
   return true;
 }
 
