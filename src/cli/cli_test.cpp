@@ -125,6 +125,8 @@ TEST_F(Up, SetsLimits) {
             5);
   EXPECT_EQ(asked->limits.connections, 500U);
   EXPECT_EQ(asked->limits.connections_per_user, 9U);
+  EXPECT_EQ(up({"--dir", "/p", "--limit", "progress-interval=0"}), 5) << "not at all";
+  EXPECT_EQ(asked->limits.progress_interval, 0U);
 }
 
 TEST_F(Up, SaysHowLongWhoNeverSavedIsAsked) {

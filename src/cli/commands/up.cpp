@@ -60,6 +60,7 @@ tl::unexpected<Error> no_such_limit(std::string_view name) {
 
 Result<std::uint64_t> read_amount(const Limit& limit, std::string_view text) {
   constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  if (limit.min == 0 && text == "0") return 0;  // of every unit
   if (limit.unit == LimitUnit::bytes) return parse_bytes(text);
   if (limit.unit == LimitUnit::seconds) {
     return parse_duration(text).map([](Duration span) {
