@@ -43,6 +43,8 @@ class LogReaderTest : public ::testing::Test {
   void SetUp() override {
     reader_->look({}, [](const Result<void>& looked) { EXPECT_TRUE(looked); });
   }
+  // A question that is never answered holds who asked.
+  void TearDown() override { output_->asked.clear(); }
   void next() {
     reader_->next(100, LogCut::lines, [this](Result<std::optional<LogChunk>> chunk) {
       got_.push_back(!chunk ? "error" : !*chunk ? "nothing" : (*chunk)->text);

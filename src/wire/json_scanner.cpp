@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/utf8.hpp"
@@ -173,8 +172,8 @@ void JsonScanner::skip_space() {
 }
 
 bool JsonScanner::accept_word(std::string_view word) {
-  if (static_cast<std::size_t>(end_ - next_) < word.size()) return false;
-  if (std::memcmp(next_, word.data(), word.size()) != 0) return false;
+  const std::string_view rest(next_, static_cast<std::size_t>(end_ - next_));
+  if (!rest.starts_with(word)) return false;
   next_ += word.size();
   return true;
 }
