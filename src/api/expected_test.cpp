@@ -81,7 +81,7 @@ TEST_F(ExpectedTest, IsToldOfWhatIsNotSubmitted) {
 TEST_F(ExpectedTest, IsNothingForAJobThatIsOver) {
   submit(R"({"workers": "1"})");
   world.ask_later(::getuid(), "POST", "/v1/jobs/1/cancel");
-  world.engine.end({JobId{1}, Generation{1}, 0}, 0, world.clock.now());
+  world.loop.on([&] { world.engine.end({JobId{1}, Generation{1}, 0}, 0, world.clock.now()); });
   world.advance(std::chrono::seconds{1});
   const auto why = get("/v1/jobs/1/why");
   EXPECT_TRUE(why["expected_end"].is_null());
