@@ -1,0 +1,47 @@
+#include "trust/sha256.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "base/check.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+}  // namespace
+
+Sha256 sha256(std::string_view bytes) {
+  Sha256 sum{};
+  const int made =
+      EVP_Digest(bytes.data(), bytes.size(), sum.data(), nullptr, EVP_sha256(), nullptr);
+  check(made == 1, "OpenSSL can make a SHA-256");
+  return sum;
+}
+
+bool same(const Sha256& one, const Sha256& other) {
+  return CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+std::string to_hex(const Sha256& sum) {
+  std::string text;
+  for (const auto byte : sum) {
+    text += kHexDigits[byte >> 4];
+    text += kHexDigits[byte & 15];
+  }
+  return text;
+}
+
+std::optional<Sha256> sha256_from_hex(std::string_view text) {
+  Sha256 sum{};
+  if (text.size() != 2 * sum.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = kHexDigits.find(text[i]);
+    if (digit == std::string_view::npos) return std::nullopt;
+    sum[i / 2] = static_cast<std::uint8_t>(sum[i / 2] << 4 | digit);
+  }
+  return sum;
+}
+
+}  // namespace paceline
