@@ -1,10 +1,7 @@
 #include "http/client.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
-#include <algorithm>
-#include <array>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <cerrno>
@@ -12,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "http/client_wait.hpp"
 #include "wire/error_json.hpp"
 
 namespace paceline {
@@ -89,16 +87,14 @@ class Wire {
   }
 
   error_code wait(short events) const {
-    using std::chrono::milliseconds;
-    const auto left = std::chrono::ceil<milliseconds>(deadline_ - std::chrono::steady_clock::now());
-    if (left <= milliseconds{0}) return beast::error::timeout;
-    std::array<pollfd, 2> fds = {pollfd{stream_->descriptor(), events, 0},
-                                 pollfd{interrupted_ ? interrupted_() : -1, POLLIN, 0}};
-    const auto ms = std::min<std::int64_t>(left.count(), std::numeric_limits<int>::max());
-    if (::poll(fds.data(), fds.size(), static_cast<int>(ms)) < 0 && errno != EINTR) {
-      return {errno, beast::generic_category()};
+    switch (wait_for_events(stream_->descriptor(), events, deadline_, interrupted_)) {
+      case Waited::too_long:
+        return beast::error::timeout;
+      case Waited::interrupted:
+        return net::error::operation_aborted;
+      case Waited::ready:
+        break;
     }
-    if (fds[1].revents != 0) return net::error::operation_aborted;
     return {};
   }
 
@@ -117,6 +113,10 @@ tl::unexpected<Error> lost(const error_code& ec) {
   if (ec == beast::error::timeout) {
     return fail(ErrorCode::unavailable, "The server does not answer.",
                 "Look at the terminal or the log where 'paceline up' runs.", Retry::may_help);
+  }
+  if (ec == error_code(EKEYREJECTED, beast::generic_category())) {
+    return fail(ErrorCode::forbidden, "The server does not accept this machine's certificate.",
+                "Compare the clocks of both machines; if they agree, let this one join again.");
   }
   return fail(ErrorCode::unavailable, "The connection to the server was lost.",
               "See whether 'paceline up' still runs, then try again.", Retry::may_help);

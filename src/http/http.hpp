@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "trust/certificate_name.hpp"
 
 namespace paceline {
 
@@ -32,6 +33,8 @@ struct UnixAccount {
 struct Peer {
   std::string origin = {};                  // bounds for each user go by it: "uid 1000", an address
   std::optional<UnixAccount> account = {};  // none: the transport knows of none
+  // What the certificate names that it showed, once that is verified; none: it showed none.
+  std::optional<CertificateName> certificate = {};
 };
 Peer unix_peer(UnixAccount account);
 

@@ -1,12 +1,10 @@
 #include "http/socket_listener.hpp"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -16,6 +14,8 @@
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#include "http/tcp_socket.hpp"
 
 namespace asio = boost::asio;
 
@@ -39,19 +39,8 @@ std::vector<std::uint32_t> groups_of(int socket) {
   return groups;
 }
 
-std::string address_of(int socket) {
-  sockaddr_storage peer{};
-  socklen_t size = sizeof peer;
-  std::array<char, NI_MAXHOST> text{};
-  auto* const address = reinterpret_cast<sockaddr*>(&peer);
-  if (::getpeername(socket, address, &size) != 0 ||
-      ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
-    return {};
-  return text.data();
-}
-
 Peer peer_of(int socket, int family) {
-  if (family != AF_UNIX) return {.origin = address_of(socket)};
+  if (family != AF_UNIX) return {.origin = tcp_peer_of(socket).host};
   ucred account{};
   socklen_t size = sizeof account;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &account, &size) != 0) return {};

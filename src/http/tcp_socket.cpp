@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -42,6 +43,20 @@ tl::unexpected<Error> cannot_listen(const TcpAddress& address, int reason) {
   return fail(code_of(reason),
               fmt::format("Cannot listen at {}: {}.", to_string(address), std::strerror(reason)),
               "Choose another port, or an address of this machine.");
+}
+
+// An empty host: the kernel knows of none.
+TcpAddress address_by(int (*ask)(int, sockaddr*, socklen_t*), int socket) {
+  sockaddr_storage there{};
+  socklen_t size = sizeof there;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* const address = reinterpret_cast<sockaddr*>(&there);
+  if (ask(socket, address, &size) != 0 ||
+      ::getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return {.host = {}};
+  return {host.data(), parse_number<std::uint16_t>(port.data()).value_or(0)};
 }
 
 }  // namespace
@@ -83,17 +98,19 @@ Result<UniqueFd> listen_tcp(const TcpAddress& address) {
   return socket;
 }
 
-TcpAddress tcp_address_of(int socket) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  auto* const address = reinterpret_cast<sockaddr*>(&own);
-  if (::getsockname(socket, address, &size) != 0 ||
-      ::getnameinfo(address, size, host.data(), host.size(), port.data(), port.size(),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-    return {};
-  return {host.data(), parse_number<std::uint16_t>(port.data()).value_or(0)};
+TcpAddress tcp_address_of(int socket) { return address_by(&::getsockname, socket); }
+
+TcpAddress tcp_peer_of(int socket) {
+  constexpr std::string_view kOfIpv4 = "::ffff:";
+  auto peer = address_by(&::getpeername, socket);
+  const bool mapped = peer.host.starts_with(kOfIpv4) && peer.host.find('.') != std::string::npos;
+  if (mapped) peer.host.erase(0, kOfIpv4.size());
+  return peer;
+}
+
+void send_without_delay(int socket) {
+  const int yes = 1;
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
 }  // namespace paceline

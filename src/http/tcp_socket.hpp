@@ -30,5 +30,11 @@ std::string to_string(const TcpAddress& address);
 Result<UniqueFd> listen_tcp(const TcpAddress& address);
 // Of a socket that listens.
 TcpAddress tcp_address_of(int socket);
+// The other end of a connected one, of IPv4 where it is one by way of IPv6; an empty host: it is
+// gone.
+TcpAddress tcp_peer_of(int socket);
+
+// What is sent goes out at once, however little it is.
+void send_without_delay(int socket);
 
 }  // namespace paceline

@@ -14,12 +14,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "files/fd.hpp"
+#include "http/unix_dialer.hpp"
 #include "http/unix_socket.hpp"
 
 namespace paceline {
@@ -48,20 +50,21 @@ struct Reply {
 // Every read fails the test after ten seconds without news.
 class Client {
  public:
-  explicit Client(const std::filesystem::path& socket) {
-    if (auto fd = connect_unix(socket, Connecting::non_blocking)) fd_ = std::move(*fd);
-  }
+  explicit Client(const std::filesystem::path& socket)
+      : Client(UnixDialer(socket.string()).dial().value_or(nullptr)) {}
+  explicit Client(std::unique_ptr<ClientStream> stream) : stream_(std::move(stream)) {}
 
-  void close() { fd_.reset(); }
-  void finish_sending() const { ::shutdown(fd_.get(), SHUT_WR); }
+  void close() { stream_.reset(); }
+  void finish_sending() const { ::shutdown(stream_->descriptor(), SHUT_WR); }
+  // As if the machine had fallen silent: the other end is told by the kernel alone.
+  void cut() const { ::shutdown(stream_->descriptor(), SHUT_RDWR); }
 
   // False if the server closed.
   bool send(std::string_view text) {
     while (!text.empty()) {
-      if (!ready(POLLOUT)) return false;
-      const auto count = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (count < 0 && errno != EAGAIN) return false;
-      if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+      const auto tried = stream_->send(text.data(), text.size());
+      text.remove_prefix(tried.bytes);
+      if (tried.bytes == 0 && (tried.awaits == 0 || !ready(tried.awaits))) return false;
     }
     return true;
   }
@@ -117,20 +120,22 @@ class Client {
 
  private:
   bool ready(short what) {
-    pollfd state{fd_.get(), what, 0};
+    pollfd state{stream_->descriptor(), what, 0};
     timed_out_ = ::poll(&state, 1, 10'000) <= 0;
     EXPECT_FALSE(timed_out_) << "the server is silent";
     return !timed_out_;
   }
   bool more() {
     char bytes[4096];
-    if (!ready(POLLIN)) return false;
-    const auto count = ::recv(fd_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (count > 0) kept_.append(bytes, static_cast<std::size_t>(count));
-    return count > 0;
+    for (;;) {
+      const auto tried = stream_->receive(bytes, sizeof bytes);
+      kept_.append(bytes, tried.bytes);
+      if (tried.bytes > 0) return true;
+      if (tried.awaits == 0 || !ready(tried.awaits)) return false;
+    }
   }
 
-  UniqueFd fd_;
+  std::unique_ptr<ClientStream> stream_;
   std::string kept_;
   bool timed_out_ = false;
 };

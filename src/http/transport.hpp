@@ -87,6 +87,8 @@ class ClientStream {
     short awaits = 0;       // 0 bytes: the events of poll() after which to try again; 0: it is over
     int reason = 0;         // then: the errno; 0: the peer has ended it
   };
+  // A receive() that filled its bytes may leave more that poll() doesn't tell of: another one does. A
+  // send() that awaits is tried again with the same bytes, at most with more behind them.
   virtual Try receive(void* bytes, std::size_t size) = 0;
   virtual Try send(const void* bytes, std::size_t size) = 0;
   [[nodiscard]] virtual int descriptor() const = 0;
@@ -96,7 +98,7 @@ class ClientStream {
 class Dialer {
  public:
   virtual ~Dialer() = default;
-  // Errors: unavailable (nobody answers there), forbidden.
+  // Errors: unavailable (nobody answers there), forbidden, invalid (what answers is no such server).
   [[nodiscard]] virtual Result<std::unique_ptr<ClientStream>> dial() const = 0;
 };
 
