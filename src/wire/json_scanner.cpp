@@ -113,10 +113,10 @@ std::string JsonScanner::text() {
 
 void JsonScanner::escape(std::string& out) {
   constexpr std::string_view kMarks = "\"\\/bfnrt";
-  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  constexpr std::string_view kEscaped = "\"\\/\b\f\n\r\t";
   const char mark = next_ == end_ ? '\0' : *next_++;
   if (const auto found = kMarks.find(mark); found != std::string_view::npos) {
-    out += kMeanings[found];
+    out += kEscaped[found];
     return;
   }
   if (mark != 'u') return fail("an escape is unknown");
