@@ -113,7 +113,7 @@ constexpr Often kHappens[] = {
     {"trial ended", 25},
     {"script loaded", 25},
     {"script forgotten", 25},
-    {"script failed", 25},
+    {"script failed", 100},
     {"logs removed", 1},
     {"COMPLETED", 25},
     {"FAILED", 25},
