@@ -16,12 +16,13 @@
 namespace paceline {
 namespace {
 
-faults::EngineUnderTest make_engine(Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches,
+faults::EngineUnderTest make_engine(Clock& clock, faults::EngineSources sources,
                                     const faults::EngineBounds& bounds) {
   AgentsEngine::Options options;
   options.lost_after = bounds.lost_after;
   options.news_max = bounds.news_max;
-  auto engine = std::make_unique<AgentsEngine>(clock, std::move(launches), options);
+  options.newest_report = std::move(sources.newest_report);
+  auto engine = std::make_unique<AgentsEngine>(clock, std::move(sources.launches), options);
   ServerEnd* end = engine.get();
   return {std::move(engine), end};
 }

@@ -29,8 +29,12 @@ struct EngineBounds {
   std::optional<Duration> lost_after;
   std::size_t news_max = 10'000;
 };
-using MakeEngine = std::function<EngineUnderTest(Clock&, std::function<Result<LaunchSpec>(JobId)>,
-                                                 const EngineBounds&)>;
+// What the engine asks the store for.
+struct EngineSources {
+  std::function<Result<LaunchSpec>(JobId)> launches;
+  std::function<std::uint64_t(const ProcessKey&)> newest_report;
+};
+using MakeEngine = std::function<EngineUnderTest(Clock&, EngineSources, const EngineBounds&)>;
 
 // What the world is made of; all of it outlives the world.
 struct FaultParts {

@@ -70,7 +70,10 @@ void FaultyServer::start() {
 FaultyServer::Process FaultyServer::build() {
   Process server;
   server.parts = parts_.make_engine(
-      clock_, [this](JobId job) { return store_.launch(job); }, bounds_);
+      clock_,
+      {[this](JobId job) { return store_.launch(job); },
+       [this](const ProcessKey& key) { return store_.newest_report(key).value_or(0); }},
+      bounds_);
   server.controller =
       std::make_unique<Controller>(store_, *server.parts.engine, clock_, parts_.policies, options_);
   return server;

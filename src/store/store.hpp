@@ -138,6 +138,9 @@ class Store {
   virtual Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                                    std::size_t limit) = 0;
 
+  // The number of the newest report of a process that is stored as a point; 0: there is none.
+  virtual Result<std::uint64_t> newest_report(const ProcessKey& process) = 0;
+
   // The job of an earlier submission with this key, younger than a day.
   virtual Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,
                                                        Time now) = 0;

@@ -175,6 +175,24 @@ TYPED_TEST_P(StoreContract, NumbersTheNewPointsOfEachJob) {
             (NumberedPoint{1, some_point(2, 7)}));
 }
 
+TYPED_TEST_P(StoreContract, KnowsTheNewestReportOfEachProcess) {
+  const auto point = some_point(1, 1);
+  const ProcessKey first{JobId{1}, point.born, point.number}, later{JobId{1}, Generation{7}, 2};
+  EXPECT_EQ(this->store().newest_report(first).value(), 0U);
+  auto batch = batch_of_points(1, 1, 12);
+  batch.points.push_back(some_point(1, 40));
+  batch.points.back().born = later.born;
+  batch.points.back().number = later.number;
+  this->append(batch);
+  this->append(batch_of_points(2, 50, 50));
+  this->append(batch_of_points(1, 3, 3));
+  this->reopen();
+  EXPECT_EQ(this->store().newest_report(first).value(), 12U);
+  EXPECT_EQ(this->store().newest_report(later).value(), 40U);
+  EXPECT_EQ(this->store().newest_report({JobId{1}, later.born, 1}).value(), 0U);
+  EXPECT_EQ(this->store().newest_report({JobId{3}, point.born, point.number}).value(), 0U);
+}
+
 TYPED_TEST_P(StoreContract, GivesPointsInPages) {
   this->append(batch_of_points(1, 1, 10));
   const auto page = this->store().points(JobId{1}, "", 4, 3).value();
@@ -373,14 +391,12 @@ TYPED_TEST_P(StoreContract, DropsAForgottenJobForGood) {
   EXPECT_EQ(this->store().first_ended(Kept::thinned).value(), std::nullopt);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(StoreContract, KeepsWhatTheStateForgot, StartsEmpty,
-                            ThinsThePointsOfAForgottenJob, DropsAForgottenJobForGood,
-                            GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
-                            KeepsWhatStartsAJobUntilItIsOver,
-                            KeepsWhoIsToldOfAJobUntilItIsForgotten,
-                            ForgetsWhatStartedAJobThatWasOverBeforeACrash,
-                            NumbersTheNewPointsOfEachJob, GivesPointsInPages,
-                            FindsThePointsOfOneMetric, RemembersASubmissionForADay,
-                            TakesAForgottenSubmissionAnew, KeepsWhatTheJournalDoesNotTellYet);
+REGISTER_TYPED_TEST_SUITE_P(
+    StoreContract, KeepsWhatTheStateForgot, StartsEmpty, ThinsThePointsOfAForgottenJob,
+    DropsAForgottenJobForGood, GivesBackEveryEntryInPages, LoadsTheFoldOfWhatWasAppended,
+    KeepsWhatStartsAJobUntilItIsOver, KeepsWhoIsToldOfAJobUntilItIsForgotten,
+    ForgetsWhatStartedAJobThatWasOverBeforeACrash, NumbersTheNewPointsOfEachJob,
+    KnowsTheNewestReportOfEachProcess, GivesPointsInPages, FindsThePointsOfOneMetric,
+    RemembersASubmissionForADay, TakesAForgottenSubmissionAnew, KeepsWhatTheJournalDoesNotTellYet);
 
 }  // namespace paceline

@@ -27,6 +27,9 @@ class WrappedStore : public Store {
   Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override {
     return inner_.notify(from);
   }
+  Result<std::uint64_t> newest_report(const ProcessKey& process) override {
+    return inner_.newest_report(process);
+  }
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override {
     return inner_.points(job, name, from, limit);

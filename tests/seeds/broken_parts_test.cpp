@@ -135,9 +135,8 @@ std::string faults_of(const FaultKit& kit) {
 template <class Broken>
 FaultKit kit_with_engine() {
   FaultKit kit = fault_kit();
-  kit.make_engine = [](Clock& clock, std::function<Result<LaunchSpec>(JobId)> launches,
-                       const EngineBounds& bounds) {
-    auto parts = fault_kit().make_engine(clock, std::move(launches), bounds);
+  kit.make_engine = [](Clock& clock, EngineSources sources, const EngineBounds& bounds) {
+    auto parts = fault_kit().make_engine(clock, std::move(sources), bounds);
     parts.engine = std::make_unique<Broken>(std::move(parts.engine));
     return parts;
   };

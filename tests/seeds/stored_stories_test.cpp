@@ -66,6 +66,9 @@ class LyingDisk final : public Store {
   }
   Result<std::vector<Progressed>> unjournalled() override { return store_->unjournalled(); }
   Result<LaunchSpec> launch(JobId job) override { return store_->launch(job); }
+  Result<std::uint64_t> newest_report(const ProcessKey& process) override {
+    return store_->newest_report(process);
+  }
   Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override {
     return store_->notify(from);
   }

@@ -59,6 +59,9 @@ class AgentsEngine final : public Engine, public ServerEnd {
     // What was told and is not durable yet; while there is more, agents keep what they have to
     // tell.
     std::size_t news_max = 10'000;
+    // The number of the newest report of a process that is stored; 0: there is none. Empty: what an
+    // earlier server was told is told again.
+    std::function<std::uint64_t(const ProcessKey&)> newest_report = {};
     // Of this server: gangs of servers that share machines seldom ask for the same ports.
     std::uint64_t ports_salt = 0;
   };

@@ -532,6 +532,27 @@ TEST_F(AgentsEngineTest, AdoptsWhatRunsAfterAServerRestart) {
   EXPECT_EQ(host().count<GiveNotice>() + host().count<Kill>(), 0U);
 }
 
+// The agent didn't hear that they are: a job must not seem to be back at an old step.
+TEST_F(AgentsEngineTest, ReportsThatAreStoredAreNotTakenAgainAfterAServerRestart) {
+  connect();
+  const JobId job = run("1");
+  disk_full = true;  // nothing is confirmed
+  for (std::uint64_t i = 1; i <= 3; ++i)
+    host().tell(
+        WorkerReport{key(job, 1, 0), i, clock.now(), 10 * i, {}, {}, {}, {}, {}, {}, {}, {}});
+  run_until_quiet();
+  disk_full = false;
+  told.clear();
+  options.newest_report = [&](const ProcessKey& process) {
+    return process == key(job, 1, 0) ? 2U : 0U;
+  };
+  restart_server();
+  connect();
+  ASSERT_EQ(told_of<Progressed>().size(), 1U);
+  EXPECT_EQ(told_of<Progressed>()[0].report.step, 30U);
+  EXPECT_EQ(points.size(), 1U);
+}
+
 TEST_F(AgentsEngineTest, ThawsWhatItAdoptsAsNobodyKnowsBetter) {
   connect();
   run("1");

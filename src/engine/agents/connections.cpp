@@ -232,6 +232,10 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
       claim.gone = known->second.gone;
       claim.last_report = known->second.last_report;
       claim.last_checkpoint = known->second.last_checkpoint;
+    } else if (options_.newest_report) {
+      // An agent tells again what it doesn't know to be stored: of old steps the job would be shown
+      // to be back at.
+      claim.last_report = options_.newest_report(each.key);
     }
     SeatView* seat = find_seat(each.key);
     const bool seated = seat && seat->node == node.id;

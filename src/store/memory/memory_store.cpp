@@ -110,6 +110,17 @@ Result<std::vector<std::pair<JobId, Notify>>> MemoryStore::notify(JobId from) {
   return std::vector<std::pair<JobId, Notify>>(notify_.lower_bound(from), notify_.end());
 }
 
+Result<std::uint64_t> MemoryStore::newest_report(const ProcessKey& process) {
+  const auto of_job = points_.find(process.job);
+  if (of_job == points_.end()) return 0;
+  const auto& known = of_job->second.known;
+  const auto behind =
+      known.upper_bound({process.born, process.number, std::numeric_limits<std::uint64_t>::max()});
+  if (behind == known.begin()) return 0;
+  const auto& [born, number, report] = *std::prev(behind);
+  return born == process.born && number == process.number ? report : 0;
+}
+
 Result<LaunchSpec> MemoryStore::launch(JobId job) {
   const auto found = launches_.find(job);
   if (found != launches_.end()) return found->second;

@@ -28,6 +28,7 @@ class MemoryStore final : public Store {
   Result<std::vector<Progressed>> unjournalled() override;
   Result<LaunchSpec> launch(JobId job) override;
   Result<std::vector<std::pair<JobId, Notify>>> notify(JobId from) override;
+  Result<std::uint64_t> newest_report(const ProcessKey& process) override;
   Result<PointPage> points(JobId job, std::string_view name, std::uint64_t from,
                            std::size_t limit) override;
   Result<std::optional<JobId>> find_submission(std::uint32_t uid, std::string_view key,

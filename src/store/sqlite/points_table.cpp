@@ -40,6 +40,9 @@ PointsTable::PointsTable(SQLite::Database& db)
       select_(db,
               "SELECT number, generation, rank, report, at_us, step, samples, body FROM points "
               "WHERE job = ? AND number >= ? ORDER BY number LIMIT ?"),
+      newest_report_(db,
+                     "SELECT max(report) FROM points WHERE job = ? AND generation = ? AND "
+                     "rank = ?"),
       last_(db, "SELECT max(number) FROM points WHERE job = ?"),
       newest_from_(db,
                    "SELECT number, body FROM points WHERE job = ? AND number <= ? "
@@ -69,6 +72,11 @@ PointPage PointsTable::page(JobId job, std::string_view name, std::uint64_t from
   };
   if (limit > 0) select_.each(take, job.value, page.next, kPointsScanMax);
   return page;
+}
+
+std::uint64_t PointsTable::newest_report(const ProcessKey& process) {
+  return static_cast<std::uint64_t>(
+      newest_report_.integer(process.job.value, process.born.value, process.number).value_or(0));
 }
 
 std::uint64_t PointsTable::last(JobId job) {

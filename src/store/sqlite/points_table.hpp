@@ -21,6 +21,8 @@ class PointsTable {
   // As Store::points().
   PointPage page(JobId job, std::string_view name, std::uint64_t from, std::size_t limit);
 
+  // As Store::newest_report().
+  [[nodiscard]] std::uint64_t newest_report(const ProcessKey& process);
   // The number of the job's newest point; 0: it has none.
   [[nodiscard]] std::uint64_t last(JobId job);
   // Looks at this many more of its points, from the newest on, and deletes those that don't stay.
@@ -37,7 +39,7 @@ class PointsTable {
     PointChoice choice;
   };
 
-  Query insert_, select_, last_, newest_from_, delete_, delete_first_;
+  Query insert_, select_, newest_report_, last_, newest_from_, delete_, delete_first_;
   std::optional<Thinning> thinning_;
   std::string text_;  // reused
 };

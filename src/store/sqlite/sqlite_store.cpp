@@ -566,6 +566,11 @@ Result<std::vector<std::pair<JobId, Notify>>> SqliteStore::notify(JobId from) {
   return guarded(impl_->file, [&]() -> Result<Found> { return impl_->notify.from(from); });
 }
 
+Result<std::uint64_t> SqliteStore::newest_report(const ProcessKey& process) {
+  return guarded(impl_->file,
+                 [&]() -> Result<std::uint64_t> { return impl_->points.newest_report(process); });
+}
+
 Result<PointPage> SqliteStore::points(JobId job, std::string_view name, std::uint64_t from,
                                       std::size_t limit) {
   return guarded(impl_->file,
