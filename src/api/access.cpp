@@ -29,11 +29,12 @@ constexpr std::array kTable = {
   Row{Action::cancel,       {kNone, kOwn, kAll,    kAll}, "You may look, but not cancel jobs."},
   Row{Action::control,      {kNone, kOwn, kOwn,    kAll}, "You may look, but not change jobs."},
   Row{Action::attach,       {kNone, kOwn, kOwn,    kAll}, "You may look, but not use jobs' terminals."},
-  Row{Action::set_rules,    {kNone, kNone, kAll,   kAll}, "Only root sets the rules of a shared server."},
-  Row{Action::set_policy,   {kNone, kNone, kAll,   kAll}, "Only root chooses the policies of a shared server."},
-  Row{Action::load_policy,  {kNone, kNone, kAll,   kAll}, "Only root chooses the policies of a shared server."},
-  Row{Action::prune_journal, {kNone, kNone, kNone, kAll}, "Only root prunes the journal of a shared server."},
-  Row{Action::shut_down,    {kNone, kNone, kNone,  kAll}, "Only root ends a shared server."},
+  Row{Action::set_rules,    {kNone, kNone, kAll,   kAll}, "The rules of a shared server are its operators' to set."},
+  Row{Action::set_policy,   {kNone, kNone, kAll,   kAll}, "The policies of a shared server are its operators' to choose."},
+  Row{Action::load_policy,  {kNone, kNone, kAll,   kAll}, "The policies of a shared server are its operators' to choose."},
+  Row{Action::prune_journal, {kNone, kNone, kNone, kAll}, "The journal of a shared server is its administrators' to prune."},
+  Row{Action::give_tokens,  {kNone, kNone, kNone,  kAll}, "Tokens for a shared server are its administrators' to give."},
+  Row{Action::shut_down,    {kNone, kNone, kNone,  kAll}, "A shared server is its administrators' to end."},
 };
 // clang-format on
 
@@ -55,7 +56,8 @@ Whose whose(const Principal& principal, Action action) {
 
 Result<void> allowed(const Principal& principal, Action action) {
   if (whose(principal, action) != Whose::nobodys) return {};
-  return fail(ErrorCode::forbidden, std::string(row(action).refusal), "Ask its administrator.");
+  return fail(ErrorCode::forbidden, std::string(row(action).refusal),
+              "Ask root, or whoever has a token with that role.");
 }
 
 Result<void> allowed(const Principal& principal, Action action, const Job& job) {

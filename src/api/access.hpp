@@ -22,6 +22,7 @@ enum class Action {
   set_policy,   // set, try, promote, roll back
   load_policy,  // load and forget scripts
   prune_journal,
+  give_tokens,  // make, list and revoke them
   shut_down,
 };
 inline constexpr Action kLastAction = Action::shut_down;

@@ -26,6 +26,7 @@ const std::map<std::string, Expected> kRoutes = {
     {"GET /healthz", kEverybody},
     {"GET /readyz", kEverybody},
     {"GET /v1/server", kEverybody},
+    {"GET /v1/whoami", kEverybody},
     {"GET /v1/limits", kEverybody},
     {"GET /metrics", kEverybody},
     {"GET /v1/rules", kEverybody},
@@ -60,6 +61,9 @@ const std::map<std::string, Expected> kRoutes = {
     {"POST /v1/shadow/promote", kOperators},
     {"DELETE /v1/shadow", kOperators},
     {"POST /v1/journal/prune", kAdmins},
+    {"GET /v1/tokens", kAdmins},
+    {"POST /v1/tokens", kAdmins},
+    {"DELETE /v1/tokens/{token}", kAdmins},
     {"POST /v1/shutdown", kAdmins},
 };
 
@@ -67,7 +71,7 @@ Principal somebody(std::uint32_t uid, std::vector<Role> roles) {
   return {.user = "u" + std::to_string(uid),
           .uid = uid,
           .roles = std::move(roles),
-          .known_by = KnownBy::token};
+          .known_by = KnownBy::unix_socket};
 }
 
 // A shared server with a job of the owner's, which takes every caller for the user the test says.
@@ -85,6 +89,8 @@ class Door {
   bool lets_in(const RouteRow& row, const Principal& caller) {
     std::string target = row.pattern;
     if (const auto id = target.find("{id}"); id != std::string::npos) target.replace(id, 4, "1");
+    if (const auto token = target.find("{token}"); token != std::string::npos)
+      target.replace(token, 7, "1");
     if (const auto name = target.find("{name}"); name != std::string::npos)
       target.replace(name, 6, "fifo");
     const auto response = world_.loop.on([&] {

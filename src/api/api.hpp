@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "model/principal.hpp"
 #include "notify/notify.hpp"
 #include "scheduler/controller.hpp"
+#include "trust/sha256.hpp"
 
 namespace paceline {
 
@@ -32,6 +34,15 @@ namespace paceline {
 struct MessageSums {
   std::uint64_t waiting = 0, given_up = 0;
   std::string problem;  // of the newest that wasn't taken; empty: none
+};
+
+class TokenBook;
+
+// How people on other machines are known.
+struct RemoteAccess {
+  TokenBook* tokens = nullptr;  // outlives the API
+  Sha256 authority{};           // by it they know the server: its fingerprint is in their tokens
+  std::string address;          // to tell them: "gpu-box:7443"
 };
 
 struct ApiOptions {
@@ -46,6 +57,8 @@ struct ApiOptions {
   // The principal that asks. Empty: the account that the kernel knows of a unix socket's peer.
   // Errors: forbidden.
   std::function<Result<Principal>(const HttpRequest&)> identify = {};
+  // Nothing: no other machines are served.
+  std::optional<RemoteAccess> remote = {};
   // Of a shared server: may this user's account run anything? Empty: every one may.
   std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.

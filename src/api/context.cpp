@@ -1,31 +1,24 @@
 #include "api/context.hpp"
 
 #include <fmt/format.h>
-#include <pwd.h>
 
 #include <limits>
 #include <utility>
 
 #include "api/metrics_page.hpp"
+#include "api/token_book.hpp"
 #include "base/utf8.hpp"
 #include "estimate/remaining.hpp"
 #include "http/query.hpp"
+#include "trust/token.hpp"
 
 namespace paceline {
 namespace {
 
 constexpr std::size_t kLinesMax = 20'000;
+constexpr std::string_view kBearer = "Bearer ";
+constexpr Duration kLoginHolds = std::chrono::minutes{1};
 constexpr std::size_t kShownBytes = 60;  // of what was given in the place of an id
-
-std::string login_name(std::uint32_t uid) {
-  std::vector<char> space(16 << 10);
-  passwd entry{};
-  passwd* found = nullptr;
-  if (::getpwuid_r(uid, &entry, space.data(), space.size(), &found) != 0 || found == nullptr) {
-    return fmt::format("{}", uid);
-  }
-  return found->pw_name;
-}
 
 std::optional<TimeLeft> time_left(const Job& job, Time now) {
   if (is_over(job.state)) return std::nullopt;
@@ -90,14 +83,18 @@ ApiContext::ApiContext(Controller& c, ApiOptions o)
     : controller(c), options(std::move(o)), started_at(c.now()), counts(c.state()) {}
 
 Result<Principal> ApiContext::caller(const HttpRequest& request) {
-  return options.identify ? options.identify(request) : caller(request.peer);
+  if (options.identify) return options.identify(request);
+  const auto authorization = request.header("Authorization");
+  const bool by_token = !request.peer.account && authorization.starts_with(kBearer);
+  return by_token ? holder(authorization.substr(kBearer.size())) : caller(request.peer);
 }
 
 // The server's user and root keep it. Others are users of a shared one, and strangers to one's own.
 Result<Principal> ApiContext::caller(const Peer& peer) {
   if (!peer.account) {
     return fail(ErrorCode::forbidden, "The server can't tell who asks.",
-                "Ask through its unix socket.");
+                options.remote ? "Log in with a token: 'paceline login ADDR:PORT'."
+                               : "Ask through its unix socket.");
   }
   const auto uid = peer.account->uid;
   const bool keeps = uid == 0 || uid == options.uid;
@@ -110,6 +107,32 @@ Result<Principal> ApiContext::caller(const Peer& peer) {
                    .uid = uid,
                    .roles = {keeps ? Role::admin : Role::user},
                    .known_by = KnownBy::unix_socket};
+}
+
+Result<Principal> ApiContext::holder(std::string_view text) {
+  const auto secret = Token::parse(text, TokenKind::user);
+  const auto* token = secret && options.remote
+                          ? options.remote->tokens->find(to_hex(secret->digest()), wall_now())
+                          : nullptr;
+  if (token == nullptr) {
+    return fail(ErrorCode::forbidden,
+                "The server doesn't know this token: it has expired, was revoked, or is another "
+                "server's.",
+                "Ask its administrator for a new one, then 'paceline login ADDR:PORT'.");
+  }
+  const auto& account = login(token->user);
+  Principal by{.user = token->user, .roles = {token->role}, .known_by = KnownBy::token};
+  if (account && account->uid != 0) by.uid = account->uid;
+  return by;
+}
+
+const std::optional<Login>& ApiContext::login(const std::string& user) {
+  const auto now = controller.now();
+  const auto known = logins.find(user);
+  if (known != logins.end() && now < known->second.until) return known->second.login;
+  if (logins.size() >= kLoginsMax) logins.clear();
+  return logins.insert_or_assign(user, KnownLogin{find_login(user), now + kLoginHolds})
+      .first->second.login;
 }
 
 namespace {
@@ -186,7 +209,8 @@ std::string ApiContext::job_text(const Job& job, const Principal& by) {
 const std::string& ApiContext::user_name(std::uint32_t uid) {
   const auto known = user_names.find(uid);
   if (known != user_names.end()) return known->second;
-  return user_names[uid] = login_name(uid);
+  const auto found = find_login(uid);
+  return user_names[uid] = found ? found->name : fmt::format("{}", uid);
 }
 
 ListenToken ApiContext::watch(JobId id, std::function<void()> touched) {
@@ -248,6 +272,7 @@ Routes HttpApi::all_routes() const {
   add_log_routes(routes, context_);
   add_node_routes(routes, context_);
   add_user_routes(routes, context_);
+  add_token_routes(routes, context_);
   add_policy_routes(routes, context_);
   add_shadow_routes(routes, context_);
   add_rule_routes(routes, context_);

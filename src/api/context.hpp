@@ -13,6 +13,7 @@
 
 #include "api/access.hpp"
 #include "api/api.hpp"
+#include "api/login.hpp"
 #include "api/routes.hpp"
 #include "api/signal.hpp"
 #include "http/http.hpp"
@@ -77,6 +78,8 @@ struct ApiContext {
   [[nodiscard]] Result<Principal> caller(const HttpRequest& request);
   // The same, as far as the transport tells.
   [[nodiscard]] Result<Principal> caller(const Peer& peer);
+  // Whoever has this token. Errors: as above.
+  [[nodiscard]] Result<Principal> holder(std::string_view token);
   [[nodiscard]] static Viewer viewer(const Principal& by, const Job& job) {
     return allowed(by, Action::read_private, job) ? Viewer::owner : Viewer::other;
   }
@@ -102,6 +105,12 @@ struct ApiContext {
                             const std::function<void(std::function<void()> done)>& begin,
                             std::function<void()> answer);
 
+  // What the wall clock shows.
+  [[nodiscard]] WallTime wall_now() const { return shown(state().clock_marks(), controller.now()); }
+
+  // The account of that name; what was found holds for a minute.
+  const std::optional<Login>& login(const std::string& user);
+
   // The login name of a user, or the number where there is none.
   const std::string& user_name(std::uint32_t uid);
 
@@ -120,6 +129,12 @@ struct ApiContext {
   std::map<JobId, Signal<>> watched;
   std::size_t watched_max = kWatchedMin;  // then those without listeners are dropped
   std::map<std::uint32_t, std::string> user_names;
+  static constexpr std::size_t kLoginsMax = 1'024;
+  struct KnownLogin {
+    std::optional<Login> login;
+    Time until;
+  };
+  std::map<std::string, KnownLogin> logins;
   static constexpr std::size_t kRecalledMax = 1'024;
   std::map<JobId, SharedJob>
       recalled;  // forgotten jobs that were asked for of late; they don't change
@@ -153,6 +168,7 @@ void add_expected_routes(Routes& routes, const SharedContext& context);
 void add_command_routes(Routes& routes, const SharedContext& context);
 void add_log_routes(Routes& routes, const SharedContext& context);
 void add_node_routes(Routes& routes, const SharedContext& context);
+void add_token_routes(Routes& routes, const SharedContext& context);
 void add_user_routes(Routes& routes, const SharedContext& context);
 void add_policy_routes(Routes& routes, const SharedContext& context);
 void add_shadow_routes(Routes& routes, const SharedContext& context);

@@ -24,16 +24,34 @@ Result<std::string> read_key(const HttpRequest& request) {
               "Use a random identifier, a new one for every submission.");
 }
 
+Error no_account(const std::string& user) {
+  return {ErrorCode::forbidden, fmt::format("{} has no account on this machine.", user),
+          "Ask its administrator for one: jobs run as their owner.", Retry::useless};
+}
+
+// What a submission leaves to the account: "~", and, where its environment is no shell's, who one
+// is.
+Result<void> as_at_login(ApiContext& context, const Principal& by, SubmissionBody& body) {
+  LaunchSpec& launch = body.launch;
+  const bool at_home = launch.directory.starts_with('~');
+  if (!at_home && by.known_by != KnownBy::token) return {};
+  const auto& login = context.login(body.spec.user);
+  if (!login) return fail(no_account(body.spec.user));
+  if (at_home) launch.directory.replace(0, 1, login->home);
+  if (by.known_by != KnownBy::token) return {};
+  launch.environment.try_emplace("HOME", login->home);
+  launch.environment.try_emplace("SHELL", login->shell);
+  return {};
+}
+
 // The submitting user and groups are the caller's, whatever the body says. A server of one
 // user runs everything as that user.
 Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
                     SubmissionBody& body) {
-  if (context.shared() && !by.uid) {
-    return fail(ErrorCode::forbidden, fmt::format("{} has no account on this machine.", by.user),
-                "Ask its administrator for one: jobs run as their owner.");
-  }
+  if (context.shared() && !by.uid) return fail(no_account(by.user));
   body.spec.uid = context.shared() ? *by.uid : context.options.uid;
   body.spec.user = context.user_name(body.spec.uid);
+  if (auto settled = as_at_login(context, by, body); !settled) return settled;
   if (!context.shared()) return {};
   if (auto may = context.may_run(body.spec.uid); !may) return may;
   if (peer.account) {

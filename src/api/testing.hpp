@@ -39,24 +39,28 @@ class KeptExchange final : public Exchange {
   std::optional<HttpResponse> response_;
 };
 
-// Hands a request of user `uid` to its route.
-inline std::shared_ptr<KeptExchange> ask(const Router& router, std::uint32_t uid,
-                                         std::string_view method, std::string_view target,
-                                         std::string body = {}) {
+// Hands a request of whoever is at the other end to its route.
+inline std::shared_ptr<KeptExchange> ask(const Router& router, Peer peer, std::string_view method,
+                                         std::string_view target, std::string body = {},
+                                         std::string_view token = {}) {
   auto url = parse_url(target);
-  HttpRequest request{unix_peer({uid, uid, 1}),
-                      std::string(method),
-                      url->path,
-                      url->query,
-                      {},
-                      std::move(body),
-                      {}};
+  HttpRequest request{
+      std::move(peer), std::string(method), url->path, url->query, {}, std::move(body), {}};
+  if (!token.empty())
+    request.headers.emplace_back("Authorization", fmt::format("Bearer {}", token));
   auto found = router.find(method, request.path);
   EXPECT_NE(found.handler, nullptr) << target;
   request.ids = std::move(found.ids);
   auto exchange = std::make_shared<KeptExchange>(std::move(request));
   (*found.handler)(exchange);
   return exchange;
+}
+
+// The same of user `uid` on this machine.
+inline std::shared_ptr<KeptExchange> ask(const Router& router, std::uint32_t uid,
+                                         std::string_view method, std::string_view target,
+                                         std::string body = {}) {
+  return ask(router, unix_peer({uid, uid, 1}), method, target, std::move(body));
 }
 
 }  // namespace paceline

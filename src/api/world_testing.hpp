@@ -55,7 +55,7 @@ class World {
 
   explicit World(std::uint32_t server_uid = ::getuid(), std::size_t slots = 4,
                  Identify identify = {}, std::optional<Limits> limits = {},
-                 std::optional<Duration> keep = {})
+                 std::optional<Duration> keep = {}, std::optional<RemoteAccess> remote = {})
       : engine(slots) {
     loop.on([&] {
       Controller::Options controller_options;
@@ -70,6 +70,7 @@ class World {
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
       options.leave = [this] { left.set_value(); };
       options.identify = std::move(identify);
+      options.remote = std::move(remote);
       options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());
       api.emplace(*controller, options);
       const ServerOptions server_options{.admit = api->admission()};
@@ -113,6 +114,17 @@ class World {
                          std::string body = {}) {
     const auto exchange =
         loop.on([&] { return ask(api->router(), uid, method, target, std::move(body)); });
+    for (;;) {
+      const auto response = loop.on([&] { return exchange->response(); });
+      if (response) return *response;
+    }
+  }
+  // What whoever has the token is answered, from another machine.
+  HttpResponse ask_from_elsewhere(std::string_view token, std::string_view method,
+                                  std::string_view target, std::string body = {}) {
+    const auto exchange = loop.on([&] {
+      return ask(api->router(), Peer{.origin = "10.0.0.9"}, method, target, std::move(body), token);
+    });
     for (;;) {
       const auto response = loop.on([&] { return exchange->response(); });
       if (response) return *response;

@@ -28,6 +28,7 @@
 #include "app/messages.hpp"
 #include "app/own_measures.hpp"
 #include "app/pump.hpp"
+#include "app/remote_door.hpp"
 #include "app/whole_file.hpp"
 #include "base/digest.hpp"
 #include "clock/system/system_clock.hpp"
@@ -163,6 +164,9 @@ struct Box::Impl {
     AgentsEngine::Options engine_options;
     engine_options.ports_salt =
         Digest().add(std::uint64_t{::geteuid()}).add(std::string_view(options.directory)).value();
+    engine_options.newest_report = [this](const ProcessKey& process) {
+      return store->newest_report(process).value_or(0);
+    };
     engine.emplace(
         clock, [this](JobId job) { return store->launch(job); }, engine_options);
     Controller::Options controller_options;
@@ -319,6 +323,7 @@ struct Box::Impl {
     api_options.measures = [this] { return measures(); };
     api_options.metrics_of_jobs = options.metrics_of_jobs;
     api_options.output = std::make_shared<LocalOutput>(io, options.directory);
+    if (auto opened = open_door(api_options); !opened) return opened;
     api.emplace(*controller, std::move(api_options));
     ServerOptions server_options;
     server_options.admit = api->admission();
@@ -328,11 +333,25 @@ struct Box::Impl {
     server_options.traffic_bytes_max = options.limits.traffic;
     server_options.traffic_bytes_per_user_max = options.limits.traffic_per_user;
     if (auto made = make_socket_directory(); !made) return made;
+    const auto remote_options = server_options;
     auto listener = listen_at_path(io, std::filesystem::path(options.socket_directory) / kSocket,
                                    uid == 0 ? SocketAccess::everyone : SocketAccess::owner);
     server.emplace(io, std::move(listener), api->router(), std::move(server_options));
     if (auto serving = server->start(); !serving) return serving;
+    if (door) {
+      if (auto serving = door->serve(api->router(), remote_options); !serving) return serving;
+    }
     return serve_metrics();
+  }
+
+  // For people on other machines.
+  Result<void> open_door(ApiOptions& api_options) {
+    if (!options.listen) return {};
+    auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory});
+    if (!opened) return fail(std::move(opened.error()));
+    door = std::move(*opened);
+    api_options.remote = door->access();
+    return {};
   }
 
   // To Prometheus, which speaks no unix sockets.
@@ -393,7 +412,15 @@ struct Box::Impl {
   void leave() {
     if (std::exchange(leaving, true)) return;
     metrics_server.reset();
-    server->stop(kPatience, [this] { io.stop(); });
+    if (door) {
+      ++open_doors;
+      door->stop(kPatience, [this] { closed_a_door(); });
+    }
+    server->stop(kPatience, [this] { closed_a_door(); });
+  }
+
+  void closed_a_door() {
+    if (--open_doors == 0) io.stop();
   }
 
   UpOptions options;
@@ -416,8 +443,10 @@ struct Box::Impl {
   std::shared_ptr<void> commits;  // are listened to
   std::optional<LocalLink> link;
   Pump pump{io, clock};
+  std::unique_ptr<RemoteDoor> door;  // none: no other machines are served
   std::optional<HttpApi> api;
   std::optional<HttpServer> server, metrics_server;
+  int open_doors = 1;  // the unix socket's server, and the door, that are not closed yet
   TcpAddress metrics_at;
   TurnTimes turns{kTurnBounds};
   bool leaving = false;
@@ -455,6 +484,9 @@ std::string Box::greeting() const {
                       adopted.empty()       ? ""
                       : adopted.size() == 1 ? fmt::format("; job {} goes on", listed(adopted))
                                             : fmt::format("; jobs {} go on", listed(adopted)));
+  if (impl_->door)
+    text += fmt::format("  other machines: paceline login {}      ('paceline token create')\n",
+                        impl_->door->address());
   if (impl_->metrics_server)
     text += fmt::format("  metrics: http://{}/metrics\n", to_string(impl_->metrics_at));
   text += "  next: paceline run -- python3 train.py      (in another terminal)\n";

@@ -1,19 +1,10 @@
 #include "app/messages.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <utility>
 
+#include "http/tcp_socket.hpp"
+
 namespace paceline {
-namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "localhost";
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Messages>> Messages::open(MessagesOptions options, Controller& controller) {
   MessagesFile file;

@@ -42,6 +42,14 @@ Command policy_drop_command();
 Command simulate_command();
 Command up_command();
 Command down_command();
+Command login_command();
+Command whoami_command();
+Command context_list_command();
+Command context_use_command();
+Command context_remove_command();
+Command token_create_command();
+Command token_list_command();
+Command token_revoke_command();
 Command completion_command();
 Command man_page_command();
 Command version_command();
@@ -60,8 +68,10 @@ std::span<const Command> commands() {
       policy_diff_command(),  policy_promote_command(), policy_rollback_command(),
       policy_drop_command(),  simulate_command(),       events_command(),
       journal_list_command(), journal_export_command(), journal_prune_command(),
-      backup_command(),       completion_command(),     man_page_command(),
-      version_command(),
+      backup_command(),       login_command(),          whoami_command(),
+      context_list_command(), context_use_command(),    context_remove_command(),
+      token_create_command(), token_list_command(),     token_revoke_command(),
+      completion_command(),   man_page_command(),       version_command(),
   };
   return table;
 }

@@ -122,11 +122,13 @@ tl::unexpected<Error> lost(const error_code& ec) {
               "See whether 'paceline up' still runs, then try again.", Retry::may_help);
 }
 
-http::request<http::string_body> compose(const ClientRequest& request) {
+http::request<http::string_body> compose(const ServerAddress& server,
+                                         const ClientRequest& request) {
   http::request<http::string_body> message;
   message.method_string(request.method);
   message.target(request.target);
   message.set(http::field::host, "paceline");
+  if (!server.token.empty()) message.set(http::field::authorization, "Bearer " + server.token);
   if (!request.idempotency_key.empty()) message.set("Idempotency-Key", request.idempotency_key);
   if (!request.body.empty()) message.set(http::field::content_type, "application/json");
   message.body() = request.body;
@@ -144,18 +146,20 @@ struct HttpClient::Connection {
   explicit Connection(Wire wire) : stream(std::move(wire)) {}
 
   // The answer. `answered` tells whether a byte of it came, whatever the outcome.
-  error_code exchange(const ClientRequest& request, HttpResponse& response, bool& answered);
+  error_code exchange(const http::request<http::string_body>& request, Duration timeout,
+                      HttpResponse& response, bool& answered);
 
   Wire stream;
   beast::flat_buffer buffer;
   bool keeps = true;
 };
 
-error_code HttpClient::Connection::exchange(const ClientRequest& request, HttpResponse& response,
+error_code HttpClient::Connection::exchange(const http::request<http::string_body>& request,
+                                            Duration timeout, HttpResponse& response,
                                             bool& answered) {
   error_code ec;
-  stream.expires_after(request.timeout);
-  http::write(stream, compose(request), ec);
+  stream.expires_after(timeout);
+  http::write(stream, request, ec);
   if (ec) return ec;
   http::response_parser<http::string_body> parser;
   parser.body_limit(kBodyMax);
@@ -174,6 +178,7 @@ HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
 Result<HttpResponse> HttpClient::send(const ClientRequest& request) {
+  const auto message = compose(server_, request);
   for (;;) {
     const bool kept = connection_ != nullptr;
     if (!kept) {
@@ -183,7 +188,7 @@ Result<HttpResponse> HttpClient::send(const ClientRequest& request) {
     }
     HttpResponse response;
     bool answered = false;
-    const auto ec = connection_->exchange(request, response, answered);
+    const auto ec = connection_->exchange(message, request.timeout, response, answered);
     if (ec || !connection_->keeps) connection_.reset();
     if (!ec) return response;
     if (!kept || answered || ends_wait(ec)) return lost(ec);
@@ -214,7 +219,7 @@ Result<EventStream> EventStream::open(const ServerAddress& server, const std::st
   ClientRequest request;
   request.target = target;
   state->stream.expires_after(request.timeout);
-  http::write(state->stream, compose(request), ec);
+  http::write(state->stream, compose(server, request), ec);
   if (!ec) http::read_header(state->stream, state->buffer, state->parser, ec);
   if (ec) return lost(ec);
   if (state->parser.get().result() == http::status::ok) return EventStream(std::move(state));
@@ -246,7 +251,7 @@ Result<Upgraded> open_upgrade(const ServerAddress& server, const std::string& ta
   auto wire = dial(server);
   if (!wire) return fail(std::move(wire.error()));
   Wire& stream = *wire;
-  auto request = compose({.target = target});
+  auto request = compose(server, {.target = target});
   request.set(http::field::connection, "Upgrade");
   request.set(http::field::upgrade, protocol);
   error_code ec;

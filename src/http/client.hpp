@@ -26,6 +26,8 @@ struct ServerAddress {
   std::shared_ptr<const Dialer> dialer;
   // A descriptor that can be read once all waits shall end; -1 or empty: there is none.
   std::function<int()> interrupted = {};
+  // What the server knows the caller by; empty: their account on the machine, which it sees.
+  std::string token = {};
 };
 
 struct ClientRequest {

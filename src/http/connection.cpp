@@ -101,6 +101,10 @@ Connection::Awaitable<bool> Connection::read_request() {
   const bool read = co_await read_header();
   if (!read) co_return false;
   if (parser_->is_done()) co_return true;
+  // Of somebody who hasn't shown that they may ask, no body is read.
+  if (!proved_) {
+    if (auto admitted = admit(); !admitted) co_return co_await reject(std::move(admitted.error()));
+  }
   const auto length = parser_->content_length().value_or(context_->options.body_bytes_max);
   if (length <= context_->options.body_bytes_max) {
     if (auto room = take_body(length); !room) co_return co_await reject(std::move(room.error()));
@@ -228,6 +232,15 @@ void Connection::dispatch() {
                       std::move(message.body()),
                       {}};
   route(std::move(request));
+}
+
+// By the header alone.
+Result<void> Connection::admit() const {
+  if (!context_->options.admit) return {};
+  HttpRequest request;
+  request.peer = peer();
+  request.headers = headers_of(parser_->get());
+  return context_->options.admit(request);
 }
 
 void Connection::route(HttpRequest request) {

@@ -98,6 +98,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Room for a request and for its answer. Errors: unavailable.
   Result<void> take_body(std::size_t bytes);
   Result<void> take_answer();
+  [[nodiscard]] Result<void> admit() const;
   void enter(Phase phase);
   void dispatch();
   void route(HttpRequest request);

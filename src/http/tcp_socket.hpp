@@ -37,4 +37,7 @@ TcpAddress tcp_peer_of(int socket);
 // What is sent goes out at once, however little it is.
 void send_without_delay(int socket);
 
+// This machine's, as it calls itself.
+std::string host_name();
+
 }  // namespace paceline

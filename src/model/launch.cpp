@@ -22,6 +22,10 @@ std::string shell_quoted(std::string_view word) {
   return out + "'";
 }
 
+bool is_full(std::string_view directory) {
+  return directory.starts_with('/') || directory == "~" || directory.starts_with("~/");
+}
+
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 Result<void> validate_environment(const LaunchSpec& launch) {
@@ -58,7 +62,7 @@ Result<void> validate(const LaunchSpec& launch) {
     return fail(ErrorCode::too_large, "The command is larger than 1 MiB.",
                 "Put it into a script file.");
   }
-  if (launch.directory.empty() || launch.directory.front() != '/' || has_nul(launch.directory)) {
+  if (!is_full(launch.directory) || has_nul(launch.directory)) {
     return fail(ErrorCode::invalid,
                 fmt::format("The directory '{}' is not absolute.", launch.directory),
                 "Give the full path with --workdir.");

@@ -18,7 +18,7 @@ struct LaunchSpec {
   std::string
       setup;  // shell text run once per gang start on each node before the workers; may be empty
   std::map<std::string, std::string> environment;
-  std::string directory;  // absolute
+  std::string directory;  // absolute; as it is asked for also "~", "~/…": from its owner's home
   std::uint32_t umask = 022;
   bool shared_shm = false;  // sees the machine's /dev/shm instead of one of its gang's own
   // What the workers run as besides the owner: the submitting process's groups, its own first.

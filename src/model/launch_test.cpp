@@ -29,6 +29,7 @@ TEST(ValidateLaunch, RefusesWhatCannotBeStarted) {
        "The command is larger than 1 MiB."},
       {[](LaunchSpec& l) { l.directory = "src"; }, "The directory 'src' is not absolute."},
       {[](LaunchSpec& l) { l.directory = ""; }, "The directory '' is not absolute."},
+      {[](LaunchSpec& l) { l.directory = "~ann"; }, "The directory '~ann' is not absolute."},
       {[](LaunchSpec& l) { l.environment["A=B"] = "1"; },
        "'A=B' can't be an environment variable."},
       {[&](LaunchSpec& l) { l.environment["A"] = nul; }, "'A' can't be an environment variable."},

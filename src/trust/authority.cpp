@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "files/own.hpp"
+#include "files/private_file.hpp"
 #include "trust/issue.hpp"
 #include "trust/pem.hpp"
-#include "trust/secret_file.hpp"
 
 namespace paceline {
 namespace {
@@ -68,7 +68,7 @@ Validity Authority::validity() const { return validity_of(*parts_->certificate);
 Result<Authority> Authority::open(const fs::path& dir, WallTime now) {
   if (auto own = make_own_directory(dir, 0700); !own) return fail(std::move(own.error()));
   const auto file = dir / kAuthorityFile;
-  const auto kept = read_secret(file);
+  const auto kept = read_private(file, kPemBytesMax);
   if (!kept) return fail(kept.error());
   if (*kept) {
     auto key = read_key(**kept);
@@ -81,7 +81,7 @@ Result<Authority> Authority::open(const fs::path& dir, WallTime now) {
   }
   auto key = make_key();
   auto certificate = make_authority_certificate(*key, {now - kClocksErr, now + kAuthorityLifetime});
-  if (auto written = write_secret(file, to_pem(*key) + to_pem(*certificate)); !written)
+  if (auto written = write_private(file, to_pem(*key) + to_pem(*certificate)); !written)
     return fail(std::move(written.error()));
   return Authority(std::make_unique<Parts>(std::move(key), std::move(certificate)));
 }

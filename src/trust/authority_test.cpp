@@ -111,7 +111,7 @@ TEST_F(AuthorityTest, LeavesNothingBehindWhereNothingCanBeWritten) {
   fs::create_directories(dir());
   ASSERT_EQ(::chmod(dir().c_str(), 0700), 0);
   // A directory stands where the file would be written first.
-  fs::create_directories(dir() / "authority.pem.new" / "full");
+  fs::create_directories(dir() / fmt::format("authority.pem.{}.part", ::getpid()) / "full");
   EXPECT_EQ(refusal().code, ErrorCode::storage);
   EXPECT_FALSE(fs::exists(file()));
 }

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "files/own.hpp"
+#include "files/private_file.hpp"
 #include "trust/issue.hpp"
 #include "trust/pem.hpp"
-#include "trust/secret_file.hpp"
 
 namespace paceline {
 namespace {
@@ -59,7 +59,7 @@ Result<void> check_verdict(const Verdict& verdict, WallTime now) {
 
 Result<std::optional<Identity>> IdentityDir::read() const {
   const auto file = identity_file();
-  const auto kept = read_secret(file);
+  const auto kept = read_private(file, kPemBytesMax);
   if (!kept) return fail(kept.error());
   if (!*kept) return std::nullopt;
   const auto key = read_key(**kept);
@@ -77,12 +77,12 @@ Result<std::optional<Identity>> IdentityDir::read() const {
 
 Result<std::string> IdentityDir::request() const {
   if (auto own = make_own_directory(dir_, 0700); !own) return fail(std::move(own.error()));
-  const auto kept = read_secret(asking_file());
+  const auto kept = read_private(asking_file(), kPemBytesMax);
   if (!kept) return fail(kept.error());
   auto key = *kept ? read_key(**kept) : make_key();
   if (!key) return damaged_identity(asking_file(), "it holds no key");
   if (!*kept) {
-    if (auto written = write_secret(asking_file(), to_pem(*key)); !written)
+    if (auto written = write_private(asking_file(), to_pem(*key)); !written)
       return fail(std::move(written.error()));
   }
   return to_pem(*make_request(*key));
@@ -90,7 +90,7 @@ Result<std::string> IdentityDir::request() const {
 
 Result<Identity> IdentityDir::accept(const IssuedIdentity& issued, const Sha256& expected,
                                      WallTime now) const {
-  const auto kept = read_secret(asking_file());
+  const auto kept = read_private(asking_file(), kPemBytesMax);
   if (!kept) return fail(kept.error());
   const auto key = *kept ? read_key(**kept) : nullptr;
   if (!key) {
@@ -110,7 +110,7 @@ Result<Identity> IdentityDir::accept(const IssuedIdentity& issued, const Sha256&
   Identity identity{
       {to_pem(*key), to_pem(*certificate)}, to_pem(*authority), verdict.name, verdict.validity};
   const auto text = identity.credentials.key + identity.credentials.chain + identity.authority;
-  if (auto written = write_secret(identity_file(), text); !written)
+  if (auto written = write_private(identity_file(), text); !written)
     return fail(std::move(written.error()));
   ::unlink(asking_file().c_str());
   return identity;

@@ -4,6 +4,8 @@
 #include <openssl/crypto.h>
 #include <sys/random.h>
 
+#include <optional>
+
 #include "base/check.hpp"
 
 namespace paceline {
@@ -16,6 +18,8 @@ constexpr unsigned kDigitBits = 5;
 constexpr unsigned kByteBits = 8;
 constexpr std::size_t kCheckDigits = 7;
 constexpr std::size_t kPartDigits = 52;  // 256 bits, and four that are 0
+constexpr std::size_t kTokenBytes = kUserPrefix.size() + 2 * kPartDigits + kCheckDigits;
+static_assert(kJoinPrefix.size() == kUserPrefix.size());
 
 using Part = std::array<std::uint8_t, 32>;
 
@@ -66,11 +70,6 @@ std::string_view prefix_of(TokenKind kind) {
 
 std::string_view called(TokenKind kind) { return kind == TokenKind::join ? "join" : "user"; }
 
-std::size_t size_of(TokenKind kind) {
-  const std::size_t parts = kind == TokenKind::join ? 2 : 1;
-  return prefix_of(kind).size() + parts * kPartDigits + kCheckDigits;
-}
-
 tl::unexpected<Error> no_token(std::string message) {
   return fail(ErrorCode::invalid, std::move(message), "Copy the whole token once more.");
 }
@@ -86,9 +85,9 @@ Result<void> check_form(std::string_view text, TokenKind expected) {
     return no_token(fmt::format("This is not a {} token: one begins with {}.", called(expected),
                                 prefix_of(expected)));
   }
-  if (text.size() != size_of(expected)) {
+  if (text.size() != kTokenBytes) {
     return no_token(
-        fmt::format("The token has {} characters instead of {}.", text.size(), size_of(expected)));
+        fmt::format("The token has {} characters instead of {}.", text.size(), kTokenBytes));
   }
   const auto digits = text.substr(prefix_of(expected).size());
   const auto wrong = digits.find_first_not_of(kDigits);
@@ -104,8 +103,7 @@ Result<void> check_form(std::string_view text, TokenKind expected) {
 
 }  // namespace
 
-Token Token::make_join(const Sha256& authority) { return {chance(), authority}; }
-Token Token::make_user() { return {chance(), std::nullopt}; }
+Token Token::make(TokenKind kind, const Sha256& authority) { return {kind, chance(), authority}; }
 
 Token::~Token() { OPENSSL_cleanse(secret_.data(), secret_.size()); }
 
@@ -113,24 +111,17 @@ Result<Token> Token::parse(std::string_view text, TokenKind expected) {
   if (auto good = check_form(text, expected); !good) return fail(std::move(good.error()));
   text.remove_prefix(prefix_of(expected).size());
   const auto secret = from_digits(text.substr(0, kPartDigits));
-  std::optional<Sha256> authority;
-  if (expected == TokenKind::join) authority = from_digits(text.substr(kPartDigits, kPartDigits));
-  if (!secret || (expected == TokenKind::join && !authority))
-    return no_token("This is not a token that Paceline made.");
-  return Token(*secret, authority);
+  const auto authority = from_digits(text.substr(kPartDigits, kPartDigits));
+  if (!secret || !authority) return no_token("This is not a token that Paceline made.");
+  return Token(expected, *secret, *authority);
 }
 
 std::string Token::text() const {
-  auto text = std::string(prefix_of(kind())) + in_digits(secret_, kPartDigits);
-  if (authority_) text += in_digits(*authority_, kPartDigits);
+  const auto text = std::string(prefix_of(kind_)) + in_digits(secret_, kPartDigits) +
+                    in_digits(authority_, kPartDigits);
   return text + check_digits(text);
 }
 
 Sha256 Token::digest() const { return sha256(text()); }
-
-const Sha256& Token::authority() const {
-  check(authority_.has_value(), "a join token names an authority");
-  return *authority_;
-}
 
 }  // namespace paceline

@@ -19,29 +19,31 @@ Error refusal_of(std::string_view text, TokenKind expected) {
 }
 
 TEST(Token, IsReadAsItWasWritten) {
-  const auto join = Token::make_join(kSomeAuthority);
-  const auto user = Token::make_user();
+  const auto join = Token::make(TokenKind::join, kSomeAuthority);
+  const auto user = Token::make(TokenKind::user, kSomeAuthority);
   EXPECT_EQ(join.text().size(), 115U);
-  EXPECT_EQ(user.text().size(), 63U);
+  EXPECT_EQ(user.text().size(), join.text().size());
   const auto join_again = Token::parse(join.text(), TokenKind::join);
   const auto user_again = Token::parse(user.text(), TokenKind::user);
   ASSERT_TRUE(join_again && user_again);
   EXPECT_EQ(join_again->text(), join.text());
   EXPECT_EQ(join_again->authority(), kSomeAuthority);
+  EXPECT_EQ(user_again->authority(), kSomeAuthority);
   EXPECT_EQ(user_again->kind(), TokenKind::user);
   EXPECT_TRUE(same(user_again->digest(), user.digest()));
 }
 
 TEST(Token, IsAnotherEveryTime) {
   std::set<std::string> texts;
-  for (int i = 0; i < 100; ++i) texts.insert(Token::make_user().text());
+  for (int i = 0; i < 100; ++i) texts.insert(Token::make(TokenKind::user, kSomeAuthority).text());
   EXPECT_EQ(texts.size(), 100U);
-  EXPECT_FALSE(same(Token::make_user().digest(), Token::make_user().digest()));
+  EXPECT_FALSE(same(Token::make(TokenKind::user, kSomeAuthority).digest(),
+                    Token::make(TokenKind::user, kSomeAuthority).digest()));
 }
 
 // One character wrong, two exchanged, one missing, one too many: wherever it is.
 TEST(Token, ThatIsMistypedIsToldAtOnce) {
-  const std::string good = Token::make_join(kSomeAuthority).text();
+  const std::string good = Token::make(TokenKind::join, kSomeAuthority).text();
   for (std::size_t i = 0; i < good.size(); ++i) {
     auto other = good;
     other[i] = other[i] == 'x' ? 'y' : 'x';
@@ -57,12 +59,12 @@ TEST(Token, ThatIsMistypedIsToldAtOnce) {
 }
 
 TEST(Token, ThatIsNoneSaysWhy) {
-  const auto user = Token::make_user().text();
+  const auto user = Token::make(TokenKind::user, kSomeAuthority).text();
   EXPECT_THAT(refusal_of(user, TokenKind::join).message, HasSubstr("This is a user token."));
   EXPECT_THAT(refusal_of(user, TokenKind::join).hint, HasSubstr("begins with plj_"));
   EXPECT_THAT(refusal_of("hunter2", TokenKind::user).message, HasSubstr("begins with plu_"));
   EXPECT_THAT(refusal_of("plu_abc", TokenKind::user).message,
-              HasSubstr("7 characters instead of 63"));
+              HasSubstr("7 characters instead of 115"));
   auto odd = user;
   odd[20] = 'l';
   EXPECT_THAT(refusal_of(odd, TokenKind::user).message, HasSubstr("Character 21 "));
@@ -73,9 +75,9 @@ TEST(Token, ThatIsNoneSaysWhy) {
 }
 
 TEST(Token, IsNeverRepeatedInAnError) {
-  const auto secret = Token::make_user().text().substr(4, 40);
+  const auto secret = Token::make(TokenKind::user, kSomeAuthority).text().substr(4, 40);
   for (const auto& text :
-       {"plu_" + secret, "plj_" + secret, secret, "plu_" + secret + std::string(19, '0')}) {
+       {"plu_" + secret, "plj_" + secret, secret, "plu_" + secret + std::string(71, '0')}) {
     const auto error = refusal_of(text, TokenKind::user);
     EXPECT_EQ((error.message + error.hint).find(secret), std::string::npos);
   }

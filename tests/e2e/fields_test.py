@@ -98,6 +98,7 @@ TRIAL = Answer(
     "forecast.{live,shadow}.{completion_seconds,waiting_seconds,makespan_seconds} "
     f"forecast.{{live,shadow}}.lost_slot_seconds.{BILL} forecast.users[].user? forecast.users[].{{live,shadow}}.{BILL}? "
     f"forecast.other_users.count forecast.other_users.{{live,shadow}}.{BILL}")
+TOKEN = Answer("id user role made_by made_at expires_at expired")
 NOTHING = Answer("")
 REFUSAL = Answer("error.{code,message,hint}")
 
@@ -107,6 +108,11 @@ ROUTES = {
     ("GET", "/readyz"): ("", (200, 200, 200), Answer("ready")),
     ("GET", "/v1/server"): ("", (200, 200, 200), Answer(
         "version build pid dir started_at seq policy slots slots_leased damage mails uid jobs.*")),
+    ("GET", "/v1/whoami"): ("", (200, 200, 200), Answer("user uid roles[] known_by")),
+    ("POST", "/v1/tokens"): ('{"user": "paceline-owner", "role": "user", "expires_seconds": 60}', (403, 403, 201),
+                             TOKEN + Answer("token address")),
+    ("GET", "/v1/tokens"): ("", (403, 403, 200), TOKEN.at("tokens[].")),
+    ("DELETE", "/v1/tokens/{token}"): ("", (403, 403, 200), TOKEN),
     ("GET", "/metrics"): ("", (200, 200, 200), None),  # a text
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
@@ -221,7 +227,7 @@ def setUpModule():
 
 class PeopleTest(SharedBox):
     """An owner's job that runs and told all that a job can tell, and one that could not be started."""
-    options = ("--rack", "r1", "--switch", "s1", "--label", "disk=nvme")
+    options = ("--listen", "127.0.0.1:0", "--rack", "r1", "--switch", "s1", "--label", "disk=nvme")
 
     def setUp(self):
         super().setUp()
@@ -276,7 +282,7 @@ class RoutesTest(PeopleTest):
             # The other asks first: what may not be done must change nothing for those who may.
             for who, uid in (("other", OTHER), ("owner", OWNER), ("root", 0)):
                 name = "mine" if "{name}" in pattern and method != "GET" else "fifo"
-                path = pattern.replace("{id}", str(self.saved)).replace("{name}", name)
+                path = pattern.replace("{id}", str(self.saved)).replace("{name}", name).replace("{token}", "1")
                 path += "?timeout_seconds=0" if path.endswith("/wait") else ""
                 headers = {"Connection": "Upgrade", "Upgrade": "paceline-pty"} if path.endswith("/attach") else {}
                 with self.subTest(f"{method} {pattern}", who=who):

@@ -10,12 +10,6 @@
 namespace paceline {
 namespace {
 
-std::optional<std::string> value_of(const Environment& environment, const std::string& name) {
-  const auto found = environment.find(name);
-  if (found == environment.end() || found->second.empty()) return {};
-  return found->second;
-}
-
 bool is_directory(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
@@ -29,6 +23,12 @@ std::string socket_in(std::string_view place) {
 }
 
 }  // namespace
+
+std::optional<std::string> value_of(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  if (found == environment.end() || found->second.empty()) return {};
+  return found->second;
+}
 
 Result<std::string> default_directory(const Environment& environment, uid_t user) {
   if (auto named = value_of(environment, "PACELINE_DIR")) return *named;
@@ -46,6 +46,7 @@ Result<std::string> data_folder(const Environment& environment) {
 Result<std::string> find_server(const std::optional<std::string>& server,
                                 const Environment& environment) {
   auto named = server ? server : value_of(environment, "PACELINE_DIR");
+  if (named == kLocalContext) named.reset();
   std::string path = socket_in(named.value_or(std::string(kSystemSockets)));
   auto connected = UnixDialer(path).dial();
   if (!connected && !named) {

@@ -1,4 +1,4 @@
-// Where the server is: --server, $PACELINE_DIR, the machine's (/run/paceline), then the user's own
+// Where the server of this machine is: --server, $PACELINE_DIR, the machine's (/run/paceline), then the user's own
 // data folder.
 #pragma once
 
@@ -14,10 +14,15 @@
 namespace paceline {
 
 inline constexpr std::string_view kSocketName = "paceline.sock";
+// Among contexts (cli/client/contexts.hpp), and as --server: this machine's server.
+inline constexpr std::string_view kLocalContext = "local";
 
 // The server of a machine that everybody uses, which is root's: where it serves, and what it keeps.
 inline constexpr std::string_view kSystemSockets = "/run/paceline";
 inline constexpr std::string_view kSystemState = "/var/lib/paceline";
+
+// What a variable says; nothing: it is not there, or empty.
+std::optional<std::string> value_of(const Environment& environment, const std::string& name);
 
 // The path of the socket to use. With `server` (a socket, or a directory that has one) or
 // PACELINE_DIR only that; else the first of the usual places where a server answers. Errors:

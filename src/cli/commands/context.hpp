@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "cli/client/api.hpp"
+#include "cli/client/contexts.hpp"
 #include "cli/commands/hooks.hpp"
 #include "cli/words/console.hpp"
 
@@ -24,6 +25,9 @@ class Context {
 
   // The server, found at the first call. Errors: unavailable, forbidden.
   Result<Api*> api();
+  // The server on another machine that commands go to; nothing: it is one of this machine. Errors:
+  // those of find_remote().
+  [[nodiscard]] Result<std::optional<RemoteServer>> remote() const;
   // The time now.
   [[nodiscard]] static WallTime now();
 

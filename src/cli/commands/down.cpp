@@ -32,12 +32,17 @@ Result<int> stop(Context& context, bool jobs) {
   request.target = "/v1/shutdown";
   request.body = json.take();
   if (jobs) request.timeout = std::chrono::hours{24};  // every job has its own grace
-  const auto socket = find_server(context.server, context.environment);
-  if (!socket) return fail(socket.error());
-  const ServerProcess process(*socket);
+  const auto remote = context.remote();
+  if (!remote) return fail(remote.error());
+  std::optional<ServerProcess> process;
+  if (!*remote) {
+    const auto socket = find_server(context.server, context.environment);
+    if (!socket) return fail(socket.error());
+    process.emplace(*socket);
+  }
   const auto answer = (*api)->ask(request);
   if (!answer) return fail(answer.error());
-  if (!process.wait(kEndsWithin))
+  if (process && !process->wait(kEndsWithin))
     return fail(
         ErrorCode::unavailable, "The server says that it stops, and has not ended yet.",
         "See what it is doing: its messages are in DIR/server.log or 'journalctl -u paceline'.");

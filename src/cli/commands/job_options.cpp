@@ -63,6 +63,13 @@ Result<int> refuse_file(Context& context, const Error& error) {
   return kExitJobFile;
 }
 
+Result<Submitter> submitter_of(Context& context) {
+  const auto remote = context.remote();
+  if (!remote) return fail(remote.error());
+  if (*remote) return submitter_elsewhere(Context::now());
+  return this_submitter(context.environment, Context::now());
+}
+
 // What a batch script asks to be mailed is left out where nothing is, as it would not have kept the job
 // from running under sbatch.
 void leave_out_mail(Context& context, Notify& notify) {
@@ -114,7 +121,7 @@ Result<int> with_submission(Context& context, const JobOptions& job,
     if (!file) return refuse_file(context, file.error());
     *words = overlaid(std::move(*file), *words);
   }
-  const auto submitter = this_submitter(context.environment, Context::now());
+  const auto submitter = submitter_of(context);
   if (!submitter) return fail(submitter.error());
   const auto understood = understand(std::move(*words), submitter->directory);
   if (!understood) return fail(understood.error());

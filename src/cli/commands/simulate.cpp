@@ -74,7 +74,7 @@ Result<SimulateOptions> read(const Simulate& typed) {
               "Leave out one of both.");
 }
 
-std::string progress_line(double done) {
+std::string part_done(double done) {
   const int full = static_cast<int>(done * kBarWidth);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < full ? "█" : "░";
@@ -112,7 +112,7 @@ Command simulate_command() {
               if (!output) return fail(output.error());
               Console& console = context.console;
               const ProgressBar bar = [&](double done) {
-                console.status(progress_line(done));
+                console.status(part_done(done));
                 return true;
               };
               if (typed->faults.seeds) {

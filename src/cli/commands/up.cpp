@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 
 struct Up {
   std::optional<std::string> directory, move_from, slots, policy, placement, patience,
-      reclaim_after, log_level, rack, network_switch, keep, journal_size, metrics, messages;
+      reclaim_after, log_level, rack, network_switch, keep, journal_size, listen, metrics, messages;
   std::vector<std::string> labels, limits;
   bool accept_older_journal = false, detach = false, metrics_of_jobs = false;
 };
@@ -159,6 +159,11 @@ Result<UpOptions> read(const Up& typed, const Environment& environment) {
     options.reclaim_after = *after;
   }
   if (auto ok = read_keeping(typed, options); !ok) return fail(std::move(ok.error()));
+  if (typed.listen) {
+    auto at = parse_tcp_address(*typed.listen);
+    if (!at) return up_refused("--listen", std::move(at.error()));
+    options.listen = std::move(*at);
+  }
   if (typed.metrics) {
     auto at = parse_tcp_address(*typed.metrics);
     if (!at) return up_refused("--metrics", std::move(at.error()));
@@ -219,6 +224,8 @@ Command up_command() {
             options.value("--journal-size", "SIZE", typed->journal_size,
                           "of the journal's segments; the oldest are removed beyond it: 10G (all "
                           "are kept)");
+            options.value("--listen", "ADDRESS:PORT", typed->listen,
+                          "serve people on other machines there, by TLS and tokens: 0.0.0.0:7443");
             options.value("--metrics", "[ADDRESS:]PORT", typed->metrics,
                           "serve GET /metrics there for Prometheus, to anybody who can connect "
                           "(127.0.0.1)");

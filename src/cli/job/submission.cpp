@@ -46,9 +46,19 @@ bool is_of_paceline(std::string_view name, bool within_job) {
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// The directory to run in, absolute.
+std::string without_slash(std::string path) {
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// The directory to run in: absolute, or from the home elsewhere.
 Result<std::string> directory_of(const JobWords& words, const Submitter& submitter) {
   if (!words.workdir) return submitter.directory;
+  if (submitter.elsewhere) {
+    const bool full = words.workdir->starts_with('/') || words.workdir->starts_with('~');
+    const std::filesystem::path path = full ? *words.workdir : "~/" + *words.workdir;
+    return without_slash(path.lexically_normal().string());
+  }
   const auto path =
       (std::filesystem::path(submitter.directory) / *words.workdir).lexically_normal();
   std::error_code ec;
@@ -56,9 +66,7 @@ Result<std::string> directory_of(const JobWords& words, const Submitter& submitt
     return fail(ErrorCode::not_found, fmt::format("There is no directory {}.", path.string()),
                 "Make it, or name another one with --workdir.");
   }
-  auto text = path.string();
-  if (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
+  return without_slash(path.string());
 }
 
 bool all_utf8(const std::vector<std::string>& words) {
@@ -143,6 +151,10 @@ Result<Submitter> this_submitter(const Environment& environment, WallTime now) {
   return Submitter{environment, directory, static_cast<std::uint32_t>(mask & 0777), now};
 }
 
+Submitter submitter_elsewhere(WallTime now) {
+  return {.environment = {}, .directory = "~", .umask = 022, .now = now, .elsewhere = true};
+}
+
 Result<SubmissionBody> make_submission(const JobWords& words, const Submitter& submitter,
                                        Inherit inherit) {
   if (words.command.empty()) {
@@ -153,7 +165,7 @@ Result<SubmissionBody> make_submission(const JobWords& words, const Submitter& s
   if (!spec) return fail(std::move(spec.error()));
   auto launch = launch_of(words, submitter, inherit);
   if (!launch) return fail(std::move(launch.error()));
-  if (!launch->shell) {
+  if (!launch->shell && !submitter.elsewhere) {
     if (auto found = find_program_of(*launch); !found) return fail(std::move(found.error()));
   }
   if (spec->name.empty()) spec->name = name_of(words.command).substr(0, kNameLengthMax);

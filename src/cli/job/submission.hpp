@@ -15,13 +15,18 @@ namespace paceline {
 
 struct Submitter {
   Environment environment;
-  std::string directory;  // absolute
+  std::string directory;  // absolute; elsewhere: "~"
   std::uint32_t umask = 022;
   WallTime now;
+  // The job runs on machines that this process can't see: its directory and its program are looked
+  // up there.
+  bool elsewhere = false;
 };
 
 // This process's, with `environment`. Errors: not_found (the current directory is gone).
 Result<Submitter> this_submitter(const Environment& environment, WallTime now);
+// Of a job that runs elsewhere: at home there, in the environment of a login.
+Submitter submitter_elsewhere(WallTime now);
 
 enum class Inherit { everything, little };
 

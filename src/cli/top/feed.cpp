@@ -30,7 +30,7 @@ void signal_event(const UniqueFd& event) {
 
 Feed::Feed(const ServerAddress& server, Duration interval)
     : interval_(interval), stop_(make_event()), told_(make_event()) {
-  ServerAddress own{server.dialer, [fd = stop_.get()] { return fd; }};
+  ServerAddress own{server.dialer, [fd = stop_.get()] { return fd; }, server.token};
   thread_ = std::thread([this, own = std::move(own)] { run(own); });
 }
 
