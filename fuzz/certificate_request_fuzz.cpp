@@ -62,12 +62,12 @@ void try_certificate(const Authority& authority, std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Authority kAuthority = make_fuzz_authority();
+  static const Authority authority = make_fuzz_authority();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  try_request(kAuthority, text);
-  try_certificate(kAuthority, text);
+  try_request(authority, text);
+  try_certificate(authority, text);
   if (size > 8 << 10) return 0;
-  try_request(kAuthority, in_pem("CERTIFICATE REQUEST", data, size));
-  try_certificate(kAuthority, in_pem("CERTIFICATE", data, size));
+  try_request(authority, in_pem("CERTIFICATE REQUEST", data, size));
+  try_certificate(authority, in_pem("CERTIFICATE", data, size));
   return 0;
 }

@@ -47,12 +47,6 @@ Peer peer_of(int socket, int family) {
   return unix_peer({account.uid, account.gid, account.pid, groups_of(socket)});
 }
 
-int family_of(int socket) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) == 0 ? own.ss_family : -1;
-}
-
 class SocketStream final : public ServerStream {
  public:
   using Socket = asio::generic::stream_protocol::socket;

@@ -109,6 +109,12 @@ TcpAddress tcp_peer_of(int socket) {
   return peer;
 }
 
+int family_of(int socket) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) == 0 ? own.ss_family : -1;
+}
+
 void send_without_delay(int socket) {
   const int yes = 1;
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

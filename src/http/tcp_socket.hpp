@@ -34,6 +34,9 @@ TcpAddress tcp_address_of(int socket);
 // gone.
 TcpAddress tcp_peer_of(int socket);
 
+// Of any socket: AF_UNIX, AF_INET, AF_INET6; -1: it is none.
+int family_of(int socket);
+
 // What is sent goes out at once, however little it is.
 void send_without_delay(int socket);
 

@@ -1,17 +1,22 @@
 // Strangers at a port with TLS: who says nothing, half of it, something else, or leaves anywhere.
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "http/tls_context.hpp"
 #include "http/tls_session.hpp"
 #include "http/tls_testing.hpp"
+#include "trust/openssl.hpp"
 
 namespace paceline {
 namespace {
@@ -23,8 +28,9 @@ using ::testing::StartsWith;
 
 constexpr std::size_t kUncut = 1 << 20;
 
-UniqueFd connect_plainly(std::uint16_t port) {
-  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+UniqueFd tcp_socket() { return UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+UniqueFd connect_plainly(std::uint16_t port, UniqueFd fd = tcp_socket()) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);
@@ -90,8 +96,9 @@ class CutWire {
 // A client that believes anybody, to say things that TlsDialer doesn't.
 class RawTls {
  public:
-  explicit RawTls(std::uint16_t port)
-      : fd_(connect_plainly(port)),
+  explicit RawTls(std::uint16_t port) : RawTls(connect_plainly(port)) {}
+  explicit RawTls(UniqueFd connected)
+      : fd_(std::move(connected)),
         context_(value_of(make_client_context({}))),
         session_(*context_, fd_.get(), TlsSide::client) {
     repeat([&] { return session_.shake_hands(); });
@@ -126,6 +133,23 @@ class RawTls {
   UniqueFd fd_;
   TlsContext context_;
   TlsSession session_;
+};
+
+// No descriptor more than are open now.
+class FewDescriptors {
+ public:
+  FewDescriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const UniqueFd next(::dup(0));
+    set({static_cast<rlim_t>(next.get()), before_.rlim_max});
+  }
+  ~FewDescriptors() { set(before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  static void set(const rlimit& limit) { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0); }
+  rlimit before_{};
 };
 
 class TlsHandshakeTest : public TlsHttpTest {};
@@ -245,6 +269,48 @@ TEST_F(TlsHandshakeTest, AClientThatFinishedSendingIsAnswered) {
   client.finish_sending();
   loop_.on([&] { kept_->reply({.body = "done"}); });
   EXPECT_THAT(client.rest(), HasSubstr("\r\n\r\ndone"));
+}
+
+TEST_F(TlsHandshakeTest, ComeWhenThereAreDescriptorsAgain) {
+  start();
+  EXPECT_EQ(client().get("/hello").status, 200);
+  wait_for_connections(0);
+  auto prepared = tcp_socket();
+  UniqueFd connected;
+  {
+    const FewDescriptors few;
+    connected = connect_plainly(port_, std::move(prepared));
+    EXPECT_THAT(refusal(options()).message, HasSubstr("Too many open files"));
+    for (int i = 0; i < 10; ++i) loop_.on([] {});
+  }
+  RawTls late(std::move(connected));
+  late.send("GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(late.rest(), HasSubstr("\r\n\r\n{}"));
+}
+
+// What TLS sends for itself is no word of the peer's, and keeps nobody waiting.
+TEST_F(TlsHandshakeTest, KeysMayChangeWhileAnAnswerIsWaitedFor) {
+  start();
+  const auto fd = connect_plainly(port_);
+  const auto context = value_of(make_client_context({}));
+  const std::unique_ptr<SSL, FreedBy<SSL_free>> ssl(SSL_new(context.get()));
+  ASSERT_EQ(SSL_set_fd(ssl.get(), fd.get()), 1);
+  ASSERT_EQ(SSL_connect(ssl.get()), 1);
+  const std::string_view request = "GET /kept HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  ASSERT_GT(SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())), 0);
+  arrived_.get_future().get();
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED), 1);
+    ASSERT_EQ(SSL_do_handshake(ssl.get()), 1);
+  }
+  EXPECT_EQ(client().get("/hello").status, 200);
+  loop_.on([&] { kept_->reply({.body = "done"}); });
+  std::string answer;
+  std::array<char, 4096> bytes{};
+  SSL_set_mode(ssl.get(), SSL_MODE_AUTO_RETRY);
+  for (int count = 0; (count = SSL_read(ssl.get(), bytes.data(), bytes.size())) > 0;)
+    answer.append(bytes.data(), static_cast<std::size_t>(count));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\ndone"));
 }
 
 TEST_F(TlsHandshakeTest, AServerThatEndsSaysSo) {

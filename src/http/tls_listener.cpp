@@ -153,11 +153,11 @@ asio::awaitable<void> Handshakes::pause(Failure failure) {
 void Handshakes::welcome(UniqueFd connected) {
   const auto peer = tcp_peer_of(connected.get());
   if (peer.host.empty()) return;  // it is gone already
-  const int family = peer.host.find(':') == std::string::npos ? AF_INET : AF_INET6;
   send_without_delay(connected.get());
   Failure failure;
   TlsStream::Socket socket(io_);
-  socket.assign(asio::generic::stream_protocol(family, IPPROTO_TCP), connected.get(), failure);
+  socket.assign(asio::generic::stream_protocol(family_of(connected.get()), IPPROTO_TCP),
+                connected.get(), failure);
   if (failure) return;
   static_cast<void>(connected.release());
   auto neighbourhood = neighbourhood_of(peer.host);

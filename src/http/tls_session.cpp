@@ -70,14 +70,14 @@ struct TlsSession::Bridge {
   }
 
   static BIO_METHOD* method() {
-    static BIO_METHOD* const kMethod = [] {
+    static BIO_METHOD* const once = [] {
       auto* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
       check(made != nullptr && BIO_meth_set_write(made, &write) == 1 &&
                 BIO_meth_set_read(made, &read) == 1 && BIO_meth_set_ctrl(made, &control) == 1,
             "OpenSSL has memory");
       return made;
     }();
-    return kMethod;
+    return once;
   }
 };
 

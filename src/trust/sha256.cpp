@@ -3,6 +3,8 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <cstddef>
+
 #include "base/check.hpp"
 
 namespace paceline {
@@ -39,7 +41,7 @@ std::optional<Sha256> sha256_from_hex(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto digit = kHexDigits.find(text[i]);
     if (digit == std::string_view::npos) return std::nullopt;
-    sum[i / 2] = static_cast<std::uint8_t>(sum[i / 2] << 4 | digit);
+    sum[i / 2] = static_cast<std::uint8_t>(std::size_t{sum[i / 2]} << 4 | digit);
   }
   return sum;
 }
