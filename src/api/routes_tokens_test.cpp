@@ -170,6 +170,13 @@ TEST_F(TokensTest, AnAccountThatIsNotThereNeedsNoneToLook) {
   EXPECT_EQ(world_.ask_from_elsewhere(token, "GET", "/v1/jobs").status, 200);
 }
 
+TEST_F(TokensTest, NobodyIsRootFromAnotherMachine) {
+  const std::string token = make(R"({"user": "root", "role": "viewer"})")["token"];
+  const auto who = json_of(world_.ask_from_elsewhere(token, "GET", "/v1/whoami"));
+  EXPECT_EQ(who["user"], "root");
+  EXPECT_TRUE(who["uid"].is_null());
+}
+
 TEST(TokensOfAPrivateServer, AreItsUsersOrViewers) {
   const TempFolder folder;
   TokenBook book = *TokenBook::open(folder.path() / "tokens");
