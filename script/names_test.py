@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Files of a folder are compiled several as one (PACELINE_UNITY), in groups that change as files come and go. So that this never
 matters, a name that is a file's own may be in no other file of its folder, and the name of a type that is a file's own in no header
-that the folder includes."""
+that the folder includes; nor may a function that is a file's own hide one of a header from another file that calls it. An argument
+that converts to what the wrong one takes, as JSON does, would let that compile."""
 import collections
 import pathlib
 import re
@@ -14,6 +15,7 @@ VARIABLE = re.compile(r"^(?:inline )?(?:constexpr|const|thread_local|static) [^(
 MORE = re.compile(r",\s*(k[A-Z]\w*) =")
 FUNCTION = re.compile(r"^(?!constexpr k|return|using|struct|class|enum|namespace|template|static_assert)"
                       r"\w[\w:<>,&*\[\] ]*?[ &*](\w+)\(([^;{}]*?)\)(?: const)?(?: noexcept)? \{", re.M)
+DECLARED = re.compile(r"^(?!return|using|struct|class|enum|namespace|template|static_assert|friend)\w[\w:<>,&*\[\] ]*?[ &*](\w+)\(", re.M)
 
 
 def own_parts(text):
@@ -76,8 +78,15 @@ def clashes(files, headers):
     for path, text in included(files, headers).items():
         for match in re.finditer(r"^(?:struct|class|enum(?: class)?) (\w+)\b(?!;)|^using (\w+) =", text, re.M):
             public[match.group(1) or match.group(2)].append(path)
+    declared = {match.group(1): path for path, text in included(files, headers).items() for match in DECLARED.finditer(text)}
     said = []
     for name, places in sorted(where.items()):
+        function = name.split("(")[0]
+        if places[0][1] == "function" and function in declared:
+            callers = [path for path, text in sorted(files.items())
+                       if path != places[0][0] and re.search(rf"\b{function}\(", own_parts(text))]
+            if callers:
+                said.append(f"{name} of {places[0][0]} hides that of {declared[function]} from {', '.join(callers)}")
         if len(places) > 1 and not (places[0][1].startswith("type using") and len({kind for _, kind in places}) == 1):
             said.append(f"{name} is in {', '.join(path for path, _ in places)}")
         path, kind = places[0]
@@ -106,6 +115,13 @@ class Names(unittest.TestCase):
         two = "namespace a {\nnamespace {\nconstexpr int kLeast = 2;\nint f(int b) {\n}\nint f(long b) {\n}\n}  // namespace\n}\n"
         self.assertEqual(clashes({"1.cpp": one, "2.cpp": two}, {"x.hpp": "struct Own {\n"}),
                          ["Own of 1.cpp is in x.hpp", "f(int) is in 1.cpp, 2.cpp", "kLeast is in 1.cpp, 2.cpp"])
+
+    def test_a_function_that_hides_one_of_a_header_is_seen(self):
+        one = "namespace a {\nnamespace {\nint f(double done) {\n}\n}  // namespace\n}\n"
+        two = "#include \"x.hpp\"\nnamespace a {\nnamespace {\nint g() {\n  return f(json);\n}\n}  // namespace\n}\n"
+        header = {"x.hpp": "int f(const Json& job);\n"}
+        self.assertEqual(clashes({"1.cpp": one, "2.cpp": two}, header), ["f(double) of 1.cpp hides that of x.hpp from 2.cpp"])
+        self.assertEqual(clashes({"1.cpp": one, "2.cpp": two.replace("f(", "h(")}, header), [])
 
 
 if __name__ == "__main__":

@@ -26,14 +26,15 @@ struct ShownPolicy {
   const PolicyScript* script = nullptr;
 };
 
-ShownPolicy shown(const ApiContext& context, std::string_view name, const PolicyScript& script) {
+ShownPolicy shown_policy(const ApiContext& context, std::string_view name,
+                         const PolicyScript& script) {
   const auto& pages = context.controller.desk().pages();
   const auto page = pages.find(std::string(name));
   if (page == pages.end()) return {name, "can't be loaded by this server", {}, true, {}, &script};
   return {name, page->second.summary, page->second.text, true, page->second.defaults, &script};
 }
 
-ShownPolicy shown(const PolicyInfo& info) {
+ShownPolicy shown_policy(const PolicyInfo& info) {
   return {info.name, info.summary, info.text, info.elastic, info.defaults, nullptr};
 }
 
@@ -41,10 +42,10 @@ ShownPolicy shown(const PolicyInfo& info) {
 Result<ShownPolicy> find_policy(const ApiContext& context, std::string_view name) {
   const auto& scripts = context.state().scripts();
   const auto script = scripts.find(std::string(name));
-  if (script != scripts.end()) return shown(context, script->first, script->second);
+  if (script != scripts.end()) return shown_policy(context, script->first, script->second);
   const auto known = context.controller.policies().find(name);
   if (!known) return fail(known.error());
-  return shown(**known);
+  return shown_policy(**known);
 }
 
 // With every parameter that the policy takes, given or not.
@@ -122,9 +123,10 @@ Result<std::string> list_policies(const ApiContext& context) {
   json.begin_object().key("active");
   write_active(json, context);
   json.key("policies").begin_array();
-  for (const auto& policy : context.controller.policies().all()) write_policy(json, shown(policy));
+  for (const auto& policy : context.controller.policies().all())
+    write_policy(json, shown_policy(policy));
   for (const auto& [name, script] : context.state().scripts())
-    write_policy(json, shown(context, name, script));
+    write_policy(json, shown_policy(context, name, script));
   json.end_array();
   write_periods(json, context);
   write_plans(json, context);

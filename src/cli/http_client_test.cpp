@@ -16,13 +16,13 @@
 namespace paceline {
 namespace {
 
-ServerAddress address_of(const FakeServer& server) {
+ServerAddress fake_address(const FakeServer& server) {
   return {std::make_shared<UnixDialer>(server.directory() + "/paceline.sock"), &Interrupt::fd};
 }
 
 TEST(HttpClient, KeepsItsConnection) {
   const FakeServer server([](const FakeRequest& request) { return FakeAnswer{request.target}; });
-  HttpClient http(address_of(server));
+  HttpClient http(fake_address(server));
   EXPECT_EQ(http.send({.target = "/a"})->body, "/a");
   EXPECT_EQ(http.send({.target = "/b"})->body, "/b");
   EXPECT_EQ(server.connections(), 1);
@@ -33,7 +33,7 @@ TEST(HttpClient, TakesAnotherConnectionForALostOne) {
   const FakeServer server([&](const FakeRequest&) {
     return ++asked == 2 ? FakeAnswer{"", 200, FakeAnswer::Kind::hang_up} : FakeAnswer{"{}"};
   });
-  HttpClient http(address_of(server));
+  HttpClient http(fake_address(server));
   EXPECT_TRUE(http.send({.target = "/a"}));
   EXPECT_TRUE(http.send({.target = "/b"}));
   EXPECT_EQ(server.connections(), 2);
@@ -43,7 +43,7 @@ TEST(HttpClient, TellsThatANewConnectionWasLost) {
   const FakeServer server([](const FakeRequest&) {
     return FakeAnswer{"", 200, FakeAnswer::Kind::hang_up};
   });
-  HttpClient http(address_of(server));
+  HttpClient http(fake_address(server));
   const auto answer = http.send({.target = "/a"});
   EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
   EXPECT_EQ(answer.error().retry, Retry::may_help);
@@ -65,7 +65,7 @@ TEST(EventStream, GivesEventsUntilItEnds) {
   const FakeServer server([](const FakeRequest&) {
     return FakeAnswer{"data: 1\n\ndata: 2\n\n", 200, FakeAnswer::Kind::events};
   });
-  auto stream = EventStream::open(address_of(server), "/events");
+  auto stream = EventStream::open(fake_address(server), "/events");
   ASSERT_TRUE(stream);
   const Duration patient = std::chrono::seconds{60};
   EXPECT_EQ(stream->next(patient)->value().data, "1");
@@ -76,14 +76,14 @@ TEST(EventStream, GivesEventsUntilItEnds) {
 TEST(EventStream, PassesARefusalOn) {
   const FakeServer server(
       [](const FakeRequest&) { return fake_error(403, "forbidden", "Not yours."); });
-  EXPECT_EQ(EventStream::open(address_of(server), "/events").error().message, "Not yours.");
+  EXPECT_EQ(EventStream::open(fake_address(server), "/events").error().message, "Not yours.");
 }
 
 TEST(Upgrade, GivesTheConnectionAway) {
   const FakeServer server([](const FakeRequest&) {
     return FakeAnswer{"$ ", 101, FakeAnswer::Kind::tunnel};
   });
-  auto upgraded = open_upgrade(address_of(server), "/v1/jobs/7/attach", "paceline-pty");
+  auto upgraded = open_upgrade(fake_address(server), "/v1/jobs/7/attach", "paceline-pty");
   ASSERT_TRUE(upgraded) << upgraded.error().message;
   ASSERT_EQ(upgraded->stream->send("ls\n\x04", 4).bytes, 4U);
   std::string text = upgraded->first;
@@ -101,7 +101,7 @@ TEST(Upgrade, GivesTheConnectionAway) {
 TEST(Upgrade, PassesARefusalOn) {
   const FakeServer server(
       [](const FakeRequest&) { return fake_error(409, "conflict", "It has no terminal."); });
-  EXPECT_EQ(open_upgrade(address_of(server), "/v1/jobs/7/attach", "paceline-pty").error().message,
+  EXPECT_EQ(open_upgrade(fake_address(server), "/v1/jobs/7/attach", "paceline-pty").error().message,
             "It has no terminal.");
 }
 

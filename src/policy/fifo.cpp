@@ -30,8 +30,8 @@ struct HeadReservation {
 };
 
 // `started`: by this round.
-HeadReservation reserve(const Snapshot& snapshot, const Draft& draft,
-                        const std::vector<const Job*>& started, std::int64_t need) {
+HeadReservation reserve_for_head(const Snapshot& snapshot, const Draft& draft,
+                                 const std::vector<const Job*>& started, std::int64_t need) {
   std::vector<std::pair<Time, std::int64_t>> ends;
   for (const Job* job : started) {
     const std::int32_t workers = draft.workers(job->id);
@@ -55,7 +55,8 @@ HeadReservation reserve(const Snapshot& snapshot, const Draft& draft,
 // Jobs behind the head, as long as they don't delay it.
 void start_behind(const Snapshot& snapshot, Draft& draft, const std::vector<const Job*>& started,
                   const Job& head) {
-  auto [at, spare] = reserve(snapshot, draft, started, head.slots(wanted(snapshot.state, head)));
+  auto [at, spare] =
+      reserve_for_head(snapshot, draft, started, head.slots(wanted(snapshot.state, head)));
   const auto free = [&] { return static_cast<std::int64_t>(draft.free().total()); };
   auto walk = snapshot.state.waiting_by(kArrival).walk_after(order_key(kArrival, head));
   while (const OrderKey* key = walk.next(free())) {

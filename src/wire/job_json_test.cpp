@@ -74,7 +74,7 @@ std::string text_of(const Job& job, Viewer viewer = Viewer::owner) {
   return json.take();
 }
 
-Json shown(const Job& job, Viewer viewer = Viewer::owner) {
+Json job_shown(const Job& job, Viewer viewer = Viewer::owner) {
   return *parse_json(text_of(job, viewer));
 }
 
@@ -106,7 +106,7 @@ TEST(JobJson, HasEveryDocumentedKeyAlwaysAndInThatOrder) {
 
 TEST(JobJson, TellsWhatIsLeftWithItsBounds) {
   const auto state = one_node();
-  EXPECT_EQ(shown(running())["remaining"], nullptr);
+  EXPECT_EQ(job_shown(running())["remaining"], nullptr);
   const Job job = running();
   JsonWriter json;
   write_job(
@@ -119,7 +119,7 @@ TEST(JobJson, TellsWhatIsLeftWithItsBounds) {
 }
 
 TEST(JobJson, ShowsAWaitingJobWithNullsForWhatIsNotKnown) {
-  const auto job = shown(waiting());
+  const auto job = job_shown(waiting());
   EXPECT_EQ(job["state"], "PENDING");
   EXPECT_EQ(job["workers"], 0);
   EXPECT_EQ(job["gang"], Json::array());
@@ -136,13 +136,13 @@ TEST(JobJson, IsPinnedWhereItsOwnerGaveOneSizeAndNotARange) {
   Job job = waiting();
   job.pinned = true;
   job.range = {2, 2, 2};
-  EXPECT_EQ(shown(job)["pinned"], true);
+  EXPECT_EQ(job_shown(job)["pinned"], true);
   job.range = {1, 2, 2};
-  EXPECT_EQ(shown(job)["pinned"], false);
+  EXPECT_EQ(job_shown(job)["pinned"], false);
 }
 
 TEST(JobJson, ShowsARunningJob) {
-  const auto job = shown(running());
+  const auto job = job_shown(running());
   EXPECT_EQ(job["generation"], 3);
   EXPECT_EQ(job["pids"], Json({4711, 4712}));
   EXPECT_EQ(job["nodes"], Json({"box"}));
@@ -172,7 +172,7 @@ TEST(JobJson, SaysWhereItMayStand) {
   spec->minimum_run = 90s;
   spec->log_limit_bytes = 1U << 20;
   job.spec = spec;
-  const auto read = shown(job);
+  const auto read = job_shown(job);
   EXPECT_EQ(read["mesh"], (Json{{"tensor", 2}, {"pipeline", 4}}));
   EXPECT_EQ(read["devices"], Json({"h100"}));
   EXPECT_EQ(read["affinity"], Json({"label:disk=nvme~10m"}));
@@ -184,7 +184,7 @@ TEST(JobJson, SaysWhereItMayStand) {
 }
 
 TEST(JobJson, RunsSumsUpToNow) {
-  const auto job = shown(running());
+  const auto job = job_shown(running());
   EXPECT_EQ(job["ran_seconds"], 18.0);   // 8 + (120 - 110)
   EXPECT_EQ(job["slot_seconds"], 36.0);  // 16 + 2 slots x 10
   EXPECT_EQ(job["waited_seconds"], 2.0);
@@ -192,16 +192,16 @@ TEST(JobJson, RunsSumsUpToNow) {
   over.state = JobState::failed;
   over.current.reset();
   over.ending = Ending{Cause::exited, 3, 0, {}, at(110)};
-  EXPECT_EQ(shown(over)["ran_seconds"], 8.0);
-  EXPECT_EQ(shown(over)["exit_code"], 3);
-  EXPECT_EQ(shown(over)["cause"], "exited");
-  EXPECT_EQ(shown(over)["generation"], 0);
+  EXPECT_EQ(job_shown(over)["ran_seconds"], 8.0);
+  EXPECT_EQ(job_shown(over)["exit_code"], 3);
+  EXPECT_EQ(job_shown(over)["cause"], "exited");
+  EXPECT_EQ(job_shown(over)["generation"], 0);
   over.ending = Ending{Cause::signalled, {}, 9, {}, at(110)};
-  EXPECT_EQ(shown(over)["exit_code"], 137);
+  EXPECT_EQ(job_shown(over)["exit_code"], 137);
 }
 
 TEST(JobJson, KeepsWhatIsPrivateToItsOwner) {
-  const auto job = shown(running(), Viewer::other);
+  const auto job = job_shown(running(), Viewer::other);
   for (const auto* key : {"command", "directory", "metrics", "checkpoint"}) {
     EXPECT_TRUE(job[key].is_null()) << key;
   }

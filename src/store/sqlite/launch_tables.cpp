@@ -88,7 +88,7 @@ struct LaunchTexts {
   bool shared_shm = false;
 };
 
-std::int64_t sum_of(const LaunchTexts& row) {
+std::int64_t sum_of_texts(const LaunchTexts& row) {
   Digest digest;
   digest.add(row.command).add(row.setup).add(row.directory).add(row.environment);
   digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask});
@@ -119,8 +119,8 @@ void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = joined(launch.environment);
   const auto command = joined(launch.command);
   const auto groups = joined(launch.groups);
-  const auto sum = sum_of({command, launch.setup, launch.directory, environment, launch.shell,
-                           launch.umask, groups, launch.shared_shm});
+  const auto sum = sum_of_texts({command, launch.setup, launch.directory, environment, launch.shell,
+                                 launch.umask, groups, launch.shared_shm});
   put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
            launch.umask, environment_id(environment), Bytes{groups}, launch.shared_shm, sum);
 }
@@ -150,9 +150,9 @@ std::optional<LaunchSpec> LaunchTables::find(JobId job) {
   std::optional<LaunchSpec> found;
   const auto take = [&](Row row) {
     const auto sum = row.maybe<std::int64_t>(6);
-    if (sum &&
-        *sum != sum_of({row.text(0), row.text(2), row.text(3), row.text(5), row.integer(1) != 0,
-                        row.as<std::uint32_t>(4), row.text(7), row.integer(8) != 0}))
+    if (sum && *sum != sum_of_texts({row.text(0), row.text(2), row.text(3), row.text(5),
+                                     row.integer(1) != 0, row.as<std::uint32_t>(4), row.text(7),
+                                     row.integer(8) != 0}))
       throw Damage{fmt::format("what starts job {} does not match its sum", job.value)};
     found =
         LaunchSpec{split(row.text(0)),       row.integer(1) != 0,       std::string(row.text(2)),
