@@ -136,12 +136,13 @@ class FirstMinutes(ElsewhereTest):
         shown = b""
         deadline = time.monotonic() + SECONDS
         typed = False
-        while child.poll() is None and time.monotonic() < deadline:
-            if select.select([ours], [], [], 0.1)[0]:
-                try:
-                    shown += os.read(ours, 65536)
-                except OSError:
-                    break
+        while time.monotonic() < deadline:
+            if not select.select([ours], [], [], 0.1)[0]:
+                continue
+            try:
+                shown += os.read(ours, 65536)
+            except OSError:  # it has ended, and all is read
+                break
             if not typed and (b"$ " in shown or b"# " in shown):
                 os.write(ours, b"head -c 300000 /dev/zero | tr '\\0' x; echo; echo size $((6*7)); exit 5\n")
                 typed = True

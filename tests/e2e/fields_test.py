@@ -334,6 +334,7 @@ class FieldsTest(PeopleTest):
         self.live_with_little_room()
         self.live_with_policies()
         self.live_to_many_an_end()
+        self.ask_who_they_are()
         self.read_events()
         self.expect_all_told()
 
@@ -378,6 +379,15 @@ class FieldsTest(PeopleTest):
         self.read("/v1/policy")
         self.switch("fifo")
         self.act(OWNER, "POST", f"/v1/jobs/{differs}/resize", {"workers": 1})
+
+    def ask_who_they_are(self):
+        """Each is told another answer."""
+        for who, uid, name in (("owner", OWNER, "paceline-owner"), ("other", OTHER, "paceline-other"), ("root", 0, "root")):
+            said = self.get(uid, "/v1/whoami")
+            self.assertEqual((said["user"], said["uid"]), (name, uid))
+            self.see(who, ROUTES["GET", "/v1/whoami"][2], said)
+        self.act(0, "POST", "/v1/tokens", {"user": "paceline-owner", "role": "viewer", "expires_seconds": 60})
+        self.see("root", ROUTES["GET", "/v1/tokens"][2], self.get(0, "/v1/tokens"))
 
     def await_trial(self, job):
         """A trial has what the cores have left: on a machine that is busy all the time, nothing to tell."""
