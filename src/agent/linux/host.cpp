@@ -19,6 +19,7 @@
 #include "agent/linux/chores.hpp"
 #include "agent/linux/devices.hpp"
 #include "agent/linux/environment.hpp"
+#include "agent/linux/file_remover.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/job_log_limit.hpp"
 #include "agent/linux/log_file.hpp"
@@ -160,6 +161,7 @@ struct LinuxHost::Impl {
   HostOptions options;
   std::function<void(Observation)> handler = [](const Observation&) {};
   Chores chores;
+  FileRemover remover{io, chores};
   WorkerContext context;
   Marks marks;
   Cgroups cgroups;
@@ -634,9 +636,7 @@ void LinuxHost::Impl::discard(const ProcessKey& key) {
     if (!setup_outcome.empty()) files.push_back(setup_outcome);
     forget_memory(gang_of(key));
   }
-  chores.add([files = std::move(files)] {
-    for (const std::string& file : files) ::unlink(file.c_str());
-  });
+  remover.remove(std::move(files));
 }
 
 // One whose claim can't be read may still use it.
