@@ -4,6 +4,8 @@ add_library(paceline_options INTERFACE)
 target_include_directories(paceline_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(paceline_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror)
+# A product and a sum are rounded each, on every machine: where they are fused, as by default on ARM, a simulation comes out otherwise.
+target_compile_options(paceline_options INTERFACE -ffp-contract=off)
 # What gcc 12 guesses while it optimises is often wrong about its own std::string and std::optional (GCC bugs 105329, 105562,
 # 105651): overflows are not looked for, the rest is told but doesn't end the build.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
