@@ -349,6 +349,9 @@ void Connection::expect_within(std::chrono::milliseconds span) { deadline_ = now
 // Most answers come at once; only a client that waits longer is watched.
 void Connection::check_deadline(Instant at) {
   if (phase_ == Phase::handling) watch();
+  const bool has_no_end = phase_ == Phase::streaming || phase_ == Phase::tunnelling;
+  const bool is_asked = context_->options.proof_ms.count() > 0;
+  if (has_no_end && is_asked && !admit()) return close();
   if (at < deadline_) return;
   if (phase_ != Phase::streaming || stream_->queue().is_cut()) {
     close();

@@ -1,6 +1,7 @@
 // Answers without an end: event streams and tunnels.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <optional>
@@ -95,6 +96,24 @@ TEST_F(HttpStreamTest, BeatsWhileNothingHappens) {
   EXPECT_EQ(client.until("\n\n"), ": still here\n\n");
   send(1);
   EXPECT_THAT(client.until("data: x\n\n"), EndsWith("id: 1\ndata: x\n\n"));
+}
+
+// Of which a tunnel is one, too.
+TEST_F(HttpStreamTest, EndsOnceItsReaderIsNotAdmittedAnyMore) {
+  std::atomic<bool> good = true;
+  const auto admit = [&](const HttpRequest& request) -> Result<void> {
+    if (good && request.header("Authorization") == "Bearer x") return {};
+    return fail(ErrorCode::forbidden, "Revoked.");
+  };
+  start({.admit = admit, .proof_ms = 20ms, .heartbeat_ms = 5ms});
+  Client client(socket_);
+  client.send("GET /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n");
+  begun_.get_future().get();
+  for (int i = 0; i < 20; ++i) client.until("\n\n");  // it goes on for as long as they are
+  good = false;
+  client.rest();
+  gone_.get_future().get();
+  wait_for_connections(0);
 }
 
 TEST_F(HttpStreamTest, NoticesThatTheReaderLeft) {

@@ -144,12 +144,12 @@ class FirstMinutes(ElsewhereTest):
             except OSError:  # it has ended, and all is read
                 break
             if not typed and (b"$ " in shown or b"# " in shown):
-                os.write(ours, b"head -c 300000 /dev/zero | tr '\\0' x; echo; echo size $((6*7)); exit 5\n")
+                os.write(ours, b"head -c 200000 /dev/zero | tr '\\0' x; echo; echo size $((6*7)); exit 5\n")
                 typed = True
         os.close(ours)
         self.assertEqual(child.wait(SECONDS), 5, shown[-2000:])
-        self.assertIn(b"size 42", shown)
-        self.assertEqual(shown.count(b"x" * 1000), 300)
+        self.assertIn(b"size 42", shown[-500:])
+        self.assertEqual(shown.count(b"x" * 1000), 200)
 
     def test_follows_over_a_restart_of_the_server(self):
         laptop = self.logged_in()
@@ -181,8 +181,13 @@ class WhoMay(ElsewhereTest):
 
     def test_a_revoked_token_is_worthless_at_once(self):
         laptop = self.logged_in()
+        follows = laptop.start("events", "-f")
+        self.addCleanup(follows.kill)
+        follows.stdout.readline()
         number = str(self.box.json("token", "list")["tokens"][0]["id"])
         self.box.call("token", "revoke", number)
+        _, complaint = follows.communicate(timeout=SECONDS)
+        self.assertIn("doesn't know this token", complaint)
         self.assertIn("doesn't know this token", self.refusal(laptop, "queue"))
         self.up_again()
         self.assertIn("doesn't know this token", self.refusal(laptop, "queue"))

@@ -521,14 +521,12 @@ void Supervisor::sweep() {
 
 void Supervisor::finish() {
   if (!group_.remove()) return;
-  if (terminal_) {
-    terminal_->drain();
-    terminal_->close();
-  }
+  if (terminal_) terminal_->drain();
   if (!ending_) end_as({Cause::signalled, {}, SIGKILL, now_us(), {}});
   claim_.write(*ending_);
   held_.clear();
   tell_all(ended_line(*ending_));
+  if (terminal_) terminal_->close();
   phase_ = Phase::over;
 }
 

@@ -166,6 +166,23 @@ void Terminal::send_pending(Client& client) {
   const ssize_t n = ::send(client.fd.get(), client.pending.data(), client.pending.size(),
                            MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n > 0) client.pending.erase(0, static_cast<std::size_t>(n));
+  if (n < 0 && errno != EAGAIN && errno != EINTR) client.fd.reset();
+}
+
+void Terminal::send_last_words() {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + kLastWords;
+  for (;;) {
+    std::erase_if(clients_,
+                  [](const Client& client) { return !client.fd || client.pending.empty(); });
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (clients_.empty() || left <= 0) return;
+    std::vector<pollfd> slow;
+    for (const Client& client : clients_) slow.push_back({client.fd.get(), POLLOUT, 0});
+    if (::poll(slow.data(), slow.size(), static_cast<int>(left)) <= 0) continue;
+    for (std::size_t i = 0; i < slow.size(); ++i)
+      if (slow[i].revents != 0) send_pending(clients_[i]);
+  }
 }
 
 void Terminal::accept_client() {
@@ -206,6 +223,7 @@ void Terminal::resize(const TerminalSize& size) const {
 void Terminal::close() {
   ::unlink(path_.c_str());
   listener_.reset();
+  send_last_words();
   clients_.clear();
 }
 

@@ -9,6 +9,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ class Terminal {
  public:
   static constexpr std::size_t kClientsMax = 8;
   static constexpr std::size_t kScrollbackMax = 16 << 10;
+  static constexpr std::chrono::seconds kLastWords{5};
   static constexpr std::size_t kPendingMax =
       256 << 10;  // a client that falls further behind is dropped
 
@@ -59,7 +61,8 @@ class Terminal {
   void handle(const pollfd* ready, std::size_t count);
   // Takes what the program wrote last.
   void drain();
-  // Stops listening and drops everybody, once they have what fits into their sockets.
+  // Stops listening, and drops everybody once they have all that was shown. Waits so long for those who
+  // read slowly: kLastWords.
   void close();
 
  private:
@@ -76,6 +79,7 @@ class Terminal {
   void type(std::string_view bytes);
   void show(std::string_view bytes);
   static void send_pending(Client& client);
+  void send_last_words();
   void resize(const TerminalSize& size) const;
 
   std::string path_;

@@ -87,6 +87,19 @@ TEST_F(TerminalTest, IsOneAndShowsWhatWasBefore) {
   EXPECT_NE(::access((directory_ / "agent/terminals/1.1.0.sock").c_str(), F_OK), 0);
 }
 
+// What it wrote last says why it failed.
+TEST_F(TerminalTest, ASlowReaderGetsWhatWasWrittenLast) {
+  start("read x; head -c 250000 /dev/zero | tr '\\0' x; echo; echo the last words; exit 3");
+  host_.running(key(1));
+  const UniqueFd fd = attach();
+  ASSERT_EQ(::send(fd.get(), "x\n", 2, 0), 2);
+  ASSERT_TRUE(host_.until([&] {
+    return contents(directory_ / "logs/1/rank0.log").find("the last words") != std::string::npos;
+  }));
+  EXPECT_TRUE(shows(fd, "the last words"));
+  EXPECT_EQ(host_.gone(key(1)).exit_code, 3);
+}
+
 TEST_F(TerminalTest, OutlivesDetachingAndTheAgent) {
   start("while read x; do echo got $x; done; exit 0");
   host_.running(key(1));

@@ -49,6 +49,26 @@ TEST_F(Submissions, TakeLittleAlongIfAsked) {
             (Environment{{"PATH", "/usr/bin:/bin"}, {"HOME", "/home/ann"}}));
 }
 
+TEST_F(Submissions, TakeNothingAlongToOtherMachines) {
+  submitter = submitter_elsewhere(wall_from_us(0));
+  auto words = words_of({"a-program-of-the-box", "x"});
+  words.env["SEED"] = "2";
+  auto made = make(words);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->launch.directory, "~");
+  EXPECT_EQ(made->launch.environment, (Environment{{"SEED", "2"}}));
+  const std::pair<const char*, const char*> directories[] = {{"runs", "~/runs"},
+                                                             {"runs/../a/", "~/a"},
+                                                             {"~", "~"},
+                                                             {"~/runs/", "~/runs"},
+                                                             {"/no/such/place", "/no/such/place"},
+                                                             {"/", "/"}};
+  for (const auto& [typed, there] : directories) {
+    words.workdir = typed;
+    EXPECT_EQ(make(words)->launch.directory, there) << typed;
+  }
+}
+
 TEST(Inherited, LeavesAnEnclosingJobBehind) {
   const Environment outside = {{"RANK", "1"}, {"PACELINE_DIR", "/p"}, {"A", "\xff"}, {"B", "b"}};
   EXPECT_EQ(inherited(outside, Inherit::everything), (Environment{{"RANK", "1"}, {"B", "b"}}));
