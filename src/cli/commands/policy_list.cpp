@@ -6,10 +6,12 @@
 namespace paceline {
 namespace {
 
-// What a policy is, and for one that somebody brought, whether it failed since.
+// What a policy is, and before that, for one that somebody brought, why it failed last.
 std::string summary_of(const Document& policy) {
   const auto failure = text_of(policy, "failure");
-  return (failure.empty() ? "" : "FAILED; ") + text_of(policy, "summary");
+  const auto summary = text_of(policy, "summary");
+  if (failure.empty()) return summary;
+  return fmt::format("failed: {}{}{}", failure, summary.empty() ? "" : "  ", summary);
 }
 
 std::string table_of(const Document& answer, const Output& output, const Console& console) {
