@@ -2,16 +2,15 @@
 // authority issues names the node that it was told and nobody else, and no other certificate is good.
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/check.hpp"
+#include "files/temp_folder_testing.hpp"
 #include "trust/authority.hpp"
 #include "trust/certificate.hpp"
 
@@ -22,10 +21,8 @@ namespace {
 constexpr WallTime kFuzzNow = wall_from_us(1'800'000'000'000'000);
 
 Authority make_fuzz_authority() {
-  std::string name = (std::filesystem::temp_directory_path() / "paceline-fuzz-XXXXXX").string();
-  check(::mkdtemp(name.data()) != nullptr, "there is room for a directory");
-  auto authority = Authority::open(name, kFuzzNow);
-  std::filesystem::remove_all(name);
+  const TempFolder folder;
+  auto authority = Authority::open(folder.path(), kFuzzNow);
   check(authority.has_value(), "an authority can be made");
   return std::move(*authority);
 }

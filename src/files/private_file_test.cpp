@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "files/temp_folder_testing.hpp"
+
 namespace paceline {
 namespace {
 
@@ -13,14 +15,7 @@ namespace fs = std::filesystem;
 
 class PrivateFile : public ::testing::Test {
  protected:
-  PrivateFile() {
-    std::string name = (fs::temp_directory_path() / "private-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  ~PrivateFile() override { fs::remove_all(directory_); }
-
-  [[nodiscard]] fs::path file() const { return directory_ / "secret"; }
+  [[nodiscard]] fs::path file() const { return folder_.path() / "secret"; }
   [[nodiscard]] std::optional<std::string> text() const {
     const auto read = read_private(file(), 100);
     EXPECT_TRUE(read);
@@ -32,7 +27,7 @@ class PrivateFile : public ::testing::Test {
     return read ? ErrorCode::internal : read.error().code;
   }
 
-  fs::path directory_;
+  TempFolder folder_;
 };
 
 TEST_F(PrivateFile, IsReadAsItWasWritten) {
@@ -41,7 +36,7 @@ TEST_F(PrivateFile, IsReadAsItWasWritten) {
     ASSERT_TRUE(write_private(file(), written));
     EXPECT_EQ(text(), written);
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(directory_), {}), 1)
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1)
       << "nothing is left beside it";
 }
 
@@ -65,8 +60,8 @@ TEST_F(PrivateFile, IsRefusedWhereOthersMayReadIt) {
 }
 
 TEST_F(PrivateFile, LinksPipesAndDirectoriesAreRefused) {
-  std::ofstream(directory_ / "other") << "x";
-  fs::create_symlink(directory_ / "other", file());
+  std::ofstream(folder_.path() / "other") << "x";
+  fs::create_symlink(folder_.path() / "other", file());
   EXPECT_EQ(refusal(), ErrorCode::forbidden);
   fs::remove(file());
   ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
@@ -78,7 +73,7 @@ TEST_F(PrivateFile, LinksPipesAndDirectoriesAreRefused) {
 
 TEST_F(PrivateFile, WhatWasThereStaysWhereTheNewOneCantBeWritten) {
   ASSERT_TRUE(write_private(file(), "old"));
-  const auto nowhere = directory_ / "none" / "secret";
+  const auto nowhere = folder_.path() / "none" / "secret";
   const auto written = write_private(nowhere, "x");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, ErrorCode::storage);

@@ -21,25 +21,12 @@
 #include <utility>
 
 #include "files/fd.hpp"
+#include "files/temp_folder_testing.hpp"
+#include "http/router.hpp"
 #include "http/unix_dialer.hpp"
 #include "http/unix_socket.hpp"
 
 namespace paceline {
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "paceline-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct Reply {
   int status = 0;
@@ -191,5 +178,27 @@ class LoopThread {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::thread thread_;
 };
+
+// GET /hello, POST /echo, and GET /soon, which is answered a little later.
+inline void add_plain_routes(Router& router) {
+  router.add("GET", "/hello", [](const auto& exchange) { exchange->reply({.body = "{}"}); });
+  router.add("POST", "/echo", [](const auto& exchange) {
+    exchange->reply({.status = 201, .body = exchange->request().body});
+  });
+  router.add("GET", "/soon", [](const auto& exchange) {
+    exchange->after(std::chrono::milliseconds{1},
+                    [exchange] { exchange->reply({.body = "soon"}); });
+  });
+}
+
+// Sends several requests to them at once.
+inline void expect_answers_in_order(Client& client) {
+  client.send(
+      "GET /soon HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "3\r\n\r\none"
+      "GET /hello HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "3\r\n\r\ntwo");
+  for (const char* body : {"soon", "one", "{}", "two"}) EXPECT_EQ(client.reply().body, body);
+}
 
 }  // namespace paceline

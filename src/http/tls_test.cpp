@@ -33,15 +33,7 @@ TEST_F(TlsHttpTest, ReadsARequestThatComesByteByByte) {
 TEST_F(TlsHttpTest, AnswersPipelinedRequestsInOrder) {
   start();
   Client client = this->client();
-  client.send(
-      "GET /soon HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
-      "3\r\n\r\none"
-      "GET /hello HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
-      "3\r\n\r\ntwo");
-  EXPECT_EQ(client.reply().body, "soon");
-  EXPECT_EQ(client.reply().body, "one");
-  EXPECT_EQ(client.reply().body, "{}");
-  EXPECT_EQ(client.reply().body, "two");
+  expect_answers_in_order(client);
 }
 
 TEST_F(TlsHttpTest, IsReachedByNameAndByAddress) {

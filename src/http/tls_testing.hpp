@@ -59,14 +59,7 @@ class TlsHttpTest : public ::testing::Test {
 
   Router routes() {
     Router router;
-    router.add("GET", "/hello", [](const auto& exchange) { exchange->reply({.body = "{}"}); });
-    router.add("POST", "/echo", [](const auto& exchange) {
-      exchange->reply({.status = 201, .body = exchange->request().body});
-    });
-    router.add("GET", "/soon", [](const auto& exchange) {
-      exchange->after(std::chrono::milliseconds{1},
-                      [exchange] { exchange->reply({.body = "soon"}); });
-    });
+    add_plain_routes(router);
     router.add("GET", "/who", [](const auto& exchange) {
       const auto& peer = exchange->request().peer;
       exchange->reply({.body = fmt::format("{} {} {}", peer.origin, peer.account.has_value(),

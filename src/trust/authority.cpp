@@ -24,8 +24,8 @@ constexpr Duration kClocksErr = std::chrono::hours{1};
 tl::unexpected<Error> damaged(const fs::path& file, std::string_view how) {
   return fail(
       ErrorCode::data, fmt::format("The authority in {} is damaged: {}.", file.string(), how),
-      "Restore the file from a backup. Without it a new one must be made: move the file away, "
-      "start the server, and let every machine join again.");
+      "Put a copy of the file back. Without one move it away: the server makes another authority "
+      "when it starts, and everybody on other machines needs a new token.");
 }
 
 tl::unexpected<Error> no_good_request(std::string_view why) {
@@ -93,8 +93,8 @@ Result<Validity> Authority::validity_for(WallTime now, Duration lifetime) const 
   return fail(
       ErrorCode::conflict,
       fmt::format("The authority of this server ended at {}.", utc_text(own.until)),
-      "Look at this machine's clock. If it is right, move the file authority.pem away, start "
-      "the server, and let every machine join again.");
+      "Look at this machine's clock. If it is right, move the file authority.pem away: the server "
+      "makes another when it starts, and everybody on other machines needs a new token.");
 }
 
 Result<ServerCredentials> Authority::issue_server(WallTime now, Duration lifetime) const {

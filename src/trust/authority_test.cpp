@@ -31,7 +31,7 @@ class AuthorityTest : public ::testing::Test {
     return opened ? Error{} : opened.error();
   }
 
-  TrustFolder folder_;
+  TempFolder folder_;
 };
 
 TEST_F(AuthorityTest, IsMadeOnceAndReadAgain) {

@@ -43,7 +43,7 @@ class Judged : public ::testing::Test {
     return judge(certificate, authority_.certificate(), expected, at).flaw;
   }
 
-  TrustFolder folder_;
+  TempFolder folder_;
   Authority authority_;
 };
 

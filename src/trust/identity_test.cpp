@@ -30,7 +30,7 @@ class IdentityTest : public ::testing::Test {
     return accepted ? "" : accepted.error().message;
   }
 
-  TrustFolder folder_;
+  TempFolder folder_;
   Authority authority_;
   IdentityDir here_{folder_.path() / "node"};
 };

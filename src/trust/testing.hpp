@@ -1,8 +1,7 @@
-// For tests: a directory of their own, and authorities whose time is a number.
+// For tests: authorities whose time is a number, and files.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,24 +12,10 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "files/temp_folder_testing.hpp"
 #include "trust/authority.hpp"
 
 namespace paceline {
-
-class TrustFolder {
- public:
-  TrustFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "paceline-trust-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  TrustFolder(const TrustFolder&) = delete;
-  TrustFolder& operator=(const TrustFolder&) = delete;
-  ~TrustFolder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
