@@ -104,7 +104,7 @@ TEST_F(AuthorityTest, RefusesTheKeyOfAnother) {
   overwrite(file(), mine.substr(0, mine.find("-----BEGIN CERT")) +
                         other.substr(other.find("-----BEGIN CERT")));
   EXPECT_THAT(refusal().message, HasSubstr("don't belong together"));
-  EXPECT_THAT(refusal().hint, HasSubstr("backup"));
+  EXPECT_THAT(refusal().hint, HasSubstr("copy"));
 }
 
 TEST_F(AuthorityTest, LeavesNothingBehindWhereNothingCanBeWritten) {
