@@ -158,7 +158,8 @@ class FirstMinutes(ElsewhereTest):
         logs = laptop.start("logs", "-f", job)
         logs.stdout.readline()
         self.up_again()
-        text, _ = logs.communicate(timeout=SECONDS)
+        text = logs.stdout.read()
+        self.assertEqual(logs.wait(SECONDS), 0)
         self.assertEqual([line for line in text.splitlines() if line.startswith("line")], [f"line {i}" for i in range(1, 41)])
         self.assertEqual(laptop.call("wait", job).returncode, 0)
 
