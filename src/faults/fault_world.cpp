@@ -145,7 +145,7 @@ void FaultWorld::run_events() {
   Ledger& ledger = scene_.ledger;
   const Time end = kBegin + options_.faults_for + options_.calm_for_max;
   while (!at_rest() && queue.now() < end && ledger.faults().empty() && queue.run_next()) {
-    ledger.passed(queue.now());
+    ledger.passed(queue.now(), server_.works());
     if (queue.done() >= kEventsMax)
       ledger.wrong(queue.now(), fmt::format("{} events, and no end", queue.done()));
   }

@@ -30,6 +30,8 @@ class FaultyServer {
   void start();
   // nullptr: it is down.
   [[nodiscard]] const Controller* controller() const;
+  // It is up, and its disk can be written.
+  [[nodiscard]] bool works() const { return process_ && !store_.full(); }
   [[nodiscard]] FaultyStore& store() { return store_; }
 
   // ---- what befalls it; REQUIRES: it is up, but for set_clock and stop_after ----

@@ -16,6 +16,7 @@ class FaultyStore final : public WrappedStore {
   using WrappedStore::WrappedStore;
 
   void set_full(bool full) { full_ = full; }
+  [[nodiscard]] bool full() const { return full_; }
   // At the next append that would succeed. between_effects: once `effects` frames more were sent.
   void crash_at_next(CrashPoint point, std::uint64_t effects = 0);
   // At the same places, at the n-th append from here on, counted from 1.

@@ -50,7 +50,7 @@ void Ledger::started(Time now, const std::string& machine, const ProcessKey& wor
   } else {
     Wanted& mine = current_[worker.job];
     mine.begun.insert(worker);
-    if (!mine.begun_at) mine.begun_at = now;
+    if (!mine.begun_at) mine.begun_at = worked_by(now);
   }
   for (const auto& [other, process] : alive_) {
     if (other.job == worker.job && other.born != worker.born &&
@@ -158,13 +158,13 @@ void Ledger::follow_lending(Time now, const Job& job) {
 
 void Ledger::worked(Time now, const ProcessKey& worker) {
   const auto paused = paused_.find(worker.job);
-  if (paused != paused_.end() && now > paused->second + patience_)
+  if (paused != paused_.end() && worked_by(now) > paused->second + patience_)
     wrong(now, text(worker) + " works while it is paused");
 }
 
 void Ledger::away(const std::string& machine, Time until) {
   Time& known = away_until_[machine];
-  known = std::max(known, until);
+  known = std::max(known, worked_by(until));
 }
 
 Time Ledger::heard_after(const std::string& machine, Time at) const {
@@ -172,7 +172,9 @@ Time Ledger::heard_after(const std::string& machine, Time at) const {
   return away == away_until_.end() ? at : std::max(at, away->second);
 }
 
-void Ledger::passed(Time now) {
+void Ledger::passed(Time now, bool works) {
+  if (idle_since_) idle_ += now - *std::exchange(idle_since_, std::nullopt);
+  if (!works) idle_since_ = now;
   if (looked_at_ && now < *looked_at_ + kLookEvery) return;
   looked_at_ = now;
   check_processes(now);
@@ -185,7 +187,7 @@ void Ledger::check_processes(Time now) {
     if (!gang) {
       wrong(now, text(worker) + " is alive, and the state has given it up");
     } else if (gang->dead_by && !gang->going_on.contains(worker) &&
-               now > heard_after(gang->machine_of(worker), *gang->dead_by) + patience_) {
+               worked_by(now) > heard_after(gang->machine_of(worker), *gang->dead_by) + patience_) {
       wrong(now, text(worker) + " outlives its stop");
     }
   }
@@ -195,7 +197,7 @@ void Ledger::check_gang(Time now, JobId job, const Wanted& gang) {
   if (!gang.begun_at || gang.dead_by || gang.begun.size() == gang.machines.size()) return;
   Time since = *gang.begun_at;
   for (const std::string& machine : gang.machines) since = heard_after(machine, since);
-  if (now <= since + patience_) return;
+  if (worked_by(now) <= since + patience_) return;
   wrong(now,
         fmt::format("generation {} of job {} is in part: {} of {} workers were started",
                     gang.generation.value, job.value, gang.begun.size(), gang.machines.size()));

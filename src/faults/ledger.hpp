@@ -41,8 +41,8 @@
 
 namespace paceline::faults {
 
-// What may come between a decision and the process it concerns: outages one after the other. Where
-// the server dies at every commit, it gets on by one commit a second.
+// What may come between a decision and the process it concerns: outages one after the other, those
+// of the server aside. Where the server dies at every commit, it gets on by one commit a second.
 inline constexpr Duration kPatience = std::chrono::minutes{5};
 inline constexpr Duration kPatienceAtEveryCommit = std::chrono::minutes{30};
 
@@ -112,8 +112,9 @@ class Ledger {
   void passed_over(JobId job, std::uint64_t points) { oracle_.passed_over(job, points); }
 
   // ---- time ----
-  // Called after every event; looks at most once a second.
-  void passed(Time now);
+  // Called after every event; looks at most once a second. `works`: the server is up and can write.
+  // The time until the next event is part of no patience otherwise.
+  void passed(Time now, bool works = true);
   // Once everything has calmed down.
   void at_rest(Time now, const State& state);
   // The same, of the store: all that became durable is there, once more from its first entry on, and
@@ -141,10 +142,10 @@ class Ledger {
     std::map<ProcessKey, std::int32_t> ranks;
     std::vector<std::string> machines;  // by rank, as away() names them
     std::set<ProcessKey> begun;         // those that were started, ever
-    std::optional<Time> begun_at;       // the first of them
+    std::optional<Time> begun_at;       // the first of them; worked
     std::set<ProcessKey> going_on;      // in the gang that forms
     std::optional<Time> stop_at;        // as the state has it
-    std::optional<Time> dead_by;        // it is stopped: nobody is alive any more
+    std::optional<Time> dead_by;        // it is stopped: nobody is alive any more; worked
     [[nodiscard]] const std::string& machine_of(const ProcessKey& member) const {
       return machines[static_cast<std::size_t>(ranks.at(member))];
     }
@@ -182,7 +183,9 @@ class Ledger {
   void leave(const ProcessKey& worker, const Process& process);
   void occupy(Time now, const ProcessKey& worker, const Process& process, std::string_view how);
   void check_whole(Time now, const State& state);
-  // The later of `at` and the instant until which nothing is to be expected of the machine.
+  // The instant by a clock that stands still while the server doesn't work. Patience is by it.
+  [[nodiscard]] Time worked_by(Time now) const { return now - idle_; }
+  // The later of `at` and the instant until which nothing is to be expected of the machine; worked.
   Time heard_after(const std::string& machine, Time at) const;
   void check_processes(Time now);
   void check_gang(Time now, JobId job, const Wanted& gang);
@@ -198,8 +201,10 @@ class Ledger {
   std::set<ProcessKey> refused_;
   std::map<ProcessKey, Process> alive_;
   std::map<std::pair<std::string, std::uint32_t>, ProcessKey> occupied_;
-  std::map<std::string, Time> away_until_;
+  std::map<std::string, Time> away_until_;  // worked
   std::optional<Time> looked_at_;
+  std::optional<Time> idle_since_;
+  Duration idle_{};  // in which the server didn't work
 
   Time now_;
   Oracle oracle_{[this](std::string what) { wrong(now_, std::move(what)); }};
@@ -211,8 +216,8 @@ class Ledger {
   std::map<std::string, JobId> names_;
   std::map<JobId, std::string> promised_;
   std::map<JobId, std::pair<JobState, std::optional<Time>>> over_;
-  std::map<JobId, Time> paused_;
-  std::set<JobId> lending_;  // their workers' slots are others'
+  std::map<JobId, Time> paused_;  // worked
+  std::set<JobId> lending_;       // their workers' slots are others'
   std::map<JobId, Reckoning> reckoned_;
   std::string boot_;         // of the server's machine, until an entry is known of it
   Time committed_at_;        // the newest commit

@@ -144,7 +144,7 @@ void Ledger::check_job(Time now, const State& state, const Job& job) {
   }
   if (is_over(job.state)) over_[job.id] = {job.state, job.ended_at};
   if (job.state == JobState::paused)
-    paused_.try_emplace(job.id, now);
+    paused_.try_emplace(job.id, worked_by(now));
   else
     paused_.erase(job.id);
   reckon(now, job);
@@ -234,11 +234,11 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
   gang.going_on.clear();
   for (const auto& [process, rank] : gang.ranks)
     if (job.goes_on(rank)) gang.going_on.insert(process);
-  if (!gang.begun.empty() && !gang.begun_at) gang.begun_at = now;
+  if (!gang.begun.empty() && !gang.begun_at) gang.begun_at = worked_by(now);
   const auto& stop = job.current->stop;
   const auto stop_at = stop ? std::optional(stop->at) : std::nullopt;
   if (std::exchange(gang.stop_at, stop_at) == stop_at) return;
-  gang.dead_by = stop ? std::optional(now + stop->grace) : std::nullopt;
+  gang.dead_by = stop ? std::optional(worked_by(now) + stop->grace) : std::nullopt;
 }
 
 void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {

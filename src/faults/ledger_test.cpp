@@ -248,6 +248,19 @@ TEST_F(LedgerTest, SeesAGangThatStaysInPart) {
   expect("generation 1 of job 2 is in part: 1 of 2 workers were started");
 }
 
+TEST_F(LedgerTest, HasPatienceAsLongAsTheServerDoesNotWork) {
+  const JobId other = world.submit("2 name=other");
+  world.start(other, 2);
+  commit();
+  ledger.started(world.now(), "box-0", {other, Generation{1}, 0}, {2});
+  ledger.passed(world.now() + span("10s"), false);
+  ledger.passed(world.now() + span("40s"));
+  ledger.passed(world.now() + kPatience + span("30s"));
+  EXPECT_THAT(ledger.faults(), IsEmpty());
+  ledger.passed(world.now() + kPatience + span("31s"));
+  expect("generation 1 of job 2 is in part: 1 of 2 workers were started");
+}
+
 TEST_F(LedgerTest, KnowsMachinesOfOneNameApart) {
   const Node& node = world.state().nodes().front();
   NodeSpec spec = node.spec;
