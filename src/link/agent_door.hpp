@@ -1,0 +1,51 @@
+// What serves the nodes that dial in: the API's routes hand it connections whose node is known by its
+// certificate, and it takes them over. A node has one connection for words (sessions of frames,
+// wire/agent_protocol.hpp), and beside it those for bytes, so that however many bytes are on their way,
+// no word waits for them.
+//
+//   GET /v1/link    Upgrade: paceline-link    → AgentDoor::words(), tunnelled
+//   GET /v1/bytes   Upgrade: paceline-bytes   → AgentDoor::bytes(), tunnelled
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "http/transport.hpp"
+
+namespace paceline {
+
+// Where a node stands and what it is called by, as its invitation said; what is empty, the node says
+// itself.
+struct NodePlace {
+  std::string rack = {}, network_switch = {};
+  std::map<std::string, std::string> labels = {};
+  friend bool operator==(const NodePlace&, const NodePlace&) = default;
+};
+
+// A node whose identity is taken: it joined, was not removed, and this is its newest.
+struct KnownNode {
+  std::string id = {};
+  std::uint64_t serial = 0;
+  NodePlace place = {};
+};
+
+class AgentDoor {
+ public:
+  virtual ~AgentDoor() = default;
+
+  // The far end of a connection of this node, for Exchange::tunnel(). `version` is its program's
+  // ("0.1.0"). Errors: conflict: another version, too far from the server's; another machine that
+  // shows the same identity.
+  virtual Result<std::shared_ptr<ServerStream>> words(const KnownNode& node,
+                                                      std::string_view version) = 0;
+  virtual Result<std::shared_ptr<ServerStream>> bytes(const KnownNode& node,
+                                                      std::string_view version) = 0;
+  // All connections of this node end now.
+  virtual void cut(std::string_view node) = 0;
+};
+
+}  // namespace paceline
