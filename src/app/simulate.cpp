@@ -189,12 +189,21 @@ Result<void> use_profiles(const SimulateOptions& options, sim::BatchRule batch, 
   return {};
 }
 
+Result<sim::Trace> read_file(const SimulateOptions& options) {
+  sim::TraceOptions how{options.format, options.skip_bad_lines};
+  if (options.columns) {
+    auto columns = sim::parse_own_columns(*options.columns);
+    if (!columns) return fail(columns.error());
+    how.columns = std::move(*columns);
+  }
+  return sim::read_trace(options.trace, how);
+}
+
 // A server's journal is read as one moment of it; everything else is a file of jobs.
 Result<sim::Trace> read_jobs(const SimulateOptions& options, const sim::Speedup& speedup) {
   const auto journal = journal_at(options.trace);
   const bool fits = options.format == "auto" || options.format == sim::kJournalFormat;
-  if (!journal || !fits)
-    return sim::read_trace(options.trace, {options.format, options.skip_bad_lines});
+  if (!journal || !fits || options.columns) return read_file(options);
   const auto store = open_journal(*journal);
   if (!store) return fail(store.error());
   const auto state = (*store)->load();

@@ -100,6 +100,28 @@ class SimulateTest(unittest.TestCase):
         for words in ("1 without slots, 1 without duration", "policies know: oracle", "fifo(backfill=greedy)"):
             self.assertIn(words, done.stdout)
 
+    def test_a_table_of_ones_own_is_a_trace(self):
+        path = self.directory / "own.csv"
+        path.write_text("when,gpus,elapsed(s),who\n2026-01-02 03:04:05,2,600,ann\n2026-01-02 03:14:05,1,60,ben\n")
+        columns = "submitted_at=when,slots=gpus,duration=elapsed(s),user=who"
+        study = self.study("--trace", path, "--cluster", "1x2", "--columns", columns, "--policy", "fifo", *EXACT)
+        self.assertEqual((study["trace"]["format"], study["trace"]["users"]), ("paceline", 2))
+        self.assertEqual(study["runs"][0]["makespan_seconds"], 660)
+        self.assert_refused("--columns 'submitted_at=COLUMN", "--trace", path, "--cluster", "1x2")
+        self.assert_refused("has no column 'gpu' in its first line",
+                            "--trace", path, "--cluster", "1x2", "--columns", "slots=gpu,submitted_at=when")
+        self.assert_refused("A trace has no column 'gpus'.", "--trace", path, "--cluster", "1x2", "--columns", "gpus=gpus")
+
+    def test_a_table_tells_users_targets_and_files(self):
+        trace = self.trace([(0, 100, 4), (10, 50, 2)])
+        plot = self.directory / "cdf.svg"
+        done = self.call("--trace", trace, "--cluster", "2x2", "--learning", "exp=3", "--reach", "0.5", "--plot", plot)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The trace names no users: to policies all jobs are one user's.", done.stdout)
+        header, row = done.stdout.splitlines()[-2:]
+        self.assertEqual(row[:header.index("TARGETS MET") + len("TARGETS MET")].split()[-1], "2", done.stdout)
+        self.assertIn(f"Wrote {plot}.", done.stderr)
+
     def test_what_became_of_each_job(self):
         trace = self.trace([(0, 100, 4), (10, 50, 2)])
         out = self.directory / "out.csv"

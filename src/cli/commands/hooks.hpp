@@ -46,6 +46,7 @@ struct SimulateOptions {
   std::string trace;
   std::string format = "auto";
   bool skip_bad_lines = false;
+  std::optional<std::string> columns;  // of a CSV file of one's own
   std::optional<std::string> cluster, what_if;
   std::string policies = "elastic-fifo";  // a list
   std::int64_t seeds = 1;

@@ -81,6 +81,11 @@ std::string part_done(double done) {
   return fmt::format("simulating {} {:3.0f} %", bar, done * 100);
 }
 
+void name_files(const SimulateOptions& options, Console& console) {
+  for (const auto& file : {options.record, options.jobs_out, options.report, options.plot})
+    if (file) console.note(fmt::format("Wrote {}.", *file));
+}
+
 void declare_options(Options& options, Simulate& typed) {
   for (std::size_t i = 0; i < simulate_options().size(); ++i) {
     const SimulateOption& option = simulate_options()[i];
@@ -129,11 +134,13 @@ Command simulate_command() {
               if (!study) return fail(study.error());
               const auto document = parse_document(*study);
               if (!document) return fail(document.error());
-              if (output->format == Format::json)
+              if (output->format == Format::json) {
                 console.print(json_text(*document, console));
-              else
+              } else {
                 console.print(wanted->replay ? replay_page(*document)
                                              : study_page(*document, console, *output));
+                name_files(*wanted, console);
+              }
               return wanted->replay && differs(*document) ? 1 : 0;
             };
           }};

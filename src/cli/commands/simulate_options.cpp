@@ -109,6 +109,9 @@ constexpr SimulateOption kOptions[] = {
      "of the trace: auto (default), itp, philly, alibaba-v2023, pollux, tiresias, gavel or "
      "paceline",
      Of::study, word<&SimulateOptions::format>},
+    {"--columns", "NAME=COLUMN,…",
+     "of a CSV file of your own: submitted_at=when,duration=seconds,slots=gpus,user=who",
+     Of::study, word<&SimulateOptions::columns>},
     {"--skip-bad-lines", "", "count lines that can't be read, go on", Of::study,
      flag<&SimulateOptions::skip_bad_lines>},
     {"--cluster", "NODESxSLOTS", "64x8, or 2x8:A100;4x4:T4 (a journal's own nodes)", Of::study,

@@ -27,6 +27,10 @@ std::string duration(const Document& run, std::string_view key) {
   return human_duration(number_of(run, key).value_or(0));
 }
 
+std::string targets_met(const Document& run, std::string_view key) {
+  return count(member(run, "targets"), key);
+}
+
 bool any_run(const Document& study, const char* key) {
   return std::ranges::any_of(list_of(study, "runs"),
                              [&](const Document& run) { return whole_of(run, key) != 0; });
@@ -36,7 +40,8 @@ struct RunColumn {
   const char* title;
   const char* key;
   std::string (*text)(const Document& run, std::string_view key);
-  enum { always, in_wide, if_any } shown = always;  // if_any: of the runs has some
+  // if_any: of the runs has some; if_targets: jobs have some
+  enum { always, in_wide, if_any, if_targets } shown = always;
 };
 
 constexpr RunColumn kRunColumns[] = {
@@ -45,6 +50,7 @@ constexpr RunColumn kRunColumns[] = {
     {"JCT", "average_jct_seconds", duration},
     {"MEDIAN", "median_jct_seconds", duration, RunColumn::in_wide},
     {"P99", "p99_jct_seconds", duration},
+    {"TARGETS MET", "reached", targets_met, RunColumn::if_targets},
     {"WAIT", "average_wait_seconds", duration},
     {"MAKESPAN", "makespan_seconds", duration, RunColumn::in_wide},
     {"USED", "utilization", percent},
@@ -55,11 +61,13 @@ constexpr RunColumn kRunColumns[] = {
 };
 
 std::string runs_table(const Document& study, const Console& console, const Output& output) {
+  const bool has_targets = !text_of(member(study, "settings"), "learning").empty();
   std::vector<RunColumn> shown;
   std::vector<Column> columns{{"POLICY", Align::left, 12}};
   for (const RunColumn& column : kRunColumns) {
     if (column.shown == RunColumn::in_wide && output.format != Format::wide) continue;
     if (column.shown == RunColumn::if_any && !any_run(study, column.key)) continue;
+    if (column.shown == RunColumn::if_targets && !has_targets) continue;
     shown.push_back(column);
     columns.push_back({column.title, Align::right});
   }
@@ -114,13 +122,16 @@ std::string study_grounds(const Document& study) {
   if (whole_of(trace, "cut_short") + whole_of(trace, "not_over") > 0)
     text += fmt::format("As long as they ran: {} cut short, {} not over yet.\n",
                         whole_of(trace, "cut_short"), whole_of(trace, "not_over"));
+  if (whole_of(trace, "users") == 0)
+    text += "The trace names no users: to policies all jobs are one user's.\n";
   if (const auto what_if = text_of(member(study, "cluster"), "what_if"); !what_if.empty())
     text +=
         fmt::format("What if: {}, from {}.\n", what_if, text_of(member(study, "cluster"), "text"));
   text += fmt::format(
-      "{} slots on {} nodes; policies know: {}; placement {}; protection {};\n"
+      "{} on {}; policies know: {}; placement {}; protection {};\n"
       "a restart costs {}, a resize {}; load {}.\n",
-      whole_of(member(study, "cluster"), "slots"), whole_of(member(study, "cluster"), "nodes"),
+      plural(static_cast<std::uint64_t>(whole_of(member(study, "cluster"), "slots")), "slot"),
+      plural(static_cast<std::uint64_t>(whole_of(member(study, "cluster"), "nodes")), "node"),
       text_of(settings, "know"), text_of(settings, "placement"),
       flag_of(settings, "protect") ? "on" : "off",
       human_duration(number_of(costs, "restart_seconds").value_or(0)),

@@ -3,11 +3,22 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <set>
+#include <string_view>
+
 #include "sim/csv_field.hpp"
 #include "wire/json_writer.hpp"
 
 namespace paceline::sim {
 namespace {
+
+// That it names.
+std::size_t count_users(const Trace& trace) {
+  std::set<std::string_view> users;
+  for (const TraceJob& job : trace.jobs)
+    if (!job.user.empty()) users.insert(job.user);
+  return users.size();
+}
 
 void write_trace(JsonWriter& json, const Trace& trace, const StudyWords& words) {
   json.key("trace").begin_object();
@@ -15,6 +26,7 @@ void write_trace(JsonWriter& json, const Trace& trace, const StudyWords& words) 
   json.field("jobs", trace.jobs.size());
   json.field("no_slots", trace.no_slots).field("no_duration", trace.no_duration);
   json.field("bad_lines", trace.bad_lines);
+  json.field("users", count_users(trace));
   json.field("cut_short", trace.cut_short).field("not_over", trace.not_over);
   json.end_object();
 }

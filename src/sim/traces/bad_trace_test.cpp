@@ -113,6 +113,30 @@ TEST(BadTrace, IsOfNoFormat) {
               HasSubstr("of no format"));
 }
 
+TEST(BadTrace, HasNotTheColumnsThatItsOwnerNames) {
+  const std::string text = "when,gpus,hours\n1,2,3\n";
+  const auto columns = parse_own_columns("submitted_at=when,slots=gpus,duration=seconds");
+  const Error missing = error_of(text, {.columns = *columns});
+  EXPECT_EQ(missing.message,
+            "'t.csv' is no paceline trace: it has no column 'seconds' in its first line.");
+  EXPECT_THAT(missing.hint, HasSubstr("--columns 'submitted_at="));
+  EXPECT_EQ(error_of(text, {.columns = *parse_own_columns("slots=gpus")}).message,
+            "'t.csv' is no paceline trace: it has no column 'submitted_at' in its first line.");
+  EXPECT_EQ(error_of(text, {.format = "itp", .columns = *columns}).message,
+            "The columns of itp traces have their names already.");
+}
+
+TEST(OwnColumns, AreNamedOnceAndKnown) {
+  const auto error = [](std::string_view text) { return parse_own_columns(text).error().message; };
+  EXPECT_EQ(error("when"), "'when' doesn't say which column is which.");
+  EXPECT_EQ(error(""), "'' doesn't say which column is which.");
+  EXPECT_EQ(error("slots=a,"), "'' doesn't say which column is which.");
+  EXPECT_EQ(error("slots="), "'slots=' doesn't say which column is which.");
+  EXPECT_EQ(error("gpus=a"), "A trace has no column 'gpus'.");
+  EXPECT_EQ(error("slots=a,slots=b"), "'slots=b' names a column for the second time.");
+  EXPECT_EQ(error("slots=a,duration=a"), "'duration=a' names a column for the second time.");
+}
+
 TEST(BadTrace, IsOfSeveralFormats) {
   const Error error = error_of("job_id,submission_time,submit_time,duration,num_gpu,model_name\n");
   EXPECT_EQ(error.message, "'t.csv' has the columns of several formats: itp, tiresias.");

@@ -63,6 +63,10 @@ Duration CsvRow::seconds(std::string_view column) {
 
 Time CsvRow::date_time(std::string_view column) { return parsed<Time>(column, parse_date_time); }
 
+Time CsvRow::point_in_time(std::string_view column) {
+  return parse_date_time(raw(column)) ? date_time(column) : since_epoch(column);
+}
+
 Duration CsvRow::between(std::string_view column, Time begin, Time end) {
   if (end < begin) refuse(column, "is before its beginning");
   return end - begin;

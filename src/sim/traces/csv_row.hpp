@@ -38,6 +38,8 @@ class CsvRow {
   Duration seconds(std::string_view column);
   Time since_epoch(std::string_view column) { return Time(seconds(column)); }
   Time date_time(std::string_view column);
+  // Seconds since 1970, or a date and time.
+  Time point_in_time(std::string_view column);
   // The span from one point in time to the next. REQUIRES: they are of one kind.
   Duration between(std::string_view column, Time begin, Time end);
   std::int64_t count(std::string_view column);

@@ -153,6 +153,40 @@ TEST(AnyFormat, TakesColumnsInAnyOrderAndPassesOthersOver) {
   EXPECT_EQ(trace.jobs.at(0).name, "x");
 }
 
+TEST(AnyFormat, MaySayThatItIsInSeconds) {
+  const Trace trace = read_text(
+      "job_id,submission_time(s),duration (sec),num_gpu\n"
+      "a,1,60,2\n");
+  EXPECT_EQ(trace.format, "itp");
+  EXPECT_EQ(trace.jobs.at(0).submitted, Time(1s));
+  EXPECT_EQ(trace.jobs.at(0).duration, 60s);
+}
+
+TEST(OwnTrace, NeedsNoMoreThanTimesAndSlots) {
+  const Trace trace = read_text(
+      "submitted_at,duration,slots\n"
+      "7.5,60,2\n"
+      "1970-01-01 00:00:09,60,2\n");
+  EXPECT_EQ(trace.format, "paceline");
+  EXPECT_THAT(names(trace), ElementsAre("2", "3")) << "the numbers of their lines";
+  EXPECT_EQ(trace.jobs[0].submitted, Time(7'500ms));
+  EXPECT_EQ(trace.jobs[1].submitted, Time(9s));
+}
+
+TEST(OwnTrace, SaysWhichColumnIsWhich) {
+  const auto columns =
+      parse_own_columns("submitted_at=when,duration=how long(s),slots=gpus,user=who");
+  ASSERT_TRUE(columns) << columns.error().message;
+  const auto trace = read_trace_bytes("who,gpus,note,when,how long(s)\nann,2,x,5,60\n", "t.csv",
+                                      {.columns = *columns});
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->format, "paceline");
+  EXPECT_EQ(trace->jobs.at(0).user, "ann");
+  EXPECT_EQ(trace->jobs.at(0).slots, 2);
+  EXPECT_EQ(trace->jobs.at(0).duration, 60s);
+  EXPECT_EQ(trace->jobs.at(0).submitted, Time(5s));
+}
+
 TEST(AnyFormat, IsNamed) {
   EXPECT_THAT(trace_formats(), ElementsAre("auto", "itp", "philly", "alibaba-v2023", "pollux",
                                            "tiresias", "gavel", "paceline"));

@@ -1,4 +1,4 @@
-// What write_trace() writes.
+// What write_trace() writes, and what people write by hand: with fewer columns.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -30,8 +30,8 @@ Result<JobSpec> spec_of(std::string_view text) {
 }  // namespace
 
 void read_paceline(CsvRow& row, TraceJob& job) {
-  job.name = row.name("job");
-  job.submitted = row.since_epoch("submitted_at");
+  if (row.has("job")) job.name = row.name("job");
+  job.submitted = row.point_in_time("submitted_at");
   job.duration = row.seconds("duration");
   job.slots = row.slots("slots");
   job.user = row.text("user");

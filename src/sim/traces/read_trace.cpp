@@ -12,8 +12,14 @@
 namespace paceline::sim {
 namespace {
 
+constexpr std::string_view kOwnFormat = "paceline";
+
 constexpr std::string_view kSkipHint =
     "Correct it, or use --skip-bad-lines, which counts and skips such lines.";
+
+constexpr std::string_view kColumnsHint =
+    "Of a file of your own say which column is which: --columns "
+    "'submitted_at=COLUMN,duration=COLUMN,slots=COLUMN'.";
 
 std::string formats_hint() {
   return fmt::format("Formats: {}. --format names one.", fmt::join(trace_formats(), ", "));
@@ -74,18 +80,18 @@ struct Chosen {
 };
 
 Result<Chosen> choose_named(const std::string& path, std::string_view name,
-                            std::string_view first_line) {
+                            std::string_view first_line, const std::vector<OwnColumn>& own = {}) {
   const auto formats = known_trace_formats();
   const auto at = std::find_if(formats.begin(), formats.end(),
                                [&](const TraceFormat& format) { return format.name == name; });
   if (at == formats.end())
     return fail(ErrorCode::invalid, fmt::format("There is no trace format {}.", quoted_value(name)),
                 formats_hint());
-  auto heading = read_heading(*at, first_line);
+  auto heading = read_heading(*at, first_line, own);
   if (!heading)
     return fail(ErrorCode::invalid,
                 fmt::format("'{}' is no {} trace: it {}.", path, name, heading.error()),
-                formats_hint());
+                name == kOwnFormat ? std::string(kColumnsHint) : formats_hint());
   return Chosen{&*at, std::move(*heading)};
 }
 
@@ -99,7 +105,7 @@ Result<Chosen> choose_by_first_line(const std::string& path, std::string_view fi
     return fail(ErrorCode::invalid,
                 fmt::format("'{}' has the columns of no format: its first line is {}.", path,
                             quoted_value(first_line)),
-                formats_hint());
+                fmt::format("{} {}", formats_hint(), kColumnsHint));
   std::vector<std::string_view> names;
   names.reserve(fitting.size());
   for (const Chosen& one : fitting) names.push_back(one.format->name);
@@ -107,6 +113,19 @@ Result<Chosen> choose_by_first_line(const std::string& path, std::string_view fi
       ErrorCode::invalid,
       fmt::format("'{}' has the columns of several formats: {}.", path, fmt::join(names, ", ")),
       "Say which with --format.");
+}
+
+Result<Chosen> choose(const std::string& path, const TraceOptions& options,
+                      std::string_view first_line) {
+  const bool any = options.format == "auto";
+  if (options.columns.empty())
+    return any ? choose_by_first_line(path, first_line)
+               : choose_named(path, options.format, first_line);
+  if (!any && options.format != kOwnFormat)
+    return fail(ErrorCode::invalid,
+                fmt::format("The columns of {} traces have their names already.", options.format),
+                "Leave out --format or --columns.");
+  return choose_named(path, kOwnFormat, first_line, options.columns);
 }
 
 // Makes a trace of records.
@@ -220,8 +239,7 @@ Result<Trace> read(Result<PackedFile> packed, const TraceOptions& options) {
   if (!first_line) return fail(first_line.error());
   if (first_line->empty())
     return fail(ErrorCode::invalid, fmt::format("'{}' is empty.", file.path()));
-  auto chosen = options.format == "auto" ? choose_by_first_line(file.path(), *first_line)
-                                         : choose_named(file.path(), options.format, *first_line);
+  auto chosen = choose(file.path(), options, *first_line);
   if (!chosen) return fail(chosen.error());
   auto trace = Reading(file.path(), options, std::move(*chosen)).read(file);
   if (!trace) return trace;

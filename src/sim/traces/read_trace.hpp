@@ -12,8 +12,12 @@
 //   gavel          job_type total_steps scale_factor arrival_time    tabs, no header, no names;
 //                  [duration]                                        7 or 10 columns: no durations,
 //                                                                    12 (Shockwave's): with them
-//   paceline       job submitted_at duration slots user              what write_trace() writes: with
-//                  application models spec                           sizes and wishes of their own
+//   paceline       submitted_at duration slots [job user             what write_trace() writes: with
+//                  application batch models spec]                    sizes and wishes of their own;
+//                                                                    submitted_at may be a date
+//
+// A column may say that it is in seconds: "duration(s)". TraceOptions::columns makes any other CSV a
+// `paceline` trace.
 //
 // Slots are whole: a part of a GPU (gpu_milli 500) takes a slot.
 // Seconds may have decimals and are exact to a microsecond. Dates without a zone are taken as UTC.
@@ -38,6 +42,7 @@
 
 #include "base/result.hpp"
 #include "sim/trace.hpp"
+#include "sim/traces/own_columns.hpp"
 
 namespace paceline::sim {
 
@@ -46,6 +51,7 @@ inline constexpr std::size_t kTraceJobsMax = 50'000'000;
 struct TraceOptions {
   std::string format = "auto";
   bool skip_bad_lines = false;
+  std::vector<OwnColumn> columns = {};  // of a trace of one's own
 };
 
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options);

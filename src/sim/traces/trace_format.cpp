@@ -22,6 +22,18 @@ Columns cut(std::string_view line, CsvDialect dialect) {
   return {csv.fields().begin(), csv.fields().end()};
 }
 
+// "duration (s)", "duration(seconds)" and "duration" are one.
+std::string without_seconds(std::string_view column) {
+  constexpr std::array<std::string_view, 3> kUnits = {"(s)", "(sec)", "(seconds)"};
+  for (const std::string_view unit : kUnits) {
+    if (!column.ends_with(unit)) continue;
+    column.remove_suffix(unit.size());
+    if (column.ends_with(' ')) column.remove_suffix(1);
+    break;
+  }
+  return std::string(column);
+}
+
 }  // namespace
 
 std::span<const TraceFormat> known_trace_formats() {
@@ -60,15 +72,15 @@ std::span<const TraceFormat> known_trace_formats() {
                   .read = read_gavel},
       TraceFormat{.name = "paceline",
                   .dialect = kCommas,
-                  .header = {"job", "submitted_at", "duration", "slots", "user", "application",
-                             "models", "spec"},
+                  .header = {"submitted_at", "duration", "slots"},
                   .read = read_paceline},
   };
   return formats;
 }
 
 tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
-                                                std::string_view first_line) {
+                                                std::string_view first_line,
+                                                const std::vector<OwnColumn>& own) {
   Heading heading{cut(first_line, format.dialect)};
   if (format.columns_of != nullptr) {
     const std::vector<std::string_view> fields(heading.columns.begin(), heading.columns.end());
@@ -77,6 +89,14 @@ tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
   }
   if (format.header.empty())
     return tl::unexpected<std::string>("begins with a line that is none of its jobs");
+  for (const auto& [name, column] : own) {
+    const auto at = std::ranges::find(heading.columns, column);
+    if (at == heading.columns.end())
+      return tl::unexpected(
+          fmt::format("has no column {} in its first line", quoted_value(column)));
+    *at = name;
+  }
+  for (std::string& column : heading.columns) column = without_seconds(column);
   for (const std::string_view wanted : format.header)
     if (std::ranges::find(heading.columns, wanted) == heading.columns.end())
       return tl::unexpected(fmt::format("has no column '{}' in its first line", wanted));

@@ -11,6 +11,7 @@
 #include "sim/trace.hpp"
 #include "sim/traces/csv.hpp"
 #include "sim/traces/csv_row.hpp"
+#include "sim/traces/own_columns.hpp"
 
 namespace paceline::sim {
 
@@ -28,15 +29,18 @@ struct TraceFormat {
 
 std::span<const TraceFormat> known_trace_formats();
 
-// What the first line of a file says.
+// What the first line of a file says. Columns are without a unit of seconds: "duration(s)" is a
+// duration.
 struct Heading {
   std::vector<std::string> columns;
   bool is_header = true;  // or already the first job
 };
 
 // Or what speaks against it, to be said after the name of the file: "has no column 'duration'".
+// `own` are columns of another name.
 tl::expected<Heading, std::string> read_heading(const TraceFormat& format,
-                                                std::string_view first_line);
+                                                std::string_view first_line,
+                                                const std::vector<OwnColumn>& own = {});
 
 // ---- the formats' lines (headed_formats.cpp, alibaba.cpp, gavel.cpp,
 // paceline.cpp) ----
