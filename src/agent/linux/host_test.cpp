@@ -1,6 +1,7 @@
 #include "agent/linux/host.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <linux/keyctl.h>
 #include <signal.h>
