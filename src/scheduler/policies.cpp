@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "plan/apply.hpp"
+#include "scheduler/busy_cluster.hpp"
 
 namespace paceline {
 namespace {
@@ -98,7 +99,7 @@ Result<void> Policies::admit_script(const std::string& name, const std::string& 
       parts_.registry.load(name, text, active ? state.policy()->parameters : Parameters{});
   if (!script) return fail(script.error());
   if (auto plan = rehearse(**script); !plan) return fail(plan.error());
-  return {};
+  return rehearse_busy(**script);
 }
 
 // ---- looking ahead ----
@@ -107,6 +108,18 @@ Result<void> Policies::admit_script(const std::string& name, const std::string& 
 Result<Plan> Policies::rehearse(const Policy& policy) const {
   Draft draft({parts_.state, parts_.now()}, parts_.placer, parts_.protects);
   return decide(draft, decider(policy));
+}
+
+// An idle cluster asks little of a script.
+Result<void> Policies::rehearse_busy(const Policy& policy) const {
+  const auto starter = parts_.registry.make(parts_.last, {});
+  if (!starter) return fail(starter.error());
+  const BusyCluster busy(parts_.placer, parts_.last, **starter, parts_.now());
+  Draft draft(busy.snapshot(), parts_.placer, parts_.protects);
+  auto plan = decide(draft, decider(policy));
+  if (plan) return {};
+  plan.error().message = "On a busy cluster made up for a trial: " + plan.error().message;
+  return fail(plan.error());
 }
 
 // With the memory that it would begin with.

@@ -48,8 +48,8 @@ class Policies {
   // Errors: not_found, invalid; what a script says.
   void set(PolicyChoice choice, Done<void> done);
   // Makes a policy of a script's text known, or replaces it, also while it is active: the next
-  // round is the new text's. It is tried on the present state first. Errors: invalid, with the
-  // line; conflict, too_large, unavailable.
+  // round is the new text's. It is tried on the present state and on a busy cluster first. Errors:
+  // invalid, with the line; conflict, too_large, unavailable.
   void load(std::string name, std::string text, Done<void> done);
   // Errors: not_found; conflict: it is active.
   void forget(std::string name, Done<void> done);
@@ -95,6 +95,7 @@ class Policies {
   void turn_to_page(const std::string& name);
   [[nodiscard]] Result<void> admit_script(const std::string& name, const std::string& text);
   [[nodiscard]] Result<Plan> rehearse(const Policy& policy) const;
+  [[nodiscard]] Result<void> rehearse_busy(const Policy& policy) const;
 
   Parts parts_;
   std::optional<Lineup> lineup_;

@@ -68,16 +68,16 @@ function decide(cluster)
   return plan
 end)";
 
-// Is loaded without complaint; fails as soon as anything runs.
+// Is loaded without complaint; fails as soon as one job runs and no other.
 constexpr const char* kFailsLater = R"(-- Fails.
 function decide(cluster)
-  if #cluster.running > 0 then error("out of ideas") end
+  if #cluster.running == 1 then error("out of ideas") end
   return {}
 end)";
 
 constexpr const char* kStartsThenFails = R"(
 function decide(cluster)
-  if #cluster.running > 0 then while true do pcall(error) end end
+  if #cluster.running == 1 then while true do pcall(error) end end
   if not cluster.waiting[1] then return {} end
   return {{job = cluster.waiting[1], workers = 1, reason = "alone"}}
 end)";
@@ -147,7 +147,7 @@ class ScriptRounds : public ::testing::Test {
   }
 
   MemoryStore store;
-  ManualClock clock{time_from_us(1'000'000'000)};
+  ManualClock clock{time_from_us(10'000'000'000)};
   LuaEngine scripts;
   PolicyRegistry policies{&scripts};
   Controller::Options options{.build = "test", .policy = "fifo", .coalesce = span("1ms")};
@@ -182,6 +182,23 @@ TEST_F(ScriptRounds, RefuseAScriptThatCannotDecideNow) {
               HasSubstr("asks for 9 workers of job 1"));
   EXPECT_THAT(load("fifo", kFirstCome), HasSubstr("The policy fifo is built in."));
   EXPECT_THAT(load("mine", std::string((256 << 10) + 1, ' ')), HasSubstr("256 KiB"));
+  EXPECT_THAT(journalled<PolicyLoaded>(), IsEmpty());
+}
+
+TEST_F(ScriptRounds, AreTriedOnABusyClusterBeforeTheyDecide) {
+  EXPECT_THAT(load("mine",
+                   "function decide(cluster)\n"
+                   "  for _, job in ipairs(cluster.running) do local n = job.wnat + 1 end\n"
+                   "  return {}\nend"),
+              AllOf(HasSubstr("On a busy cluster made up for a trial:"), HasSubstr("in line 2")));
+  EXPECT_THAT(load("mine",
+                   "function decide(cluster)\n"
+                   "  local plan = {}\n"
+                   "  for _, job in ipairs(cluster.waiting) do\n"
+                   "    plan[#plan + 1] = {job = job, workers = job.max + 1, reason = 'more'}\n"
+                   "  end\n"
+                   "  return plan\nend"),
+              HasSubstr("made up for a trial"));
   EXPECT_THAT(journalled<PolicyLoaded>(), IsEmpty());
 }
 
