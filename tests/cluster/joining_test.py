@@ -1,0 +1,168 @@
+"""Machines that join a server: what docs/cluster.md says, typed; gangs over machines; agents, servers and networks that go away."""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from lab import BINARY, ROOT, Lab
+from machines import skip_unless_permitted
+
+# Every rank adds its number to a sum at rank 0, which tells it to all: as a training does, and without a framework.
+SUM = """
+import os, socket, sys
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+at = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    door = socket.create_server(("", at[1]))
+    peers = [door.accept()[0] for _ in range(size - 1)]
+    total = sum(int(peer.recv(16)) for peer in peers)
+    for peer in peers: peer.sendall(str(total).encode())
+else:
+    import time
+    while True:
+        try: peer = socket.create_connection(at, 5); break
+        except OSError: time.sleep(0.1)
+    peer.sendall(str(rank).encode())
+    total = int(peer.recv(16))
+print(f"rank {rank} of {size} on {socket.gethostname()} by {at[0]}: {total}", flush=True)
+"""
+
+# Counts, tells its steps, and saves what it has when it is asked to stop.
+COUNT = """
+import json, os, signal, sys, time
+last = int(sys.argv[1])
+for i in range(1, last + 1):
+    print(f"line {i}", flush=True)
+    print(json.dumps({"paceline": {"step": i, "total_steps": last}}), flush=True)
+    time.sleep(0.1)
+"""
+
+
+def lines_of(text):
+    return [int(number) for number in re.findall(r"^(?:\[\d+\] )?line (\d+)$", text, re.M)]
+
+
+class FiveMinutes(Lab):
+    def test_two_machines_are_under_one_queue(self):
+        self.join("gpu-1", "--slots", "2")
+        nodes = {node["name"]: node["state"] for node in self.json("nodes")["nodes"]}
+        self.assertEqual(nodes, {"box": "up", "gpu-1": "up"})
+        (self.folder / "sum.py").write_text(SUM)
+        job = self.submit("--workers", "3", "--", "python3", "sum.py")
+        self.until_state(job, "COMPLETED", "FAILED")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.state(job), "COMPLETED", logs + self.told())
+        said = sorted(re.findall(r"rank (\d) of 3 on (\S+) by (\S+): (\d+)", logs))
+        self.assertEqual([line[0] for line in said], ["0", "1", "2"], logs)
+        self.assertEqual({line[1] for line in said}, {"box", "gpu-1"}, "it ran on both")
+        self.assertEqual({line[3] for line in said}, {"3"})
+        self.assertNotIn("127.0.0.1", {line[2] for line in said})
+
+    def test_the_page_says_what_is_typed_here(self):
+        page = (ROOT / "docs/cluster.md").read_text()
+        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove"):
+            self.assertIn(words, page)
+
+    def test_the_place_is_what_the_invitation_says(self):
+        line = self.invite("--rack", "r7", "--label", "disk=nvme")
+        self.join("gpu-1", "--slots", "1", "--rack", "r1", line=line)
+        node = self.node("gpu-1")
+        self.assertEqual((node["rack"], node["labels"]), ("r7", {"disk": "nvme"}))
+
+
+class WorkOnANode(Lab):
+    """Everything that a person does with a job works with one that runs on another machine."""
+
+    def setUp(self):
+        super().setUp()
+        self.gpu = self.join("gpu-1", "--slots", "2")
+        (self.folder / "count.py").write_text(COUNT)
+
+    def on_node(self, *words, submit=("submit", "--parsable")):
+        """Two slots are only there."""
+        return self.call(*submit, "--slots-per-worker", "2", *words).stdout.strip()
+
+    def test_logs_reports_and_the_end(self):
+        job = self.on_node("--", "python3", "count.py", "20")
+        followed = self.call("logs", "-f", job).stdout
+        self.assertEqual(lines_of(followed), list(range(1, 21)))
+        self.until_state(job, "COMPLETED")
+        self.assertEqual(self.json("show", job)["progress"]["step"], 20)
+        failed = self.on_node("--retries", "0", "--", "sh", "-c", "echo last words; exit 7")
+        self.assertEqual(self.call("wait", failed, check=False).returncode, 7)
+        self.assertIn("last words", self.call("logs", failed).stdout)
+
+    def test_cancel_and_pause(self):
+        job = self.on_node("--", "sleep", "600")
+        self.until_state(job, "RUNNING")
+        self.call("pause", job)
+        self.until_state(job, "PAUSED")
+        self.call("resume", job)
+        self.until_state(job, "RUNNING")
+        self.call("cancel", job)
+        self.until_state(job, "CANCELLED")
+        self.until(lambda: not self.sleepers(), "the process is left")
+
+    def sleepers(self):
+        return self.gpu.machine.run("pgrep", "-f", "sleep 600", check=False).stdout.split()
+
+    def test_the_agent_is_killed_and_started_again(self):
+        job = self.on_node("--", "python3", "count.py", "60")
+        self.until(lambda: lines_of(self.call("logs", job).stdout), "no line comes")
+        self.gpu.agent.kill()
+        self.gpu.begin()
+        self.assertEqual(self.call("wait", job, check=False).returncode, 0, self.told())
+        self.assertEqual(lines_of(self.call("logs", job).stdout), list(range(1, 61)))
+        self.assertEqual(self.json("show", job)["attempt"], 1)
+
+    def test_the_server_is_killed_and_started_again(self):
+        job = self.on_node("--", "python3", "count.py", "60")
+        self.until_state(job, "RUNNING")
+        self.server.kill()
+        self.up()
+        self.assertEqual(self.call("wait", job, check=False).returncode, 0, self.told())
+        self.assertEqual(lines_of(self.call("logs", job).stdout), list(range(1, 61)))
+        self.assertEqual(self.json("show", job)["attempt"], 1)
+
+    def test_the_network_is_cut_for_longer_than_anybody_waits(self):
+        for both in (True, False):
+            with self.subTest(both_ways=both):
+                job = self.on_node("--", "python3", "count.py", "300")
+                self.until(lambda: lines_of(self.call("logs", job).stdout), "no line comes")
+                self.gpu.machine.cut(incoming=both)
+                self.until(lambda: self.node("gpu-1")["state"] != "up", "nobody notices")
+                self.gpu.machine.heal()
+                self.until(lambda: self.node("gpu-1")["state"] == "up", "it does not come back")
+                self.assertEqual(self.call("wait", job, check=False).returncode, 0, self.told())
+                self.until(lambda: len(lines_of(self.call("logs", job).stdout)) >= 300, "lines are missing")
+                self.assertEqual(lines_of(self.call("logs", job).stdout), list(range(1, 301)))
+                self.assertEqual(self.json("show", job)["attempt"], 1)
+
+
+class WhoMayJoin(Lab):
+    def test_one_sentence_for_each_that_may_not(self):
+        line = self.invite()
+        token = re.search(r"plj_\w+", line)[0]
+        mistyped = token[:-3] + ("aaa" if not token.endswith("aaa") else "bbb")
+        self.assertIn("token", self.refusal(line.replace(token, mistyped)))
+        self.join("gpu-1", "--slots", "1", line=line)
+        self.assertIn("used", self.refusal(line))
+        self.assertIn("joined already", self.refusal(self.invite(), "gpu-2", "--node", "gpu-1"))
+        self.assertIn("--token -", self.refusal(f"{BINARY} agent --join {self.address} --token {token}"))
+        self.assertNotIn(token, self.told())
+
+    def test_a_removed_machine_is_not_heard_any_more(self):
+        gpu = self.join("gpu-1", "--slots", "1")
+        self.call("node", "remove", "gpu-1", "--yes")
+        self.until(lambda: self.node("gpu-1") is None or self.node("gpu-1")["state"] != "up", "it is still up")
+        self.until(lambda: "removed" in gpu.said(), "it isn't told")
+        self.assertTrue(gpu.agent.runs())
+        again = self.join("gpu-2", "--slots", "1", "--node", "gpu-2")
+        self.assertTrue(again.agent.runs())
+
+
+if __name__ == "__main__":
+    skip_unless_permitted()
+    unittest.main()

@@ -1,0 +1,173 @@
+"""Machines on one network: each is a process, network, host name and mount namespace of its own, joined to the others by a bridge.
+
+    with Network() as network:
+        box, gpu = network.machine("box"), network.machine("gpu-1")
+        server = box.start([BINARY, "up", "--listen", f"{box.address}:0"], log=log)
+        gpu.run("ping", "-c1", box.address)
+        gpu.cut()               # nothing comes or goes; cut(incoming=False): it is heard, and hears nothing
+        gpu.heal()
+        gpu.power_off()         # every process of it dies at once
+
+All machines see the same files, but for /run and /dev/shm, which each has for itself. Nothing of this touches the namespaces of
+the process that makes it, and everything ends with it. skip_unless_permitted() ends a test program with 77 where the kernel or
+the user doesn't permit such namespaces.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SECONDS = 60
+DIES_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
+NOWHERE = "02:00:00:00:00:fe"  # the address of a network card that nobody has
+
+
+def skip_unless_permitted():
+    wanted = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c",
+              "ip link add name bridge type bridge && ip link add name port type veth peer name card && mount -t tmpfs tmpfs /run"]
+    done = subprocess.run(wanted, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"skipped: no network namespaces for this user: {done.stderr.strip()}")
+        sys.exit(77)
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+class Namespaces:
+    """Namespaces that live until close(), held by a process that only sleeps."""
+
+    def __init__(self, name):
+        begin = 'mount -t tmpfs tmpfs /run && mount -t tmpfs -o mode=1777 tmpfs /dev/shm && hostname "$0" && ip link set lo up && ' \
+                "echo ready && exec sleep infinity"
+        self.holder = subprocess.Popen(
+            [*DIES_WITH_US, "unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", begin, name],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        if self.holder.stdout.readline() != "ready\n":
+            raise RuntimeError(f"no namespaces for {name}")
+        self.pid = children(self.holder.pid)[0]
+
+    def command(self, words):
+        return ["nsenter", "--target", str(self.pid), "--net", "--uts", "--mount", "--pid", "--", *map(str, words)]
+
+    def run_outside(self, *words):
+        """On their network alone, so that it sees the other processes."""
+        subprocess.run(["nsenter", "--target", str(self.pid), "--net", "--", *map(str, words)], check=True, timeout=SECONDS)
+
+    def run(self, *words, check=True, **how):
+        done = subprocess.run(self.command(words), capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
+                              if "input" not in how else None, **how)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stderr.strip()}")
+        return done
+
+    def close(self):
+        """Every process in them dies at once."""
+        self.holder.kill()
+        self.holder.wait()
+        self.holder.stdout.close()
+
+
+class Process:
+    """A program on a machine."""
+
+    def __init__(self, machine, words, environment, log):
+        self.door = subprocess.Popen([*DIES_WITH_US, *machine.namespaces.command(words)], env=environment, stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=log)
+
+    @property
+    def pid(self):
+        """As this process sees it; None once it has ended."""
+        deadline = time.monotonic() + SECONDS
+        while self.door.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                if found := children(self.door.pid):
+                    return found[0]
+        return None
+
+    def signal(self, number):
+        if pid := self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.door.wait(SECONDS)
+
+    def terminate(self):
+        self.signal(signal.SIGTERM)
+        return self.door.wait(SECONDS)
+
+    def runs(self):
+        return self.door.poll() is None
+
+
+class Machine:
+    def __init__(self, network, name, number):
+        self.network, self.name, self.number = network, name, number
+        self.address = f"10.77.0.{number}"
+        self.power_on()
+
+    def power_on(self):
+        """As after a boot: nothing runs there."""
+        self.namespaces = Namespaces(self.name)
+        port, switch = f"port{self.number}", self.network.switch
+        switch.run_outside("ip", "link", "add", "name", port, "type", "veth", "peer", "name", "eth0", "netns", self.namespaces.pid)
+        switch.run("ip", "link", "set", port, "master", "bridge", "up")
+        self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
+        self.run("ip", "link", "set", "eth0", "up")
+
+    def power_off(self):
+        self.namespaces.close()
+
+    def run(self, *words, **how):
+        return self.namespaces.run(*words, **how)
+
+    def start(self, words, environment=None, log=subprocess.DEVNULL):
+        return Process(self, words, environment, log)
+
+    def cut(self, outgoing=True, incoming=True):
+        """What it sends is lost, and what is sent to it; nobody is told."""
+        for other in self.network.others(self):
+            if outgoing:
+                self._lose(self, other)
+            if incoming:
+                self._lose(other, self)
+
+    def heal(self):
+        for other in self.network.others(self):
+            for sender, receiver in ((self, other), (other, self)):
+                sender.run("ip", "neighbour", "delete", receiver.address, "dev", "eth0", check=False)
+
+    @staticmethod
+    def _lose(sender, receiver):
+        sender.run("ip", "neighbour", "replace", receiver.address, "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")
+
+
+class Network:
+    def __init__(self):
+        self.machines = []
+
+    def __enter__(self):
+        self.switch = Namespaces("switch")
+        self.switch.run("ip", "link", "add", "name", "bridge", "type", "bridge")
+        self.switch.run("ip", "link", "set", "bridge", "up")
+        return self
+
+    def __exit__(self, *_):
+        for machine in self.machines:
+            machine.power_off()
+        self.switch.close()
+
+    def machine(self, name):
+        machine = Machine(self, name, len(self.machines) + 1)
+        self.machines.append(machine)
+        return machine
+
+    def others(self, machine):
+        return [other for other in self.machines if other is not machine]
