@@ -42,6 +42,7 @@ Command policy_drop_command();
 Command simulate_command();
 Command up_command();
 Command down_command();
+Command agent_command();
 Command login_command();
 Command whoami_command();
 Command context_list_command();
@@ -56,7 +57,8 @@ Command version_command();
 
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
-      up_command(),           down_command(),           run_command(),
+      up_command(),           down_command(),           agent_command(),
+      run_command(),
       submit_command(),       plan_command(),           queue_command(),
       top_command(),          show_command(),           why_command(),
       logs_command(),         attach_command(),         wait_command(),

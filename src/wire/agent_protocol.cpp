@@ -172,7 +172,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kKin
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
     kKinds<AgentMessage> = {"hello",         "node_changed",    "worker_runs",
-                            "worker_report", "checkpoint_seen", "worker_gone"};
+                            "worker_report", "checkpoint_seen", "worker_gone",
+                            "worker_warning"};
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>

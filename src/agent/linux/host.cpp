@@ -793,6 +793,8 @@ void LinuxHost::on_devices_changed(std::function<void()> handler) {
   impl_->devices_changed = std::move(handler);
 }
 
+void LinuxHost::reached_at(std::string address) { impl_->options.address = std::move(address); }
+
 NodeSpec LinuxHost::describe() {
   NodeSpec node;
   char name[256] = {};

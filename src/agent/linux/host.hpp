@@ -72,6 +72,9 @@ class LinuxHost final : public Host {
   // by others. Looked at every few seconds on machines with devices.
   void on_devices_changed(std::function<void()> handler);
 
+  // Where other machines reach this one, from the next describe() on.
+  void reached_at(std::string address);
+
   // What was asked of a worker but can't be held on this machine, in sentences for `up` to print.
   [[nodiscard]] std::vector<std::string> not_enforced() const;
 
