@@ -13,7 +13,7 @@
 
 #include "app/agent_lock.hpp"
 #include "app/machine.hpp"
-#include "app/membership.hpp"
+#include "app/joined_server.hpp"
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "http/tcp_socket.hpp"
@@ -53,7 +53,7 @@ struct AgentBox::Impl {
   // As it is asked for, else as it joined, else as the machine calls itself.
   Result<std::string> find_name() const {
     if (!options.node.empty()) return options.node;
-    const auto kept = Membership::kept(options.directory);
+    const auto kept = JoinedServer::kept(options.directory);
     if (!kept) return fail(kept.error());
     return *kept ? (*kept)->name.node : host_name();
   }
@@ -70,7 +70,7 @@ struct AgentBox::Impl {
   }
 
   Result<void> join(const std::string& name) {
-    auto taken = Membership::take({.directory = options.directory,
+    auto taken = JoinedServer::take({.directory = options.directory,
                                    .join = options.join,
                                    .token = options.token,
                                    .node = name,
@@ -78,8 +78,8 @@ struct AgentBox::Impl {
                                    .version = build.version},
                                   clock.wall());
     if (!taken) return fail(std::move(taken.error()));
-    membership.emplace(std::move(*taken));
-    if (auto flaw = membership->flaw(clock.wall())) return fail(std::move(*flaw));
+    joined.emplace(std::move(*taken));
+    if (auto flaw = joined->flaw(clock.wall())) return fail(std::move(*flaw));
     return {};
   }
 
@@ -87,7 +87,7 @@ struct AgentBox::Impl {
     uplink.emplace(io, machine->agent(),
                    Uplink::Options{.server =
                                        [this](std::function<int()> interrupted) {
-                                         return membership->server(std::move(interrupted));
+                                         return joined->server(std::move(interrupted));
                                        },
                                    .on_connected =
                                        [this](const std::string& address) {
@@ -99,7 +99,7 @@ struct AgentBox::Impl {
   }
 
   void watch_identity() {
-    if (clock.wall() >= membership->renew_at() && !renewal.busy()) renew();
+    if (clock.wall() >= joined->renew_at() && !renewal.busy()) renew();
     look.expires_after(kLookEvery);
     look.async_wait([this](const boost::system::error_code& error) {
       if (!error) watch_identity();
@@ -108,7 +108,7 @@ struct AgentBox::Impl {
 
   void renew() {
     renewal.run(
-        [now = clock.wall(), known = *membership, interrupted = renewal.interrupted()] {
+        [now = clock.wall(), known = *joined, interrupted = renewal.interrupted()] {
           return known.renew(interrupted, now);
         },
         [this](Result<Identity> renewed) { take(std::move(renewed)); });
@@ -116,12 +116,12 @@ struct AgentBox::Impl {
 
   void take(Result<Identity> renewed) {
     if (renewed) {
-      spdlog::info("The identity of node {} was renewed: it holds until {}.", membership->node(),
+      spdlog::info("The identity of node {} was renewed: it holds until {}.", joined->node(),
                    utc_text(renewed->validity.until));
-      return membership->take_over(std::move(*renewed));
+      return joined->take_over(std::move(*renewed));
     }
-    const Error error = membership->flaw(clock.wall()).value_or(renewed.error());
-    spdlog::warn("The identity of node {} can't be renewed now: {} {}", membership->node(),
+    const Error error = joined->flaw(clock.wall()).value_or(renewed.error());
+    spdlog::warn("The identity of node {} can't be renewed now: {} {}", joined->node(),
                  error.message, error.hint);
   }
 
@@ -141,7 +141,7 @@ struct AgentBox::Impl {
   std::optional<AgentLock> lock;
   Pump pump{io, clock};
   std::unique_ptr<Machine> machine;
-  std::optional<Membership> membership;
+  std::optional<JoinedServer> joined;
   boost::asio::steady_timer look{io};
   Errand renewal{io};
   std::optional<Uplink> uplink;
@@ -161,9 +161,9 @@ void AgentBox::run() { impl_->run(); }
 std::string AgentBox::greeting() const {
   const auto adopted = impl_->machine->agent().claims();
   std::string text = fmt::format("Paceline {}: {} lends {} to {}\n", impl_->build.version,
-                                 impl_->membership->node(),
+                                 impl_->joined->node(),
                                  describe_slots(impl_->machine->host().describe()),
-                                 to_string(impl_->membership->at()));
+                                 to_string(impl_->joined->at()));
   text += impl_->machine->notes();
   text += fmt::format("  directory {}{}\n", impl_->options.directory,
                       adopted == 0 ? "" : fmt::format("; takes up {}", count(adopted, "worker")));

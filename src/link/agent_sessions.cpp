@@ -150,7 +150,7 @@ void AgentSessions::take(Session session, std::string_view line) {
   if (line.empty()) return;
   auto frame = decode_agent_frame(line);
   const auto taken = frame ? take_frame(session, dialled_.at(session), std::move(*frame))
-                           : Result<void>(fail(std::move(frame.error())));
+                           : Result<void>(fail(no_frame("agent", frame.error())));
   if (!taken) refuse(session, taken.error());
 }
 

@@ -1,5 +1,8 @@
 #include "link/link_words.hpp"
 
+#include <fmt/format.h>
+
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "wire/error_json.hpp"
@@ -38,6 +41,11 @@ Result<LinkGreeting> decode_greeting(std::string_view line) {
   greeting.session = Session{static_cast<std::uint64_t>(session)};
   greeting.beat = std::chrono::round<std::chrono::milliseconds>(from_seconds(beat));
   return greeting;
+}
+
+Error no_frame(std::string_view speaker, const Error& why) {
+  return {why.code, fmt::format("The {} said what is no frame: {}", speaker, why.message),
+          "If both are of one version, this is a defect of Paceline.", Retry::useless};
 }
 
 std::string encode_refusal(const Error& why) { return error_body(why); }

@@ -1,7 +1,7 @@
 // What the server says to an agent beside frames: the first line of a connection, and the last one of
 // a connection that it ends for a reason. Both are JSON.
 //
-//   {"session":7,"version":"0.1.0","beat_seconds":5}
+//   {"session":7,"version":"0.1.0","beat_seconds":5.0}
 //   {"error":{"code":"conflict","message":"…","hint":"…"}}
 #pragma once
 
@@ -25,6 +25,9 @@ struct LinkGreeting {
 std::string encode(const LinkGreeting& greeting);
 // Errors: data: it is none; and the one that it tells in place of a greeting.
 Result<LinkGreeting> decode_greeting(std::string_view line);
+
+// Of a line that can't be read as a frame. `speaker`: "agent", "server".
+Error no_frame(std::string_view speaker, const Error& why);
 
 std::string encode_refusal(const Error& why);
 // Nothing: the line is no refusal.

@@ -15,7 +15,7 @@ ErrorCode code_of(std::string_view line) {
 
 TEST(LinkWords, AGreetingIsReadAsItWasWritten) {
   const auto line = encode(kGreeting);
-  EXPECT_EQ(line, R"({"session":7,"version":"0.1.0","beat_seconds":5})");
+  EXPECT_EQ(line, R"({"session":7,"version":"0.1.0","beat_seconds":5.0})");
   EXPECT_EQ(decode_greeting(line).value(), kGreeting);
 }
 

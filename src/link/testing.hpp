@@ -94,31 +94,32 @@ class FarPeer {
   }
   // What is there to be read by now.
   std::string heard() {
-    if (!reading_) read();
+    read();
     settle();
-    return std::exchange(heard_, {});
+    return std::exchange(heard_->text, {});
   }
   // So many lines, or all until the end.
   std::vector<std::string> lines(std::size_t count) {
     std::vector<std::string> lines;
-    if (!reading_) read();
+    read();
     while (lines.size() < count) {
-      const auto end = heard_.find('\n');
-      if (end == std::string::npos && (ended_ || io_.run_one() == 0)) break;
+      const auto end = heard_->text.find('\n');
+      if (end == std::string::npos && (heard_->ended || io_.run_one() == 0)) break;
       if (end == std::string::npos) continue;
-      lines.push_back(heard_.substr(0, end));
-      heard_.erase(0, end + 1);
+      lines.push_back(heard_->text.substr(0, end));
+      heard_->text.erase(0, end + 1);
     }
     return lines;
   }
   bool ended() {
-    heard_ += heard();
-    return ended_;
+    read();
+    settle();
+    return heard_->ended;
   }
   // Waits for it.
   void await_end() {
-    if (!reading_) read();
-    while (!ended_ && io_.run_one() > 0) {
+    read();
+    while (!heard_->ended && io_.run_one() > 0) {
     }
   }
   void leave() { far_->close(); }
@@ -130,25 +131,30 @@ class FarPeer {
     io_.restart();
   }
   void read() {
-    reading_ = true;
+    if (std::exchange(heard_->reading, true)) return;
     boost::asio::co_spawn(
         io_,
-        [this, far = far_]() -> ServerStream::Awaitable<void> {
+        [heard = heard_, far = far_]() -> ServerStream::Awaitable<void> {
           ServerStream::Failure failure;
           std::array<char, 100> bytes;
           while (!failure) {
             const auto count = co_await far->read_some(boost::asio::buffer(bytes), failure);
-            heard_.append(bytes.data(), count);
+            heard->text.append(bytes.data(), count);
           }
-          ended_ = true;
+          heard->ended = true;
         },
         boost::asio::detached);
   }
 
+  // Outlives the peer where it still reads.
+  struct Heard {
+    std::string text;
+    bool reading = false, ended = false;
+  };
+
   boost::asio::io_context& io_;
   std::shared_ptr<ServerStream> far_;
-  std::string heard_;
-  bool reading_ = false, ended_ = false;
+  std::shared_ptr<Heard> heard_ = std::make_shared<Heard>();
 };
 
 }  // namespace paceline::testing

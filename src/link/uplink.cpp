@@ -89,7 +89,7 @@ void Uplink::take(std::string_view line) {
   }
   if (const auto why = decode_refusal(line)) return hang_up(*why);
   auto frame = decode_server_frame(line);
-  if (!frame) return hang_up(frame.error());
+  if (!frame) return hang_up(no_frame("server", frame.error()));
   if (frame->session == status_.connected->session) agent_.receive(std::move(*frame));
 }
 
@@ -99,6 +99,7 @@ void Uplink::begin(const LinkGreeting& greeting) {
   spdlog::info("Connected to the server (version {}).", greeting.version);
   if (options_.on_connected) options_.on_connected(own_address_);
   agent_.connected(greeting.session);
+  watch();
 }
 
 // The agent calls this from within its own work, so nothing ends here.

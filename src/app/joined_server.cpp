@@ -1,4 +1,4 @@
-#include "app/membership.hpp"
+#include "app/joined_server.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -17,7 +17,7 @@
 namespace paceline {
 namespace {
 
-using Options = Membership::Options;
+using Options = JoinedServer::Options;
 
 constexpr std::size_t kAddressBytesMax = 512;
 constexpr std::size_t kPemBytesMax = 64 << 10;
@@ -155,7 +155,7 @@ Result<void> check_server(const Options& options, const Identity& kept) {
 }
 
 Result<Identity> find_identity(const Options& options, WallTime now) {
-  auto kept = Membership::kept(options.directory);
+  auto kept = JoinedServer::kept(options.directory);
   if (!kept) return fail(std::move(kept.error()));
   if (*kept && (*kept)->name.node != options.node && !options.token)
     return fail(another_node(**kept, options.node));
@@ -172,11 +172,11 @@ Result<Identity> find_identity(const Options& options, WallTime now) {
 
 }  // namespace
 
-Result<std::optional<Identity>> Membership::kept(const std::filesystem::path& directory) {
+Result<std::optional<Identity>> JoinedServer::kept(const std::filesystem::path& directory) {
   return identity_in(directory).read();
 }
 
-Result<Membership> Membership::take(Options options, WallTime now) {
+Result<JoinedServer> JoinedServer::take(Options options, WallTime now) {
   auto identity = find_identity(options, now);
   if (!identity) return fail(std::move(identity.error()));
   auto at = options.join ? Result<TcpAddress>(*options.join) : read_address(options.directory);
@@ -185,10 +185,10 @@ Result<Membership> Membership::take(Options options, WallTime now) {
     if (auto kept = write_address(options.directory, *at); !kept)
       return fail(std::move(kept.error()));
   }
-  return Membership(std::move(options), std::move(*identity), std::move(*at));
+  return JoinedServer(std::move(options), std::move(*identity), std::move(*at));
 }
 
-std::optional<Error> Membership::flaw(WallTime now) const {
+std::optional<Error> JoinedServer::flaw(WallTime now) const {
   const auto& validity = identity_.validity;
   if (now < validity.until) return {};
   return Error{ErrorCode::forbidden,
@@ -200,7 +200,7 @@ std::optional<Error> Membership::flaw(WallTime now) const {
                Retry::useless};
 }
 
-ServerAddress Membership::server(std::function<int()> interrupted) const {
+ServerAddress JoinedServer::server(std::function<int()> interrupted) const {
   auto way = way_to(at_, identity_);
   way.interrupted = interrupted;
   return {.dialer = std::make_shared<TlsDialer>(std::move(way)),
@@ -208,7 +208,7 @@ ServerAddress Membership::server(std::function<int()> interrupted) const {
           .version = options_.version};
 }
 
-Result<Identity> Membership::renew(std::function<int()> interrupted, WallTime now) const {
+Result<Identity> JoinedServer::renew(std::function<int()> interrupted, WallTime now) const {
   const auto expected = fingerprint_of(identity_.authority);
   const auto request = identity_in(options_.directory).request();
   if (!request) return fail(request.error());

@@ -1,9 +1,9 @@
 // How a machine became a node of another one's server, as its agent keeps it: DIR/trust is its
 // identity, DIR/server the server's address.
 //
-//   auto membership = Membership::take({.directory = dir, .join = at, .token = token, …}, clock.wall());
-//   ServerAddress server = membership->server(interrupted);
-//   if (clock.wall() >= membership->renew_at()) …   // renew(), in a thread: it waits for the server
+//   auto joined = JoinedServer::take({.directory = dir, .join = at, .token = token, …}, clock.wall());
+//   ServerAddress server = joined->server(interrupted);
+//   if (clock.wall() >= joined->renew_at()) …   // renew(), in a thread: it waits for the server
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@
 
 namespace paceline {
 
-class Membership {
+class JoinedServer {
  public:
   struct Options {
     std::filesystem::path directory;  // DIR
@@ -38,7 +38,7 @@ class Membership {
   // server is kept, goes on with it. Waits for the server where it joins, or is told another address.
   // Errors: invalid: it never joined, and there is no token; conflict: it is another server's, or
   // another node; and the server's.
-  static Result<Membership> take(Options options, WallTime now);
+  static Result<JoinedServer> take(Options options, WallTime now);
 
   [[nodiscard]] const std::string& node() const { return identity_.name.node; }
   [[nodiscard]] const TcpAddress& at() const { return at_; }
@@ -53,7 +53,7 @@ class Membership {
   void take_over(Identity renewed) { identity_ = std::move(renewed); }
 
  private:
-  Membership(Options options, Identity identity, TcpAddress at)
+  JoinedServer(Options options, Identity identity, TcpAddress at)
       : options_(std::move(options)), identity_(std::move(identity)), at_(std::move(at)) {}
 
   Options options_;
