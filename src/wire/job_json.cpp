@@ -9,6 +9,7 @@
 #include "plan/reclaim.hpp"
 
 #include "wire/spec_json.hpp"
+#include "wire/words.hpp"
 
 namespace paceline {
 namespace {
