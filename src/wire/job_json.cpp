@@ -7,7 +7,6 @@
 
 #include "model/accrual.hpp"
 #include "plan/reclaim.hpp"
-
 #include "wire/spec_json.hpp"
 #include "wire/words.hpp"
 
