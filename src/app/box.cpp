@@ -305,10 +305,10 @@ struct Box::Impl {
     return serve_metrics();
   }
 
-  // For people on other machines.
+  // For people and machines elsewhere.
   Result<void> open_door(ApiOptions& api_options) {
     if (!options.listen) return {};
-    auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory});
+    auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory, {node_name}});
     if (!opened) return fail(std::move(opened.error()));
     door = std::move(*opened);
     api_options.remote = door->access();
