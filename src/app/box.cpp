@@ -24,6 +24,7 @@
 #include "api/local_output.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
+#include "app/gang_address.hpp"
 #include "app/log_remover.hpp"
 #include "app/messages.hpp"
 #include "app/own_measures.hpp"
@@ -241,6 +242,7 @@ struct Box::Impl {
     host_options.rack = options.rack;
     host_options.network_switch = options.network_switch;
     host_options.labels = options.labels;
+    host_options.address = gang_address(options.advertise, options.listen);
     auto opened = agent::LinuxHost::open(io, clock, std::move(host_options));
     if (!opened) return fail(opened.error());
     host = std::move(*opened);

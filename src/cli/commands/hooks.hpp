@@ -34,6 +34,7 @@ struct UpOptions {
   bool accept_older_journal = false;          // go on from a journal that lost its end
   std::optional<Duration> keep;               // of jobs that ended; nothing: for ever
   std::optional<TcpAddress> listen;           // serve people on other machines there
+  std::optional<std::string> advertise;       // where other nodes reach this machine's workers
   std::optional<TcpAddress> metrics;          // serve GET /metrics there, too
   bool metrics_of_jobs = false;               // with series of each job
   std::optional<std::uint64_t> journal_size;  // bytes of its segments; nothing: all are kept

@@ -19,7 +19,8 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 
 struct Up {
   std::optional<std::string> directory, move_from, slots, policy, placement, patience,
-      reclaim_after, log_level, rack, network_switch, keep, journal_size, listen, metrics, messages;
+      reclaim_after, log_level, rack, network_switch, keep, journal_size, listen, metrics, messages,
+      advertise;
   std::vector<std::string> labels, limits;
   bool accept_older_journal = false, detach = false, metrics_of_jobs = false;
 };
@@ -36,6 +37,11 @@ Result<void> read_place(const Up& typed, UpOptions& options) {
   if (auto ok = validate_place("rack", options.rack); !ok) return up_refused("--rack", ok.error());
   if (auto ok = validate_place("switch", options.network_switch); !ok)
     return up_refused("--switch", ok.error());
+  if (typed.advertise) {
+    if (auto ok = validate_address(*typed.advertise); !ok)
+      return up_refused("--advertise", ok.error());
+    options.advertise = typed.advertise;
+  }
   for (const auto& text : typed.labels) {
     auto label = parse_label(text);
     if (!label) return up_refused("--label", label.error());
@@ -226,6 +232,9 @@ Command up_command() {
                           "are kept)");
             options.value("--listen", "ADDRESS:PORT", typed->listen,
                           "serve people on other machines there, by TLS and tokens: 0.0.0.0:7443");
+            options.value("--advertise", "ADDRESS", typed->advertise,
+                          "where other nodes of a gang reach this machine (that of --listen, else "
+                          "of its default route)");
             options.value("--metrics", "[ADDRESS:]PORT", typed->metrics,
                           "serve GET /metrics there for Prometheus, to anybody who can connect "
                           "(127.0.0.1)");
