@@ -15,28 +15,28 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const ProcessKey kKey{JobId{7}, Generation{3}, 1};
-const Time kAt = time_from_us(1'763'636'112'123'456);
+const ProcessKey kWorker{JobId{7}, Generation{3}, 1};
+const Time kTold = time_from_us(1'763'636'112'123'456);
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-NodeSpec node() {
+NodeSpec described() {
   NodeSpec node{"box", "10.0.0.1", "r1", 64, 1ULL << 38, {}, "s1", {{"disk", "nvme"}}};
   node.slots = {{SlotKind::gpu, "H100", "GPU-1", 80ULL << 30, true, "", 1, 1}};
-  node.refusal = Refusal{"no room", kAt};
+  node.refusal = Refusal{"no room", kTold};
   node.ports = PortRange{20'000, 30'000};
   node.only_user = "ann";
   node.strangers = {"bob", "eve"};
   return node;
 }
 
-WorkerReport report() {
-  return {kKey, 12,  kAt, 100,   4000,  6400,
-          17,   0.4, 3.0, 0.012, 0.001, {{"loss", 0.3}, {"accuracy", 0.91}}};
+WorkerReport told_report() {
+  return {kWorker, 12,  kTold, 100,   4000,  6400,
+          17,      0.4, 3.0,   0.012, 0.001, {{"loss", 0.3}, {"accuracy", 0.91}}};
 }
 
 template <class Message>
 Result<AgentFrame> travelled(const Message& message) {
-  return decode_agent_frame(encode(AgentFrame{Session{5}, 9, 4, 0, message, kAt}));
+  return decode_agent_frame(encode(AgentFrame{Session{5}, 9, 4, 0, message, kTold}));
 }
 
 template <class Message>
@@ -55,30 +55,31 @@ std::string problem(Message message, const std::function<void(Message&)>& change
 }
 
 std::string of_node(const std::function<void(NodeSpec&)>& change) {
-  return problem<NodeChanged>({node()}, [&](NodeChanged& changed) { change(changed.node); });
+  return problem<NodeChanged>({described()}, [&](NodeChanged& changed) { change(changed.node); });
 }
 std::string of_slot(const std::function<void(SlotSpec&)>& change) {
   return of_node([&](NodeSpec& node) { change(node.slots[0]); });
 }
+Claim claim() { return {kWorker, 4711, {}, true, {0}}; }
 std::string of_claim(const std::function<void(Claim&)>& change) {
-  Claim claim{kKey, 4711, {}, true, {0}};
-  change(claim);
-  return problem<Hello>({node(), "boot-1", {claim}}, [](Hello&) {});
+  Claim told = claim();
+  change(told);
+  return problem<Hello>({described(), "boot-1", {told}}, [](Hello&) {});
 }
 std::string of_report(const std::function<void(WorkerReport&)>& change) {
-  return problem<WorkerReport>(report(), change);
+  return problem<WorkerReport>(told_report(), change);
 }
 std::string of_checkpoint(const std::function<void(CheckpointSeen&)>& change) {
-  return problem<CheckpointSeen>({kKey, 14, kAt, "/ckpt/a.pt", 100, {}}, change);
+  return problem<CheckpointSeen>({kWorker, 14, kTold, "/ckpt/a.pt", 100, {}}, change);
 }
 std::string of_end(const std::function<void(WorkerGone&)>& change) {
-  return problem<WorkerGone>({kKey, Cause::exited, 75, 0, "", kAt}, change);
+  return problem<WorkerGone>({kWorker, Cause::exited, 75, 0, "", kTold}, change);
 }
 
 TEST(AgentBounds, TakesWhatASoundAgentTells) {
-  EXPECT_EQ(taken(NodeChanged{node()}).node, node());
+  EXPECT_EQ(taken(NodeChanged{described()}).node, described());
   EXPECT_EQ(of_claim([](Claim&) {}), "");
-  EXPECT_EQ(taken(report()), report());
+  EXPECT_EQ(taken(told_report()), told_report());
   EXPECT_EQ(of_checkpoint([](CheckpointSeen&) {}), "");
   EXPECT_EQ(of_end([](WorkerGone&) {}), "");
 }
@@ -126,30 +127,31 @@ TEST(AgentBounds, HoldASlot) {
 }
 
 TEST(AgentBounds, CutANoteInsideNoCharacter) {
-  NodeSpec noted = node();
+  NodeSpec noted = described();
   noted.slots[0].note = std::string(kSlotNoteMax - 1, 'x') + "ü";
   EXPECT_EQ(taken(NodeChanged{noted}).node.slots[0].note, std::string(kSlotNoteMax - 1, 'x'));
 }
 
 TEST(AgentBounds, HoldAGreeting) {
-  EXPECT_THAT(problem<Hello>({node(), std::string(kBootIdMax + 1, 'b'), {}}, [](Hello&) {}),
+  EXPECT_THAT(problem<Hello>({described(), std::string(kBootIdMax + 1, 'b'), {}}, [](Hello&) {}),
               HasSubstr("at most 128 bytes"));
-  EXPECT_THAT(
-      problem<Hello>({node(), "boot-1", std::vector<Claim>(kClaimsMax + 1, {kKey})}, [](Hello&) {}),
-      HasSubstr("at most 65536 claims"));
+  EXPECT_THAT(problem<Hello>({described(), "boot-1", std::vector<Claim>(kClaimsMax + 1, claim())},
+                             [](Hello&) {}),
+              HasSubstr("at most 65536 claims"));
   EXPECT_THAT(of_claim([](Claim& c) { c.key.job = JobId{0}; }), HasSubstr("name of a process"));
   EXPECT_THAT(of_claim([](Claim& c) { c.key.number = -1; }), HasSubstr("name of a process"));
   EXPECT_THAT(of_claim([](Claim& c) { c.pid = -1; }), HasSubstr("process id"));
   EXPECT_THAT(of_claim([](Claim& c) { c.slots = {kNodeSlotsMax}; }), HasSubstr("slot of a claim"));
   EXPECT_THAT(of_claim([](Claim& c) { c.slots.assign(kNodeSlotsMax + 1, 0); }),
               HasSubstr("slot of a claim"));
-  EXPECT_THAT(of_claim([](Claim& c) { c.gone = WorkerGone{kKey, Cause::exited, 0, 0, "", kAt}; }),
-              HasSubstr("end of a claim"));
+  EXPECT_THAT(
+      of_claim([](Claim& c) { c.gone = WorkerGone{kWorker, Cause::exited, 0, 0, "", kTold}; }),
+      HasSubstr("end of a claim"));
 }
 
 TEST(AgentBounds, HoldAProcessId) {
   for (const std::int64_t pid : {std::int64_t{0}, std::int64_t{-7}, std::int64_t{1} << 40})
-    EXPECT_THAT(problem<WorkerRuns>({kKey, pid}, [](WorkerRuns&) {}), HasSubstr("process id"));
+    EXPECT_THAT(problem<WorkerRuns>({kWorker, pid}, [](WorkerRuns&) {}), HasSubstr("process id"));
 }
 
 TEST(AgentBounds, HoldAReportsCounts) {
@@ -178,7 +180,7 @@ TEST(AgentBounds, HoldAReportsMetrics) {
 }
 
 TEST(AgentBounds, LeaveOutNumbersThatAreNone) {
-  WorkerReport odd = report();
+  WorkerReport odd = told_report();
   odd.metrics = {{"loss", std::nan("")}, {"top", kInfinity}, {"accuracy", 0.5}};
   odd.epoch = std::nan("");
   odd.step_seconds = -kInfinity;
@@ -212,7 +214,8 @@ TEST(AgentBounds, HoldThePathOfACheckpoint) {
 }
 
 TEST(AgentBounds, CutTheSentenceOfAnEnd) {
-  const WorkerGone told{kKey, Cause::missing, {}, 0, std::string(kEndMessageMax + 99, 'x'), kAt};
+  const WorkerGone told{kWorker, Cause::missing, {}, 0, std::string(kEndMessageMax + 99, 'x'),
+                        kTold};
   EXPECT_EQ(taken(told).message, std::string(kEndMessageMax, 'x'));
 }
 
@@ -246,15 +249,15 @@ std::string of_server(const Message& message) {
 }
 
 TEST(AgentBounds, HoldTheServersWordToo) {
-  EXPECT_THAT(of_server(StopWorker{kKey, 0, {}}), HasSubstr("signal"));
-  EXPECT_THAT(of_server(StopWorker{kKey, 15, Duration::max()}), HasSubstr("span"));
-  EXPECT_THAT(of_server(StopWorker{kKey, 15, Duration{-1}}), HasSubstr("span"));
-  EXPECT_THAT(of_server(LimitWorker{kKey, {Duration::max(), 15, {}}}), HasSubstr("span"));
-  EXPECT_THAT(of_server(EnrolWorker{kKey, {Generation{4}, 4, 4}}), HasSubstr("rank"));
+  EXPECT_THAT(of_server(StopWorker{kWorker, 0, {}}), HasSubstr("signal"));
+  EXPECT_THAT(of_server(StopWorker{kWorker, 15, Duration::max()}), HasSubstr("span"));
+  EXPECT_THAT(of_server(StopWorker{kWorker, 15, Duration{-1}}), HasSubstr("span"));
+  EXPECT_THAT(of_server(LimitWorker{kWorker, {Duration::max(), 15, {}}}), HasSubstr("span"));
+  EXPECT_THAT(of_server(EnrolWorker{kWorker, {Generation{4}, 4, 4}}), HasSubstr("rank"));
   EXPECT_THAT(of_server(FenceJob{JobId{0}, Generation{1}}), HasSubstr("job"));
   EXPECT_THAT(of_server(ThawWorker{{JobId{1}, Generation{1}, -1}}), HasSubstr("process"));
   StartWorker start;
-  start.worker.key = kKey;
+  start.worker.key = kWorker;
   start.worker.slots = {kNodeSlotsMax};
   EXPECT_THAT(of_server(start), HasSubstr("a slot"));
   start.worker.slots = {0};

@@ -448,6 +448,7 @@ void LinuxHost::Impl::watch_accounts() {
 }
 
 Result<void> LinuxHost::Impl::try_start(WorkerLaunch launch, const std::string& path) {
+  if (auto sound = validate(launch.launch); !sound) return sound;
   if (auto known = identify(launch); !known) return known;
   if (auto room = look_for_room(options.directory, kRoomMin); !room) return room;
   auto taken = devices.take(launch.slots);

@@ -1438,6 +1438,15 @@ TEST_F(HostTest, StartsOneWorkerAloneWhereNoPortsCanBeHeld) {
   EXPECT_EQ(host.gone(key(2)).cause, Cause::refused) << "the machine's want";
 }
 
+TEST_F(HostTest, AnOrderWithoutACommandIsNoStart) {
+  TestHost host(directory_.path());
+  WorkerLaunch empty = shell_worker(key(1), "");
+  empty.launch.command = {};
+  host.start(empty);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::launch_failed);
+  EXPECT_EQ(host.gone(key(1)).message, "There is no command to run.");
+}
+
 TEST_F(HostTest, OnANodeWhatIsMissingIsToldWithTheNodesName) {
   HostOptions options;
   options.accounts = Accounts::by_name;
