@@ -22,6 +22,7 @@
 #include "api/local_output.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
+#include "app/gang_address.hpp"
 #include "app/log_remover.hpp"
 #include "app/machine.hpp"
 #include "app/messages.hpp"
@@ -218,6 +219,7 @@ struct Box::Impl {
   Result<void> open_machine() {
     agent::HostOptions host_options;
     host_options.directory = options.directory;
+    host_options.address = gang_address(options.advertise, options.listen);
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
     machine = std::move(*opened);
@@ -311,7 +313,7 @@ struct Box::Impl {
     auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory, {node_name}});
     if (!opened) return fail(std::move(opened.error()));
     door = std::move(*opened);
-    api_options.remote = door->access();
+    api_options.remote = door->access(&*sessions);
     return {};
   }
 

@@ -72,6 +72,7 @@ void write_node_status(JsonWriter& json, const State& state, const Node& node,
   else
     json.null_field("refusal");
   write_join(json, join);
+  json.field("only_user", unless_empty(node.spec.only_user));
   json.field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) {

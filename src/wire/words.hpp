@@ -47,7 +47,7 @@ inline constexpr auto kLast<Reach> = Reach::network_switch;
 template <>
 inline constexpr auto kLast<JobState> = JobState::timeout;
 template <>
-inline constexpr auto kLast<Cause> = Cause::refused;
+inline constexpr auto kLast<Cause> = Cause::missing;
 template <>
 inline constexpr auto kLast<SlotKind> = SlotKind::mig;
 template <>

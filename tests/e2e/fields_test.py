@@ -117,7 +117,7 @@ ROUTES = {
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
     ("GET", "/v1/nodes"): ("", (200, 200, 200), Answer(
-        "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes} nodes[].refusal.{why,until}? "
+        "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes} nodes[].refusal.{why,until}? nodes[].only_user? "
         "nodes[].slots[].{index,kind,model,uuid,memory_bytes,island,numa,state,note,job,rank}")),
     ("GET", "/v1/users"): ("", (200, 200, 200), Answer(
         f"users[].{{user,jobs,waiting,running,slots,waited_seconds,slot_seconds,lost_slot_seconds.{BILL}}}")),
@@ -165,7 +165,7 @@ ROUTES = {
 
 # Of each kind of event, beside seq, at and kind. Fields without a value are left out.
 EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owners) in {
-    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? "
+    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[]}? "
                 "spec.slots[].{kind,model,usable} spec.slots[].{uuid,memory_bytes,note,island,numa}?", ""),
     "node_down": ("node?", ""),
     "job_submitted": (

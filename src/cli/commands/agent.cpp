@@ -14,7 +14,7 @@ namespace {
 
 struct AgentWords {
   MachineWords machine;
-  std::optional<std::string> directory, join, token, token_file, advertise;
+  std::optional<std::string> directory, join, token, token_file;
   bool detach = false;
 };
 
@@ -67,7 +67,6 @@ Result<AgentOptions> read(const AgentWords& typed, Context& context) {
   if (directory) directory = absolute_directory("--dir", *directory);
   if (!directory) return fail(std::move(directory.error()));
   options.directory = std::move(*directory);
-  options.advertise = typed.advertise;
   options.detach = typed.detach;
   if (!typed.join) return options;
   auto at = parse_server_address(*typed.join);
@@ -100,8 +99,6 @@ Command agent_command() {
                           "/var/lib/paceline-agent; others': beside their data folder)");
             options.flag("--detach", typed->detach,
                          "go on in the background; its messages: DIR/agent.log");
-            options.value("--advertise", "ADDRESS", typed->advertise,
-                          "where other machines reach its workers (as the server is reached)");
             declare(options, typed->machine);
             return [typed](Context& context) -> Result<int> {
               const auto read_options = read(*typed, context);

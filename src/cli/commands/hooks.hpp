@@ -22,6 +22,7 @@ struct MachineOptions {
   std::string node;                           // what it is called; empty: its host name
   std::string rack, network_switch;           // where it stands; empty: unknown
   std::map<std::string, std::string> labels;  // for jobs to name
+  std::optional<std::string> advertise;       // where other nodes reach its workers
   std::string log_level = "info";             // trace, debug, info, warning, error
   Limits limits;
 };
@@ -31,7 +32,6 @@ struct AgentOptions : MachineOptions {
   std::string directory;              // absolute; from --dir or the usual place
   std::optional<TcpAddress> join;     // the server's; nothing: the one that is kept there
   std::optional<Token> token;         // to join by
-  std::optional<std::string> advertise;  // where others reach this machine's workers
   bool detach = false;                // go on in the background
 };
 

@@ -25,6 +25,11 @@ Result<void> read_place(const MachineWords& typed, MachineOptions& options) {
   if (auto ok = validate_place("rack", options.rack); !ok) return refused_option("--rack", ok.error());
   if (auto ok = validate_place("switch", options.network_switch); !ok)
     return refused_option("--switch", ok.error());
+  if (typed.advertise) {
+    if (auto ok = validate_address(*typed.advertise); !ok)
+      return refused_option("--advertise", ok.error());
+    options.advertise = typed.advertise;
+  }
   for (const auto& text : typed.labels) {
     auto label = parse_label(text);
     if (!label) return refused_option("--label", label.error());
@@ -120,6 +125,9 @@ void declare(Options& options, MachineWords& typed) {
   options.value("--node", "NAME", typed.node, "what this machine is called (its host name)");
   options.value("--rack", "NAME", typed.rack, "rack that this machine stands in");
   options.value("--switch", "NAME", typed.network_switch, "switch above its rack");
+  options.value("--advertise", "ADDRESS", typed.advertise,
+                "where other nodes of a gang reach this machine (that of --listen, or by which it "
+                "reaches its server)");
   options.values("--label", "KEY=VALUE", typed.labels,
                  "what jobs may ask for with --affinity; may be repeated");
   options.values("--limit", "NAME=VALUE", typed.limits,

@@ -1,4 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "cli/commands/kinds.hpp"
 #include "cli/words/table.hpp"
@@ -6,6 +12,8 @@
 
 namespace paceline {
 namespace {
+
+constexpr std::size_t kNamedMax = 8;  // nodes of one user
 
 std::string slot_use(const Document& slot) {
   const auto job = whole_of(slot, "job");
@@ -62,6 +70,23 @@ std::string refusals_of(const Document& answer) {
   return text;
 }
 
+// A line for each user whom some nodes serve alone.
+std::string owners_of(const Document& answer) {
+  std::map<std::string, std::vector<std::string>> nodes;
+  for (const auto& node : list_of(answer, "nodes"))
+    if (const auto user = text_of(node, "only_user"); !user.empty())
+      nodes[user].push_back(text_of(node, "name"));
+  std::string text;
+  for (auto& [user, names] : nodes) {
+    const std::size_t more = names.size() - std::min(names.size(), kNamedMax);
+    names.resize(names.size() - more);
+    text += fmt::format("{} {} only jobs of {}{}\n", fmt::join(names, ", "),
+                        names.size() + more == 1 ? "starts" : "start", user,
+                        more == 0 ? "" : fmt::format(", and so do {} more", more));
+  }
+  return text;
+}
+
 std::string nodes_table(const Document& answer, const Look& look) {
   Table table({{"NODE", Align::left, 8},
                {"STATE"},
@@ -81,7 +106,7 @@ std::string nodes_table(const Document& answer, const Look& look) {
                {memory_of(node)},
                {uses_of(slots)}});
   }
-  return table.render(look) + refusals_of(answer);
+  return table.render(look) + refusals_of(answer) + owners_of(answer);
 }
 
 // "disk=nvme,team=vision"
