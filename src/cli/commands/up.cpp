@@ -8,6 +8,7 @@
 #include "base/nearest.hpp"
 #include "cli/client/locate.hpp"
 #include "cli/commands/command.hpp"
+#include "cli/words/labels.hpp"
 #include "cli/words/units.hpp"
 #include "model/label.hpp"
 
@@ -36,15 +37,9 @@ Result<void> read_place(const Up& typed, UpOptions& options) {
   if (auto ok = validate_place("rack", options.rack); !ok) return up_refused("--rack", ok.error());
   if (auto ok = validate_place("switch", options.network_switch); !ok)
     return up_refused("--switch", ok.error());
-  for (const auto& text : typed.labels) {
-    auto label = parse_label(text);
-    if (!label) return up_refused("--label", label.error());
-    if (!options.labels.insert(*label).second) {
-      return fail(ErrorCode::invalid, fmt::format("--label: '{}' is given twice.", label->first),
-                  "A node has one value of each label.");
-    }
-  }
-  if (auto ok = validate_labels(options.labels); !ok) return up_refused("--label", ok.error());
+  auto labels = read_labels(typed.labels);
+  if (!labels) return up_refused("--label", std::move(labels.error()));
+  options.labels = std::move(*labels);
   return {};
 }
 
