@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/nearest.hpp"
+#include "cli/words/labels.hpp"
 #include "cli/words/units.hpp"
 #include "model/label.hpp"
 #include "trust/certificate_name.hpp"
@@ -30,15 +31,9 @@ Result<void> read_place(const MachineWords& typed, MachineOptions& options) {
       return refused_option("--advertise", ok.error());
     options.advertise = typed.advertise;
   }
-  for (const auto& text : typed.labels) {
-    auto label = parse_label(text);
-    if (!label) return refused_option("--label", label.error());
-    if (!options.labels.insert(*label).second) {
-      return fail(ErrorCode::invalid, fmt::format("--label: '{}' is given twice.", label->first),
-                  "A node has one value of each label.");
-    }
-  }
-  if (auto ok = validate_labels(options.labels); !ok) return refused_option("--label", ok.error());
+  auto labels = read_labels(typed.labels);
+  if (!labels) return refused_option("--label", std::move(labels.error()));
+  options.labels = std::move(*labels);
   return {};
 }
 
