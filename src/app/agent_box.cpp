@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "app/agent_lock.hpp"
-#include "app/machine.hpp"
 #include "app/joined_server.hpp"
+#include "app/machine.hpp"
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "http/tcp_socket.hpp"
@@ -72,12 +72,12 @@ struct AgentBox::Impl {
 
   Result<void> join(const std::string& name) {
     auto taken = JoinedServer::take({.directory = options.directory,
-                                   .join = options.join,
-                                   .token = options.token,
-                                   .node = name,
-                                   .machine = machine->host().describe().machine,
-                                   .version = build.version},
-                                  clock.wall());
+                                     .join = options.join,
+                                     .token = options.token,
+                                     .node = name,
+                                     .machine = machine->host().describe().machine,
+                                     .version = build.version},
+                                    clock.wall());
     if (!taken) return fail(std::move(taken.error()));
     joined.emplace(std::move(*taken));
     if (auto flaw = joined->flaw(clock.wall())) return fail(std::move(*flaw));
@@ -108,11 +108,9 @@ struct AgentBox::Impl {
   }
 
   void renew() {
-    renewal.run(
-        [now = clock.wall(), known = *joined, interrupted = renewal.interrupted()] {
-          return known.renew(interrupted, now);
-        },
-        [this](Result<Identity> renewed) { take(std::move(renewed)); });
+    renewal.run([now = clock.wall(), known = *joined,
+                 interrupted = renewal.interrupted()] { return known.renew(interrupted, now); },
+                [this](Result<Identity> renewed) { take(std::move(renewed)); });
   }
 
   void take(Result<Identity> renewed) {
@@ -161,10 +159,9 @@ void AgentBox::run() { impl_->run(); }
 
 std::string AgentBox::greeting() const {
   const auto adopted = impl_->machine->agent().claims();
-  std::string text = fmt::format("Paceline {}: {} lends {} to {}\n", impl_->build.version,
-                                 impl_->joined->node(),
-                                 describe_slots(impl_->machine->host().describe()),
-                                 to_string(impl_->joined->at()));
+  std::string text = fmt::format(
+      "Paceline {}: {} lends {} to {}\n", impl_->build.version, impl_->joined->node(),
+      describe_slots(impl_->machine->host().describe()), to_string(impl_->joined->at()));
   text += impl_->machine->notes();
   text += fmt::format("  directory {}{}\n", impl_->options.directory,
                       adopted == 0 ? "" : fmt::format("; takes up {}", count(adopted, "worker")));
@@ -175,9 +172,10 @@ std::string AgentBox::greeting() const {
 std::string AgentBox::farewell() const {
   const auto left = impl_->machine->agent().claims();
   if (left == 0) return "paceline: nothing runs here; goodbye.\n";
-  return fmt::format("paceline: {} {} on under {} supervisors. 'paceline agent' takes {} up again.\n",
-                     count(left, "worker"), left == 1 ? "goes" : "go", left == 1 ? "its" : "their",
-                     left == 1 ? "it" : "them");
+  return fmt::format(
+      "paceline: {} {} on under {} supervisors. 'paceline agent' takes {} up again.\n",
+      count(left, "worker"), left == 1 ? "goes" : "go", left == 1 ? "its" : "their",
+      left == 1 ? "it" : "them");
 }
 
 }  // namespace paceline

@@ -46,8 +46,7 @@ bool write_pid(int file) {
 Result<void> check_no_server(const fs::path& dir) {
   std::error_code ec;
   if (!fs::exists(dir / "paceline.db", ec)) return {};
-  return fail(ErrorCode::conflict,
-              fmt::format("'{}' is the directory of a server.", dir.string()),
+  return fail(ErrorCode::conflict, fmt::format("'{}' is the directory of a server.", dir.string()),
               "Name another one for the agent: --dir DIR.");
 }
 

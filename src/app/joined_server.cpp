@@ -113,8 +113,8 @@ Result<Identity> join(const Options& options, WallTime now) {
   HttpClient http({.dialer = std::make_shared<TlsDialer>(std::move(way)),
                    .token = options.token->text(),
                    .version = options.version});
-  const auto answer = http.send(
-      {.method = "POST", .target = "/v1/join", .body = join_body(options, *request)});
+  const auto answer =
+      http.send({.method = "POST", .target = "/v1/join", .body = join_body(options, *request)});
   return keep(options.directory, answer, options.token->authority(), now);
 }
 
@@ -215,8 +215,7 @@ Result<Identity> JoinedServer::renew(std::function<int()> interrupted, WallTime 
   JsonWriter json;
   json.begin_object().field("request", *request).end_object();
   HttpClient http(server(std::move(interrupted)));
-  const auto answer =
-      http.send({.method = "POST", .target = "/v1/identity", .body = json.take()});
+  const auto answer = http.send({.method = "POST", .target = "/v1/identity", .body = json.take()});
   return keep(options_.directory, answer, *expected, now);
 }
 

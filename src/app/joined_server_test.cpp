@@ -32,7 +32,8 @@ class JoinedServerTest : public TlsHttpTest {
   }
   std::string issue(const std::string& request, const std::string& node) {
     if (!answer_.empty()) return answer_;
-    const auto certificate = value_of(authority_.issue_node({request, node, ++serial_}, issued_at_));
+    const auto certificate =
+        value_of(authority_.issue_node({request, node, ++serial_}, issued_at_));
     JsonWriter json;
     json.begin_object().field("node", node).field("serial", serial_);
     json.field("certificate", certificate).field("authority", authority_.certificate());
@@ -181,8 +182,8 @@ TEST_F(JoinedServerTest, ItsServerMayMoveAndIsKnownAgain) {
   EXPECT_EQ(address(), fmt::format("localhost:{}\n", port_));
 
   const auto other = authority_in(folder_.path() / "other", now());
-  const auto certificates = value_of(
-      TlsCertificates::make(other.issue_server(now())->credentials, other.certificate()));
+  const auto certificates =
+      value_of(TlsCertificates::make(other.issue_server(now())->credentials, other.certificate()));
   loop_.on([&] {
     server_.reset();
     auto socket = value_of(listen_tcp({"127.0.0.1", 0}));

@@ -88,10 +88,9 @@ Result<std::shared_ptr<ServerStream>> AgentSessions::words(const KnownNode& node
   const Session session = next_session();
   auto stream = std::make_shared<LineStream>(
       io_, options_.queue_bytes_max,
-      LineStream::Owner{
-          .heard = [this, session] { heard(session); },
-          .line = [this, session](std::string_view line) { take(session, line); },
-          .over = [this, session](const std::string& why) { drop(session, why); }});
+      LineStream::Owner{.heard = [this, session] { heard(session); },
+                        .line = [this, session](std::string_view line) { take(session, line); },
+                        .over = [this, session](const std::string& why) { drop(session, why); }});
   NodeEntry& entry = nodes_[node.id];
   if (entry.silent) drop(*entry.silent, "has dialled again");
   entry.silent = session;
@@ -169,8 +168,7 @@ Result<void> AgentSessions::take_frame(Session session, Dialled& agent, AgentFra
 }
 
 Result<void> AgentSessions::welcome(Session session, Dialled& agent, Hello& hello) {
-  if (hello.node.name != agent.node.id)
-    return fail(another_name(agent.node, hello.node.name));
+  if (hello.node.name != agent.node.id) return fail(another_name(agent.node, hello.node.name));
   if (hello.boot_id.empty()) return fail(ErrorCode::data, "A Hello names no boot of its machine.");
   if (auto one = check_machine(session, agent, hello); !one) return one;
   put_in_place(hello.node, agent.node.place);

@@ -164,8 +164,7 @@ TEST_F(AgentSessionsTest, ACutAtAnyByteLosesTheLineAndNothingElse) {
   const auto line = encode(AgentFrame{Session{1}, 1, 0, 0, hello_of("gpu-3", "boot-1")}) + "\n";
   for (std::size_t cut = 0; cut < line.size(); ++cut) {
     const auto gpu = dial();
-    const auto whole =
-        encode(AgentFrame{gpu.session, 1, 0, 0, hello_of("gpu-3", "boot-1")}) + "\n";
+    const auto whole = encode(AgentFrame{gpu.session, 1, 0, 0, hello_of("gpu-3", "boot-1")}) + "\n";
     EXPECT_TRUE(gpu.peer->say(whole.substr(0, cut)));
     gpu.peer->leave();
   }
@@ -189,7 +188,8 @@ TEST_F(AgentSessionsTest, LastWordsAreKnown) {
 TEST_F(AgentSessionsTest, AHelloByAnotherNameIsRefused) {
   const auto gpu = dial();
   say(gpu, hello_of("gpu-4", "boot-1"));
-  EXPECT_EQ(refusal(gpu).message, "This machine joined as 'gpu-3', but its agent calls it 'gpu-4'.");
+  EXPECT_EQ(refusal(gpu).message,
+            "This machine joined as 'gpu-3', but its agent calls it 'gpu-4'.");
   EXPECT_TRUE(server_.received_.empty());
   EXPECT_TRUE(server_.open_.empty());
 }
@@ -203,8 +203,8 @@ TEST_F(AgentSessionsTest, WhatTheInvitationSaysGoesBeforeWhatTheMachineSays) {
   say(gpu, hello);
   EXPECT_EQ(heard(0).node.rack, "r1");
   EXPECT_EQ(heard(0).node.network_switch, "s1");
-  EXPECT_EQ(heard(0).node.labels,
-            (std::map<std::string, std::string>{{"disk", "nvme"}, {"owner", "ann"}, {"room", "2"}}));
+  EXPECT_EQ(heard(0).node.labels, (std::map<std::string, std::string>{
+                                      {"disk", "nvme"}, {"owner", "ann"}, {"room", "2"}}));
 
   hello.node.rack = "another";
   say(gpu, NodeChanged{hello.node}, 2);
@@ -313,7 +313,8 @@ TEST_F(AgentSessionsTest, AnAgentThatNeverReadsIsCutOffAtTheBound) {
   const auto gpu = dial_and_greet();
   auto far = sessions_->words({.id = "gpu-4", .serial = 1}, kVersion);
   const auto deaf = server_.newest_;
-  for (int i = 0; i < 200; ++i) server_.send_({deaf, 1, 0, 0, ShouldStop{{}, std::string(100, 'x')}});
+  for (int i = 0; i < 200; ++i)
+    server_.send_({deaf, 1, 0, 0, ShouldStop{{}, std::string(100, 'x')}});
   EXPECT_EQ(server_.open_.size(), 2U) << "nothing ends while the server speaks";
   sessions_->pump();
   EXPECT_EQ(server_.open_, std::vector{gpu.session});

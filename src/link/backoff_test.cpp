@@ -15,7 +15,8 @@ void expect_about(milliseconds pause, milliseconds middle) {
 TEST(Backoff, PausesDoubleUpToTheLongest) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     Backoff backoff({milliseconds{200}, milliseconds{1'000}}, seed);
-    for (const int middle : {200, 400, 800, 1'000, 1'000}) expect_about(backoff.next(), milliseconds{middle});
+    for (const int middle : {200, 400, 800, 1'000, 1'000})
+      expect_about(backoff.next(), milliseconds{middle});
   }
 }
 

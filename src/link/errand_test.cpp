@@ -57,8 +57,9 @@ TEST(Errand, ItsEndInterruptsTheWorkAndNothingComesBack) {
   bool back = false;
   {
     Errand errand(io);
-    errand.run([&polled, interrupted = errand.interrupted()] { return polled = wait_for(interrupted); },
-               [&](int) { back = true; });
+    errand.run(
+        [&polled, interrupted = errand.interrupted()] { return polled = wait_for(interrupted); },
+        [&](int) { back = true; });
   }
   EXPECT_EQ(polled, 1);
   io.run();

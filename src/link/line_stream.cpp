@@ -71,8 +71,7 @@ std::size_t LineStream::hand_out(asio::mutable_buffer into) {
 
 ServerStream::Awaitable<std::size_t> LineStream::write_some(Pieces pieces, Failure& failure) {
   failure = {};
-  for (const auto& piece : pieces)
-    take({static_cast<const char*>(piece.data()), piece.size()});
+  for (const auto& piece : pieces) take({static_cast<const char*>(piece.data()), piece.size()});
   if (phase_ == Phase::over) failure = asio::error::operation_aborted;
   co_return asio::buffer_size(pieces);
 }

@@ -20,12 +20,11 @@ TEST(LinkWords, AGreetingIsReadAsItWasWritten) {
 }
 
 TEST(LinkWords, WhatIsNoGreetingIsRefused) {
-  for (const char* line :
-       {"", "{}", "hello", "[]", R"({"session":7,"version":"0.1.0"})",
-        R"({"session":0,"version":"0.1.0","beat_seconds":5})",
-        R"({"session":7,"version":"0.1.0","beat_seconds":0})",
-        R"({"session":7,"version":"0.1.0","beat_seconds":1e300})",
-        R"({"session":7,"version":"0.1.0","beat_seconds":5,"more":1})"})
+  for (const char* line : {"", "{}", "hello", "[]", R"({"session":7,"version":"0.1.0"})",
+                           R"({"session":0,"version":"0.1.0","beat_seconds":5})",
+                           R"({"session":7,"version":"0.1.0","beat_seconds":0})",
+                           R"({"session":7,"version":"0.1.0","beat_seconds":1e300})",
+                           R"({"session":7,"version":"0.1.0","beat_seconds":5,"more":1})"})
     EXPECT_EQ(code_of(line), ErrorCode::data) << line;
 }
 

@@ -15,11 +15,11 @@
 namespace paceline {
 namespace {
 
-using ::testing::HasSubstr;
+using std::chrono::milliseconds;
 using testing::FakeAgentEnd;
 using testing::FakeServerEnd;
+using ::testing::HasSubstr;
 using testing::hello_of;
-using std::chrono::milliseconds;
 
 constexpr std::string_view kVersion = "0.1.0";
 
@@ -45,8 +45,7 @@ class Deaf final : public ServerStream {
 
  private:
   Awaitable<std::size_t> wait(Failure& failure) {
-    co_await forever_.async_wait(
-        boost::asio::redirect_error(boost::asio::use_awaitable, failure));
+    co_await forever_.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, failure));
     co_return 0;
   }
 
@@ -349,7 +348,8 @@ TEST_F(UplinkTest, ACertificateOfAnotherAuthorityIsToldAsSuch) {
   const auto other = authority_in(folder_.path() / "other", now());
   credentials_ = node_of(other, now());
   link();
-  EXPECT_EQ(problem(ErrorCode::forbidden), "The server does not accept this machine's certificate.");
+  EXPECT_EQ(problem(ErrorCode::forbidden),
+            "The server does not accept this machine's certificate.");
   EXPECT_EQ(asked_, 0);
 }
 

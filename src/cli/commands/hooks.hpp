@@ -29,10 +29,10 @@ struct MachineOptions {
 
 // What `paceline agent` was asked for.
 struct AgentOptions : MachineOptions {
-  std::string directory;              // absolute; from --dir or the usual place
-  std::optional<TcpAddress> join;     // the server's; nothing: the one that is kept there
-  std::optional<Token> token;         // to join by
-  bool detach = false;                // go on in the background
+  std::string directory;           // absolute; from --dir or the usual place
+  std::optional<TcpAddress> join;  // the server's; nothing: the one that is kept there
+  std::optional<Token> token;      // to join by
+  bool detach = false;             // go on in the background
 };
 
 // What `paceline up` was asked for.
@@ -47,11 +47,11 @@ struct UpOptions : MachineOptions {
   std::optional<std::string> placement;   // nothing: the default
   std::optional<std::string> patience;    // the same
   std::optional<Duration> reclaim_after;  // nothing: as the directory remembers, else the default
-  bool accept_older_journal = false;          // go on from a journal that lost its end
-  std::optional<Duration> keep;               // of jobs that ended; nothing: for ever
-  std::optional<TcpAddress> listen;           // serve people on other machines there
-  std::optional<TcpAddress> metrics;          // serve GET /metrics there, too
-  bool metrics_of_jobs = false;               // with series of each job
+  bool accept_older_journal = false;      // go on from a journal that lost its end
+  std::optional<Duration> keep;           // of jobs that ended; nothing: for ever
+  std::optional<TcpAddress> listen;       // serve people on other machines there
+  std::optional<TcpAddress> metrics;      // serve GET /metrics there, too
+  bool metrics_of_jobs = false;           // with series of each job
   std::optional<std::uint64_t> journal_size;  // bytes of its segments; nothing: all are kept
   std::optional<std::string> messages;        // absolute; a file that says how people are told
 };

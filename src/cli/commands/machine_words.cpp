@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 5> kLogLevels = {"trace", "debug", "info"
 Result<void> read_place(const MachineWords& typed, MachineOptions& options) {
   options.rack = typed.rack.value_or("");
   options.network_switch = typed.network_switch.value_or("");
-  if (auto ok = validate_place("rack", options.rack); !ok) return refused_option("--rack", ok.error());
+  if (auto ok = validate_place("rack", options.rack); !ok)
+    return refused_option("--rack", ok.error());
   if (auto ok = validate_place("switch", options.network_switch); !ok)
     return refused_option("--switch", ok.error());
   if (typed.advertise) {
@@ -84,8 +85,7 @@ Result<void> read_limit(std::string_view text, Limits& limits) {
 Result<void> read_name(const MachineWords& typed, MachineOptions& options) {
   options.node = typed.node.value_or("");
   if (!typed.node || is_node_id(options.node)) return {};
-  return fail(ErrorCode::invalid,
-              fmt::format("--node: '{}' is no name for a node.", options.node),
+  return fail(ErrorCode::invalid, fmt::format("--node: '{}' is no name for a node.", options.node),
               "Use up to 63 letters, digits, '.', '_' and '-'.");
 }
 
