@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "agent/host.hpp"
+#include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
 #include "base/result.hpp"
 #include "clock/clock.hpp"
@@ -51,6 +52,8 @@ struct HostOptions {
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
   std::string rack, network_switch;   // where it stands; empty: unknown
   std::map<std::string, std::string> labels;
+  // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
+  Accounts accounts = Accounts::as_told;
 };
 
 class LinuxHost final : public Host {
@@ -69,8 +72,12 @@ class LinuxHost final : public Host {
   void on_observation(std::function<void(Observation)> handler) override;
 
   // Called when describe() would say something else than before: a device was taken or given back
-  // by others. Looked at every few seconds on machines with devices.
+  // by others, looked at every few seconds on machines with devices; or a user turned out to have no
+  // account, or got one.
   void on_devices_changed(std::function<void()> handler);
+
+  // Where other machines reach this one, from the next describe() on.
+  void reached_at(std::string address);
 
   // What was asked of a worker but can't be held on this machine, in sentences for `up` to print.
   [[nodiscard]] std::vector<std::string> not_enforced() const;
