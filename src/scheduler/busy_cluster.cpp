@@ -12,11 +12,8 @@
 namespace paceline {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::minutes;
-
-constexpr Duration kSoFar = hours{1};  // since its first job was submitted
-constexpr Duration kBetween = minutes{1};
+constexpr Duration kSoFar = std::chrono::hours{1};  // since its first job was submitted
+constexpr Duration kBetween = std::chrono::minutes{1};
 constexpr std::uint32_t kSlotsPerNode = 4;
 constexpr std::uint32_t kFirstUid = 1000;
 constexpr std::int64_t kFirstPid = 4000;
@@ -57,7 +54,10 @@ BusyCluster::BusyCluster(const Placer& placer, std::string_view name, const Poli
 void BusyCluster::add_node(std::string_view name, std::string_view model) {
   NodeSpec spec;
   spec.name = name;
-  spec.slots.assign(kSlotsPerNode, {.kind = SlotKind::gpu, .model = std::string(model)});
+  SlotSpec slot;
+  slot.kind = SlotKind::gpu;
+  slot.model = model;
+  spec.slots.assign(kSlotsPerNode, slot);
   tell(NodeUp{NodeId{static_cast<std::uint32_t>(state_.nodes().size())}, std::move(spec)});
 }
 
@@ -65,11 +65,11 @@ JobId BusyCluster::submit(std::string_view user, WorkerRange workers) {
   const JobId id = state_.next_job_id();
   JobSpec spec = job_of(user, workers);
   if (id.value % 2 == 0) {
-    spec.expected_duration = hours{2};
-    spec.deadline = WallTime{hours{12}};
+    spec.expected_duration = std::chrono::hours{2};
+    spec.deadline = WallTime{std::chrono::hours{12}};
     spec.priority += 10;
   }
-  if (id.value % 3 != 0) spec.target = Target{.metric = "accuracy", .deliver = 0.8, .final = 0.9};
+  if (id.value % 3 != 0) spec.target = Target{"accuracy", Direction::at_least, 0.8, 0.9};
   tell(JobSubmitted{id, std::move(spec)});
   return id;
 }
