@@ -14,6 +14,7 @@
 #include "cli/commands/terminal_session.hpp"
 #include "cli/commands/wait.hpp"
 #include "cli/words/job_view.hpp"
+#include "cli/words/text.hpp"
 
 namespace paceline {
 namespace {
