@@ -19,7 +19,8 @@ Result<Json> read_summed(std::string_view text) {
   const auto end = text.find('\n');
   const auto json = text.substr(0, end);
   const auto sum = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  if (!sum.empty() && sum != sum_of(json))
+  const bool is_text = json.find('\0') == std::string_view::npos;
+  if (!is_text || (!sum.empty() && sum != sum_of(json)))
     return fail(ErrorCode::invalid, "It is not what was written.");
   return parse_json(json, {.bytes_max = kFileBytesMax, .values_max = kValuesMax});
 }

@@ -50,9 +50,9 @@ Result<JoinedNode> read_node(const Json& json) {
   JoinedNode node;
   std::optional<WallTime> joined_at;
   ObjectReader reader(json, "a node");
-  reader.require({"id", "request", "serial", "invitation", "joined_at"});
+  reader.require({"id", "key", "serial", "invitation", "joined_at"});
   reader.text("id", node.as.id, kIdBytesMax).text("machine", node.as.machine, kMachineMax);
-  reader.text("request", node.as.request, kDigestBytes).whole("serial", node.serial, 1, kSerialMax);
+  reader.text("key", node.as.key, kDigestBytes).whole("serial", node.serial, 1, kSerialMax);
   reader.whole("invitation", node.invitation, 1, kIdMax).time("joined_at", joined_at);
   reader.time("removed_at", node.removed_at);
   read_place(reader, node.place);
@@ -71,7 +71,7 @@ void write(JsonWriter& json, const Invitation& invitation) {
 
 void write(JsonWriter& json, const JoinedNode& node) {
   json.begin_object().field("id", node.as.id).field("machine", node.as.machine);
-  json.field("request", node.as.request).field("serial", node.serial);
+  json.field("key", node.as.key).field("serial", node.serial);
   json.field("invitation", node.invitation).field("joined_at", node.joined_at);
   json.field("removed_at", node.removed_at);
   write_place(json, node.place);

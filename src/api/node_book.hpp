@@ -4,7 +4,7 @@
 //
 //   auto book = NodeBook::open(dir / "nodes");
 //   auto made = book->invite({.digest = to_hex(token.digest()), .expires_at = until, .uses_left = 1});
-//   auto serial = book->join(digest, {.id = "gpu-3", .machine = machine, .request = sum}, now);
+//   auto serial = book->join(digest, {.id = "gpu-3", .machine = machine, .key = sum}, now);
 //   auto node = book->known("gpu-3", *serial);   // whenever it connects
 //
 // A node's identities are numbered; only the newest is taken. A node that was removed is kept for as
@@ -42,7 +42,7 @@ struct Invitation {
 struct Newcomer {
   std::string id = {};       // the name that the node is to have
   std::string machine = {};  // NodeSpec::machine; empty: it doesn't know
-  std::string request = {};  // the digest of its request for a certificate, in hexadecimal
+  std::string key = {};      // the fingerprint of its key, in hexadecimal
 
   friend bool operator==(const Newcomer&, const Newcomer&) = default;
 };
@@ -81,7 +81,7 @@ class NodeBook {
   // also used up; conflict: the name is a node's, the machine is one, there are too many.
   [[nodiscard]] Result<std::uint64_t> may_join(std::string_view digest, const Newcomer& newcomer,
                                                WallTime now) const;
-  // The same, and it is a node from now on. The same newcomer with the same request gets the same
+  // The same, and it is a node from now on. The same newcomer with the same key gets the same
   // number again, and uses nothing up. Errors: also storage: then it isn't one.
   Result<std::uint64_t> join(std::string_view digest, const Newcomer& newcomer, WallTime now);
   // No identity of it is taken any more. Errors: not_found; storage.

@@ -19,8 +19,8 @@ constexpr Duration kHour = std::chrono::hours{1};
 
 std::string digest(char c) { return std::string(64, c); }
 
-Newcomer machine(std::string id, char request = '1') {
-  return {.id = id, .machine = "machine of " + id, .request = digest(request)};
+Newcomer machine(std::string id, char key = '1') {
+  return {.id = id, .machine = "machine of " + id, .key = digest(key)};
 }
 
 class NodeBookTest : public ::testing::Test {
@@ -221,7 +221,7 @@ TEST_F(NodeBookTest, InvitationsAreBounded) {
 TEST_F(NodeBookTest, NodesAreBounded) {
   std::string list;
   for (std::size_t i = 0; i < NodeBook::kNodesMax; ++i) {
-    list += fmt::format(R"({}{{"id":"n{}","request":"1","serial":1,"invitation":1,"joined_at":1}})",
+    list += fmt::format(R"({}{{"id":"n{}","key":"1","serial":1,"invitation":1,"joined_at":1}})",
                         i == 0 ? "" : ",", i);
   }
   ASSERT_TRUE(open().invite(invitation('a', 10)));

@@ -9,7 +9,7 @@ constexpr std::string_view kOfAJob = "/v1/jobs/{id}";
 
 Result<void> may(ApiContext& context, const HttpRequest& request, Action action, bool of_a_job,
                  const Principal& by) {
-  if (!of_a_job) return allowed(by, action);
+  if (auto any = allowed(by, action); !any || !of_a_job) return any;
   const auto job = context.job(request);
   if (!job) return fail(job.error());
   return allowed(by, action, **job);

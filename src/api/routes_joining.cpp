@@ -138,7 +138,9 @@ Result<JoinWish> read_join(const HttpRequest& request) {
     reader.refuse(bad("A node's name is 1 to 63 letters, digits, '.', '_' and '-'.",
                       "Give the machine such a name: --node NAME."));
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
-  wish.newcomer.request = to_hex(sha256(wish.request));
+  const auto key = fingerprint_of_request(wish.request);
+  if (!key) return fail(key.error());
+  wish.newcomer.key = to_hex(*key);
   return wish;
 }
 

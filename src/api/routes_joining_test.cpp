@@ -9,6 +9,7 @@
 #include "trust/testing.hpp"
 #include "trust/token.hpp"
 #include "wire/error_json.hpp"
+#include "wire/json_writer.hpp"
 
 namespace paceline {
 namespace {
@@ -259,7 +260,7 @@ TEST_F(JoiningTest, BadWishesUseNothingUp) {
 TEST_F(JoiningTest, BadInvitationsAreRefused) {
   for (const char* body :
        {"", "[]", R"({"uses": 0})", R"({"uses": 10001})", R"({"expires_seconds": 0})",
-        R"({"expires_seconds": 4e7})", R"({"rack": "a b"})", R"({"switch": "\u0007"})",
+        R"({"expires_seconds": 4e7})", R"({"rack": "\u0007"})", R"({"switch": "\u0007"})",
         R"({"labels": {"a b": "c"}})", R"({"labels": {"a": ""}})", R"({"rak": "r1"})"}) {
     EXPECT_EQ(as_root("POST", "/v1/invitations", body).status, 400) << body;
   }
@@ -388,9 +389,9 @@ TEST(JoiningWithoutAgents, IsUnavailableForNow) {
   ASSERT_TRUE(
       nodes.invite({.digest = "x", .expires_at = kNow + std::chrono::hours{1}, .uses_left = 1}));
   ASSERT_TRUE(nodes.join("x", {.id = "gpu-3"}, kNow));
-  World world{kRootUser, 4,
-              {},        {},
-              {},        RemoteAccess{.tokens = &tokens, .nodes = &nodes, .issuer = &authority}};
+  const RemoteAccess access{
+      .tokens = &tokens, .address = "box:7443", .nodes = &nodes, .issuer = &authority};
+  World world{kRootUser, 4, {}, {}, {}, access};
   const auto exchange = world.loop.on([&] {
     const auto router = world.api->router();
     auto made = std::make_shared<KeptExchange>(

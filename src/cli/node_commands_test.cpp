@@ -79,8 +79,8 @@ TEST(NodeInvite, AsJsonIsTheServersAnswer) {
 TEST(NodeInvite, BadWordsAskNothing) {
   const FakeServer server(answer);
   const std::vector<std::vector<std::string>> bad = {
-      {"--expires", "soon"}, {"--uses", "0"},      {"--uses", "10001"},
-      {"--label", "nvme"},   {"--rack", "a rack"}, {"--label", "a=1", "--label", "a=2"}};
+      {"--expires", "soon"}, {"--uses", "0"},       {"--uses", "10001"},
+      {"--label", "nvme"},   {"--rack", "a\track"}, {"--label", "a=1", "--label", "a=2"}};
   for (auto words : bad) {
     const auto option = words.front();
     words.insert(words.begin(), {"node", "invite"});

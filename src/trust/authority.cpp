@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.hpp"
 #include "files/own.hpp"
 #include "files/private_file.hpp"
 #include "trust/issue.hpp"
@@ -31,6 +32,22 @@ tl::unexpected<Error> damaged(const fs::path& file, std::string_view how) {
 tl::unexpected<Error> no_good_request(std::string_view why) {
   return fail(ErrorCode::invalid, fmt::format("The request for a certificate {}.", why),
               "Let the machine make a new one.");
+}
+
+// One that is signed by the key that it is for.
+Result<OwnedRequest> good_request(std::string_view text) {
+  if (text.size() > kRequestBytesMax) return no_good_request("is over 4 KiB");
+  auto request = read_request(text);
+  if (!request) return no_good_request("is none in the form PKCS#10");
+  EVP_PKEY* const key = X509_REQ_get0_pubkey(request.get());
+  if (key == nullptr || !is_p256(*key)) {
+    ERR_clear_error();
+    return no_good_request("has no key on the curve P-256");
+  }
+  const bool own = X509_REQ_verify(request.get(), key) == 1;
+  ERR_clear_error();
+  if (!own) return no_good_request("is not signed by its own key");
+  return request;
 }
 
 bool is_of_itself(const X509& certificate, EVP_PKEY& key) {
@@ -108,17 +125,9 @@ Result<ServerCredentials> Authority::issue_server(WallTime now, Duration lifetim
 
 Result<std::string> Authority::issue_node(const NodeRequest& asked, WallTime now,
                                           Duration lifetime) const {
-  if (asked.request.size() > kRequestBytesMax) return no_good_request("is over 4 KiB");
-  const auto request = read_request(asked.request);
-  if (!request) return no_good_request("is none in the form PKCS#10");
-  EVP_PKEY* const key = X509_REQ_get0_pubkey(request.get());
-  if (key == nullptr || !is_p256(*key)) {
-    ERR_clear_error();
-    return no_good_request("has no key on the curve P-256");
-  }
-  const bool own = X509_REQ_verify(request.get(), key) == 1;
-  ERR_clear_error();
-  if (!own) return no_good_request("is not signed by its own key");
+  const auto request = good_request(asked.request);
+  if (!request) return fail(request.error());
+  EVP_PKEY* const key = X509_REQ_get0_pubkey(request->get());
   if (!is_node_id(asked.node) || asked.serial == 0) {
     return fail(ErrorCode::invalid, fmt::format("'{}' can't be the id of a node.", asked.node),
                 "Use 1 to 63 letters, digits, '.', '_' or '-'.");
@@ -127,6 +136,17 @@ Result<std::string> Authority::issue_node(const NodeRequest& asked, WallTime now
   if (!validity) return fail(validity.error());
   const CertificateName name{Holder::node, std::string(asked.node), asked.serial};
   return to_pem(*issue_certificate({*parts_->certificate, *parts_->key}, *key, name, *validity));
+}
+
+Result<Sha256> fingerprint_of_request(std::string_view text) {
+  const auto request = good_request(text);
+  if (!request) return fail(request.error());
+  unsigned char* der = nullptr;
+  const int size = i2d_PUBKEY(X509_REQ_get0_pubkey(request->get()), &der);
+  check(size > 0, "a key that was read can be written");
+  const auto sum = sha256({reinterpret_cast<const char*>(der), static_cast<std::size_t>(size)});
+  OPENSSL_free(der);
+  return sum;
 }
 
 }  // namespace paceline

@@ -40,6 +40,10 @@ struct NodeRequest {
   std::uint64_t serial = 0;  // which identity of it, from 1
 };
 
+// Of the public key that a request is for: another request for the same key has the same. Errors:
+// invalid, as those of issue_node().
+Result<Sha256> fingerprint_of_request(std::string_view request);
+
 class Authority {
  public:
   // Reads the authority that is kept in `dir`, or makes one, on the disk before it is used. Errors:

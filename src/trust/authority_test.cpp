@@ -187,6 +187,16 @@ TEST_F(Requests, AreOfTheirKeyAlone) {
   EXPECT_EQ(X509_check_private_key(read_certificate(issued).get(), key.get()), 1);
 }
 
+TEST_F(Requests, AreKnownByTheirKey) {
+  const auto key = make_key(), other = make_key();
+  const auto once = request_of(*key, *key), again = request_of(*key, *key);
+  EXPECT_NE(once, again) << "chance is in each signature";
+  EXPECT_EQ(fingerprint_of_request(once), fingerprint_of_request(again));
+  EXPECT_NE(fingerprint_of_request(once), fingerprint_of_request(request_of(*other, *other)));
+  EXPECT_EQ(fingerprint_of_request(request_of(*key, *other)).error().code, ErrorCode::invalid);
+  EXPECT_EQ(fingerprint_of_request("").error().code, ErrorCode::invalid);
+}
+
 TEST_F(Requests, ThatAreNoneAreRefused) {
   const auto key = make_key(), other = make_key();
   const auto good = request_of(*key, *key);

@@ -18,8 +18,9 @@ def run(*command, **options):
 class CompletionTest(unittest.TestCase):
     def setUp(self):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        fake = self.directory / "paceline"  # of the server it asks for jobs and policies
-        fake.write_text("#!/bin/sh\ncase $1 in queue) printf '7\\n12\\n' ;; policy) printf 'fifo\\nsrtf\\n' ;; esac\n")
+        fake = self.directory / "paceline"  # of the server it asks for jobs, nodes and policies
+        fake.write_text("#!/bin/sh\ncase $1 in queue) printf '7\\n12\\n' ;; policy) printf 'fifo\\nsrtf\\n' ;; "
+                        "nodes) printf 'box\\ngpu-3\\n' ;; esac\n")
         fake.chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}", "HOME": str(self.directory)}
 
@@ -39,6 +40,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.in_bash("submit", "--name", "s"), [], "a name is nobody's to guess")
         self.assertEqual(self.in_bash("cancel", "1"), ["12"])
         self.assertEqual(self.in_bash("policy", "set", "f"), ["fifo"])
+        self.assertEqual(self.in_bash("node", "show", "g"), ["gpu-3"])
         self.assertNotIn("man-page", self.in_bash(""))
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")

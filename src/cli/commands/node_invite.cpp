@@ -161,7 +161,7 @@ Command node_revoke_command() {
           "paceline node revoke 3",
           [](Options& options) -> Action {
             const auto ids = std::make_shared<std::vector<std::string>>();
-            options.words("ID", *ids, Count::some, "numbers of invitations");
+            options.words("NUMBER", *ids, Count::some, "of invitations");
             return [ids](Context& context) { return revoke(context, *ids); };
           }};
 }

@@ -153,7 +153,7 @@ Command node_show_command() {
               OutputOptions output;
             };
             const auto typed = std::make_shared<Words>();
-            options.words("NAME", typed->name, Count::one, "of a node");
+            options.words("NODE", typed->name, Count::one, "the name of a machine");
             options.output(typed->output, Watchable::yes);
             return [typed](Context& context) -> Result<int> {
               const auto output = read_output(typed->output);
@@ -175,7 +175,7 @@ Command node_remove_command() {
           "paceline node remove gpu-3",
           [](Options& options) -> Action {
             const auto typed = std::make_shared<RemoveWords>();
-            options.words("NAME", typed->name, Count::one, "of a node");
+            options.words("NODE", typed->name, Count::one, "the name of a machine");
             options.flag("--yes", typed->yes, "don't ask, whatever runs there");
             return [typed](Context& context) { return remove(context, *typed); };
           }};

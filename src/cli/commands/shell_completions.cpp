@@ -9,16 +9,18 @@ namespace paceline {
 namespace {
 
 // What stands where: words that a shell can complete.
-enum class Kind { file, job, policy, other };
+enum class Kind { file, job, node, policy, other };
 
 Kind kind_of_words(const CommandShape& shape) {
   if (shape.takes_command_line) return Kind::file;
   if (shape.words == "ID") return Kind::job;
+  if (shape.words == "NODE") return Kind::node;
   if (shape.words == "NAME") return Kind::policy;
   return shape.words == "FILE" ? Kind::file : Kind::other;
 }
 
 constexpr std::string_view kJobs = "paceline queue --all -o name 2>/dev/null";
+constexpr std::string_view kNodes = "paceline nodes -o name 2>/dev/null";
 constexpr std::string_view kPolicies = "paceline policy list -o name 2>/dev/null";
 
 bool is_path(std::string_view value) {
@@ -71,6 +73,8 @@ std::string_view word_of(Kind kind) {
       return "file";
     case Kind::job:
       return "job";
+    case Kind::node:
+      return "node";
     case Kind::policy:
       return "policy";
     case Kind::other:
@@ -97,6 +101,8 @@ std::string_view zsh_words(Kind kind) {
       return " '*:: :_files'";
     case Kind::job:
       return " '*: :_paceline_jobs'";
+    case Kind::node:
+      return " '*: :_paceline_nodes'";
     case Kind::policy:
       return " '*: :_paceline_policies'";
     case Kind::other:
@@ -153,12 +159,13 @@ std::string bash_completion(std::span<const CommandShape> shapes) {
                     "  fi\n"
                     "  case $kind in\n"
                     "    job) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n"
+                    "    node) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n"
                     "    policy) mapfile -t COMPREPLY < <(compgen -W \"$({})\" -- \"$cur\") ;;\n"
                     "    file) compopt -o default ;;\n"
                     "  esac\n"
                     "}}\n"
                     "complete -F _paceline paceline\n",
-                    kJobs, kPolicies);
+                    kJobs, kNodes, kPolicies);
 }
 
 std::string zsh_completion(std::span<const CommandShape> shapes) {
@@ -166,12 +173,13 @@ std::string zsh_completion(std::span<const CommandShape> shapes) {
       "#compdef paceline\n"
       "# made by 'paceline completion zsh'\n"
       "_paceline_jobs() {{ local -a jobs; jobs=(${{(f)\"$({})\"}}); compadd -a jobs }}\n"
+      "_paceline_nodes() {{ local -a names; names=(${{(f)\"$({})\"}}); compadd -a names }}\n"
       "_paceline_policies() {{ local -a names; names=(${{(f)\"$({})\"}}); compadd -a names }}\n"
       "_paceline() {{\n"
       "  local command=$words[2]\n"
       "  local -a commands\n"
       "  commands=(\n",
-      kJobs, kPolicies);
+      kJobs, kNodes, kPolicies);
   const auto pairs = second_words(shapes);
   for (const auto& shape : shapes) {
     const std::string_view name = shape.command->name;
@@ -239,6 +247,7 @@ std::string fish_completion(std::span<const CommandShape> shapes) {
     const Kind kind = kind_of_words(shape);
     if (kind == Kind::file) text += at + " -F\n";
     if (kind == Kind::job) text += fmt::format("{} -a '({})'\n", at, kJobs);
+    if (kind == Kind::node) text += fmt::format("{} -a '({})'\n", at, kNodes);
     if (kind == Kind::policy) text += fmt::format("{} -a '({})'\n", at, kPolicies);
   }
   return text;
