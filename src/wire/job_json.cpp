@@ -7,8 +7,8 @@
 
 #include "model/accrual.hpp"
 #include "plan/reclaim.hpp"
-
 #include "wire/spec_json.hpp"
+#include "wire/words.hpp"
 
 namespace paceline {
 namespace {

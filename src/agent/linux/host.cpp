@@ -30,7 +30,7 @@
 #include "agent/linux/marks.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
-#include "agent/linux/random_name.hpp"
+#include "files/random_name.hpp"
 #include "agent/linux/segments.hpp"
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"

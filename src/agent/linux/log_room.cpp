@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "agent/linux/files.hpp"
-#include "agent/linux/log_times.hpp"
+#include "files/log_times_writer.hpp"
 #include "base/number.hpp"
 #include "files/fd.hpp"
 
