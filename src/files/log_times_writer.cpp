@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <vector>
 
-
 namespace paceline {
 namespace {
 

@@ -149,9 +149,7 @@ void BytesDoor::attach(std::string_view node, const ProcessKey& worker, Attached
 
 void BytesDoor::cut(std::string_view node) { impl_->cut(node); }
 
-bool BytesDoor::is_open(std::string_view node) const {
-  return impl_->by_node.contains(node);
-}
+bool BytesDoor::is_open(std::string_view node) const { return impl_->by_node.contains(node); }
 
 LogIntake& BytesDoor::intake() { return impl_->context->intake; }
 

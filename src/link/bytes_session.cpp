@@ -197,8 +197,7 @@ BytesSession::Awaitable<void> BytesSession::take(const BytesHello& hello) {
 BytesSession::Awaitable<void> BytesSession::take(const TicketShown& shown) {
   if (greeted_) co_return refuse(spoken_out_of_turn());
   handed_on_ = context_->show_ticket(node_, shown.ticket, own_);
-  if (!handed_on_)
-    refuse({ErrorCode::not_found, "Nobody waits for this terminal any more.", ""});
+  if (!handed_on_) refuse({ErrorCode::not_found, "Nobody waits for this terminal any more.", ""});
 }
 
 BytesSession::Awaitable<void> BytesSession::take(const NoTerminal& none) {

@@ -83,8 +83,8 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   boost::asio::steady_timer beat_, sleep_;
   BytesReader reader_;
   Sha256 source_{};
-  Duration ahead_{};  // of this machine's clock before the node's
-  std::set<LogName> in_step_;  // their next piece goes on where the last one ended
+  Duration ahead_{};                      // of this machine's clock before the node's
+  std::set<LogName> in_step_;             // their next piece goes on where the last one ended
   std::optional<Instant> waiting_since_;  // for the node to say something
   std::string out_;
   Wakeup out_changed_;

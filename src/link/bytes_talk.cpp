@@ -72,8 +72,7 @@ void BytesTalk::fill() {
 bool BytesTalk::send() {
   awaits_out_ = 0;
   while (out_begin_ < out_.size() && awaits_out_ == 0) {
-    const auto tried =
-        connection_.stream->send(out_.data() + out_begin_, out_.size() - out_begin_);
+    const auto tried = connection_.stream->send(out_.data() + out_begin_, out_.size() - out_begin_);
     out_begin_ += tried.bytes;
     awaits_out_ = tried.awaits;
     if (tried.bytes == 0 && tried.awaits == 0)

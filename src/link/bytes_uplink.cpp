@@ -63,8 +63,9 @@ struct BytesUplink::Impl {
       Error end = connection ? Error{} : std::move(connection.error());
       bool welcomed = false;
       if (connection) {
-        BytesTalk talk(options, sender, [this](const auto& asked) { return attach(asked); },
-                       std::move(*connection));
+        BytesTalk talk(
+            options, sender, [this](const auto& asked) { return attach(asked); },
+            std::move(*connection));
         end = talk.run(ended.get());
         welcomed = talk.welcomed();
       }

@@ -27,7 +27,8 @@ tl::unexpected<Error> cannot(std::string_view what, const LogName& log, int reas
                                    log.number, what, std::strerror(reason));
   if (passes(reason))
     return fail(ErrorCode::storage, message, "Make room on the server's disk.", Retry::may_help);
-  return fail(ErrorCode::forbidden, message, "Look at what lies in 'logs' of the server's directory.");
+  return fail(ErrorCode::forbidden, message,
+              "Look at what lies in 'logs' of the server's directory.");
 }
 
 tl::unexpected<Error> wrong_place(const LogName& log) {
@@ -162,8 +163,8 @@ Result<LogIntake::Open*> LogIntake::open(const LogName& log, std::uint32_t uid) 
   Open* const open = found->second.get();
   open->used = ++turn_;
   if (open_.size() <= options_.open_max) return open;
-  open_.erase(std::ranges::min_element(
-      open_, {}, [](const auto& each) { return each.second->used; }));
+  open_.erase(
+      std::ranges::min_element(open_, {}, [](const auto& each) { return each.second->used; }));
   return open;
 }
 
@@ -193,7 +194,8 @@ Result<std::unique_ptr<LogIntake::Open>> LogIntake::open_files(const LogName& lo
   const auto length = static_cast<std::uint64_t>(info.st_size);
   auto sources = LogSources::open(std::move(beside), length);
   if (!sources) return fail(sources.error());
-  const auto path = options_.directory / "logs" / fmt::format("{}", log.job.value) / (name + ".times");
+  const auto path =
+      options_.directory / "logs" / fmt::format("{}", log.job.value) / (name + ".times");
   return std::make_unique<Open>(
       Open{log, std::move(file), std::move(*sources), LogTimesWriter(path.string()), length, 0});
 }

@@ -140,13 +140,17 @@ std::optional<std::string> LogSender::next_of(const LogName& name, Log& log) {
     log.step = Step::asked;
     return encode(LogAsked{name});
   }
-  if (log.step != Step::sends || log.sent >= log.size) return std::nullopt;
+  if (log.step != Step::sends) return std::nullopt;
+  if (std::exchange(log.anew, false))
+    return encode(PieceHead{name, log.sent, log.sent, 0, WallTime{}, true});
+  if (log.sent >= log.size) return std::nullopt;
   if (unacknowledged_ + kPieceBytesMax > kUnacknowledgedMax) return std::nullopt;
   const OwnLog file(path_of(name));
   const auto piece = file ? file.read(log.sent, kPieceBytesMax) : std::nullopt;
   if (!piece) return std::nullopt;
-  const PieceHead head{name, log.sent,    piece->offset, static_cast<std::uint32_t>(piece->bytes.size()),
-                       piece->at, std::exchange(log.anew, false)};
+  const PieceHead head{name,          log.sent,
+                       piece->offset, static_cast<std::uint32_t>(piece->bytes.size()),
+                       piece->at,     false};
   const auto end = piece->offset + piece->bytes.size();
   unacknowledged_ += end - log.sent;
   log.sent = end;

@@ -35,7 +35,7 @@ class LogSender {
     std::function<bool(JobId)> in_use = [](JobId) { return false; };
     // Removes the job's logs.
     std::function<void(JobId)> remove = [](JobId) {};
-    std::chrono::seconds keep = std::chrono::hours{1};     // logs of a job that is over
+    std::chrono::seconds keep = std::chrono::hours{1};  // logs of a job that is over
     std::chrono::seconds ask_again = std::chrono::seconds{30};
   };
   explicit LogSender(Options options) : options_(std::move(options)) {}

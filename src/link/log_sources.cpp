@@ -17,10 +17,11 @@ namespace {
 struct Record {
   Sha256 source{};
   std::uint64_t from = 0, to = 0, at = 0;
-  std::uint32_t bytes = 0;
+  std::uint32_t bytes = 0;  // with kContinues
   std::uint32_t check = 0;
 };
 static_assert(sizeof(Record) == 64);
+constexpr std::uint32_t kContinues = 1U << 31;
 
 std::uint32_t check_of(Record record) {
   record.check = 0;
@@ -66,7 +67,9 @@ void LogSources::read() {
   for (std::size_t place = 0; place < places_; ++place) {
     const Record& record = records[place];
     if (record.check != check_of(record) || record.to < record.from) continue;
-    known_[record.source] = {place, {record.from, record.to, record.at, record.bytes}};
+    known_[record.source] = {place,
+                             {record.from, record.to, record.at, record.bytes & ~kContinues},
+                             (record.bytes & kContinues) != 0};
   }
 }
 
@@ -78,8 +81,8 @@ std::uint64_t LogSources::taken(const Sha256& source) const {
 bool LogSources::wrote_last(const Sha256& source, std::uint64_t length) const {
   const auto found = known_.find(source);
   if (found == known_.end()) return false;
-  const Append& last = found->second.append;
-  return last.bytes > 0 && last.at + last.bytes == length;
+  const auto& [place, last, continues] = found->second;
+  return (last.bytes > 0 || continues) && last.at + last.bytes == length;
 }
 
 Result<void> LogSources::intend(const Sha256& source, const Append& append) {
@@ -87,7 +90,7 @@ Result<void> LogSources::intend(const Sha256& source, const Append& append) {
   const bool is_new = found == known_.end();
   if (is_new && places_ >= kLogSourcesMax)
     return fail(ErrorCode::conflict, "A log comes from too many nodes.");
-  Known known{is_new ? places_ : found->second.place, append};
+  Known known{is_new ? places_ : found->second.place, append, wrote_last(source, append.at)};
   if (auto written = write(source, known); !written) return written;
   known_[source] = known;
   if (is_new) ++places_;
@@ -102,9 +105,11 @@ Result<void> LogSources::settle(const Sha256& source, std::uint64_t length) {
 }
 
 Result<void> LogSources::write(const Sha256& source, const Known& known) {
-  Record record{source, known.append.from, known.append.to, known.append.at, known.append.bytes, 0};
+  const auto& [at_place, append, continues] = known;
+  Record record{source, append.from, append.to, append.at, append.bytes, 0};
+  if (continues) record.bytes |= kContinues;
   record.check = check_of(record);
-  const auto place = static_cast<off_t>(known.place * sizeof record);
+  const auto place = static_cast<off_t>(at_place * sizeof record);
   const auto bytes = ::pwrite(file_.get(), &record, sizeof record, place);
   if (bytes == static_cast<ssize_t>(sizeof record)) return {};
   return fail(ErrorCode::storage,

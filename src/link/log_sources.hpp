@@ -53,6 +53,7 @@ class LogSources {
   struct Known {
     std::size_t place = 0;
     Append append;
+    bool continues = false;  // what lies before it in the log is of the same source
   };
   explicit LogSources(UniqueFd file) : file_(std::move(file)) {}
 

@@ -32,8 +32,8 @@ std::optional<OwnLog::Piece> OwnLog::read(std::uint64_t from, std::size_t bytes_
   auto last = std::min(seek(piece.offset, SEEK_HOLE, end), time_ends(piece.offset, piece.at));
   last = std::min({last, end, piece.offset + bytes_max});
   piece.bytes.resize(last - piece.offset);
-  const auto count = ::pread(fd_.get(), piece.bytes.data(), piece.bytes.size(),
-                             static_cast<off_t>(piece.offset));
+  const auto count =
+      ::pread(fd_.get(), piece.bytes.data(), piece.bytes.size(), static_cast<off_t>(piece.offset));
   piece.bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   if (piece.bytes.empty() && piece.offset < end) return std::nullopt;
   // Removed while they were read: the next look tells.

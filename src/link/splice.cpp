@@ -72,13 +72,12 @@ void splice(ClientStream& server, int socket, int interrupted) {
     to_server.step();
     to_socket.step();
     if (to_server.over() || to_socket.over()) return;
-    const short of_server = static_cast<short>((to_socket.reads() ? to_socket.awaits_in : 0) |
-                                               to_server.awaits_out);
-    const short of_socket = static_cast<short>((to_server.reads() ? to_server.awaits_in : 0) |
-                                               to_socket.awaits_out);
-    std::array<pollfd, 3> waits{{{server.descriptor(), of_server, 0},
-                                 {socket, of_socket, 0},
-                                 {interrupted, POLLIN, 0}}};
+    const short of_server =
+        static_cast<short>((to_socket.reads() ? to_socket.awaits_in : 0) | to_server.awaits_out);
+    const short of_socket =
+        static_cast<short>((to_server.reads() ? to_server.awaits_in : 0) | to_socket.awaits_out);
+    std::array<pollfd, 3> waits{
+        {{server.descriptor(), of_server, 0}, {socket, of_socket, 0}, {interrupted, POLLIN, 0}}};
     const bool last_words = to_server.ended || to_socket.ended;
     const int ready = ::poll(waits.data(), waits.size(), last_words ? kLastWordsMs : -1);
     if (ready == 0 || waits[2].revents != 0) return;
