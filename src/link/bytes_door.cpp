@@ -56,6 +56,9 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
       const auto self = weak.lock();
       return self && self->show(node, ticket, terminal);
     };
+    context->whole = [weak](const std::string& node, JobId job) {
+      if (const auto self = weak.lock()) self->whole(node, job);
+    };
     context->no_terminal = [weak](const std::string& node, const NoTerminal& none) {
       if (const auto self = weak.lock())
         self->tell(node, none.ticket, unreachable(node, none.message));
@@ -66,11 +69,32 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     auto& newest = by_node[session->node()];
     if (newest) newest->close();
     newest = session;
+    for (const auto& [of, done] : flushes)
+      if (of.first == session->node()) session->send(FlushAsked{of.second});
   }
   void gone(const Session& session) {
     sessions.erase(session);
     const auto found = by_node.find(session->node());
-    if (found != by_node.end() && found->second == session) by_node.erase(found);
+    if (found == by_node.end() || found->second != session) return;
+    by_node.erase(found);
+    std::vector<JobId> jobs;
+    for (const auto& [of, done] : flushes)
+      if (of.first == session->node() && (jobs.empty() || jobs.back() != of.second))
+        jobs.push_back(of.second);
+    for (const JobId job : jobs) whole(session->node(), job);
+  }
+
+  void flush(std::string_view node, JobId job, std::function<void()> done) {
+    const auto session = by_node.find(node);
+    if (session == by_node.end() || !session->second->send(FlushAsked{job})) return done();
+    flushes.emplace(std::pair(std::string(node), job), std::move(done));
+  }
+  void whole(const std::string& node, JobId job) {
+    std::vector<std::function<void()>> told;
+    const auto [first, last] = flushes.equal_range({node, job});
+    for (auto it = first; it != last; ++it) told.push_back(std::move(it->second));
+    flushes.erase(first, last);
+    for (const auto& done : told) done();
   }
 
   void attach(std::string_view node, const ProcessKey& worker, Attached attached) {
@@ -121,8 +145,9 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
   std::shared_ptr<BytesContext> context;
   std::set<Session> sessions;
   std::map<std::string, Session, std::less<>> by_node;  // that its logs come by
-  std::map<std::string, Waiting> waiting;               // by ticket
-  std::vector<std::pair<std::string, std::weak_ptr<ServerStream>>> terminals;  // by node
+  std::multimap<std::pair<std::string, JobId>, std::function<void()>> flushes;  // by node and job
+  std::map<std::string, Waiting> waiting;                                       // by ticket
+  std::vector<std::pair<std::string, std::weak_ptr<ServerStream>>> terminals;   // by node
 };
 
 BytesDoor::BytesDoor(asio::io_context& io, Options options)
@@ -145,6 +170,10 @@ std::shared_ptr<ServerStream> BytesDoor::open(const KnownNode& node) {
 
 void BytesDoor::attach(std::string_view node, const ProcessKey& worker, Attached attached) {
   impl_->attach(node, worker, std::move(attached));
+}
+
+void BytesDoor::flush(std::string_view node, JobId job, std::function<void()> done) {
+  impl_->flush(node, job, std::move(done));
 }
 
 void BytesDoor::cut(std::string_view node) { impl_->cut(node); }

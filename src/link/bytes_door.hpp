@@ -55,6 +55,9 @@ class BytesDoor {
   std::shared_ptr<ServerStream> open(const KnownNode& node);
   // The terminal of a worker of that node, at once or later. Errors: unavailable.
   void attach(std::string_view node, const ProcessKey& worker, Attached attached);
+  // Calls `done` once all that the job's logs hold on that node now has come, or the node is not
+  // connected (any more).
+  void flush(std::string_view node, JobId job, std::function<void()> done);
   // Its connections end now.
   void cut(std::string_view node);
 

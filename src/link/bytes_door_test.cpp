@@ -189,6 +189,10 @@ class BytesDoorTest : public ::testing::Test {
           sender_->take(*standing, now_);
           news = true;
         }
+        if (const auto* flush = std::get_if<FlushAsked>(&*read)) {
+          sender_->take(*flush, now_);
+          news = true;
+        }
       }
     }
     return false;
@@ -391,6 +395,38 @@ TEST_F(BytesDoorTest, ANewerConnectionTakesThePlaceOfAnOlderOne) {
   EXPECT_TRUE(newer.ended());
   EXPECT_FALSE(others.ended());
   EXPECT_FALSE(door_->is_open("gpu-3"));
+}
+
+TEST_F(BytesDoorTest, TellsOnceAllThatIsThereHasCome) {
+  const auto text = numbered_lines(0, 300'000);
+  node_.append(kLog, text);
+  new_sender();
+  auto spoken = dial();
+  spoken.say(sender_->begin(wall_));
+  settle();
+  std::optional<std::size_t> there;
+  door_->flush("gpu-3", kLog.job, [&] { there = server_.text_of(kLog).size(); });
+  settle();
+  EXPECT_FALSE(there);
+  converse(spoken);
+  EXPECT_EQ(there, text.size());
+  there.reset();
+  door_->flush("gpu-3", JobId{99}, [&] { there = 0; });
+  converse(spoken);
+  EXPECT_EQ(there, 0U) << "of which it has no log";
+}
+
+TEST_F(BytesDoorTest, OfANodeThatIsGoneNothingMoreIsAwaited) {
+  int told = 0;
+  door_->flush("gpu-3", kLog.job, [&] { ++told; });
+  EXPECT_EQ(told, 1);
+  auto spoken = greeted();
+  door_->flush("gpu-3", kLog.job, [&] { ++told; });
+  door_->flush("gpu-3", kLog.job, [&] { ++told; });
+  EXPECT_EQ(told, 1);
+  spoken.close();
+  settle();
+  EXPECT_EQ(told, 3);
 }
 
 // ---- nodes that lie ----

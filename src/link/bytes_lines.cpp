@@ -59,6 +59,9 @@ struct NodeWriter {
       json.field("at", piece.at).field("anew", piece.anew);
     });
   }
+  std::string operator()(const LogsWhole& whole) const {
+    return line_of("whole", [&](JsonWriter& json) { json.field("job", whole.job.value); });
+  }
   std::string operator()(const NoTerminal& none) const {
     return line_of("no_terminal", [&](JsonWriter& json) {
       json.field("ticket", none.ticket).field("message", none.message);
@@ -77,6 +80,9 @@ struct ServerWriter {
       json.field("state", kStates.at(static_cast<std::size_t>(standing.state)));
       json.field("over", standing.over);
     });
+  }
+  std::string operator()(const FlushAsked& asked) const {
+    return line_of("flush", [&](JsonWriter& json) { json.field("job", asked.job.value); });
   }
   std::string operator()(const TerminalAsked& asked) const {
     return line_of("attach", [&](JsonWriter& json) {
@@ -145,6 +151,13 @@ Result<NodeLine> read_piece(const Json& object) {
   return finished<NodeLine>(reader, piece);
 }
 
+Result<NodeLine> read_whole(const Json& object) {
+  LogsWhole whole;
+  ObjectReader reader(object, "whole");
+  reader.require({"job"}).whole("job", whole.job.value, 1, kIdMax);
+  return finished<NodeLine>(reader, whole);
+}
+
 Result<NodeLine> read_no_terminal(const Json& object) {
   NoTerminal none;
   ObjectReader reader(object, "no_terminal");
@@ -165,6 +178,13 @@ Result<ServerLine> read_standing(const Json& object) {
   if (reader.ok() && state != kStates.at(static_cast<std::size_t>(standing.state)))
     return malformed("The standing of a log is told in a word that isn't known.");
   return finished<ServerLine>(reader, standing);
+}
+
+Result<ServerLine> read_flush(const Json& object) {
+  FlushAsked asked;
+  ObjectReader reader(object, "flush");
+  reader.require({"job"}).whole("job", asked.job.value, 1, kIdMax);
+  return finished<ServerLine>(reader, asked);
 }
 
 Result<ServerLine> read_attach(const Json& object) {
@@ -200,13 +220,15 @@ struct Kind {
   Result<Line> (*read)(const Json& object);
 };
 
-constexpr std::array<Kind<NodeLine>, 5> kNodeKinds{{{"hello", read_hello},
+constexpr std::array<Kind<NodeLine>, 6> kNodeKinds{{{"hello", read_hello},
                                                     {"ticket", read_ticket},
                                                     {"ask", read_ask},
                                                     {"piece", read_piece},
+                                                    {"whole", read_whole},
                                                     {"no_terminal", read_no_terminal}}};
-constexpr std::array<Kind<ServerLine>, 4> kServerKinds{{{"welcome", read_welcome},
+constexpr std::array<Kind<ServerLine>, 5> kServerKinds{{{"welcome", read_welcome},
                                                         {"standing", read_standing},
+                                                        {"flush", read_flush},
                                                         {"attach", read_attach},
                                                         {"refused", read_refused}}};
 

@@ -6,6 +6,7 @@
 //   {"hello": {version, machine, now}}      {"welcome": {}}
 //   {"ask": {job, number}}                  {"standing": {job, number, taken, state, over}}
 //   {"piece": {job, number, from, offset, bytes, at, anew}}
+//   {"whole": {job}}                        {"flush": {job}}
 //   {"no_terminal": {ticket, message}}      {"attach": {job, born, number, ticket}}
 //   {"ticket": {ticket}}                    {"refused": {code, message, hint}}, the last one
 //
@@ -66,13 +67,18 @@ struct PieceHead {
   bool anew = false;  // the log is shorter than what the server has of it: it goes on at `from`
   friend bool operator==(const PieceHead&, const PieceHead&) = default;
 };
+// All that the job's logs held when a `flush` came was sent before this.
+struct LogsWhole {
+  JobId job;
+  friend bool operator==(const LogsWhole&, const LogsWhole&) = default;
+};
 // The worker that was asked for has none, or none that answers.
 struct NoTerminal {
   std::string ticket;
   std::string message;  // one sentence
   friend bool operator==(const NoTerminal&, const NoTerminal&) = default;
 };
-using NodeLine = std::variant<BytesHello, TicketShown, LogAsked, PieceHead, NoTerminal>;
+using NodeLine = std::variant<BytesHello, TicketShown, LogAsked, PieceHead, LogsWhole, NoTerminal>;
 
 // ---- server → node ----
 
@@ -91,6 +97,11 @@ struct LogStanding {
   bool over = false;  // the job is over: nothing is ever written to its logs again
   friend bool operator==(const LogStanding&, const LogStanding&) = default;
 };
+// Say when all that the job's logs hold now was sent.
+struct FlushAsked {
+  JobId job;
+  friend bool operator==(const FlushAsked&, const FlushAsked&) = default;
+};
 // Somebody wants the terminal of that worker: dial, and show the ticket.
 struct TerminalAsked {
   ProcessKey worker;
@@ -101,7 +112,7 @@ struct BytesRefused {
   Error error;
   friend bool operator==(const BytesRefused&, const BytesRefused&) = default;
 };
-using ServerLine = std::variant<BytesWelcome, LogStanding, TerminalAsked, BytesRefused>;
+using ServerLine = std::variant<BytesWelcome, LogStanding, FlushAsked, TerminalAsked, BytesRefused>;
 
 // With the newline.
 std::string encode(const NodeLine& line);

@@ -23,6 +23,7 @@ TEST(BytesLines, OfANodeAreReadAsTheyWereWritten) {
       TicketShown{"secret"},
       LogAsked{kLog},
       PieceHead{kLog, 10, 4096, 256 << 10, wall_from_us(1'700'000'000'000'001), true},
+      LogsWhole{JobId{7}},
       NoTerminal{"secret", "nobody listens there"},
   };
   for (const auto& line : lines) {
@@ -39,6 +40,7 @@ TEST(BytesLines, OfAServerAreReadAsTheyWereWritten) {
       LogStanding{kLog, 12, LogState::taken, false},
       LogStanding{kLog, 0, LogState::later, false},
       LogStanding{kLog, 1ULL << 40, LogState::unwanted, true},
+      FlushAsked{JobId{7}},
       TerminalAsked{{JobId{7}, Generation{2}, 0}, "secret"},
       BytesRefused{{ErrorCode::conflict, "Two \"nodes\".", "Do this.\n", Retry::useless}},
   };

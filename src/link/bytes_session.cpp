@@ -205,6 +205,11 @@ BytesSession::Awaitable<void> BytesSession::take(const NoTerminal& none) {
   context_->no_terminal(node_, none);
 }
 
+BytesSession::Awaitable<void> BytesSession::take(const LogsWhole& whole) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  context_->whole(node_, whole.job);
+}
+
 void BytesSession::stand(const LogName& log, const LogRight& right, std::uint64_t taken) {
   if (right.state != LogState::taken) in_step_.erase(log);
   send(LogStanding{log, taken, right.state, right.over});

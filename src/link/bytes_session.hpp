@@ -36,6 +36,7 @@ struct BytesContext {
                      const std::shared_ptr<ServerStream>& terminal)>
       show_ticket;
   std::function<void(const std::string& node, const NoTerminal& none)> no_terminal;
+  std::function<void(const std::string& node, JobId job)> whole;
 };
 
 class BytesSession : public std::enable_shared_from_this<BytesSession> {
@@ -69,6 +70,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   Awaitable<void> take(const TicketShown& shown);
   Awaitable<void> take(const LogAsked& asked);
   Awaitable<void> take(const PieceHead& piece);
+  Awaitable<void> take(const LogsWhole& whole);
   Awaitable<void> take(const NoTerminal& none);
   Awaitable<void> take_piece(PieceHead piece, const std::string& bytes);
   Result<std::uint64_t> store(PieceHead& piece, std::uint32_t uid, const std::string& bytes);

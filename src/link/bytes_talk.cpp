@@ -121,6 +121,7 @@ bool BytesTalk::take_lines(Instant now) {
 void BytesTalk::take(const ServerLine& line, Instant now) {
   if (std::holds_alternative<BytesWelcome>(line)) welcomed_ = true;
   if (const auto* standing = std::get_if<LogStanding>(&line)) sender_.take(*standing, now);
+  if (const auto* flush = std::get_if<FlushAsked>(&line)) sender_.take(*flush, now);
   if (const auto* asked = std::get_if<TerminalAsked>(&line))
     if (const auto none = attach_(*asked)) out_ += encode(*none);
 }

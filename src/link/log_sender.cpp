@@ -53,6 +53,7 @@ std::string LogSender::begin(WallTime wall) {
   for (auto& [id, job] : jobs_)
     for (auto& [number, log] : job.logs) log = {.size = log.size, .over = log.over};
   unacknowledged_ = 0;
+  flushes_.clear();
   return encode(BytesHello{kBytesVersion, options_.machine, wall});
 }
 
@@ -119,7 +120,25 @@ bool LogSender::may_go(JobId id, Job& job, Instant now) const {
   return unwanted || now - *job.done_since >= options_.keep;
 }
 
+bool LogSender::Job::sent() const {
+  return std::ranges::all_of(logs, [](const auto& each) {
+    const Log& log = each.second;
+    return log.step == Step::waits || (log.step == Step::sends && log.sent >= log.size);
+  });
+}
+
+std::optional<std::string> LogSender::next_whole() {
+  for (const JobId id : flushes_) {
+    const auto job = jobs_.find(id);
+    if (job != jobs_.end() && !job->second.sent()) continue;
+    flushes_.erase(id);
+    return encode(LogsWhole{id});
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> LogSender::next() {
+  if (auto whole = next_whole()) return whole;
   return in_turn(jobs_, turn_, [this](auto& each) {
     auto bytes = next_of(each.first, each.second);
     if (bytes) turn_ = each.first;
@@ -155,6 +174,11 @@ std::optional<std::string> LogSender::next_of(const LogName& name, Log& log) {
   unacknowledged_ += end - log.sent;
   log.sent = end;
   return encode(head) + piece->bytes;
+}
+
+void LogSender::take(const FlushAsked& asked, Instant now) {
+  look(now);
+  flushes_.insert(asked.job);
 }
 
 void LogSender::take(const LogStanding& standing, Instant now) {

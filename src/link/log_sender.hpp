@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/time.hpp"
@@ -47,6 +48,7 @@ class LogSender {
   // What goes out next; nothing: there is nothing now, or too much is not acknowledged yet.
   std::optional<std::string> next();
   void take(const LogStanding& standing, Instant now);
+  void take(const FlushAsked& asked, Instant now);
 
   // Bytes that were sent and are not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return unacknowledged_; }
@@ -70,6 +72,8 @@ class LogSender {
     std::map<std::int32_t, Log> logs;
     std::int32_t turn = -1;  // whose log was sent last
     std::optional<Instant> done_since;
+
+    [[nodiscard]] bool sent() const;
   };
 
   void look_at(JobId id, Job& job, Instant now);
@@ -77,13 +81,15 @@ class LogSender {
   bool may_go(JobId id, Job& job, Instant now) const;
   void remove(JobId id, Job& job);
   void drop(Log& log);
+  std::optional<std::string> next_whole();
   std::optional<std::string> next_of(JobId id, Job& job);
   std::optional<std::string> next_of(const LogName& name, Log& log);
   [[nodiscard]] std::filesystem::path path_of(const LogName& log) const;
 
   Options options_;
   std::map<JobId, Job> jobs_;
-  JobId turn_;  // whose log was sent last
+  JobId turn_;               // whose log was sent last
+  std::set<JobId> flushes_;  // that are to be answered
   std::uint64_t unacknowledged_ = 0;
 };
 
