@@ -22,6 +22,7 @@
 
 #include "agent/host.hpp"
 #include "agent/linux/device_lock.hpp"
+#include "agent/linux/log_file.hpp"
 #include "base/result.hpp"
 #include "clock/clock.hpp"
 
@@ -71,6 +72,11 @@ class LinuxHost final : public Host {
   // Called when describe() would say something else than before: a device was taken or given back
   // by others. Looked at every few seconds on machines with devices.
   void on_devices_changed(std::function<void()> handler);
+
+  // Logs below this directory that others than its workers wrote since the last call (nodes send theirs
+  // to the server's), each with its job's own limit, 0: the machine's. They are held to the limits,
+  // too. Cheap; may be called several times a second.
+  void hold_logs_of_others(const std::map<LogKey, std::uint64_t>& logs);
 
   // What was asked of a worker but can't be held on this machine, in sentences for `up` to print.
   [[nodiscard]] std::vector<std::string> not_enforced() const;
