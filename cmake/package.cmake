@@ -24,7 +24,7 @@ install(DIRECTORY docs/ DESTINATION ${shared}/doc/paceline COMPONENT server
 install(DIRECTORY packaging/grafana DESTINATION ${shared}/doc/paceline COMPONENT server)
 install(DIRECTORY examples/ DESTINATION ${shared}/doc/paceline/examples COMPONENT server
   PATTERN __pycache__ EXCLUDE)
-install(FILES packaging/paceline.service packaging/paceline-jobs.service DESTINATION /lib/systemd/system COMPONENT system)
+install(FILES packaging/paceline.service packaging/paceline-jobs.service packaging/paceline-agent.service DESTINATION /lib/systemd/system COMPONENT system)
 install(FILES packaging/default DESTINATION /etc/default RENAME paceline COMPONENT system)
 
 set(CPACK_PACKAGE_NAME paceline)

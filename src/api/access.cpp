@@ -12,7 +12,7 @@ namespace {
 
 struct Row {
   Action action;
-  std::array<Whose, 4> whose;  // by role
+  std::array<Whose, 6> whose;  // by role
   std::string_view refusal;    // told where it is nobody's
 };
 
@@ -22,19 +22,23 @@ constexpr auto kAll = Whose::anybodys;
 
 // clang-format off
 constexpr std::array kTable = {
-  //                          viewer user  operator admin
-  Row{Action::see,          {kAll,  kAll, kAll,    kAll}, "Nothing here is shown to you."},
-  Row{Action::read_private, {kNone, kOwn, kOwn,    kAll}, "You see what all may see, and nothing of jobs' insides."},
-  Row{Action::submit,       {kNone, kOwn, kOwn,    kAll}, "You may look, but not submit jobs."},
-  Row{Action::cancel,       {kNone, kOwn, kAll,    kAll}, "You may look, but not cancel jobs."},
-  Row{Action::control,      {kNone, kOwn, kOwn,    kAll}, "You may look, but not change jobs."},
-  Row{Action::attach,       {kNone, kOwn, kOwn,    kAll}, "You may look, but not use jobs' terminals."},
-  Row{Action::set_rules,    {kNone, kNone, kAll,   kAll}, "The rules of a shared server are its operators' to set."},
-  Row{Action::set_policy,   {kNone, kNone, kAll,   kAll}, "The policies of a shared server are its operators' to choose."},
-  Row{Action::load_policy,  {kNone, kNone, kAll,   kAll}, "The policies of a shared server are its operators' to choose."},
-  Row{Action::prune_journal, {kNone, kNone, kNone, kAll}, "The journal of a shared server is its administrators' to prune."},
-  Row{Action::give_tokens,  {kNone, kNone, kNone,  kAll}, "Tokens for a shared server are its administrators' to give."},
-  Row{Action::shut_down,    {kNone, kNone, kNone,  kAll}, "A shared server is its administrators' to end."},
+  //                           viewer user   oper.  admin  newc.  node
+  Row{Action::see,           {kAll,  kAll,  kAll,  kAll,  kNone, kNone}, "Nothing here is shown to you."},
+  Row{Action::read_private,  {kNone, kOwn,  kOwn,  kAll,  kNone, kNone}, "You see what all may see, and nothing of jobs' insides."},
+  Row{Action::submit,        {kNone, kOwn,  kOwn,  kAll,  kNone, kNone}, "You may look, but not submit jobs."},
+  Row{Action::cancel,        {kNone, kOwn,  kAll,  kAll,  kNone, kNone}, "You may look, but not cancel jobs."},
+  Row{Action::control,       {kNone, kOwn,  kOwn,  kAll,  kNone, kNone}, "You may look, but not change jobs."},
+  Row{Action::attach,        {kNone, kOwn,  kOwn,  kAll,  kNone, kNone}, "You may look, but not use jobs' terminals."},
+  Row{Action::set_rules,     {kNone, kNone, kAll,  kAll,  kNone, kNone}, "The rules of a shared server are its operators' to set."},
+  Row{Action::set_policy,    {kNone, kNone, kAll,  kAll,  kNone, kNone}, "The policies of a shared server are its operators' to choose."},
+  Row{Action::load_policy,   {kNone, kNone, kAll,  kAll,  kNone, kNone}, "The policies of a shared server are its operators' to choose."},
+  Row{Action::prune_journal, {kNone, kNone, kNone, kAll,  kNone, kNone}, "The journal of a shared server is its administrators' to prune."},
+  Row{Action::give_tokens,   {kNone, kNone, kNone, kAll,  kNone, kNone}, "Tokens for a shared server are its administrators' to give."},
+  Row{Action::invite_nodes,  {kNone, kNone, kNone, kAll,  kNone, kNone}, "Nodes of a shared server are its administrators' to invite."},
+  Row{Action::remove_nodes,  {kNone, kNone, kNone, kAll,  kNone, kNone}, "Nodes of a shared server are its administrators' to remove."},
+  Row{Action::join,          {kNone, kNone, kNone, kNone, kOwn,  kNone}, "A machine joins by a join token, and by nothing else."},
+  Row{Action::be_a_node,     {kNone, kNone, kNone, kNone, kNone, kOwn},  "Only the agent of a node that joined asks for this."},
+  Row{Action::shut_down,     {kNone, kNone, kNone, kAll,  kNone, kNone}, "A shared server is its administrators' to end."},
 };
 // clang-format on
 
@@ -42,6 +46,22 @@ const Row& row(Action action) {
   const auto found = std::ranges::find(kTable, action, &Row::action);
   check(found != kTable.end(), "every action has its row");
   return *found;
+}
+
+// What people and machines are told who have no role for it.
+Error refusal(const Principal& principal, Action action) {
+  if (principal.is(Role::newcomer))
+    return {ErrorCode::forbidden, "A join token is good for joining, and for nothing else.",
+            "Log in with a user's token: 'paceline login ADDR:PORT'.", Retry::useless};
+  if (principal.is(Role::node))
+    return {ErrorCode::forbidden,
+            "A node's certificate is good for its agent, and for nobody else.",
+            "Log in with a user's token: 'paceline login ADDR:PORT'.", Retry::useless};
+  const bool of_machines = action == Action::join || action == Action::be_a_node;
+  return {ErrorCode::forbidden, std::string(row(action).refusal),
+          of_machines ? "'paceline node invite' says what to type on the other machine."
+                      : "Ask root, or whoever has a token with that role.",
+          Retry::useless};
 }
 
 }  // namespace
@@ -56,8 +76,7 @@ Whose whose(const Principal& principal, Action action) {
 
 Result<void> allowed(const Principal& principal, Action action) {
   if (whose(principal, action) != Whose::nobodys) return {};
-  return fail(ErrorCode::forbidden, std::string(row(action).refusal),
-              "Ask root, or whoever has a token with that role.");
+  return fail(refusal(principal, action));
 }
 
 Result<void> allowed(const Principal& principal, Action action, const Job& job) {

@@ -22,7 +22,11 @@ enum class Action {
   set_policy,   // set, try, promote, roll back
   load_policy,  // load and forget scripts
   prune_journal,
-  give_tokens,  // make, list and revoke them
+  give_tokens,   // make, list and revoke them
+  invite_nodes,  // make, list and revoke invitations
+  remove_nodes,
+  join,       // become a node
+  be_a_node,  // dial in, and renew one's certificate
   shut_down,
 };
 inline constexpr Action kLastAction = Action::shut_down;

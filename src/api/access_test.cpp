@@ -13,14 +13,19 @@ namespace paceline {
 namespace {
 
 constexpr std::uint32_t kOwner = 1001, kOther = 1002;
-constexpr std::array kRoles = {Role::viewer, Role::user, Role::operator_, Role::admin};
+constexpr std::array kRoles = {Role::viewer, Role::user,     Role::operator_,
+                               Role::admin,  Role::newcomer, Role::node};
 
-// Of whose jobs a viewer, a user, an operator and an admin may do it: nobody's, their own,
-// anybody's.
-using Expected = std::array<char, 4>;
-constexpr Expected kEverybody = {'a', 'a', 'a', 'a'}, kOwners = {'n', 'o', 'o', 'a'},
-                   kOwnersAndOperators = {'n', 'o', 'a', 'a'}, kOperators = {'n', 'n', 'a', 'a'},
-                   kAdmins = {'n', 'n', 'n', 'a'};
+// Of whose jobs a viewer, a user, an operator, an admin, a newcomer and a node may do it: nobody's,
+// their own, anybody's.
+using Expected = std::array<char, 6>;
+constexpr Expected kEverybody = {'a', 'a', 'a', 'a', 'n', 'n'},
+                   kOwners = {'n', 'o', 'o', 'a', 'n', 'n'},
+                   kOwnersAndOperators = {'n', 'o', 'a', 'a', 'n', 'n'},
+                   kOperators = {'n', 'n', 'a', 'a', 'n', 'n'},
+                   kAdmins = {'n', 'n', 'n', 'a', 'n', 'n'},
+                   kNewcomers = {'n', 'n', 'n', 'n', 'o', 'n'},
+                   kNodes = {'n', 'n', 'n', 'n', 'n', 'o'};
 
 const std::map<std::string, Expected> kRoutes = {
     {"GET /healthz", kEverybody},
@@ -64,6 +69,14 @@ const std::map<std::string, Expected> kRoutes = {
     {"GET /v1/tokens", kAdmins},
     {"POST /v1/tokens", kAdmins},
     {"DELETE /v1/tokens/{token}", kAdmins},
+    {"GET /v1/invitations", kAdmins},
+    {"POST /v1/invitations", kAdmins},
+    {"DELETE /v1/invitations/{invitation}", kAdmins},
+    {"DELETE /v1/nodes/{node}", kAdmins},
+    {"POST /v1/join", kNewcomers},
+    {"POST /v1/identity", kNodes},
+    {"GET /v1/link", kNodes},
+    {"GET /v1/bytes", kNodes},
     {"POST /v1/shutdown", kAdmins},
 };
 
@@ -93,6 +106,9 @@ class Door {
       target.replace(token, 7, "1");
     if (const auto name = target.find("{name}"); name != std::string::npos)
       target.replace(name, 6, "fifo");
+    for (const std::string_view part : {"{invitation}", "{node}"})
+      if (const auto at = target.find(part); at != std::string::npos)
+        target.replace(at, part.size(), "1");
     const auto response = world_.loop.on([&] {
       caller_ = caller;
       return ask(world_.api->router(), *caller.uid, row.method, target)->response();
@@ -151,7 +167,9 @@ TEST(Access, SeveralRolesGiveTheMostThatOneOfThemGives) {
 TEST(Access, EveryActionIsSaidOfEveryRole) {
   for (int i = 0; i <= static_cast<int>(kLastAction); ++i) {
     const auto action = static_cast<Action>(i);
-    EXPECT_EQ(whose(somebody(kOther, {Role::admin}), action), Whose::anybodys);
+    const bool machines = action == Action::join || action == Action::be_a_node;
+    EXPECT_EQ(whose(somebody(kOther, {Role::admin}), action),
+              machines ? Whose::nobodys : Whose::anybodys);
     const auto refused = allowed(somebody(kOther, {}), action);
     ASSERT_FALSE(refused);
     EXPECT_FALSE(refused.error().message.empty());

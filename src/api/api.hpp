@@ -36,13 +36,22 @@ struct MessageSums {
   std::string problem;  // of the newest that wasn't taken; empty: none
 };
 
+class AgentDoor;
+class Authority;
+class NodeBook;
 class TokenBook;
 
-// How people on other machines are known.
+// How people and machines elsewhere are known. What it points to outlives the API.
 struct RemoteAccess {
-  TokenBook* tokens = nullptr;  // outlives the API
-  Sha256 authority{};           // by it they know the server: its fingerprint is in their tokens
-  std::string address;          // to tell them: "gpu-box:7443"
+  TokenBook* tokens = nullptr;
+  Sha256 authority{};   // by it they know the server: its fingerprint is in their tokens
+  std::string address;  // to tell them: "gpu-box:7443"
+
+  // ---- of machines that join; without them none does ----
+  NodeBook* nodes = nullptr;
+  const Authority* issuer = nullptr;        // vouches for nodes
+  std::vector<std::string> own_nodes = {};  // the server's own; no other machine is called so
+  AgentDoor* agents = nullptr;              // serves nodes that dial in; nullptr: not now
 };
 
 struct ApiOptions {

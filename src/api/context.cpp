@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/metrics_page.hpp"
+#include "api/node_book.hpp"
 #include "api/token_book.hpp"
 #include "base/utf8.hpp"
 #include "estimate/remaining.hpp"
@@ -16,7 +17,6 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kLinesMax = 20'000;
-constexpr std::string_view kBearer = "Bearer ";
 constexpr Duration kLoginHolds = std::chrono::minutes{1};
 constexpr std::size_t kShownBytes = 60;  // of what was given in the place of an id
 
@@ -84,13 +84,19 @@ ApiContext::ApiContext(Controller& c, ApiOptions o)
 
 Result<Principal> ApiContext::caller(const HttpRequest& request) {
   if (options.identify) return options.identify(request);
-  const auto authorization = request.header("Authorization");
-  const bool by_token = !request.peer.account && authorization.starts_with(kBearer);
-  return by_token ? holder(authorization.substr(kBearer.size())) : caller(request.peer);
+  const bool by_token = !request.peer.account && !request.peer.certificate;
+  const auto token = by_token ? bearer_token(request) : std::nullopt;
+  return token ? holder(*token) : caller(request.peer);
 }
 
 // The server's user and root keep it. Others are users of a shared one, and strangers to one's own.
 Result<Principal> ApiContext::caller(const Peer& peer) {
+  if (peer.certificate) {
+    auto node = this->node(peer);
+    if (!node) return fail(std::move(node.error()));
+    return Principal{
+        .user = std::move(node->id), .roles = {Role::node}, .known_by = KnownBy::certificate};
+  }
   if (!peer.account) {
     return fail(ErrorCode::forbidden, "The server can't tell who asks.",
                 options.remote ? "Log in with a token: 'paceline login ADDR:PORT'."
@@ -109,7 +115,15 @@ Result<Principal> ApiContext::caller(const Peer& peer) {
                    .known_by = KnownBy::unix_socket};
 }
 
+std::optional<std::string_view> bearer_token(const HttpRequest& request) {
+  constexpr std::string_view kBearer = "Bearer ";
+  const auto authorization = request.header("Authorization");
+  if (!authorization.starts_with(kBearer)) return std::nullopt;
+  return authorization.substr(kBearer.size());
+}
+
 Result<Principal> ApiContext::holder(std::string_view text) {
+  if (const auto to_join = Token::parse(text, TokenKind::join)) return newcomer(*to_join);
   const auto secret = Token::parse(text, TokenKind::user);
   const auto* token = secret && options.remote
                           ? options.remote->tokens->find(to_hex(secret->digest()), wall_now())
@@ -124,6 +138,28 @@ Result<Principal> ApiContext::holder(std::string_view text) {
   Principal by{.user = token->user, .roles = {token->role}, .known_by = KnownBy::token};
   if (account && account->uid != 0) by.uid = account->uid;
   return by;
+}
+
+Result<Principal> ApiContext::newcomer(const Token& token) const {
+  const auto* book = options.remote ? options.remote->nodes : nullptr;
+  if (book == nullptr) return fail(joins_nobody());
+  const auto by = book->invitation(to_hex(token.digest()), wall_now());
+  if (!by) return fail(by.error());
+  return Principal{.roles = {Role::newcomer}, .known_by = KnownBy::token};
+}
+
+Result<KnownNode> ApiContext::node(const Peer& peer) const {
+  const auto* book = options.remote ? options.remote->nodes : nullptr;
+  if (book == nullptr) return fail(joins_nobody());
+  if (peer.certificate && peer.certificate->holder == Holder::node)
+    return book->known(peer.certificate->node, peer.certificate->serial);
+  return fail(ErrorCode::forbidden, "Only a node asks for this, and shows its certificate.",
+              "'paceline agent' does that, once it has joined.");
+}
+
+Error joins_nobody() {
+  return {ErrorCode::conflict, "This server serves no other machines, so none can join.",
+          "Start it with 'paceline up --listen ADDR:PORT'.", Retry::useless};
 }
 
 const std::optional<Login>& ApiContext::login(const std::string& user) {
@@ -273,6 +309,8 @@ Routes HttpApi::all_routes() const {
   add_node_routes(routes, context_);
   add_user_routes(routes, context_);
   add_token_routes(routes, context_);
+  add_joining_routes(routes, context_);
+  add_link_routes(routes, context_);
   add_policy_routes(routes, context_);
   add_shadow_routes(routes, context_);
   add_rule_routes(routes, context_);

@@ -17,11 +17,14 @@
 #include "api/routes.hpp"
 #include "api/signal.hpp"
 #include "http/http.hpp"
+#include "link/agent_door.hpp"
 #include "scheduler/controller.hpp"
 #include "wire/job_json.hpp"
 #include "wire/json_writer.hpp"
 
 namespace paceline {
+
+class Token;
 
 // A page of jobs or events ends at the first one beyond this.
 inline constexpr std::size_t kPageBytesMax = 8 << 20;
@@ -80,6 +83,10 @@ struct ApiContext {
   [[nodiscard]] Result<Principal> caller(const Peer& peer);
   // Whoever has this token. Errors: as above.
   [[nodiscard]] Result<Principal> holder(std::string_view token);
+  // The machine that has this join token. Errors: as above.
+  [[nodiscard]] Result<Principal> newcomer(const Token& token) const;
+  // The node at the other end. Errors: forbidden: it shows no identity that is taken.
+  [[nodiscard]] Result<KnownNode> node(const Peer& peer) const;
   [[nodiscard]] static Viewer viewer(const Principal& by, const Job& job) {
     return allowed(by, Action::read_private, job) ? Viewer::owner : Viewer::other;
   }
@@ -146,6 +153,12 @@ struct ApiContext {
   ListenToken all_over;                            // listens for the end of the last job
 };
 
+// What stands behind "Bearer" in the request. Nothing: it shows no token.
+std::optional<std::string_view> bearer_token(const HttpRequest& request);
+
+// Of a server without a door for other machines.
+Error joins_nobody();
+
 // {"at", "earliest", "latest", "known"}, or null.
 void write_expected(JsonWriter& json, std::string_view key,
                     const std::optional<ExpectedTime>& expected);
@@ -169,6 +182,8 @@ void add_command_routes(Routes& routes, const SharedContext& context);
 void add_log_routes(Routes& routes, const SharedContext& context);
 void add_node_routes(Routes& routes, const SharedContext& context);
 void add_token_routes(Routes& routes, const SharedContext& context);
+void add_joining_routes(Routes& routes, const SharedContext& context);
+void add_link_routes(Routes& routes, const SharedContext& context);
 void add_user_routes(Routes& routes, const SharedContext& context);
 void add_policy_routes(Routes& routes, const SharedContext& context);
 void add_shadow_routes(Routes& routes, const SharedContext& context);

@@ -70,7 +70,7 @@ Result<IssuedToken> read_wish(ApiContext& context, const HttpRequest& request) {
   reader.require({"user", "role"}).text("user", token.user, TokenBook::kUserBytesMax);
   reader.text("role", role, 16).seconds("expires_seconds", lifetime);
   const auto known = parse_word<Role>(role);
-  if (reader.ok() && !known)
+  if (reader.ok() && (!known || *known > kLastRoleOfPeople))
     reader.refuse({ErrorCode::invalid, fmt::format("There is no role '{}'.", role),
                    "The roles are viewer, user, operator and admin.", Retry::useless});
   if (reader.ok() && lifetime && (*lifetime <= Duration{} || *lifetime > kLifetimeMax))

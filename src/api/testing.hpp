@@ -26,17 +26,24 @@ class KeptExchange final : public Exchange {
     ADD_FAILURE() << "no stream was expected";
     return nullptr;
   }
-  void tunnel(std::string, std::shared_ptr<ServerStream>) override {
-    ADD_FAILURE() << "no tunnel was expected";
+  void tunnel(std::string protocol, std::shared_ptr<ServerStream> far) override {
+    tunnel_ = {std::move(protocol), std::move(far)};
   }
   void after(Duration, std::function<void()>) override {}
   void on_gone(std::function<void()>) override {}
 
   [[nodiscard]] const std::optional<HttpResponse>& response() const { return response_; }
+  // What it became the near end of; an empty protocol: of nothing.
+  struct Tunnelled {
+    std::string protocol;
+    std::shared_ptr<ServerStream> far;
+  };
+  [[nodiscard]] const Tunnelled& tunnelled() const { return tunnel_; }
 
  private:
   HttpRequest request_;
   std::optional<HttpResponse> response_;
+  Tunnelled tunnel_;
 };
 
 // Hands a request of whoever is at the other end to its route.

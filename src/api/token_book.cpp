@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "files/private_file.hpp"
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
 #include "wire/words.hpp"
@@ -15,7 +14,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kFileBytesMax = 16 << 20;
 constexpr std::size_t kDigestBytes = 64;
 
 Result<IssuedToken> read_token(const Json& json) {
@@ -30,7 +28,7 @@ Result<IssuedToken> read_token(const Json& json) {
   reader.text("made_by", token.made_by, TokenBook::kUserBytesMax);
   reader.time("made_at", made_at).time("expires_at", token.expires_at);
   const auto known = parse_word<Role>(role);
-  if (!known)
+  if (!known || *known > kLastRoleOfPeople)
     reader.refuse({ErrorCode::invalid, fmt::format("There is no role '{}'.", role), {}, {}});
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   token.role = *known;
@@ -40,23 +38,18 @@ Result<IssuedToken> read_token(const Json& json) {
 
 }  // namespace
 
+TokenBook::TokenBook(std::filesystem::path file)
+    : file_(std::move(file), {.what = "tokens", .remedy = "make new tokens"}) {}
+
 Result<TokenBook> TokenBook::open(std::filesystem::path file) {
   TokenBook book(std::move(file));
-  auto text = read_private(book.file_, kFileBytesMax);
-  if (!text) return fail(std::move(text.error()));
-  if (!*text) return book;
-  if (auto read = book.read(**text); !read)
-    return fail(ErrorCode::data,
-                fmt::format("The tokens in '{}' can't be read: {}", book.file_.string(),
-                            read.error().message),
-                "Take the file from a backup; or move it away and make new tokens.");
+  const auto read = book.file_.load([&](const Json& json) { return book.read(json); });
+  if (!read) return fail(read.error());
   return book;
 }
 
-Result<void> TokenBook::read(std::string_view text) {
-  const auto json = parse_json(text, {.bytes_max = kFileBytesMax});
-  if (!json) return fail(json.error());
-  ObjectReader reader(*json, "the file");
+Result<void> TokenBook::read(const Json& json) {
+  ObjectReader reader(json, "the file");
   reader.require({"last_id", "tokens"});
   reader.whole("last_id", last_id_, 0, std::numeric_limits<std::uint32_t>::max());
   const auto* tokens = reader.find("tokens");
@@ -83,7 +76,7 @@ std::string TokenBook::text() const {
     json.field("expires_at", token.expires_at).end_object();
   }
   json.end_array().end_object();
-  return json.take() + "\n";
+  return json.take();
 }
 
 Result<IssuedToken> TokenBook::add(IssuedToken token) {
@@ -100,7 +93,7 @@ Result<IssuedToken> TokenBook::add(IssuedToken token) {
   token.id = ++next.last_id_;
   next.by_digest_.emplace(token.digest, token.id);
   next.tokens_.emplace(token.id, token);
-  if (auto kept = write_private(file_, next.text()); !kept) return fail(std::move(kept.error()));
+  if (auto kept = file_.save(next.text()); !kept) return fail(std::move(kept.error()));
   *this = std::move(next);
   return token;
 }
@@ -112,7 +105,7 @@ Result<IssuedToken> TokenBook::revoke(std::uint32_t id) {
     return fail(ErrorCode::not_found, fmt::format("There is no token {}.", id),
                 "'paceline token list' shows them.");
   next.by_digest_.erase(found.mapped().digest);
-  if (auto kept = write_private(file_, next.text()); !kept) return fail(std::move(kept.error()));
+  if (auto kept = file_.save(next.text()); !kept) return fail(std::move(kept.error()));
   *this = std::move(next);
   return std::move(found.mapped());
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/book_file.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "model/principal.hpp"
@@ -52,12 +53,12 @@ class TokenBook {
   [[nodiscard]] const std::map<std::uint32_t, IssuedToken>& all() const { return tokens_; }
 
  private:
-  explicit TokenBook(std::filesystem::path file) : file_(std::move(file)) {}
+  explicit TokenBook(std::filesystem::path file);
 
-  Result<void> read(std::string_view text);
+  Result<void> read(const Json& json);
   [[nodiscard]] std::string text() const;
 
-  std::filesystem::path file_;
+  BookFile file_;
   std::uint32_t last_id_ = 0;
   std::map<std::uint32_t, IssuedToken> tokens_;
   std::map<std::string, std::uint32_t, std::less<>> by_digest_;

@@ -31,9 +31,11 @@ class TokenBookTest : public ::testing::Test {
             .made_at = kNow,
             .expires_at = ends};
   }
+  // Without its sum, as an older server's.
   [[nodiscard]] std::string text() const {
     std::ifstream in(file());
-    return {std::istreambuf_iterator<char>(in), {}};
+    const std::string whole{std::istreambuf_iterator<char>(in), {}};
+    return whole.substr(0, whole.find('\n') + 1);
   }
   void write(std::string_view text) const {
     std::ofstream(file()) << text;
@@ -122,9 +124,9 @@ TEST_F(TokenBookTest, DamageIsRefusedWithASentence) {
     EXPECT_EQ(read.error().code, ErrorCode::data);
   }
   const std::pair<std::string, std::string> changes[] = {
-      {"\"operator\"", "\"king\""}, {"\"last_id\":2", "\"last_id\":1"},
-      {"\"id\":2", "\"id\":1"},     {digest('b'), digest('a')},
-      {"\"user\"", "\"usr\""},
+      {"\"operator\"", "\"king\""},       {"\"operator\"", "\"node\""},
+      {"\"last_id\":2", "\"last_id\":1"}, {"\"id\":2", "\"id\":1"},
+      {digest('b'), digest('a')},         {"\"user\"", "\"usr\""},
   };
   for (const auto& [from, to] : changes) {
     auto changed = whole;

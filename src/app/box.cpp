@@ -17,14 +17,14 @@
 #include <map>
 #include <utility>
 
-#include "agent/agent.hpp"
 #include "agent/linux/files.hpp"
-#include "agent/linux/host.hpp"
 #include "api/api.hpp"
 #include "api/local_output.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
+#include "app/gang_address.hpp"
 #include "app/log_remover.hpp"
+#include "app/machine.hpp"
 #include "app/messages.hpp"
 #include "app/own_measures.hpp"
 #include "app/pump.hpp"
@@ -37,6 +37,7 @@
 #include "http/server.hpp"
 #include "http/socket_listener.hpp"
 #include "http/tcp_socket.hpp"
+#include "link/agent_sessions.hpp"
 #include "messages/server_log.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
@@ -66,22 +67,6 @@ constexpr std::uint64_t kReserveBytes = 8U << 20;
 constexpr agent::Room kRoomForSubmissions{16U << 20, 256};
 constexpr std::size_t kMetricsConnections = 16;
 constexpr auto kHearOut = std::chrono::seconds{5};
-constexpr auto kDevicesEvery = std::chrono::seconds{10};
-
-std::string count(std::size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
-std::string describe_slots(const NodeSpec& node) {
-  std::map<std::string, std::size_t> models;
-  for (const SlotSpec& slot : node.slots)
-    ++models[slot.kind == SlotKind::cpu ? "CPU slot" : slot.model];
-  std::string text;
-  for (const auto& [model, n] : models)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", count(n, model));
-  return fmt::format("{} ({:g} cores, {} GiB of memory)", text.empty() ? "no slots" : text,
-                     node.cpus, node.memory_bytes >> 30);
-}
 
 // Empty: there is none.
 std::string text_of_file(const std::string& path) {
@@ -132,7 +117,7 @@ struct Box::Impl {
     if (!opened) return fail(opened.error());
     store = std::move(*opened);
     if (auto ok = open_controller(); !ok) return ok;
-    if (auto ok = open_host(); !ok) return ok;
+    if (auto ok = open_machine(); !ok) return ok;
     if (auto ok = follow_policy_option(); !ok) return ok;
     join();
     follow_journal();
@@ -231,20 +216,13 @@ struct Box::Impl {
     pump.add([this](Time now) { return messages->step(now); });
   }
 
-  Result<void> open_host() {
+  Result<void> open_machine() {
     agent::HostOptions host_options;
-    host_options.worker_processes = options.limits.worker_processes;
-    host_options.logs_per_user = options.limits.logs_per_user;
-    host_options.logs_per_job = options.limits.logs_per_job;
     host_options.directory = options.directory;
-    if (options.slots) host_options.cpu_slots = static_cast<std::uint32_t>(*options.slots);
-    host_options.rack = options.rack;
-    host_options.network_switch = options.network_switch;
-    host_options.labels = options.labels;
-    auto opened = agent::LinuxHost::open(io, clock, std::move(host_options));
-    if (!opened) return fail(opened.error());
-    host = std::move(*opened);
-    agent.emplace(*host);
+    host_options.address = gang_address(options.advertise, options.listen);
+    auto opened = Machine::open(io, clock, options, std::move(host_options));
+    if (!opened) return fail(std::move(opened.error()));
+    machine = std::move(*opened);
     return {};
   }
 
@@ -261,13 +239,10 @@ struct Box::Impl {
   // Joins both ends and waits until the agent has told what it has: from then on submissions can be
   // judged.
   void join() {
-    link.emplace(*engine, *agent);
-    pump.add([this](Time now) {
-      agent->step(now);
-      return agent->next_due();
-    });
+    sessions.emplace(io, clock, *engine, AgentSessions::Options{.version = build.version});
+    machine->start(pump);
     pump.add([this](Time) {
-      link->pump();
+      sessions->pump();
       return std::optional<Time>();
     });
     pump.add([this](Time) {
@@ -280,27 +255,15 @@ struct Box::Impl {
       return controller->next_due();
     });
     const auto wake = [this] { pump.wake(); };
-    agent->on_wake(wake);
-    link->on_wake(wake);
+    sessions->on_wake(wake);
     controller->on_wake(wake);
-    agent->start();
-    link->open();
-    node_name = host->describe().name;
+    sessions->open(machine->agent());
+    node_name = machine->host().describe().name;
     const auto joined = [&] {
       const Node* node = controller->state().find_node(node_name);
       return engine->connected_nodes() > 0 && node != nullptr && !node->retired;
     };
     while (!joined()) io.run_one();
-    watch_devices();
-  }
-
-  void watch_devices() {
-    devices_timer.expires_after(kDevicesEvery);
-    devices_timer.async_wait([this](const boost::system::error_code& error) {
-      if (error) return;
-      agent->devices_changed();
-      watch_devices();
-    });
   }
 
   Result<void> listen() {
@@ -344,13 +307,13 @@ struct Box::Impl {
     return serve_metrics();
   }
 
-  // For people on other machines.
+  // For people and machines elsewhere.
   Result<void> open_door(ApiOptions& api_options) {
     if (!options.listen) return {};
-    auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory});
+    auto opened = RemoteDoor::open(io, clock, {*options.listen, options.directory, {node_name}});
     if (!opened) return fail(std::move(opened.error()));
     door = std::move(*opened);
-    api_options.remote = door->access();
+    api_options.remote = door->access(&*sessions);
     return {};
   }
 
@@ -427,22 +390,20 @@ struct Box::Impl {
   Build build;
   boost::asio::io_context io{1};
   boost::asio::signal_set signals;
-  boost::asio::steady_timer devices_timer{io};
   SystemClock clock;
   LuaEngine scripts{limits_of_scripts()};
   PolicyRegistry policies{&scripts};
   std::optional<DirLock> lock;
   std::unique_ptr<SqliteStore> store;
-  std::unique_ptr<agent::LinuxHost> host;
+  std::unique_ptr<Machine> machine;
   std::string node_name;  // this machine's, once it has joined
-  std::optional<agent::Agent> agent;
   std::optional<AgentsEngine> engine;
   std::optional<Controller> controller;
   std::unique_ptr<Messages> messages;
   std::optional<ServerLog> server_log;
   std::shared_ptr<void> commits;  // are listened to
-  std::optional<LocalLink> link;
   Pump pump{io, clock};
+  std::optional<AgentSessions> sessions;
   std::unique_ptr<RemoteDoor> door;  // none: no other machines are served
   std::optional<HttpApi> api;
   std::optional<HttpServer> server, metrics_server;
@@ -459,10 +420,10 @@ struct Box::Impl {
 Box::Box(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Box::~Box() = default;
 
-Result<std::unique_ptr<Box>> Box::open(const UpOptions& options, const Build& build) {
+Result<std::unique_ptr<Resident>> Box::open(const UpOptions& options, const Build& build) {
   auto impl = std::make_unique<Impl>(options, build);
   if (auto ok = impl->open(); !ok) return fail(ok.error());
-  return std::unique_ptr<Box>(new Box(std::move(impl)));
+  return std::unique_ptr<Resident>(new Box(std::move(impl)));
 }
 
 void Box::run() { impl_->run(); }
@@ -472,12 +433,7 @@ std::string Box::greeting() const {
   const Node& node = *state.find_node(impl_->node_name);
   std::string text = fmt::format("Paceline {}: {} has {}\n", impl_->build.version, node.spec.name,
                                  describe_slots(node.spec));
-  for (const SlotSpec& slot : node.spec.slots) {
-    if (!slot.usable)
-      text += fmt::format("  not leased: {} {}: {}\n", slot.model, slot.uuid, slot.note);
-  }
-  for (const auto& what : impl_->host->not_enforced())
-    text += fmt::format("  not enforced: {}\n", what);
+  text += impl_->machine->notes();
   const auto adopted = with_processes(state);
   text += fmt::format("  directory {}, policy {}, {} known{}\n", impl_->options.directory,
                       state.policy()->name, count(state.jobs().given(), "job"),

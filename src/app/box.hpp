@@ -6,24 +6,22 @@
 #include <string>
 
 #include "app/build.hpp"
+#include "app/resident.hpp"
 #include "base/result.hpp"
 #include "cli/cli.hpp"
 
 namespace paceline {
 
-class Box {
+class Box final : public Resident {
  public:
   // Opens the directory, recovers the state, finds the machine's slots, adopts what still trains,
   // and listens. Errors: conflict (another server has the directory), storage, data, invalid.
-  static Result<std::unique_ptr<Box>> open(const UpOptions& options, const Build& build);
-  ~Box();
+  static Result<std::unique_ptr<Resident>> open(const UpOptions& options, const Build& build);
+  ~Box() override;
 
-  // What it found and the next command to type.
-  [[nodiscard]] std::string greeting() const;
-  // Serves until it is told to leave.
-  void run();
-  // What goes on without it, and how to come back.
-  [[nodiscard]] std::string farewell() const;
+  [[nodiscard]] std::string greeting() const override;
+  void run() override;
+  [[nodiscard]] std::string farewell() const override;
 
  private:
   struct Impl;

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "agent/linux/supervisor.hpp"
+#include "app/agent.hpp"
 #include "app/backup.hpp"
 #include "app/build.hpp"
 #include "app/faults.hpp"
@@ -36,6 +37,9 @@ int main(int argc, char** argv) {
   paceline::Hooks hooks;
   hooks.version = build.text;
   hooks.up = [&](const paceline::UpOptions& options) { return paceline::up(options, build); };
+  hooks.agent = [&](const paceline::AgentOptions& options) {
+    return paceline::run_agent(options, build);
+  };
   const auto command = [&] {
     paceline::LaunchSpec typed;
     typed.command.assign(argv, argv + argc);

@@ -22,32 +22,46 @@ std::string told(TcpAddress at) {
 
 }  // namespace
 
-RemoteDoor::RemoteDoor(boost::asio::io_context& io, Clock& clock, Authority authority,
-                       TokenBook tokens, UniqueFd socket)
+RemoteDoor::RemoteDoor(boost::asio::io_context& io, Clock& clock, Kept kept, UniqueFd socket,
+                       std::vector<std::string> own_nodes)
     : io_(io),
       clock_(clock),
-      authority_(std::move(authority)),
-      tokens_(std::move(tokens)),
+      kept_(std::move(kept)),
       socket_(std::move(socket)),
+      own_nodes_(std::move(own_nodes)),
       address_(told(tcp_address_of(socket_.get()))),
       look_(io) {}
 
+Result<RemoteDoor::Kept> RemoteDoor::read(const std::filesystem::path& directory, WallTime now) {
+  auto authority = Authority::open(directory / "trust", now);
+  if (!authority) return fail(std::move(authority.error()));
+  auto tokens = TokenBook::open(directory / "tokens");
+  if (!tokens) return fail(std::move(tokens.error()));
+  auto nodes = NodeBook::open(directory / "nodes");
+  if (!nodes) return fail(std::move(nodes.error()));
+  return Kept{std::move(*authority), std::move(*tokens), std::move(*nodes)};
+}
+
 Result<std::unique_ptr<RemoteDoor>> RemoteDoor::open(boost::asio::io_context& io, Clock& clock,
                                                      const Options& options) {
-  auto authority = Authority::open(options.directory / "trust", clock.wall());
-  if (!authority) return fail(std::move(authority.error()));
-  auto tokens = TokenBook::open(options.directory / "tokens");
-  if (!tokens) return fail(std::move(tokens.error()));
+  auto kept = read(options.directory, clock.wall());
+  if (!kept) return fail(std::move(kept.error()));
   auto socket = listen_tcp(options.at);
   if (!socket) return fail(std::move(socket.error()));
   std::unique_ptr<RemoteDoor> door(
-      new RemoteDoor(io, clock, std::move(*authority), std::move(*tokens), std::move(*socket)));
+      new RemoteDoor(io, clock, std::move(*kept), std::move(*socket), options.own_nodes));
   if (auto ok = door->take_certificate(); !ok) return fail(std::move(ok.error()));
   return door;
 }
 
-RemoteAccess RemoteDoor::access() {
-  return {.tokens = &tokens_, .authority = authority_.fingerprint(), .address = address_};
+RemoteAccess RemoteDoor::access(AgentDoor* agents) {
+  return {.tokens = &kept_.tokens,
+          .authority = kept_.authority.fingerprint(),
+          .address = address_,
+          .nodes = &kept_.nodes,
+          .issuer = &kept_.authority,
+          .own_nodes = own_nodes_,
+          .agents = agents};
 }
 
 Result<void> RemoteDoor::serve(Router router, ServerOptions options) {
@@ -67,11 +81,11 @@ void RemoteDoor::stop(std::chrono::milliseconds patience, std::function<void()> 
 
 // Its own, from the authority: new at every start, and when two thirds of its time are over.
 Result<void> RemoteDoor::take_certificate() {
-  const auto issued = authority_.issue_server(clock_.wall());
+  const auto issued = kept_.authority.issue_server(clock_.wall());
   if (!issued) return fail(issued.error());
   renew_at_ = issued->validity.renew_at();
   if (certificates_) return certificates_->renew(issued->credentials);
-  auto made = TlsCertificates::make(issued->credentials, authority_.certificate());
+  auto made = TlsCertificates::make(issued->credentials, kept_.authority.certificate());
   if (!made) return fail(std::move(made.error()));
   certificates_ = std::move(*made);
   return {};

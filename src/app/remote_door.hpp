@@ -1,8 +1,9 @@
-// The server's door for people on other machines: TLS 1.3 at an address, under an authority of its
-// own. DIR/trust keeps the authority, DIR/tokens whom it gave tokens to.
+// The server's door for people and machines elsewhere: TLS 1.3 at an address, under an authority of
+// its own. DIR/trust keeps the authority, DIR/tokens whom it gave tokens to, DIR/nodes which machines
+// it invited and which joined.
 //
-//   auto door = RemoteDoor::open(io, clock, {.at = address, .directory = dir});
-//   api_options.remote = (*door)->access();
+//   auto door = RemoteDoor::open(io, clock, {.at = address, .directory = dir, .own_nodes = {"box"}});
+//   api_options.remote = (*door)->access(&agents);
 //   HttpApi api(controller, api_options);
 //   if (auto serving = (*door)->serve(api.router(), options); !serving) …
 #pragma once
@@ -14,8 +15,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/api.hpp"
+#include "api/node_book.hpp"
 #include "api/token_book.hpp"
 #include "clock/clock.hpp"
 #include "files/fd.hpp"
@@ -30,7 +33,8 @@ class RemoteDoor {
  public:
   struct Options {
     TcpAddress at;
-    std::filesystem::path directory;  // the server's
+    std::filesystem::path directory;          // the server's
+    std::vector<std::string> own_nodes = {};  // its own, which no other machine is called
   };
 
   // Reads what is kept, or makes it, and takes the address; nobody is let in yet. `io` and `clock`
@@ -40,7 +44,8 @@ class RemoteDoor {
   RemoteDoor(const RemoteDoor&) = delete;
   RemoteDoor& operator=(const RemoteDoor&) = delete;
 
-  [[nodiscard]] RemoteAccess access();
+  // `agents` serves nodes that dial in, and outlives the API; nullptr: none may for now.
+  [[nodiscard]] RemoteAccess access(AgentDoor* agents = nullptr);
   // "gpu-box:7443"
   [[nodiscard]] const std::string& address() const { return address_; }
 
@@ -50,17 +55,25 @@ class RemoteDoor {
   void stop(std::chrono::milliseconds patience, std::function<void()> stopped);
 
  private:
-  RemoteDoor(boost::asio::io_context& io, Clock& clock, Authority authority, TokenBook tokens,
-             UniqueFd socket);
+  // What is kept in the server's directory.
+  struct Kept {
+    Authority authority;
+    TokenBook tokens;
+    NodeBook nodes;
+  };
+  static Result<Kept> read(const std::filesystem::path& directory, WallTime now);
+
+  RemoteDoor(boost::asio::io_context& io, Clock& clock, Kept kept, UniqueFd socket,
+             std::vector<std::string> own_nodes);
 
   Result<void> take_certificate();
   void watch_certificate();
 
   boost::asio::io_context& io_;
   Clock& clock_;
-  Authority authority_;
-  TokenBook tokens_;
+  Kept kept_;
   UniqueFd socket_;
+  std::vector<std::string> own_nodes_;
   std::string address_;
   std::shared_ptr<TlsCertificates> certificates_;
   WallTime renew_at_{};

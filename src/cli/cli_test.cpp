@@ -116,6 +116,9 @@ TEST_F(Up, DescribesItsMachine) {
   EXPECT_EQ(asked->network_switch, "s1");
   EXPECT_EQ(asked->labels,
             (std::map<std::string, std::string>{{"disk", "nvme"}, {"team", "vision"}}));
+  EXPECT_FALSE(asked->advertise);
+  EXPECT_EQ(up({"--dir", "/p", "--advertise", "10.0.0.7"}), 5);
+  EXPECT_EQ(asked->advertise, "10.0.0.7");
 }
 
 TEST_F(Up, SetsLimits) {
@@ -176,6 +179,7 @@ TEST_F(Up, RefusesWhatMakesNoSense) {
   EXPECT_EQ(up({"--dir", "/a", "--label", "nvme"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--label", "disk=nvme", "--label", "disk=ssd"}), 64);
   EXPECT_EQ(up({"--dir", "/a", "--rack", std::string(64, 'r')}), 64);
+  EXPECT_EQ(up({"--dir", "/a", "--advertise", "10.0.0.7 "}), 64);
   EXPECT_FALSE(asked);
 }
 

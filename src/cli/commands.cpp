@@ -20,6 +20,11 @@ Command resize_command();
 Command wait_command();
 Command why_command();
 Command nodes_command();
+Command node_show_command();
+Command node_invite_command();
+Command node_invitations_command();
+Command node_revoke_command();
+Command node_remove_command();
 Command users_command();
 Command stats_command();
 Command limits_command();
@@ -42,6 +47,7 @@ Command policy_drop_command();
 Command simulate_command();
 Command up_command();
 Command down_command();
+Command agent_command();
 Command login_command();
 Command whoami_command();
 Command context_list_command();
@@ -56,22 +62,60 @@ Command version_command();
 
 std::span<const Command> commands() {
   static const std::vector<Command> table = {
-      up_command(),           down_command(),           run_command(),
-      submit_command(),       plan_command(),           queue_command(),
-      top_command(),          show_command(),           why_command(),
-      logs_command(),         attach_command(),         wait_command(),
-      cancel_command(),       pause_command(),          resume_command(),
-      resize_command(),       nodes_command(),          users_command(),
-      stats_command(),        limits_command(),         rules_command(),
-      policy_list_command(),  policy_show_command(),    policy_set_command(),
-      policy_load_command(),  policy_forget_command(),  policy_try_command(),
-      policy_diff_command(),  policy_promote_command(), policy_rollback_command(),
-      policy_drop_command(),  simulate_command(),       events_command(),
-      journal_list_command(), journal_export_command(), journal_prune_command(),
-      backup_command(),       login_command(),          whoami_command(),
-      context_list_command(), context_use_command(),    context_remove_command(),
-      token_create_command(), token_list_command(),     token_revoke_command(),
-      completion_command(),   man_page_command(),       version_command(),
+      up_command(),
+      down_command(),
+      agent_command(),
+      run_command(),
+      submit_command(),
+      plan_command(),
+      queue_command(),
+      top_command(),
+      show_command(),
+      why_command(),
+      logs_command(),
+      attach_command(),
+      wait_command(),
+      cancel_command(),
+      pause_command(),
+      resume_command(),
+      resize_command(),
+      nodes_command(),
+      node_show_command(),
+      node_invite_command(),
+      node_invitations_command(),
+      node_revoke_command(),
+      node_remove_command(),
+      users_command(),
+      stats_command(),
+      limits_command(),
+      rules_command(),
+      policy_list_command(),
+      policy_show_command(),
+      policy_set_command(),
+      policy_load_command(),
+      policy_forget_command(),
+      policy_try_command(),
+      policy_diff_command(),
+      policy_promote_command(),
+      policy_rollback_command(),
+      policy_drop_command(),
+      simulate_command(),
+      events_command(),
+      journal_list_command(),
+      journal_export_command(),
+      journal_prune_command(),
+      backup_command(),
+      login_command(),
+      whoami_command(),
+      context_list_command(),
+      context_use_command(),
+      context_remove_command(),
+      token_create_command(),
+      token_list_command(),
+      token_revoke_command(),
+      completion_command(),
+      man_page_command(),
+      version_command(),
   };
   return table;
 }

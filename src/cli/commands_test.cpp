@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -409,6 +410,18 @@ TEST(Nodes, SayWhyTheyStartNothing) {
   EXPECT_THAT(shown, HasSubstr("box   refusing   0/1"));
   EXPECT_THAT(shown, ::testing::ContainsRegex("box starts nothing before [-0-9: ]*14:46:44: "
                                               "No space left on device; make room."));
+}
+
+TEST(Nodes, SayWhoseJobsAloneTheyStart) {
+  std::string nodes = R"({"name":"box","state":"up","only_user":null,"slots":[]})";
+  for (int i = 0; i < 10; ++i)
+    nodes += fmt::format(R"(,{{"name":"p{}","state":"up","only_user":"ann","slots":[]}})", i);
+  nodes += R"(,{"name":"laptop","state":"up","only_user":"bob","slots":[]})";
+  const FakeServer server(always(R"({"nodes":[)" + nodes + "]}"));
+  const auto shown = run_words(server, {"nodes"}).out;
+  EXPECT_THAT(shown, HasSubstr("p0, p1, p2, p3, p4, p5, p6, p7 start only jobs of ann, and so do 2 "
+                               "more\n"));
+  EXPECT_THAT(shown, HasSubstr("\nlaptop starts only jobs of bob\n"));
 }
 
 TEST(Nodes, ShowWhereTheyStand) {

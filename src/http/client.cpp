@@ -129,6 +129,7 @@ http::request<http::string_body> compose(const ServerAddress& server,
   message.target(request.target);
   message.set(http::field::host, "paceline");
   if (!server.token.empty()) message.set(http::field::authorization, "Bearer " + server.token);
+  if (!server.version.empty()) message.set("Paceline-Version", server.version);
   if (!request.idempotency_key.empty()) message.set("Idempotency-Key", request.idempotency_key);
   if (!request.body.empty()) message.set(http::field::content_type, "application/json");
   message.body() = request.body;

@@ -28,6 +28,8 @@ struct ServerAddress {
   std::function<int()> interrupted = {};
   // What the server knows the caller by; empty: their account on the machine, which it sees.
   std::string token = {};
+  // Of the caller's program, which a server compares with its own; empty: not told.
+  std::string version = {};
 };
 
 struct ClientRequest {

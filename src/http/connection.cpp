@@ -333,6 +333,7 @@ void Connection::enter(Phase phase) {
 }
 
 Connection::Worth Connection::worth() const {
+  if (phase_ == Phase::tunnelling && peer().certificate) return Worth::kept;
   if (phase_ == Phase::writing) return Worth::unread;
   if (phase_ != Phase::reading) return Worth::busy;
   if (proved_) return Worth::resting;

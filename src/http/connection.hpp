@@ -71,6 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     resting,   // asks nothing now
     unread,    // doesn't read its answer
     busy,
+    kept,  // a node's, for as long as it is up: never closed for others
   };
   [[nodiscard]] Worth worth() const;
   // Sorts first the connection that can best be spared: worth least, for the longest.

@@ -164,6 +164,7 @@ bool HttpServer::Impl::close_stillest() {
       connections_, {}, [](const auto& each) { return each.second->stillness(); });
   if (stillest == connections_.end()) return false;
   const auto connection = stillest->second;
+  if (connection->worth() == Connection::Worth::kept) return false;
   if (context_->options.when_full == WhenFull::replace && connection->is_being_answered())
     return false;
   connection->close();

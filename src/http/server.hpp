@@ -29,7 +29,8 @@ class io_context;
 
 namespace paceline {
 
-// What becomes of one connection over `connections_max`.
+// What becomes of one connection over `connections_max`. A tunnel of a node, which showed a
+// certificate, is never closed for it.
 enum class WhenFull {
   refuse,   // 503, and it is closed; but a keeper's takes the place of the stillest
   replace,  // it takes the place of the stillest, unless all are being answered

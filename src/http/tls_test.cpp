@@ -108,6 +108,39 @@ TEST_F(TlsHttpTest, EndsATunnelWhoseClientLeaves) {
   wait_for_connections(0);
 }
 
+TEST_F(TlsHttpTest, ClosesNoTunnelOfANodeForOthers) {
+  start({.when_full = WhenFull::replace, .connections_max = 2});
+  Terminal terminal(folder_.path() / "terminal.sock");
+  auto way = options();
+  way.shown = node_of(authority_, now());
+  Client node(dial(way));
+  node.send("GET /attach HTTP/1.1\r\nHost: x\r\nUpgrade: paceline-pty\r\n\r\n");
+  terminal.accept();
+  EXPECT_THAT(node.until("\r\n\r\n"), HasSubstr("101"));
+  Client reader = client();
+  reader.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(reader.until("one"), HasSubstr("200"));
+  Client next = client();
+  EXPECT_EQ(next.get("/hello").body, "{}");
+  reader.rest();  // until its end
+  terminal.write("still there");
+  EXPECT_EQ(node.take(11), "still there");
+}
+
+TEST_F(TlsHttpTest, TurnsOthersAwayWhereAllAreTunnelsOfNodes) {
+  start({.when_full = WhenFull::replace, .connections_max = 1});
+  Terminal terminal(folder_.path() / "terminal.sock");
+  auto way = options();
+  way.shown = node_of(authority_, now());
+  Client node(dial(way));
+  node.send("GET /attach HTTP/1.1\r\nHost: x\r\nUpgrade: paceline-pty\r\n\r\n");
+  terminal.accept();
+  EXPECT_THAT(node.until("\r\n\r\n"), HasSubstr("101"));
+  EXPECT_EQ(client().reply().status, 503);
+  terminal.write("still there");
+  EXPECT_EQ(node.take(11), "still there");
+}
+
 TEST_F(TlsHttpTest, NoticesThatAClientLeavesWhileItWaits) {
   start();
   Client client = this->client();

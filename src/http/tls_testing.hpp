@@ -57,7 +57,7 @@ class TlsHttpTest : public ::testing::Test {
     });
   }
 
-  Router routes() {
+  virtual Router routes() {
     Router router;
     add_plain_routes(router);
     router.add("GET", "/who", [](const auto& exchange) {

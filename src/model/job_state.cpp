@@ -26,7 +26,8 @@ constexpr std::array kCauseNames = {std::pair{Cause::exited, "exited"},
                                     std::pair{Cause::requeue_asked, "requeue_asked"},
                                     std::pair{Cause::dependency_failed, "dependency_failed"},
                                     std::pair{Cause::crash_loop, "crash_loop"},
-                                    std::pair{Cause::refused, "refused"}};
+                                    std::pair{Cause::refused, "refused"},
+                                    std::pair{Cause::missing, "missing"}};
 
 template <class Names, class Value>
 std::string_view name_of(const Names& names, Value value) {

@@ -58,6 +58,7 @@ enum class Cause {
   dependency_failed,
   crash_loop,  // retries ended because the job fails again and again without progress
   refused,     // not started, or not kept: its machine lacks space, descriptors, processes
+  missing,     // its directory or its program is not on its machine: no retry is spent
 };
 
 constexpr bool is_our_kill(Cause cause) {

@@ -15,6 +15,10 @@ bool is_key_character(char c) {
          std::string_view("._-/").find(c) != std::string_view::npos;
 }
 
+bool is_address_character(char c) {
+  return (is_key_character(c) && c != '/') || c == ':' || c == '%';
+}
+
 Result<void> validate_label(std::string_view key, std::string_view value) {
   if (key.empty() || key.size() > kLabelKeyMax || !std::ranges::all_of(key, is_key_character)) {
     return fail(ErrorCode::invalid,
@@ -64,6 +68,17 @@ Result<void> validate_place(std::string_view what, std::string_view name) {
       ErrorCode::invalid,
       fmt::format("The name of a {} must have at most {} printable bytes.", what, kPlaceNameMax),
       "Give a shorter or plainer one.");
+}
+
+Result<void> validate_address(std::string_view address) {
+  const bool sound = !address.empty() && address.size() <= kAddressMax && address.front() != '-' &&
+                     std::ranges::all_of(address, is_address_character);
+  if (sound) return {};
+  return fail(
+      ErrorCode::invalid,
+      fmt::format("'{}' is no address: it has 1 to {} letters, digits or .-_:%.",
+                  is_visible(address) ? address.substr(0, kPlaceNameMax) : "?", kAddressMax),
+      "Give a number or a name without a port: 10.0.0.7, fd00::7 or gpu-box.");
 }
 
 bool has_label(const Labels& labels, const Affinity& term) {

@@ -33,6 +33,11 @@ Result<void> validate_labels(const Labels& labels);
 // `what`: "rack" or "switch". An empty name says that nothing is known. Errors: invalid.
 Result<void> validate_place(std::string_view what, std::string_view name);
 
+inline constexpr std::size_t kAddressMax = 253;  // bytes
+
+// Where others reach a node's workers: a number or a name, without a port. Errors: invalid.
+Result<void> validate_address(std::string_view address);
+
 // Do they meet the term's key and value? REQUIRES: it is to a label. Whether it is `anti` is left
 // to the caller.
 bool has_label(const Labels& labels, const Affinity& term);

@@ -35,6 +35,20 @@ TEST(Label, OfANodeAreBounded) {
   EXPECT_FALSE(validate_labels({{"", "v"}}));
 }
 
+TEST(Address, IsANumberOrAName) {
+  for (const char* good : {"10.0.0.7", "fd00::7", "fe80::1%eth0", "gpu-box", "gpu_3.lab.example"})
+    EXPECT_TRUE(validate_address(good)) << good;
+  EXPECT_TRUE(validate_address(std::string(kAddressMax, 'a')));
+}
+
+TEST(Address, IsRefusedWithItsForm) {
+  EXPECT_EQ(validate_address("a b").error().message,
+            "'a b' is no address: it has 1 to 253 letters, digits or .-_:%.");
+  for (const auto& bad : {std::string(), std::string("https://box"), std::string("a\nb"),
+                          std::string("-x"), std::string("$(id)"), std::string(254, 'a')})
+    EXPECT_FALSE(validate_address(bad)) << bad;
+}
+
 TEST(Label, IsWhatATermAsksFor) {
   const Labels labels = {{"disk", "nvme"}};
   const auto asks = [&](std::string_view term) {

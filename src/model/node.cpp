@@ -1,5 +1,7 @@
 #include "model/node.hpp"
 
+#include <algorithm>
+
 namespace paceline {
 
 std::string_view to_string(SlotKind kind) {
@@ -12,6 +14,13 @@ std::string_view to_string(SlotKind kind) {
       return "mig";
   }
   return "cpu";
+}
+
+bool is_choosy(const NodeSpec& node) { return !node.only_user.empty() || !node.strangers.empty(); }
+
+bool serves(const NodeSpec& node, const std::string& user) {
+  if (!node.only_user.empty() && node.only_user != user) return false;
+  return !std::binary_search(node.strangers.begin(), node.strangers.end(), user);
 }
 
 }  // namespace paceline

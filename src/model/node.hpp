@@ -43,6 +43,8 @@ struct Refusal {
 };
 inline constexpr std::size_t kRefusalWhyMax = 1024;
 inline constexpr std::size_t kMachineMax = 64;
+inline constexpr std::size_t kNodeSlotsMax = 1024;
+inline constexpr std::size_t kStrangersMax = 64;
 
 struct NodeSpec {
   std::string name;     // host name; unique in a cluster
@@ -57,8 +59,19 @@ struct NodeSpec {
   // Tells machines of one name apart, and stays over reboots; at most kMachineMax; empty: unknown.
   std::string machine{};
   std::optional<PortRange> ports{};  // that gangs may have; nothing: kUsualPorts
+  // The one whose jobs it serves, by login name: an agent that isn't root's can start no other's.
+  // Empty: everybody's.
+  std::string only_user{};
+  // Users who have no account there, as was found when a job of theirs was to start; sorted, at most
+  // kStrangersMax.
+  std::vector<std::string> strangers{};
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
+
+// Some users' jobs it does not serve.
+bool is_choosy(const NodeSpec& node);
+// It serves jobs of this user.
+bool serves(const NodeSpec& node, const std::string& user);
 
 }  // namespace paceline

@@ -15,15 +15,20 @@ enum class Role {
   user,       // has jobs of their own
   operator_,  // keeps the machines at work
   admin,      // whose server it is
+  newcomer,   // a machine that has a join token, and may become a node
+  node,       // a machine that joined
 };
+// A person may have every role up to this one; those behind it are machines'.
+inline constexpr Role kLastRoleOfPeople = Role::admin;
 
 enum class KnownBy {
   unix_socket,  // the kernel says whose process is at the other end
   token,        // a secret that was given to them
+  certificate,  // the server's authority vouches for them
 };
 
 struct Principal {
-  std::string user = {};  // the login name; empty where only the account was kept
+  std::string user = {};  // the login name, or a node's id; empty where only the account was kept
   std::optional<std::uint32_t> uid =
       {};                        // the account that their jobs run as; none: they have none
   std::vector<Role> roles = {};  // ascending; none: they may do nothing

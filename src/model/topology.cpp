@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -22,11 +23,11 @@ std::optional<std::uint32_t> Topology::number(Names& names, const std::string& n
 std::uint32_t Topology::kind_of(const NodeSpec& spec) {
   std::set<std::string> models;
   for (const SlotSpec& slot : spec.slots) models.insert(slot.model);
-  const std::vector<std::string> sorted(models.begin(), models.end());
-  const auto known = std::find(kinds_.begin(), kinds_.end(), sorted);
+  Kind wanted{{models.begin(), models.end()}, spec.only_user};
+  const auto known = std::find(kinds_.begin(), kinds_.end(), wanted);
   const auto kind = static_cast<std::uint32_t>(known - kinds_.begin());
   if (known != kinds_.end()) return kind;
-  kinds_.push_back(sorted);
+  kinds_.push_back(std::move(wanted));
   models.insert(models_.begin(), models_.end());
   models_.assign(models.begin(), models.end());
   return kind;
@@ -38,8 +39,11 @@ void Topology::set(NodeId node, const NodeSpec& spec) {
   const bool flat = std::all_of(spec.slots.begin(), spec.slots.end(), [&](const SlotSpec& slot) {
     return slot.island == spec.slots[0].island && slot.numa == spec.slots[0].numa;
   });
+  const bool choosy = paceline::is_choosy(spec);
+  if (sites_[node.value].choosy) --choosy_;
+  if (choosy) ++choosy_;
   sites_[node.value] = {kind_of(spec), number(racks_, spec.rack),
-                        number(networks_, spec.network_switch), flat};
+                        number(networks_, spec.network_switch), flat, choosy};
 }
 
 std::uint32_t Topology::domain(NodeId node, Reach reach) const {

@@ -20,10 +20,12 @@ namespace paceline {
 
 // What the slots of a node are, and where it stands.
 struct NodeSite {
-  std::uint32_t kind = 0;                // nodes of one kind have slots of the same device models
+  std::uint32_t kind = 0;  // nodes of one kind have slots of the same device models, and serve the
+                           // same users
   std::optional<std::uint32_t> rack;     // nothing: it names none
   std::optional<std::uint32_t> network;  // the switch above the rack
   bool flat = true;                      // its slots are all equally near each other
+  bool choosy = false;                   // is_choosy(): it does not serve everybody
   friend bool operator==(const NodeSite&, const NodeSite&) = default;
 };
 
@@ -39,8 +41,14 @@ class Topology {
   [[nodiscard]] std::size_t kinds() const { return kinds_.size(); }
   // The device models of a kind, sorted.
   [[nodiscard]] const std::vector<std::string>& models_of(std::uint32_t kind) const {
-    return kinds_[kind];
+    return kinds_[kind].models;
   }
+  // NodeSpec::only_user of its nodes.
+  [[nodiscard]] const std::string& user_of(std::uint32_t kind) const {
+    return kinds_[kind].only_user;
+  }
+  // Some node is_choosy().
+  [[nodiscard]] bool is_choosy() const { return choosy_ > 0; }
   // Every device model there is or was on a node that has not retired, sorted.
   [[nodiscard]] const std::vector<std::string>& models() const { return models_; }
   // The racks and the switches that have been named, in the order of their names.
@@ -49,11 +57,18 @@ class Topology {
   [[nodiscard]] const Names& networks() const { return networks_; }
 
  private:
+  struct Kind {
+    std::vector<std::string> models;
+    std::string only_user;
+    friend bool operator==(const Kind&, const Kind&) = default;
+  };
+
   static std::optional<std::uint32_t> number(Names& names, const std::string& name);
   std::uint32_t kind_of(const NodeSpec& spec);
 
   std::vector<NodeSite> sites_;
-  std::vector<std::vector<std::string>> kinds_;
+  std::vector<Kind> kinds_;
+  std::size_t choosy_ = 0;  // nodes
   std::vector<std::string> models_;
   Names racks_, networks_;
 };

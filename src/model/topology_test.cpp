@@ -35,5 +35,27 @@ TEST(Topology, KnowsTheModels) {
   EXPECT_EQ(topology.models_of(topology.site(NodeId{2}).kind), std::vector<std::string>{"o"});
 }
 
+TEST(Topology, KnowsWhichNodesServeWhom) {
+  Topology topology = of("1x1 n; 1x1 n only=ann; 1x1 n only=ann; 1x1 n only=bob");
+  const auto kind = [&](std::uint32_t node) { return topology.site(NodeId{node}).kind; };
+  EXPECT_EQ(kind(1), kind(2));
+  EXPECT_NE(kind(1), kind(3));
+  EXPECT_NE(kind(0), kind(1));
+  EXPECT_EQ(topology.user_of(kind(0)), "");
+  EXPECT_EQ(topology.user_of(kind(1)), "ann");
+  EXPECT_EQ(topology.models().size(), 1U);
+}
+
+TEST(Topology, IsChoosyWhileANodeIs) {
+  Topology topology = of("1x1 n; 1x1 n strangers=eve");
+  EXPECT_TRUE(topology.is_choosy());
+  topology.set(NodeId{1}, testing::cluster("1x1 n")[0]);
+  EXPECT_FALSE(topology.is_choosy());
+  for (int i = 0; i < 2; ++i) topology.set(NodeId{0}, testing::cluster("1x1 n only=ann")[0]);
+  EXPECT_TRUE(topology.is_choosy());
+  topology.set(NodeId{0}, testing::cluster("1x1 n")[0]);
+  EXPECT_FALSE(topology.is_choosy());
+}
+
 }  // namespace
 }  // namespace paceline

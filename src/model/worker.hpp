@@ -79,10 +79,10 @@ struct WorkerGone {
   ProcessKey key;
   Cause cause =
       Cause::exited;  // exited signalled out_of_memory launch_failed setup_failed timed_out (its
-                      // machine ended it, see RunLimit) node_lost refused
+                      // machine ended it, see RunLimit) node_lost refused missing
   std::optional<std::int32_t> exit_code;  // of the main process, for `exited`
   std::int32_t signal = 0;                // that ended the main process, for `signalled`
-  std::string message;  // one sentence for launch_failed, setup_failed, node_lost, refused
+  std::string message;  // of launch_failed, setup_failed, node_lost, refused, missing
   Time at;              // when the main process ended
   bool alone = false;   // of `refused`: its machine refuses this start, but no others
   friend bool operator==(const WorkerGone&, const WorkerGone&) = default;

@@ -18,6 +18,8 @@ Stock::Stock(const Draft& draft, const Job& job, const Constraints& constraints,
 }
 
 bool Stock::serves(std::uint32_t kind) const {
+  const std::string& only_user = state().topology().user_of(kind);
+  if (!only_user.empty() && only_user != job_.spec->user) return false;
   const auto& models = state().topology().models_of(kind);
   if (wanted_.model) return std::find(models.begin(), models.end(), *wanted_.model) != models.end();
   return true;

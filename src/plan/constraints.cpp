@@ -92,7 +92,8 @@ Constraints::Constraints(const Standing& standing, const Job& job, Time now, Giv
   }
   keep_off_the_aloof();
   none_ = labels_.empty() && terms_.empty() && spec.devices.empty() && !spec.exclusive &&
-          spec.cpus <= 0 && spec.memory_bytes == 0 && !aloof_near_ && !together_ && !apart_;
+          spec.cpus <= 0 && spec.memory_bytes == 0 && !aloof_near_ && !together_ && !apart_ &&
+          !standing_.state().topology().is_choosy();
 }
 
 void Constraints::take(const Affinity& affinity) {
@@ -162,6 +163,7 @@ std::optional<std::string> Constraints::broken_on(NodeId id) const {
   const JobSpec& spec = *job_.spec;
   if (!has_device(node)) return fmt::format("needs {}", fmt::join(spec.devices, " or "));
   if (!contains(own_, id)) {
+    if (auto broken = broken_account(node)) return broken;
     if (auto broken = broken_label(node)) return broken;
     if (auto broken = broken_term(id)) return broken;
     if (auto broken = broken_alone(id)) return broken;
@@ -169,6 +171,14 @@ std::optional<std::string> Constraints::broken_on(NodeId id) const {
   if (most_on(id) > 0) return std::nullopt;
   return spec.cpus > 0 ? fmt::format("needs {} cores for each worker", spec.cpus)
                        : "needs more memory for each worker";
+}
+
+std::optional<std::string> Constraints::broken_account(const Node& node) const {
+  const std::string& user = job_.spec->user;
+  if (paceline::serves(node.spec, user)) return std::nullopt;
+  if (node.spec.only_user.empty())
+    return fmt::format("needs nodes where user '{}' has an account", user);
+  return fmt::format("needs nodes that serve more users than '{}'", node.spec.only_user);
 }
 
 std::optional<std::string> Constraints::broken_label(const Node& node) const {

@@ -1,5 +1,5 @@
-// Where a job's workers may stand: the one judge of devices, affinity, exclusive nodes, cores and
-// memory, for placers that look for seats and for the check of their plans.
+// Where a job's workers may stand: the one judge of devices, accounts, affinity, exclusive nodes,
+// cores and memory, for placers that look for seats and for the check of their plans.
 //
 //   Constraints constraints(standing, job, now, GivenUp{0});
 //   constraints.allows(node)      may workers of the job stand there?
@@ -73,6 +73,7 @@ class Constraints {
   void take_job_term(const Affinity& affinity);
   void keep_off_the_aloof();
   void add_term(const Affinity& affinity, const std::vector<NodeId>& nodes, std::string text);
+  [[nodiscard]] std::optional<std::string> broken_account(const Node& node) const;
   [[nodiscard]] std::optional<std::string> broken_label(const Node& node) const;
   [[nodiscard]] std::optional<std::string> broken_term(NodeId node) const;
   [[nodiscard]] std::optional<std::string> broken_alone(NodeId node) const;

@@ -39,6 +39,9 @@ bool fatal(const Ending& e) {
 // The machine's doing, not the job's.
 bool lost(const Ending& e) { return e.cause == Cause::node_lost || e.cause == Cause::refused; }
 
+// The next start would find the same.
+bool missing(const Ending& e) { return e.cause == Cause::missing; }
+
 // Its machine ended it while no server was there to do so.
 bool out_of_time(const Ending& e) { return e.cause == Cause::timed_out; }
 
@@ -134,6 +137,10 @@ void Fold::gang_over(Job& job, Time ended) {
   const bool failed_before = over && first && !first->ours() && first->at < over->at;
   if (over && !failed_before && stop != Cause::cancelled) stop = Cause::timed_out;
   if (stop == Cause::cancelled || stop == Cause::timed_out) return end_as_told(job, stop);
+  if (const Ending* e = find_ending(gang, missing)) {
+    bill_lost_work(job, ended);
+    return end(job, JobState::failed, Ending(*e));
+  }
   if (const Ending* e = find_ending(gang, fatal)) return fail_or_retry(job, Ending(*e), ended);
   const bool made_room = stop == Cause::preempted || stop == Cause::resized;
   const bool saved =

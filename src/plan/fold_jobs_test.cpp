@@ -190,6 +190,18 @@ TEST(Ending, ByAMachineThatRefusesCostsNoRetryWhateverItsPeersDo) {
   }
 }
 
+TEST(Ending, ByWhatIsMissingThereFailsAtOnceWhateverRetriesAreLeft) {
+  World world("1x4 cpu");
+  const JobId a = world.run("2..2 retry=3", 2);
+  world.ended(a, 0, ending("missing"));
+  EXPECT_EQ(world.job(a).state, JobState::stopping);
+  world.killed(a, 1);
+  EXPECT_EQ(world.job(a).state, JobState::failed);
+  EXPECT_EQ(world.job(a).ending->cause, Cause::missing);
+  EXPECT_EQ(world.job(a).retries_used, 0);
+  EXPECT_EQ(world.state().slots_leased(), 0);
+}
+
 TEST(Retries, BackOffTwiceAsLongEachTimeUpToABound) {
   World world("1x4 cpu");
   const JobId a = world.submit("1..1 retry=12");

@@ -28,6 +28,7 @@ std::string ending_sentence(const Job& job, Viewer viewer) {
   if (e.cause == Cause::out_of_memory)
     return "killed for using more memory than its limit: submit with more --memory";
   if (e.cause == Cause::launch_failed) return "could not be started";
+  if (e.cause == Cause::missing) return "could not be started: its files are not on the node";
   if (e.cause == Cause::setup_failed) return "failed in its setup";
   if (e.cause == Cause::node_lost) return "was lost with its node";
   if (e.exit_code) return fmt::format("exited with code {}", *e.exit_code);

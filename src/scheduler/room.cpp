@@ -57,9 +57,15 @@ bool suits(const NodeSpec& node, const Affinity& term) {
   return !is_label(term) || has_label(node.labels, term) != term.anti;
 }
 
+// Who has no account somewhere may get one.
+bool is_for(const NodeSpec& node, const JobSpec& spec) {
+  return node.only_user.empty() || node.only_user == spec.user;
+}
+
 bool suits(const NodeSpec& node, const JobSpec& spec) {
-  return std::ranges::all_of(spec.affinity,
-                             [&](const Affinity& term) { return suits(node, term); });
+  return is_for(node, spec) && std::ranges::all_of(spec.affinity, [&](const Affinity& term) {
+           return suits(node, term);
+         });
 }
 
 // Slots that the job may use on a node. Neighbours are mostly alike: each model is judged once.
@@ -97,6 +103,11 @@ Result<void> some_node_suits(const State& state, const JobSpec& spec) {
     return std::ranges::none_of(state.nodes(),
                                 [&](const Node& node) { return !node.retired && fits(node.spec); });
   };
+  if (none([&](const NodeSpec& node) { return is_for(node, spec); })) {
+    return never(
+        fmt::format("No node serves the jobs of user '{}'.", spec.user),
+        "An agent that is not root's serves its own user alone: 'paceline nodes' shows whom.");
+  }
   for (const Affinity& term : spec.affinity) {
     if (!none([&](const NodeSpec& node) { return suits(node, term); })) continue;
     const auto text = to_string(term);
@@ -250,7 +261,7 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
   room.slots = state.slots_ever();
   room.largest = state.largest_node_ever();
   room.groups = state.workers_ever(need.slots_per_group);
-  if (is_particular(spec)) {
+  if (is_particular(spec) || state.topology().is_choosy()) {
     if (auto ok = some_device(state, spec); !ok) return ok;
     if (auto ok = some_node_suits(state, spec); !ok) return ok;
     room = room_for(state, spec, need);

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "model/label.hpp"
+#include "wire/agent_bounds.hpp"
 #include "wire/model_fields.hpp"
 
 namespace paceline {
@@ -171,8 +171,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kKin
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
-    kKinds<AgentMessage> = {"hello",         "node_changed",    "worker_runs",
-                            "worker_report", "checkpoint_seen", "worker_gone"};
+    kKinds<AgentMessage> = {"hello",           "node_changed", "worker_runs",   "worker_report",
+                            "checkpoint_seen", "worker_gone",  "worker_warning"};
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>
@@ -207,38 +207,6 @@ void read_message(JsonScanner& in, std::optional<Message>& message) {
   }
 }
 
-Result<void> validate(const NodeSpec& node) {
-  if (auto ok = validate_labels(node.labels); !ok) return ok;
-  if (auto ok = validate_place("rack", node.rack); !ok) return ok;
-  if (node.refusal && node.refusal->why.size() > kRefusalWhyMax)
-    return fail(ErrorCode::too_large, "The reason of a node's refusal has at most 1 KiB.");
-  if (node.machine.size() > kMachineMax)
-    return fail(ErrorCode::too_large, "A machine's identity has at most 64 characters.");
-  return validate_place("switch", node.network_switch);
-}
-
-// Differences of such times are durations still.
-Result<void> validate(Time told) {
-  const Time least{-kTimeToldMax.time_since_epoch()};
-  if (least <= told && told <= kTimeToldMax) return {};
-  return fail(ErrorCode::data, "a time is out of range");
-}
-
-struct TimeTold {
-  Time operator()(const WorkerGone& gone) const { return gone.at; }
-  Time operator()(const WorkerReport& report) const { return report.at; }
-  Time operator()(const CheckpointSeen& checkpoint) const { return checkpoint.at; }
-  Time operator()(const auto&) const { return {}; }
-};
-
-// What a person gave the agent and everybody gets to see.
-Result<void> validate(const std::optional<AgentMessage>& message) {
-  if (!message) return {};
-  if (const auto* hello = std::get_if<Hello>(&*message)) return validate(hello->node);
-  if (const auto* changed = std::get_if<NodeChanged>(&*message)) return validate(changed->node);
-  return {};
-}
-
 template <class Message>
 Result<Frame<Message>> decode_frame(std::string_view text) {
   if (text.size() > kFrameBytesMax)
@@ -259,6 +227,13 @@ Result<Frame<Message>> decode_frame(std::string_view text) {
   return frame;
 }
 
+template <class Message>
+Result<Frame<Message>> in_bounds(Result<Frame<Message>> frame) {
+  if (!frame || !frame->message) return frame;
+  if (auto held = hold_to_bounds(*frame->message); !held) return fail(held.error());
+  return frame;
+}
+
 }  // namespace
 
 std::string encode(const AgentFrame& frame) { return encode_frame(frame); }
@@ -267,15 +242,13 @@ std::string encode(const ServerFrame& frame) { return encode_frame(frame); }
 Result<AgentFrame> decode_agent_frame(std::string_view text) {
   auto frame = decode_frame<AgentMessage>(text);
   if (!frame) return frame;
-  if (auto valid = validate(frame->message); !valid) return fail(valid.error());
-  if (auto valid = validate(frame->clock); !valid) return fail(valid.error());
-  if (!frame->message) return frame;
-  if (auto valid = validate(std::visit(TimeTold{}, *frame->message)); !valid)
-    return fail(valid.error());
-  return frame;
+  const Time least{-kTimeToldMax.time_since_epoch()};
+  if (frame->clock < least || kTimeToldMax < frame->clock)
+    return fail(ErrorCode::data, "a time is out of range");
+  return in_bounds(std::move(frame));
 }
 Result<ServerFrame> decode_server_frame(std::string_view text) {
-  return decode_frame<ServerMessage>(text);
+  return in_bounds(decode_frame<ServerMessage>(text));
 }
 
 }  // namespace paceline

@@ -127,8 +127,8 @@ inline constexpr Time kTimeToldMax = time_from_us(std::int64_t{1} << 60);  // an
 std::string encode(const AgentFrame& frame);
 std::string encode(const ServerFrame& frame);
 
-// Errors: data (what is wrong; a time out of range), too_large, invalid (of what describes a node:
-// model/label.hpp).
+// What is read is within bounds (agent_bounds.hpp). Errors: data (what is wrong), too_large, invalid
+// (of what describes a node: model/label.hpp).
 Result<AgentFrame> decode_agent_frame(std::string_view text);
 Result<ServerFrame> decode_server_frame(std::string_view text);
 

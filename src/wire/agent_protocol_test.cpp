@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace paceline {
 namespace {
 
@@ -173,13 +171,6 @@ TEST(AgentProtocol, RefusesTwoMessagesInAFrame) {
   const auto read = decode_server_frame(
       R"({"session":1,"number":1,"received":0,"durable":0,"fence_job":{"job":1,"generation":1},"thaw_worker":{}})");
   ASSERT_FALSE(read);
-}
-
-TEST(AgentProtocol, KeepsALossThatIsNotANumber) {
-  WorkerReport diverged{kKey, 1, kAt, {}, {}, {}, {}, {}, {}, {}, {}, {{"loss", std::nan("")}}};
-  const auto read = decode_agent_frame(encode(AgentFrame{Session{1}, 1, 0, 0, diverged}));
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_TRUE(std::isnan(std::get<WorkerReport>(*read->message).metrics.at("loss")));
 }
 
 }  // namespace

@@ -45,11 +45,11 @@ void describe(Fields& fields, FieldsOf<Fields, PortRange>& range) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
   auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine,
-         ports] = node;
+         ports, only_user, strangers] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
   fields("labels", labels)("refusal", refusal)("machine", machine);
-  fields("ports", ports);
+  fields("ports", ports)("only_user", only_user)("strangers", strangers);
 }
 
 template <class Fields>

@@ -136,10 +136,10 @@ inline void randomize(Rng& rng, PortRange& value) {
   randomize_all(rng, first, end);
 }
 inline void randomize(Rng& rng, NodeSpec& value) {
-  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine, ports] =
-      value;
+  auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine, ports,
+         only_user, strangers] = value;
   randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal, ports,
-                machine);
+                machine, only_user, strangers);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;

@@ -35,6 +35,15 @@ void write_slot(JsonWriter& json, const State& state, const Node& node, std::uin
   json.field("job", worker->job.value).field("rank", rank_of(state, *worker)).end_object();
 }
 
+void write_join(JsonWriter& json, const std::optional<NodeJoin>& join) {
+  json.field("joined", join.has_value()).field("removed", join && join->removed);
+  if (join) {
+    json.field("joined_at", join->at).field("serial", join->serial);
+  } else {
+    json.null_field("joined_at").null_field("serial");
+  }
+}
+
 }  // namespace
 
 std::string_view slot_state(const Node& node, std::uint32_t index) {
@@ -46,7 +55,8 @@ std::string_view slot_state(const Node& node, std::uint32_t index) {
   return slot.lease->ending ? "ending" : "leased";
 }
 
-void write_node_status(JsonWriter& json, const State& state, const Node& node) {
+void write_node_status(JsonWriter& json, const State& state, const Node& node,
+                       const std::optional<NodeJoin>& join) {
   json.begin_object().field("id", node.id.value).field("name", node.spec.name);
   json.field("state", node.up ? "up" : "down").field("address", node.spec.address);
   json.field("rack", unless_empty(node.spec.rack));
@@ -61,6 +71,8 @@ void write_node_status(JsonWriter& json, const State& state, const Node& node) {
         .end_object();
   else
     json.null_field("refusal");
+  write_join(json, join);
+  json.field("only_user", unless_empty(node.spec.only_user));
   json.field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) {

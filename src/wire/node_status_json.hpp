@@ -1,6 +1,8 @@
 // A node and its slots as docs/api.md shows them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "model/state.hpp"
@@ -12,7 +14,15 @@ namespace paceline {
 // nothing for now) or "free", the first that holds.
 std::string_view slot_state(const Node& node, std::uint32_t index);
 
+// How a node came to the server, where it joined it from another machine.
+struct NodeJoin {
+  WallTime at = {};
+  std::uint64_t serial = 0;  // of its newest identity
+  bool removed = false;
+};
+
 // Slots that the node has no longer are told of while a worker is on them.
-void write_node_status(JsonWriter& json, const State& state, const Node& node);
+void write_node_status(JsonWriter& json, const State& state, const Node& node,
+                       const std::optional<NodeJoin>& join = {});
 
 }  // namespace paceline

@@ -13,7 +13,6 @@ namespace paceline {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // nlohmann passes over it
-constexpr double kCountMax = 9007199254740992.0;  // 2^53: beyond it a JSON number is no exact count
 
 struct CountKey {
   std::string_view name;
@@ -78,10 +77,10 @@ Result<Json> parse_lenient(std::string_view text) {
 
 bool is_count(const Json& value) {
   if (!value.is_number()) return false;
-  if (value.is_number_unsigned())
-    return value.get<std::uint64_t>() <= static_cast<std::uint64_t>(kCountMax);
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= kReportCountMax;
   const double number = value.get<double>();
-  return number >= 0 && number <= kCountMax && number == std::floor(number);
+  return number >= 0 && number <= static_cast<double>(kReportCountMax) &&
+         number == std::floor(number);
 }
 
 std::uint64_t to_count(const Json& value) {
@@ -146,7 +145,7 @@ Result<Report> read_report(const Json& object) {
 // reserved field.
 void read_trainer_metric(const std::string& name, double value, TrainerStatus& status) {
   Report& report = status.report;
-  const bool whole = value >= 0 && value <= kCountMax;
+  const bool whole = value >= 0 && value <= static_cast<double>(kReportCountMax);
   if ((name == "current_step" || name == "step") && whole)
     report.step = static_cast<std::uint64_t>(value);
   else if (name == "total_steps" && whole)

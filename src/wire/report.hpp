@@ -30,6 +30,8 @@ struct Report {
 };
 
 inline constexpr std::size_t kReportBytesMax = 64 << 10;
+// Of steps, samples and positions: beyond it a JSON number is no exact count.
+inline constexpr std::uint64_t kReportCountMax = std::uint64_t{1} << 53;
 inline constexpr std::size_t kMetricNameMax = 128;
 inline constexpr std::size_t kCheckpointPathMax = 4096;
 

@@ -27,6 +27,10 @@ std::string_view to_string(Role role) {
       return "operator";
     case Role::admin:
       return "admin";
+    case Role::newcomer:
+      return "newcomer";
+    case Role::node:
+      return "node";
   }
   check(false, "a role is one of its enumerators");
   return {};
@@ -38,6 +42,8 @@ std::string_view to_string(KnownBy known_by) {
       return "unix_socket";
     case KnownBy::token:
       return "token";
+    case KnownBy::certificate:
+      return "certificate";
   }
   check(false, "how somebody is known is one of its enumerators");
   return {};

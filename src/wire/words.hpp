@@ -20,8 +20,8 @@
 namespace paceline {
 
 std::string_view to_string(Request request);    // "cancel", "pause", "resume"
-std::string_view to_string(Role role);          // "viewer", "user", "operator", "admin"
-std::string_view to_string(KnownBy known_by);   // "unix_socket", "token"
+std::string_view to_string(Role role);          // "viewer", "operator", "node"…
+std::string_view to_string(KnownBy known_by);   // "unix_socket", "token", "certificate"
 std::string_view to_string(WorkerState state);  // "assigned", "running", "ended"
 std::string_view to_string(Warning warning);    // "no_rendezvous"
 
@@ -31,9 +31,9 @@ inline constexpr E kLast = E::unknown;
 template <>
 inline constexpr auto kLast<Request> = Request::resume;
 template <>
-inline constexpr auto kLast<Role> = Role::admin;
+inline constexpr auto kLast<Role> = Role::node;
 template <>
-inline constexpr auto kLast<KnownBy> = KnownBy::token;
+inline constexpr auto kLast<KnownBy> = KnownBy::certificate;
 template <>
 inline constexpr auto kLast<WorkerState> = WorkerState::ended;
 template <>
@@ -47,7 +47,7 @@ inline constexpr auto kLast<Reach> = Reach::network_switch;
 template <>
 inline constexpr auto kLast<JobState> = JobState::timeout;
 template <>
-inline constexpr auto kLast<Cause> = Cause::refused;
+inline constexpr auto kLast<Cause> = Cause::missing;
 template <>
 inline constexpr auto kLast<SlotKind> = SlotKind::mig;
 template <>

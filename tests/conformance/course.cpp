@@ -17,6 +17,7 @@ std::string end_of(const WorkerGone& gone) {
       return fmt::format("ended by signal {}", gone.signal);
     case Cause::launch_failed:
     case Cause::setup_failed:
+    case Cause::missing:
       return "failed to start";
     default:
       return std::string(to_string(gone.cause));

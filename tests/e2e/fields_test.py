@@ -99,6 +99,7 @@ TRIAL = Answer(
     f"forecast.{{live,shadow}}.lost_slot_seconds.{BILL} forecast.users[].user? forecast.users[].{{live,shadow}}.{BILL}? "
     f"forecast.other_users.count forecast.other_users.{{live,shadow}}.{BILL}")
 TOKEN = Answer("id user role made_by made_at expires_at expired")
+INVITATION = Answer("id made_by made_at expires_at expired uses_left rack switch labels.*")
 NOTHING = Answer("")
 REFUSAL = Answer("error.{code,message,hint}")
 
@@ -113,11 +114,20 @@ ROUTES = {
                              TOKEN + Answer("token address")),
     ("GET", "/v1/tokens"): ("", (403, 403, 200), TOKEN.at("tokens[].")),
     ("DELETE", "/v1/tokens/{token}"): ("", (403, 403, 200), TOKEN),
+    ("POST", "/v1/invitations"): ('{"rack": "r1", "labels": {"disk": "nvme"}}', (403, 403, 201), INVITATION + Answer("token address")),
+    ("GET", "/v1/invitations"): ("", (403, 403, 200), INVITATION.at("invitations[].")),
+    ("DELETE", "/v1/invitations/{invitation}"): ("", (403, 403, 200), INVITATION),
+    ("POST", "/v1/join"): ("{}", (403, 403, 403), NOTHING),  # a machine's, and so are the next three
+    ("POST", "/v1/identity"): ("{}", (403, 403, 403), NOTHING),
+    ("GET", "/v1/link"): ("", (403, 403, 403), NOTHING),
+    ("GET", "/v1/bytes"): ("", (403, 403, 403), NOTHING),
+    ("DELETE", "/v1/nodes/{node}"): ("", (403, 403, 404), NOTHING),  # none joined
     ("GET", "/metrics"): ("", (200, 200, 200), None),  # a text
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
     ("GET", "/v1/nodes"): ("", (200, 200, 200), Answer(
-        "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes} nodes[].refusal.{why,until}? "
+        "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes,joined,removed,joined_at,serial} "
+        "nodes[].refusal.{why,until}? nodes[].only_user? awaited[].{name,joined_at,serial}? "
         "nodes[].slots[].{index,kind,model,uuid,memory_bytes,island,numa,state,note,job,rank}")),
     ("GET", "/v1/users"): ("", (200, 200, 200), Answer(
         f"users[].{{user,jobs,waiting,running,slots,waited_seconds,slot_seconds,lost_slot_seconds.{BILL}}}")),
@@ -165,7 +175,7 @@ ROUTES = {
 
 # Of each kind of event, beside seq, at and kind. Fields without a value are left out.
 EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owners) in {
-    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? "
+    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[]}? "
                 "spec.slots[].{kind,model,usable} spec.slots[].{uuid,memory_bytes,note,island,numa}?", ""),
     "node_down": ("node?", ""),
     "job_submitted": (
@@ -282,7 +292,7 @@ class RoutesTest(PeopleTest):
             # The other asks first: what may not be done must change nothing for those who may.
             for who, uid in (("other", OTHER), ("owner", OWNER), ("root", 0)):
                 name = "mine" if "{name}" in pattern and method != "GET" else "fifo"
-                path = pattern.replace("{id}", str(self.saved)).replace("{name}", name).replace("{token}", "1")
+                path = pattern.replace("{id}", str(self.saved)).replace("{name}", name).replace("{token}", "1").replace("{invitation}", "1").replace("{node}", "gpu-3")
                 path += "?timeout_seconds=0" if path.endswith("/wait") else ""
                 headers = {"Connection": "Upgrade", "Upgrade": "paceline-pty"} if path.endswith("/attach") else {}
                 with self.subTest(f"{method} {pattern}", who=who):

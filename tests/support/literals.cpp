@@ -50,6 +50,10 @@ void describe(NodeSpec& spec, const std::string& word) {
     spec.cpus = static_cast<double>(number(value));
   else if (key == "memory")
     spec.memory_bytes = gib(value);
+  else if (key == "only")
+    spec.only_user = value;
+  else if (key == "strangers")
+    spec.strangers = split(value, ',');
   else if (key == "islands") {
     for (std::size_t i = 0; i < spec.slots.size(); ++i) {
       const auto island = i * static_cast<std::size_t>(number(value)) / spec.slots.size();

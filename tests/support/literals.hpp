@@ -21,7 +21,8 @@
 namespace paceline::testing {
 
 // Groups of "NODESxSLOTS MODEL", separated by ';'. The model `cpu` makes CPU slots, every other one
-// GPUs. After the model: rack=NAME switch=NAME cpus=N memory=GIB islands=N (each node's slots in N link islands);
+// GPUs. After the model: rack=NAME switch=NAME cpus=N memory=GIB islands=N (each node's slots in N link islands)
+// only=USER strangers=USER,…;
 // any other KEY=VALUE is a label.
 //   cluster("2x8 h100 rack=a islands=2; 2x8 h100 rack=b disk=nvme")  → h100-0 … h100-3
 std::vector<NodeSpec> cluster(std::string_view text);

@@ -21,7 +21,7 @@ constexpr std::string_view kLast = "end";
 // By what a worker may end. The words are those of the journal.
 constexpr Cause kCauses[] = {Cause::exited,        Cause::signalled,    Cause::out_of_memory,
                              Cause::launch_failed, Cause::setup_failed, Cause::timed_out,
-                             Cause::node_lost,     Cause::refused};
+                             Cause::node_lost,     Cause::refused,      Cause::missing};
 
 bool may_end_by(Cause cause) {
   return std::find(std::begin(kCauses), std::end(kCauses), cause) != std::end(kCauses);

@@ -66,7 +66,7 @@ struct WorkerOrder {
 };
 
 // How a worker ended. `cause` is one of exited, signalled, out_of_memory, launch_failed,
-// setup_failed, timed_out, node_lost, refused.
+// setup_failed, timed_out, node_lost, refused, missing.
 struct WorkerEnding {
   Cause cause = Cause::exited;
   std::optional<std::int32_t> exit_code;

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <set>
 
+#include "agent/linux/accounts.hpp"
 #include "agent/linux/cgroups.hpp"
 #include "agent/linux/chores.hpp"
 #include "agent/linux/devices.hpp"
@@ -46,6 +47,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds{50};
 constexpr auto kDeviceInterval = std::chrono::seconds{5};
+constexpr auto kAccountsInterval = std::chrono::seconds{30};
 constexpr auto kLogInterval = std::chrono::seconds{5};
 constexpr auto kJobLogInterval = std::chrono::milliseconds{250};
 constexpr auto kSegmentsInterval = std::chrono::milliseconds{500};
@@ -70,6 +72,13 @@ struct HeldLogs {
   std::atomic<bool> busy = false;
 };
 
+std::string name_of_node(const HostOptions& options) {
+  if (!options.node_name.empty()) return options.node_name;
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 Result<void> make_own_directories(const std::string& directory) {
   for (const char* name :
        {"agent", "agent/workers", "agent/damaged", "agent/setups", "agent/terminals", "logs"})
@@ -92,6 +101,7 @@ struct LinuxHost::Impl {
                 [this] { nursery.wake(); },
                 [this](const ProcessKey& key) { return count_lost_supervisor(key); },
                 options.rendezvous_patience},
+        accounts(options.accounts, name_of_node(options)),
         marks(options.directory),
         cgroups(Cgroups::discover(marks.group())),
         memory(marks.group()),
@@ -106,7 +116,10 @@ struct LinuxHost::Impl {
         log_timer(io_context),
         tidy_timer(io_context),
         flush_timer(io_context),
-        device_timer(io_context) {}
+        device_timer(io_context),
+        accounts_timer(io_context) {
+    if (options.accounts == Accounts::by_name) context.node = name_of_node(options);
+  }
 
   Result<void> open();
   Result<void> find_claims();
@@ -125,7 +138,9 @@ struct LinuxHost::Impl {
   void tidy_memory();
 
   void start(const WorkerLaunch& launch);
-  Result<void> try_start(const WorkerLaunch& launch, const std::string& path);
+  Result<void> try_start(WorkerLaunch launch, const std::string& path);
+  Result<void> identify(WorkerLaunch& launch);
+  void watch_accounts();
   Result<WorkerOrder> make_order(const WorkerLaunch& launch, const TakenDevices& taken);
   void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
@@ -163,6 +178,7 @@ struct LinuxHost::Impl {
   Chores chores;
   FileRemover remover{io, chores};
   WorkerContext context;
+  AccountBook accounts;
   Marks marks;
   Cgroups cgroups;
   GangMemory memory;
@@ -182,6 +198,7 @@ struct LinuxHost::Impl {
   boost::asio::steady_timer tidy_timer;
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
+  boost::asio::steady_timer accounts_timer;
   std::vector<std::pair<ProcessKey, ClaimFile>> unread;  // until load()
   std::map<ProcessKey, std::shared_ptr<SupervisedWorker>> workers;
   std::map<ProcessKey, std::shared_ptr<SetAsideWorker>> aside;
@@ -408,7 +425,31 @@ void LinuxHost::Impl::start(const WorkerLaunch& launch) {
   keep_ticking();
 }
 
-Result<void> LinuxHost::Impl::try_start(const WorkerLaunch& launch, const std::string& path) {
+// Whom it turns out not to know it says before the end that is the reason, so that the next plan
+// knows.
+Result<void> LinuxHost::Impl::identify(WorkerLaunch& launch) {
+  const auto before = accounts.strangers();
+  auto known = accounts.identify(launch);
+  if (accounts.strangers() != before) {
+    devices_changed();
+    watch_accounts();
+  }
+  return known;
+}
+
+void LinuxHost::Impl::watch_accounts() {
+  accounts_timer.expires_after(kAccountsInterval);
+  accounts_timer.async_wait(
+      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
+        if (error || token.expired()) return;
+        if (accounts.look_again()) devices_changed();
+        if (!accounts.strangers().empty()) watch_accounts();
+      });
+}
+
+Result<void> LinuxHost::Impl::try_start(WorkerLaunch launch, const std::string& path) {
+  if (auto sound = validate(launch.launch); !sound) return sound;
+  if (auto known = identify(launch); !known) return known;
   if (auto room = look_for_room(options.directory, kRoomMin); !room) return room;
   auto taken = devices.take(launch.slots);
   if (!taken) return fail(taken.error());
@@ -803,11 +844,11 @@ void LinuxHost::on_devices_changed(std::function<void()> handler) {
   impl_->devices_changed = std::move(handler);
 }
 
+void LinuxHost::reached_at(std::string address) { impl_->options.address = std::move(address); }
+
 NodeSpec LinuxHost::describe() {
   NodeSpec node;
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  node.name = impl_->options.node_name.empty() ? name : impl_->options.node_name;
+  node.name = name_of_node(impl_->options);
   node.address = impl_->options.address;
   node.rack = impl_->options.rack;
   node.network_switch = impl_->options.network_switch;
@@ -819,6 +860,8 @@ NodeSpec LinuxHost::describe() {
   node.slots = impl_->slots;
   node.machine = impl_->machine;
   node.ports = usable_ports();
+  node.only_user = impl_->accounts.only_user();
+  node.strangers = impl_->accounts.strangers();
   return node;
 }
 

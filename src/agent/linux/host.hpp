@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "agent/host.hpp"
+#include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
 #include "agent/linux/log_file.hpp"
 #include "base/result.hpp"
@@ -52,6 +53,8 @@ struct HostOptions {
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
   std::string rack, network_switch;   // where it stands; empty: unknown
   std::map<std::string, std::string> labels;
+  // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
+  Accounts accounts = Accounts::as_told;
 };
 
 class LinuxHost final : public Host {
@@ -70,13 +73,16 @@ class LinuxHost final : public Host {
   void on_observation(std::function<void(Observation)> handler) override;
 
   // Called when describe() would say something else than before: a device was taken or given back
-  // by others. Looked at every few seconds on machines with devices.
+  // by others, looked at every few seconds on machines with devices; or a user turned out to have no
+  // account, or got one.
   void on_devices_changed(std::function<void()> handler);
 
   // Logs below this directory that others than its workers wrote since the last call (nodes send theirs
   // to the server's), each with its job's own limit, 0: the machine's. They are held to the limits,
   // too. Cheap; may be called several times a second.
   void hold_logs_of_others(const std::map<LogKey, std::uint64_t>& logs);
+  // Where other machines reach this one, from the next describe() on.
+  void reached_at(std::string address);
 
   // What was asked of a worker but can't be held on this machine, in sentences for `up` to print.
   [[nodiscard]] std::vector<std::string> not_enforced() const;

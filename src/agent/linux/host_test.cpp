@@ -94,14 +94,14 @@ TEST_F(HostTest, SaysWhyAProgramCannotStart) {
   WorkerLaunch missing = shell_worker(key(1), "");
   missing.launch.command = {"no-such-program", "x"};
   host.start(missing);
-  EXPECT_EQ(host.gone(key(1)).cause, Cause::launch_failed);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::missing);
   EXPECT_EQ(host.gone(key(1)).message,
             "There is no program 'no-such-program' in the job's PATH; check the command.");
 
   WorkerLaunch nowhere = shell_worker(key(2), "true");
   nowhere.launch.directory = directory_ / "nowhere";
   host.start(nowhere);
-  EXPECT_EQ(host.gone(key(2)).cause, Cause::launch_failed);
+  EXPECT_EQ(host.gone(key(2)).cause, Cause::missing);
   EXPECT_THAT(host.gone(key(2)).message,
               EndsWith("nowhere' can't be entered: No such file or directory."));
 
@@ -1436,6 +1436,80 @@ TEST_F(HostTest, StartsOneWorkerAloneWhereNoPortsCanBeHeld) {
   gang.world_size = 2;
   host.start(gang);
   EXPECT_EQ(host.gone(key(2)).cause, Cause::refused) << "the machine's want";
+}
+
+TEST_F(HostTest, AnOrderWithoutACommandIsNoStart) {
+  TestHost host(directory_.path());
+  WorkerLaunch empty = shell_worker(key(1), "");
+  empty.launch.command = {};
+  host.start(empty);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::launch_failed);
+  EXPECT_EQ(host.gone(key(1)).message, "There is no command to run.");
+}
+
+TEST_F(HostTest, OnANodeWhatIsMissingIsToldWithTheNodesName) {
+  HostOptions options;
+  options.accounts = Accounts::by_name;
+  options.node_name = "gpu-3";
+  TestHost host(directory_.path(), options);
+  WorkerLaunch nowhere = shell_worker(key(1), "true");
+  nowhere.user = find_user(::geteuid());
+  nowhere.launch.directory = directory_ / "nowhere";
+  if (::geteuid() == 0) nowhere.user = "nobody";
+  host.start(nowhere);
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::missing);
+  EXPECT_THAT(gone.message, StartsWith("On gpu-3: The directory '"));
+  EXPECT_THAT(gone.message, HasSubstr("a file system that the nodes share"));
+}
+
+TEST_F(HostTest, ASetupInADirectoryThatIsMissingIsNoFailedSetup) {
+  TestHost host(directory_.path());
+  WorkerLaunch nowhere = shell_worker(key(1), "true");
+  nowhere.launch.setup = "true";
+  nowhere.launch.directory = directory_ / "nowhere";
+  host.start(nowhere);
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::missing);
+}
+
+TEST_F(HostTest, RefusesTheJobOfWhomItDoesNotKnowAndSaysSoBefore) {
+  HostOptions options;
+  options.accounts = Accounts::by_name;
+  options.node_name = "gpu-3";
+  TestHost host(directory_.path(), options);
+  int told = 0;
+  host->on_devices_changed([&] { ++told; });
+  WorkerLaunch launch = shell_worker(key(1), "true");
+  launch.user = "no-such-user-here";
+  host.start(launch);
+  const bool roots = ::geteuid() == 0;
+  EXPECT_EQ(told, roots ? 1 : 0);
+  const WorkerGone gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::refused);
+  EXPECT_TRUE(gone.alone) << "others may start";
+  EXPECT_THAT(gone.message, HasSubstr("gpu-3"));
+  const NodeSpec node = host->describe();
+  EXPECT_EQ(node.only_user, roots ? "" : find_user(::geteuid()));
+  EXPECT_EQ(node.strangers,
+            roots ? std::vector<std::string>{"no-such-user-here"} : std::vector<std::string>{});
+  EXPECT_TRUE((*host).claims().empty());
+}
+
+TEST_F(HostTest, RunsAJobAsTheAccountOfThatNameHere) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes others";
+  HostOptions options;
+  options.accounts = Accounts::by_name;
+  TestHost host(directory_.path(), options);
+  WorkerLaunch launch = shell_worker(key(1), "id -u; id -G");
+  launch.user = "nobody";
+  launch.uid = 0;  // as the server's machine knows its owner
+  launch.launch.groups = {0};
+  launch.launch.directory = "/";
+  host.start(launch);
+  ASSERT_EQ(host.gone(key(1)).exit_code, 0);
+  const std::string nobody = std::to_string(find_uid("nobody")->value());
+  EXPECT_THAT(log(1), HasSubstr("\n" + nobody + "\n"));
+  EXPECT_THAT(log(1), Not(HasSubstr("\n0")));
 }
 
 TEST_F(HostTest, RefusesToStartAWorkerOfSomebodyElseWithoutTheRight) {

@@ -188,13 +188,23 @@ std::string sentence(const WorkerOrder& order, const std::string& program, const
   return program_sentence(program, failure.error_number);
 }
 
+// The next start would find the same.
+bool is_missing(int error_number) {
+  constexpr int kMissing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
+  return std::ranges::find(kMissing, error_number) != std::end(kMissing);
+}
+
 // Of the machine's wants nothing of the job is told: everybody gets to see them.
 Error error_of(const WorkerOrder& order, const std::string& program, const Failure& failure) {
   const bool jobs = failure.step == Step::directory || failure.step == Step::program;
   const auto step = jobs ? StartStep::job : StartStep::server;
   if (blame(step, failure.error_number) == Cause::refused)
     return system_error("A worker can't be started", failure.error_number);
-  return {ErrorCode::invalid, sentence(order, program, failure), {}, Retry::useless};
+  const bool missing = jobs && is_missing(failure.error_number);
+  return {missing ? ErrorCode::not_found : ErrorCode::invalid,
+          sentence(order, program, failure),
+          {},
+          Retry::useless};
 }
 
 }  // namespace

@@ -36,8 +36,8 @@ struct Launch {
 Result<Launch> launch(const WorkerOrder& order, const WorkerGroup& group, LaunchedProgram program);
 
 // What became of it: nothing where the program runs, or ended before it could. REQUIRES: its report
-// is readable, or its process has ended. Errors: invalid, whose message is for the owner of the job;
-// storage, where trying again can help: the machine lacks something.
+// is readable, or its process has ended. Errors: not_found (its directory or its program) and invalid,
+// whose message is for the owner of the job; storage, where trying again can help: the machine lacks something.
 Result<void> outcome(const WorkerOrder& order, const Launch& launch);
 
 }  // namespace paceline::agent

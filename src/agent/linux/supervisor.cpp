@@ -154,8 +154,10 @@ std::int64_t now_us() { return since_boot().count(); }
 
 // What the machine lacks is not the job's fault.
 WorkerEnding failure(Cause otherwise, const Error& error) {
-  const bool machines = error.retry == Retry::may_help;
-  return {machines ? Cause::refused : otherwise, {}, 0, now_us(), error.message};
+  Cause cause = otherwise;
+  if (error.retry == Retry::may_help) cause = Cause::refused;
+  if (error.code == ErrorCode::not_found) cause = Cause::missing;
+  return {cause, {}, 0, now_us(), error.message};
 }
 
 int Supervisor::run() {

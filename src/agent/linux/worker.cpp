@@ -390,12 +390,19 @@ void SupervisedWorker::finish_read() {
   look_for_checkpoints(true);
 }
 
+std::string SupervisedWorker::why_it_ended() const {
+  if (ending_->cause != Cause::missing || context_.node.empty()) return ending_->message;
+  return fmt::format(
+      "On {}: {} Put it there, or on a file system that the nodes share ('paceline nodes').",
+      context_.node, ending_->message);
+}
+
 void SupervisedWorker::finish_looked() {
   if (gone_) return;
   note_length();
   answer_timer_.cancel();
-  gone_ = WorkerGone{order_.key,      ending_->cause,   ending_->exit_code,
-                     ending_->signal, ending_->message, ended_at()};
+  gone_ = WorkerGone{order_.key,      ending_->cause, ending_->exit_code,
+                     ending_->signal, why_it_ended(), ended_at()};
   context_.tell(*gone_);
 }
 

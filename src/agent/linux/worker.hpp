@@ -41,6 +41,8 @@ struct WorkerContext {
   std::chrono::milliseconds rendezvous_patience;
   PortsInUse ports_in_use = {};
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
+  // Named where something is missing here; empty: there is no other node to mistake it for.
+  std::string node = {};
 
   [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
   // Logs can wait; some room is left to those that post.
@@ -124,6 +126,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   [[nodiscard]] bool remains_are_gone() const;
   void sweep_remains();
   [[nodiscard]] WorkerEnding supervisor_lost() const;
+  [[nodiscard]] std::string why_it_ended() const;
   void end_as(WorkerEnding ending);
   void finish();
   void note_length();

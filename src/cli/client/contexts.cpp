@@ -67,24 +67,6 @@ std::string file_text(const Contexts& contexts) {
   return json.take() + "\n";
 }
 
-// "gpu-box:7443", "10.0.0.7:7443", "[fd00::7]:7443".
-Result<TlsDialerOptions> parse_address(std::string_view text) {
-  const auto colon = text.rfind(':');
-  auto host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const auto port = colon == std::string_view::npos
-                        ? std::nullopt
-                        : parse_number<std::uint16_t>(text.substr(colon + 1));
-  if (!host.empty() && port && *port != 0) {
-    TlsDialerOptions options;
-    options.host = host;
-    options.port = *port;
-    return options;
-  }
-  return fail(ErrorCode::invalid, fmt::format("'{}' is not the address of a server.", text),
-              "Write HOST:PORT, like gpu-box:7443, as 'paceline up --listen' was given it.");
-}
-
 // "https://gpu-box:7443/" as "gpu-box:7443".
 std::optional<std::string> address_in(std::string_view url) {
   if (!url.starts_with(kScheme)) return {};
@@ -95,17 +77,32 @@ std::optional<std::string> address_in(std::string_view url) {
 
 }  // namespace
 
+Result<TcpAddress> parse_server_address(std::string_view text) {
+  const auto colon = text.rfind(':');
+  auto host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto port = colon == std::string_view::npos
+                        ? std::nullopt
+                        : parse_number<std::uint16_t>(text.substr(colon + 1));
+  if (!host.empty() && port && *port != 0) return TcpAddress{std::string(host), *port};
+  return fail(ErrorCode::invalid, fmt::format("'{}' is not the address of a server.", text),
+              "Write HOST:PORT, like gpu-box:7443, as 'paceline up --listen' was given it.");
+}
+
 Result<ServerAddress> address_of(const RemoteServer& server, std::function<int()> interrupted) {
   const auto token = Token::parse(server.token, TokenKind::user);
   if (!token)
     return fail(ErrorCode::data,
                 fmt::format("The token that is kept for {} is damaged.", server.address),
                 fmt::format("Log in again: 'paceline login {}'.", server.address));
-  auto options = parse_address(server.address);
-  if (!options) return fail(std::move(options.error()));
-  options->authority = token->authority();
-  options->interrupted = interrupted;
-  return ServerAddress{.dialer = std::make_shared<TlsDialer>(std::move(*options)),
+  auto at = parse_server_address(server.address);
+  if (!at) return fail(std::move(at.error()));
+  TlsDialerOptions options;
+  options.host = std::move(at->host);
+  options.port = at->port;
+  options.authority = token->authority();
+  options.interrupted = interrupted;
+  return ServerAddress{.dialer = std::make_shared<TlsDialer>(std::move(options)),
                        .interrupted = std::move(interrupted),
                        .token = server.token};
 }

@@ -17,6 +17,7 @@
 #include "cli/client/locate.hpp"
 #include "cli/words/console.hpp"
 #include "http/client.hpp"
+#include "http/tcp_socket.hpp"
 
 namespace paceline {
 
@@ -25,6 +26,9 @@ struct RemoteServer {
   std::string token;    // a user's
   friend bool operator==(const RemoteServer&, const RemoteServer&) = default;
 };
+
+// "gpu-box:7443", "10.0.0.7:7443", "[fd00::7]:7443". Errors: invalid.
+Result<TcpAddress> parse_server_address(std::string_view text);
 
 // The way there; `interrupted` as of ServerAddress. Errors: invalid: there can be no server; data: the
 // token is none.

@@ -36,6 +36,13 @@ Result<std::string> default_directory(const Environment& environment, uid_t user
   return data_folder(environment);
 }
 
+Result<std::string> agent_directory(const Environment& environment, uid_t user) {
+  if (user == 0) return std::string(kSystemAgent);
+  auto folder = data_folder(environment);
+  if (!folder) folder.error().hint = "Name one with --dir.";
+  return folder.map([](const std::string& path) { return path + "-agent"; });
+}
+
 Result<std::string> data_folder(const Environment& environment) {
   if (auto data = value_of(environment, "XDG_DATA_HOME")) return *data + "/paceline";
   if (auto home = value_of(environment, "HOME")) return *home + "/.local/share/paceline";

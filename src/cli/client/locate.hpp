@@ -20,6 +20,8 @@ inline constexpr std::string_view kLocalContext = "local";
 // The server of a machine that everybody uses, which is root's: where it serves, and what it keeps.
 inline constexpr std::string_view kSystemSockets = "/run/paceline";
 inline constexpr std::string_view kSystemState = "/var/lib/paceline";
+// Of a machine that lends its slots to another one's server: what its agent keeps.
+inline constexpr std::string_view kSystemAgent = "/var/lib/paceline-agent";
 
 // What a variable says; nothing: it is not there, or empty.
 std::optional<std::string> value_of(const Environment& environment, const std::string& name);
@@ -33,6 +35,10 @@ Result<std::string> find_server(const std::optional<std::string>& server,
 // The directory that 'paceline up' uses when none is named: $PACELINE_DIR, else root's is
 // kSystemState and other people's their data folder. Errors: as data_folder().
 Result<std::string> default_directory(const Environment& environment, uid_t user = ::geteuid());
+
+// The directory that 'paceline agent' uses when none is named: root's is kSystemAgent, other people's
+// stands beside their data folder. Errors: as data_folder().
+Result<std::string> agent_directory(const Environment& environment, uid_t user = ::geteuid());
 
 // $XDG_DATA_HOME/paceline, else ~/.local/share/paceline. Errors: invalid (no HOME either).
 Result<std::string> data_folder(const Environment& environment);

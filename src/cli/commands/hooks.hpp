@@ -12,33 +12,48 @@
 #include "base/time.hpp"
 #include "http/tcp_socket.hpp"
 #include "model/limits.hpp"
+#include "trust/token.hpp"
 
 namespace paceline {
 
+// What `up` and `agent` were both told of the machine that they run on.
+struct MachineOptions {
+  std::optional<int> slots;                   // CPU slots to offer; nothing: what the machine has
+  std::string node;                           // what it is called; empty: its host name
+  std::string rack, network_switch;           // where it stands; empty: unknown
+  std::map<std::string, std::string> labels;  // for jobs to name
+  std::optional<std::string> advertise;       // where other nodes reach its workers
+  std::string log_level = "info";             // trace, debug, info, warning, error
+  Limits limits;
+};
+
+// What `paceline agent` was asked for.
+struct AgentOptions : MachineOptions {
+  std::string directory;           // absolute; from --dir or the usual place
+  std::optional<TcpAddress> join;  // the server's; nothing: the one that is kept there
+  std::optional<Token> token;      // to join by
+  bool detach = false;             // go on in the background
+};
+
 // What `paceline up` was asked for.
-struct UpOptions {
+struct UpOptions : MachineOptions {
   std::string directory;  // absolute; from --dir, $PACELINE_DIR or the usual place
   // Where it serves; the directory itself, but of the machine's server.
   std::string socket_directory;
   std::string former_directory;  // where root's server was before it had a place; empty: nowhere
   std::optional<std::string> move_from;   // take over what lies there
   bool detach = false;                    // go on in the background once it serves
-  std::optional<int> slots;               // CPU slots to offer; nothing: what the machine has
   std::optional<std::string> policy;      // nothing: as the directory remembers, else the default
   std::optional<std::string> placement;   // nothing: the default
   std::optional<std::string> patience;    // the same
   std::optional<Duration> reclaim_after;  // nothing: as the directory remembers, else the default
-  std::string log_level = "info";         // trace, debug, info, warning, error
-  std::string rack, network_switch;       // where this machine stands; empty: unknown
-  std::map<std::string, std::string> labels;  // of this machine, for jobs to name
-  bool accept_older_journal = false;          // go on from a journal that lost its end
-  std::optional<Duration> keep;               // of jobs that ended; nothing: for ever
-  std::optional<TcpAddress> listen;           // serve people on other machines there
-  std::optional<TcpAddress> metrics;          // serve GET /metrics there, too
-  bool metrics_of_jobs = false;               // with series of each job
+  bool accept_older_journal = false;      // go on from a journal that lost its end
+  std::optional<Duration> keep;           // of jobs that ended; nothing: for ever
+  std::optional<TcpAddress> listen;       // serve people on other machines there
+  std::optional<TcpAddress> metrics;      // serve GET /metrics there, too
+  bool metrics_of_jobs = false;           // with series of each job
   std::optional<std::uint64_t> journal_size;  // bytes of its segments; nothing: all are kept
   std::optional<std::string> messages;        // absolute; a file that says how people are told
-  Limits limits;
 };
 
 // What `paceline simulate` was asked for. Words that only the simulator knows are as they were typed.
@@ -111,6 +126,7 @@ using ProgressBar = std::function<bool(double done)>;
 struct Hooks {
   std::string version;                      // "0.1.0 (803c4c0, gcc 12.2)"
   std::function<int(const UpOptions&)> up;  // returns the exit code
+  std::function<int(const AgentOptions&)> agent;
   // Returns the study, or the replay, as JSON (docs/simulate.md). Errors: as of reading its words and files.
   std::function<Result<std::string>(const SimulateOptions&, const ProgressBar&)> simulate;
   // The same (docs/simulate.md, Faults). Faults that it finds are no error.

@@ -1,51 +1,25 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "cli/commands/kinds.hpp"
+#include "cli/commands/node_words.hpp"
 #include "cli/words/table.hpp"
 #include "cli/words/text.hpp"
 
 namespace paceline {
 namespace {
 
-std::string slot_use(const Document& slot) {
-  const auto job = whole_of(slot, "job");
-  const auto state = text_of(slot, "state");
-  if (job > 0) return fmt::format("job {}{}", job, state == "leased" ? "" : ", " + state);
-  const auto note = text_of(slot, "note");
-  return note.empty() ? state : fmt::format("{}, {}", state, note);
-}
-
-// "0-1 job 7, 2 job 5, 3 free" in runs of equal use.
-std::string uses_of(const Document::array_t& slots) {
-  std::string text;
-  for (std::size_t first = 0; first < slots.size();) {
-    const auto use = slot_use(slots[first]);
-    std::size_t end = first + 1;
-    while (end < slots.size() && slot_use(slots[end]) == use) ++end;
-    const auto from = whole_of(slots[first], "index"), to = whole_of(slots[end - 1], "index");
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ",
-                        from == to ? std::to_string(from) : fmt::format("{}-{}", from, to), use);
-    first = end;
-  }
-  return text;
-}
+constexpr std::size_t kNamedMax = 8;  // nodes of one user
 
 std::size_t count_in(const Document::array_t& slots, std::string_view state) {
   std::size_t count = 0;
   for (const auto& slot : slots) count += text_of(slot, "state") == state ? 1U : 0U;
   return count;
-}
-
-std::string memory_of(const Document& object) {
-  const auto bytes = number_of(object, "memory_bytes").value_or(0);
-  return bytes > 0 ? human_bytes(static_cast<std::uint64_t>(bytes)) : "-";
-}
-
-bool refuses(const Document& node) { return member(node, "refusal").is_object(); }
-
-Cell state_cell(const Document& node) {
-  const auto state = refuses(node) ? "refusing" : text_of(node, "state");
-  return {state, state == "up" ? Style::green : Style::red};
 }
 
 // What stands below the table: a line for each node that starts nothing for now.
@@ -62,6 +36,31 @@ std::string refusals_of(const Document& answer) {
   return text;
 }
 
+// A line for each user whom some nodes serve alone.
+std::string owners_of(const Document& answer) {
+  std::map<std::string, std::vector<std::string>> nodes;
+  for (const auto& node : list_of(answer, "nodes"))
+    if (const auto user = text_of(node, "only_user"); !user.empty())
+      nodes[user].push_back(text_of(node, "name"));
+  std::string text;
+  for (auto& [user, names] : nodes) {
+    const std::size_t more = names.size() - std::min(names.size(), kNamedMax);
+    names.resize(names.size() - more);
+    text += fmt::format("{} {} only jobs of {}{}\n", fmt::join(names, ", "),
+                        names.size() + more == 1 ? "starts" : "start", user,
+                        more == 0 ? "" : fmt::format(", and so do {} more", more));
+  }
+  return text;
+}
+
+// And one for each that joined and isn't counted among them.
+std::string awaited_of(const Document& answer) {
+  std::string text;
+  for (const auto& node : list_of(answer, "awaited"))
+    text += fmt::format("{} joined, and its agent has not connected yet\n", text_of(node, "name"));
+  return text;
+}
+
 std::string nodes_table(const Document& answer, const Look& look) {
   Table table({{"NODE", Align::left, 8},
                {"STATE"},
@@ -74,25 +73,14 @@ std::string nodes_table(const Document& answer, const Look& look) {
     const auto& slots = list_of(node, "slots");
     const auto model = slots.empty() ? "" : text_of(slots.front(), "model");
     table.add({{text_of(node, "name")},
-               state_cell(node),
+               node_state(node),
                {fmt::format("{}/{}", count_in(slots, "free"), slots.size())},
                {model.empty() ? "-" : model},
                {human_number(number_of(node, "cpus").value_or(0))},
                {memory_of(node)},
                {uses_of(slots)}});
   }
-  return table.render(look) + refusals_of(answer);
-}
-
-// "disk=nvme,team=vision"
-std::string labels_of(const Document& node) {
-  std::string text;
-  const auto& labels = member(node, "labels");
-  if (!labels.is_object()) return text;
-  for (const auto& [key, value] : labels.items()) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, text_of(labels, key));
-  }
-  return text;
+  return table.render(look) + refusals_of(answer) + owners_of(answer) + awaited_of(answer);
 }
 
 // One row per slot.
@@ -112,13 +100,12 @@ std::string slots_table(const Document& answer, const Look& look) {
                {"UUID"},
                {"LABELS"},
                {"NOTE"}});
-  const auto known = [](const std::string& text) { return text.empty() ? "-" : text; };
   for (const auto& node : list_of(answer, "nodes")) {
     for (const auto& slot : list_of(node, "slots")) {
       const auto job = whole_of(slot, "job");
       table.add({{text_of(node, "name")},
-                 {known(text_of(node, "rack"))},
-                 {known(text_of(node, "switch"))},
+                 {or_dash(text_of(node, "rack"))},
+                 {or_dash(text_of(node, "switch"))},
                  {std::to_string(whole_of(slot, "index"))},
                  {text_of(slot, "kind")},
                  {text_of(slot, "model")},
@@ -128,8 +115,8 @@ std::string slots_table(const Document& answer, const Look& look) {
                  {text_of(slot, "state")},
                  {job > 0 ? std::to_string(job) : "-"},
                  {job > 0 ? std::to_string(whole_of(slot, "rank")) : "-"},
-                 {known(text_of(slot, "uuid"))},
-                 {known(labels_of(node))},
+                 {or_dash(text_of(slot, "uuid"))},
+                 {or_dash(labels_of(node))},
                  {text_of(slot, "note")}});
     }
   }

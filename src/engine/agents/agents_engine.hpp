@@ -138,10 +138,13 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void start(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
   void settle_held(NodeView& node);
   void fence(NodeView& node, const ProcessKey& key, ClaimView& claim);
+  [[nodiscard]] Error out_of_reach(const GangView& gang, std::size_t rank) const;
   Result<WorkerLaunch> launch_of(const GangView& gang, const ProcessKey& key);
   GangView* find_gang(const ProcessKey& key);
   // The seat of a worker that has not ended in the state; nullptr if there is none.
   SeatView* find_seat(const ProcessKey& key);
+  // If it is on this node: a node is heard about its own workers alone.
+  SeatView* find_seat(const NodeView& node, const ProcessKey& key);
 
   // Of the gang whose workers are being started: made once for all of them.
   struct StartKit {

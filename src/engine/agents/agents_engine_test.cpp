@@ -263,6 +263,48 @@ TEST_F(GangPortsTest, ThatItsNodesDoNotHaveInCommonEndItWithASentence) {
   EXPECT_NE(world.job(job).ending->message.find("ports in common"), std::string::npos);
 }
 
+class GangAddressesTest : public AgentsEngineTest {
+ protected:
+  GangAddressesTest() : AgentsEngineTest("2x2 cpu") {}
+  JobId run_on_both(const std::string& first, const std::string& second) {
+    machines[0].host.node.address = first;
+    machines[1].host.node.address = second;
+    connect(0);
+    connect(1);
+    return run("2 slots_per_worker=2");
+  }
+  std::vector<std::string> told_to(std::uint32_t node) {
+    return std::get<Start>(machines[node].host.actions.back()).worker.addresses;
+  }
+};
+
+TEST_F(GangAddressesTest, AreThoseOfItsNodes) {
+  const JobId job = run_on_both("10.0.0.1", "10.0.0.2");
+  EXPECT_EQ(state(job), JobState::running);
+  EXPECT_EQ(told_to(0), (std::vector<std::string>{"10.0.0.1", "10.0.0.2"}));
+  EXPECT_EQ(told_to(1), told_to(0));
+}
+
+TEST_F(GangAddressesTest, OfAMachineItselfAreNoneForOthers) {
+  const JobId job = run_on_both("127.0.0.1", "10.0.0.2");
+  EXPECT_EQ(state(job), JobState::failed);
+  const std::string& why = world.job(job).ending->message;
+  EXPECT_NE(why.find(machines[0].host.node.name + " says 127.0.0.1"), std::string::npos) << why;
+  EXPECT_NE(why.find("--advertise"), std::string::npos) << why;
+  EXPECT_EQ(machines[0].host.count<Start>() + machines[1].host.count<Start>(), 0U);
+}
+
+TEST_F(GangAddressesTest, OfAMachineItselfServeAgentsThatShareIt) {
+  EXPECT_EQ(state(run_on_both("127.0.0.1", "127.0.0.1")), JobState::running);
+}
+
+TEST_F(GangAddressesTest, OfOneNodeAreItsOwn) {
+  machines[0].host.node.address = "10.0.0.1";
+  connect(0);
+  run("2");
+  EXPECT_EQ(told_to(0), (std::vector<std::string>{"127.0.0.1", "127.0.0.1"}));
+}
+
 TEST_F(AgentsEngineTest, WhatCannotBeReadCannotBeLaunched) {
   connect();
   refusal = Error{ErrorCode::storage, "The disk is unreadable.", "", Retry::useless};
@@ -1042,6 +1084,131 @@ TEST_F(LostNodeTest, AWorkerNeverSentToANodeThatIsDownIsNotWaitedFor) {
   pass(seconds{5});
   EXPECT_EQ(told_of<WorkerEnded>().size(), 2U);
   EXPECT_EQ(state(job), JobState::stopping);
+}
+
+// ---- what a node may say ----
+
+// Two nodes of two slots, with a job on each. The second is another's by now, and says whatever it
+// likes.
+class StrangeNodeTest : public AgentsEngineTest {
+ protected:
+  StrangeNodeTest() : AgentsEngineTest("2x2 cpu") {
+    connect(0);
+    connect(1);
+    others = run("2");
+    own = run("2");
+    engine->disconnected(std::exchange(machines[1].session, {}));
+    greet({});
+  }
+
+  void greet(std::vector<Claim> claims) {
+    session = Session{++sessions};
+    number = 0;
+    engine->connected(session);
+    say(Hello{host(1).node, "boot-1", std::move(claims)});
+  }
+  // As its frame is read.
+  void say(const AgentMessage& message) {
+    const auto read = decode_agent_frame(encode({session, number + 1, 0, 0, message, clock.now()}));
+    if (!read) return;
+    ++number;
+    engine->receive(*read);
+    run_until_quiet();
+  }
+  WorkerReport report(const ProcessKey& process) {
+    return {process, 99, clock.now(), 1'000, {}, {}, {}, {}, {}, {}, {}, {{"accuracy", 1.0}}};
+  }
+  // All that is told of the other node's job.
+  std::size_t told_of_others() {
+    return static_cast<std::size_t>(std::ranges::count_if(told, [&](const Event& event) {
+      const auto job = [](const auto& e) -> std::optional<JobId> {
+        if constexpr (requires { e.job; })
+          return e.job;
+        else if constexpr (requires { e.worker; })
+          return e.worker.job;
+        else
+          return std::nullopt;
+      };
+      return std::visit(job, event) == others;
+    }));
+  }
+
+  JobId others, own;
+  Session session;
+  std::uint64_t number = 0;
+};
+
+TEST_F(StrangeNodeTest, IsNotHeardAboutTheWorkersOfOthers) {
+  const ProcessKey foreign = key(others, 1, 0);
+  greet({{foreign, 4711, {}, false, {0}}});  // as if it held its claim
+  told.clear();
+  say(report(foreign));
+  say(CheckpointSeen{foreign, 100, clock.now(), "/evil.pt", 1'000, {}});
+  say(WorkerWarning{foreign, Warning::no_rendezvous, true});
+  say(WorkerRuns{foreign, 4712});
+  say(WorkerGone{foreign, Cause::exited, 0, 0, "", clock.now()});
+  EXPECT_EQ(told_of_others(), 0U);
+  EXPECT_TRUE(points.empty());
+  EXPECT_EQ(state(others), JobState::running);
+  EXPECT_FALSE(world.job(others).checkpoint);
+}
+
+TEST_F(StrangeNodeTest, EndsNoWorkerForATimeThatNobodyLimited) {
+  const ProcessKey process = key(own, 1, 0);
+  greet({{process, 4711, {}, false, {0}}, {key(own, 1, 1), 4712, {}, false, {1}}});
+  say(WorkerGone{process, Cause::timed_out, {}, 0, "", clock.now()});
+  say(WorkerGone{key(own, 1, 1), Cause::signalled, {}, 9, "", clock.now()});
+  EXPECT_NE(state(own), JobState::timeout);
+}
+
+// Whatever it says in whatever order: nothing of another node's changes, and the server lives.
+TEST_F(StrangeNodeTest, WhateverItSaysLeavesOthersAlone) {
+  const Job before = world.job(others);
+  Rng rng(11);
+  const auto process = [&] {
+    return ProcessKey{JobId{static_cast<std::uint32_t>(rng.below(5))},
+                      Generation{static_cast<std::uint32_t>(rng.below(4))},
+                      static_cast<std::int32_t>(rng.between(-1, 3))};
+  };
+  const auto time = [&] { return clock.now() + seconds{rng.between(-100, 100)}; };
+  const auto anything = [&]() -> AgentMessage {
+    switch (rng.below(7)) {
+      case 0:
+        return WorkerRuns{process(), rng.between(-1, 9)};
+      case 1:
+        return report(process());
+      case 2:
+        return CheckpointSeen{process(), rng.below(200), time(), "/evil.pt", {}, {}};
+      case 3:
+        return WorkerWarning{process(), Warning::no_rendezvous, rng.chance(0.5)};
+      case 4:
+        return WorkerGone{
+            process(),
+            static_cast<Cause>(rng.below(static_cast<std::uint64_t>(Cause::missing) + 1)),
+            static_cast<std::int32_t>(rng.between(-1, 300)),
+            static_cast<std::int32_t>(rng.between(-1, 70)),
+            "because",
+            time()};
+      case 5: {
+        NodeSpec node = host(1).node;
+        node.slots.resize(rng.below(4));
+        return NodeChanged{std::move(node)};
+      }
+      default:
+        return Hello{host(1).node, "boot-2", {{process(), 1, {}, false, {0, 1, 2}}}};
+    }
+  };
+  for (int i = 0; i < 3'000; ++i) {
+    if (rng.chance(0.05)) greet({{process(), 1, {}, true, {7}}});
+    say(anything());
+    if (rng.chance(0.1)) round();
+    if (is_over(state(own))) own = world.submit("2 retry=3");
+    if (rng.chance(0.02)) pass(seconds{40});
+  }
+  EXPECT_EQ(state(others), JobState::running);
+  EXPECT_EQ(world.job(others).current, before.current);
+  EXPECT_EQ(world.job(others).progress, before.progress);
+  EXPECT_FALSE(world.job(others).checkpoint);
 }
 
 TEST(LocalLinkTest, CarriesAGreetingBothWays) {

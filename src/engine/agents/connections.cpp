@@ -32,6 +32,8 @@ Ending ending_of(const WorkerGone& gone, const GangView& gang, const SeatView& s
   const bool ours = gone.signal == kSigkill || gone.signal == gang.spec->notice.signal;
   if (gang.stop && !seat.goes_on && gone.cause == Cause::signalled && ours)
     ending.cause = gang.stop->cause;
+  // A machine ends a worker only at the limit that it was told.
+  if (gone.cause == Cause::timed_out && !gang.spec->max_duration) ending.cause = Cause::node_lost;
   return ending;
 }
 
@@ -228,20 +230,19 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
   const auto before = std::exchange(node.claims, {});
   for (const Claim& each : hello.claims) {
     ClaimView& claim = node.claims[each.key];
+    SeatView* seat = find_seat(node, each.key);
     if (const auto known = before.find(each.key); known != before.end()) {
       claim.gone = known->second.gone;
       claim.last_report = known->second.last_report;
       claim.last_checkpoint = known->second.last_checkpoint;
-    } else if (options_.newest_report) {
+    } else if (seat && options_.newest_report) {
       // An agent tells again what it doesn't know to be stored: of old steps the job would be shown
       // to be back at.
       claim.last_report = options_.newest_report(each.key);
     }
-    SeatView* seat = find_seat(each.key);
-    const bool seated = seat && seat->node == node.id;
     // An agent that can't read a claim any more says that it may hold everything.
-    claim.slots = seated ? seat->slots : each.slots;
-    if (!seated) continue;
+    claim.slots = seat ? seat->slots : each.slots;
+    if (!seat) continue;
     seat->maybe_started = true;
     if (each.pid != 0) tell_started(each.key, *seat, each.pid);
   }
@@ -285,13 +286,12 @@ void AgentsEngine::on(NodeView& node, const NodeChanged& changed) {
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerRuns& runs) {
-  SeatView* seat = find_seat(runs.key);
-  if (seat && seat->node == node.id) tell_started(runs.key, *seat, runs.pid);
+  if (SeatView* seat = find_seat(node, runs.key)) tell_started(runs.key, *seat, runs.pid);
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerReport& report) {
   ClaimView* claim = node.find_claim(report.key);
-  if (!claim || !find_seat(report.key) || report.report <= claim->last_report) return;
+  if (!claim || !find_seat(node, report.key) || report.report <= claim->last_report) return;
   claim->last_report = report.report;
   const Time at = when(node, report.at);
   tell(Progressed{report.key.job, find_gang(report.key)->generation, progress_of(report, at)});
@@ -301,7 +301,8 @@ void AgentsEngine::on(NodeView& node, const WorkerReport& report) {
 
 void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
   ClaimView* claim = node.find_claim(checkpoint.key);
-  if (!claim || !find_seat(checkpoint.key) || checkpoint.report <= claim->last_checkpoint) return;
+  if (!claim || !find_seat(node, checkpoint.key) || checkpoint.report <= claim->last_checkpoint)
+    return;
   claim->last_checkpoint = checkpoint.report;
   tell(CheckpointAcknowledged{
       checkpoint.key.job,
@@ -311,17 +312,14 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
 
 void AgentsEngine::on(NodeView& node, const WorkerWarning& warned) {
   const auto& [key, warning, holds] = warned;
-  const SeatView* seat = find_seat(key);
-  if (seat && seat->node == node.id)
-    tell(JobWarned{key.job, find_gang(key)->generation, warning, holds});
+  if (find_seat(node, key)) tell(JobWarned{key.job, find_gang(key)->generation, warning, holds});
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {
   ClaimView& claim = node.claims[gone.key];
   if (claim.gone) return;
   claim.gone = true;
-  SeatView* seat = find_seat(gone.key);
-  if (seat && seat->node == node.id)
+  if (SeatView* seat = find_seat(node, gone.key))
     tell_ended(gone.key, *seat, ending_of(gone, *find_gang(gone.key), *seat, when(node, gone.at)));
   reconcile(node, gone.key);
   settle_held(node);

@@ -3,8 +3,19 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string_view>
 
 namespace paceline {
+
+namespace {
+
+constexpr std::string_view kLoopback = "127.0.0.1";
+
+bool is_loopback(std::string_view address) {
+  return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
+}  // namespace
 
 std::optional<GangView> view_gang(const State& state, JobId id) {
   const Job* job = state.find_job(id);
@@ -87,6 +98,12 @@ std::vector<LocalPlace> local_places(const GangView& gang) {
   return places;
 }
 
+std::optional<std::size_t> rank_out_of_reach(const GangView& gang) {
+  const auto found = std::ranges::find_if(gang.addresses, is_loopback);
+  if (found == gang.addresses.end() || std::ranges::all_of(gang.addresses, is_loopback)) return {};
+  return static_cast<std::size_t>(found - gang.addresses.begin());
+}
+
 std::optional<RunLimit> limit_of(const GangView& gang, Time now) {
   const JobSpec& spec = *gang.spec;
   if (!spec.max_duration) return std::nullopt;
@@ -108,6 +125,8 @@ WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlac
   worker.group_rank = place.group_rank;
   worker.group_world_size = place.group_world_size;
   worker.addresses = gang.addresses;
+  if (place.group_world_size == 1)
+    worker.addresses.assign(gang.addresses.size(), std::string(kLoopback));
   worker.slots = gang.seats[rank].slots;
   worker.job_name = spec.name;
   worker.user = spec.user;

@@ -66,10 +66,15 @@ struct LocalPlace {
 };
 std::vector<LocalPlace> local_places(const GangView& gang);
 
+// Of a gang on several nodes: the rank of a worker whose node's address means each machine itself,
+// while another's is one of a network. Nothing: as far as addresses tell, all reach each other.
+std::optional<std::size_t> rank_out_of_reach(const GangView& gang);
+
 // How long a worker of it may still run; nothing if its owner set no limit.
 std::optional<RunLimit> limit_of(const GangView& gang, Time now);
 
-// All that an agent needs to start one worker.
+// All that an agent needs to start one worker. Workers of one node meet on that node, whatever network
+// it is in.
 WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,
                          LaunchSpec launch);
 

@@ -32,6 +32,11 @@ SeatView* AgentsEngine::find_seat(const ProcessKey& key) {
   return seat.state == WorkerState::ended ? nullptr : &seat;
 }
 
+SeatView* AgentsEngine::find_seat(const NodeView& node, const ProcessKey& key) {
+  SeatView* seat = find_seat(key);
+  return seat && seat->node == node.id ? seat : nullptr;
+}
+
 // ---- the state changed ----
 
 void AgentsEngine::take_view(std::optional<GangView> next, JobId job, bool first) {
@@ -66,8 +71,8 @@ void AgentsEngine::take_seats(GangView gang, bool first,
 // ---- one worker ----
 
 void AgentsEngine::reconcile(NodeView& node, const ProcessKey& key) {
-  SeatView* seat = find_seat(key);
-  if (!seat || seat->node != node.id) return reconcile_unwanted(node, key);
+  SeatView* seat = find_seat(node, key);
+  if (!seat) return reconcile_unwanted(node, key);
   const GangView& gang = *find_gang(key);
   if (!node.session) return reconcile_away(node, gang, key, *seat);
   ClaimView* claim = node.find_claim(key);
@@ -187,11 +192,21 @@ void AgentsEngine::fence(NodeView& node, const ProcessKey& key, ClaimView& claim
   }
 }
 
+Error AgentsEngine::out_of_reach(const GangView& gang, std::size_t rank) const {
+  const NodeSpec& node = nodes_[gang.seats[rank].node.value].spec;
+  return {ErrorCode::unavailable,
+          fmt::format("The gang's nodes don't reach each other: {} says {} for its address; start "
+                      "it with --advertise ADDRESS.",
+                      node.name, node.address),
+          "", Retry::useless};
+}
+
 Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const ProcessKey& key) {
   if (!kit_ || kit_->job != key.job || kit_->generation != gang.generation) {
     kit_ = StartKit{key.job, gang.generation, local_places(gang), launches_(key.job)};
   }
   if (!kit_->launch) return fail(kit_->launch.error());
+  if (const auto rank = rank_out_of_reach(gang)) return fail(out_of_reach(gang, *rank));
   const std::size_t rank = *gang.rank_of(key);
   WorkerLaunch launch = make_launch(gang, rank, kit_->places[rank], *kit_->launch);
   const std::uint32_t ports = ports_needed(launch.world_size);

@@ -1,0 +1,121 @@
+// The machines that may become nodes, and those that did, as the server keeps them: invitations, of
+// whose join tokens it has the digest alone, and nodes with the newest identity of each. One file,
+// replaced as a whole before anybody hears of a change.
+//
+//   auto book = NodeBook::open(dir / "nodes");
+//   auto made = book->invite({.digest = to_hex(token.digest()), .expires_at = until, .uses_left = 1});
+//   auto serial = book->join(digest, {.id = "gpu-3", .machine = machine, .request = sum}, now);
+//   auto node = book->known("gpu-3", *serial);   // whenever it connects
+//
+// A node's identities are numbered; only the newest is taken. A node that was removed is kept for as
+// long as a certificate of it may hold, so that no number of its is given twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/book_file.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "link/agent_door.hpp"
+
+namespace paceline {
+
+struct Invitation {
+  std::uint32_t id = 0;      // never given twice
+  std::string digest = {};   // of the join token, in hexadecimal
+  std::string made_by = {};  // a login name
+  WallTime made_at = {};
+  WallTime expires_at = {};
+  std::uint32_t uses_left = 0;  // so many machines may still join by it
+  NodePlace place = {};         // of the nodes that join by it
+
+  friend bool operator==(const Invitation&, const Invitation&) = default;
+};
+
+// A machine that asks to become a node.
+struct Newcomer {
+  std::string id = {};       // the name that the node is to have
+  std::string machine = {};  // NodeSpec::machine; empty: it doesn't know
+  std::string request = {};  // the digest of its request for a certificate, in hexadecimal
+
+  friend bool operator==(const Newcomer&, const Newcomer&) = default;
+};
+
+// A node that joined.
+struct JoinedNode {
+  Newcomer as = {};
+  std::uint64_t serial = 0;      // of its newest identity
+  std::uint32_t invitation = 0;  // by which it joined
+  WallTime joined_at = {};
+  NodePlace place = {};
+  std::optional<WallTime> removed_at = {};
+
+  friend bool operator==(const JoinedNode&, const JoinedNode&) = default;
+};
+
+class NodeBook {
+ public:
+  static constexpr std::size_t kInvitationsMax = 1'000;
+  static constexpr std::size_t kNodesMax = 10'000;
+  // An expired invitation is told of for so long.
+  static constexpr Duration kToldExpired = std::chrono::hours{24 * 7};
+
+  // Errors: data: it is damaged; those of read_private().
+  static Result<NodeBook> open(std::filesystem::path file);
+
+  // Gives it an id. Errors: conflict: there are too many; storage.
+  Result<Invitation> invite(Invitation invitation);
+  // Nobody joins by it from now on; who did stays. Errors: not_found; storage.
+  Result<Invitation> revoke(std::uint32_t id);
+  // The one whose token has that digest; all its uses may be gone. Errors: forbidden: there is none,
+  // or it has expired.
+  [[nodiscard]] Result<const Invitation*> invitation(std::string_view digest, WallTime now) const;
+
+  // The number of the identity that the newcomer would get. Errors: forbidden: of the invitation,
+  // also used up; conflict: the name is a node's, the machine is one, there are too many.
+  [[nodiscard]] Result<std::uint64_t> may_join(std::string_view digest, const Newcomer& newcomer,
+                                               WallTime now) const;
+  // The same, and it is a node from now on. The same newcomer with the same request gets the same
+  // number again, and uses nothing up. Errors: also storage: then it isn't one.
+  Result<std::uint64_t> join(std::string_view digest, const Newcomer& newcomer, WallTime now);
+  // No identity of it is taken any more. Errors: not_found; storage.
+  Result<JoinedNode> remove(std::string_view id, WallTime now);
+
+  // The node whose identity it is. Errors: forbidden: it never joined, was removed, or has another
+  // identity by now.
+  [[nodiscard]] Result<KnownNode> known(std::string_view id, std::uint64_t serial) const;
+
+  [[nodiscard]] const std::map<std::uint32_t, Invitation>& invitations() const {
+    return invitations_;
+  }
+  // By their ids, also those that were removed.
+  using Nodes = std::map<std::string, JoinedNode, std::less<>>;
+  [[nodiscard]] const Nodes& nodes() const { return nodes_; }
+
+ private:
+  explicit NodeBook(std::filesystem::path file);
+
+  Result<void> read(const Json& json);
+  Result<void> take_invitations(const Json& list);
+  Result<void> take_nodes(const Json& list);
+  [[nodiscard]] std::string text() const;
+  // In place of what is there. Errors: storage: then nothing changes.
+  Result<void> become(NodeBook next);
+
+  [[nodiscard]] Result<void> may_be_called(const Newcomer& newcomer, WallTime now) const;
+  [[nodiscard]] bool repeats(const Invitation& invitation, const Newcomer& newcomer) const;
+
+  BookFile file_;
+  std::uint32_t last_invitation_ = 0;
+  std::map<std::uint32_t, Invitation> invitations_;
+  std::map<std::string, std::uint32_t, std::less<>> by_digest_;
+  Nodes nodes_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,273 @@
+#include "api/node_book.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "files/temp_folder_testing.hpp"
+#include "trust/authority.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr WallTime kNow = wall_from_us(1'763'636'100'000'000);
+constexpr Duration kHour = std::chrono::hours{1};
+
+std::string digest(char c) { return std::string(64, c); }
+
+Newcomer machine(std::string id, char request = '1') {
+  return {.id = id, .machine = "machine of " + id, .request = digest(request)};
+}
+
+class NodeBookTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path file() const { return folder_.path() / "nodes"; }
+  [[nodiscard]] NodeBook open() const {
+    auto book = NodeBook::open(file());
+    EXPECT_TRUE(book) << book.error().message;
+    return std::move(*book);
+  }
+  static Invitation invitation(char c, std::uint32_t uses = 1) {
+    return {.digest = digest(c),
+            .made_by = "root",
+            .made_at = kNow,
+            .expires_at = kNow + kHour,
+            .uses_left = uses,
+            .place = {.rack = "r1", .network_switch = "s1", .labels = {{"disk", "nvme"}}}};
+  }
+  // A book with an invitation for ten, by which gpu-3 joined.
+  NodeBook joined() {
+    NodeBook book = open();
+    EXPECT_TRUE(book.invite(invitation('a', 10)));
+    EXPECT_TRUE(book.join(digest('a'), machine("gpu-3"), kNow));
+    return book;
+  }
+  // As an older server without sums would have written it.
+  void write_changed(const std::string& from, const std::string& to) const {
+    std::ifstream in(file());
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    text.resize(text.find('\n') + 1);
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    std::ofstream(file()) << text.replace(text.find(from), from.size(), to);
+    ASSERT_EQ(::chmod(file().c_str(), 0600), 0);
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(NodeBookTest, AMachineJoinsByAnInvitationAndIsKnown) {
+  NodeBook book = open();
+  ASSERT_EQ(book.invite(invitation('a'))->id, 1U);
+  const auto serial = book.join(digest('a'), machine("gpu-3"), kNow);
+  ASSERT_TRUE(serial) << serial.error().message;
+  EXPECT_EQ(*serial, 1U);
+  const auto node = book.known("gpu-3", 1);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->id, "gpu-3");
+  EXPECT_EQ(node->serial, 1U);
+  EXPECT_EQ(node->place, invitation('a').place);
+}
+
+TEST_F(NodeBookTest, KeepsAllOverARestart) {
+  NodeBook book = joined();
+  ASSERT_TRUE(book.join(digest('a'), machine("gpu-4"), kNow));
+  ASSERT_TRUE(book.remove("gpu-4", kNow + kHour));
+  NodeBook again = open();
+  EXPECT_EQ(again.invitations(), book.invitations());
+  EXPECT_EQ(again.nodes(), book.nodes());
+  EXPECT_EQ(again.invitations().at(1).uses_left, 8U);
+  EXPECT_TRUE(again.known("gpu-3", 1));
+  EXPECT_EQ(again.invite(invitation('b'))->id, 2U);
+}
+
+TEST_F(NodeBookTest, UnknownExpiredAndUsedUpAreToldApart) {
+  NodeBook book = open();
+  ASSERT_TRUE(book.invite(invitation('a')));
+  const auto refused = [&](char c, WallTime now) {
+    const auto serial = book.join(digest(c), machine("gpu-9"), now);
+    EXPECT_FALSE(serial);
+    EXPECT_EQ(serial.error().code, ErrorCode::forbidden);
+    EXPECT_THAT(serial.error().hint, HasSubstr("paceline node invite"));
+    return serial.error().message;
+  };
+  EXPECT_THAT(refused('b', kNow), HasSubstr("doesn't know this join token"));
+  EXPECT_THAT(refused('a', kNow + kHour), HasSubstr("expired at 2025-11-20 11:55:00 UTC"));
+  ASSERT_TRUE(book.join(digest('a'), machine("gpu-3"), kNow + kHour - Duration{1}));
+  EXPECT_THAT(refused('a', kNow), HasSubstr("was used up"));
+  ASSERT_TRUE(book.revoke(1));
+  EXPECT_THAT(refused('a', kNow), HasSubstr("doesn't know this join token"));
+  EXPECT_TRUE(book.known("gpu-3", 1)) << "who joined by it stays";
+}
+
+TEST_F(NodeBookTest, AnInvitationHoldsForAsManyAsItSays) {
+  NodeBook book = open();
+  ASSERT_TRUE(book.invite(invitation('a', 3)));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(book.join(digest('a'), machine(fmt::format("gpu-{}", i)), kNow));
+  EXPECT_FALSE(book.join(digest('a'), machine("gpu-3"), kNow));
+  EXPECT_EQ(book.nodes().size(), 3U);
+}
+
+// The answer may be lost on its way; the machine asks again for the same key.
+TEST_F(NodeBookTest, WhoAsksAgainIsAnsweredAlikeAndUsesNothingUp) {
+  NodeBook book = open();
+  ASSERT_TRUE(book.invite(invitation('a')));
+  ASSERT_TRUE(book.join(digest('a'), machine("gpu-3"), kNow));
+  book = open();
+  const auto again = book.join(digest('a'), machine("gpu-3"), kNow);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, 1U);
+  EXPECT_EQ(book.invitations().at(1).uses_left, 0U);
+  EXPECT_FALSE(book.join(digest('a'), machine("gpu-3", '2'), kNow)) << "another key";
+  ASSERT_TRUE(book.invite(invitation('b')));
+  EXPECT_FALSE(book.join(digest('b'), machine("gpu-3"), kNow)) << "another invitation";
+}
+
+TEST_F(NodeBookTest, ANameIsOneMachines) {
+  NodeBook book = joined();
+  auto other = machine("gpu-3");
+  other.machine = "another";
+  const auto refused = book.join(digest('a'), other, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_EQ(refused.error().message, "A node 'gpu-3' joined already.");
+  EXPECT_THAT(refused.error().hint, HasSubstr("paceline node remove gpu-3"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("--node NAME"));
+  EXPECT_EQ(book.invitations().at(1).uses_left, 9U) << "a refusal uses nothing up";
+}
+
+TEST_F(NodeBookTest, AMachineHasOneName) {
+  NodeBook book = joined();
+  auto same = machine("gpu-4");
+  same.machine = machine("gpu-3").machine;
+  const auto refused = book.join(digest('a'), same, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("as 'gpu-3'"));
+  auto unknown = machine("gpu-4");
+  unknown.machine.clear();
+  EXPECT_TRUE(book.join(digest('a'), unknown, kNow)) << "a machine that doesn't know which it is";
+  unknown.id = "gpu-5";
+  EXPECT_TRUE(book.join(digest('a'), unknown, kNow)) << "and another one";
+}
+
+TEST_F(NodeBookTest, ARemovedNodeIsNotTakenAndItsNameIsFree) {
+  NodeBook book = joined();
+  const auto removed = book.remove("gpu-3", kNow + kHour);
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(removed->serial, 1U);
+  const auto refused = book.known("gpu-3", 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::forbidden);
+  EXPECT_EQ(refused.error().message, "Node 'gpu-3' was removed at 2025-11-20 11:55:00 UTC.");
+  ASSERT_TRUE(book.invite(invitation('b')));
+  EXPECT_EQ(*book.join(digest('b'), machine("gpu-3", '2'), kNow), 2U);
+  EXPECT_TRUE(book.known("gpu-3", 2));
+  EXPECT_THAT(book.known("gpu-3", 1).error().message, HasSubstr("Another machine has joined"));
+  EXPECT_FALSE(book.known("gpu-3", 3)) << "of a book that is newer than this one";
+}
+
+TEST_F(NodeBookTest, OnlyWhatIsThereIsRevokedAndRemoved) {
+  NodeBook book = joined();
+  EXPECT_EQ(book.revoke(7).error().code, ErrorCode::not_found);
+  EXPECT_EQ(book.remove("gpu-7", kNow).error().code, ErrorCode::not_found);
+  EXPECT_THAT(book.known("gpu-7", 1).error().message, HasSubstr("doesn't know the node 'gpu-7'"));
+  ASSERT_TRUE(book.remove("gpu-3", kNow));
+  EXPECT_THAT(book.remove("gpu-3", kNow).error().message, HasSubstr("removed already"));
+}
+
+TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
+  NodeBook book = joined();
+  ASSERT_TRUE(book.remove("gpu-3", kNow));
+  auto later = invitation('b', 10);
+  later.made_at = later.expires_at = kNow + kHour + NodeBook::kToldExpired;
+  later.expires_at += kCertificateLifetime * 2;
+  ASSERT_TRUE(book.invite(later));
+  EXPECT_TRUE(book.invitations().contains(1));
+  later.digest = digest('c');
+  later.made_at += Duration{1};
+  ASSERT_TRUE(book.invite(later));
+  EXPECT_FALSE(book.invitations().contains(1));
+  ASSERT_TRUE(book.join(digest('b'), machine("gpu-4"), kNow + kCertificateLifetime));
+  EXPECT_TRUE(book.nodes().contains("gpu-3")) << "a certificate of it may still hold";
+  ASSERT_TRUE(book.join(digest('b'), machine("gpu-5"), kNow + kCertificateLifetime + 25 * kHour));
+  EXPECT_FALSE(book.nodes().contains("gpu-3"));
+}
+
+TEST_F(NodeBookTest, InvitationsAreBounded) {
+  NodeBook book = open();
+  // Kept in one piece, so that a thousand files needn't be written.
+  std::string list;
+  for (std::size_t i = 1; i <= NodeBook::kInvitationsMax; ++i) {
+    list += fmt::format(R"({}{{"id":{},"digest":"{}","made_at":1,"expires_at":2e9,"uses_left":1}})",
+                        i == 1 ? "" : ",", i, i);
+  }
+  std::ofstream(file()) << fmt::format(
+      R"({{"last_invitation":1000,"invitations":[{}],"nodes":[]}})", list);
+  ASSERT_EQ(::chmod(file().c_str(), 0600), 0);
+  book = open();
+  ASSERT_EQ(book.invitations().size(), NodeBook::kInvitationsMax);
+  const auto refused = book.invite(invitation('a'));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  ASSERT_TRUE(book.revoke(1));
+  EXPECT_EQ(book.invite(invitation('a'))->id, 1001U);
+}
+
+TEST_F(NodeBookTest, NodesAreBounded) {
+  std::string list;
+  for (std::size_t i = 0; i < NodeBook::kNodesMax; ++i) {
+    list += fmt::format(R"({}{{"id":"n{}","request":"1","serial":1,"invitation":1,"joined_at":1}})",
+                        i == 0 ? "" : ",", i);
+  }
+  ASSERT_TRUE(open().invite(invitation('a', 10)));
+  write_changed(R"("nodes":[])", fmt::format(R"("nodes":[{}])", list));
+  NodeBook book = open();
+  ASSERT_EQ(book.nodes().size(), NodeBook::kNodesMax);
+  EXPECT_EQ(book.join(digest('a'), machine("gpu-3"), kNow).error().code, ErrorCode::conflict);
+  ASSERT_TRUE(book.remove("n7", kNow));
+  EXPECT_EQ(*book.join(digest('a'), machine("n7"), kNow), 2U);
+}
+
+// A server that dies here has told nobody: the machine asks again, and is answered as before.
+TEST_F(NodeBookTest, NothingChangesWhereItCannotBeKept) {
+  NodeBook book = joined();
+  const auto before = book.nodes();
+  std::filesystem::remove_all(folder_.path());
+  EXPECT_EQ(book.invite(invitation('b')).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.revoke(1).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.join(digest('a'), machine("gpu-4"), kNow).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.remove("gpu-3", kNow).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.nodes(), before);
+  EXPECT_EQ(book.invitations().at(1).uses_left, 9U);
+  EXPECT_TRUE(book.known("gpu-3", 1));
+  EXPECT_FALSE(book.invitation(digest('b'), kNow));
+}
+
+TEST_F(NodeBookTest, WhatDoesNotFitTogetherIsRefused) {
+  const std::pair<std::string, std::string> changes[] = {
+      {R"("last_invitation":1)", R"("last_invitation":0)"},
+      {R"("uses_left":9)", R"("uses_left":-1)"},
+      {R"("serial":1)", R"("serial":0)"},
+      {R"("id":"gpu-3")", R"("id":"gpu 3")"},
+      {R"("nodes":[)", R"("nodes":[7,)"},
+      {R"("labels":{"disk":"nvme"})", R"("labels":{"di sk":"nvme"})"},
+      {R"("removed_at")", R"("removed")"},
+  };
+  for (const auto& [from, to] : changes) {
+    std::filesystem::remove(file());
+    (void)joined();
+    write_changed(from, to);
+    const auto read = NodeBook::open(file());
+    ASSERT_FALSE(read) << to;
+    EXPECT_EQ(read.error().code, ErrorCode::data);
+    EXPECT_THAT(read.error().hint, HasSubstr("paceline node invite"));
+  }
+}
+
+}  // namespace
+}  // namespace paceline

@@ -1,0 +1,257 @@
+// Machines that become nodes: they are invited, join by a token, renew their certificates, and are
+// removed.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/context.hpp"
+#include "api/node_book.hpp"
+#include "api/place_json.hpp"
+#include "base/utf8.hpp"
+#include "http/query.hpp"
+#include "model/node.hpp"
+#include "trust/authority.hpp"
+#include "trust/certificate_name.hpp"
+#include "trust/token.hpp"
+#include "wire/json.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr Duration kUsualLifetime = std::chrono::hours{1};
+constexpr Duration kLifetimeMax = std::chrono::hours{365 * 24};
+constexpr std::size_t kNameBytesMax = 63;
+constexpr std::size_t kRequestBytesMax = 4 << 10;
+constexpr std::size_t kVersionBytesMax = 64;
+
+// What a route of machines needs of the server.
+Result<const RemoteAccess*> remote(const ApiContext& context) {
+  const auto& remote = context.options.remote;
+  if (!remote || remote->nodes == nullptr || remote->issuer == nullptr) return fail(joins_nobody());
+  return &*remote;
+}
+
+Error bad(std::string message, std::string hint) {
+  return {ErrorCode::invalid, std::move(message), std::move(hint), Retry::useless};
+}
+
+// ---- invitations ----
+
+void write_invitation(JsonWriter& json, const Invitation& invitation, WallTime now) {
+  json.field("id", invitation.id).field("made_by", invitation.made_by);
+  json.field("made_at", invitation.made_at).field("expires_at", invitation.expires_at);
+  json.field("expired", invitation.expires_at <= now).field("uses_left", invitation.uses_left);
+  write_place(json, invitation.place);
+}
+
+std::string invitation_text(const Invitation& invitation, WallTime now) {
+  JsonWriter json;
+  json.begin_object();
+  write_invitation(json, invitation, now);
+  json.end_object();
+  return json.take();
+}
+
+Result<Invitation> read_invitation(const HttpRequest& request, WallTime now) {
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  Invitation invitation{.made_at = now, .uses_left = 1};
+  Duration lifetime = kUsualLifetime;
+  ObjectReader reader(*json, "body");
+  reader.seconds("expires_seconds", lifetime);
+  reader.whole("uses", invitation.uses_left, 1, std::uint32_t{NodeBook::kNodesMax});
+  read_place(reader, invitation.place);
+  if (lifetime <= Duration{} || lifetime > kLifetimeMax)
+    reader.refuse(bad("An invitation holds for at most a year.", "Make one for a shorter time."));
+  if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
+  invitation.expires_at = now + lifetime;
+  return invitation;
+}
+
+Result<HttpResponse> invite(ApiContext& context, const HttpRequest& request, const Principal& by) {
+  const auto server = remote(context);
+  if (!server) return fail(server.error());
+  auto wish = read_invitation(request, context.wall_now());
+  if (!wish) return fail(std::move(wish.error()));
+  const auto secret = Token::make(TokenKind::join, (*server)->authority);
+  wish->digest = to_hex(secret.digest());
+  wish->made_by = by.user;
+  const auto made = (*server)->nodes->invite(std::move(*wish));
+  if (!made) return fail(made.error());
+  spdlog::info("{} made invitation {} for {} node{}.", by.user, made->id, made->uses_left,
+               made->uses_left == 1 ? "" : "s");
+  JsonWriter json;
+  json.begin_object();
+  write_invitation(json, *made, made->made_at);
+  json.field("token", secret.text()).field("address", (*server)->address).end_object();
+  return HttpResponse{.status = 201, .body = json.take()};
+}
+
+Result<std::string> list_invitations(const ApiContext& context) {
+  const auto server = remote(context);
+  if (!server) return fail(server.error());
+  JsonWriter json;
+  json.begin_object().key("invitations").begin_array();
+  for (const auto& [id, invitation] : (*server)->nodes->invitations())
+    json.raw(invitation_text(invitation, context.wall_now()));
+  json.end_array().end_object();
+  return json.take();
+}
+
+Result<std::string> revoke_invitation(const ApiContext& context, const HttpRequest& request,
+                                      const Principal& by) {
+  const auto server = remote(context);
+  if (!server) return fail(server.error());
+  const auto id = parse_whole(request.ids.at(0), 1, std::numeric_limits<std::uint32_t>::max());
+  if (!id)
+    return fail(ErrorCode::invalid, "An invitation is named by its number.",
+                "'paceline node invitations' shows them.");
+  const auto gone = (*server)->nodes->revoke(static_cast<std::uint32_t>(*id));
+  if (!gone) return fail(gone.error());
+  spdlog::info("{} revoked invitation {}.", by.user, gone->id);
+  return invitation_text(*gone, context.wall_now());
+}
+
+// ---- joining ----
+
+struct JoinWish {
+  Newcomer newcomer;
+  std::string request;  // PKCS#10, PEM
+  std::string version;
+};
+
+Result<JoinWish> read_join(const HttpRequest& request) {
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  JoinWish wish;
+  ObjectReader reader(*json, "body");
+  reader.require({"node", "request", "version"});
+  reader.text("node", wish.newcomer.id, kNameBytesMax);
+  reader.text("machine", wish.newcomer.machine, kMachineMax);
+  reader.text("request", wish.request, kRequestBytesMax);
+  reader.text("version", wish.version, kVersionBytesMax);
+  if (!is_node_id(wish.newcomer.id))
+    reader.refuse(bad("A node's name is 1 to 63 letters, digits, '.', '_' and '-'.",
+                      "Give the machine such a name: --node NAME."));
+  if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
+  wish.newcomer.request = to_hex(sha256(wish.request));
+  return wish;
+}
+
+Result<void> may_be_called(const RemoteAccess& server, const std::string& id) {
+  if (std::ranges::find(server.own_nodes, id) == server.own_nodes.end()) return {};
+  return fail(ErrorCode::conflict, fmt::format("The server's own machine is the node '{}'.", id),
+              "Give this machine another name: --node NAME.");
+}
+
+struct NodeIdentity {
+  std::string_view node;
+  std::uint64_t serial = 0;
+};
+
+Result<std::string> issue(const RemoteAccess& server, const NodeIdentity& identity,
+                          std::string_view request, WallTime now) {
+  const auto certificate = server.issuer->issue_node(
+      {.request = request, .node = identity.node, .serial = identity.serial}, now);
+  if (!certificate) return fail(certificate.error());
+  JsonWriter json;
+  json.begin_object().field("node", identity.node).field("serial", identity.serial);
+  json.field("certificate", *certificate).field("authority", server.issuer->certificate());
+  json.end_object();
+  return json.take();
+}
+
+// The certificate is made before anything is used up, and told of once the node is in the book.
+Result<std::string> join(const ApiContext& context, const HttpRequest& request) {
+  const auto server = remote(context);
+  if (!server) return fail(server.error());
+  const auto shown = bearer_token(request);
+  const auto token = Token::parse(shown.value_or(""), TokenKind::join);
+  if (!token) return fail(token.error());
+  const auto wish = read_join(request);
+  if (!wish) return fail(wish.error());
+  const auto& newcomer = wish->newcomer;
+  if (auto free = may_be_called(**server, newcomer.id); !free) return fail(std::move(free.error()));
+  const auto digest = to_hex(token->digest());
+  const auto now = context.wall_now();
+  const auto serial = (*server)->nodes->may_join(digest, newcomer, now);
+  if (!serial) return fail(serial.error());
+  auto issued = issue(**server, {newcomer.id, *serial}, wish->request, now);
+  if (!issued) return issued;
+  if (auto joined = (*server)->nodes->join(digest, newcomer, now); !joined)
+    return fail(std::move(joined.error()));
+  spdlog::info("Node {} joined from {} (identity {}, invitation {}, version {}).", newcomer.id,
+               request.peer.origin, *serial,
+               (*server)->nodes->nodes().find(newcomer.id)->second.invitation,
+               printable(wish->version));
+  return issued;
+}
+
+Result<std::string> renew(const ApiContext& context, const HttpRequest& request) {
+  const auto server = remote(context);
+  if (!server) return fail(server.error());
+  const auto node = context.node(request.peer);
+  if (!node) return fail(node.error());
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  std::string wish;
+  ObjectReader reader(*json, "body");
+  reader.require({"request"}).text("request", wish, kRequestBytesMax);
+  if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
+  auto issued = issue(**server, {node->id, node->serial}, wish, context.wall_now());
+  if (issued) spdlog::info("Node {} renewed its certificate.", node->id);
+  return issued;
+}
+
+// ---- removing ----
+
+Result<std::string> remove_node(const ApiContext& context, const HttpRequest& request,
+                                const Principal& by) {
+  const auto server = remote(context);
+  if (!server) return fail(server.error());
+  const auto& id = request.ids.at(0);
+  if (std::ranges::find((*server)->own_nodes, id) != (*server)->own_nodes.end())
+    return fail(ErrorCode::conflict, fmt::format("'{}' is the server's own machine.", id),
+                "It goes with the server: 'paceline down'.");
+  const auto gone = (*server)->nodes->remove(id, context.wall_now());
+  if (!gone) return fail(gone.error());
+  if ((*server)->agents != nullptr) (*server)->agents->cut(id);
+  spdlog::info("{} removed node {}.", by.user, id);
+  JsonWriter json;
+  json.begin_object().field("name", id).field("serial", gone->serial);
+  json.field("joined_at", gone->joined_at).field("removed_at", gone->removed_at).end_object();
+  return json.take();
+}
+
+}  // namespace
+
+void add_joining_routes(Routes& routes, const SharedContext& context) {
+  const auto with_caller = [&](auto route) {
+    return answering([context, route](const HttpRequest& request, const Principal& by) {
+      return route(*context, request, by);
+    });
+  };
+  const auto alone = [&](auto route) {
+    return answering(
+        [context, route](const HttpRequest& request) { return route(*context, request); });
+  };
+  routes.add("GET", "/v1/invitations", Action::invite_nodes,
+             answering([context](const HttpRequest&) { return list_invitations(*context); }));
+  routes.add("POST", "/v1/invitations", Action::invite_nodes,
+             [context](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
+               auto made = invite(*context, exchange->request(), by);
+               if (!made) return exchange->refuse(made.error());
+               exchange->reply(std::move(*made));
+             });
+  routes.add("DELETE", "/v1/invitations/{invitation}", Action::invite_nodes,
+             with_caller(revoke_invitation));
+  routes.add("POST", "/v1/join", Action::join, alone(join));
+  routes.add("POST", "/v1/identity", Action::be_a_node, alone(renew));
+  routes.add("DELETE", "/v1/nodes/{node}", Action::remove_nodes, with_caller(remove_node));
+}
+
+}  // namespace paceline

@@ -1,0 +1,75 @@
+#include "app/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+namespace paceline {
+namespace {
+
+constexpr auto kDevicesEvery = std::chrono::seconds{10};
+
+}  // namespace
+
+Result<std::unique_ptr<Machine>> Machine::open(boost::asio::io_context& io, Clock& clock,
+                                               const MachineOptions& asked,
+                                               agent::HostOptions options) {
+  options.worker_processes = asked.limits.worker_processes;
+  options.logs_per_user = asked.limits.logs_per_user;
+  options.logs_per_job = asked.limits.logs_per_job;
+  if (asked.slots) options.cpu_slots = static_cast<std::uint32_t>(*asked.slots);
+  if (options.node_name.empty()) options.node_name = asked.node;
+  options.rack = asked.rack;
+  options.network_switch = asked.network_switch;
+  options.labels = asked.labels;
+  auto host = agent::LinuxHost::open(io, clock, std::move(options));
+  if (!host) return fail(std::move(host.error()));
+  return std::unique_ptr<Machine>(new Machine(io, std::move(*host)));
+}
+
+void Machine::start(Pump& pump) {
+  pump.add([this](Time now) {
+    agent_.step(now);
+    return agent_.next_due();
+  });
+  agent_.on_wake([&pump] { pump.wake(); });
+  agent_.start();
+  watch_devices();
+}
+
+void Machine::watch_devices() {
+  devices_timer_.expires_after(kDevicesEvery);
+  devices_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    agent_.devices_changed();
+    watch_devices();
+  });
+}
+
+std::string Machine::notes() const {
+  std::string text;
+  for (const SlotSpec& slot : host_->describe().slots) {
+    if (!slot.usable)
+      text += fmt::format("  not leased: {} {}: {}\n", slot.model, slot.uuid, slot.note);
+  }
+  for (const auto& what : host_->not_enforced()) text += fmt::format("  not enforced: {}\n", what);
+  return text;
+}
+
+std::string describe_slots(const NodeSpec& node) {
+  std::map<std::string, std::size_t> models;
+  for (const SlotSpec& slot : node.slots)
+    ++models[slot.kind == SlotKind::cpu ? "CPU slot" : slot.model];
+  std::string text;
+  for (const auto& [model, n] : models)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", count(n, model));
+  return fmt::format("{} ({:g} cores, {} GiB of memory)", text.empty() ? "no slots" : text,
+                     node.cpus, node.memory_bytes >> 30);
+}
+
+std::string count(std::size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+}  // namespace paceline

@@ -1,0 +1,135 @@
+// The sessions of a server with all agents: this machine's own, which runs in the same process, and
+// those that dial in. It numbers them, carries the frames of ServerEnd to the agent that each is for,
+// and what agents say to ServerEnd.
+//
+//   AgentSessions sessions(io, clock, engine, {.version = "0.1.0"});
+//   sessions.on_wake([&] { pump.wake(); });    // the pump calls sessions.pump()
+//   sessions.open(agent);                      // this machine's
+//   exchange->tunnel("paceline-link", *sessions.words(node, version));   // another one
+//
+// Over the network a session is a connection. The server says first which session it is
+// (link_words.hpp); then frames go both ways, one a line, with an empty line at every beat (pulse.hpp).
+//
+// Who an agent is, its certificate says: a Hello by another name ends the session. Where its machine
+// stands and what it is called by, the invitation says; where that says nothing, the machine does.
+//
+// A node has one session. Where a second connection says Hello while the first is heard, and comes from
+// the same boot of the machine, it is the same machine, which has dialled anew: the first one ends. From
+// another boot it is a copy of the machine that shows the same identity: it is refused, and the first
+// goes on.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "clock/clock.hpp"
+#include "link/agent_door.hpp"
+#include "link/line_queue.hpp"
+#include "link/line_stream.hpp"
+#include "link/pulse.hpp"
+#include "wire/agent_link.hpp"
+
+namespace paceline {
+
+// What is known of the connection of a node that dials in.
+struct NodeConnection {
+  bool connected = false;
+  Time last_heard{};
+  std::string version;  // of its program
+};
+
+class AgentSessions final : public AgentDoor {
+ public:
+  struct Options {
+    std::string version;  // of the server's program
+    PulseTimes pulse = {};
+    // Of frames that wait for one agent; over it, its connection ends.
+    std::size_t queue_bytes_max = kLineQueueBytesMax;
+  };
+
+  // REQUIRES: all three outlive it; one thread runs `io` and calls everything.
+  AgentSessions(boost::asio::io_context& io, Clock& clock, ServerEnd& server, Options options);
+  AgentSessions(const AgentSessions&) = delete;
+  AgentSessions& operator=(const AgentSessions&) = delete;
+  // Connections end at once.
+  ~AgentSessions() override;
+
+  // Called whenever there is something for pump() or for the server's step().
+  void on_wake(std::function<void()> wake) { wake_ = std::move(wake); }
+  // Delivers what waits between the server and this machine's agent, and ends connections whose
+  // agents are too far behind.
+  void pump();
+
+  // This machine's own agent. REQUIRES: called once; it outlives the sessions.
+  void open(AgentEnd& own);
+
+  // ---- AgentDoor ----
+  Result<std::shared_ptr<ServerStream>> words(const KnownNode& node,
+                                              std::string_view version) override;
+  Result<std::shared_ptr<ServerStream>> bytes(const KnownNode& node,
+                                              std::string_view version) override;
+  void cut(std::string_view node) override;
+
+  // Nothing: it has not connected since the server started, or was cut off since.
+  [[nodiscard]] std::optional<NodeConnection> connection(std::string_view node) const;
+
+ private:
+  struct Dialled {
+    KnownNode node;
+    std::shared_ptr<LineStream> stream;
+    Pulse pulse = {};
+    std::string boot_id = {};  // empty: it has not said Hello
+    std::string address = {};
+    bool overrun = false;  // more waits for it than may
+  };
+  struct NodeEntry {
+    std::optional<Session> greeted, silent;  // its connection, and one that has not said Hello
+    Time last_heard{};
+    std::string version;
+  };
+  using Frame = std::variant<AgentFrame, ServerFrame>;
+
+  Session next_session() { return Session{++sessions_}; }
+  void deliver(ServerFrame frame);
+  void keep(Frame frame);
+  void wake() const;
+
+  void heard(Session session);
+  void take(Session session, std::string_view line);
+  Result<void> take_frame(Session session, Dialled& agent, AgentFrame frame);
+  Result<void> welcome(Session session, Dialled& agent, Hello& hello);
+  Result<void> check_machine(Session session, const Dialled& agent, const Hello& hello);
+  void refuse(Session session, const Error& why);
+  void drop(Session session, std::string_view why);
+  std::shared_ptr<LineStream> forget(Session session);
+  void watch();
+  void tick();
+
+  boost::asio::io_context& io_;
+  Clock& clock_;
+  ServerEnd& server_;
+  Options options_;
+  std::function<void()> wake_;
+  std::uint64_t sessions_ = 0;
+
+  AgentEnd* own_ = nullptr;
+  Session own_session_;
+  std::vector<Frame> waiting_;  // between the server and it
+
+  std::map<Session, Dialled> dialled_;
+  std::map<std::string, NodeEntry, std::less<>> nodes_;
+  std::vector<Session> overrun_;
+  boost::asio::steady_timer ticks_;
+  bool ticking_ = false;
+};
+
+}  // namespace paceline

@@ -1,0 +1,93 @@
+// An agent's way to its server: dials, carries frames between the connection and the AgentEnd, and
+// dials again for ever. The agent goes on with what it was asked, connected or not.
+//
+//   Uplink uplink(io, agent, {.server = [&](auto interrupted) { return address(interrupted); }});
+//   uplink.start();
+//
+// It dials in a thread of its own; everything else happens on the loop. A try that fails is followed
+// by a pause (backoff.hpp); what the server refuses, by the longest. A connection that lasted makes the
+// next pause the first again.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "http/client.hpp"
+#include "link/backoff.hpp"
+#include "link/dialled_lines.hpp"
+#include "link/errand.hpp"
+#include "link/link_words.hpp"
+#include "link/pulse.hpp"
+#include "wire/agent_link.hpp"
+
+namespace paceline {
+
+struct UplinkStatus {
+  std::optional<LinkGreeting> connected;  // nothing: it is not
+  std::optional<Error> problem;           // of the newest try that failed; nothing once connected
+};
+
+class Uplink {
+ public:
+  struct Options {
+    // How the server is reached now; asked on the loop, for each try. Its waits shall end once the
+    // descriptor `interrupted` can be read.
+    std::function<ServerAddress(std::function<int()> interrupted)> server;
+    // Told before the agent is, with this machine's address on the way to the server. May be empty.
+    std::function<void(const std::string& own_address)> on_connected = {};
+    PulseTimes pulse = {};  // until the server says another beat
+    BackoffTimes backoff = {};
+    std::chrono::milliseconds lasted{15'000};
+    std::uint64_t seed = 0;  // of the pauses
+    std::size_t queue_bytes_max = kLineQueueBytesMax;
+  };
+
+  // REQUIRES: `io` and `agent` outlive it; one thread runs `io` and makes every call.
+  Uplink(boost::asio::io_context& io, AgentEnd& agent, Options options);
+  Uplink(const Uplink&) = delete;
+  Uplink& operator=(const Uplink&) = delete;
+  // The connection ends at once.
+  ~Uplink();
+
+  // Called once.
+  void start() { dial(); }
+  [[nodiscard]] const UplinkStatus& status() const { return status_; }
+
+ private:
+  using Instant = std::chrono::steady_clock::time_point;
+
+  void dial();
+  void take(Result<Upgraded> dialled);
+  void take(std::string_view line);
+  void begin(const LinkGreeting& greeting);
+  void send(const AgentFrame& frame);
+  void watch();
+  void tick();
+  void hang_up(const Error& why);
+  void retry(const Error& why);
+  void tell(const Error& why);
+
+  boost::asio::io_context& io_;
+  AgentEnd& agent_;
+  Options options_;
+  Backoff backoff_;
+  UplinkStatus status_;
+  std::string told_;  // the problem that the log has
+  std::shared_ptr<DialledLines> lines_;
+  std::string own_address_;
+  PulseTimes times_;
+  Pulse pulse_;
+  Instant began_{};
+  bool overrun_ = false;  // more waits for the server than may
+  boost::asio::steady_timer ticks_, pause_;
+  Errand errand_;  // ends before what it works on
+};
+
+}  // namespace paceline
