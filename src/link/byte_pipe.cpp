@@ -40,7 +40,7 @@ struct Flow {
 };
 
 void Flow::append(ServerStream::Pieces pieces, std::size_t room) {
-  if (begin > 0) bytes.erase(0, std::exchange(begin, 0));
+  if (begin == bytes.size() || begin >= kPipeBytes) bytes.erase(0, std::exchange(begin, 0));
   for (const auto& piece : pieces) {
     const auto count = std::min(room, piece.size());
     bytes.append(static_cast<const char*>(piece.data()), count);

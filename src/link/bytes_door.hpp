@@ -41,7 +41,8 @@ class BytesDoor {
     std::chrono::milliseconds beat{5'000};      // a word at least that often
     std::chrono::milliseconds silence{15'000};  // whoever says nothing for so long is gone
     std::chrono::milliseconds attach_within{5'000};
-    std::chrono::milliseconds retry{1'000};  // of what the disk refuses
+    std::chrono::milliseconds retry{1'000};       // of what the disk refuses
+    std::chrono::milliseconds last_words{1'000};  // to read why its connection ends
   };
   using Attached = std::function<void(Result<std::shared_ptr<ServerStream>>)>;
 

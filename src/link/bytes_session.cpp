@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 namespace paceline {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 << 10;
+constexpr std::size_t kReadBytes = 16 << 10;  // as a tunnel brings them
 constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
@@ -59,8 +59,8 @@ bool BytesSession::send(const ServerLine& line) {
 BytesSession::Awaitable<void> BytesSession::speak() {
   while (!gone_ && !handed_on_) {
     if (out_.empty() && ending_) {
-      own_->finish_sending();
-      co_return;
+      co_await sleep(context_->options.last_words);
+      co_return own_->finish_sending();
     }
     if (out_.empty()) {
       co_await out_changed_.wait();
@@ -106,6 +106,7 @@ BytesSession::Awaitable<void> BytesSession::listen() {
   gone_ = true;
   if (!handed_on_) close();
   beat_.cancel();
+  sleep_.cancel();
   out_changed_.tell();
   context_->gone(shared_from_this());
 }

@@ -12,7 +12,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kOutMax = 512 << 10;  // read ahead of the connection
-constexpr std::size_t kReceiveBytes = 64 << 10;
+constexpr std::size_t kReceiveBytes = 16 << 10;
 
 using Instant = BytesTalk::Instant;
 

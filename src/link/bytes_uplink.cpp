@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <list>
-#include <random>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -48,6 +47,7 @@ struct BytesUplink::Impl {
       : options(std::move(o)),
         sender(options.logs),
         ended(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        backoff(options.backoff, options.seed),
         thread([this] { work(); }) {}
   ~Impl() {
     ::eventfd_write(ended.get(), 1);
@@ -56,9 +56,8 @@ struct BytesUplink::Impl {
   }
 
   void work() {
-    auto pause = options.pause_min;
     std::string said;
-    do {
+    for (bool goes_on = true; goes_on;) {
       auto connection = options.dial([this] { return ended.get(); });
       Error end = connection ? Error{} : std::move(connection.error());
       bool welcomed = false;
@@ -69,19 +68,18 @@ struct BytesUplink::Impl {
         end = talk.run(ended.get());
         welcomed = talk.welcomed();
       }
-      if (welcomed) pause = options.pause_min;
-      if (end.retry == Retry::useless) pause = options.pause_max;
       const bool is_news = end.message != std::exchange(said, end.message);
       if (is_news && !end.message.empty())
         spdlog::warn("Logs of this node are not sent now: {}", end.message);
-    } while (rest(std::exchange(pause, std::min(2 * pause, options.pause_max))));
+      if (welcomed) backoff.reset();
+      goes_on = rest(end.retry == Retry::useless ? backoff.longest() : backoff.next());
+    }
   }
 
   // False: it ends.
   bool rest(std::chrono::milliseconds pause) {
-    std::uniform_int_distribution<std::int64_t> around(pause.count() / 2, pause.count() * 3 / 2);
     pollfd waits{ended.get(), POLLIN, 0};
-    return ::poll(&waits, 1, static_cast<int>(around(chance))) == 0;
+    return ::poll(&waits, 1, static_cast<int>(pause.count())) == 0;
   }
 
   std::optional<NoTerminal> attach(const TerminalAsked& asked) {
@@ -117,7 +115,7 @@ struct BytesUplink::Impl {
   Options options;
   LogSender sender;
   UniqueFd ended;
-  std::minstd_rand chance{std::random_device{}()};
+  Backoff backoff;
   std::list<Shown> shown;
   std::thread thread;
 };

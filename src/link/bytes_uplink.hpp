@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -15,6 +16,7 @@
 #include "base/time.hpp"
 #include "files/fd.hpp"
 #include "http/client.hpp"
+#include "link/backoff.hpp"
 #include "link/log_sender.hpp"
 
 namespace paceline {
@@ -32,8 +34,8 @@ class BytesUplink {
     std::chrono::milliseconds look{200};        // at the logs
     std::chrono::milliseconds beat{5'000};      // a word at least that often
     std::chrono::milliseconds silence{15'000};  // a server that says nothing for so long is gone
-    // Between two tries, doubling from one to the other, each drawn from half of it to one and a half.
-    std::chrono::milliseconds pause_min{200}, pause_max{30'000};
+    BackoffTimes backoff = {};
+    std::uint64_t seed = 0;  // of the pauses
   };
 
   explicit BytesUplink(Options options);

@@ -85,8 +85,7 @@ class BytesUplinkTest : public ::testing::Test {
     };
     options.wall = [] { return wall_from_us(1'700'000'000'000'000); };
     options.look = 5ms;
-    options.pause_min = 1ms;
-    options.pause_max = 20ms;
+    options.backoff = {1ms, 20ms};
     return options;
   }
   template <class Condition>
