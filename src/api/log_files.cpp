@@ -10,8 +10,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "files/log_times_reader.hpp"
 #include "base/utf8.hpp"
+#include "files/log_times_reader.hpp"
 #include "http/query.hpp"
 
 namespace paceline {

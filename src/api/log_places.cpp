@@ -13,9 +13,10 @@ namespace {
 
 constexpr std::size_t kNodesMax = 100'000;  // of a job
 
-std::string name_of(const State& state, NodeId id) {
+// Valid until the next step.
+std::string_view name_of(const State& state, NodeId id) {
   const Node* node = state.find_node(id);
-  return node == nullptr ? std::string() : node->spec.name;
+  return node == nullptr ? std::string_view() : node->spec.name;
 }
 
 }  // namespace
@@ -59,8 +60,9 @@ void LogPlaces::look(const Job& job, const Gang& gang, Place& place) {
 }
 
 // What can't be kept is known until the job is over.
-void LogPlaces::note(const Job& job, const std::string& node, Place& place) {
-  if (node.empty() || place.nodes.size() >= kNodesMax || !place.nodes.insert(node).second) return;
+void LogPlaces::note(const Job& job, std::string_view node, Place& place) {
+  if (node.empty() || place.nodes.size() >= kNodesMax || place.nodes.contains(node)) return;
+  place.nodes.emplace(node);
   const auto file = file_of(job.id);
   std::error_code error;
   for (const auto& folder : {directory_ / "logs", file.parent_path()})
@@ -76,27 +78,26 @@ std::filesystem::path LogPlaces::file_of(JobId job) const {
   return directory_ / "logs" / fmt::format("{}", job.value) / "nodes";
 }
 
-std::set<std::string> LogPlaces::noted(JobId job) const {
-  std::set<std::string> nodes;
+LogPlaces::Names LogPlaces::noted(JobId job) const {
+  Names nodes;
   std::ifstream in(file_of(job));
   for (std::string node; nodes.size() < kNodesMax && std::getline(in, node);) nodes.insert(node);
   return nodes;
 }
 
-std::set<std::string> LogPlaces::nodes(JobId job) const {
+LogPlaces::Names LogPlaces::nodes(JobId job) const {
   const auto place = places_.find(job);
   return place == places_.end() ? noted(job) : place->second.nodes;
 }
 
 LogRight LogPlaces::right(std::string_view node, const LogName& log) const {
-  const std::string name(node);
   const Job* job = controller_.state().find_job(log.job);
   const auto uid = job == nullptr ? static_cast<std::uint32_t>(::geteuid()) : job->spec->uid;
   const bool over = job == nullptr || is_over(job->state);
   const auto place = places_.find(log.job);
   if (place == places_.end())
-    return {noted(log.job).contains(name) ? LogState::taken : LogState::unwanted, uid, over};
-  if (!place->second.nodes.contains(name)) return {LogState::unwanted, uid, over};
+    return {noted(log.job).contains(node) ? LogState::taken : LogState::unwanted, uid, over};
+  if (!place->second.nodes.contains(node)) return {LogState::unwanted, uid, over};
   const bool written_here = place->second.written.contains(log.number);
   return {written_here ? LogState::later : LogState::taken, uid, over};
 }
@@ -108,7 +109,7 @@ std::optional<std::string> LogPlaces::node_of(const ProcessKey& process) const {
     const auto rank = *gang ? (*gang)->rank_of(process) : std::nullopt;
     if (!rank) continue;
     const Worker& worker = (*gang)->workers[static_cast<std::size_t>(*rank)];
-    return name_of(controller_.state(), worker.seat.node);
+    return std::string(name_of(controller_.state(), worker.seat.node));
   }
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,8 @@ namespace paceline {
 
 class LogPlaces {
  public:
+  using Names = std::set<std::string, std::less<>>;
+
   // `directory`: the server's. `own_node`: the server's machine, whose workers write there
   // themselves; empty: there is none. REQUIRES: the controller has recovered, and outlives it.
   LogPlaces(Controller& controller, std::filesystem::path directory, std::string own_node);
@@ -33,7 +36,7 @@ class LogPlaces {
   // What a node may do with a log. `later` while a worker of the server's own machine writes it.
   [[nodiscard]] LogRight right(std::string_view node, const LogName& log) const;
   // Of a job: the nodes, but the server's own, that its workers were placed on.
-  [[nodiscard]] std::set<std::string> nodes(JobId job) const;
+  [[nodiscard]] Names nodes(JobId job) const;
   // On which node this process runs; nothing: it is no worker of a gang now.
   [[nodiscard]] std::optional<std::string> node_of(const ProcessKey& process) const;
   [[nodiscard]] const std::string& own_node() const { return own_node_; }
@@ -41,16 +44,16 @@ class LogPlaces {
  private:
   // Of a job that is not over.
   struct Place {
-    std::set<std::string> nodes;     // noted
+    Names nodes;                     // noted
     std::set<std::int32_t> written;  // numbers of the logs that the server's own machine writes now
   };
 
   void look(std::span<const JobId> touched);
   void look(const Job& job);
   void look(const Job& job, const Gang& gang, Place& place);
-  void note(const Job& job, const std::string& node, Place& place);
+  void note(const Job& job, std::string_view node, Place& place);
   [[nodiscard]] std::filesystem::path file_of(JobId job) const;
-  [[nodiscard]] std::set<std::string> noted(JobId job) const;
+  [[nodiscard]] Names noted(JobId job) const;
 
   Controller& controller_;
   std::filesystem::path directory_;

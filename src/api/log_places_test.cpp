@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using Names = std::set<std::string>;
+using Names = LogPlaces::Names;
 
 // A server with a machine of its own and one more node, three slots each.
 class LogPlacesTest : public ::testing::Test {

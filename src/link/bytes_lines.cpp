@@ -252,8 +252,7 @@ Result<NodeLine> decode_node_line(std::string_view line) { return decode(line, k
 Result<ServerLine> decode_server_line(std::string_view line) { return decode(line, kServerKinds); }
 
 void BytesReader::feed(std::string_view bytes) {
-  if (begin_ == kept_.size() || begin_ >= kPieceBytesMax)
-    kept_.erase(0, std::exchange(begin_, 0));
+  if (begin_ == kept_.size() || begin_ >= kPieceBytesMax) kept_.erase(0, std::exchange(begin_, 0));
   kept_ += bytes;
 }
 

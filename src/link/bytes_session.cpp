@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <exception>
 #include <utility>
 
 namespace asio = boost::asio;
@@ -14,7 +14,7 @@ namespace paceline {
 namespace {
 
 constexpr std::size_t kReadBytes = 16 << 10;  // as a tunnel brings them
-constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
+constexpr std::size_t kOutMax = 256 << 10;    // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
 
@@ -34,17 +34,27 @@ BytesSession::BytesSession(std::shared_ptr<BytesContext> context, std::string no
       sleep_(context_->io),
       out_changed_(context_->io) {}
 
-// A coroutine is asked for by the ones that own what it needs: each keeps the session.
+// Each part keeps the session. It ends with the one that listens, or with what one of them throws.
 void BytesSession::run() {
-  const auto self = shared_from_this();
-  const auto spawn = [&](Awaitable<void> (BytesSession::*part)()) {
+  const auto spawn = [self = shared_from_this()](Awaitable<void> (BytesSession::*part)()) {
     asio::co_spawn(
-        context_->io, [self, part]() -> Awaitable<void> { co_await ((*self).*part)(); },
-        asio::detached);
+        self->context_->io, [self, part]() -> Awaitable<void> { co_await ((*self).*part)(); },
+        [self, part](const std::exception_ptr& thrown) {
+          if (thrown || part == &BytesSession::listen) self->leave();
+        });
   };
   spawn(&BytesSession::listen);
   spawn(&BytesSession::speak);
   spawn(&BytesSession::beat);
+}
+
+void BytesSession::leave() {
+  if (std::exchange(gone_, true)) return;
+  if (!handed_on_) close();
+  beat_.cancel();
+  sleep_.cancel();
+  out_changed_.tell();
+  context_->gone(shared_from_this());
 }
 
 bool BytesSession::send(const ServerLine& line) {
@@ -103,12 +113,6 @@ BytesSession::Awaitable<void> BytesSession::listen() {
   co_await take_lines();
   // What a refused node still says; its connection ends once the refusal went out.
   for (bool there = ending_; there; there = co_await more()) reader_.rest();
-  gone_ = true;
-  if (!handed_on_) close();
-  beat_.cancel();
-  sleep_.cancel();
-  out_changed_.tell();
-  context_->gone(shared_from_this());
 }
 
 BytesSession::Awaitable<void> BytesSession::take_lines() {

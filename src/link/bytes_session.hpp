@@ -57,6 +57,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   using Instant = std::chrono::steady_clock::time_point;
 
   [[nodiscard]] bool is_cut() const { return own_->presence() == ServerStream::Presence::gone; }
+  void leave();
   Awaitable<void> listen();
   Awaitable<void> speak();
   Awaitable<void> beat();

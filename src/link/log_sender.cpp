@@ -63,7 +63,7 @@ void LogSender::look(Instant now) {
     if (id && *id > 0) jobs_.try_emplace(JobId{*id});
   });
   for (auto it = jobs_.begin(); it != jobs_.end();) {
-    look_at(it->first, it->second, now);
+    if (!it->second.rests(now, options_.ask_again)) look_at(it->first, it->second, now);
     const bool goes = may_go(it->first, it->second, now);
     if (goes) remove(it->first, it->second);
     it = goes || it->second.logs.empty() ? jobs_.erase(it) : std::next(it);
@@ -71,6 +71,7 @@ void LogSender::look(Instant now) {
 }
 
 void LogSender::look_at(JobId id, Job& job, Instant now) {
+  job.looked_at = now;
   const auto folder = options_.directory / "logs" / fmt::format("{}", id.value);
   for_each_name(folder, [&](const std::string& name) {
     if (const auto number = number_of(name)) job.logs.try_emplace(*number);
@@ -112,12 +113,13 @@ bool LogSender::may_go(JobId id, Job& job, Instant now) const {
   const auto is_done = [](const auto& each) { return each.second.over && each.second.whole(); };
   const bool unwanted = std::ranges::all_of(job.logs, is_unwanted);
   const bool done = std::ranges::all_of(job.logs, is_done);
-  if ((!unwanted && !done) || options_.in_use(id)) {
+  if (!unwanted && !done) {
     job.done_since.reset();
     return false;
   }
   if (!job.done_since) job.done_since = now;
-  return unwanted || now - *job.done_since >= options_.keep;
+  const bool kept = !unwanted && now - *job.done_since < options_.keep;
+  return !kept && !options_.in_use(id);
 }
 
 bool LogSender::Job::sent() const {

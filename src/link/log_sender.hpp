@@ -72,7 +72,12 @@ class LogSender {
     std::map<std::int32_t, Log> logs;
     std::int32_t turn = -1;  // whose log was sent last
     std::optional<Instant> done_since;
+    Instant looked_at{};
 
+    // Nothing grows there any more.
+    [[nodiscard]] bool rests(Instant now, std::chrono::seconds span) const {
+      return done_since && now - looked_at < span;
+    }
     [[nodiscard]] bool sent() const;
   };
 

@@ -17,11 +17,11 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
 #include "agent/linux/log_tail.hpp"
-#include "files/log_times_writer.hpp"
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/rendezvous.hpp"
 #include "agent/linux/report_ledger.hpp"
 #include "clock/clock.hpp"
+#include "files/log_times_writer.hpp"
 #include "http/http.hpp"
 #include "http/server.hpp"
 
