@@ -32,8 +32,10 @@ class LogPlacesTest : public ::testing::Test {
 
   void restart() {
     places_.reset();
-    controller_.emplace(store_, engine_, clock_, policies_,
-                        Controller::Options{.policy = "fifo", .coalesce = {}});
+    Controller::Options options;
+    options.policy = "fifo";
+    options.coalesce = {};
+    controller_.emplace(store_, engine_, clock_, policies_, options);
     ASSERT_TRUE(controller_->recover().has_value());
     for (const auto& [id, name] : {std::pair(0U, "box"), std::pair(1U, "gpu-3")}) {
       NodeSpec node;
