@@ -24,22 +24,31 @@ std::uint64_t OwnLog::size() const {
   return ::fstat(fd_.get(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
+// Only zeros can be of a hole: others need no look for one, which may take long.
 std::optional<OwnLog::Piece> OwnLog::read(std::uint64_t from, std::size_t bytes_max) const {
   const auto end = size();
   if (from >= end) return std::nullopt;
-  Piece piece;
-  piece.offset = seek(from, SEEK_DATA, end);
-  auto last = std::min(seek(piece.offset, SEEK_HOLE, end), time_ends(piece.offset, piece.at));
-  last = std::min({last, end, piece.offset + bytes_max});
-  piece.bytes.resize(last - piece.offset);
-  const auto count =
-      ::pread(fd_.get(), piece.bytes.data(), piece.bytes.size(), static_cast<off_t>(piece.offset));
-  piece.bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  if (piece.bytes.empty() && piece.offset < end) return std::nullopt;
+  auto piece = read_bytes(from, end, bytes_max);
+  if (piece && piece->bytes.find('\0') == std::string::npos) return piece;
+  const auto data = seek(from, SEEK_DATA, end);
+  if (data == end) return Piece{end, {}, piece ? piece->at : WallTime{}};
+  piece = read_bytes(data, seek(data, SEEK_HOLE, end), bytes_max);
+  if (!piece) return std::nullopt;
   // Removed while they were read: the next look tells.
-  const auto data = seek(piece.offset, SEEK_DATA, end);
-  const auto hole = seek(piece.offset, SEEK_HOLE, end);
-  if (data > piece.offset || hole < piece.offset + piece.bytes.size()) return std::nullopt;
+  const auto behind = data + piece->bytes.size();
+  if (seek(data, SEEK_DATA, end) > data || seek(data, SEEK_HOLE, end) < behind) return std::nullopt;
+  return piece;
+}
+
+std::optional<OwnLog::Piece> OwnLog::read_bytes(std::uint64_t offset, std::uint64_t end,
+                                                std::size_t bytes_max) const {
+  Piece piece{offset, {}, {}};
+  const auto last = std::min({end, offset + bytes_max, time_ends(offset, piece.at)});
+  piece.bytes.resize(last - offset);
+  const auto count =
+      ::pread(fd_.get(), piece.bytes.data(), piece.bytes.size(), static_cast<off_t>(offset));
+  if (count <= 0) return std::nullopt;
+  piece.bytes.resize(static_cast<std::size_t>(count));
   return piece;
 }
 

@@ -33,6 +33,8 @@ class OwnLog {
   [[nodiscard]] std::optional<Piece> read(std::uint64_t from, std::size_t bytes_max) const;
 
  private:
+  [[nodiscard]] std::optional<Piece> read_bytes(std::uint64_t offset, std::uint64_t end,
+                                                std::size_t bytes_max) const;
   [[nodiscard]] std::uint64_t seek(std::uint64_t offset, int what, std::uint64_t end) const;
   [[nodiscard]] std::uint64_t time_ends(std::uint64_t offset, WallTime& at) const;
 
