@@ -10,8 +10,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "api/log_times.hpp"
 #include "base/utf8.hpp"
+#include "files/log_times_reader.hpp"
 #include "http/query.hpp"
 
 namespace paceline {
@@ -161,7 +161,7 @@ std::uint64_t LogFiles::begin(std::int32_t rank, const LogStart& start) const {
   std::uint64_t begin = 0;
   if (start.tail_bytes) begin = file.size() - std::min(file.size(), *start.tail_bytes);
   if (start.since) {
-    const LogTimes times(path_of(rank, "times"));
+    const LogTimesReader times(path_of(rank, "times"));
     const bool older = file.written_us() < to_us(*start.since);
     begin = std::max(begin, older ? file.size() : times.length_at(*start.since));
   }
@@ -173,7 +173,7 @@ std::uint64_t LogFiles::begin(std::int32_t rank, const LogStart& start) const {
 
 std::vector<LogTime> LogFiles::times(std::int32_t rank, std::uint64_t offset,
                                      std::size_t count) const {
-  const LogTimes times(path_of(rank, "times"));
+  const LogTimesReader times(path_of(rank, "times"));
   if (!times.known()) return {};
   auto found = times.after(offset, count);
   if (found.size() == count) return found;

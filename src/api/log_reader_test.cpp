@@ -23,6 +23,7 @@ class FarOutput final : public WorkerOutput {
     tell(std::vector<LogChunk>{{0, at, at + 1, "x"}});
   }
   [[nodiscard]] ListenToken follow(JobId, std::function<void()>) override { return {}; }
+  void gather(JobId, std::chrono::milliseconds, std::function<void()> done) override { done(); }
   void attach(const ProcessKey&, Told<std::shared_ptr<ServerStream>> told) override {
     told(fail(ErrorCode::unavailable, "Nobody is there."));
   }

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64 << 10;
 constexpr std::size_t kPageBytes = 1 << 20;
+// So long it is waited for what other nodes have of a job that is over.
+constexpr std::chrono::milliseconds kPageGathers{1'000}, kFollowerGathers{600'000};
 constexpr std::uint32_t kAskedRankMax = kLogRanksMax - 1;
 
 using Offsets = LogReader::Offsets;
@@ -128,7 +130,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   }
 
  private:
-  // Whether the job is over is asked before the logs are read: what it wrote is there by then.
+  // Whether the job is over, and all it wrote there, is asked before the logs are read.
   void pump() {
     const auto self = shared_from_this();
     if (resting_ || std::exchange(reading_, true)) {
@@ -136,9 +138,24 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
       return;
     }
     again_ = false;
-    const Job* job = context_->state().find_job(job_);
-    over_ = job == nullptr || is_over(job->state);
+    over_ = gathered_;
+    if (!gathers_ && is_over_now()) gather();
     read(LogCut::lines);
+  }
+
+  [[nodiscard]] bool is_over_now() const {
+    const Job* job = context_->state().find_job(job_);
+    return job == nullptr || is_over(job->state);
+  }
+
+  // What was written on other nodes may still be on its way, whole logs of it.
+  void gather() {
+    gathers_ = true;
+    const auto self = shared_from_this();
+    context_->options.output->gather(job_, kFollowerGathers, [self] {
+      self->gathered_ = true;
+      self->reader_->look({}, [self](const Result<void>&) { self->pump(); });
+    });
   }
 
   void read(LogCut cut) {
@@ -197,6 +214,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   std::shared_ptr<HttpStream> stream_;
   ListenToken growth_, changes_;
   bool reading_ = false, again_ = false, over_ = false, resting_ = false;
+  bool gathers_ = false, gathered_ = false;
 };
 
 void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
@@ -213,7 +231,9 @@ void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& ex
     if (!follow) return std::make_shared<LogPage>(reader, exchange)->fill();
     std::make_shared<LogFollower>(context, reader, id, exchange->stream())->begin();
   };
-  reader->look(wanted->start, show);
+  const auto look = [reader, show, start = wanted->start] { reader->look(start, show); };
+  if (wanted->follow || !is_over((*job)->state)) return look();
+  context->options.output->gather(id, kPageGathers, look);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // another machine.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,6 +81,9 @@ class WorkerOutput {
   virtual void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) = 0;
   // Calls `look` whenever the job's logs may have grown, until the token is gone.
   [[nodiscard]] virtual ListenToken follow(JobId job, std::function<void()> look) = 0;
+  // Calls `done` once all that the workers of a job which is over have written is there, as far as it
+  // can come now; after `within` at the latest.
+  virtual void gather(JobId job, std::chrono::milliseconds within, std::function<void()> done) = 0;
   // The terminal of a worker that has one. Errors: unavailable: nobody listens there.
   virtual void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) = 0;
 };

@@ -7,11 +7,13 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "app/agent_lock.hpp"
+#include "app/bytes_of_node.hpp"
 #include "app/joined_server.hpp"
 #include "app/machine.hpp"
 #include "app/pump.hpp"
@@ -97,6 +99,14 @@ struct AgentBox::Impl {
                                        },
                                    .seed = chance()});
     uplink->start();
+    bytes.emplace(uplink_options({.directory = options.directory,
+                                  .machine = machine->host().describe().machine,
+                                  .server =
+                                      [this](std::function<int()> interrupted) {
+                                        const std::lock_guard held(identity);
+                                        return joined->server(std::move(interrupted));
+                                      }},
+                                 clock));
   }
 
   void watch_identity() {
@@ -117,6 +127,7 @@ struct AgentBox::Impl {
     if (renewed) {
       spdlog::info("The identity of node {} was renewed: it holds until {}.", joined->node(),
                    utc_text(renewed->validity.until));
+      const std::lock_guard held(identity);
       return joined->take_over(std::move(*renewed));
     }
     const Error error = joined->flaw(clock.wall()).value_or(renewed.error());
@@ -129,6 +140,7 @@ struct AgentBox::Impl {
       if (!error) io.stop();
     });
     io.run();
+    bytes.reset();
     uplink.reset();
   }
 
@@ -144,6 +156,8 @@ struct AgentBox::Impl {
   boost::asio::steady_timer look{io};
   Errand renewal{io};
   std::optional<Uplink> uplink;
+  std::mutex identity;  // of `joined`, where it is changed and where other threads read it
+  std::optional<BytesUplink> bytes;
 };
 
 AgentBox::AgentBox(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

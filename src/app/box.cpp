@@ -19,13 +19,13 @@
 
 #include "agent/linux/files.hpp"
 #include "api/api.hpp"
-#include "api/local_output.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/gang_address.hpp"
 #include "app/log_remover.hpp"
 #include "app/machine.hpp"
 #include "app/messages.hpp"
+#include "app/nodes_bytes.hpp"
 #include "app/own_measures.hpp"
 #include "app/pump.hpp"
 #include "app/remote_door.hpp"
@@ -239,7 +239,9 @@ struct Box::Impl {
   // Joins both ends and waits until the agent has told what it has: from then on submissions can be
   // judged.
   void join() {
-    sessions.emplace(io, clock, *engine, AgentSessions::Options{.version = build.version});
+    AgentSessions::Options session_options{.version = build.version};
+    session_options.bytes = [this]() -> BytesDoor& { return nodes_bytes->door(); };
+    sessions.emplace(io, clock, *engine, std::move(session_options));
     machine->start(pump);
     pump.add([this](Time) {
       sessions->pump();
@@ -285,7 +287,9 @@ struct Box::Impl {
     };
     api_options.measures = [this] { return measures(); };
     api_options.metrics_of_jobs = options.metrics_of_jobs;
-    api_options.output = std::make_shared<LocalOutput>(io, options.directory);
+    nodes_bytes.emplace(io, clock, *controller, machine->host(),
+                        NodesBytes::Options{options.directory, node_name});
+    api_options.output = nodes_bytes->output();
     if (auto opened = open_door(api_options); !opened) return opened;
     api.emplace(*controller, std::move(api_options));
     ServerOptions server_options;
@@ -404,7 +408,8 @@ struct Box::Impl {
   std::shared_ptr<void> commits;  // are listened to
   Pump pump{io, clock};
   std::optional<AgentSessions> sessions;
-  std::unique_ptr<RemoteDoor> door;  // none: no other machines are served
+  std::optional<NodesBytes> nodes_bytes;  // is there before another machine can dial
+  std::unique_ptr<RemoteDoor> door;       // none: no other machines are served
   std::optional<HttpApi> api;
   std::optional<HttpServer> server, metrics_server;
   int open_doors = 1;  // the unix socket's server, and the door, that are not closed yet

@@ -1,7 +1,7 @@
 // When a worker's log grew: what stands beside it in DIR/logs/<job>/rank<n>.times. The worker writes
 // the log itself and tells no times, so the agent looks at its length several times a second
-// (agent/linux/log_times.hpp), and a reader of several logs puts them in order by what it noted
-// (api/log_times.hpp).
+// (files/log_times_writer.hpp), and a reader of several logs puts them in order by what it noted
+// (files/log_times_reader.hpp).
 //
 // The file is a sequence of LogTime as this machine holds them, lengths ascending, at most
 // kLogTimesMax: then every other one is left out, so that the further back, the coarser they are. A

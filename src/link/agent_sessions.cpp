@@ -105,12 +105,14 @@ Result<std::shared_ptr<ServerStream>> AgentSessions::words(const KnownNode& node
 
 Result<std::shared_ptr<ServerStream>> AgentSessions::bytes(const KnownNode& node,
                                                            std::string_view version) {
-  (void)node;
-  (void)version;
+  if (auto near = check_versions({.server = options_.version, .agent = version}); !near)
+    return fail(std::move(near.error()));
+  if (options_.bytes) return options_.bytes().open(node);
   return fail(ErrorCode::unavailable, "This server takes no bytes of nodes.", {}, Retry::may_help);
 }
 
 void AgentSessions::cut(std::string_view node) {
+  if (options_.bytes) options_.bytes().cut(node);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   const NodeEntry entry = found->second;

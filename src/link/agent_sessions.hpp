@@ -33,6 +33,7 @@
 
 #include "clock/clock.hpp"
 #include "link/agent_door.hpp"
+#include "link/bytes_door.hpp"
 #include "link/line_queue.hpp"
 #include "link/line_stream.hpp"
 #include "link/pulse.hpp"
@@ -54,6 +55,8 @@ class AgentSessions final : public AgentDoor {
     PulseTimes pulse = {};
     // Of frames that wait for one agent; over it, its connection ends.
     std::size_t queue_bytes_max = kLineQueueBytesMax;
+    // What takes connections for bytes; it outlives the sessions. Empty: nothing does.
+    std::function<BytesDoor&()> bytes = {};
   };
 
   // REQUIRES: all three outlive it; one thread runs `io` and calls everything.

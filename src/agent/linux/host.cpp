@@ -31,7 +31,6 @@
 #include "agent/linux/marks.hpp"
 #include "agent/linux/nursery.hpp"
 #include "agent/linux/ports.hpp"
-#include "agent/linux/random_name.hpp"
 #include "agent/linux/segments.hpp"
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"
@@ -41,6 +40,7 @@
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
 #include "base/check.hpp"
+#include "files/random_name.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -819,6 +819,16 @@ std::string LinuxHost::boot_id() { return impl_->context.boot_id; }
 
 void LinuxHost::on_observation(std::function<void(Observation)> handler) {
   impl_->handler = std::move(handler);
+}
+
+void LinuxHost::hold_logs_of_others(const std::map<LogKey, std::uint64_t>& logs) {
+  for (const auto& [log, bytes_max] : logs) {
+    impl_->begun_logs.insert(log);
+    JobLogs& job = impl_->begun_of_jobs[log.first];
+    job.bytes_max = bytes_max;
+    job.stored[log.second] = kLogEnd;
+  }
+  impl_->hold_job_logs();
 }
 
 std::vector<std::string> LinuxHost::not_enforced() const {

@@ -23,6 +23,7 @@
 #include "agent/host.hpp"
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
+#include "agent/linux/log_file.hpp"
 #include "base/result.hpp"
 #include "clock/clock.hpp"
 
@@ -76,6 +77,10 @@ class LinuxHost final : public Host {
   // account, or got one.
   void on_devices_changed(std::function<void()> handler);
 
+  // Logs below this directory that others than its workers wrote since the last call (nodes send theirs
+  // to the server's), each with its job's own limit, 0: the machine's. They are held to the limits,
+  // too. Cheap; may be called several times a second.
+  void hold_logs_of_others(const std::map<LogKey, std::uint64_t>& logs);
   // Where other machines reach this one, from the next describe() on.
   void reached_at(std::string address);
 

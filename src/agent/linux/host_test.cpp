@@ -24,6 +24,7 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/log_file.hpp"
 #include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
 #include "agent/linux/shm.hpp"
@@ -79,6 +80,21 @@ TEST_F(HostTest, AppendsToTheLogOverGenerations) {
     host.gone(key(7, generation));
   }
   EXPECT_THAT(log(7), HasSubstr("---\nno newline\n--- attempt 1, generation 2, rank 0 of 1, "));
+}
+
+// On a server: of jobs that run elsewhere.
+TEST_F(HostTest, HoldsLogsThatOthersWriteToTheLimits) {
+  HostOptions options;
+  options.logs_per_job = 1 << 20;
+  TestHost host(directory_.path(), options);
+  const std::string path = log_path(directory_.path(), JobId{9}, 2);
+  ASSERT_TRUE(make_directories(directory_ / "logs/9", 0700));
+  ASSERT_TRUE(replace_file(AT_FDCWD, path.c_str(), std::string(4 << 20, 'x')));
+  host->hold_logs_of_others({{{JobId{9}, 2}, 0}});
+  EXPECT_TRUE(host.until([&] {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 && info.st_blocks * 512 <= (1 << 20) + 4096;
+  }));
 }
 
 TEST_F(HostTest, TellsTheSignalThatEndedAWorker) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/linux/log_testing.hpp"
-#include "agent/linux/log_times.hpp"
+#include "files/log_times_writer.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -10,9 +10,9 @@
 #include <cerrno>
 
 #include "agent/linux/files.hpp"
-#include "agent/linux/log_times.hpp"
 #include "base/number.hpp"
 #include "files/fd.hpp"
+#include "files/log_times_writer.hpp"
 
 namespace paceline::agent {
 namespace {

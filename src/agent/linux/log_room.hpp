@@ -14,7 +14,7 @@
 
 namespace paceline::agent {
 
-// Of a log with the times beside it (log_times.hpp).
+// Of a log with the times beside it (files/log_times.hpp).
 struct LogRoom {
   std::uint32_t uid = 0;
   std::uint64_t bytes = 0;  // that take room

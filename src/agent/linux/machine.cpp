@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "agent/linux/files.hpp"
-#include "agent/linux/random_name.hpp"
+#include "files/random_name.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "agent/linux/claim.hpp"
 #include "agent/linux/files.hpp"
-#include "agent/linux/random_name.hpp"
+#include "files/random_name.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -17,11 +17,11 @@
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
 #include "agent/linux/log_tail.hpp"
-#include "agent/linux/log_times.hpp"
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/rendezvous.hpp"
 #include "agent/linux/report_ledger.hpp"
 #include "clock/clock.hpp"
+#include "files/log_times_writer.hpp"
 #include "http/http.hpp"
 #include "http/server.hpp"
 
@@ -144,7 +144,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   WorkerOrder order_;
   ReportLedger ledger_;
   LogTail tail_;
-  LogTimes times_;
+  LogTimesWriter times_;
   std::chrono::steady_clock::time_point next_note_;
   std::unique_ptr<HttpServer> socket_;
   std::optional<RendezvousWatch> rendezvous_;  // of the gang's rank 0

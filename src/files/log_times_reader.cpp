@@ -1,4 +1,4 @@
-#include "api/log_times.hpp"
+#include "files/log_times_reader.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 
 namespace paceline {
 
-LogTimes::LogTimes(const std::filesystem::path& path)
+LogTimesReader::LogTimesReader(const std::filesystem::path& path)
     : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
   struct stat there {};
   if (!fd_ || ::fstat(fd_.get(), &there) != 0 || !S_ISREG(there.st_mode)) return;
@@ -16,7 +16,7 @@ LogTimes::LogTimes(const std::filesystem::path& path)
                                  kLogTimesMax);
 }
 
-std::vector<LogTime> LogTimes::read(std::size_t first, std::size_t count) const {
+std::vector<LogTime> LogTimesReader::read(std::size_t first, std::size_t count) const {
   std::vector<LogTime> times(std::min(count, count_ - std::min(first, count_)));
   const auto bytes = ::pread(fd_.get(), times.data(), times.size() * sizeof(LogTime),
                              static_cast<off_t>(first * sizeof(LogTime)));
@@ -24,7 +24,7 @@ std::vector<LogTime> LogTimes::read(std::size_t first, std::size_t count) const 
   return times;
 }
 
-std::vector<LogTime> LogTimes::after(std::uint64_t offset, std::size_t count) const {
+std::vector<LogTime> LogTimesReader::after(std::uint64_t offset, std::size_t count) const {
   std::size_t first = 0;
   for (std::size_t last = count_; first < last;) {
     const auto middle = first + (last - first) / 2;
@@ -39,7 +39,7 @@ std::vector<LogTime> LogTimes::after(std::uint64_t offset, std::size_t count) co
 }
 
 // The clock may have been set back in between, so that all are looked at.
-std::uint64_t LogTimes::length_at(WallTime at) const {
+std::uint64_t LogTimesReader::length_at(WallTime at) const {
   std::uint64_t length = 0;
   if (count_ == 0) return length;
   for (const auto& time : read(0, count_))

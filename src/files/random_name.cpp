@@ -1,4 +1,4 @@
-#include "agent/linux/random_name.hpp"
+#include "files/random_name.hpp"
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-namespace paceline::agent {
+namespace paceline {
 
 std::string random_name() {
   std::array<std::uint64_t, 2> random{};
@@ -16,4 +16,4 @@ std::string random_name() {
   return fmt::format("{:016x}{:016x}", random[0], random[1]);
 }
 
-}  // namespace paceline::agent
+}  // namespace paceline

@@ -1,27 +1,37 @@
-#include "agent/linux/log_times.hpp"
+#include "files/log_times_writer.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <string_view>
+#include <cstdio>
 #include <vector>
 
-#include "agent/linux/files.hpp"
-#include "files/log_times.hpp"
-
-namespace paceline::agent {
+namespace paceline {
 namespace {
 
 constexpr std::size_t kSize = sizeof(LogTime);
 
 off_t place_of(std::size_t number) { return static_cast<off_t>(number * kSize); }
 
+// A reader sees all of these times or those that were there.
+bool replace(const std::string& path, const std::vector<LogTime>& times) {
+  const std::string fresh = path + ".new";
+  const UniqueFd fd(
+      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const auto bytes = static_cast<ssize_t>(times.size() * kSize);
+  if (fd && ::write(fd.get(), times.data(), times.size() * kSize) == bytes &&
+      ::rename(fresh.c_str(), path.c_str()) == 0)
+    return true;
+  ::unlink(fresh.c_str());
+  return false;
+}
+
 }  // namespace
 
 std::string times_path(const std::string& log) { return log.substr(0, log.rfind('.')) + ".times"; }
 
-void LogTimes::note(WallTime now, std::uint64_t length) {
+void LogTimesWriter::note(WallTime now, std::uint64_t length) {
   if (length <= length_ || (!fd_ && !open()) || length <= length_) return;
   if (count_ >= kLogTimesMax && !thin()) return;
   const LogTime time{to_us(now), length};
@@ -31,7 +41,7 @@ void LogTimes::note(WallTime now, std::uint64_t length) {
 }
 
 // Goes on where an earlier one ended.
-bool LogTimes::open() {
+bool LogTimesWriter::open() {
   fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat info {};
   if (!fd_ || ::fstat(fd_.get(), &info) != 0) return false;
@@ -43,15 +53,13 @@ bool LogTimes::open() {
 }
 
 // Of two that follow each other the later stays: by then all of both was written.
-bool LogTimes::thin() {
+bool LogTimesWriter::thin() {
   std::vector<LogTime> all(count_);
   const ssize_t bytes = ::pread(fd_.get(), all.data(), count_ * kSize, 0);
   if (bytes != static_cast<ssize_t>(count_ * kSize)) return false;
   std::vector<LogTime> kept;
   for (std::size_t i = 1; i < all.size(); i += 2) kept.push_back(all[i]);
-  const std::string_view text(reinterpret_cast<const char*>(kept.data()), kept.size() * kSize);
-  if (!replace_file(AT_FDCWD, path_.c_str(), text)) return false;
-  return open();
+  return replace(path_, kept) && open();
 }
 
-}  // namespace paceline::agent
+}  // namespace paceline

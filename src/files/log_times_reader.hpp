@@ -13,9 +13,9 @@
 namespace paceline {
 
 // The notes of one log. Where there are none, nothing is known: an older version wrote the log.
-class LogTimes {
+class LogTimesReader {
  public:
-  explicit LogTimes(const std::filesystem::path& path);
+  explicit LogTimesReader(const std::filesystem::path& path);
 
   [[nodiscard]] bool known() const { return count_ > 0; }
   // The first notes of more than `offset` bytes, at most `count`.

@@ -1,6 +1,6 @@
 // Notes when a log grew (files/log_times.hpp).
 //
-//   LogTimes times(times_path(log));
+//   LogTimesWriter times(times_path(log));
 //   times.note(clock.wall(), length);   // several times a second
 #pragma once
 
@@ -11,17 +11,18 @@
 
 #include "base/time.hpp"
 #include "files/fd.hpp"
+#include "files/log_times.hpp"
 
-namespace paceline::agent {
+namespace paceline {
 
 // "…/rank0.times" of "…/rank0.log".
 std::string times_path(const std::string& log);
 
-class LogTimes {
+class LogTimesWriter {
  public:
-  explicit LogTimes(std::string path) : path_(std::move(path)) {}
+  explicit LogTimesWriter(std::string path) : path_(std::move(path)) {}
 
-  // Nothing where the log is as long as at the last note. What can't be written is left out: the
+  // Nothing where the log is not longer than at the last note. What can't be written is left out: the
   // log's lines are placed by a later note.
   void note(WallTime now, std::uint64_t length);
 
@@ -35,4 +36,4 @@ class LogTimes {
   std::uint64_t length_ = 0;  // at the last note
 };
 
-}  // namespace paceline::agent
+}  // namespace paceline

@@ -1,0 +1,23 @@
+// How a node's logs and terminals reach its server: the options of a BytesUplink (link/bytes_uplink.hpp),
+// from what an agent keeps in its directory.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "clock/clock.hpp"
+#include "link/bytes_uplink.hpp"
+
+namespace paceline {
+
+struct BytesOfNode {
+  std::string directory;  // the agent's
+  std::string machine;    // NodeSpec::machine
+  // The way to the server now; called from several threads.
+  std::function<ServerAddress(std::function<int()> interrupted)> server;
+};
+
+// REQUIRES: `clock` outlives the uplink.
+BytesUplink::Options uplink_options(BytesOfNode node, Clock& clock);
+
+}  // namespace paceline

@@ -1,0 +1,48 @@
+// What the server has of other nodes' workers beside words: their logs, which come into its directory,
+// and their terminals.
+//
+//   NodesBytes bytes(io, clock, *controller, machine->host(), {.directory = dir, .own_node = "box"});
+//   api_options.output = bytes.output();
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+
+#include "agent/linux/host.hpp"
+#include "api/log_places.hpp"
+#include "api/worker_output.hpp"
+#include "clock/clock.hpp"
+#include "link/bytes_door.hpp"
+#include "scheduler/controller.hpp"
+
+namespace paceline {
+
+class NodesBytes {
+ public:
+  struct Options {
+    std::string directory;  // the server's
+    std::string own_node;   // its machine's
+  };
+
+  // REQUIRES: everything outlives it; the controller has recovered.
+  NodesBytes(boost::asio::io_context& io, Clock& clock, Controller& controller,
+             agent::LinuxHost& host, const Options& options);
+
+  // Of this machine's workers, too.
+  [[nodiscard]] std::shared_ptr<WorkerOutput> output() const { return output_; }
+  [[nodiscard]] BytesDoor& door() { return door_; }
+
+ private:
+  void hold_logs();
+
+  Controller& controller_;
+  agent::LinuxHost& host_;
+  LogPlaces places_;
+  BytesDoor door_;
+  std::shared_ptr<WorkerOutput> output_;
+  boost::asio::steady_timer look_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,74 @@
+// The server's end of the connections for bytes (bytes_lines.hpp): takes the logs of the nodes that
+// dial in, and reaches the terminals of their workers.
+//
+//   BytesDoor door(io, {.directory = dir, .right = …, .wall = …});
+//   exchange->tunnel("paceline-bytes", door.open(node));
+//   door.attach("gpu-3", worker, [](Result<std::shared_ptr<ServerStream>> terminal) { … });
+//
+// A node has one connection that its logs come by: a newer one takes the place of an older one. While
+// the server's disk is full what came is kept back, and so is the node, by the connection alone.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "http/transport.hpp"
+#include "link/agent_door.hpp"
+#include "link/bytes_lines.hpp"
+#include "link/log_intake.hpp"
+
+namespace paceline {
+
+// What a node may do with a log of that name.
+struct LogRight {
+  LogState state = LogState::unwanted;  // `later`: somebody else writes it now
+  std::uint32_t uid = 0;                // whose the log is
+  bool over = false;                    // the job is
+};
+
+class BytesDoor {
+ public:
+  struct Options {
+    LogIntake::Options intake;
+    std::function<LogRight(std::string_view node, const LogName& log)> right;
+    std::function<WallTime()> wall;
+    std::chrono::milliseconds beat{5'000};      // a word at least that often
+    std::chrono::milliseconds silence{15'000};  // whoever says nothing for so long is gone
+    std::chrono::milliseconds attach_within{5'000};
+    std::chrono::milliseconds retry{1'000};       // of what the disk refuses
+    std::chrono::milliseconds last_words{1'000};  // to read why its connection ends
+  };
+  using Attached = std::function<void(Result<std::shared_ptr<ServerStream>>)>;
+
+  // REQUIRES: `io` outlives it.
+  BytesDoor(boost::asio::io_context& io, Options options);
+  ~BytesDoor();
+  BytesDoor(const BytesDoor&) = delete;
+  BytesDoor& operator=(const BytesDoor&) = delete;
+
+  // The far end of a new connection of this node.
+  std::shared_ptr<ServerStream> open(const KnownNode& node);
+  // The terminal of a worker of that node, at once or later. Errors: unavailable.
+  void attach(std::string_view node, const ProcessKey& worker, Attached attached);
+  // Calls `done` once all that the job's logs hold on that node now has come, or the node is not
+  // connected (any more).
+  void flush(std::string_view node, JobId job, std::function<void()> done);
+  // Its connections end now.
+  void cut(std::string_view node);
+
+  // Is a connection of that node open that its logs come by?
+  [[nodiscard]] bool is_open(std::string_view node) const;
+  LogIntake& intake();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace paceline

@@ -1,0 +1,287 @@
+#include "link/bytes_session.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <exception>
+#include <utility>
+
+namespace asio = boost::asio;
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kReadBytes = 16 << 10;  // as a tunnel brings them
+constexpr std::size_t kOutMax = 256 << 10;    // beyond it nothing more is read
+constexpr std::size_t kOutRefused = 1 << 20;
+constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
+
+Error spoken_out_of_turn() {
+  return {ErrorCode::invalid, "A connection for bytes begins with 'hello' or 'ticket', once.",
+          "Both ends must be Paceline programs."};
+}
+
+}  // namespace
+
+BytesSession::BytesSession(std::shared_ptr<BytesContext> context, std::string node,
+                           std::shared_ptr<ServerStream> own)
+    : context_(std::move(context)),
+      node_(std::move(node)),
+      own_(std::move(own)),
+      beat_(context_->io),
+      sleep_(context_->io),
+      out_changed_(context_->io) {}
+
+// Each part keeps the session. It ends with the one that listens, or with what one of them throws.
+void BytesSession::run() {
+  const auto spawn = [self = shared_from_this()](Awaitable<void> (BytesSession::*part)()) {
+    asio::co_spawn(
+        self->context_->io, [self, part]() -> Awaitable<void> { co_await ((*self).*part)(); },
+        [self, part](const std::exception_ptr& thrown) {
+          if (thrown || part == &BytesSession::listen) self->leave();
+        });
+  };
+  spawn(&BytesSession::listen);
+  spawn(&BytesSession::speak);
+  spawn(&BytesSession::beat);
+}
+
+void BytesSession::leave() {
+  if (std::exchange(gone_, true)) return;
+  if (!handed_on_) close();
+  beat_.cancel();
+  sleep_.cancel();
+  out_changed_.tell();
+  context_->gone(shared_from_this());
+}
+
+bool BytesSession::send(const ServerLine& line) {
+  if (ending_ || out_.size() > kOutRefused) return false;
+  out_ += encode(line);
+  out_changed_.tell();
+  return true;
+}
+
+// ---- what goes out ----
+
+BytesSession::Awaitable<void> BytesSession::speak() {
+  while (!gone_ && !handed_on_) {
+    if (out_.empty() && ending_) {
+      co_await sleep(context_->options.last_words);
+      co_return own_->finish_sending();
+    }
+    if (out_.empty()) {
+      co_await out_changed_.wait();
+      continue;
+    }
+    const auto text = std::exchange(out_, {});
+    out_changed_.tell();
+    const bool written = co_await write_all(*own_, text);
+    if (!written) co_return;
+  }
+}
+
+// Closes a connection whose other end is silent. While we read nothing, that is not its fault.
+BytesSession::Awaitable<void> BytesSession::beat() {
+  const auto& options = context_->options;
+  while (!gone_ && !handed_on_) {
+    ServerStream::Failure ended;
+    beat_.expires_after(std::min(options.beat, options.silence));
+    co_await beat_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    if (gone_ || handed_on_) co_return;
+    const auto silent_for = std::chrono::steady_clock::now() -
+                            waiting_since_.value_or(std::chrono::steady_clock::now());
+    if (silent_for >= options.silence) co_return close();
+    if (greeted_ && !ending_ && out_.empty()) {
+      out_ += '\n';
+      out_changed_.tell();
+    }
+  }
+}
+
+void BytesSession::refuse(Error error) {
+  send(BytesRefused{std::move(error)});
+  ending_ = true;
+  out_changed_.tell();
+}
+
+// ---- what comes in ----
+
+BytesSession::Awaitable<void> BytesSession::listen() {
+  co_await take_lines();
+  // What a refused node still says; its connection ends once the refusal went out.
+  for (bool there = ending_; there; there = co_await more()) reader_.rest();
+}
+
+BytesSession::Awaitable<void> BytesSession::take_lines() {
+  auto first = co_await first_line();
+  std::string line = first.value_or("");
+  for (bool there = first.has_value(); there; there = co_await next_line(line)) {
+    if (line.empty()) continue;
+    auto read = decode_node_line(line);
+    if (!read) co_return refuse(std::move(read.error()));
+    co_await std::visit([this](const auto& each) { return take(each); }, *read);
+    if (ending_ || handed_on_) co_return;
+  }
+}
+
+// Byte by byte: what comes behind may be a terminal's.
+BytesSession::Awaitable<std::optional<std::string>> BytesSession::first_line() {
+  std::string line;
+  char next = 0;
+  while (line.size() <= kBytesLineMax) {
+    ServerStream::Failure failure;
+    waiting_since_ = waiting_since_.value_or(std::chrono::steady_clock::now());
+    co_await own_->read_some(asio::buffer(&next, 1), failure);
+    if (failure) co_return std::nullopt;
+    if (next == '\n') break;
+    line += next;
+  }
+  waiting_since_.reset();
+  if (line.size() <= kBytesLineMax) co_return line;
+  refuse({ErrorCode::too_large, "A line of a connection for bytes is too long.",
+          "Both ends must be Paceline programs."});
+  co_return std::nullopt;
+}
+
+BytesSession::Awaitable<bool> BytesSession::more() {
+  std::string bytes(kReadBytes, '\0');
+  ServerStream::Failure failure;
+  while (out_.size() > kOutMax && !ending_ && !gone_) co_await out_changed_.wait();
+  waiting_since_ = std::chrono::steady_clock::now();
+  const auto count = co_await own_->read_some(asio::buffer(bytes), failure);
+  waiting_since_.reset();
+  if (failure) co_return false;
+  reader_.feed({bytes.data(), count});
+  co_return true;
+}
+
+BytesSession::Awaitable<bool> BytesSession::next_line(std::string& line) {
+  for (;;) {
+    auto found = reader_.next_line(line);
+    if (!found) refuse(std::move(found.error()));
+    if (!found || is_cut()) co_return false;
+    if (*found) co_return true;
+    const bool there = co_await more();
+    if (!there) co_return false;
+  }
+}
+
+BytesSession::Awaitable<bool> BytesSession::next_bytes(std::size_t count, std::string& bytes) {
+  while (!reader_.next_bytes(count, bytes)) {
+    const bool there = co_await more();
+    if (!there) co_return false;
+  }
+  co_return true;
+}
+
+BytesSession::Awaitable<void> BytesSession::sleep(std::chrono::milliseconds span) {
+  ServerStream::Failure ended;
+  sleep_.expires_after(span);
+  co_await sleep_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+}
+
+// ---- each kind of line ----
+
+BytesSession::Awaitable<void> BytesSession::take(const BytesHello& hello) {
+  if (std::exchange(greeted_, true)) co_return refuse(spoken_out_of_turn());
+  if (hello.version != kBytesVersion)
+    co_return refuse({ErrorCode::conflict,
+                      fmt::format("The node speaks version {} of the protocol for bytes, and the "
+                                  "server version {}.",
+                                  hello.version, kBytesVersion),
+                      "Bring both to the same version of Paceline."});
+  source_ = log_source(node_, hello.machine);
+  ahead_ = context_->options.wall() - hello.now;
+  send(BytesWelcome{});
+  context_->greeted(shared_from_this());
+}
+
+BytesSession::Awaitable<void> BytesSession::take(const TicketShown& shown) {
+  if (greeted_) co_return refuse(spoken_out_of_turn());
+  handed_on_ = context_->show_ticket(node_, shown.ticket, own_);
+  if (!handed_on_) refuse({ErrorCode::not_found, "Nobody waits for this terminal any more.", ""});
+}
+
+BytesSession::Awaitable<void> BytesSession::take(const NoTerminal& none) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  context_->no_terminal(node_, none);
+}
+
+BytesSession::Awaitable<void> BytesSession::take(const LogsWhole& whole) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  context_->whole(node_, whole.job);
+}
+
+void BytesSession::stand(const LogName& log, const LogRight& right, std::uint64_t taken) {
+  if (right.state != LogState::taken) in_step_.erase(log);
+  send(LogStanding{log, taken, right.state, right.over});
+}
+
+BytesSession::Awaitable<void> BytesSession::take(const LogAsked& asked) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  auto right = context_->options.right(node_, asked.log);
+  Result<std::uint64_t> taken = 0;
+  if (right.state == LogState::taken) {
+    taken = context_->intake.taken(source_, asked.log, right.uid);
+    if (!taken || in_step_.size() >= kLogsMax) right.state = LogState::later;
+    if (right.state == LogState::taken) in_step_.insert(asked.log);
+    say_storage(taken);
+  }
+  stand(asked.log, right, taken.value_or(0));
+}
+
+BytesSession::Awaitable<void> BytesSession::take(const PieceHead& piece) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  std::string bytes;
+  const bool there = co_await next_bytes(piece.bytes, bytes);
+  if (!there) co_return;
+  if (!in_step_.contains(piece.log)) co_return stand(piece.log, {LogState::later, 0, false}, 0);
+  PieceHead ours = piece;
+  ours.at = std::min(context_->options.wall(), piece.at + ahead_);
+  co_await take_piece(ours, bytes);
+}
+
+// What the disk refuses is tried until it is taken: the node waits meanwhile.
+BytesSession::Awaitable<void> BytesSession::take_piece(PieceHead piece, const std::string& bytes) {
+  while (!is_cut()) {
+    auto right = context_->options.right(node_, piece.log);
+    if (right.state != LogState::taken) co_return stand(piece.log, right, 0);
+    auto taken = store(piece, right.uid, bytes);
+    say_storage(taken);
+    if (taken) co_return stand(piece.log, right, *taken);
+    if (taken.error().code == ErrorCode::conflict) co_return refuse(std::move(taken.error()));
+    if (taken.error().retry == Retry::useless) {
+      right.state = LogState::later;
+      co_return stand(piece.log, right, 0);
+    }
+    co_await sleep(context_->options.retry);
+  }
+}
+
+// A log that begins anew does so once.
+Result<std::uint64_t> BytesSession::store(PieceHead& piece, std::uint32_t uid,
+                                          const std::string& bytes) {
+  LogIntake& intake = context_->intake;
+  if (piece.anew) {
+    auto begun = intake.begin_anew(source_, piece.log, uid, piece.from);
+    if (!begun) return fail(std::move(begun.error()));
+    piece.anew = false;
+  }
+  return intake.take(source_, piece, uid, bytes);
+}
+
+// Once, and once more when it is over.
+void BytesSession::say_storage(const Result<std::uint64_t>& outcome) {
+  const bool refused = !outcome && outcome.error().code == ErrorCode::storage;
+  if (refused == said_storage_) return;
+  said_storage_ = refused;
+  if (refused)
+    spdlog::warn("{} Logs of node {} wait.", outcome.error().message, node_);
+  else
+    spdlog::info("Logs of node {} are taken again.", node_);
+}
+
+}  // namespace paceline
