@@ -44,7 +44,7 @@ TEST(Address, IsANumberOrAName) {
 TEST(Address, IsRefusedWithItsForm) {
   EXPECT_EQ(validate_address("a b").error().message,
             "'a b' is no address: it has 1 to 253 letters, digits or .-_:%.");
-  for (const auto& bad : {std::string(), std::string("https://box"), std::string("a\nb"),
+  for (const auto& bad : {std::string(), std::string("tcp://box"), std::string("a\nb"),
                           std::string("-x"), std::string("$(id)"), std::string(254, 'a')})
     EXPECT_FALSE(validate_address(bad)) << bad;
 }

@@ -15,7 +15,7 @@ namespace paceline {
 namespace {
 
 constexpr double kCoresMax = 65'536;
-constexpr std::uint64_t kMemoryMax = std::uint64_t{1} << 60;
+constexpr std::uint64_t kNodeMemoryMax = std::uint64_t{1} << 60;
 constexpr std::int32_t kDomainMax = 65'535;  // of islands and NUMA domains
 constexpr std::uint32_t kPortsEnd = 65'536;
 constexpr std::int64_t kPidMax = std::numeric_limits<std::int32_t>::max();
@@ -72,7 +72,7 @@ Result<void> check_slot(const SlotSpec& slot) {
   return all(
       [&] { return named("The model of a slot", slot.model, kDeviceNameMax); },
       [&] { return named("The UUID of a slot", slot.uuid, kDeviceNameMax); },
-      [&] { return within(slot.memory_bytes <= kMemoryMax, "the memory of a slot"); },
+      [&] { return within(slot.memory_bytes <= kNodeMemoryMax, "the memory of a slot"); },
       [&] { return within(domain(slot.island) && domain(slot.numa), "the domain of a slot"); });
 }
 
@@ -108,7 +108,7 @@ Result<void> check_resources(const NodeSpec& node) {
   const bool cores = std::isfinite(node.cpus) && 0 <= node.cpus && node.cpus <= kCoresMax;
   const auto sound = [](const PortRange& p) { return p.first <= p.end && p.end <= kPortsEnd; };
   return all([&] { return within(cores, "the number of cores"); },
-             [&] { return within(node.memory_bytes <= kMemoryMax, "the memory of a node"); },
+             [&] { return within(node.memory_bytes <= kNodeMemoryMax, "the memory of a node"); },
              [&] { return within(!node.ports || sound(*node.ports), "the range of ports"); });
 }
 

@@ -39,7 +39,7 @@ std::string find_user(std::uint32_t uid) {
   passwd* found = nullptr;
   std::vector<char> space(kEntryBytes);
   ::getpwuid_r(uid, &entry, space.data(), space.size(), &found);
-  return found == nullptr ? "" : entry.pw_name;
+  return found == nullptr ? std::to_string(uid) : entry.pw_name;
 }
 
 AccountBook::Machine AccountBook::this_machine() { return {::geteuid(), find_user(::geteuid())}; }

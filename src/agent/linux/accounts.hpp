@@ -26,7 +26,7 @@ enum class Accounts {
 // The uid of an account of this machine; nothing: there is none. Errors: unavailable: the name
 // service doesn't answer.
 Result<std::optional<std::uint32_t>> find_uid(const std::string& user);
-// The login name of an account; empty: it has none.
+// The login name of an account; its number: it has none.
 std::string find_user(std::uint32_t uid);
 
 class AccountBook {

@@ -14,7 +14,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kNamedMax = 8;  // nodes of one user
+constexpr std::size_t kNodesNamedMax = 8;  // nodes of one user
 
 std::size_t count_in(const Document::array_t& slots, std::string_view state) {
   std::size_t count = 0;
@@ -44,7 +44,7 @@ std::string owners_of(const Document& answer) {
       nodes[user].push_back(text_of(node, "name"));
   std::string text;
   for (auto& [user, names] : nodes) {
-    const std::size_t more = names.size() - std::min(names.size(), kNamedMax);
+    const std::size_t more = names.size() - std::min(names.size(), kNodesNamedMax);
     names.resize(names.size() - more);
     text += fmt::format("{} {} only jobs of {}{}\n", fmt::join(names, ", "),
                         names.size() + more == 1 ? "starts" : "start", user,
