@@ -1,5 +1,6 @@
 #include "trust/authority.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
