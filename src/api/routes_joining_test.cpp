@@ -5,6 +5,10 @@
 #include "api/node_book.hpp"
 #include "api/token_book.hpp"
 #include "api/world_testing.hpp"
+#include "http/client.hpp"
+#include "http/tcp_socket.hpp"
+#include "http/tls_dialer.hpp"
+#include "http/tls_listener.hpp"
 #include "trust/identity.hpp"
 #include "trust/testing.hpp"
 #include "trust/token.hpp"
@@ -379,6 +383,66 @@ TEST_F(JoiningTest, NodesTellWhetherTheyJoined) {
   EXPECT_EQ(all["nodes"][1]["serial"], 1);
   as_root("DELETE", "/v1/nodes/gpu-3");
   EXPECT_EQ(json_of(as_root("GET", "/v1/nodes"))["nodes"][1]["removed"], true);
+}
+
+// The same through the door that other machines come by: TLS, and the admission of each request.
+class JoiningOverTlsTest : public JoiningTest {
+ protected:
+  void SetUp() override {
+    world_.advance(now() - kNow);
+    auto socket = value_of(listen_tcp({"127.0.0.1", 0}));
+    port_ = tcp_address_of(socket.get()).port;
+    const auto issued = value_of(authority_.issue_server(now()));
+    const auto certificates =
+        value_of(TlsCertificates::make(issued.credentials, authority_.certificate()));
+    world_.loop.on([&] {
+      server_.emplace(world_.loop.io(),
+                      listen_tls(world_.loop.io(), std::move(socket), certificates),
+                      world_.api->router(), ServerOptions{.admit = world_.api->admission()});
+      ASSERT_TRUE(server_->start().has_value());
+    });
+  }
+  void TearDown() override {
+    world_.loop.on([&] { server_.reset(); });
+  }
+
+  static WallTime now() {
+    return WallTime{
+        std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch())};
+  }
+  [[nodiscard]] HttpResponse send(const Credentials& shown, const std::string& token,
+                                  const ClientRequest& request) const {
+    TlsDialerOptions options{
+        .host = "127.0.0.1", .port = port_, .authority = authority_.fingerprint(), .shown = shown};
+    HttpClient http({.dialer = std::make_shared<TlsDialer>(std::move(options)), .token = token});
+    return value_of(http.send(request));
+  }
+
+  std::uint16_t port_ = 0;
+  std::optional<HttpServer> server_;
+};
+
+TEST_F(JoiningOverTlsTest, AMachineJoinsIsKnownByItsCertificateAndIsShutOut) {
+  const ClientRequest wish{.method = "POST", .target = "/v1/join", .body = body_of("gpu-3")};
+  EXPECT_EQ(send({}, {}, wish).status, 403);
+  const auto joined = json_of(send({}, token(), wish));
+  const std::string certificate = joined["certificate"], authority = joined["authority"];
+  const IdentityDir dir(folder_.path() / "gpu-3");
+  const auto identity =
+      value_of(dir.accept({certificate, authority}, authority_.fingerprint(), now()));
+
+  JsonWriter body;
+  body.begin_object().field("request", *dir.request()).end_object();
+  const ClientRequest renewal{.method = "POST", .target = "/v1/identity", .body = body.take()};
+  EXPECT_EQ(send(identity.credentials, {}, renewal).status, 200);
+  EXPECT_EQ(send({}, {}, renewal).status, 403) << "without the certificate";
+  EXPECT_EQ(send(identity.credentials, {}, {.target = "/v1/jobs"}).status, 403);
+  EXPECT_EQ(send(identity.credentials, {}, {.target = "/v1/link"}).status, 400) << "no upgrade";
+
+  as_root("DELETE", "/v1/nodes/gpu-3");
+  const auto refused = send(identity.credentials, {}, renewal);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("Node 'gpu-3' was removed at"));
 }
 
 TEST(JoiningWithoutAgents, IsUnavailableForNow) {

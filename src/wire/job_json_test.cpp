@@ -262,6 +262,23 @@ TEST(NodeJson, SaysWhyItStartsNothing) {
   EXPECT_EQ(shown["slots"][0]["state"], "refusing");
 }
 
+TEST(NodeJson, SaysWhetherItJoined) {
+  const auto node = one_node().nodes()[0];
+  const auto shown = [&](const std::optional<NodeJoin>& join) {
+    JsonWriter json;
+    write_node_status(json, State{}, node, join);
+    return *parse_json(json.text());
+  };
+  EXPECT_EQ(shown({})["joined"], false);
+  EXPECT_EQ(shown({})["removed"], false);
+  EXPECT_TRUE(shown({})["joined_at"].is_null() && shown({})["serial"].is_null());
+  const auto joined = shown(NodeJoin{.at = wall_from_us(5'500'000), .serial = 2, .removed = true});
+  EXPECT_EQ(joined["joined"], true);
+  EXPECT_EQ(joined["removed"], true);
+  EXPECT_EQ(joined["joined_at"], 5.5);
+  EXPECT_EQ(joined["serial"], 2);
+}
+
 TEST(NodeJson, TellsOfSlotsThatAreGoneWhileAWorkerIsOnThem) {
   auto node = one_node().nodes()[0];
   node.spec.slots.resize(3);
