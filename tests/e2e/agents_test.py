@@ -30,9 +30,10 @@ class Agent:
         self.directory, self.process = Path(directory), None
         self.log = self.directory.with_suffix(".log")
 
-    def start(self, *options, token=None):
+    def start(self, *options, token=None, within=()):
+        """`within`: what runs the agent, if not this process itself."""
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([str(BINARY), "agent", "--dir", str(self.directory), *options], text=True,
+            self.process = subprocess.Popen([*within, str(BINARY), "agent", "--dir", str(self.directory), *options], text=True,
                                             stdin=subprocess.PIPE, stdout=log, stderr=log)
         self.process.stdin.write((token or "") + "\n")
         self.process.stdin.close()
@@ -157,6 +158,23 @@ class AgentsTest(SharedBox):
         first.start(*words, "--node", "one", token=token)
         self.until(lambda: first.said().count("Paceline ") == 2, first.said())
         self.until(lambda: self.state("one") == "up", first.said())
+
+    def test_a_copy_of_a_machine_is_refused_and_the_first_goes_on(self):
+        first = self.joined()
+        job = self.submit(OWNER, THERE, ["sh", "-c", "while ! test -e go; do sleep 0.05; done"])
+        self.await_state(job, "RUNNING")
+        copy = self.agent(first)
+        boot = Path(copy.directory) / "boot"
+        boot.write_text("11111111-2222-3333-4444-555555555555\n")
+        shutil.rmtree(copy.directory / "agent/workers")
+        copy.start(within=("unshare", "--mount", "sh", "-c",
+                           f'mount --bind {boot} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"))
+        self.until(lambda: "Two machines show the identity of node 'other'" in copy.said(), copy.said())
+        self.assertIn("paceline node remove other", copy.said())
+        self.assertEqual(self.state("other"), "up")
+        (self.home / "go").touch()
+        self.await_state(job, "COMPLETED")
+        self.assertEqual(first.said().count("Connected to the server"), 1)
 
     def test_one_directory_has_one_agent(self):
         agent = self.joined()
