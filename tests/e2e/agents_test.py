@@ -1,0 +1,199 @@
+"""Machines that lend their slots to another one's server: an agent with a directory of its own, over TLS on loopback."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from people import BINARY, OWNER, SharedBox, add_people
+
+SECONDS = 60
+THERE = {"affinity": ["label:site=there"]}
+
+
+def setUpModule():
+    add_people()
+
+
+class Agent:
+    """A machine of its own, as far as its agent can tell."""
+
+    def __init__(self, directory):
+        self.directory, self.process = Path(directory), None
+        self.log = self.directory.with_suffix(".log")
+
+    def start(self, *options, token=None, within=()):
+        """`within`: what runs the agent, if not this process itself."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([*within, str(BINARY), "agent", "--dir", str(self.directory), *options], text=True,
+                                            stdin=subprocess.PIPE, stdout=log, stderr=log)
+        self.process.stdin.write((token or "") + "\n")
+        self.process.stdin.close()
+
+    def said(self):
+        return self.log.read_text()
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(timeout=SECONDS)
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.end(signal.SIGKILL)
+        mark = f"PACELINE_DIR={self.directory}".encode()
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.log.unlink(missing_ok=True)
+
+
+class AgentsTest(SharedBox):
+    options = ("--listen", "127.0.0.1:0")
+
+    def setUp(self):
+        super().setUp()
+        self.address = re.search(r"paceline login (\S+)", self.box.log.read_text())[1]
+
+    def invite(self, *options):
+        """The token, and the address, of the line to paste."""
+        line = self.box.call("node", "invite", "--label", "site=there", *options).stdout
+        told = re.fullmatch(r"echo (plj_\S+) \| paceline agent --join (\S+) --token -\n", line)
+        self.assertIsNotNone(told, line)
+        return told[1], told[2]
+
+    def agent(self, source=None):
+        directory = tempfile.mkdtemp(prefix="paceline-agent-")
+        os.chmod(directory, 0o711)
+        if source:
+            shutil.copytree(source.directory, directory, dirs_exist_ok=True,
+                            ignore=lambda at, names: [n for n in names if n in ("run", "agent.lock")])
+        agent = Agent(directory)
+        self.addCleanup(agent.close)
+        return agent
+
+    def joined(self, name="other"):
+        token, address = self.invite()
+        agent = self.agent()
+        agent.start("--join", address, "--token", "-", "--node", name, "--slots", "2", token=token)
+        self.until(lambda: self.state(name) == "up", f"{name} is not up: {agent.said()}")
+        return agent
+
+    def node(self, name):
+        nodes = self.box.json("nodes")["nodes"]
+        return next((node for node in nodes if node["name"] == name), None)
+
+    def state(self, name):
+        node = self.node(name)
+        return node and node["state"]
+
+    def job(self, job):
+        return self.get(OWNER, f"/v1/jobs/{job}")
+
+    def await_state(self, job, *states):
+        self.until(lambda: self.job(job)["state"] in states, f"job {job} is {self.job(job)['state']}, not {states}")
+        return self.job(job)
+
+    def test_a_machine_joins_by_one_line_and_runs_jobs(self):
+        agent = self.joined()
+        node = self.node("other")
+        self.assertEqual((len(node["slots"]), node["labels"], node["joined"]), (2, {"site": "there"}, True))
+        self.assertRegex(agent.said(), r"Paceline \S+: other lends 2 CPU slots .* to 127\.0\.0\.1:\d+\n")
+        job = self.submit(OWNER, {"workers": 2, **THERE}, ["sh", "-c", "(id -u; pwd) > where.$RANK"])
+        self.await_state(job, "COMPLETED")
+        for rank in range(2):
+            self.assertEqual((self.home / f"where.{rank}").read_text(), f"{OWNER}\n{self.home}\n")
+
+    def test_an_agent_that_was_killed_takes_up_its_workers(self):
+        agent = self.joined()
+        job = self.submit(OWNER, THERE, ["sh", "-c", "echo x >> begun; while ! test -e go; do sleep 0.05; done"])
+        self.await_state(job, "RUNNING")
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            agent.end(number)
+            agent.start()
+            self.until(lambda: "takes up 1 worker" in agent.said(), agent.said())
+        self.assertIn("1 worker goes on under its supervisors", agent.said())
+        self.until(lambda: self.state("other") == "up", "other is not up")
+        (self.home / "go").touch()
+        self.await_state(job, "COMPLETED")
+        self.assertEqual((self.home / "begun").read_text(), "x\n")
+
+    def test_a_server_that_starts_anew_is_found_again(self):
+        self.joined()
+        job = self.submit(OWNER, THERE, ["sh", "-c", "echo x >> begun; while ! test -e go; do sleep 0.05; done"])
+        self.await_state(job, "RUNNING")
+        self.box.kill()
+        self.box.up("--listen", self.address)
+        self.until(lambda: self.state("other") == "up", "other is not up")
+        (self.home / "go").touch()
+        self.await_state(job, "COMPLETED")
+        self.assertEqual((self.home / "begun").read_text(), "x\n")
+
+    def test_a_node_that_was_removed_is_told_so(self):
+        agent = self.joined()
+        self.box.call("node", "remove", "other", "--yes")
+        self.until(lambda: "other" in agent.said() and "removed" in agent.said(), agent.said())
+        self.assertIsNone(agent.process.poll())
+        self.until(lambda: self.state("other") != "up", "other is still up")
+
+    def test_a_token_serves_once_and_the_same_line_again_does_no_harm(self):
+        token, address = self.invite()
+        words = ("--join", address, "--token", "-", "--slots", "2")
+        first, second = self.agent(), self.agent()
+        first.start(*words, "--node", "one", token=token)
+        self.until(lambda: self.state("one") == "up", first.said())
+        second.start(*words, "--node", "two", token=token)
+        self.assertNotEqual(second.process.wait(timeout=SECONDS), 0)
+        self.assertRegex(second.said(), r"paceline: .*used up")
+        first.end()
+        first.start(*words, "--node", "one", token=token)
+        self.until(lambda: first.said().count("Paceline ") == 2, first.said())
+        self.until(lambda: self.state("one") == "up", first.said())
+
+    def test_a_copy_of_a_machine_is_refused_and_the_first_goes_on(self):
+        first = self.joined()
+        job = self.submit(OWNER, THERE, ["sh", "-c", "while ! test -e go; do sleep 0.05; done"])
+        self.await_state(job, "RUNNING")
+        copy = self.agent(first)
+        boot = Path(copy.directory) / "boot"
+        boot.write_text("11111111-2222-3333-4444-555555555555\n")
+        shutil.rmtree(copy.directory / "agent/workers")
+        copy.start(within=("unshare", "--mount", "sh", "-c",
+                           f'mount --bind {boot} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"))
+        self.until(lambda: "Two machines show the identity of node 'other'" in copy.said(), copy.said())
+        self.assertIn("paceline node remove other", copy.said())
+        self.assertEqual(self.state("other"), "up")
+        (self.home / "go").touch()
+        self.await_state(job, "COMPLETED")
+        self.assertEqual(first.said().count("Connected to the server"), 1)
+
+    def test_one_directory_has_one_agent(self):
+        agent = self.joined()
+        second = Agent(agent.directory)
+        second.log = agent.directory.with_suffix(".second")
+        self.addCleanup(lambda: second.log.unlink(missing_ok=True))
+        second.start()
+        self.assertNotEqual(second.process.wait(timeout=SECONDS), 0)
+        self.assertIn(f"An agent already runs on {agent.directory} (pid {agent.process.pid}).", second.said())
+
+    def test_what_an_agent_needs_to_join_is_said(self):
+        for words, given, said in (((), "", "This machine has not joined a server."),
+                                   (("--join", self.address, "--token", "plj_x"), "", "A token is never an argument"),
+                                   (("--join", self.address, "--token", "-"), "plj_x", "token")):
+            agent = self.agent()
+            agent.start(*words, token=given)
+            self.assertEqual(agent.process.wait(timeout=SECONDS), 64, agent.said())
+            self.assertIn(said, agent.said())
+
+
+if __name__ == "__main__":
+    unittest.main()
