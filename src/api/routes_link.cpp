@@ -7,7 +7,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kVersionBytesMax = 64;
+constexpr std::size_t kToldVersionMax = 64;
 
 using Serve = Result<std::shared_ptr<ServerStream>> (AgentDoor::*)(const KnownNode&,
                                                                    std::string_view);
@@ -24,7 +24,7 @@ Result<std::string_view> version_of(const HttpRequest& request, const LinkKind& 
     return fail(ErrorCode::invalid, "Dialling in is not a plain request.",
                 fmt::format("Send 'Connection: Upgrade' and 'Upgrade: {}'.", kind.protocol));
   const auto version = request.header("Paceline-Version");
-  if (!version.empty() && version.size() <= kVersionBytesMax) return version;
+  if (!version.empty() && version.size() <= kToldVersionMax) return version;
   return fail(ErrorCode::invalid, "An agent says which version it is.",
               "Send 'Paceline-Version: 0.1.0', in at most 64 bytes.");
 }

@@ -25,7 +25,7 @@
 namespace paceline {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::hours{1};
+constexpr auto kLookAtIdentityEvery = std::chrono::hours{1};
 
 std::uint64_t chance() {
   std::random_device random;
@@ -111,7 +111,7 @@ struct AgentBox::Impl {
 
   void watch_identity() {
     if (clock.wall() >= joined->renew_at() && !renewal.busy()) renew();
-    look.expires_after(kLookEvery);
+    look.expires_after(kLookAtIdentityEvery);
     look.async_wait([this](const boost::system::error_code& error) {
       if (!error) watch_identity();
     });

@@ -12,7 +12,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kVersionBytesMax = 64;
+constexpr std::size_t kServerVersionMax = 64;
 constexpr double kBeatMin = 0.01, kBeatMax = 60;  // seconds
 constexpr std::string_view kRefusal = R"({"error":)";
 
@@ -35,7 +35,7 @@ Result<LinkGreeting> decode_greeting(std::string_view line) {
   ObjectReader reader(*json, "the server's greeting");
   reader.require({"session", "version", "beat_seconds"})
       .whole("session", session, 1, std::numeric_limits<std::int64_t>::max())
-      .text("version", greeting.version, kVersionBytesMax)
+      .text("version", greeting.version, kServerVersionMax)
       .real("beat_seconds", beat, kBeatMin, kBeatMax);
   if (auto read = reader.finish(); !read) return fail(ErrorCode::data, read.error().message);
   greeting.session = Session{static_cast<std::uint64_t>(session)};

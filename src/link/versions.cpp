@@ -12,7 +12,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kVersionBytesMax = 64;
+constexpr std::size_t kVersionTextMax = 64;
 
 struct Version {
   std::uint32_t major = 0, minor = 0;
@@ -21,7 +21,7 @@ struct Version {
 
 std::optional<Version> parse(std::string_view text) {
   const auto dot = text.find('.');
-  if (dot == std::string_view::npos || text.size() > kVersionBytesMax) return {};
+  if (dot == std::string_view::npos || text.size() > kVersionTextMax) return {};
   const auto rest = text.substr(dot + 1);
   const auto major = parse_number<std::uint32_t>(text.substr(0, dot));
   const auto minor = parse_number<std::uint32_t>(rest.substr(0, rest.find('.')));

@@ -49,7 +49,7 @@ std::string refusal_line(const Document& node) {
                                      text_of(refusal, "why")));
 }
 
-std::string slots_table(const Document& node, const Look& look) {
+std::string own_slots_table(const Document& node, const Look& look) {
   Table table({{"SLOT", Align::right},
                {"KIND"},
                {"MODEL", Align::left, 6},
@@ -72,7 +72,7 @@ std::string page(const Document& node, const Look& look) {
          line("Labels", labels_of(node)) +
          line("CPUs", human_number(number_of(node, "cpus").value_or(0))) +
          line("Memory", memory_of(node)) + line("Joined", joined_line(node)) + "\n" +
-         slots_table(node, look);
+         own_slots_table(node, look);
 }
 
 // What is known of one that joined, and that nothing was heard of.
