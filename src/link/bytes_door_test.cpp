@@ -31,8 +31,6 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 namespace asio = boost::asio;
 
-const LogName kLog{JobId{7}, 0};
-
 // A stream as a test speaks it.
 class Spoken {
  public:

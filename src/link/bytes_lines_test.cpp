@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const LogName kLog{JobId{7}, 3};
+const LogName kThatLog{JobId{7}, 3};
 
 std::string_view without_newline(std::string_view line) {
   EXPECT_TRUE(line.ends_with('\n'));
@@ -21,8 +21,8 @@ TEST(BytesLines, OfANodeAreReadAsTheyWereWritten) {
   const std::vector<NodeLine> lines{
       BytesHello{1, "a1b2", wall_from_us(1'700'000'000'123'456)},
       TicketShown{"secret"},
-      LogAsked{kLog},
-      PieceHead{kLog, 10, 4096, 256 << 10, wall_from_us(1'700'000'000'000'001), true},
+      LogAsked{kThatLog},
+      PieceHead{kThatLog, 10, 4096, 256 << 10, wall_from_us(1'700'000'000'000'001), true},
       LogsWhole{JobId{7}},
       NoTerminal{"secret", "nobody listens there"},
   };
@@ -37,9 +37,9 @@ TEST(BytesLines, OfANodeAreReadAsTheyWereWritten) {
 TEST(BytesLines, OfAServerAreReadAsTheyWereWritten) {
   const std::vector<ServerLine> lines{
       BytesWelcome{},
-      LogStanding{kLog, 12, LogState::taken, false},
-      LogStanding{kLog, 0, LogState::later, false},
-      LogStanding{kLog, 1ULL << 40, LogState::unwanted, true},
+      LogStanding{kThatLog, 12, LogState::taken, false},
+      LogStanding{kThatLog, 0, LogState::later, false},
+      LogStanding{kThatLog, 1ULL << 40, LogState::unwanted, true},
       FlushAsked{JobId{7}},
       TerminalAsked{{JobId{7}, Generation{2}, 0}, "secret"},
       BytesRefused{{ErrorCode::conflict, "Two \"nodes\".", "Do this.\n", Retry::useless}},

@@ -11,7 +11,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kOutMax = 512 << 10;  // read ahead of the connection
+constexpr std::size_t kReadAheadMax = 512 << 10;  // of what the connection takes
 constexpr std::size_t kReceiveBytes = 16 << 10;
 
 using Instant = BytesTalk::Instant;
@@ -61,7 +61,7 @@ void BytesTalk::look(Instant now) {
 }
 
 void BytesTalk::fill() {
-  while (out_.size() - out_begin_ < kOutMax) {
+  while (out_.size() - out_begin_ < kReadAheadMax) {
     const auto bytes = sender_.next();
     if (!bytes) return;
     if (out_begin_ > 0) out_.erase(0, std::exchange(out_begin_, 0));

@@ -19,6 +19,8 @@
 
 namespace paceline {
 
+inline const LogName kLog{JobId{7}, 0};
+
 // DIR/logs of a node or of the server.
 class TestLogs {
  public:

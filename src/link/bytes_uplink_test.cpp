@@ -25,7 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-const LogName kLog{JobId{7}, 0};
 const ProcessKey kWorker{JobId{7}, Generation{1}, 0};
 
 ServerStream::Awaitable<std::string> read_all(std::shared_ptr<ServerStream> stream) {

@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const LogName kLog{JobId{7}, 0};
-
 class LogIntakeTest : public ::testing::Test {
  protected:
   // The server ended and began again.

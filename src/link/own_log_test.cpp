@@ -10,8 +10,6 @@
 namespace paceline {
 namespace {
 
-const LogName kLog{JobId{7}, 0};
-
 class OwnLogTest : public ::testing::Test {
  protected:
   [[nodiscard]] OwnLog log() const { return OwnLog(logs_.path_of(kLog).string()); }

@@ -1,0 +1,114 @@
+"""Logs and terminals of workers on another machine: an agent with a directory of its own, over TLS on loopback."""
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from people import BINARY, OWNER, SharedBox, add_people
+
+THERE = {"affinity": ["label:site=there"]}
+LINES = 20_000
+# Says so many lines, then waits to be told to go on, and says as many again.
+WRITER = f"""
+import os, time
+for half in range(2):
+    for number in range({LINES}):
+        print(f"line {{half * {LINES} + number:06}}", flush=number % 100 == 0)
+    print(end="", flush=True)
+    while half == 0 and not os.path.exists("go"):
+        time.sleep(0.02)
+"""
+
+
+def setUpModule():
+    add_people()
+
+
+class NodeLogsTest(SharedBox):
+    options = ("--listen", "127.0.0.1:0")
+
+    def setUp(self):
+        super().setUp()
+        self.address = re.search(r"paceline login (\S+)", self.box.log.read_text())[1]
+        line = self.box.call("node", "invite", "--label", "site=there").stdout
+        token, address = re.fullmatch(r"echo (plj_\S+) \| paceline agent --join (\S+) --token -\n", line).groups()
+        self.there = Path(tempfile.mkdtemp(prefix="paceline-agent-"))
+        self.there.chmod(0o711)
+        self.addCleanup(shutil.rmtree, self.there, ignore_errors=True)
+        self.agent = None
+        self.addCleanup(self.end_agent, signal.SIGKILL)
+        self.start_agent("--join", address, "--token", "-", "--node", "other", "--slots", "2", token=token)
+        self.until(lambda: any(n["name"] == "other" and n["state"] == "up" for n in self.box.json("nodes")["nodes"]),
+                   "the node is not up")
+
+    def start_agent(self, *options, token=""):
+        with open(self.there.with_suffix(".log"), "ab") as log:
+            self.agent = subprocess.Popen([str(BINARY), "agent", "--dir", str(self.there), *options], text=True,
+                                          stdin=subprocess.PIPE, stdout=log, stderr=log)
+        self.agent.stdin.write(token + "\n")
+        self.agent.stdin.close()
+
+    def end_agent(self, number=signal.SIGTERM):
+        if self.agent and self.agent.poll() is None:
+            self.agent.send_signal(number)
+            self.agent.wait(timeout=60)
+
+    def state(self, job):
+        return self.get(OWNER, f"/v1/jobs/{job}")["state"]
+
+    def lines(self, text):
+        return [line for line in text.splitlines() if line.startswith("line ")]
+
+    def log_of(self, job):
+        path = self.box.directory / "logs" / str(job) / "rank0.log"
+        return path.read_text() if path.exists() else ""
+
+    def test_a_log_comes_whole_through_ends_of_agent_and_server(self):
+        job = self.submit(OWNER, THERE, [sys.executable, "-c", WRITER])
+        first, all_of_them = ([f"line {number:06}" for number in range(count)] for count in (LINES, 2 * LINES))
+        self.until(lambda: self.lines(self.log_of(job)) == first, "the first half did not come")
+        self.end_agent(signal.SIGKILL)
+        self.assertEqual(self.lines(self.box.call("logs", str(job)).stdout), first, "read while its machine is off")
+        (self.home / "go").touch()
+        self.start_agent()
+        self.box.kill()
+        self.box.up("--listen", self.address)
+        self.until(lambda: self.state(job) == "completed", "the job is not over")
+        self.assertEqual(self.lines(self.box.call("logs", "-f", str(job)).stdout), all_of_them)
+        self.assertEqual(self.log_of(job), (self.there / "logs" / str(job) / "rank0.log").read_text())
+
+    def test_who_follows_is_told_the_end_with_the_last_line(self):
+        for number in range(5):
+            job = self.submit(OWNER, THERE, ["sh", "-c", f"echo line {number}"])
+            self.assertEqual(self.lines(self.box.call("logs", "-f", str(job)).stdout), [f"line {number}"])
+
+    def test_all_ranks_of_all_nodes_stand_in_one_log(self):
+        job = self.submit(OWNER, {"workers": 4}, ["sh", "-c", "echo line $RANK"])
+        told = self.box.call("logs", "-f", str(job)).stdout
+        self.assertEqual(sorted(re.findall(r"line \d", told)), [f"line {rank}" for rank in range(4)])
+
+    def test_a_terminal_is_attached_to(self):
+        job = self.submit(OWNER, {**THERE, "pty": True}, ["sh", "-c", "read word; echo heard $word"])
+        self.until(lambda: self.state(job) == "running", "the job does not run")
+        with socket.socket(socket.AF_UNIX) as terminal:
+            terminal.settimeout(30)
+            terminal.connect(str(self.socket))
+            terminal.sendall(f"GET /v1/jobs/{job}/attach HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+                             "Upgrade: paceline-pty\r\n\r\nbird\n".encode())
+            heard = b""
+            while piece := terminal.recv(4096):
+                heard += piece
+        self.assertIn(b"101 Switching Protocols", heard)
+        self.assertIn(b"heard bird", heard)
+        self.until(lambda: self.state(job) == "completed", "the job is not over")
+
+
+if __name__ == "__main__":
+    unittest.main()
