@@ -76,7 +76,7 @@ TEST_F(TlsCertificateTest, ANodeIsKnownByItsCertificateAndPeopleByNone) {
   start();
   const auto node = ask_with(node_of(authority_, now()));
   ASSERT_TRUE(node) << node.error().message;
-  EXPECT_EQ(node->body, "127.0.0.1 false paceline:node:gpu-1:3");
+  EXPECT_EQ(node->body, "paceline:node:gpu-1:3 false paceline:node:gpu-1:3");
   EXPECT_EQ(ask_with({})->body, "127.0.0.1 false -");
 }
 

@@ -57,6 +57,7 @@ TlsStream::Awaitable<bool> TlsStream::shake_hands(ssl_ctx_st& context) {
   const auto done = co_await repeat([&] { return session_->shake_hands(); }, failure);
   if (done == 0) co_return false;
   peer_.certificate = session_->peer_name();
+  if (peer_.certificate) peer_.origin = to_uri(*peer_.certificate);
   co_return true;
 }
 
