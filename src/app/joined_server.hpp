@@ -23,12 +23,12 @@ namespace paceline {
 class JoinedServer {
  public:
   struct Options {
-    std::filesystem::path directory;  // DIR
-    std::optional<TcpAddress> join;   // nothing: as it is kept
-    std::optional<Token> token;       // to join by
-    std::string node;                 // what the machine is to be called
-    std::string machine;              // NodeSpec::machine
-    std::string version;              // of this program
+    std::filesystem::path directory;      // DIR
+    std::optional<TcpAddress> join = {};  // nothing: as it is kept
+    std::optional<Token> token = {};      // to join by
+    std::string node = {};                // what the machine is to be called
+    std::string machine = {};             // NodeSpec::machine
+    std::string version = {};             // of this program
   };
 
   // What is kept in DIR, where a machine has joined already. Errors: forbidden, storage, data.

@@ -13,12 +13,13 @@ using testing::FakeAgentEnd;
 using testing::FakeServerEnd;
 using testing::FarPeer;
 using testing::hello_of;
+using testing::should_stop;
 
-constexpr std::string_view kVersion = "0.1.0";
+constexpr std::string_view kServerVersion = "0.1.0";
 
 class AgentSessionsTest : public ::testing::Test {
  protected:
-  AgentSessionsTest() { open({.version = std::string(kVersion)}); }
+  AgentSessionsTest() { open({.version = std::string(kServerVersion)}); }
 
   void open(AgentSessions::Options options) {
     sessions_.emplace(io_, clock_, server_, std::move(options));
@@ -31,7 +32,7 @@ class AgentSessionsTest : public ::testing::Test {
   };
   // A connection of this node that has heard the greeting.
   Dialled dial(const KnownNode& node = {.id = "gpu-3", .serial = 1}) {
-    auto far = sessions_->words(node, kVersion);
+    auto far = sessions_->words(node, kServerVersion);
     EXPECT_TRUE(far.has_value());
     auto peer = std::make_unique<FarPeer>(io_, *far);
     const auto greeting = decode_greeting(peer->lines(1).at(0));
@@ -75,7 +76,7 @@ TEST_F(AgentSessionsTest, OwnAgentAndServerHearEachOtherInOrder) {
   EXPECT_EQ(server_.open_, std::vector{*own_.session_});
   for (std::uint64_t i = 1; i <= 3; ++i) {
     own_.send_({*own_.session_, i, 0, 0, hello_of("box", "boot")});
-    server_.send_({*own_.session_, i, 0, 0, ShouldStop{}});
+    server_.send_({*own_.session_, i, 0, 0, should_stop()});
   }
   EXPECT_TRUE(server_.received_.empty());
   EXPECT_EQ(wakes_, 1);
@@ -91,7 +92,7 @@ TEST_F(AgentSessionsTest, OwnAgentAndServerHearEachOtherInOrder) {
 TEST_F(AgentSessionsTest, WhatAFrameCallsForthWaitsForTheNextPump) {
   sessions_->open(own_);
   server_.on_receive_ = [&](const AgentFrame& frame) {
-    server_.send_({frame.session, 1, 1, 0, ShouldStop{}});
+    server_.send_({frame.session, 1, 1, 0, should_stop()});
   };
   own_.send_({*own_.session_, 1, 0, 0, hello_of("box", "boot")});
   sessions_->pump();
@@ -104,11 +105,11 @@ TEST_F(AgentSessionsTest, WhatAFrameCallsForthWaitsForTheNextPump) {
 
 TEST_F(AgentSessionsTest, ADialledAgentIsGreetedAndHeard) {
   sessions_->open(own_);
-  auto far = sessions_->words({.id = "gpu-3", .serial = 1}, kVersion);
+  auto far = sessions_->words({.id = "gpu-3", .serial = 1}, kServerVersion);
   ASSERT_TRUE(far.has_value());
   FarPeer peer(io_, *far);
   const auto greeting = decode_greeting(peer.lines(1).at(0)).value();
-  EXPECT_EQ(greeting.version, kVersion);
+  EXPECT_EQ(greeting.version, kServerVersion);
   EXPECT_EQ(greeting.beat, std::chrono::seconds{5});
   EXPECT_GT(greeting.session, *own_.session_);
 
@@ -123,7 +124,7 @@ TEST_F(AgentSessionsTest, FramesGoToTheAgentTheyAreForInOrder) {
   const auto gpu = dial_and_greet();
   const auto other = dial({.id = "gpu-4", .serial = 1});
   for (std::uint64_t i = 1; i <= 500; ++i)
-    server_.send_({i % 2 == 0 ? gpu.session : other.session, i, 0, 0, ShouldStop{{}, "soon"}});
+    server_.send_({i % 2 == 0 ? gpu.session : other.session, i, 0, 0, should_stop()});
   const auto lines = gpu.peer->lines(250);
   for (std::uint64_t i = 0; i < 250; ++i)
     EXPECT_EQ(decode_server_frame(lines.at(i)).value().number, 2 * i + 2);
@@ -133,8 +134,8 @@ TEST_F(AgentSessionsTest, FramesGoToTheAgentTheyAreForInOrder) {
 TEST_F(AgentSessionsTest, FramesOfSessionsThatAreOverFallOnNobody) {
   const auto gpu = dial_and_greet();
   gpu.peer->leave();
-  server_.send_({gpu.session, 1, 0, 0, ShouldStop{}});
-  server_.send_({Session{999}, 1, 0, 0, ShouldStop{}});
+  server_.send_({gpu.session, 1, 0, 0, should_stop()});
+  server_.send_({Session{999}, 1, 0, 0, should_stop()});
   EXPECT_TRUE(server_.open_.empty());
 }
 
@@ -179,7 +180,7 @@ TEST_F(AgentSessionsTest, LastWordsAreKnown) {
   clock_.advance(std::chrono::seconds{7});
   gpu.peer->say("\n");
   EXPECT_EQ(connection()->last_heard, clock_.now());
-  EXPECT_EQ(connection()->version, kVersion);
+  EXPECT_EQ(connection()->version, kServerVersion);
   EXPECT_FALSE(sessions_->connection("gpu-4").has_value());
 }
 
@@ -309,12 +310,11 @@ TEST_F(AgentSessionsTest, ALineWithoutAnEndIsCutAtItsBound) {
 }
 
 TEST_F(AgentSessionsTest, AnAgentThatNeverReadsIsCutOffAtTheBound) {
-  open({.version = std::string(kVersion), .queue_bytes_max = 10'000});
+  open({.version = std::string(kServerVersion), .queue_bytes_max = 10'000});
   const auto gpu = dial_and_greet();
-  auto far = sessions_->words({.id = "gpu-4", .serial = 1}, kVersion);
+  auto far = sessions_->words({.id = "gpu-4", .serial = 1}, kServerVersion);
   const auto deaf = server_.newest_;
-  for (int i = 0; i < 200; ++i)
-    server_.send_({deaf, 1, 0, 0, ShouldStop{{}, std::string(100, 'x')}});
+  for (int i = 0; i < 200; ++i) server_.send_({deaf, 1, 0, 0, should_stop(std::string(100, 'x'))});
   EXPECT_EQ(server_.open_.size(), 2U) << "nothing ends while the server speaks";
   sessions_->pump();
   EXPECT_EQ(server_.open_, std::vector{gpu.session});
@@ -344,7 +344,7 @@ TEST_F(AgentSessionsTest, ARemovedNodeIsCutOffWithAllItsConnections) {
 }
 
 TEST_F(AgentSessionsTest, SilenceEndsASessionAndBeatsKeepOne) {
-  open({.version = std::string(kVersion), .pulse = {.beat = std::chrono::milliseconds{20}}});
+  open({.version = std::string(kServerVersion), .pulse = {.beat = std::chrono::milliseconds{20}}});
   const auto silent = dial_and_greet();
   const auto other = dial({.id = "gpu-4", .serial = 1});
   say(other, hello_of("gpu-4", "boot-9"));
@@ -357,7 +357,7 @@ TEST_F(AgentSessionsTest, SilenceEndsASessionAndBeatsKeepOne) {
 }
 
 TEST_F(AgentSessionsTest, TheServerBeatsToo) {
-  open({.version = std::string(kVersion), .pulse = {.beat = std::chrono::milliseconds{20}}});
+  open({.version = std::string(kServerVersion), .pulse = {.beat = std::chrono::milliseconds{20}}});
   const auto gpu = dial_and_greet();
   EXPECT_EQ(gpu.peer->lines(2), (std::vector<std::string>{"", ""}));
 }

@@ -73,6 +73,10 @@ inline Hello hello_of(const std::string& name, const std::string& boot,
   return hello;
 }
 
+inline ShouldStop should_stop(const std::string& reason = "soon") {
+  return {{JobId{7}, Generation{1}, 0}, reason};
+}
+
 // Passes bytes to a far end and back, as Connection::tunnel() does.
 class FarPeer {
  public:

@@ -20,8 +20,9 @@ using testing::FakeAgentEnd;
 using testing::FakeServerEnd;
 using ::testing::HasSubstr;
 using testing::hello_of;
+using testing::should_stop;
 
-constexpr std::string_view kVersion = "0.1.0";
+constexpr std::string_view kTheirVersion = "0.1.0";
 
 // A far end that lets nothing through.
 class Deaf final : public ServerStream {
@@ -103,8 +104,9 @@ class UplinkTest : public TlsHttpTest {
     start();
     credentials_ = node_of(authority_, now());
     loop_.on([&] {
-      sessions_.emplace(loop_.io(), clock_, server_end_,
-                        AgentSessions::Options{.version = std::string(kVersion), .pulse = pulse});
+      sessions_.emplace(
+          loop_.io(), clock_, server_end_,
+          AgentSessions::Options{.version = std::string(kTheirVersion), .pulse = pulse});
     });
   }
   void link() {
@@ -153,7 +155,7 @@ class UplinkTest : public TlsHttpTest {
   std::optional<std::string> says_;
   std::optional<std::uint16_t> port_said_;
   Credentials credentials_;
-  std::string version_ = std::string(kVersion), boot_ = "boot-1";
+  std::string version_ = std::string(kTheirVersion), boot_ = "boot-1";
   Uplink::Options options_;
   std::optional<Uplink> uplink_;
 };
@@ -165,9 +167,10 @@ TEST_F(UplinkTest, FramesGoBothWaysInOrder) {
     agent_.send_({session, i, 0, 0, NodeChanged{hello_of("gpu-1", "").node}});
   loop_.on([&] {
     for (std::uint64_t i = 1; i <= 300; ++i)
-      server_end_.send_({session, i, 0, 0, ShouldStop{{}, std::string(i * 20, 'x')}});
+      server_end_.send_({session, i, 0, 0, should_stop(std::string(i * 20, 'x'))});
   });
   run_until([&] { return server_has(300) && agent_.received_.size() >= 300; });
+  ASSERT_FALSE(HasFatalFailure());
   for (std::uint64_t i = 1; i <= 300; ++i) {
     EXPECT_EQ(server_end_.received_[i - 1].number, i);
     EXPECT_EQ(agent_.received_[i - 1].number, i);
@@ -179,8 +182,9 @@ TEST_F(UplinkTest, AFrameOfMegabytesArrivesWhole) {
   connect();
   const auto session = *agent_.session_;
   const std::string reason(5 << 20, 'x');
-  loop_.on([&] { server_end_.send_({session, 1, 0, 0, ShouldStop{{}, reason}}); });
+  loop_.on([&] { server_end_.send_({session, 1, 0, 0, should_stop(reason)}); });
   run_until([&] { return !agent_.received_.empty(); });
+  ASSERT_FALSE(HasFatalFailure());
   EXPECT_EQ(std::get<ShouldStop>(*agent_.received_.front().message).reason, reason);
 }
 
@@ -194,7 +198,7 @@ TEST_F(UplinkTest, TellsTheAddressByWhichTheServerIsReached) {
   connect();
   EXPECT_EQ(address, "127.0.0.1");
   EXPECT_TRUE(before) << "so that Hello says it";
-  EXPECT_EQ(uplink_->status().connected->version, kVersion);
+  EXPECT_EQ(uplink_->status().connected->version, kTheirVersion);
 }
 
 TEST_F(UplinkTest, DialsAnewHoweverOftenItIsCutOff) {
