@@ -71,7 +71,7 @@ class NodeLogsTest(SharedBox):
         return path.read_text() if path.exists() else ""
 
     def test_a_log_comes_whole_through_ends_of_agent_and_server(self):
-        job = self.submit(OWNER, THERE, [sys.executable, "-c", WRITER])
+        job = self.submit(OWNER, THERE, ["/usr/bin/python3", "-c", WRITER])
         first, all_of_them = ([f"line {number:06}" for number in range(count)] for count in (LINES, 2 * LINES))
         self.until(lambda: self.lines(self.log_of(job)) == first, "the first half did not come")
         self.end_agent(signal.SIGKILL)
