@@ -71,7 +71,7 @@ class NodeLogsTest(SharedBox):
         return path.read_text() if path.exists() else ""
 
     def test_a_log_comes_whole_through_ends_of_agent_and_server(self):
-        job = self.submit(OWNER, THERE, [sys.executable, "-c", WRITER])
+        job = self.submit(OWNER, THERE, ["/usr/bin/python3", "-c", WRITER])
         first, all_of_them = ([f"line {number:06}" for number in range(count)] for count in (LINES, 2 * LINES))
         self.until(lambda: self.lines(self.log_of(job)) == first, "the first half did not come")
         self.end_agent(signal.SIGKILL)
@@ -80,7 +80,7 @@ class NodeLogsTest(SharedBox):
         self.start_agent()
         self.box.kill()
         self.box.up("--listen", self.address)
-        self.until(lambda: self.state(job) == "completed", "the job is not over")
+        self.until(lambda: self.state(job) == "COMPLETED", "the job is not over")
         self.assertEqual(self.lines(self.box.call("logs", "-f", str(job)).stdout), all_of_them)
         self.assertEqual(self.log_of(job), (self.there / "logs" / str(job) / "rank0.log").read_text())
 
@@ -96,7 +96,7 @@ class NodeLogsTest(SharedBox):
 
     def test_a_terminal_is_attached_to(self):
         job = self.submit(OWNER, {**THERE, "pty": True}, ["sh", "-c", "read word; echo heard $word"])
-        self.until(lambda: self.state(job) == "running", "the job does not run")
+        self.until(lambda: self.state(job) == "RUNNING", "the job does not run")
         with socket.socket(socket.AF_UNIX) as terminal:
             terminal.settimeout(30)
             terminal.connect(str(self.socket))
@@ -107,7 +107,7 @@ class NodeLogsTest(SharedBox):
                 heard += piece
         self.assertIn(b"101 Switching Protocols", heard)
         self.assertIn(b"heard bird", heard)
-        self.until(lambda: self.state(job) == "completed", "the job is not over")
+        self.until(lambda: self.state(job) == "COMPLETED", "the job is not over")
 
 
 if __name__ == "__main__":
