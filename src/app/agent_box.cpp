@@ -64,7 +64,8 @@ struct AgentBox::Impl {
     agent::HostOptions host_options;
     host_options.directory = options.directory;
     host_options.node_name = name;
-    host_options.accounts = agent::Accounts::by_name;
+    host_options.accounts =
+        options.serve_root ? agent::Accounts::by_name_and_root : agent::Accounts::by_name;
     if (options.advertise) host_options.address = *options.advertise;
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));

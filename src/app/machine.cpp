@@ -34,6 +34,7 @@ void Machine::start(Pump& pump) {
     return agent_.next_due();
   });
   agent_.on_wake([&pump] { pump.wake(); });
+  host_->on_devices_changed([this] { agent_.devices_changed(); });
   agent_.start();
   watch_devices();
 }

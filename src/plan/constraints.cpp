@@ -177,7 +177,7 @@ std::optional<std::string> Constraints::broken_account(const Node& node) const {
   const std::string& user = job_.spec->user;
   if (paceline::serves(node.spec, user)) return std::nullopt;
   if (node.spec.only_user.empty())
-    return fmt::format("needs nodes where user '{}' has an account", user);
+    return fmt::format("needs nodes that start jobs of user '{}'", user);
   return fmt::format("needs nodes that serve more users than '{}'", node.spec.only_user);
 }
 

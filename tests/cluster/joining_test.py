@@ -50,7 +50,7 @@ class FiveMinutes(Lab):
         nodes = {node["name"]: node["state"] for node in self.json("nodes")["nodes"]}
         self.assertEqual(nodes, {"box": "up", "gpu-1": "up"})
         (self.folder / "sum.py").write_text(SUM)
-        job = self.submit("--workers", "3", "--", "python3", "sum.py")
+        job = self.submit("--slots", "3", "--", "python3", "sum.py")
         self.until_state(job, "COMPLETED", "FAILED")
         logs = self.call("logs", job).stdout
         self.assertEqual(self.state(job), "COMPLETED", logs + self.told())
@@ -90,7 +90,7 @@ class WorkOnANode(Lab):
         self.assertEqual(lines_of(followed), list(range(1, 21)))
         self.until_state(job, "COMPLETED")
         self.assertEqual(self.json("show", job)["progress"]["step"], 20)
-        failed = self.on_node("--retries", "0", "--", "sh", "-c", "echo last words; exit 7")
+        failed = self.on_node("--retry", "0", "--", "sh", "-c", "echo last words; exit 7")
         self.assertEqual(self.call("wait", failed, check=False).returncode, 7)
         self.assertIn("last words", self.call("logs", failed).stdout)
 

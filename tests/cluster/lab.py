@@ -36,7 +36,7 @@ class Node:
     def begin(self, *words):
         """The agent, as after a boot: it knows its server already."""
         with open(self.log, "ab") as log:
-            self.agent = self.machine.start([BINARY, "agent", "--dir", self.directory, *self.options, *words], self.lab.environment, log)
+            self.agent = self.machine.start([BINARY, "agent", "--dir", self.directory, "--serve-root", *self.options, *words], self.lab.environment, log)
 
     def said(self):
         return self.log.read_text() if self.log.exists() else ""
@@ -102,7 +102,7 @@ class Lab(unittest.TestCase):
         self.nodes[name] = node
         line = line or self.invite()
         with open(node.log, "ab") as log:
-            words = " ".join(["exec", "sh", "-c", f"'{line} --dir {node.directory} {' '.join(options)}'"])
+            words = " ".join(["exec", "sh", "-c", f"'{line} --serve-root --dir {node.directory} {' '.join(options)}'"])
             node.agent = node.machine.start(["sh", "-c", words], self.environment, log)
         self.until(lambda: (self.node(name) or {}).get("state") == "up", f"{name} does not join")
         return node

@@ -52,15 +52,15 @@ class Namespaces:
             raise RuntimeError(f"no namespaces for {name}")
         self.pid = children(self.holder.pid)[0]
 
-    def command(self, words):
-        return ["nsenter", "--target", str(self.pid), "--net", "--uts", "--mount", "--pid", "--", *map(str, words)]
+    def command(self, words, directory="/"):
+        return ["nsenter", "--target", str(self.pid), "--net", "--uts", "--mount", "--pid", f"--wdns={directory}", "--", *map(str, words)]
 
     def run_outside(self, *words):
         """On their network alone, so that it sees the other processes."""
         subprocess.run(["nsenter", "--target", str(self.pid), "--net", "--", *map(str, words)], check=True, timeout=SECONDS)
 
-    def run(self, *words, check=True, **how):
-        done = subprocess.run(self.command(words), capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
+    def run(self, *words, check=True, cwd="/", **how):
+        done = subprocess.run(self.command(words, cwd), capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
                               if "input" not in how else None, **how)
         if check and done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stderr.strip()}")

@@ -73,9 +73,11 @@ Result<void> AccountBook::identify(WorkerLaunch& launch) {
     return refuse(launch.user, fmt::format("There is no account '{}' on {}: make one there, or the "
                                            "job waits for other nodes ('paceline nodes').",
                                            launch.user, node_));
-  if (**uid == 0)
+  if (!may_be(**uid))
     return refuse(launch.user,
-                  fmt::format("Node {} starts no job as root: submit it as a user.", node_));
+                  fmt::format("Node {} starts no job as root: submit it as a user, or start its "
+                              "agent with --serve-root.",
+                              node_));
   launch.uid = **uid;
   return {};
 }
@@ -91,7 +93,7 @@ std::vector<std::string> AccountBook::strangers() const {
 bool AccountBook::look_again() {
   return std::erase_if(strangers_, [&](const std::string& user) {
            const auto uid = machine_.find(user);
-           return uid && *uid && **uid != 0;
+           return uid && *uid && may_be(**uid);
          }) > 0;
 }
 

@@ -20,7 +20,8 @@ namespace paceline::agent {
 
 enum class Accounts {
   as_told,  // by uid and groups of the launch
-  by_name,  // by the launch's user, whatever uid it says
+  by_name,  // by the launch's user, whatever uid it says; but nobody's as root
+  by_name_and_root,  // the same, and root's as root
 };
 
 // The uid of an account of this machine; nothing: there is none. Errors: unavailable: the name
@@ -41,8 +42,8 @@ class AccountBook {
 
   AccountBook(Accounts accounts, std::string node, Machine machine = this_machine());
 
-  // Makes the launch one of an account of this machine. Root's agent runs no job as root, another
-  // user's agent none but that user's. Errors: conflict (may_help): this machine does not start
+  // Makes the launch one of an account of this machine. Root's agent runs a job as root only
+  // where that is said (by_name_and_root), another user's agent none but that user's. Errors: conflict (may_help): this machine does not start
   // jobs of the user; unavailable (may_help): nobody knows now.
   Result<void> identify(WorkerLaunch& launch);
 
@@ -54,7 +55,10 @@ class AccountBook {
   bool look_again();
 
  private:
-  [[nodiscard]] bool is_named() const { return accounts_ == Accounts::by_name; }
+  [[nodiscard]] bool is_named() const { return accounts_ != Accounts::as_told; }
+  [[nodiscard]] bool may_be(std::uint32_t uid) const {
+    return uid != 0 || accounts_ == Accounts::by_name_and_root;
+  }
   Result<void> refuse(const std::string& user, std::string why);
 
   Accounts accounts_;

@@ -109,6 +109,17 @@ TEST_F(AccountBookTest, RunsNothingAsRootHoweverItIsCalled) {
   EXPECT_THAT(roots.strangers(), ElementsAre("root", "toor"));
 }
 
+TEST_F(AccountBookTest, RunsRootsJobsWhereThatIsSaid) {
+  known["root"] = 0;
+  AccountBook roots = book(0, "root", Accounts::by_name_and_root);
+  WorkerLaunch launch = launch_of("root");
+  ASSERT_TRUE(roots.identify(launch));
+  EXPECT_EQ(launch.uid, 0U);
+  EXPECT_THAT(launch.launch.groups, IsEmpty());
+  WorkerLaunch stranger = launch_of("bob");
+  EXPECT_FALSE(roots.identify(stranger));
+}
+
 TEST_F(AccountBookTest, ASilentNameServiceIsTheMachinesFault) {
   AccountBook roots = book(0, "root");
   silent = true;

@@ -118,7 +118,7 @@ struct LinuxHost::Impl {
         flush_timer(io_context),
         device_timer(io_context),
         accounts_timer(io_context) {
-    if (options.accounts == Accounts::by_name) context.node = name_of_node(options);
+    if (options.accounts != Accounts::as_told) context.node = name_of_node(options);
   }
 
   Result<void> open();

@@ -15,7 +15,7 @@ namespace {
 struct AgentWords {
   MachineWords machine;
   std::optional<std::string> directory, join, token, token_file;
-  bool detach = false;
+  bool serve_root = false, detach = false;
 };
 
 // A machine keeps to these; the others are a server's.
@@ -67,6 +67,7 @@ Result<AgentOptions> read(const AgentWords& typed, Context& context) {
   if (directory) directory = absolute_directory("--dir", *directory);
   if (!directory) return fail(std::move(directory.error()));
   options.directory = std::move(*directory);
+  options.serve_root = typed.serve_root;
   options.detach = typed.detach;
   if (!typed.join) return options;
   auto at = parse_server_address(*typed.join);
@@ -97,6 +98,8 @@ Command agent_command() {
             options.value("--dir", "DIR", typed->directory,
                           "where its identity, claims and logs live (root's: "
                           "/var/lib/paceline-agent; others': beside their data folder)");
+            options.flag("--serve-root", typed->serve_root,
+                         "start root's jobs, too, as root (else root's wait for other nodes)");
             options.flag("--detach", typed->detach,
                          "go on in the background; its messages: DIR/agent.log");
             declare(options, typed->machine);

@@ -32,6 +32,7 @@ struct AgentOptions : MachineOptions {
   std::string directory;           // absolute; from --dir or the usual place
   std::optional<TcpAddress> join;  // the server's; nothing: the one that is kept there
   std::optional<Token> token;      // to join by
+  bool serve_root = false;         // root's jobs run there, as root
   bool detach = false;             // go on in the background
 };
 
