@@ -18,6 +18,9 @@
 
 namespace paceline {
 
+// Of a digest in hexadecimal.
+inline constexpr std::size_t kDigestBytes = 64;
+
 class BookFile {
  public:
   // What is in it, and what to do once it is lost, for sentences.

@@ -16,7 +16,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kDigestBytes = 64;
 constexpr std::size_t kUserBytesMax = 256;
 constexpr std::size_t kIdBytesMax = 63;
 constexpr auto kIdMax = std::numeric_limits<std::uint32_t>::max();

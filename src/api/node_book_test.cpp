@@ -14,13 +14,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr WallTime kNow = wall_from_us(1'763'636'100'000'000);
+constexpr WallTime kInvitedAt = wall_from_us(1'763'636'100'000'000);
 constexpr Duration kHour = std::chrono::hours{1};
 
-std::string digest(char c) { return std::string(64, c); }
+std::string digest_of(char c) { return std::string(64, c); }
 
 Newcomer machine(std::string id, char key = '1') {
-  return {.id = id, .machine = "machine of " + id, .key = digest(key)};
+  return {.id = id, .machine = "machine of " + id, .key = digest_of(key)};
 }
 
 class NodeBookTest : public ::testing::Test {
@@ -32,10 +32,10 @@ class NodeBookTest : public ::testing::Test {
     return std::move(*book);
   }
   static Invitation invitation(char c, std::uint32_t uses = 1) {
-    return {.digest = digest(c),
+    return {.digest = digest_of(c),
             .made_by = "root",
-            .made_at = kNow,
-            .expires_at = kNow + kHour,
+            .made_at = kInvitedAt,
+            .expires_at = kInvitedAt + kHour,
             .uses_left = uses,
             .place = {.rack = "r1", .network_switch = "s1", .labels = {{"disk", "nvme"}}}};
   }
@@ -43,7 +43,7 @@ class NodeBookTest : public ::testing::Test {
   NodeBook joined() {
     NodeBook book = open();
     EXPECT_TRUE(book.invite(invitation('a', 10)));
-    EXPECT_TRUE(book.join(digest('a'), machine("gpu-3"), kNow));
+    EXPECT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt));
     return book;
   }
   // As an older server without sums would have written it.
@@ -62,7 +62,7 @@ class NodeBookTest : public ::testing::Test {
 TEST_F(NodeBookTest, AMachineJoinsByAnInvitationAndIsKnown) {
   NodeBook book = open();
   ASSERT_EQ(book.invite(invitation('a'))->id, 1U);
-  const auto serial = book.join(digest('a'), machine("gpu-3"), kNow);
+  const auto serial = book.join(digest_of('a'), machine("gpu-3"), kInvitedAt);
   ASSERT_TRUE(serial) << serial.error().message;
   EXPECT_EQ(*serial, 1U);
   const auto node = book.known("gpu-3", 1);
@@ -74,8 +74,8 @@ TEST_F(NodeBookTest, AMachineJoinsByAnInvitationAndIsKnown) {
 
 TEST_F(NodeBookTest, KeepsAllOverARestart) {
   NodeBook book = joined();
-  ASSERT_TRUE(book.join(digest('a'), machine("gpu-4"), kNow));
-  ASSERT_TRUE(book.remove("gpu-4", kNow + kHour));
+  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt));
+  ASSERT_TRUE(book.remove("gpu-4", kInvitedAt + kHour));
   NodeBook again = open();
   EXPECT_EQ(again.invitations(), book.invitations());
   EXPECT_EQ(again.nodes(), book.nodes());
@@ -88,18 +88,18 @@ TEST_F(NodeBookTest, UnknownExpiredAndUsedUpAreToldApart) {
   NodeBook book = open();
   ASSERT_TRUE(book.invite(invitation('a')));
   const auto refused = [&](char c, WallTime now) {
-    const auto serial = book.join(digest(c), machine("gpu-9"), now);
+    const auto serial = book.join(digest_of(c), machine("gpu-9"), now);
     EXPECT_FALSE(serial);
     EXPECT_EQ(serial.error().code, ErrorCode::forbidden);
     EXPECT_THAT(serial.error().hint, HasSubstr("paceline node invite"));
     return serial.error().message;
   };
-  EXPECT_THAT(refused('b', kNow), HasSubstr("doesn't know this join token"));
-  EXPECT_THAT(refused('a', kNow + kHour), HasSubstr("expired at 2025-11-20 11:55:00 UTC"));
-  ASSERT_TRUE(book.join(digest('a'), machine("gpu-3"), kNow + kHour - Duration{1}));
-  EXPECT_THAT(refused('a', kNow), HasSubstr("was used up"));
+  EXPECT_THAT(refused('b', kInvitedAt), HasSubstr("doesn't know this join token"));
+  EXPECT_THAT(refused('a', kInvitedAt + kHour), HasSubstr("expired at 2025-11-20 11:55:00 UTC"));
+  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt + kHour - Duration{1}));
+  EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("was used up"));
   ASSERT_TRUE(book.revoke(1));
-  EXPECT_THAT(refused('a', kNow), HasSubstr("doesn't know this join token"));
+  EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("doesn't know this join token"));
   EXPECT_TRUE(book.known("gpu-3", 1)) << "who joined by it stays";
 }
 
@@ -107,8 +107,8 @@ TEST_F(NodeBookTest, AnInvitationHoldsForAsManyAsItSays) {
   NodeBook book = open();
   ASSERT_TRUE(book.invite(invitation('a', 3)));
   for (int i = 0; i < 3; ++i)
-    EXPECT_TRUE(book.join(digest('a'), machine(fmt::format("gpu-{}", i)), kNow));
-  EXPECT_FALSE(book.join(digest('a'), machine("gpu-3"), kNow));
+    EXPECT_TRUE(book.join(digest_of('a'), machine(fmt::format("gpu-{}", i)), kInvitedAt));
+  EXPECT_FALSE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt));
   EXPECT_EQ(book.nodes().size(), 3U);
 }
 
@@ -116,22 +116,22 @@ TEST_F(NodeBookTest, AnInvitationHoldsForAsManyAsItSays) {
 TEST_F(NodeBookTest, WhoAsksAgainIsAnsweredAlikeAndUsesNothingUp) {
   NodeBook book = open();
   ASSERT_TRUE(book.invite(invitation('a')));
-  ASSERT_TRUE(book.join(digest('a'), machine("gpu-3"), kNow));
+  ASSERT_TRUE(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt));
   book = open();
-  const auto again = book.join(digest('a'), machine("gpu-3"), kNow);
+  const auto again = book.join(digest_of('a'), machine("gpu-3"), kInvitedAt);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, 1U);
   EXPECT_EQ(book.invitations().at(1).uses_left, 0U);
-  EXPECT_FALSE(book.join(digest('a'), machine("gpu-3", '2'), kNow)) << "another key";
+  EXPECT_FALSE(book.join(digest_of('a'), machine("gpu-3", '2'), kInvitedAt)) << "another key";
   ASSERT_TRUE(book.invite(invitation('b')));
-  EXPECT_FALSE(book.join(digest('b'), machine("gpu-3"), kNow)) << "another invitation";
+  EXPECT_FALSE(book.join(digest_of('b'), machine("gpu-3"), kInvitedAt)) << "another invitation";
 }
 
 TEST_F(NodeBookTest, ANameIsOneMachines) {
   NodeBook book = joined();
   auto other = machine("gpu-3");
   other.machine = "another";
-  const auto refused = book.join(digest('a'), other, kNow);
+  const auto refused = book.join(digest_of('a'), other, kInvitedAt);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_EQ(refused.error().message, "A node 'gpu-3' joined already.");
@@ -144,20 +144,20 @@ TEST_F(NodeBookTest, AMachineHasOneName) {
   NodeBook book = joined();
   auto same = machine("gpu-4");
   same.machine = machine("gpu-3").machine;
-  const auto refused = book.join(digest('a'), same, kNow);
+  const auto refused = book.join(digest_of('a'), same, kInvitedAt);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_THAT(refused.error().message, HasSubstr("as 'gpu-3'"));
   auto unknown = machine("gpu-4");
   unknown.machine.clear();
-  EXPECT_TRUE(book.join(digest('a'), unknown, kNow)) << "a machine that doesn't know which it is";
+  EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt)) << "a machine that doesn't know which it is";
   unknown.id = "gpu-5";
-  EXPECT_TRUE(book.join(digest('a'), unknown, kNow)) << "and another one";
+  EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt)) << "and another one";
 }
 
 TEST_F(NodeBookTest, ARemovedNodeIsNotTakenAndItsNameIsFree) {
   NodeBook book = joined();
-  const auto removed = book.remove("gpu-3", kNow + kHour);
+  const auto removed = book.remove("gpu-3", kInvitedAt + kHour);
   ASSERT_TRUE(removed);
   EXPECT_EQ(removed->serial, 1U);
   const auto refused = book.known("gpu-3", 1);
@@ -165,7 +165,7 @@ TEST_F(NodeBookTest, ARemovedNodeIsNotTakenAndItsNameIsFree) {
   EXPECT_EQ(refused.error().code, ErrorCode::forbidden);
   EXPECT_EQ(refused.error().message, "Node 'gpu-3' was removed at 2025-11-20 11:55:00 UTC.");
   ASSERT_TRUE(book.invite(invitation('b')));
-  EXPECT_EQ(*book.join(digest('b'), machine("gpu-3", '2'), kNow), 2U);
+  EXPECT_EQ(*book.join(digest_of('b'), machine("gpu-3", '2'), kInvitedAt), 2U);
   EXPECT_TRUE(book.known("gpu-3", 2));
   EXPECT_THAT(book.known("gpu-3", 1).error().message, HasSubstr("Another machine has joined"));
   EXPECT_FALSE(book.known("gpu-3", 3)) << "of a book that is newer than this one";
@@ -174,27 +174,27 @@ TEST_F(NodeBookTest, ARemovedNodeIsNotTakenAndItsNameIsFree) {
 TEST_F(NodeBookTest, OnlyWhatIsThereIsRevokedAndRemoved) {
   NodeBook book = joined();
   EXPECT_EQ(book.revoke(7).error().code, ErrorCode::not_found);
-  EXPECT_EQ(book.remove("gpu-7", kNow).error().code, ErrorCode::not_found);
+  EXPECT_EQ(book.remove("gpu-7", kInvitedAt).error().code, ErrorCode::not_found);
   EXPECT_THAT(book.known("gpu-7", 1).error().message, HasSubstr("doesn't know the node 'gpu-7'"));
-  ASSERT_TRUE(book.remove("gpu-3", kNow));
-  EXPECT_THAT(book.remove("gpu-3", kNow).error().message, HasSubstr("removed already"));
+  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
+  EXPECT_THAT(book.remove("gpu-3", kInvitedAt).error().message, HasSubstr("removed already"));
 }
 
 TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
   NodeBook book = joined();
-  ASSERT_TRUE(book.remove("gpu-3", kNow));
+  ASSERT_TRUE(book.remove("gpu-3", kInvitedAt));
   auto later = invitation('b', 10);
-  later.made_at = later.expires_at = kNow + kHour + NodeBook::kToldExpired;
+  later.made_at = later.expires_at = kInvitedAt + kHour + NodeBook::kToldExpired;
   later.expires_at += kCertificateLifetime * 2;
   ASSERT_TRUE(book.invite(later));
   EXPECT_TRUE(book.invitations().contains(1));
-  later.digest = digest('c');
+  later.digest = digest_of('c');
   later.made_at += Duration{1};
   ASSERT_TRUE(book.invite(later));
   EXPECT_FALSE(book.invitations().contains(1));
-  ASSERT_TRUE(book.join(digest('b'), machine("gpu-4"), kNow + kCertificateLifetime));
+  ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-4"), kInvitedAt + kCertificateLifetime));
   EXPECT_TRUE(book.nodes().contains("gpu-3")) << "a certificate of it may still hold";
-  ASSERT_TRUE(book.join(digest('b'), machine("gpu-5"), kNow + kCertificateLifetime + 25 * kHour));
+  ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-5"), kInvitedAt + kCertificateLifetime + 25 * kHour));
   EXPECT_FALSE(book.nodes().contains("gpu-3"));
 }
 
@@ -228,9 +228,9 @@ TEST_F(NodeBookTest, NodesAreBounded) {
   write_changed(R"("nodes":[])", fmt::format(R"("nodes":[{}])", list));
   NodeBook book = open();
   ASSERT_EQ(book.nodes().size(), NodeBook::kNodesMax);
-  EXPECT_EQ(book.join(digest('a'), machine("gpu-3"), kNow).error().code, ErrorCode::conflict);
-  ASSERT_TRUE(book.remove("n7", kNow));
-  EXPECT_EQ(*book.join(digest('a'), machine("n7"), kNow), 2U);
+  EXPECT_EQ(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt).error().code, ErrorCode::conflict);
+  ASSERT_TRUE(book.remove("n7", kInvitedAt));
+  EXPECT_EQ(*book.join(digest_of('a'), machine("n7"), kInvitedAt), 2U);
 }
 
 // A server that dies here has told nobody: the machine asks again, and is answered as before.
@@ -240,12 +240,12 @@ TEST_F(NodeBookTest, NothingChangesWhereItCannotBeKept) {
   std::filesystem::remove_all(folder_.path());
   EXPECT_EQ(book.invite(invitation('b')).error().code, ErrorCode::storage);
   EXPECT_EQ(book.revoke(1).error().code, ErrorCode::storage);
-  EXPECT_EQ(book.join(digest('a'), machine("gpu-4"), kNow).error().code, ErrorCode::storage);
-  EXPECT_EQ(book.remove("gpu-3", kNow).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.remove("gpu-3", kInvitedAt).error().code, ErrorCode::storage);
   EXPECT_EQ(book.nodes(), before);
   EXPECT_EQ(book.invitations().at(1).uses_left, 9U);
   EXPECT_TRUE(book.known("gpu-3", 1));
-  EXPECT_FALSE(book.invitation(digest('b'), kNow));
+  EXPECT_FALSE(book.invitation(digest_of('b'), kInvitedAt));
 }
 
 TEST_F(NodeBookTest, WhatDoesNotFitTogetherIsRefused) {

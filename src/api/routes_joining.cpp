@@ -23,8 +23,8 @@ namespace paceline {
 namespace {
 
 constexpr Duration kUsualLifetime = std::chrono::hours{1};
-constexpr Duration kLifetimeMax = std::chrono::hours{365 * 24};
-constexpr std::size_t kNameBytesMax = 63;
+constexpr Duration kInvitedMax = std::chrono::hours{365 * 24};
+constexpr std::size_t kMachineNameMax = 63;
 constexpr std::size_t kRequestBytesMax = 4 << 10;
 constexpr std::size_t kVersionBytesMax = 64;
 
@@ -65,7 +65,7 @@ Result<Invitation> read_invitation(const HttpRequest& request, WallTime now) {
   reader.seconds("expires_seconds", lifetime);
   reader.whole("uses", invitation.uses_left, 1, std::uint32_t{NodeBook::kNodesMax});
   read_place(reader, invitation.place);
-  if (lifetime <= Duration{} || lifetime > kLifetimeMax)
+  if (lifetime <= Duration{} || lifetime > kInvitedMax)
     reader.refuse(bad("An invitation holds for at most a year.", "Make one for a shorter time."));
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   invitation.expires_at = now + lifetime;
@@ -130,7 +130,7 @@ Result<JoinWish> read_join(const HttpRequest& request) {
   JoinWish wish;
   ObjectReader reader(*json, "body");
   reader.require({"node", "request", "version"});
-  reader.text("node", wish.newcomer.id, kNameBytesMax);
+  reader.text("node", wish.newcomer.id, kMachineNameMax);
   reader.text("machine", wish.newcomer.machine, kMachineMax);
   reader.text("request", wish.request, kRequestBytesMax);
   reader.text("version", wish.version, kVersionBytesMax);

@@ -22,14 +22,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::uint32_t kRootUser = 0, kAnn = 1001;
-constexpr WallTime kNow = wall_from_us(1'763'636'100'000'000);
-
-Json json_of(const HttpResponse& response) {
-  auto json = parse_json(response.body);
-  EXPECT_TRUE(json) << response.body;
-  return json ? *json : Json::object();
-}
+constexpr std::uint32_t kAdminHere = 0, kAnnsUid = 1001;
+constexpr WallTime kJoinedAt = wall_from_us(1'763'636'100'000'000);
 
 // Notes what it is handed.
 class NotedAgents final : public AgentDoor {
@@ -70,7 +64,7 @@ class JoiningTest : public ::testing::Test {
   }
 
   HttpResponse as_root(std::string_view method, std::string_view target, std::string body = {}) {
-    return world_.ask_now(kRootUser, method, target, std::move(body));
+    return world_.ask_now(kAdminHere, method, target, std::move(body));
   }
   Json invite(std::string_view body = "{}") {
     const auto made = as_root("POST", "/v1/invitations", std::string(body));
@@ -95,7 +89,7 @@ class JoiningTest : public ::testing::Test {
     const auto json = json_of(answer);
     const std::string certificate = json["certificate"], authority = json["authority"];
     return value_of(IdentityDir(folder_.path() / node)
-                        .accept({certificate, authority}, authority_.fingerprint(), kNow));
+                        .accept({certificate, authority}, authority_.fingerprint(), kJoinedAt));
   }
   Identity join(std::string_view node) { return accept(ask_to_join(token(), node), node); }
 
@@ -130,11 +124,11 @@ class JoiningTest : public ::testing::Test {
   }
 
   TempFolder folder_;
-  Authority authority_ = authority_in(folder_.path() / "trust", kNow);
+  Authority authority_ = authority_in(folder_.path() / "trust", kJoinedAt);
   TokenBook tokens_ = *TokenBook::open(folder_.path() / "tokens");
   NodeBook nodes_ = *NodeBook::open(folder_.path() / "nodes");
   NotedAgents agents_;
-  World world_{kRootUser, 4, {}, {}, {}, access()};
+  World world_{kAdminHere, 4, {}, {}, {}, access()};
 };
 
 const std::vector<std::pair<std::string, std::string>> kLinkHeaders = {
@@ -207,7 +201,7 @@ TEST_F(JoiningTest, WithoutAGoodTokenNobodyJoins) {
 
 TEST_F(JoiningTest, PeopleJoinNothingAndDialNowhere) {
   const auto body = body_of("gpu-3");
-  for (const auto uid : {kRootUser, kAnn}) {
+  for (const auto uid : {kAdminHere, kAnnsUid}) {
     const auto refused = world_.ask_now(uid, "POST", "/v1/join", body);
     EXPECT_EQ(refused.status, 403);
     EXPECT_THAT(refused.body, HasSubstr("paceline node invite"));
@@ -218,7 +212,7 @@ TEST_F(JoiningTest, PeopleJoinNothingAndDialNowhere) {
                                        {"GET", "/v1/invitations"},
                                        {"DELETE", "/v1/invitations/1"},
                                        {"DELETE", "/v1/nodes/gpu-3"}})
-    EXPECT_EQ(world_.ask_now(kAnn, method, target, "{}").status, 403) << target;
+    EXPECT_EQ(world_.ask_now(kAnnsUid, method, target, "{}").status, 403) << target;
 }
 
 TEST_F(JoiningTest, ANameThatIsTakenIsRefused) {
@@ -389,7 +383,7 @@ TEST_F(JoiningTest, NodesTellWhetherTheyJoined) {
 class JoiningOverTlsTest : public JoiningTest {
  protected:
   void SetUp() override {
-    world_.advance(now() - kNow);
+    world_.advance(now() - kJoinedAt);
     auto socket = value_of(listen_tcp({"127.0.0.1", 0}));
     port_ = tcp_address_of(socket.get()).port;
     const auto issued = value_of(authority_.issue_server(now()));
@@ -447,15 +441,15 @@ TEST_F(JoiningOverTlsTest, AMachineJoinsIsKnownByItsCertificateAndIsShutOut) {
 
 TEST(JoiningWithoutAgents, IsUnavailableForNow) {
   const TempFolder folder;
-  const auto authority = authority_in(folder.path() / "trust", kNow);
+  const auto authority = authority_in(folder.path() / "trust", kJoinedAt);
   TokenBook tokens = *TokenBook::open(folder.path() / "tokens");
   NodeBook nodes = *NodeBook::open(folder.path() / "nodes");
   ASSERT_TRUE(
-      nodes.invite({.digest = "x", .expires_at = kNow + std::chrono::hours{1}, .uses_left = 1}));
-  ASSERT_TRUE(nodes.join("x", {.id = "gpu-3"}, kNow));
+      nodes.invite({.digest = "x", .expires_at = kJoinedAt + std::chrono::hours{1}, .uses_left = 1}));
+  ASSERT_TRUE(nodes.join("x", {.id = "gpu-3"}, kJoinedAt));
   const RemoteAccess access{
       .tokens = &tokens, .address = "box:7443", .nodes = &nodes, .issuer = &authority};
-  World world{kRootUser, 4, {}, {}, {}, access};
+  World world{kAdminHere, 4, {}, {}, {}, access};
   const auto exchange = world.loop.on([&] {
     const auto router = world.api->router();
     auto made = std::make_shared<KeptExchange>(
@@ -468,16 +462,16 @@ TEST(JoiningWithoutAgents, IsUnavailableForNow) {
 }
 
 TEST(JoiningAServerWithoutADoor, IsOfNoUse) {
-  World world{kRootUser};
+  World world{kAdminHere};
   for (const auto& [method, target] : {std::pair{"GET", "/v1/invitations"},
                                        {"POST", "/v1/invitations"},
                                        {"DELETE", "/v1/invitations/1"},
                                        {"DELETE", "/v1/nodes/gpu-3"}}) {
-    const auto answer = world.ask_now(kRootUser, method, target, "{}");
+    const auto answer = world.ask_now(kAdminHere, method, target, "{}");
     EXPECT_EQ(answer.status, 409) << target;
     EXPECT_THAT(answer.body, HasSubstr("--listen"));
   }
-  EXPECT_TRUE(json_of(world.ask_now(kRootUser, "GET", "/v1/nodes"))["awaited"].empty());
+  EXPECT_TRUE(json_of(world.ask_now(kAdminHere, "GET", "/v1/nodes"))["awaited"].empty());
 }
 
 }  // namespace

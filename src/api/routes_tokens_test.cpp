@@ -18,12 +18,6 @@ using ::testing::Not;
 
 constexpr std::uint32_t kRootUser = 0;
 
-Json json_of(const HttpResponse& response) {
-  auto json = parse_json(response.body);
-  EXPECT_TRUE(json) << response.body;
-  return json ? *json : Json::object();
-}
-
 // An account of this machine that isn't root's.
 std::optional<Login> somebody() {
   for (const char* name : {"nobody", "daemon", "games"}) {

@@ -14,7 +14,6 @@
 namespace paceline {
 namespace {
 
-constexpr std::size_t kDigestBytes = 64;
 
 Result<IssuedToken> read_token(const Json& json) {
   IssuedToken token;

@@ -174,10 +174,12 @@ inline std::string submission(std::string_view spec = "{}") {
       spec);
 }
 
-inline Json parsed(const Reply& reply) {
-  auto json = parse_json(reply.body);
-  EXPECT_TRUE(json.has_value()) << reply.body;
+inline Json parsed_body(const std::string& body) {
+  auto json = parse_json(body);
+  EXPECT_TRUE(json.has_value()) << body;
   return json ? *json : Json::object();
 }
+inline Json parsed(const Reply& reply) { return parsed_body(reply.body); }
+inline Json json_of(const HttpResponse& response) { return parsed_body(response.body); }
 
 }  // namespace paceline

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "placement/pack.hpp"
+#include "plan/check.hpp"
+#include "plan/decide.hpp"
 #include "policy/registry.hpp"
 #include "support/literals.hpp"
 #include "support/print.hpp"
@@ -20,7 +22,7 @@ class BusyClusterTest : public ::testing::Test {
  protected:
   static constexpr std::string_view kStarter = "elastic-fifo";
   PolicyRegistry policies_;
-  Pack placer_;
+  PackPlacer placer_;
   Time now_{span("5h")};
   BusyCluster busy_{placer_, kStarter, **policies_.make(std::string(kStarter), {}), now_};
   const State& state_ = busy_.snapshot().state;
@@ -36,7 +38,7 @@ TEST_F(BusyClusterTest, HasJobsOfEveryKind) {
     users.insert(job.spec->user);
     states.insert(job.state);
     saved += job.checkpoint ? 1 : 0;
-    reported += job.progress.step ? 1 : 0;
+    reported += job.progress && job.progress->step ? 1 : 0;
   }
   EXPECT_EQ(users.size(), 3U);
   EXPECT_GE(states.count(JobState::running), 2U);

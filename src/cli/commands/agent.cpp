@@ -58,7 +58,7 @@ Result<std::optional<Token>> read_token(const AgentWords& typed, Console& consol
 Result<AgentOptions> read(const AgentWords& typed, Context& context) {
   if (auto ok = check_token_words(typed); !ok) return fail(std::move(ok.error()));
   if (auto ok = check_limits(typed); !ok) return fail(std::move(ok.error()));
-  auto machine = read(typed.machine);
+  auto machine = read_machine(typed.machine);
   if (!machine) return fail(std::move(machine.error()));
   AgentOptions options;
   static_cast<MachineOptions&>(options) = std::move(*machine);

@@ -131,7 +131,7 @@ void declare(Options& options, MachineWords& typed) {
                 "trace, debug, info, warning or error (info)");
 }
 
-Result<MachineOptions> read(const MachineWords& typed) {
+Result<MachineOptions> read_machine(const MachineWords& typed) {
   constexpr Bounds kSlots{1, 100'000};
   MachineOptions options;
   if (typed.slots) {

@@ -19,7 +19,7 @@ struct MachineWords {
 
 void declare(Options& options, MachineWords& typed);
 // Errors: invalid, too_large: with the option in front.
-Result<MachineOptions> read(const MachineWords& typed);
+Result<MachineOptions> read_machine(const MachineWords& typed);
 
 // `error`, with the option that it is about in front.
 tl::unexpected<Error> refused_option(std::string_view option, Error error);

@@ -16,7 +16,7 @@ namespace paceline {
 namespace {
 
 constexpr std::string_view kInvitations = "/v1/invitations";
-constexpr std::string_view kUsualLifetime = "1h";
+constexpr std::string_view kInvitedFor = "1h";
 constexpr std::int64_t kUsesMax = 10'000;
 
 struct InviteWords {
@@ -37,7 +37,7 @@ void write_place(JsonWriter& json, const InviteWords& typed, const Labels& label
 }
 
 Result<std::string> wish_of(const InviteWords& typed) {
-  const auto lifetime = parse_duration(typed.expires.value_or(std::string(kUsualLifetime)));
+  const auto lifetime = parse_duration(typed.expires.value_or(std::string(kInvitedFor)));
   if (!lifetime) return refused("--expires", lifetime.error());
   const auto uses = parse_whole(typed.uses.value_or("1"), {1, kUsesMax});
   if (!uses) return refused("--uses", uses.error());
@@ -107,7 +107,7 @@ std::string draw_invitations(const Document& answer, const Output& output, const
   return output.format == Format::name ? ids : table.render(console.look(output.header));
 }
 
-Result<int> revoke(Context& context, const std::vector<std::string>& ids) {
+Result<int> take_back(Context& context, const std::vector<std::string>& ids) {
   const auto api = context.api();
   if (!api) return fail(api.error());
   for (const auto& id : ids) {
@@ -162,7 +162,7 @@ Command node_revoke_command() {
           [](Options& options) -> Action {
             const auto ids = std::make_shared<std::vector<std::string>>();
             options.words("NUMBER", *ids, Count::some, "of invitations");
-            return [ids](Context& context) { return revoke(context, *ids); };
+            return [ids](Context& context) { return take_back(context, *ids); };
           }};
 }
 

@@ -14,7 +14,7 @@
 namespace paceline {
 namespace {
 
-constexpr std::string_view kNodes = "/v1/nodes";
+constexpr std::string_view kNodesPath = "/v1/nodes";
 
 tl::unexpected<Error> no_such_node(const std::string& name) {
   return fail(ErrorCode::not_found, fmt::format("There is no node '{}'.", name),
@@ -83,7 +83,7 @@ std::string awaited_page(const Document& node) {
 
 Result<std::string> shown(Api& api, const std::string& name, const Output& output,
                           const Console& console) {
-  const auto answer = api.get(std::string(kNodes));
+  const auto answer = api.get(std::string(kNodesPath));
   if (!answer) return fail(answer.error());
   const auto node = find(*answer, "nodes", name);
   const auto awaited = node.is_null() ? find(*answer, "awaited", name) : Document();
@@ -120,7 +120,7 @@ std::string loss_of(const std::string& name, const std::vector<std::string>& job
 Result<void> agreed(Context& context, Api& api, const RemoveWords& typed) {
   const auto& name = typed.name.front();
   if (typed.yes) return {};
-  const auto answer = api.get(std::string(kNodes));
+  const auto answer = api.get(std::string(kNodesPath));
   if (!answer) return fail(answer.error());
   const auto jobs = jobs_on(find(*answer, "nodes", name));
   if (jobs.empty()) return {};
@@ -132,7 +132,7 @@ Result<int> remove(Context& context, const RemoveWords& typed) {
   if (!api) return fail(api.error());
   if (auto ok = agreed(context, **api, typed); !ok) return fail(std::move(ok.error()));
   const auto& name = typed.name.front();
-  const auto gone = (*api)->remove(fmt::format("{}/{}", kNodes, url_encoded(name)));
+  const auto gone = (*api)->remove(fmt::format("{}/{}", kNodesPath, url_encoded(name)));
   if (!gone) return fail(gone.error());
   context.console.print(fmt::format(
       "Node '{}' is removed: its certificate is worthless, and its name is free.\n", name));

@@ -51,7 +51,7 @@ Result<void> read_directories(const Up& typed, const Environment& environment, U
 
 Result<UpOptions> read(const Up& typed, const Environment& environment) {
   UpOptions options;
-  auto machine = read(typed.machine);
+  auto machine = read_machine(typed.machine);
   if (!machine) return fail(std::move(machine.error()));
   static_cast<MachineOptions&>(options) = std::move(*machine);
   if (auto ok = read_directories(typed, environment, options); !ok)
