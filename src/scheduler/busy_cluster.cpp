@@ -74,11 +74,16 @@ JobId BusyCluster::submit(std::string_view user, WorkerRange workers) {
   return id;
 }
 
-void BusyCluster::start_jobs(const Placer& placer, const Policy& policy) {
+// The draft is over before its plan is folded: what it tried on the free slots is taken back.
+Plan BusyCluster::plan_starts(const Placer& placer, const Policy& policy) const {
   Draft draft(snapshot(), placer, Protects::yes);
   auto plan = decide(draft, decider(policy));
   check(plan.has_value(), "a policy that is built in decides on any cluster");
-  const auto touched = apply(state_, {state_.seq() + 1, now_, std::move(*plan)});
+  return std::move(*plan);
+}
+
+void BusyCluster::start_jobs(const Placer& placer, const Policy& policy) {
+  const auto touched = apply(state_, {state_.seq() + 1, now_, plan_starts(placer, policy)});
   for (const JobId job : touched) begin_workers(job);
 }
 

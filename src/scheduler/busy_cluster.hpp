@@ -16,6 +16,7 @@
 #include "model/event.hpp"
 #include "model/state.hpp"
 #include "plan/draft.hpp"
+#include "plan/plan.hpp"
 #include "policy/policy.hpp"
 
 namespace paceline {
@@ -30,6 +31,7 @@ class BusyCluster {
  private:
   void add_node(std::string_view name, std::string_view model);
   JobId submit(std::string_view user, WorkerRange workers);
+  [[nodiscard]] Plan plan_starts(const Placer& placer, const Policy& policy) const;
   void start_jobs(const Placer& placer, const Policy& policy);
   void begin_workers(JobId job);
   void report(JobId job, std::uint64_t step);
