@@ -221,10 +221,12 @@ exec sleep 600
 LARGE = """-- Every waiting job at its largest.
 local most = parameter("most", 4)
 function decide(cluster)
-  local plan = {}
+  local plan, free = {}, cluster.free
   for _, job in ipairs(cluster.waiting) do
     if job.name == "trips" then error("it trips") end
-    plan[#plan + 1] = {job = job, workers = math.min(job.max, most), reason = "it is waiting"}
+    local workers = math.max(job.min, math.min(job.max, most))
+    free = free - workers * job.slots_per_worker
+    if free >= 0 then plan[#plan + 1] = {job = job, workers = workers, reason = "it is waiting"} end
   end
   return plan
 end
@@ -398,6 +400,8 @@ class FieldsTest(PeopleTest):
             self.see(who, ROUTES["GET", "/v1/whoami"][2], said)
         self.act(0, "POST", "/v1/tokens", {"user": "paceline-owner", "role": "viewer", "expires_seconds": 60})
         self.see("root", ROUTES["GET", "/v1/tokens"][2], self.get(0, "/v1/tokens"))
+        self.act(0, "POST", "/v1/invitations", {"rack": "r1", "switch": "s1", "labels": {"disk": "nvme"}})
+        self.see("root", ROUTES["GET", "/v1/invitations"][2], self.get(0, "/v1/invitations"))
 
     def await_trial(self, job):
         """A trial has what the cores have left: on a machine that is busy all the time, nothing to tell."""
@@ -469,7 +473,7 @@ class SentencesTest(PeopleTest):
     def test_an_end(self):
         own, seen = (self.get(uid, f"/v1/jobs/{self.failed}") for uid in (OWNER, OTHER))
         self.assertIn(SECRET, own["ending"])
-        self.assertEqual((seen["ending"], seen["reason"]), ("could not be started",) * 2)
+        self.assertEqual((seen["ending"], seen["reason"]), ("could not be started: its files are not on the node",) * 2)
 
     def test_why(self):
         first = {uid: self.get(uid, f"/v1/jobs/{self.failed}/why")["lines"][0] for uid in (OWNER, OTHER, 0)}

@@ -29,7 +29,7 @@ ELSEWHERE = {
     "a request on its way": "src/http/server_test.cpp",
     "an event stream": "src/http/stream_test.cpp",
     "a log at a worker's end": "src/agent/linux/log_tail_test.cpp",
-    "the notes of when a log grew": "src/agent/linux/log_times_test.cpp",
+    "the notes of when a log grew": "src/files/log_times_test.cpp",
     "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
     "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
     "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
@@ -50,6 +50,19 @@ ELSEWHERE = {
     "lines about jobs in the server's log": "src/messages/server_log_test.cpp",
     "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
     "which jobs slow each other down": "src/estimate/interference_test.cpp",
+    "a log from another node": "src/link/bytes_door_test.cpp",
+    "a node's connection for bytes": "src/link/bytes_door_test.cpp",
+    "logs that a node sent": "src/link/bytes_door_test.cpp",
+    "a terminal on another node": "src/link/bytes_door_test.cpp",
+    "the end of followed logs": "src/link/bytes_door_test.cpp",
+    "an agent's connection": "src/link/agent_sessions_test.cpp",
+    "connections of a node": "src/link/agent_sessions_test.cpp",
+    "an agent's next try": "src/link/backoff_test.cpp",
+    "what a node tells of itself": "src/wire/agent_bounds_test.cpp",
+    "what a node tells of a worker": "src/wire/agent_bounds_test.cpp",
+    "a request to join": "src/api/routes_joining_test.cpp",
+    "invitations of machines": "src/api/node_book_test.cpp",
+    "nodes that joined": "src/api/node_book_test.cpp",
 }
 
 

@@ -89,11 +89,6 @@ class NodeLogsTest(SharedBox):
             job = self.submit(OWNER, THERE, ["sh", "-c", f"echo line {number}"])
             self.assertEqual(self.lines(self.box.call("logs", "-f", str(job)).stdout), [f"line {number}"])
 
-    def test_all_ranks_of_all_nodes_stand_in_one_log(self):
-        job = self.submit(OWNER, {"workers": 4}, ["sh", "-c", "echo line $RANK"])
-        told = self.box.call("logs", "-f", str(job)).stdout
-        self.assertEqual(sorted(re.findall(r"line \d", told)), [f"line {rank}" for rank in range(4)])
-
     def test_a_terminal_is_attached_to(self):
         job = self.submit(OWNER, {**THERE, "pty": True}, ["sh", "-c", "read word; echo heard $word"])
         self.until(lambda: self.state(job) == "RUNNING", "the job does not run")

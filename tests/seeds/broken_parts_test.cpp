@@ -126,7 +126,7 @@ class FollowsTheWallClock final : public Clock {
 // Of the first seeds together.
 std::string faults_of(const FaultKit& kit) {
   std::string all;
-  for (const FailedSeed& failed : run_faults({1, 12, 1}, kit, {}).failed) {
+  for (const FailedSeed& failed : run_faults({1, 24, 1}, kit, {}).failed) {
     for (const auto& fault : failed.faults) all += fault + "\n";
   }
   return all;
