@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/measures.hpp"
@@ -52,6 +53,9 @@ struct RemoteAccess {
   const Authority* issuer = nullptr;        // vouches for nodes
   std::vector<std::string> own_nodes = {};  // the server's own; no other machine is called so
   AgentDoor* agents = nullptr;              // serves nodes that dial in; nullptr: not now
+  // Takes the word of `by` that a node's machine is off: its workers have ended. Errors: conflict: it is
+  // heard.
+  std::function<Result<void>(std::string_view node, std::string_view by)> count_off = {};
 };
 
 struct ApiOptions {

@@ -211,6 +211,22 @@ Result<std::string> renew(const ApiContext& context, const HttpRequest& request)
 
 // ---- removing ----
 
+// Errors: not_found, but for a node that was removed before, of whose machine more is known now.
+Result<JoinedNode> take_from_book(NodeBook& book, const std::string& id, bool is_off,
+                                  WallTime now) {
+  const auto known = book.nodes().find(id);
+  if (is_off && known != book.nodes().end() && known->second.removed_at) return known->second;
+  return book.remove(id, now);
+}
+
+// What the node is heard to do shows that its machine isn't off. Errors: conflict.
+Result<void> check_off(const ApiContext& context, const std::string& id) {
+  const Node* node = context.state().find_node(id);
+  if (node == nullptr || !node->up) return {};
+  return fail(ErrorCode::conflict, fmt::format("Node '{}' is up, so its machine isn't off.", id),
+              "Turn it off first and wait until it counts as down; or leave out --is-off.");
+}
+
 Result<std::string> remove_node(const ApiContext& context, const HttpRequest& request,
                                 const Principal& by) {
   const auto server = remote(context);
@@ -219,10 +235,18 @@ Result<std::string> remove_node(const ApiContext& context, const HttpRequest& re
   if (std::ranges::find((*server)->own_nodes, id) != (*server)->own_nodes.end())
     return fail(ErrorCode::conflict, fmt::format("'{}' is the server's own machine.", id),
                 "It goes with the server: 'paceline down'.");
-  const auto gone = (*server)->nodes->remove(id, context.wall_now());
+  bool is_off = false;
+  QueryReader query(request);
+  query.flag("is_off", is_off);
+  if (auto read = query.finish(); !read) return fail(read.error());
+  if (auto ok = is_off ? check_off(context, id) : Result<void>{}; !ok) return fail(ok.error());
+  const auto gone = take_from_book(*(*server)->nodes, id, is_off, context.wall_now());
   if (!gone) return fail(gone.error());
   if ((*server)->agents != nullptr) (*server)->agents->cut(id);
-  spdlog::info("{} removed node {}.", by.user, id);
+  spdlog::info("{} removed node {}{}.", by.user, id, is_off ? ", whose machine is off" : "");
+  if (is_off && (*server)->count_off && context.state().find_node(id) != nullptr) {
+    if (auto counted = (*server)->count_off(id, by.user); !counted) return fail(counted.error());
+  }
   JsonWriter json;
   json.begin_object().field("name", id).field("serial", gone->serial);
   json.field("joined_at", gone->joined_at).field("removed_at", gone->removed_at).end_object();

@@ -318,6 +318,9 @@ struct Box::Impl {
     if (!opened) return fail(std::move(opened.error()));
     door = std::move(*opened);
     api_options.remote = door->access(&*sessions);
+    api_options.remote->count_off = [this](std::string_view node, std::string_view by) {
+      return engine->count_off(node, by);
+    };
     return {};
   }
 

@@ -141,6 +141,21 @@ class WorkOnANode(Lab):
                 self.assertEqual(self.json("show", job)["attempt"], 1)
 
 
+    def test_a_machine_that_is_off_holds_nobody(self):
+        job = self.on_node("--", "sleep", "600")
+        self.until_state(job, "RUNNING")
+        self.assertIn("isn't off", self.call("node", "remove", "gpu-1", "--is-off", "--yes", check=False).stderr)
+        self.gpu.machine.power_off()
+        self.until(lambda: self.node("gpu-1")["state"] != "up", "nobody notices")
+        self.assertEqual(self.state(job), "RUNNING", "it waits for its machine")
+        self.call("node", "remove", "gpu-1", "--is-off", "--yes")
+        self.until_state(job, "PENDING")
+        self.assertIn("root said that node gpu-1 is off", self.call("events").stdout)
+        self.join("gpu-2", "--slots", "2")
+        self.until_state(job, "RUNNING")
+        self.call("cancel", job)
+
+
 class WhoMayJoin(Lab):
     def test_one_sentence_for_each_that_may_not(self):
         line = self.invite()

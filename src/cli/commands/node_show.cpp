@@ -97,7 +97,7 @@ Result<std::string> shown(Api& api, const std::string& name, const Output& outpu
 
 struct RemoveWords {
   std::vector<std::string> name;
-  bool yes = false;
+  bool yes = false, is_off = false;
 };
 
 // The jobs with workers on it, in words.
@@ -111,7 +111,13 @@ std::vector<std::string> jobs_on(const Document& node) {
   return words;
 }
 
-std::string loss_of(const std::string& name, const std::vector<std::string>& jobs) {
+std::string loss_of(const RemoveWords& typed, const std::vector<std::string>& jobs) {
+  const auto& name = typed.name.front();
+  if (typed.is_off)
+    return fmt::format(
+        "{} {} {} workers on '{}': they count as ended, and may start elsewhere. If that machine "
+        "still runs, they run twice.",
+        jobs.size() == 1 ? "Job" : "Jobs", listed(jobs), jobs.size() == 1 ? "has" : "have", name);
   return fmt::format(
       "{} {} {} workers on '{}': the server hears of them no more and can't stop them.",
       jobs.size() == 1 ? "Job" : "Jobs", listed(jobs), jobs.size() == 1 ? "has" : "have", name);
@@ -124,7 +130,7 @@ Result<void> agreed(Context& context, Api& api, const RemoveWords& typed) {
   if (!answer) return fail(answer.error());
   const auto jobs = jobs_on(find(*answer, "nodes", name));
   if (jobs.empty()) return {};
-  return agree(context.console, loss_of(name, jobs), fmt::format("paceline node remove {}", name));
+  return agree(context.console, loss_of(typed, jobs), fmt::format("paceline node remove {}", name));
 }
 
 Result<int> remove(Context& context, const RemoveWords& typed) {
@@ -132,7 +138,8 @@ Result<int> remove(Context& context, const RemoveWords& typed) {
   if (!api) return fail(api.error());
   if (auto ok = agreed(context, **api, typed); !ok) return fail(std::move(ok.error()));
   const auto& name = typed.name.front();
-  const auto gone = (*api)->remove(fmt::format("{}/{}", kNodesPath, url_encoded(name)));
+  const auto gone = (*api)->remove(
+      fmt::format("{}/{}{}", kNodesPath, url_encoded(name), typed.is_off ? "?is_off=1" : ""));
   if (!gone) return fail(gone.error());
   context.console.print(fmt::format(
       "Node '{}' is removed: its certificate is worthless, and its name is free.\n", name));
@@ -172,10 +179,13 @@ Command node_remove_command() {
           "",
           "Nodes",
           "Take no connection of a machine that joined any more",
-          "paceline node remove gpu-3",
+          "paceline node remove gpu-3\npaceline node remove gpu-3 --is-off",
           [](Options& options) -> Action {
             const auto typed = std::make_shared<RemoveWords>();
             options.words("NODE", typed->name, Count::one, "the name of a machine");
+            options.flag("--is-off", typed->is_off,
+                         "its machine is off, and will not come back as it was: what ran there has "
+                         "ended");
             options.flag("--yes", typed->yes, "don't ask, whatever runs there");
             return [typed](Context& context) { return remove(context, *typed); };
           }};

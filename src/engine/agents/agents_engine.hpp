@@ -31,6 +31,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -89,6 +90,10 @@ class AgentsEngine final : public Engine, public ServerEnd {
   // Nodes whose agent is connected.
   [[nodiscard]] std::size_t connected_nodes() const;
 
+  // The word of `by` that a machine is off: its workers count as lost now, and are killed should it
+  // come back. Errors: not_found; conflict: it is heard.
+  Result<void> count_off(std::string_view node, std::string_view by);
+
  private:
   // ---- connections (connections.cpp) ----
   void learn_nodes(const State& state);
@@ -101,7 +106,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void tell_node(NodeView& node, NodeSpec spec);
   void leave(NodeView& node);
   void count_down(NodeView& node);
-  void count_lost(NodeView& node);
+  void count_lost(NodeView& node, const std::string& why);
   void flush(NodeView& node);
   void set_timer(NodeView& node);
 

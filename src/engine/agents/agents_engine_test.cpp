@@ -1075,6 +1075,22 @@ TEST_F(LostNodeTest, AServerThatStartedAnewKnowsOneThatRetired) {
   EXPECT_EQ(world.state().slots_ever(), 4);
 }
 
+TEST_F(LostNodeTest, ItsWorkersAreLostAtOnceWhereItsOperatorSaysThatItIsOff) {
+  const JobId job = run("4");
+  EXPECT_EQ(engine->count_off(host(1).node.name, "root").error().code, ErrorCode::conflict);
+  EXPECT_EQ(engine->count_off("nobody", "root").error().code, ErrorCode::not_found);
+  disconnect(1);
+  ASSERT_TRUE(engine->count_off(host(1).node.name, "root"));
+  run_until_quiet();
+  EXPECT_EQ(state(job), JobState::stopping);
+  const auto ends = told_of<WorkerEnded>();
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(ends.front().ending.cause, Cause::node_lost);
+  EXPECT_EQ(ends.front().ending.message, "root said that node " + host(1).node.name + " is off");
+  connect(1);
+  EXPECT_EQ(host(1).count<Kill>(), 2U) << "it wasn't, and is back";
+}
+
 TEST_F(LostNodeTest, AWorkerNeverSentToANodeThatIsDownIsNotWaitedFor) {
   const JobId job = world.submit("4");
   engine->disconnected(machines[1].session);

@@ -1,4 +1,5 @@
 // Sessions, nodes and what agents tell.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -123,7 +124,8 @@ void AgentsEngine::step() {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     NodeView& node = nodes_[timers_.begin()->second.value];
     if (node.down_at && *node.down_at <= now) count_down(node);
-    if (node.lost_at && *node.lost_at <= now) count_lost(node);
+    if (node.lost_at && *node.lost_at <= now)
+      count_lost(node, "node " + node.spec.name + " was not heard of again");
     flush(node);
   }
 }
@@ -163,16 +165,24 @@ void AgentsEngine::count_down(NodeView& node) {
   for (const ProcessKey& key : seats) reconcile(node, key);
 }
 
-void AgentsEngine::count_lost(NodeView& node) {
+void AgentsEngine::count_lost(NodeView& node, const std::string& why) {
   node.lost_at.reset();
-  for (const ProcessKey& key : node.seats) {
-    tell_ended(key, *find_seat(key),
-               {Cause::node_lost,
-                {},
-                0,
-                "node " + node.spec.name + " was not heard of again",
-                clock_.now()});
-  }
+  for (const ProcessKey& key : node.seats)
+    tell_ended(key, *find_seat(key), {Cause::node_lost, {}, 0, why, clock_.now()});
+}
+
+Result<void> AgentsEngine::count_off(std::string_view name, std::string_view by) {
+  const auto found = names_.find(name);
+  if (found == names_.end())
+    return fail(ErrorCode::not_found, fmt::format("No node '{}' was ever heard.", name),
+                "'paceline nodes' shows them.");
+  NodeView& node = nodes_[found->second.value];
+  if (node.session)
+    return fail(ErrorCode::conflict, fmt::format("Node '{}' is heard, so it isn't off.", name),
+                "Leave out --is-off, or turn the machine off first.");
+  count_lost(node, fmt::format("{} said that node {} is off", by, name));
+  set_timer(node);
+  return {};
 }
 
 // A machine that bears the name of another one knows nothing of what runs there: to hear it would
