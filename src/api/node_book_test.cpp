@@ -150,7 +150,8 @@ TEST_F(NodeBookTest, AMachineHasOneName) {
   EXPECT_THAT(refused.error().message, HasSubstr("as 'gpu-3'"));
   auto unknown = machine("gpu-4");
   unknown.machine.clear();
-  EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt)) << "a machine that doesn't know which it is";
+  EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt))
+      << "a machine that doesn't know which it is";
   unknown.id = "gpu-5";
   EXPECT_TRUE(book.join(digest_of('a'), unknown, kInvitedAt)) << "and another one";
 }
@@ -194,7 +195,8 @@ TEST_F(NodeBookTest, ForgetsWhatCanMatterNoMore) {
   EXPECT_FALSE(book.invitations().contains(1));
   ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-4"), kInvitedAt + kCertificateLifetime));
   EXPECT_TRUE(book.nodes().contains("gpu-3")) << "a certificate of it may still hold";
-  ASSERT_TRUE(book.join(digest_of('b'), machine("gpu-5"), kInvitedAt + kCertificateLifetime + 25 * kHour));
+  ASSERT_TRUE(
+      book.join(digest_of('b'), machine("gpu-5"), kInvitedAt + kCertificateLifetime + 25 * kHour));
   EXPECT_FALSE(book.nodes().contains("gpu-3"));
 }
 
@@ -228,7 +230,8 @@ TEST_F(NodeBookTest, NodesAreBounded) {
   write_changed(R"("nodes":[])", fmt::format(R"("nodes":[{}])", list));
   NodeBook book = open();
   ASSERT_EQ(book.nodes().size(), NodeBook::kNodesMax);
-  EXPECT_EQ(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt).error().code, ErrorCode::conflict);
+  EXPECT_EQ(book.join(digest_of('a'), machine("gpu-3"), kInvitedAt).error().code,
+            ErrorCode::conflict);
   ASSERT_TRUE(book.remove("n7", kInvitedAt));
   EXPECT_EQ(*book.join(digest_of('a'), machine("n7"), kInvitedAt), 2U);
 }
@@ -240,7 +243,8 @@ TEST_F(NodeBookTest, NothingChangesWhereItCannotBeKept) {
   std::filesystem::remove_all(folder_.path());
   EXPECT_EQ(book.invite(invitation('b')).error().code, ErrorCode::storage);
   EXPECT_EQ(book.revoke(1).error().code, ErrorCode::storage);
-  EXPECT_EQ(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt).error().code, ErrorCode::storage);
+  EXPECT_EQ(book.join(digest_of('a'), machine("gpu-4"), kInvitedAt).error().code,
+            ErrorCode::storage);
   EXPECT_EQ(book.remove("gpu-3", kInvitedAt).error().code, ErrorCode::storage);
   EXPECT_EQ(book.nodes(), before);
   EXPECT_EQ(book.invitations().at(1).uses_left, 9U);

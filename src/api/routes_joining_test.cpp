@@ -444,8 +444,8 @@ TEST(JoiningWithoutAgents, IsUnavailableForNow) {
   const auto authority = authority_in(folder.path() / "trust", kJoinedAt);
   TokenBook tokens = *TokenBook::open(folder.path() / "tokens");
   NodeBook nodes = *NodeBook::open(folder.path() / "nodes");
-  ASSERT_TRUE(
-      nodes.invite({.digest = "x", .expires_at = kJoinedAt + std::chrono::hours{1}, .uses_left = 1}));
+  ASSERT_TRUE(nodes.invite(
+      {.digest = "x", .expires_at = kJoinedAt + std::chrono::hours{1}, .uses_left = 1}));
   ASSERT_TRUE(nodes.join("x", {.id = "gpu-3"}, kJoinedAt));
   const RemoteAccess access{
       .tokens = &tokens, .address = "box:7443", .nodes = &nodes, .issuer = &authority};

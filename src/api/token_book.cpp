@@ -14,7 +14,6 @@
 namespace paceline {
 namespace {
 
-
 Result<IssuedToken> read_token(const Json& json) {
   IssuedToken token;
   std::string role;

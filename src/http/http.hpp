@@ -31,8 +31,8 @@ struct UnixAccount {
 
 // What the transport tells about the other end.
 struct Peer {
-  std::string origin = {};                  // bounds for each user go by it: "uid 1000", an address,
-                                            // or the name in its certificate
+  std::string origin = {};  // bounds for each user go by it: "uid 1000", an address,
+                            // or the name in its certificate
   std::optional<UnixAccount> account = {};  // none: the transport knows of none
   // What the certificate names that it showed, once that is verified; none: it showed none.
   std::optional<CertificateName> certificate = {};

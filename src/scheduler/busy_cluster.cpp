@@ -41,7 +41,8 @@ BusyCluster::BusyCluster(const Placer& placer, std::string_view name, const Poli
   start_jobs(placer, policy);
   now_ += kSoFar - 3 * kBetween;
   report(saved, 100);
-  tell(CheckpointAcknowledged{saved, state_.job(saved).current->generation, {"/saved", {}, {}, now_}});
+  tell(CheckpointAcknowledged{
+      saved, state_.job(saved).current->generation, {"/saved", {}, {}, now_}});
   tell(JobRequested{paused, Request::pause, account(state_.job(paused).spec->uid)});
   report(saved, 200);
   submit("ben", {8, 8, 8});
@@ -105,8 +106,6 @@ void BusyCluster::report(JobId job, std::uint64_t step) {
   tell(Progressed{job, state_.job(job).current->generation, std::move(progress)});
 }
 
-void BusyCluster::tell(Event event) {
-  apply(state_, {state_.seq() + 1, now_, std::move(event)});
-}
+void BusyCluster::tell(Event event) { apply(state_, {state_.seq() + 1, now_, std::move(event)}); }
 
 }  // namespace paceline

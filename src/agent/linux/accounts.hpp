@@ -19,8 +19,8 @@
 namespace paceline::agent {
 
 enum class Accounts {
-  as_told,  // by uid and groups of the launch
-  by_name,  // by the launch's user, whatever uid it says; but nobody's as root
+  as_told,           // by uid and groups of the launch
+  by_name,           // by the launch's user, whatever uid it says; but nobody's as root
   by_name_and_root,  // the same, and root's as root
 };
 

@@ -11,9 +11,8 @@
 namespace paceline::sim {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames = {"job",  "submitted_at", "duration",
-                                                    "slots", "user",        "application",
-                                                    "batch", "models",      "spec"};
+constexpr std::array<std::string_view, 9> kNames = {
+    "job", "submitted_at", "duration", "slots", "user", "application", "batch", "models", "spec"};
 
 Result<OwnColumn> read_one(std::string_view part) {
   const std::size_t equals = part.find('=');
@@ -23,8 +22,7 @@ Result<OwnColumn> read_one(std::string_view part) {
                 "Write NAME=COLUMN, for example submitted_at=when.");
   const std::string_view name = part.substr(0, equals);
   if (std::ranges::find(kNames, name) == kNames.end())
-    return fail(ErrorCode::invalid,
-                fmt::format("A trace has no column {}.", quoted_value(name)),
+    return fail(ErrorCode::invalid, fmt::format("A trace has no column {}.", quoted_value(name)),
                 fmt::format("It has {}.", fmt::join(kNames, ", ")));
   return OwnColumn{std::string(name), std::string(part.substr(equals + 1))};
 }
@@ -44,10 +42,10 @@ Result<std::vector<OwnColumn>> parse_own_columns(std::string_view text) {
     auto one = read_one(text.substr(begin, end - begin));
     if (!one) return fail(one.error());
     if (names_again(columns, *one))
-      return fail(ErrorCode::invalid,
-                  fmt::format("'{}={}' names a column for the second time.", one->name,
-                              one->column),
-                  "Name each once.");
+      return fail(
+          ErrorCode::invalid,
+          fmt::format("'{}={}' names a column for the second time.", one->name, one->column),
+          "Name each once.");
     columns.push_back(std::move(*one));
     begin = end + 1;
   }
