@@ -109,6 +109,18 @@ TEST(LogLines, KeepTheBarBeforeAHiddenReport) {
   EXPECT_THAT(printed.text(), Not(HasSubstr("paceline")));
 }
 
+TEST(LogLines, KeepABarBeforeAReportHoweverTheyCome) {
+  const std::string bars =
+      "\r 50%|#" + std::string(kReport) + "\n\r100%|##" + std::string(kReport) + "\n\ndone\n";
+  for (std::size_t cut = 0; cut <= bars.size(); ++cut) {
+    Printed printed(Where::file, kRun);
+    printed.lines.print(0, bars.substr(0, cut));
+    printed.lines.print(0, bars.substr(cut));
+    printed.lines.finish();
+    EXPECT_EQ(printed.text(), "100%|##\ndone\n") << "cut at " << cut;
+  }
+}
+
 TEST(LogLines, TellWhatOthersTookOutOfSight) {
   Printed printed(Where::file, kRunOfMany);
   printed.lines.print(1, "why\nit fails\n");

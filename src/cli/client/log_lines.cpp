@@ -74,7 +74,7 @@ void LogLines::print(std::int64_t rank, std::string_view text, std::optional<dou
   std::string bar;
   std::size_t from = 0;
   for (auto end = begun.find('\n'); end != begun.npos; end = begun.find('\n', from)) {
-    const auto line = std::string_view(begun).substr(from, end - from);
+    const auto line = bar + begun.substr(from, end - from);
     lines += line_of(rank, line);
     begun_at = at;
     bar = bar_before_report(line);
@@ -82,7 +82,7 @@ void LogLines::print(std::int64_t rank, std::string_view text, std::optional<dou
   }
   begun.replace(0, from, bar);
   if (show_.newest && begun.find('\r') != begun.npos) {
-    begun = std::string(newest_state(begun)) + (begun.ends_with('\r') ? "\r" : "");
+    begun = "\r" + std::string(newest_state(begun)) + (begun.ends_with('\r') ? "\r" : "");
   }
   if (begun.size() > kLineMax) lines += line_of(rank, std::exchange(begun, {}));
   console_.print(lines);
