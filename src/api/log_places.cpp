@@ -90,6 +90,11 @@ LogPlaces::Names LogPlaces::nodes(JobId job) const {
   return place == places_.end() ? noted(job) : place->second.nodes;
 }
 
+bool LogPlaces::is_up(std::string_view node) const {
+  const Node* found = controller_.state().find_node(node);
+  return found != nullptr && found->up;
+}
+
 LogRight LogPlaces::right(std::string_view node, const LogName& log) const {
   const Job* job = controller_.state().find_job(log.job);
   const auto uid = job == nullptr ? static_cast<std::uint32_t>(::geteuid()) : job->spec->uid;

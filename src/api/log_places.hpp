@@ -39,6 +39,7 @@ class LogPlaces {
   [[nodiscard]] Names nodes(JobId job) const;
   // On which node this process runs; nothing: it is no worker of a gang now.
   [[nodiscard]] std::optional<std::string> node_of(const ProcessKey& process) const;
+  [[nodiscard]] bool is_up(std::string_view node) const;
   [[nodiscard]] const std::string& own_node() const { return own_node_; }
 
  private:

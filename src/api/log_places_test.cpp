@@ -190,18 +190,43 @@ TEST_F(NodeOutputTest, GathersWhatNodesStillHave) {
     output_->gather(id, within, [&] { ++gathered; });
     settle();
   };
-  gather(10s);
-  EXPECT_EQ(gathered, 1) << "the node is not connected";
   const auto stream = dial();
   gather(10s);
-  EXPECT_EQ(gathered, 1);
+  EXPECT_EQ(gathered, 0);
   stream->say_at_once(encode(LogsWhole{id}));
   settle();
-  EXPECT_EQ(gathered, 2);
+  EXPECT_EQ(gathered, 1);
   gather(0s);
-  while (gathered < 3) io_.run_one();
+  while (gathered < 2) io_.run_one();
   output_->gather(JobId{99}, 10s, [&] { ++gathered; });
-  EXPECT_EQ(gathered, 4) << "no node has anything of it";
+  EXPECT_EQ(gathered, 3) << "no node has anything of it";
+}
+
+TEST_F(NodeOutputTest, AwaitsANodeThatIsUpAndDialsInAnew) {
+  const JobId id = run("4..4");
+  int gathered = 0;
+  output_->gather(id, 1h, [&] { ++gathered; });
+  dial()->close();
+  io_.restart();
+  io_.run_for(200ms);
+  EXPECT_EQ(gathered, 0) << "cut off";
+  const auto stream = dial();
+  io_.run_for(200ms);
+  EXPECT_EQ(gathered, 0) << "the rest is on its way";
+  stream->say_at_once(encode(LogsWhole{id}));
+  settle();
+  EXPECT_EQ(gathered, 1);
+}
+
+TEST_F(NodeOutputTest, AwaitsNobodyWhoIsDown) {
+  const JobId id = run("4..4");
+  int gathered = 0;
+  output_->gather(id, 1h, [&] { ++gathered; });
+  EXPECT_EQ(gathered, 0);
+  engine_.tell(NodeDown{NodeId{1}});
+  step();
+  io_.restart();
+  while (gathered == 0) io_.run_one();
 }
 
 TEST_F(NodeOutputTest, LooksForATerminalWhereItsWorkerRuns) {

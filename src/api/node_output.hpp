@@ -32,6 +32,8 @@ class NodeOutput final : public WorkerOutput {
   void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) override;
 
  private:
+  class Gathering;
+
   boost::asio::io_context& io_;
   std::shared_ptr<WorkerOutput> here_;
   const LogPlaces& places_;

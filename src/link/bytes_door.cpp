@@ -35,6 +35,7 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
   // Somebody waits for a terminal.
   struct Waiting {
     std::string node;
+    ProcessKey worker;
     Attached attached;
     asio::steady_timer timer;
   };
@@ -57,7 +58,7 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
       return self && self->show(node, ticket, terminal);
     };
     context->whole = [weak](const std::string& node, JobId job) {
-      if (const auto self = weak.lock()) self->whole(node, job);
+      if (const auto self = weak.lock()) self->flushed(node, job, true);
     };
     context->no_terminal = [weak](const std::string& node, const NoTerminal& none) {
       if (const auto self = weak.lock())
@@ -71,6 +72,8 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     newest = session;
     for (const auto& [of, done] : flushes)
       if (of.first == session->node()) session->send(FlushAsked{of.second});
+    for (const auto& [ticket, each] : waiting)
+      if (each.node == session->node()) session->send(TerminalAsked{each.worker, ticket});
   }
   void gone(const Session& session) {
     sessions.erase(session);
@@ -81,20 +84,20 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     for (const auto& [of, done] : flushes)
       if (of.first == session->node() && (jobs.empty() || jobs.back() != of.second))
         jobs.push_back(of.second);
-    for (const JobId job : jobs) whole(session->node(), job);
+    for (const JobId job : jobs) flushed(session->node(), job, false);
   }
 
-  void flush(std::string_view node, JobId job, std::function<void()> done) {
+  void flush(std::string_view node, JobId job, Flushed flushed) {
     const auto session = by_node.find(node);
-    if (session == by_node.end() || !session->second->send(FlushAsked{job})) return done();
-    flushes.emplace(std::pair(std::string(node), job), std::move(done));
+    if (session == by_node.end() || !session->second->send(FlushAsked{job})) return flushed(false);
+    flushes.emplace(std::pair(std::string(node), job), std::move(flushed));
   }
-  void whole(const std::string& node, JobId job) {
-    std::vector<std::function<void()>> told;
+  void flushed(const std::string& node, JobId job, bool whole) {
+    std::vector<Flushed> told;
     const auto [first, last] = flushes.equal_range({node, job});
     for (auto it = first; it != last; ++it) told.push_back(std::move(it->second));
     flushes.erase(first, last);
-    for (const auto& done : told) done();
+    for (const auto& each : told) each(whole);
   }
 
   void attach(std::string_view node, const ProcessKey& worker, Attached attached) {
@@ -104,7 +107,7 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     if (waiting.size() >= kTicketsMax || !session->second->send(TerminalAsked{worker, ticket}))
       return attached(unreachable(node, "too many wait for theirs"));
     auto& mine = waiting
-                     .emplace(ticket, Waiting{std::string(node), std::move(attached),
+                     .emplace(ticket, Waiting{std::string(node), worker, std::move(attached),
                                               asio::steady_timer(context->io)})
                      .first->second;
     mine.timer.expires_after(context->options.attach_within);
@@ -144,10 +147,10 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
 
   std::shared_ptr<BytesContext> context;
   std::set<Session> sessions;
-  std::map<std::string, Session, std::less<>> by_node;  // that its logs come by
-  std::multimap<std::pair<std::string, JobId>, std::function<void()>> flushes;  // by node and job
-  std::map<std::string, Waiting> waiting;                                       // by ticket
-  std::vector<std::pair<std::string, std::weak_ptr<ServerStream>>> terminals;   // by node
+  std::map<std::string, Session, std::less<>> by_node;            // that its logs come by
+  std::multimap<std::pair<std::string, JobId>, Flushed> flushes;  // by node and job
+  std::map<std::string, Waiting> waiting;                         // by ticket
+  std::vector<std::pair<std::string, std::weak_ptr<ServerStream>>> terminals;  // by node
 };
 
 BytesDoor::BytesDoor(asio::io_context& io, Options options)
@@ -172,8 +175,8 @@ void BytesDoor::attach(std::string_view node, const ProcessKey& worker, Attached
   impl_->attach(node, worker, std::move(attached));
 }
 
-void BytesDoor::flush(std::string_view node, JobId job, std::function<void()> done) {
-  impl_->flush(node, job, std::move(done));
+void BytesDoor::flush(std::string_view node, JobId job, Flushed flushed) {
+  impl_->flush(node, job, std::move(flushed));
 }
 
 void BytesDoor::cut(std::string_view node) { impl_->cut(node); }

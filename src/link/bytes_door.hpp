@@ -45,6 +45,7 @@ class BytesDoor {
     std::chrono::milliseconds last_words{1'000};  // to read why its connection ends
   };
   using Attached = std::function<void(Result<std::shared_ptr<ServerStream>>)>;
+  using Flushed = std::function<void(bool whole)>;
 
   // REQUIRES: `io` outlives it.
   BytesDoor(boost::asio::io_context& io, Options options);
@@ -56,9 +57,9 @@ class BytesDoor {
   std::shared_ptr<ServerStream> open(const KnownNode& node);
   // The terminal of a worker of that node, at once or later. Errors: unavailable.
   void attach(std::string_view node, const ProcessKey& worker, Attached attached);
-  // Calls `done` once all that the job's logs hold on that node now has come, or the node is not
+  // Tells true once all that the job's logs hold on that node now has come; false: the node is not
   // connected (any more).
-  void flush(std::string_view node, JobId job, std::function<void()> done);
+  void flush(std::string_view node, JobId job, Flushed flushed);
   // Its connections end now.
   void cut(std::string_view node);
 

@@ -28,6 +28,7 @@ namespace paceline {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace asio = boost::asio;
 
@@ -404,28 +405,34 @@ TEST_F(BytesDoorTest, TellsOnceAllThatIsThereHasCome) {
   spoken.say(sender_->begin(wall_));
   settle();
   std::optional<std::size_t> there;
-  door_->flush("gpu-3", kLog.job, [&] { there = server_.text_of(kLog).size(); });
+  door_->flush("gpu-3", kLog.job, [&](bool whole) {
+    EXPECT_TRUE(whole);
+    there = server_.text_of(kLog).size();
+  });
   settle();
   EXPECT_FALSE(there);
   converse(spoken);
   EXPECT_EQ(there, text.size());
   there.reset();
-  door_->flush("gpu-3", JobId{99}, [&] { there = 0; });
+  door_->flush("gpu-3", JobId{99}, [&](bool) { there = 0; });
   converse(spoken);
   EXPECT_EQ(there, 0U) << "of which it has no log";
 }
 
 TEST_F(BytesDoorTest, OfANodeThatIsGoneNothingMoreIsAwaited) {
-  int told = 0;
-  door_->flush("gpu-3", kLog.job, [&] { ++told; });
-  EXPECT_EQ(told, 1);
+  std::vector<bool> told;
+  const auto flush = [&] {
+    door_->flush("gpu-3", kLog.job, [&](bool whole) { told.push_back(whole); });
+  };
+  flush();
+  EXPECT_THAT(told, ElementsAre(false));
   auto spoken = greeted();
-  door_->flush("gpu-3", kLog.job, [&] { ++told; });
-  door_->flush("gpu-3", kLog.job, [&] { ++told; });
-  EXPECT_EQ(told, 1);
+  flush();
+  flush();
+  EXPECT_EQ(told.size(), 1U);
   spoken.close();
   settle();
-  EXPECT_EQ(told, 3);
+  EXPECT_THAT(told, ElementsAre(false, false, false));
 }
 
 // ---- nodes that lie ----
@@ -541,6 +548,24 @@ TEST_F(BytesDoorTest, ATerminalThatCannotBeReachedIsSaidInASentence) {
   attach("gpu-3");
   EXPECT_TRUE(eventually([&] { return said.size() == 3; }));
   EXPECT_THAT(said.at(2), HasSubstr("it doesn't answer"));
+}
+
+TEST_F(BytesDoorTest, ATerminalIsAskedForAgainByANewerConnection) {
+  auto older = greeted();
+  bool attached = false;
+  door_->attach("gpu-3", {JobId{7}, Generation{1}, 0},
+                [&](auto told) { attached = told.has_value(); });
+  settle();
+  const auto asked = older.heard();
+  auto newer = dial();
+  newer.say(encode(BytesHello{kBytesVersion, "a1", wall_}));
+  settle();
+  EXPECT_THAT(newer.heard(), HasSubstr(asked));
+  const auto line = std::string_view(asked).substr(0, asked.size() - 1);
+  auto shown = dial();
+  shown.say(encode(TicketShown{std::get<TerminalAsked>(*decode_server_line(line)).ticket}));
+  settle();
+  EXPECT_TRUE(attached);
 }
 
 TEST_F(BytesDoorTest, ACutNodesTerminalsEnd) {

@@ -52,7 +52,7 @@ class BytesUplinkTest : public ::testing::Test {
       Router router;
       router.add("GET", "/v1/bytes", [this](const auto& exchange) {
         ++dialled_;
-        exchange->tunnel("paceline-bytes", door_->open({.id = "gpu-3"}));
+        exchange->tunnel("paceline-bytes", door_->open({.id = node_.load()}));
       });
       server_.emplace(loop_.io(), listen_at_path(loop_.io(), socket(), SocketAccess::owner),
                       std::move(router), ServerOptions{});
@@ -90,8 +90,11 @@ class BytesUplinkTest : public ::testing::Test {
   template <class Condition>
   [[nodiscard]] bool eventually(Condition condition) {
     const auto until = std::chrono::steady_clock::now() + 10s;
-    while (!condition() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-    return condition();
+    while (std::chrono::steady_clock::now() < until) {
+      if (condition()) return true;
+      std::this_thread::yield();
+    }
+    return false;
   }
   [[nodiscard]] bool comes(const std::string& text) {
     return eventually([&] { return server_logs_.text_of(kLog) == text; });
@@ -110,6 +113,7 @@ class BytesUplinkTest : public ::testing::Test {
   std::atomic<LogState> state_ = LogState::taken;
   std::atomic<bool> over_ = false, removed_ = false;
   std::atomic<int> dialled_ = 0;
+  std::atomic<const char*> node_ = "gpu-3";  // who dials
   std::optional<BytesDoor> door_;
   std::optional<HttpServer> server_;
 };
@@ -171,12 +175,14 @@ TEST_F(BytesUplinkTest, EndsWhateverItWaitsFor) {
   { const BytesUplink nobody_answers(options()); }
   start();
   {
+    node_ = "gpu-4";
     auto silent = options();
     silent.look = 10min;
     silent.beat = 10min;
     const BytesUplink waits(std::move(silent));
     ASSERT_TRUE(eventually([&] { return dialled_ > 0; }));
   }
+  node_ = "gpu-3";
   Terminal worker(folder_.path() / "terminal.sock");
   const BytesUplink shows(options());
   ASSERT_TRUE(eventually([&] { return loop_.on([&] { return door_->is_open("gpu-3"); }); }));
