@@ -18,6 +18,9 @@ install(FILES ${pages}/paceline.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 CO
 install(FILES ${pages}/paceline DESTINATION ${shared}/bash-completion/completions COMPONENT server)
 install(FILES ${pages}/_paceline DESTINATION ${shared}/zsh/vendor-completions COMPONENT server)
 install(FILES ${pages}/paceline.fish DESTINATION ${shared}/fish/vendor_completions.d COMPONENT server)
+install(TARGETS paceline_runtime LIBRARY DESTINATION lib/paceline/python COMPONENT server NAMELINK_SKIP)
+install(DIRECTORY runtime/python/paceline DESTINATION lib/paceline/python COMPONENT server PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY runtime/cpp/include/paceline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT server)
 install(FILES README.md LICENSE DESTINATION ${shared}/doc/paceline COMPONENT server)
 install(DIRECTORY docs/ DESTINATION ${shared}/doc/paceline COMPONENT server
   FILES_MATCHING PATTERN "*.md" PATTERN decisions EXCLUDE)

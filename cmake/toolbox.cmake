@@ -1,22 +1,24 @@
 # How everything of ours is compiled and linked: warnings, sanitizers, compiler cache, linker.
 
+add_library(paceline_warnings INTERFACE)
 add_library(paceline_options INTERFACE)
+target_link_libraries(paceline_options INTERFACE paceline_warnings)
 target_include_directories(paceline_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(paceline_options INTERFACE
+target_compile_options(paceline_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror)
 # A product and a sum are rounded each, on every machine: where they are fused, as by default on ARM, a simulation comes out otherwise.
-target_compile_options(paceline_options INTERFACE -ffp-contract=off)
+target_compile_options(paceline_warnings INTERFACE -ffp-contract=off)
 # What gcc 12 guesses while it optimises is often wrong about its own std::string and std::optional (GCC bugs 105329, 105562,
 # 105651): overflows are not looked for, the rest is told but doesn't end the build.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(paceline_options INTERFACE
+  target_compile_options(paceline_warnings INTERFACE
     -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
     -Wno-error=maybe-uninitialized -Wno-error=free-nonheap-object -Wno-error=dangling-pointer)
 endif()
 
 # To gcc every file that is compiled as one with others looks like a header.
 if(PACELINE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(paceline_options INTERFACE -Wno-subobject-linkage)
+  target_compile_options(paceline_warnings INTERFACE -Wno-subobject-linkage)
 endif()
 
 if(PACELINE_SANITIZE)

@@ -2,13 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 namespace paceline {
 namespace {
 
 constexpr auto kDevicesEvery = std::chrono::seconds{10};
+
+// Where the Python package lies: beside the installed program, or in the folder it was built in.
+std::string runtime_folder() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"../lib/paceline/python", "runtime/python"}) {
+    const auto folder = (program / place).lexically_normal();
+    if (std::filesystem::exists(folder / "paceline/__init__.py", error)) return folder.string();
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -23,6 +36,7 @@ Result<std::unique_ptr<Machine>> Machine::open(boost::asio::io_context& io, Cloc
   options.rack = asked.rack;
   options.network_switch = asked.network_switch;
   options.labels = asked.labels;
+  options.runtime = runtime_folder();
   auto host = agent::LinuxHost::open(io, clock, std::move(options));
   if (!host) return fail(std::move(host.error()));
   return std::unique_ptr<Machine>(new Machine(io, std::move(*host)));

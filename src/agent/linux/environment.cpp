@@ -128,6 +128,9 @@ void add_defaults(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   if (facts.slot_kind == SlotKind::cpu)
     out.try_emplace("OMP_NUM_THREADS", one_thread ? "1" : std::to_string(worker.slots_per_worker));
   out.try_emplace("PYTHONUNBUFFERED", "1");
+  if (facts.runtime.empty()) return;
+  std::string& path = out["PYTHONPATH"];
+  path += (path.empty() ? "" : ":") + facts.runtime;
   out.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
   if (worker.pty) out.try_emplace("TERM", "xterm-256color");
   if (worker.user.empty()) return;

@@ -19,13 +19,15 @@ struct WorkerFacts {
   std::string status_url;        // of the trainer-status listener; empty: none
   std::string status_token;      // path of the file with its token
   std::uint32_t port = 0;        // first of the gang's ports, see model/gang_ports.hpp
+  std::string runtime;           // the folder with our Python package; empty: none
   SlotKind slot_kind = SlotKind::cpu;
   std::vector<std::string> devices;  // UUIDs of the leased devices; empty for CPU slots
   bool machine_has_gpus = false;     // then workers on CPU slots see none of them
 };
 
 // "NAME=value" entries, sorted by name. Values of the launch are kept unless the contract sets
-// them; OMP_NUM_THREADS, PYTHONUNBUFFERED and PATH are set only where the owner has not. REQUIRES:
+// them; OMP_NUM_THREADS, PYTHONUNBUFFERED and PATH are set only where the owner has not,
+// PYTHONPATH ends with our package's folder. REQUIRES:
 // worker.addresses has world_size entries, or is empty (then all are 127.0.0.1).
 std::vector<std::string> build_environment(const WorkerLaunch& worker, const WorkerFacts& facts);
 

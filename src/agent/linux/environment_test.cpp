@@ -97,6 +97,17 @@ TEST(Environment, TellsPacelinesOwnThings) {
   EXPECT_FALSE(environment(launch, facts()).contains("PACELINE_CHECKPOINT"));
 }
 
+TEST(Environment, LetsPythonFindThePackageAfterTheOwnersOwn) {
+  WorkerLaunch launch = worker();
+  auto with_runtime = facts();
+  EXPECT_FALSE(environment(launch, with_runtime).contains("PYTHONPATH"));
+  with_runtime.runtime = "/usr/lib/paceline/python";
+  EXPECT_EQ(environment(launch, with_runtime).at("PYTHONPATH"), "/usr/lib/paceline/python");
+  launch.launch.environment["PYTHONPATH"] = "/home/ann/lib";
+  EXPECT_EQ(environment(launch, with_runtime).at("PYTHONPATH"),
+            "/home/ann/lib:/usr/lib/paceline/python");
+}
+
 TEST(Environment, KeepsTheOwnersAndOverridesOnlyTheContract) {
   WorkerLaunch launch = worker();
   launch.launch.environment = {{"RANK", "9"},

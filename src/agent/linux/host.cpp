@@ -533,6 +533,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   facts.server_directory = options.directory;
   facts.marker = marks.marker(launch.key);
   facts.port = *port;
+  facts.runtime = options.runtime;
   facts.slot_kind = taken.kind;
   facts.devices = taken.uuids;
   facts.machine_has_gpus = devices.machine_has_gpus();

@@ -53,6 +53,7 @@ struct HostOptions {
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
   std::string rack, network_switch;   // where it stands; empty: unknown
   std::map<std::string, std::string> labels;
+  std::string runtime;  // the folder with the Python package that scripts may import; empty: none
   // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
   Accounts accounts = Accounts::as_told;
 };

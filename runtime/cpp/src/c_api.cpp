@@ -1,0 +1,251 @@
+// The C ABI: arguments are checked, exceptions end here.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "elements.hpp"
+#include "group.hpp"
+#include "paceline/runtime.h"
+
+using paceline::runtime::Collectives;
+using paceline::runtime::Elements;
+using paceline::runtime::fail;
+using paceline::runtime::Failure;
+using paceline::runtime::Group;
+using paceline::runtime::Identity;
+using paceline::runtime::Links;
+using paceline::runtime::Outcome;
+
+struct paceline_group {
+  explicit paceline_group(std::unique_ptr<Links> links) : group(std::move(links)) {}
+  Group group;
+};
+
+namespace {
+
+constexpr int kSizeMax = 1024;
+constexpr std::size_t kSecretMin = 16;
+constexpr std::uint64_t kTimeoutMaxMs = std::uint64_t{365} * 24 * 3600 * 1000;
+
+int tell(const Outcome<void>& outcome, paceline_error* error) {
+  const Failure none{PACELINE_OK, -1, {}};
+  const Failure& failure = outcome ? none : outcome.error();
+  if (error != nullptr) {
+    error->cause = failure.cause;
+    error->rank = failure.rank;
+    const auto count = std::min(failure.message.size(), sizeof error->message - 1);
+    failure.message.copy(error->message, count);
+    error->message[count] = '\0';
+  }
+  return failure.cause;
+}
+
+tl::unexpected<Failure> bad(std::string message) {
+  return fail(PACELINE_BAD_ARGUMENT, -1, std::move(message));
+}
+
+// Exceptions of the standard library: this process is out of memory or threads.
+template <class Run>
+auto guarded(Run run) -> decltype(run()) {
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    return fail(PACELINE_SYSTEM, -1, "No memory is left for it.");
+  } catch (const std::exception& exception) {
+    return fail(PACELINE_SYSTEM, -1, std::string("It can't be done: ") + exception.what() + ".");
+  }
+}
+
+Outcome<void> check(const paceline_group_options& options) {
+  if (options.size < 1 || options.size > kSizeMax)
+    return bad("A group has 1 to " + std::to_string(kSizeMax) + " ranks, not " +
+               std::to_string(options.size) + ".");
+  if (options.rank < 0 || options.rank >= options.size)
+    return bad("Rank " + std::to_string(options.rank) + " is not in a group of " +
+               std::to_string(options.size) + "; ranks go from 0 to " +
+               std::to_string(options.size - 1) + ".");
+  if (options.secret == nullptr || options.secret_size < kSecretMin)
+    return bad("A group needs a secret of at least " + std::to_string(kSecretMin) + " bytes.");
+  if (options.timeout_ms > kTimeoutMaxMs) return bad("A time limit is at most a year.");
+  return {};
+}
+
+Outcome<void> check(const paceline_group& group, const void* data, std::size_t count,
+                    paceline_type type, paceline_op op) {
+  if (!group.group.connected()) return bad("The group is not connected yet.");
+  if (paceline::runtime::size_of(type) == 0)
+    return bad("There is no type " + std::to_string(type) + ".");
+  if (!paceline::runtime::is_known(op))
+    return bad("There is no operation " + std::to_string(op) + ".");
+  if (data == nullptr && count > 0) return bad("There is no data.");
+  return {};
+}
+
+Outcome<void> check_rank(const paceline_group& group, int rank) {
+  const int size = group.group.links().size();
+  if (rank >= 0 && rank < size) return {};
+  return bad("There is no rank " + std::to_string(rank) + " in a group of " + std::to_string(size) +
+             ".");
+}
+
+std::byte* bytes(void* data) { return static_cast<std::byte*>(data); }
+const std::byte* bytes(const void* data) { return static_cast<const std::byte*>(data); }
+
+// Checks, then runs.
+template <class Operation>
+int run(paceline_group* group, Outcome<void> checked, paceline_error* error, Operation operation) {
+  return tell(guarded([&]() -> Outcome<void> {
+                if (!checked) return checked;
+                return group->group.run(operation);
+              }),
+              error);
+}
+
+}  // namespace
+
+extern "C" {
+
+paceline_group* paceline_group_open(const paceline_group_options* options, paceline_error* error) {
+  paceline_group* opened = nullptr;
+  tell(guarded([&]() -> Outcome<void> {
+         if (auto checked = check(*options); !checked) return checked;
+         const std::string secret(static_cast<const char*>(options->secret), options->secret_size);
+         const Identity own{options->rank, options->size, options->generation, secret};
+         const std::string address = options->address == nullptr ? "" : options->address;
+         auto links = Links::open(own, address, std::chrono::milliseconds(options->timeout_ms));
+         if (!links) return fail(std::move(links.error()));
+         opened = new paceline_group(std::move(*links));
+         return {};
+       }),
+       error);
+  return opened;
+}
+
+const char* paceline_group_endpoint(const paceline_group* group) {
+  return group->group.links().endpoint().c_str();
+}
+
+int paceline_group_connect(paceline_group* group, const char* const* endpoints,
+                           paceline_error* error) {
+  return tell(guarded([&]() -> Outcome<void> {
+                if (group->group.connected()) return bad("The group is connected already.");
+                std::vector<std::string> texts;
+                for (int rank = 0; rank < group->group.links().size(); ++rank)
+                  texts.emplace_back(endpoints[rank] == nullptr ? "" : endpoints[rank]);
+                return group->group.connect(texts);
+              }),
+              error);
+}
+
+void paceline_group_abort(paceline_group* group, const char* reason) {
+  static_cast<void>(guarded([&]() -> Outcome<void> {
+    group->group.abort(reason == nullptr ? "" : reason);
+    return {};
+  }));
+}
+
+void paceline_group_close(paceline_group* group) { delete group; }
+
+int paceline_all_reduce(paceline_group* group, void* data, size_t count, paceline_type type,
+                        paceline_op op, paceline_error* error) {
+  return run(group, check(*group, data, count, type, op), error, [=](Collectives& collectives) {
+    return collectives.all_reduce(bytes(data), {count, type, op});
+  });
+}
+
+int paceline_all_reduce_many(paceline_group* group, void* const* data, const size_t* counts,
+                             size_t tensors, paceline_type type, paceline_op op,
+                             paceline_error* error) {
+  auto checked = check(*group, data, tensors, type, op);
+  for (std::size_t i = 0; checked && i < tensors; ++i)
+    checked = check(*group, data[i], counts[i], type, op);
+  return run(group, checked, error, [=](Collectives& collectives) {
+    std::vector<std::byte*> pointers(tensors);
+    std::transform(data, data + tensors, pointers.begin(), [](void* each) { return bytes(each); });
+    return collectives.all_reduce_many(pointers, {counts, tensors}, type, op);
+  });
+}
+
+int paceline_broadcast(paceline_group* group, void* data, size_t size, int root,
+                       paceline_error* error) {
+  auto checked = check(*group, data, size, PACELINE_UINT8, PACELINE_SUM);
+  if (checked) checked = check_rank(*group, root);
+  return run(group, checked, error, [=](Collectives& collectives) {
+    return collectives.broadcast({bytes(data), size}, root);
+  });
+}
+
+int paceline_all_gather(paceline_group* group, const void* mine, size_t size, void* all,
+                        paceline_error* error) {
+  auto checked = check(*group, mine, size, PACELINE_UINT8, PACELINE_SUM);
+  if (checked) checked = check(*group, all, size, PACELINE_UINT8, PACELINE_SUM);
+  return run(group, checked, error, [=](Collectives& collectives) {
+    return collectives.all_gather({bytes(mine), size}, bytes(all));
+  });
+}
+
+int paceline_reduce_scatter(paceline_group* group, const void* all, void* mine, size_t count,
+                            paceline_type type, paceline_op op, paceline_error* error) {
+  auto checked = check(*group, all, count, type, op);
+  if (checked) checked = check(*group, mine, count, type, op);
+  return run(group, checked, error, [=](Collectives& collectives) {
+    return collectives.reduce_scatter(bytes(all), bytes(mine), {count, type, op});
+  });
+}
+
+int paceline_barrier(paceline_group* group, paceline_error* error) {
+  return run(group, check(*group, nullptr, 0, PACELINE_UINT8, PACELINE_SUM), error,
+             [](Collectives& collectives) { return collectives.barrier(); });
+}
+
+int paceline_send(paceline_group* group, const void* data, size_t size, int to,
+                  paceline_error* error) {
+  auto checked = check(*group, data, size, PACELINE_UINT8, PACELINE_SUM);
+  if (checked) checked = check_rank(*group, to);
+  if (checked && to == group->group.links().rank())
+    checked = bad("A rank sends nothing to itself.");
+  return run(group, checked, error, [=](Collectives& collectives) {
+    return collectives.send({bytes(data), size}, to);
+  });
+}
+
+int paceline_receive(paceline_group* group, void* data, size_t size, int from,
+                     paceline_error* error) {
+  auto checked = check(*group, data, size, PACELINE_UINT8, PACELINE_SUM);
+  if (checked) checked = check_rank(*group, from);
+  if (checked && from == group->group.links().rank())
+    checked = bad("A rank receives nothing from itself.");
+  return run(group, checked, error, [=](Collectives& collectives) {
+    return collectives.receive({bytes(data), size}, from);
+  });
+}
+
+uint64_t paceline_all_reduce_start(paceline_group* group, void* data, size_t count,
+                                   paceline_type type, paceline_op op, paceline_error* error) {
+  std::uint64_t ticket = 0;
+  tell(guarded([&]() -> Outcome<void> {
+         if (auto checked = check(*group, data, count, type, op); !checked) return checked;
+         ticket = group->group.start([=](Collectives& collectives) {
+           return collectives.all_reduce(bytes(data), {count, type, op});
+         });
+         return {};
+       }),
+       error);
+  return ticket;
+}
+
+int paceline_wait(paceline_group* group, uint64_t ticket, paceline_error* error) {
+  return tell(guarded([&]() -> Outcome<void> {
+                auto result = group->group.wait(ticket);
+                if (!result)
+                  return bad("There is no ticket " + std::to_string(ticket) + " to wait for.");
+                return *result;
+              }),
+              error);
+}
+
+}  // extern "C"

@@ -1,0 +1,23 @@
+"""The group of a single rank, for which nothing has to be loaded."""
+
+
+class Alone:
+    rank, size, generation = 0, 1, 0
+
+    def all_reduce(self, tensor, op=0):
+        pass
+
+    def broadcast(self, tensor, root=0):
+        pass
+
+    def broadcast_bytes(self, data, root=0):
+        return data
+
+    def all_gather_bytes(self, data):
+        return [data]
+
+    def barrier(self):
+        pass
+
+    def close(self):
+        pass

@@ -1,0 +1,61 @@
+"""Beside the training: takes the stop signal, and asks Paceline whether to stop.
+
+Signals are read from a descriptor by a thread of its own, since a handler in Python runs only between
+two bytecodes of the main thread, which may sit in an operation of the group for as long as a peer lets it.
+"""
+
+import os
+import signal
+import threading
+
+ASK_EVERY_S = 1.0
+EXIT_REQUEUE = 75  # EX_TEMPFAIL of sysexits.h: start me again
+
+
+class Attendant:
+    """`notice`: the number of the signal that asked this worker to make room, or None.
+    `should_stop`: Paceline says that the model is good enough.
+
+    Before `training` is set a notice ends the process at once: there is nothing to save.
+    """
+
+    def __init__(self, worker_socket=None):
+        self.notice = None
+        self.should_stop = False
+        self.training = False
+        self._socket = worker_socket
+        self._ended = threading.Event()
+        self._asks = None
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, lambda *_: None)  # what matters comes through the descriptor
+        threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
+
+    def ask(self):
+        """From now on asks Paceline once a second, where there is one."""
+        if self._socket and not self._asks:
+            self._asks = threading.Thread(target=self._ask, daemon=True)
+            self._asks.start()
+
+    def end(self):
+        self._ended.set()
+
+    def _listen(self, reading):
+        while numbers := os.read(reading, 64):
+            if signal.SIGTERM not in numbers:
+                continue
+            if not self.training:
+                os._exit(EXIT_REQUEUE)
+            self.notice = signal.SIGTERM
+
+    def _ask(self):
+        while not self.should_stop and not self._ended.wait(ASK_EVERY_S):
+            try:
+                reason = self._socket.reason_to_stop()
+            except OSError:
+                continue  # a training does not depend on who watches it
+            if reason == "notice":
+                self.notice = self.notice or signal.SIGTERM
+            elif reason:
+                self.should_stop = True

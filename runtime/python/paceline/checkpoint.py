@@ -1,0 +1,107 @@
+"""Checkpoints: written whole or not at all, beside the training; the newest two are kept."""
+
+import io
+import os
+import threading
+from pathlib import Path
+
+import torch
+
+from paceline.errors import PacelineError
+
+FORMAT = "paceline-1"
+KEPT = 2
+
+
+class Folder:
+    """Where a training keeps its checkpoints. Only one rank writes."""
+
+    def __init__(self, folder):
+        self.path = Path(folder).resolve()
+        self._writes = None
+
+    def prepare(self):
+        """Makes it, and proves that it can be written to. Raises PacelineError."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            probe = self.path / f".writable-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise PacelineError(f"Checkpoints can't be written to {self.path}: {error.strerror}. Choose "
+                                "another folder.") from error
+
+    def newest(self):
+        """The bytes of what to go on from, and its path: $PACELINE_CHECKPOINT, else the newest here.
+        None: there is none. Raises PacelineError."""
+        given = os.environ.get("PACELINE_CHECKPOINT")
+        found = [Path(given)] if given else _newest_first(self.path)
+        if not found:
+            return None
+        try:
+            return found[0].read_bytes(), found[0]
+        except OSError as error:
+            raise PacelineError(f"The checkpoint {found[0]} can't be read: {error.strerror}. Name another "
+                                "one in PACELINE_CHECKPOINT, or unset it.") from error
+
+    def begin(self, samples, state, done):
+        """Takes the state as it is now, and writes it while the training goes on.
+
+        `done(path)` is called from another thread once it is durable; `done(None, why)` where it can't be
+        written: the older ones are untouched.
+        """
+        self.join()
+        room = io.BytesIO()
+        torch.save({"format": FORMAT, "samples": samples, **state}, room)
+        self._writes = threading.Thread(target=self._write, args=(samples, room.getbuffer(), done))
+        self._writes.start()
+
+    def join(self):
+        """Returns once what was begun is written, or has failed."""
+        if self._writes:
+            self._writes.join()
+            self._writes = None
+
+    def _write(self, samples, data, done):
+        path = self.path / f"ckpt-{samples:012d}.pt"
+        unfinished = self.path / f".{path.name}.unfinished"
+        try:
+            with open(unfinished, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+            _sync(self.path)
+            for old in _newest_first(self.path)[KEPT:]:
+                old.unlink(missing_ok=True)
+        except OSError as error:
+            unfinished.unlink(missing_ok=True)
+            return done(None, error.strerror)
+        return done(path)
+
+
+def read(data, path):
+    """The state in a checkpoint's bytes, on the CPU. Raises PacelineError."""
+    try:
+        state = torch.load(io.BytesIO(data), map_location="cpu")
+    except Exception as error:  # whatever unpickling of a torn or foreign file comes up with
+        raise PacelineError(f"{path} is no complete checkpoint. Remove it to go on from an older "
+                            "one.") from error
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise PacelineError(f"{path} is no checkpoint that job.checkpoint() wrote. Choose another "
+                            "folder.")
+    return state
+
+
+def _newest_first(folder):
+    # By time, not by number: after going back to an older one, what was trained since then counts.
+    found = [(path.stat().st_mtime_ns, path.name, path) for path in folder.glob("ckpt-*.pt")]
+    return [path for *_, path in sorted(found, reverse=True)]
+
+
+def _sync(folder):
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

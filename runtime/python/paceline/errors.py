@@ -1,0 +1,19 @@
+"""What goes wrong in a gang, in a sentence that every rank tells alike."""
+
+CAUSES = ("ok", "bad argument", "timed out", "aborted", "lost", "left", "mismatch", "refused", "system")
+
+
+class PacelineError(Exception):
+    """Something that the script's author or user can mend; the message says how."""
+
+
+class GroupError(PacelineError):
+    """An operation of a group ended on every rank.
+
+    `cause` is one of CAUSES; `rank` is the rank at fault, None where there is none.
+    """
+
+    def __init__(self, message, cause="system", rank=None):
+        super().__init__(message)
+        self.cause = cause
+        self.rank = rank

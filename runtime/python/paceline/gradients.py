@@ -1,0 +1,126 @@
+"""Gradients become the mean over the samples of the global batch, on every rank, while backward runs.
+
+Each rank computes its share in one or more pieces. Every gradient of a piece counts by the piece's
+part of the global batch, so the sum over pieces and ranks is the mean. While the last piece's backward
+runs, buckets of gradients that are complete are summed over the ranks by the group's own thread, in the
+same order everywhere.
+"""
+
+import torch
+
+from paceline.errors import PacelineError
+from paceline.group import SUM
+
+BUCKET_BYTES = 4 << 20
+
+
+class Gradients:
+    """REQUIRES: `parameters` are the same, in the same order, on every rank; `pieces` tells where the
+    global batch stands."""
+
+    def __init__(self, parameters, group, pieces):
+        self._group, self._pieces = group, pieces
+        self._parameters = [each for each in parameters if each.requires_grad]
+        self._buckets = _buckets(self._parameters)
+        self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
+        self._accumulators = []  # kept, or the hooks on them are gone
+        self._weight = 1.0
+        self._done = True  # the global batch is summed up
+        self._backward = False  # one runs, of the last piece
+        for parameter in self._parameters:
+            parameter.register_hook(self._weigh)
+            if group.size > 1:
+                accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+                accumulator.register_hook(lambda *_, p=parameter: self._accumulated(p))
+                self._accumulators.append(accumulator)
+
+    def begin(self, weight):
+        """The next piece is `weight` of the global batch."""
+        self._weight, self._done = weight, False
+        for bucket in self._buckets:
+            bucket.begin()
+
+    def finish(self):
+        """All pieces have been differentiated. Nothing more where backward() did it already."""
+        if self._done:
+            return
+        self._done, self._backward = True, False
+        if self._group.size == 1:
+            return
+        self._launch(of_all=True)
+        for bucket in self._buckets:
+            bucket.receive()
+
+    def _weigh(self, gradient):
+        self._pieces.dirty = True
+        return gradient if self._weight == 1.0 else gradient * self._weight
+
+    def _accumulated(self, parameter):
+        if self._pieces.between or not self._pieces.last:
+            return
+        if self._done:
+            raise PacelineError("backward() ran again after the gradients of this batch were summed over "
+                                "the ranks: add the losses, and call backward() once for each batch")
+        if not self._backward:
+            self._backward = True
+            torch.autograd.Variable._execution_engine.queue_callback(self.finish)
+        self._bucket_of[id(parameter)].ready.add(id(parameter))
+        self._launch(of_all=False)
+
+    # In the order of the buckets, the same on every rank.
+    def _launch(self, of_all):
+        for bucket in self._buckets:
+            if bucket.wait:
+                continue
+            if not of_all and len(bucket.ready) < len(bucket.parameters):
+                return
+            bucket.send(self._group)
+
+
+class _Bucket:
+    """Parameters whose gradients travel together, and after them how many ranks have each of them."""
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.ready = set()
+        self.wait = None
+        self._sizes = [each.numel() for each in parameters]
+        self._flat = torch.zeros(sum(self._sizes) + len(parameters), dtype=parameters[0].dtype)
+
+    def begin(self):
+        self.ready.clear()
+        self.wait = None
+
+    def send(self, group):
+        parts = [*self._flat.split(self._sizes + [len(self.parameters)])]
+        for parameter, part in zip(self.parameters, parts):
+            if parameter.grad is None:
+                part.zero_()
+            else:
+                part.copy_(parameter.grad.reshape(-1))
+        parts[-1].copy_(torch.tensor([float(p.grad is not None) for p in self.parameters]))
+        self.wait = group.start_all_reduce(self._flat, SUM)
+
+    def receive(self):
+        self.wait()
+        *parts, counts = self._flat.split(self._sizes + [len(self.parameters)])
+        for parameter, part, ranks in zip(self.parameters, parts, counts.tolist()):
+            if ranks == 0:
+                continue  # unused on every rank, as on one device
+            if parameter.grad is None:
+                parameter.grad = torch.empty_like(parameter)
+            parameter.grad.copy_(part.view_as(parameter.grad))
+
+
+def _buckets(parameters):
+    """The last first, as backward() comes to them; each of one type."""
+    found, open_ones = [], {}
+    for parameter in reversed(parameters):
+        size, listed = open_ones.get(parameter.dtype, (0, None))
+        bytes_of_it = parameter.numel() * parameter.element_size()
+        if listed is None or size + bytes_of_it > BUCKET_BYTES:
+            size, listed = 0, []
+            found.append(listed)
+        listed.append(parameter)
+        open_ones[parameter.dtype] = (size + bytes_of_it, listed)
+    return [_Bucket(each) for each in found]

@@ -1,0 +1,343 @@
+"""A training that any number of ranks share: docs/runtime.md shows how a script uses it."""
+
+import math
+import random
+import signal
+import sys
+import time
+from dataclasses import dataclass
+
+import torch
+
+from paceline import state
+from paceline.attendant import EXIT_REQUEUE
+from paceline.carried import Pieces, carry_optimizer, carry_scheduler
+from paceline.checkpoint import Folder, read
+from paceline.errors import PacelineError
+from paceline.gradients import Gradients
+from paceline.group import MAX, SUM
+from paceline.loading import loader_of
+from paceline.order import Order, pieces, share
+from paceline.report import report
+
+REPORT_EVERY_S = 1.0
+NOTICE, STOP, REPORT, CHECKPOINT, RATE, LESS_RATE = range(6)  # what ranks exchange at a boundary
+
+
+@dataclass
+class _Step:
+    """The global batch under way."""
+    count: int  # samples
+    left: int  # pieces that this rank has not finished
+
+
+class Job:
+    """Made by paceline.init(). Every rank makes the same calls in the same order.
+
+    `rank`, `size`, `local_rank`, `device`; `should_stop` turns true on all ranks in the same step, when
+    Paceline says that the model is good enough.
+    """
+
+    def __init__(self, group, attendant, local_rank=0):
+        self.rank, self.size, self.local_rank = group.rank, group.size, local_rank
+        self.device = torch.device("cpu")
+        self.should_stop = False
+        self._group, self._attendant = group, attendant
+        self._pieces = Pieces()
+        self._models, self._gradients, self._carried = [], [], []
+        self._optimizers = []
+        self._order = self._step = None
+        self._part = 0  # samples of the piece under way
+        self._epoch = self._total_epochs = 0
+        self._resumed = None  # the order's state in the checkpoint, until batches() knows the data
+        self._steps = self._samples = 0
+        self._folder, self._every, self._saved_at, self._saved = None, math.inf, 0.0, None
+        self._loss = [0.0, 0]  # sum over samples, samples, since the last report
+        self._reported_at, self._reported_steps = time.monotonic(), 0
+
+    # ---- what is trained ----
+
+    def distribute(self, model, *carried):
+        """Makes the model train on all ranks, and returns what it was given.
+
+        Every rank starts from rank 0's parameters. When the backward() of a global batch returns,
+        gradients are the mean over its samples. `carried`: optimizers, schedulers and whatever else has a
+        state_dict() and belongs into checkpoints; optimizers and schedulers act once per global batch.
+        Raises PacelineError where ranks built different models.
+        """
+        state.check_model(model)
+        if self.size > 1:
+            state.compare(self._group, model)
+            state.share_model(self._group, model)
+        gradients = Gradients(list(model.parameters()), self._group, self._pieces)
+        self._models.append(model)
+        self._gradients.append(gradients)
+        for each in carried:
+            self._carry(each, gradients)
+        return (model, *carried) if carried else model
+
+    def _carry(self, each, gradients):
+        if isinstance(each, torch.optim.Optimizer):
+            self._optimizers.append(each)
+            carry_optimizer(each, self._pieces, gradients.finish)
+        elif hasattr(each, "step") and hasattr(each, "optimizer"):
+            carry_scheduler(each, self._pieces)
+        elif not hasattr(each, "state_dict"):
+            raise PacelineError(f"A {type(each).__name__} can't be carried: it has no state_dict().")
+        self._carried.append(each)
+
+    def checkpoint(self, folder, every=60.0):
+        """Keeps checkpoints in `folder`, at most one every so many seconds and one before giving way, and
+        goes on from the newest: call it after distribute(). Raises PacelineError.
+        """
+        self._folder, self._every = Folder(folder), every
+        found = None
+        trouble = None
+        if self.rank == 0:
+            try:
+                self._folder.prepare()
+                found = self._folder.newest()
+            except PacelineError as error:
+                trouble = str(error)
+        trouble = state.share_bytes(self._group, trouble.encode() if trouble else None)
+        if trouble:
+            raise PacelineError(trouble.decode())
+        data = state.share_bytes(self._group, found[0] if found else None)
+        if data is not None:
+            path = state.share_bytes(self._group, str(found[1]).encode() if found else None).decode()
+            self._restore(read(data, path), path)
+        # A fresh training can be resized once it has a checkpoint, so it takes the first at once.
+        self._saved_at = time.monotonic() if data is not None else -math.inf
+
+    # ---- the loop ----
+
+    def epochs(self, count):
+        """The numbers of the epochs that are left of `count`."""
+        self._total_epochs = count
+        while self._epoch < count:
+            yield self._epoch
+            self._epoch += 1
+
+    def batches(self, data, global_batch_size, max_local=None, seed=0, shuffle=True, drop_last=False):
+        """This rank's pieces of the global batches of this epoch, from where the training stands.
+
+        `data`: a dataset with len() and [], or a DataLoader over one, whose collate_fn, workers and pinning
+        are kept. A piece has at most `max_local` samples. Every sample comes once an epoch, whatever the
+        number of ranks. The order depends on `seed` and the epoch alone.
+        """
+        loader = loader_of(data)
+        self._begin_order(Order(loader.length, global_batch_size, seed, shuffle, drop_last))
+        self._attendant.training = True
+        if self.rank == 0:
+            self._attendant.ask()
+        while indices := self._order.next():
+            mine = [indices[i] for i in share(len(indices), self.rank, self.size)]
+            # A rank that gets none computes one of the others' with them; it counts for nothing.
+            parts = pieces(mine or indices[:1], max_local or len(indices))
+            self._step = _Step(len(indices), len(parts))
+            self._pieces.between = False
+            for part, batch in zip(parts, loader.load(parts)):
+                self._pieces.last = self._step.left == 1
+                self._part = len(part) if mine else 0
+                for gradients in self._gradients:
+                    gradients.begin(self._part / len(indices))
+                before = self._step.left
+                yield batch
+                if self._step and self._step.left == before:
+                    raise PacelineError("job.step() was not called for the last batch: call it once for each, "
+                                        "after optimizer.step()")
+
+    def step(self, loss=None):
+        """The batch was trained with. Between two global batches, and only here, ranks agree on what
+        comes next: a report, a checkpoint, to stop, or to give way, which leaves by SystemExit.
+
+        `loss`: the mean over the batch, for the report.
+        """
+        if self._step is None:
+            raise PacelineError("job.step() was called without a batch of job.batches()")
+        if loss is not None:
+            self._loss[0] += float(loss) * self._part if self._part else 0.0
+            self._loss[1] += self._part
+        self._step.left -= 1
+        if self._step.left <= 0:
+            self._boundary()
+
+    def evaluate(self, function, data, batch_size=256):
+        """The mean over `data` of what `function(batch)` returns as (sum, count), over all ranks.
+
+        Without gradients, models in eval mode. Each sample counts once.
+        """
+        for model in self._models:
+            state.average_buffers(self._group, model)
+        loader = loader_of(data)
+        mine = share(loader.length, self.rank, self.size)
+        sums = torch.zeros(2, dtype=torch.float64)
+        modes = [model.training for model in self._models]
+        for model in self._models:
+            model.eval()
+        with torch.no_grad():
+            for batch in loader.load(pieces(mine, batch_size)):
+                value, count = function(batch)
+                sums += torch.tensor([float(value), float(count)], dtype=torch.float64)
+        for model, training in zip(self._models, modes):
+            model.train(training)
+        self._group.all_reduce(sums, SUM)
+        return (sums[0] / sums[1]).item() if sums[1] else math.nan
+
+    def report(self, **metrics):
+        """Tells Paceline of these numbers, the same on every rank, with where the training stands."""
+        if self.rank == 0:
+            report(**self._place(), **{name: float(value) for name, value in metrics.items()})
+
+    def finish(self):
+        """The training is over: a last checkpoint, and all ranks part."""
+        if self._folder:
+            self._save()
+            self._folder.join()
+        self._group.barrier()
+        self._attendant.end()
+        self._group.close()
+
+    # ---- boundaries ----
+
+    def _boundary(self):
+        for gradients in self._gradients:
+            gradients.finish()
+        count, self._step = self._step.count, None
+        self._pieces.between, self._pieces.dirty = True, False
+        self._order.step(count)
+        self._steps += 1
+        self._samples += count
+        agreed = self._agree()
+        if agreed[REPORT]:
+            self._report()
+        if agreed[NOTICE]:
+            self._give_way()
+        if agreed[CHECKPOINT]:
+            self._save()
+        self.should_stop = self.should_stop or bool(agreed[STOP])
+
+    def _agree(self):
+        now = time.monotonic()
+        rate = self._learning_rate()
+        wishes = torch.zeros(6, dtype=torch.float64)
+        wishes[NOTICE] = float(self._attendant.notice is not None)
+        if self.rank == 0:
+            wishes[STOP] = float(self._attendant.should_stop)
+            wishes[REPORT] = float(now - self._reported_at >= REPORT_EVERY_S)
+            wishes[CHECKPOINT] = float(self._folder is not None and now - self._saved_at >= self._every)
+        wishes[RATE], wishes[LESS_RATE] = rate, -rate
+        self._group.all_reduce(wishes, MAX)
+        agreed = wishes.tolist()
+        if agreed[RATE] != -agreed[LESS_RATE]:
+            raise PacelineError(f"The ranks have different learning rates ({-agreed[LESS_RATE]:g} and "
+                                f"{agreed[RATE]:g}): pass the scheduler to job.distribute(), too.")
+        return agreed
+
+    def _learning_rate(self):
+        return float(self._optimizers[0].param_groups[0]["lr"]) if self._optimizers else 0.0
+
+    def _place(self):
+        place = {"step": self._steps, "samples": self._samples}
+        if self._order:
+            place["epoch"] = self._epoch + self._order.position / self._order.length
+        if self._total_epochs:
+            place["total_epochs"] = self._total_epochs
+        if self._optimizers:
+            place["learning_rate"] = self._learning_rate()
+        return place
+
+    def _report(self):
+        sums = torch.tensor(self._loss, dtype=torch.float64)
+        self._group.all_reduce(sums, SUM)
+        now = time.monotonic()
+        seconds = (now - self._reported_at) / max(1, self._steps - self._reported_steps)
+        self._loss = [0.0, 0]
+        self._reported_at, self._reported_steps = now, self._steps
+        if self.rank == 0:
+            losses = {"train_loss": (sums[0] / sums[1]).item()} if sums[1] else {}
+            report(**self._place(), step_seconds=seconds, **losses)
+
+    def _give_way(self):
+        notice = self._attendant.notice or signal.SIGTERM  # on this rank it may not have come yet
+        if self._folder:
+            self._save()
+            self._folder.join()
+        self._group.barrier()
+        self._group.close()
+        sys.exit(EXIT_REQUEUE if self._folder else 128 + notice)
+
+    # ---- checkpoints ----
+
+    def _save(self):
+        if self._saved == self._samples:
+            return
+        self._saved, self._saved_at = self._samples, time.monotonic()
+        for model in self._models:
+            state.average_buffers(self._group, model)
+        chance = self._group.all_gather_bytes(state.packed(_chance()))
+        if self.rank > 0:
+            return
+        steps, samples = self._steps, self._samples
+        written = {"models": [each.state_dict() for each in self._models],
+                   "carried": [each.state_dict() for each in self._carried],
+                   "chance": chance, "epoch": self._epoch, "steps": steps,
+                   "order": self._order.state() if self._order else self._resumed}
+
+        def done(path, why=None):
+            if path:
+                report(checkpoint=str(path), step=steps, samples=samples)
+            else:
+                print(f"A checkpoint can't be written to {self._folder.path}: {why}. The training goes on; "
+                      "make room there.", file=sys.stderr, flush=True)
+
+        self._folder.begin(samples, written, done)
+
+    def _restore(self, saved, path):
+        if len(saved["models"]) != len(self._models) or len(saved["carried"]) != len(self._carried):
+            raise PacelineError(f"{path} holds {len(saved['models'])} models and {len(saved['carried'])} carried "
+                                f"with them, this training has {len(self._models)} and {len(self._carried)}. "
+                                "Choose another folder.")
+        try:
+            for each, its in zip([*self._models, *self._carried], [*saved["models"], *saved["carried"]]):
+                each.load_state_dict(its)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise PacelineError(f"{path} is of another model: {str(error).splitlines()[-1].strip()} Choose "
+                                "another folder.") from error
+        self._steps, self._samples, self._epoch = saved["steps"], saved["samples"], saved["epoch"]
+        self._saved, self._reported_steps = self._samples, self._steps
+        self._resumed = saved["order"]
+        if self.rank < len(saved["chance"]):
+            _restore_chance(read_packed(saved["chance"][self.rank]))
+        else:
+            torch.manual_seed(hash((self._samples, self.rank)) & 0x7FFFFFFF)
+        if self.rank == 0:
+            print(f"Going on from {path}, after {self._samples} samples, on {self.size} ranks.", file=sys.stderr,
+                  flush=True)
+
+    def _begin_order(self, order):
+        if self._resumed:
+            try:
+                order.restore(self._resumed)
+            except ValueError as error:
+                raise PacelineError(f"The checkpoint is of other data: {error}. Choose another folder for "
+                                    "checkpoints.") from error
+            self._resumed = None
+        elif self._order and self._order.epoch == self._epoch:
+            order.restore(self._order.state())
+        order.begin(self._epoch)
+        self._order = order
+
+
+def read_packed(data):
+    import io
+    return torch.load(io.BytesIO(data))
+
+
+def _chance():
+    return {"torch": torch.get_rng_state(), "python": random.getstate()}
+
+
+def _restore_chance(saved):
+    torch.set_rng_state(saved["torch"])
+    random.setstate(saved["python"])

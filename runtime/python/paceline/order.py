@@ -1,0 +1,105 @@
+"""Which sample comes when, and which rank computes it: a matter of the position alone.
+
+A global batch is the next `batch` samples of the epoch's permutation, whatever the number of ranks. So
+a training that knows its position goes on with any other number of ranks, and every sample comes
+exactly once an epoch over any schedule of resizes.
+"""
+
+_MASK = (1 << 64) - 1
+_ROUNDS = 4
+
+
+def _mixed(value):
+    # The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return value ^ (value >> 31)
+
+
+class Permutation:
+    """A seeded permutation of range(length) that needs no memory and any of whose places can be asked for.
+
+    A Feistel network over the next power of four, walked until it falls into the range (Black and
+    Rogaway 2002): the same on every machine and for every version of every library.
+    """
+
+    def __init__(self, length, seed, epoch):
+        self.length = length
+        self._half = max(1, (max(length - 1, 1).bit_length() + 1) // 2)
+        self._low = (1 << self._half) - 1
+        key = _mixed((seed * 0x9E3779B97F4A7C15 + epoch * 0xD1B54A32D192ED03 + 1) & _MASK)
+        self._keys = []
+        for _ in range(_ROUNDS):
+            key = _mixed((key + 0x9E3779B97F4A7C15) & _MASK)
+            self._keys.append(key)
+
+    def __getitem__(self, place):
+        """The index at that place. REQUIRES: 0 <= place < length."""
+        while True:
+            left, right = place >> self._half, place & self._low
+            for key in self._keys:
+                left, right = right, left ^ (_mixed(right ^ key) & self._low)
+            place = left << self._half | right
+            if place < self.length:
+                return place
+
+
+def share(count, rank, ranks):
+    """Returns the range of `count` things that falls to `rank` of `ranks`: they differ by one at most."""
+    return range(count * rank // ranks, count * (rank + 1) // ranks)
+
+
+def pieces(indices, longest):
+    """Cuts a sequence into as few pieces of at most `longest` as it takes, as even as can be."""
+    count = -(-len(indices) // longest)
+    return [indices[share(len(indices), i, count).start:share(len(indices), i, count).stop]
+            for i in range(count)]
+
+
+class Order:
+    """The samples of epoch after epoch, `batch` at a time; the last batch of an epoch may be smaller.
+
+    `position` is how many samples of `epoch` have been trained with.
+    """
+
+    def __init__(self, length, batch, seed=0, shuffle=True, drop_last=False):
+        if length < 1:
+            raise ValueError("the dataset has no samples")
+        if batch < 1:
+            raise ValueError(f"a global batch has at least one sample, not {batch}")
+        if drop_last and batch > length:
+            raise ValueError(f"a global batch of {batch} is never full with {length} samples")
+        self.length, self.batch, self.seed = length, batch, seed
+        self.shuffle, self.drop_last = shuffle, drop_last
+        self.epoch = self.position = 0
+
+    def next(self):
+        """The indices of the next global batch; empty at the end of the epoch."""
+        end = min(self.position + self.batch, self.length)
+        if self.drop_last and end - self.position < self.batch:
+            return []
+        places = range(self.position, end)
+        if not self.shuffle:
+            return list(places)
+        permutation = Permutation(self.length, self.seed, self.epoch)
+        return [permutation[place] for place in places]
+
+    def step(self, count):
+        """So many samples, the last ones that next() gave, have been trained with."""
+        self.position += count
+
+    def begin(self, epoch):
+        """Goes on with `epoch`; where it is this one already, from its position."""
+        if epoch != self.epoch:
+            self.epoch, self.position = epoch, 0
+
+    def state(self):
+        return {"length": self.length, "seed": self.seed, "epoch": self.epoch,
+                "position": self.position}
+
+    def restore(self, state):
+        """Goes on where state() was taken. Raises ValueError if that was another order."""
+        for name, now in (("length", self.length), ("seed", self.seed)):
+            if state[name] != now:
+                raise ValueError(f"the {name} of the data was {state[name]}, now it is {now}")
+        self.epoch, self.position = state["epoch"], state["position"]

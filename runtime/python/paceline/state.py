@@ -1,0 +1,87 @@
+"""What ranks compare and share of models and of what is carried with them."""
+
+import hashlib
+import io
+import json
+
+import torch
+
+from paceline.errors import PacelineError
+
+WRAPPED = {"DistributedDataParallel", "FullyShardedDataParallel", "DataParallel"}
+
+
+def check_model(model):
+    """Raises PacelineError where it is wrapped by what averages gradients itself."""
+    name = type(model).__name__
+    if name in WRAPPED:
+        raise PacelineError(f"job.distribute() takes the model itself, not one wrapped in {name}: both would "
+                            "average its gradients. Pass the module inside.")
+
+
+def tensors_of(model):
+    """Its parameters and buffers, by name, in an order of their own."""
+    return {name: value for name, value in sorted(model.state_dict().items()) if torch.is_tensor(value)}
+
+
+def compare(group, model):
+    """Raises PacelineError on every rank, and names the first tensor that ranks have otherwise."""
+    described = [[name, list(value.shape), str(value.dtype)] for name, value in tensors_of(model).items()]
+    own = json.dumps(described).encode()
+    digests = group.all_gather_bytes(hashlib.sha256(own).digest())
+    if all(each == digests[0] for each in digests):
+        return
+    everyones = [json.loads(each) for each in group.all_gather_bytes(own)]
+    other = next(rank for rank, each in enumerate(everyones) if each != everyones[0])
+    raise PacelineError(_difference(everyones[0], everyones[other], other))
+
+
+def _difference(first, other, rank):
+    for mine, theirs in zip(first, other):
+        if mine != theirs:
+            return (f"The ranks built different models: rank 0 has {_tensor(mine)}, rank {rank} has "
+                    f"{_tensor(theirs)} in its place.")
+    more, whose = (first, 0) if len(first) > len(other) else (other, rank)
+    return (f"The ranks built different models: only rank {whose} has "
+            f"{_tensor(more[min(len(first), len(other))])}.")
+
+
+def _tensor(described):
+    name, shape, dtype = described
+    return f"{name} ({'x'.join(map(str, shape)) or 'scalar'} {dtype.removeprefix('torch.')})"
+
+
+def share_model(group, model):
+    """Every rank's parameters and buffers become rank 0's."""
+    with torch.no_grad():
+        for value in tensors_of(model).values():
+            if value.dtype == torch.bool or value.device.type != "cpu" or not value.is_contiguous():
+                room = value.detach().to("cpu").contiguous().clone()
+                group.broadcast(room)
+                value.copy_(room)
+            else:
+                group.broadcast(value.detach())
+
+
+def average_buffers(group, model):
+    """Buffers that each rank keeps for itself, as batch norm's statistics, become their mean."""
+    floats = [each for each in model.buffers() if each.is_floating_point()]
+    if group.size == 1 or not floats:
+        return
+    with torch.no_grad():
+        flat = torch.cat([each.reshape(-1).double().cpu() for each in floats])
+        group.all_reduce(flat, 1)
+        for each, mean in zip(floats, flat.split([each.numel() for each in floats])):
+            each.copy_(mean.view_as(each))
+
+
+def share_bytes(group, data):
+    """Rank 0's bytes, or None."""
+    shared = group.broadcast_bytes(b"" if data is None else b"+" + data)
+    return shared[1:] if shared else None
+
+
+def packed(value):
+    room = io.BytesIO()
+    torch.save(value, room)
+    return room.getvalue()

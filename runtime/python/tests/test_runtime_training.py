@@ -1,0 +1,144 @@
+"""The same training on any number of ranks, through stops and starts: real processes, real PyTorch."""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import support
+
+SCRIPT = Path(__file__).with_name("training_script.py")
+
+
+def results(ended):
+    found = []
+    for code, output in ended:
+        if code != 0:
+            raise AssertionError(f"ended with {code}:\n{output[-3000:]}")
+        found.append(json.loads(re.search(r"^result (.*)$", output, re.M)[1]))
+    return found
+
+
+def seen(ended):
+    return [tuple(each) for _, output in ended for line in re.findall(r"^seen (.*)$", output, re.M)
+            for each in json.loads(line)]
+
+
+@support.has_torch
+@support.has_library
+class TrainingTest(unittest.TestCase):
+    def start(self, size, generation=1, **asked):
+        gang = support.Gang(SCRIPT, size, json.dumps(asked), generation=generation)
+        self.addCleanup(gang.kill)
+        return gang
+
+    def train(self, size, generation=1, **asked):
+        return self.start(size, generation, **asked).ends()
+
+    def folder(self):
+        path = tempfile.mkdtemp(prefix="paceline-runtime-")
+        self.addCleanup(shutil.rmtree, path)
+        return path
+
+    def assert_close(self, one, other, delta=1e-5):
+        self.assertEqual(len(one), len(other))
+        self.assertLess(max(abs(a - b) for a, b in zip(one, other)), delta)
+
+    def test_any_number_of_ranks_trains_what_one_trains(self):
+        alone, = results(self.train(1))
+        self.assertTrue(alone["never"], "a parameter that is unused everywhere has no gradient")
+        for size, asked in ((2, {}), (3, {"max_local": 4}), (3, {"order": "zero last", "max_local": 3}),
+                            (4, {"loader_workers": 1}), (1, {"max_local": 7})):
+            ended = self.train(size, **asked)
+            for each in results(ended):
+                self.assert_close(each["weights"], alone["weights"])
+                self.assert_close(each["accuracies"], alone["accuracies"], 1e-9)
+                self.assertTrue(each["never"])
+            if "max_local" not in asked:
+                self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
+
+    def test_clipping_sees_the_mean_over_all_ranks(self):
+        alone, = results(self.train(1, clip=0.05))
+        for each in results(self.train(2, clip=0.05)):
+            self.assert_close(each["weights"], alone["weights"])
+
+    def test_more_ranks_than_samples_of_a_batch(self):
+        alone, = results(self.train(1, batch=3, samples=10))
+        for each in results(self.train(4, batch=3, samples=10)):
+            self.assert_close(each["weights"], alone["weights"])
+
+    def test_parameters_that_some_ranks_do_not_use(self):
+        for each in results(self.train(2, unused=True)):
+            self.assertTrue(each["never"])
+
+    def test_a_notice_and_a_start_with_other_ranks_lose_and_repeat_nothing(self):
+        alone, = results(self.train(1))
+        folder, ended = self.folder(), []
+        for generation, (size, notice_at) in enumerate(((3, 2), (1, 3), (2, None)), 1):
+            last = self.train(size, generation, folder=folder, notice_at=notice_at)
+            self.assertEqual({code for code, _ in last}, {0 if notice_at is None else 75}, last)
+            ended += last
+        self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
+        self.assertIn("Going on from", last[0][1])
+        for each in results(last):
+            self.assert_close(each["weights"], alone["weights"])
+            self.assertEqual(each["rate"], alone["rate"])
+        self.assertEqual(len(os.listdir(folder)), 2, "the newest two are kept")
+
+    def test_a_checkpoint_is_acknowledged_by_a_line(self):
+        _, output = self.train(1, folder=self.folder(), every=0.0)[0]
+        lines = [json.loads(line)["paceline"] for line in output.splitlines() if line.startswith('{"paceline"')]
+        acknowledged = [each for each in lines if "checkpoint" in each]
+        self.assertTrue(acknowledged)
+        self.assertTrue(all(Path(each["checkpoint"]).is_absolute() for each in acknowledged))
+        self.assertEqual(acknowledged[-1]["samples"], 200)
+        self.assertEqual(acknowledged[-1]["step"], 8)
+        self.assertTrue([each for each in lines if "accuracy" in each and each["step"] in (4, 8)])
+
+    def test_without_a_folder_a_notice_ends_as_the_signal_does(self):
+        self.assertEqual([code for code, _ in self.train(2, notice_at=2)], [143, 143])
+
+    # ---- what goes wrong is one sentence on every rank ----
+
+    def ends_with(self, words, size=2, ranks=None, **asked):
+        for rank, (code, output) in enumerate(self.train(size, **asked)):
+            if ranks is None or rank in ranks:
+                self.assertEqual(code, 1, output)
+                self.assertRegex(output, words)
+
+    def test_a_rank_that_dies(self):
+        self.ends_with(r"Rank 2 is gone", 3, ranks=(0, 1), die_at=2)
+
+    def test_different_models(self):
+        self.ends_with(r"The ranks built different models: rank 0 has one.bias \(8 float32\), rank 1 has one.bias "
+                       r"\(9 float32\) in its place", different_model=True)
+
+    def test_different_learning_rates(self):
+        self.ends_with(r"different learning rates \(0\.1 and 0\.5\): pass the scheduler", scheduler=False,
+                       different_rate=True)
+
+    def test_a_model_that_is_wrapped(self):
+        self.ends_with("not one wrapped in DataParallel", 1, wrapped=True)
+
+    def test_two_backwards(self):
+        self.ends_with(r"backward\(\) ran again", 2, twice=True)
+
+    def test_a_step_that_is_not_called(self):
+        self.ends_with(r"job\.step\(\) was not called", 2, skip_step=True)
+
+    def test_checkpoints_of_something_else(self):
+        folder = self.folder()
+        self.assertEqual(self.train(1, folder=folder, notice_at=2)[0][0], 75)
+        self.ends_with("length of the data was 100, now it is 99", folder=folder, samples=99)
+        newest = max(Path(folder).glob("*.pt"), key=lambda path: path.stat().st_mtime_ns)
+        whole = newest.read_bytes()
+        newest.write_bytes(whole[:len(whole) // 2])
+        self.ends_with("no complete checkpoint. Remove it", folder=folder)
+        self.ends_with("Checkpoints can't be written to /proc/here", folder="/proc/here")
+
+
+if __name__ == "__main__":
+    unittest.main()

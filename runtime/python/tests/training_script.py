@@ -1,0 +1,103 @@
+"""A small training for test_runtime_training.py. What it does is said in a JSON argument; what came out goes, from rank 0,
+as one line "result {...}" to standard output."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import paceline
+
+ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "zero first", "clip": None, "folder": None,
+         "every": 60.0, "notice_at": None, "die_at": None, "different_model": False, "scheduler": True, "unused": False,
+         "twice": False, "skip_step": False, "different_rate": False, "wrapped": False, "loader_workers": None,
+         "slow": 0.0, **json.loads(sys.argv[1])}
+
+job = paceline.init(timeout_s=ASKED.get("timeout_s", 60))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.one, self.two = nn.Linear(6, width), nn.Linear(width, 2)
+        self.never = nn.Linear(3, 3)  # no gradient ever comes here
+        self.seldom = nn.Linear(6, 2)  # only on rank 0, if "unused"
+
+    def forward(self, x):
+        y = self.two(torch.tanh(self.one(x)))
+        return y + self.seldom(x) if ASKED["unused"] and job.rank == 0 else y
+
+
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, count):
+        chance = torch.Generator().manual_seed(5)
+        self.x = torch.randn(count, 6, generator=chance)
+        self.y = (self.x.sum(1) > 0).long()
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, index):
+        return index, self.x[index], self.y[index]
+
+
+torch.manual_seed(job.rank)  # rank 0's parameters are what counts
+net = Net(9 if ASKED["different_model"] and job.rank == 1 else 8)
+rate = 0.5 if ASKED["different_rate"] and job.rank == 1 else 0.1
+optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, weight_decay=0.01)
+scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
+train, test = Samples(ASKED["samples"]), Samples(37)
+if ASKED["wrapped"]:
+    job.distribute(nn.DataParallel(net))
+same = job.distribute(net, optimizer, scheduler)
+assert same == (net, optimizer, scheduler)
+if ASKED["folder"]:
+    job.checkpoint(ASKED["folder"], every=ASKED["every"])
+data = train
+if ASKED["loader_workers"] is not None:
+    data = torch.utils.data.DataLoader(train, num_workers=ASKED["loader_workers"])
+
+seen, steps, losses, accuracies = [], 0, [], []
+for epoch in job.epochs(ASKED["epochs"]):
+    for indices, x, y in job.batches(data, ASKED["batch"], max_local=ASKED["max_local"], seed=3):
+        if ASKED["order"] == "zero first":
+            optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        if ASKED["twice"]:
+            F.cross_entropy(net(x), y).backward()
+        if ASKED["clip"]:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), ASKED["clip"])
+        optimizer.step()
+        if ASKED["order"] == "zero last":
+            optimizer.zero_grad()
+        if ASKED["scheduler"]:
+            scheduler.step()
+        if job._part:
+            seen += [[epoch, index] for index in indices.tolist()]
+        steps += 1
+        print("seen", json.dumps([[epoch, index] for index in indices.tolist()] if job._part else []), flush=True)
+        if steps == ASKED["die_at"] and job.rank == job.size - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if steps == ASKED["notice_at"] and job.rank == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.2)
+        time.sleep(ASKED["slow"])
+        if not ASKED["skip_step"]:
+            job.step(loss=loss)
+
+    def count_correct(batch):
+        _, x, y = batch
+        return (net(x).argmax(1) == y).sum(), len(y)
+
+    accuracies.append(job.evaluate(count_correct, test, batch_size=10))
+    job.report(accuracy=accuracies[-1])
+job.finish()
+weights = [round(value, 9) for each in net.parameters() for value in each.detach().double().flatten().tolist()]
+print("result", json.dumps({"weights": weights, "accuracies": accuracies, "rate": optimizer.param_groups[0]["lr"],
+                            "never": net.never.weight.grad is None}), flush=True)
