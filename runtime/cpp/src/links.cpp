@@ -1,5 +1,6 @@
 #include "links.hpp"
 
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <list>
 #include <numeric>
+#include <set>
 
 #include "bytes.hpp"
 
@@ -51,6 +53,38 @@ Failure lacks(const std::string& what) {
 
 }  // namespace
 
+// All of this process. In a fork of it they are closed: whoever has a copy of a connection would keep
+// a member that has died among the living.
+struct LinksOfProcess {
+  std::mutex mutex;
+  std::set<Links*> all;
+
+  static LinksOfProcess& get() {
+    static auto* const links = [] {
+      auto* const made = new LinksOfProcess;  // may be needed after all destructors
+      ::pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
+                       [] {
+                         for (Links* each : get().all) each->forget();
+                         get().mutex.unlock();
+                       });
+      return made;
+    }();
+    return *links;
+  }
+};
+
+void Links::forget() {
+  failure_ = Failure{PACELINE_BAD_ARGUMENT, -1, "This process is a fork of the member."};
+  for (auto& peer : peers_) {
+    peer.control.reset();
+    peer.data.reset();
+  }
+  listener_.local.reset();
+  listener_.remote.reset();
+  watch_.reset();
+  aborted_.reset();
+}
+
 Links::Links(Identity own, Listener listener, milliseconds limit)
     : own_(std::move(own)),
       listener_(std::move(listener)),
@@ -58,7 +92,11 @@ Links::Links(Identity own, Listener listener, milliseconds limit)
       text_(listener_.endpoint.text()),
       peers_(static_cast<std::size_t>(own_.size)),
       watch_(::epoll_create1(EPOLL_CLOEXEC)),
-      aborted_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      aborted_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  auto& links = LinksOfProcess::get();
+  const std::scoped_lock lock(links.mutex);
+  links.all.insert(this);
+}
 
 Outcome<std::unique_ptr<Links>> Links::open(Identity own, const std::string& address,
                                             milliseconds limit) {
@@ -70,6 +108,11 @@ Outcome<std::unique_ptr<Links>> Links::open(Identity own, const std::string& add
 }
 
 Links::~Links() {
+  {
+    auto& links = LinksOfProcess::get();
+    const std::scoped_lock lock(links.mutex);
+    links.all.erase(this);
+  }
   if (!failure_) say_to_all({.kind = Kind::left});
 }
 

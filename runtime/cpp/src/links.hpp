@@ -79,6 +79,9 @@ class Links {
   class Meeting;
 
   Links(Identity own, Listener listener, std::chrono::milliseconds limit);
+  friend struct LinksOfProcess;
+
+  void forget();
 
   [[nodiscard]] bool is_neighbour(int peer) const;
   Outcome<void> establish(std::span<const int> wanted);

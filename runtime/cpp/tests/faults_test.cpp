@@ -100,6 +100,42 @@ TEST(Faults, AKilledMemberEndsEveryOperationOfTheOthers) {
   }
 }
 
+// As the workers of a data loader.
+TEST(Faults, AForkOfAKilledMemberDoesNotKeepItAmongTheLiving) {
+  std::vector<std::unique_ptr<Process>> members;
+  for (int rank = 0; rank < 2; ++rank)
+    members.push_back(std::make_unique<Process>([=](int in, int out) {
+      const auto say = [out](const std::string& line) {
+        if (::write(out, (line + "\n").data(), line.size() + 1) < 0) ::_exit(1);
+      };
+      Group group({.rank = rank, .size = 2, .secret = kSecret, .timeout = 60s});
+      say(group.endpoint());
+      std::vector<std::string> endpoints;
+      for (int i = 0; i < 2; ++i) endpoints.push_back(Process::read_line(in));
+      try {
+        group.connect(endpoints);
+        const pid_t fork = ::fork();
+        if (fork == 0) {
+          std::this_thread::sleep_for(60s);
+          ::_exit(0);
+        }
+        say(std::to_string(fork));
+        if (rank == 0) group.barrier();
+      } catch (const GroupError& error) {
+        say(error.what());
+      }
+      Process::read_line(in);
+    }));
+  std::string all;
+  for (const auto& each : members) all += each->line() + "\n";
+  for (const auto& each : members) each->say(all);
+  std::vector<pid_t> forks;
+  for (const auto& each : members) forks.push_back(std::stoi(each->line()));
+  members[1]->signal(SIGKILL);
+  EXPECT_EQ(members[0]->line(), "Rank 1 is gone: its connection ended.");
+  for (const pid_t each : forks) EXPECT_EQ(::kill(each, SIGKILL), 0) << "it was there until now";
+}
+
 TEST(Faults, AStoppedMemberIsNamedOnceTheLimitIsOver) {
   Processes gang(4, 700ms, 1);
   gang.member(2).signal(SIGSTOP);

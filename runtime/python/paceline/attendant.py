@@ -12,6 +12,12 @@ ASK_EVERY_S = 1.0
 EXIT_REQUEUE = 75  # EX_TEMPFAIL of sysexits.h: start me again
 
 
+def _forget():
+    # What a loader's worker is told is none of this process's business.
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 class Attendant:
     """`notice`: the number of the signal that asked this worker to make room, or None.
     `should_stop`: Paceline says that the model is good enough.
@@ -30,6 +36,7 @@ class Attendant:
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda *_: None)  # what matters comes through the descriptor
+        os.register_at_fork(after_in_child=_forget)
         threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
 
     def ask(self):

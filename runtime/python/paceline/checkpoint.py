@@ -83,7 +83,7 @@ class Folder:
 def read(data, path):
     """The state in a checkpoint's bytes, on the CPU. Raises PacelineError."""
     try:
-        state = torch.load(io.BytesIO(data), map_location="cpu")
+        state = torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)
     except Exception as error:  # whatever unpickling of a torn or foreign file comes up with
         raise PacelineError(f"{path} is no complete checkpoint. Remove it to go on from an older "
                             "one.") from error

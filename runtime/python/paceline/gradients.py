@@ -12,15 +12,17 @@ from paceline.errors import PacelineError
 from paceline.group import SUM
 
 BUCKET_BYTES = 4 << 20
+RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed over the ranks: add the losses, "
+             "and call backward() once for each batch")
 
 
 class Gradients:
-    """REQUIRES: `parameters` are the same, in the same order, on every rank; `pieces` tells where the
+    """REQUIRES: the model's parameters are the same, in the same order, on every rank; `pieces` tells where the
     global batch stands."""
 
-    def __init__(self, parameters, group, pieces):
+    def __init__(self, model, group, pieces):
         self._group, self._pieces = group, pieces
-        self._parameters = [each for each in parameters if each.requires_grad]
+        self._parameters = [each for each in model.parameters() if each.requires_grad]
         self._buckets = _buckets(self._parameters)
         self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
         self._accumulators = []  # kept, or the hooks on them are gone
@@ -59,8 +61,7 @@ class Gradients:
         if self._pieces.between or not self._pieces.last:
             return
         if self._done:
-            raise PacelineError("backward() ran again after the gradients of this batch were summed over "
-                                "the ranks: add the losses, and call backward() once for each batch")
+            raise PacelineError(RAN_AGAIN)
         if not self._backward:
             self._backward = True
             torch.autograd.Variable._execution_engine.queue_callback(self.finish)

@@ -1,6 +1,7 @@
 """The ranks of one generation, and what they exchange on host memory."""
 
 import ctypes
+import os
 
 from paceline.library import Error, Options, library, raised
 
@@ -19,7 +20,7 @@ class Group:
 
     def __init__(self, rank, size, secret, generation=0, address=None, timeout_s=0.0):
         self.rank, self.size, self.generation = rank, size, generation
-        self._library = library()
+        self._library, self._process = library(), os.getpid()
         options = Options(rank, size, generation, secret, len(secret),
                           address.encode() if address else None, int(timeout_s * 1000))
         error = Error()
@@ -88,6 +89,13 @@ class Group:
         whole = bytes(all_of_them)
         return [whole[i * longest:i * longest + length] for i, length in enumerate(lengths)]
 
+    def send(self, tensor, to):
+        """To a rank that receives a tensor of the same size."""
+        self._call("send", _address(tensor), _bytes(tensor), to)
+
+    def receive(self, tensor, source):
+        self._call("receive", _address(tensor), _bytes(tensor), source)
+
     def barrier(self):
         self._call("barrier")
 
@@ -96,9 +104,9 @@ class Group:
         self._library.group_abort(self._group, reason.encode())
 
     def close(self):
-        if self._group:
+        if self._group and self._process == os.getpid():  # in a fork its connections are closed already
             self._library.group_close(self._group)
-            self._group = None
+        self._group = None
 
     def __enter__(self):
         return self

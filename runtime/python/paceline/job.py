@@ -1,5 +1,7 @@
 """A training that any number of ranks share: docs/runtime.md shows how a script uses it."""
 
+import io
+import itertools
 import math
 import random
 import signal
@@ -14,6 +16,7 @@ from paceline.attendant import EXIT_REQUEUE
 from paceline.carried import Pieces, carry_optimizer, carry_scheduler
 from paceline.checkpoint import Folder, read
 from paceline.errors import PacelineError
+from paceline.exact import ExactGradients, Seeded, seed_all
 from paceline.gradients import Gradients
 from paceline.group import MAX, SUM
 from paceline.loading import loader_of
@@ -22,6 +25,22 @@ from paceline.report import report
 
 REPORT_EVERY_S = 1.0
 NOTICE, STOP, REPORT, CHECKPOINT, RATE, LESS_RATE = range(6)  # what ranks exchange at a boundary
+
+
+@dataclass
+class _Distributed:
+    model: torch.nn.Module
+    gradients: object = None  # Gradients or ExactGradients, once it is known which
+
+
+@dataclass
+class _Share:
+    """What this rank computes of a global batch."""
+    count: int  # samples of the global batch
+    position: int  # of its first, in the epoch
+    first: int  # which part of the global batch is this rank's first
+    parts: list  # of indices
+    counts: bool
 
 
 @dataclass
@@ -44,8 +63,8 @@ class Job:
         self.should_stop = False
         self._group, self._attendant = group, attendant
         self._pieces = Pieces()
-        self._models, self._gradients, self._carried = [], [], []
-        self._optimizers = []
+        self._distributed, self._carried, self._optimizers = [], [], []
+        self._exact = None  # which kind of gradients
         self._order = self._step = None
         self._part = 0  # samples of the piece under way
         self._epoch = self._total_epochs = 0
@@ -69,17 +88,20 @@ class Job:
         if self.size > 1:
             state.compare(self._group, model)
             state.share_model(self._group, model)
-        gradients = Gradients(list(model.parameters()), self._group, self._pieces)
-        self._models.append(model)
-        self._gradients.append(gradients)
+        distributed = _Distributed(model)
+        self._distributed.append(distributed)
         for each in carried:
-            self._carry(each, gradients)
+            self._carry(each, distributed)
         return (model, *carried) if carried else model
 
-    def _carry(self, each, gradients):
+    @property
+    def _models(self):
+        return [each.model for each in self._distributed]
+
+    def _carry(self, each, distributed):
         if isinstance(each, torch.optim.Optimizer):
             self._optimizers.append(each)
-            carry_optimizer(each, self._pieces, gradients.finish)
+            carry_optimizer(each, self._pieces, lambda: distributed.gradients.finish())
         elif hasattr(each, "step") and hasattr(each, "optimizer"):
             carry_scheduler(each, self._pieces)
         elif not hasattr(each, "state_dict"):
@@ -118,34 +140,71 @@ class Job:
             yield self._epoch
             self._epoch += 1
 
-    def batches(self, data, global_batch_size, max_local=None, seed=0, shuffle=True, drop_last=False):
+    def batches(self, data, global_batch_size, max_local=None, seed=0, shuffle=True, drop_last=False, micro=None,
+                exact=False):
         """This rank's pieces of the global batches of this epoch, from where the training stands.
 
         `data`: a dataset with len() and [], or a DataLoader over one, whose collate_fn, workers and pinning
         are kept. A piece has at most `max_local` samples. Every sample comes once an epoch, whatever the
         number of ranks. The order depends on `seed` and the epoch alone.
+
+        `micro`: the pieces are micro-batches of so many samples instead, whatever the number of ranks, and what
+        is drawn by chance in them belongs to the sample or the micro-batch. `exact`: their gradients are summed
+        in their order, too, so that on CPUs weights are the same bits on any number of ranks.
         """
-        loader = loader_of(data)
+        if exact and not micro:
+            raise PacelineError("exact=True needs micro=: the number of samples of a micro-batch, which stays the same "
+                                "on any number of ranks")
+        self._prepare(exact)
+        loader = loader_of(data, lambda dataset: Seeded(dataset, seed, self._epoch) if micro else dataset)
         self._begin_order(Order(loader.length, global_batch_size, seed, shuffle, drop_last))
         self._attendant.training = True
         if self.rank == 0:
             self._attendant.ask()
-        while indices := self._order.next():
-            mine = [indices[i] for i in share(len(indices), self.rank, self.size)]
-            # A rank that gets none computes one of the others' with them; it counts for nothing.
-            parts = pieces(mine or indices[:1], max_local or len(indices))
-            self._step = _Step(len(indices), len(parts))
+        # What a DataLoader fetches ahead is planned by the same plan, further on.
+        plan, ahead = itertools.tee(self._plan(max_local, micro))
+        loaded = loader.load(part for share_of_it in ahead for part in share_of_it.parts)
+        for share_of_it in plan:
+            self._step = _Step(share_of_it.count, len(share_of_it.parts))
             self._pieces.between = False
-            for part, batch in zip(parts, loader.load(parts)):
+            for number, part in enumerate(share_of_it.parts, share_of_it.first):
                 self._pieces.last = self._step.left == 1
-                self._part = len(part) if mine else 0
-                for gradients in self._gradients:
-                    gradients.begin(self._part / len(indices))
+                self._part = len(part) if share_of_it.counts else 0
+                for each in self._distributed:
+                    each.gradients.begin(self._part / share_of_it.count)
                 before = self._step.left
+                batch = next(loaded)
+                if micro:
+                    seed_all(seed, self._epoch, share_of_it.position, number)
                 yield batch
                 if self._step and self._step.left == before:
                     raise PacelineError("job.step() was not called for the last batch: call it once for each, "
                                         "after optimizer.step()")
+
+    def _prepare(self, exact):
+        if self._exact not in (None, exact):
+            raise PacelineError("A training is exact as a whole, or not at all: pass the same exact= to every batches()")
+        self._exact = exact
+        for each in self._distributed:
+            if each.gradients is None:
+                kind = ExactGradients if exact else Gradients
+                each.gradients = kind(each.model, self._group, self._pieces)
+
+    def _plan(self, max_local, micro):
+        """This rank's shares of the global batches from here to the end of the epoch."""
+        order = self._order.copy()
+        while indices := order.next():
+            position = order.position
+            order.step(len(indices))
+            if micro:
+                parts = [indices[i:i + micro] for i in range(0, len(indices), micro)]
+                mine = share(len(parts), self.rank, self.size)
+                first, parts = mine.start, parts[mine.start:mine.stop]
+            else:
+                mine = share(len(indices), self.rank, self.size)
+                first, parts = 0, pieces(indices[mine.start:mine.stop], max_local or len(indices))
+            # A rank that gets none computes what others do; it counts for nothing.
+            yield _Share(len(indices), position, first, parts or [indices[:micro or max_local]], bool(parts))
 
     def step(self, loss=None):
         """The batch was trained with. Between two global batches, and only here, ranks agree on what
@@ -201,8 +260,8 @@ class Job:
     # ---- boundaries ----
 
     def _boundary(self):
-        for gradients in self._gradients:
-            gradients.finish()
+        for each in self._distributed:
+            each.gradients.finish()
         count, self._step = self._step.count, None
         self._pieces.between, self._pieces.dirty = True, False
         self._order.step(count)
@@ -308,7 +367,7 @@ class Job:
         self._saved, self._reported_steps = self._samples, self._steps
         self._resumed = saved["order"]
         if self.rank < len(saved["chance"]):
-            _restore_chance(read_packed(saved["chance"][self.rank]))
+            _restore_chance(torch.load(io.BytesIO(saved["chance"][self.rank]), weights_only=False))
         else:
             torch.manual_seed(hash((self._samples, self.rank)) & 0x7FFFFFFF)
         if self.rank == 0:
@@ -327,11 +386,6 @@ class Job:
             order.restore(self._order.state())
         order.begin(self._epoch)
         self._order = order
-
-
-def read_packed(data):
-    import io
-    return torch.load(io.BytesIO(data))
 
 
 def _chance():

@@ -6,15 +6,15 @@ from torch.utils.data import DataLoader, IterableDataset, default_collate
 from paceline.errors import PacelineError
 
 
-def loader_of(data):
-    """Raises PacelineError where samples can't be asked for by their index."""
+def loader_of(data, of=lambda dataset: dataset):
+    """`of(dataset)` is what samples are asked of. Raises PacelineError where samples can't be asked for by their index."""
     dataset = data.dataset if isinstance(data, DataLoader) else data
     if isinstance(dataset, IterableDataset) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
         raise PacelineError(f"job.batches() needs a dataset with len() and [], and a {type(dataset).__name__} "
                             "has none: each sample could not come exactly once.")
     if torch.is_tensor(dataset):
         return _Tensor(dataset)
-    return _Loader(data) if isinstance(data, DataLoader) else _Dataset(dataset, default_collate)
+    return _Loader(data, of(dataset)) if isinstance(data, DataLoader) else _Dataset(of(dataset), default_collate)
 
 
 class _Tensor:
@@ -34,17 +34,26 @@ class _Dataset:
 
 
 class _Loader:
-    """With the DataLoader's own workers, which live as long as this does."""
+    """With the DataLoader's own means: its workers fetch ahead."""
 
-    def __init__(self, loader):
-        self.length = len(loader.dataset)
-        self._plain = _Dataset(loader.dataset, loader.collate_fn)
-        self._loader = loader
+    def __init__(self, loader, dataset):
+        self.length = len(dataset)
+        self._loader, self._dataset = loader, dataset
 
     def load(self, parts):
-        if self._loader.num_workers == 0:
-            return self._plain.load(parts)
-        return iter(DataLoader(self._loader.dataset, batch_sampler=[list(part) for part in parts],
-                               collate_fn=self._loader.collate_fn, num_workers=self._loader.num_workers,
-                               pin_memory=self._loader.pin_memory,
-                               worker_init_fn=self._loader.worker_init_fn))
+        mine = self._loader
+        ahead = {"prefetch_factor": mine.prefetch_factor} if mine.num_workers else {}
+        return iter(DataLoader(self._dataset, batch_sampler=_Parts(parts), collate_fn=mine.collate_fn,
+                               num_workers=mine.num_workers, pin_memory=mine.pin_memory, timeout=mine.timeout,
+                               worker_init_fn=mine.worker_init_fn, generator=mine.generator,
+                               multiprocessing_context=mine.multiprocessing_context, **ahead))
+
+
+class _Parts:
+    """What a DataLoader takes for a batch sampler."""
+
+    def __init__(self, parts):
+        self._parts = parts
+
+    def __iter__(self):
+        return (list(part) for part in self._parts)

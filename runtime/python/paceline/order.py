@@ -5,11 +5,13 @@ a training that knows its position goes on with any other number of ranks, and e
 exactly once an epoch over any schedule of resizes.
 """
 
+import copy
+
 _MASK = (1 << 64) - 1
 _ROUNDS = 4
 
 
-def _mixed(value):
+def mixed(value):
     # The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -27,10 +29,10 @@ class Permutation:
         self.length = length
         self._half = max(1, (max(length - 1, 1).bit_length() + 1) // 2)
         self._low = (1 << self._half) - 1
-        key = _mixed((seed * 0x9E3779B97F4A7C15 + epoch * 0xD1B54A32D192ED03 + 1) & _MASK)
+        key = mixed((seed * 0x9E3779B97F4A7C15 + epoch * 0xD1B54A32D192ED03 + 1) & _MASK)
         self._keys = []
         for _ in range(_ROUNDS):
-            key = _mixed((key + 0x9E3779B97F4A7C15) & _MASK)
+            key = mixed((key + 0x9E3779B97F4A7C15) & _MASK)
             self._keys.append(key)
 
     def __getitem__(self, place):
@@ -38,7 +40,7 @@ class Permutation:
         while True:
             left, right = place >> self._half, place & self._low
             for key in self._keys:
-                left, right = right, left ^ (_mixed(right ^ key) & self._low)
+                left, right = right, left ^ (mixed(right ^ key) & self._low)
             place = left << self._half | right
             if place < self.length:
                 return place
@@ -87,6 +89,9 @@ class Order:
     def step(self, count):
         """So many samples, the last ones that next() gave, have been trained with."""
         self.position += count
+
+    def copy(self):
+        return copy.copy(self)
 
     def begin(self, epoch):
         """Goes on with `epoch`; where it is this one already, from its position."""

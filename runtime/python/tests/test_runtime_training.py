@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -59,6 +60,45 @@ class TrainingTest(unittest.TestCase):
                 self.assertTrue(each["never"])
             if "max_local" not in asked:
                 self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
+
+    def test_a_loaders_workers_are_no_business_of_the_others(self):
+        for rank, (code, output) in enumerate(self.train(3, loader_workers=2, die_at=2)):
+            if rank < 2:
+                self.assertEqual(code, 1, output)
+                self.assertIn("Rank 2 is gone", output)
+        folder = self.folder()
+        ended = self.train(2, loader_workers=2, folder=folder, notice_at=2)
+        self.assertEqual([code for code, _ in ended], [75, 75])
+        ended += self.train(1, loader_workers=1, folder=folder)
+        self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
+
+    def test_exact_is_exact_on_any_number_of_ranks_and_through_resizes(self):
+        asked = {"micro": 7, "exact": True, "chance": True}
+        alone, = results(self.train(1, **asked))
+        for size, further in ((2, {"order": "zero last"}), (3, {"loader_workers": 1}), (6, {})):
+            for each in results(self.train(size, **asked, **further)):
+                self.assertEqual(each["bits"], alone["bits"], f"{size} ranks")
+        folder = self.folder()
+        self.assertEqual({code for code, _ in self.train(3, folder=folder, notice_at=4, **asked)}, {75})
+        self.assertEqual({code for code, _ in self.train(1, folder=folder, notice_at=9, **asked)}, {75})
+        for each in results(self.train(4, folder=folder, **asked)):
+            self.assertEqual(each["bits"], alone["bits"])
+
+    def test_micro_batches_alone_are_exact_to_within_rounding(self):
+        alone, = results(self.train(1, micro=8))
+        for each in results(self.train(3, micro=8)):
+            self.assert_close(each["weights"], alone["weights"])
+
+    def test_under_torchrun(self):
+        alone, = results(self.train(1))
+        done = subprocess.run(
+            [support.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-r", "1", "-t", "1",
+             "--log_dir", self.folder(), str(SCRIPT), "{}"], capture_output=True, text=True, timeout=300,
+            env={**os.environ, "PYTHONPATH": str(support.PACKAGE), "OMP_NUM_THREADS": "1"})
+        found = re.findall(r"result (\{.*\})$", done.stdout, re.M)
+        self.assertEqual((done.returncode, len(found)), (0, 2), done.stdout[-3000:] + done.stderr[-3000:])
+        for each in found:
+            self.assert_close(json.loads(each)["weights"], alone["weights"])
 
     def test_clipping_sees_the_mean_over_all_ranks(self):
         alone, = results(self.train(1, clip=0.05))
@@ -125,6 +165,8 @@ class TrainingTest(unittest.TestCase):
 
     def test_two_backwards(self):
         self.ends_with(r"backward\(\) ran again", 2, twice=True)
+        self.ends_with(r"backward\(\) ran again", 2, twice=True, micro=30, exact=True)
+        self.ends_with(r"exact=True needs micro=", 1, exact=True)
 
     def test_a_step_that_is_not_called(self):
         self.ends_with(r"job\.step\(\) was not called", 2, skip_step=True)

@@ -12,7 +12,7 @@ import paceline
 ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "zero first", "clip": None, "folder": None,
          "every": 60.0, "notice_at": None, "die_at": None, "different_model": False, "scheduler": True, "unused": False,
          "twice": False, "skip_step": False, "different_rate": False, "wrapped": False, "loader_workers": None,
-         "slow": 0.0, **json.loads(sys.argv[1])}
+         "slow": 0.0, "micro": None, "exact": False, "chance": False, **json.loads(sys.argv[1])}
 
 job = paceline.init(timeout_s=ASKED.get("timeout_s", 60))
 
@@ -25,11 +25,13 @@ class Net(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.one, self.two = nn.Linear(6, width), nn.Linear(width, 2)
+        self.norm = nn.BatchNorm1d(width) if ASKED["chance"] else nn.Identity()
+        self.drop = nn.Dropout(0.3 if ASKED["chance"] else 0.0)
         self.never = nn.Linear(3, 3)  # no gradient ever comes here
         self.seldom = nn.Linear(6, 2)  # only on rank 0, if "unused"
 
     def forward(self, x):
-        y = self.two(torch.tanh(self.one(x)))
+        y = self.two(self.drop(torch.tanh(self.norm(self.one(x)))))
         return y + self.seldom(x) if ASKED["unused"] and job.rank == 0 else y
 
 
@@ -43,7 +45,8 @@ class Samples(torch.utils.data.Dataset):
         return len(self.y)
 
     def __getitem__(self, index):
-        return index, self.x[index], self.y[index]
+        x = self.x[index] + 0.1 * torch.randn(6) if ASKED["chance"] else self.x[index]
+        return index, x, self.y[index]
 
 
 torch.manual_seed(job.rank)  # rank 0's parameters are what counts
@@ -64,7 +67,8 @@ if ASKED["loader_workers"] is not None:
 
 seen, steps, losses, accuracies = [], 0, [], []
 for epoch in job.epochs(ASKED["epochs"]):
-    for indices, x, y in job.batches(data, ASKED["batch"], max_local=ASKED["max_local"], seed=3):
+    for indices, x, y in job.batches(data, ASKED["batch"], max_local=ASKED["max_local"], seed=3,
+                                      micro=ASKED["micro"], exact=ASKED["exact"]):
         if ASKED["order"] == "zero first":
             optimizer.zero_grad()
         loss = F.cross_entropy(net(x), y)
@@ -98,6 +102,7 @@ for epoch in job.epochs(ASKED["epochs"]):
     accuracies.append(job.evaluate(count_correct, test, batch_size=10))
     job.report(accuracy=accuracies[-1])
 job.finish()
+bits = [value.tolist() for value in net.state_dict().values()]
 weights = [round(value, 9) for each in net.parameters() for value in each.detach().double().flatten().tolist()]
-print("result", json.dumps({"weights": weights, "accuracies": accuracies, "rate": optimizer.param_groups[0]["lr"],
+print("result", json.dumps({"weights": weights, "accuracies": accuracies, "bits": bits, "rate": optimizer.param_groups[0]["lr"],
                             "never": net.never.weight.grad is None}), flush=True)

@@ -1,0 +1,186 @@
+"""The exact mode: the same bits on any number of ranks, and through any resizes.
+
+A global batch is computed in micro-batches of a fixed size, whatever the number of ranks; each rank computes
+a run of them. What depends on chance belongs to the micro-batch or the sample, not to the rank. Gradients,
+and what batch norm notes of each micro-batch, are summed up one after the other in the order of
+micro-batches: from rank to rank, and from the last one to all.
+
+It costs the memory of the gradients of all micro-batches of a rank, and the time in which the sum goes
+from rank to rank.
+"""
+
+import random
+
+import torch
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from paceline.errors import PacelineError
+from paceline.gradients import RAN_AGAIN
+from paceline.order import mixed
+
+
+def seed_of(*parts):
+    """A seed of these whole numbers, for torch, random and NumPy."""
+    seed = 0
+    for part in parts:
+        seed = mixed((seed * 0x9E3779B97F4A7C15 + part + 1) & ((1 << 64) - 1))
+    return seed >> 32
+
+
+def seed_all(*parts):
+    seed = seed_of(*parts)
+    torch.manual_seed(seed)
+    random.seed(seed)
+    try:
+        import numpy
+    except ImportError:
+        return
+    numpy.random.seed(seed)
+
+
+class Seeded(torch.utils.data.Dataset):
+    """A dataset whose samples draw their chance from seed, epoch and index alone."""
+
+    def __init__(self, dataset, seed, epoch):
+        self._dataset, self._seed, self._epoch = dataset, seed, epoch
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __getitem__(self, index):
+        states = torch.get_rng_state(), random.getstate()
+        seed_all(self._seed, self._epoch, index)
+        try:
+            return self._dataset[index]
+        finally:
+            torch.set_rng_state(states[0])
+            random.setstate(states[1])
+
+
+class InTurn:
+    """Sums tensors of micro-batches in their order, over all ranks."""
+
+    def __init__(self, group):
+        self._group = group
+        self._parts = []
+
+    def add(self, flat):
+        self._parts.append(flat)
+
+    def total(self, start, fold):
+        """`fold(total, part)` changes the total by one part after the other, from `start` on."""
+        group, total = self._group, start.clone()
+        if group.rank > 0:
+            group.receive(total, group.rank - 1)
+        for part in self._parts:
+            fold(total, part)
+        self._parts.clear()
+        if group.size > 1:
+            if group.rank + 1 < group.size:
+                group.send(total, group.rank + 1)
+            group.broadcast(total, group.size - 1)
+        return total
+
+
+class ExactGradients:
+    """What Gradients does, in the order of micro-batches."""
+
+    def __init__(self, model, group, pieces):
+        self._parameters = [each for each in model.parameters() if each.requires_grad]
+        self._pieces, self._weight = pieces, 1.0
+        self._sizes = [each.numel() for each in self._parameters]
+        self._sum = InTurn(group)
+        self._norms = [_Norm(each, group) for each in model.modules()
+                       if isinstance(each, _BatchNorm) and each.track_running_stats]
+        self._open = False  # a micro-batch is being computed
+        self._awaited = False  # the end of the last one's backward()
+        for parameter in self._parameters:
+            parameter.register_hook(self._note)
+
+    def begin(self, weight):
+        self._close()
+        self._weight, self._open = weight, True
+        for norm in self._norms:
+            norm.begin()
+
+    def finish(self):
+        if not self._open:
+            return
+        self._close()
+        self._awaited = False
+        if not self._parameters:
+            return
+        # Of each parameter its gradients, and after all of them how many micro-batches gave it one.
+        zeros = torch.zeros(sum(self._sizes) + len(self._sizes), dtype=torch.promote_types(
+            torch.float32, self._parameters[0].dtype))
+        total = self._sum.total(zeros, lambda sum_up, part: sum_up.add_(part))
+        *parts, counts = total.split([*self._sizes, len(self._sizes)])
+        for parameter, part, count in zip(self._parameters, parts, counts.tolist()):
+            parameter.grad = part.view_as(parameter).to(parameter).clone() if count else None
+        for norm in self._norms:
+            norm.finish()
+
+    def _note(self, gradient):
+        if self._pieces.between:
+            return gradient
+        self._pieces.dirty = True
+        if self._pieces.last and not self._open:
+            raise PacelineError(RAN_AGAIN)
+        if self._pieces.last and not self._awaited:
+            self._awaited = True
+            torch.autograd.Variable._execution_engine.queue_callback(self.finish)
+        return gradient
+
+    # Takes the gradients of the micro-batch that was computed last.
+    def _close(self):
+        if not self._open:
+            return
+        self._open = False
+        has = torch.tensor([float(each.grad is not None) for each in self._parameters])
+        flat = [torch.zeros(size) if each.grad is None else each.grad.detach().reshape(-1).cpu() * self._weight
+                for each, size in zip(self._parameters, self._sizes)]
+        if self._weight > 0:
+            self._sum.add(torch.cat([*flat, has]))
+        for parameter in self._parameters:
+            parameter.grad = None
+        for norm in self._norms:
+            norm.close(self._weight > 0)
+
+
+class _Norm:
+    """A batch norm whose running statistics come in the order of micro-batches: with a momentum of 1 it
+    notes what each has, which is then averaged in as the module would."""
+
+    def __init__(self, module, group):
+        self._module, self._sum = module, InTurn(group)
+        self._momentum = module.momentum
+        self._running = None
+
+    def begin(self):
+        module = self._module
+        if self._running is None:
+            self._running = torch.cat([module.running_mean, module.running_var]).clone()
+            self._tracked = module.num_batches_tracked.clone()
+        module.momentum = 1.0
+        self._before = module.num_batches_tracked.clone()
+
+    def close(self, counts):
+        module = self._module
+        if counts and module.num_batches_tracked > self._before:
+            self._sum.add(torch.cat([module.running_mean, module.running_var]))
+
+    def finish(self):
+        module, momentum = self._module, self._momentum
+        start = torch.cat([self._running, self._tracked.to(self._running).reshape(1)])
+
+        def average(total, part):
+            total[-1] += 1
+            share = 1.0 / total[-1] if momentum is None else momentum
+            total[:-1].mul_(1.0 - share).add_(part * share)
+
+        total = self._sum.total(start, average)
+        mean, variance, tracked = total.split([len(module.running_mean), len(module.running_var), 1])
+        module.running_mean.copy_(mean)
+        module.running_var.copy_(variance)
+        module.num_batches_tracked.fill_(int(tracked.item()))
+        module.momentum, self._running = momentum, None
