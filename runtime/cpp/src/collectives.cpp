@@ -55,12 +55,22 @@ Collectives::Collectives(Links& links)
       messages_to_(static_cast<std::size_t>(size_)),
       messages_from_(static_cast<std::size_t>(size_)) {}
 
-Head Collectives::head(Head::Kind kind, const Elements& elements) {
-  return {.number = ++number_,
-          .kind = kind,
-          .type = static_cast<std::uint8_t>(elements.type),
-          .op = static_cast<std::uint8_t>(elements.op),
-          .count = elements.count};
+Outcome<void> Collectives::begin() {
+  auto board = Board::open(links_, *this);
+  if (!board) return fail(std::move(board.error()));
+  board_ = std::move(*board);
+  return {};
+}
+
+Head Collectives::head(Head::Kind kind, const Elements& elements, int root) {
+  const Head head{.number = ++number_,
+                  .kind = kind,
+                  .type = static_cast<std::uint8_t>(elements.type),
+                  .op = static_cast<std::uint8_t>(elements.op),
+                  .root = root,
+                  .count = elements.count};
+  if (board_) board_->begin(head);
+  return head;
 }
 
 std::span<std::byte> Collectives::scratch(std::size_t size) {
@@ -82,6 +92,7 @@ Outcome<void> Collectives::all_reduce(std::byte* data, const Elements& elements)
   if (auto known = links_.look(); !known) return known;
   const Head head = this->head(Head::Kind::all_reduce, elements);
   if (size_ == 1) return {};
+  if (board_) return board_->all_reduce(data, elements, head);
   if (bytes_of(elements) <= kDoubled) return double_up(data, elements, head);
   if (bytes_of(elements) <= kHalved) return halve_and_double(data, elements, head);
   const Ring ring{data, elements, size_, (rank_ + size_ - 1) % size_, size_ - 1, 2 * (size_ - 1)};
@@ -203,8 +214,7 @@ Outcome<void> Collectives::all_reduce_many(std::span<std::byte* const> data,
 
 Outcome<void> Collectives::broadcast(std::span<std::byte> data, int root) {
   if (auto known = links_.look(); !known) return known;
-  Head head = this->head(Head::Kind::broadcast, {.count = data.size()});
-  head.root = root;
+  const Head head = this->head(Head::Kind::broadcast, {.count = data.size()}, root);
   const int place = (rank_ - root + size_) % size_;
   const auto rank_at = [&](int at) { return (at + root) % size_; };
   if (size_ == 1) return {};
@@ -272,6 +282,7 @@ Outcome<void> Collectives::reduce_scatter(const std::byte* all, std::byte* mine,
 Outcome<void> Collectives::barrier() {
   if (auto known = links_.look(); !known) return known;
   Head head = this->head(Head::Kind::barrier, {});
+  if (board_) return board_->barrier(head);
   for (int away = 1; away < size_; away *= 2) {
     ++head.step;
     Bytes source({});

@@ -1,5 +1,7 @@
-// The operations of a group, on its links. Which algorithm runs depends on the size and the number of
+// The operations of a group. Which algorithm runs depends on the size and the number of
 // ranks alone; each element is reduced by one rank, or by all in one order, so all get the same bits.
+//
+//   all_reduce and barrier of a group on one host go over the board (board.hpp); else
 //
 //   all_reduce   up to 16 KiB   recursive doubling       log2(p) messages, each of everything
 //                up to 512 KiB  halving and doubling     2 log2(p) messages, twice everything in all
@@ -16,21 +18,19 @@
 #include <span>
 #include <vector>
 
+#include "board.hpp"
+#include "elements.hpp"
 #include "failure.hpp"
 #include "links.hpp"
 
 namespace paceline::runtime {
 
-struct Elements {
-  std::size_t count = 0;
-  paceline_type type{};
-  paceline_op op{};
-};
-
 class Collectives {
  public:
-  // REQUIRES: the links is connected, and outlives it.
+  // REQUIRES: the links outlive it.
   explicit Collectives(Links& links);
+  // Once all members are connected. Those of one host reduce in shared memory from now on.
+  Outcome<void> begin();
 
   Outcome<void> all_reduce(std::byte* data, const Elements& elements);
   Outcome<void> all_reduce_many(std::span<std::byte* const> data,
@@ -50,10 +50,11 @@ class Collectives {
   Outcome<void> unfold(std::span<std::byte> data, Head& head);
   Outcome<void> exchange(int peer, std::span<const std::byte> mine, std::span<std::byte> theirs,
                          Head& head);
-  [[nodiscard]] Head head(Head::Kind kind, const Elements& elements);
+  [[nodiscard]] Head head(Head::Kind kind, const Elements& elements, int root = -1);
   [[nodiscard]] std::span<std::byte> scratch(std::size_t size);
 
   Links& links_;
+  std::unique_ptr<Board> board_;  // nothing: there is none
   const int rank_, size_;
   std::uint64_t number_ = 0;
   std::vector<std::uint64_t> messages_to_, messages_from_;

@@ -9,6 +9,12 @@
 
 namespace paceline::runtime {
 
+struct Elements {
+  std::size_t count = 0;
+  paceline_type type{};
+  paceline_op op{};
+};
+
 // Of one element, in bytes. 0: no such type.
 std::size_t size_of(paceline_type type);
 bool is_known(paceline_op op);

@@ -14,17 +14,6 @@ constexpr std::size_t kPiece = 256 * 1024;  // at a time, so that both direction
 
 bool passes(int reason) { return reason == EAGAIN || reason == EWOULDBLOCK || reason == EINTR; }
 
-tl::unexpected<Failure> differs(int own, const Head& mine, int peer, const Head& theirs) {
-  const bool same = describe(mine) == describe(theirs);
-  const auto place = [&](const Head& head) {
-    return describe(head) + (same ? " as its call number " + std::to_string(head.number) : "");
-  };
-  return fail(PACELINE_MISMATCH, peer,
-              "Rank " + std::to_string(peer) + " calls " + place(theirs) + " where rank " +
-                  std::to_string(own) + " calls " + place(mine) +
-                  ". Every rank must make the same calls in the same order.");
-}
-
 // One direction of a flow, its head first.
 class Out {
  public:
@@ -97,7 +86,7 @@ class In {
       begun_ += of_head;
       of_body -= of_head;
       if (begun_ == sizeof head_ && !(theirs_ == head_))
-        return differs(links_.rank(), head_, receiving_.from, theirs_);
+        return fail(differing(links_.rank(), head_, receiving_.from, theirs_));
     }
     if (of_body > 0) receiving_.sink.took(of_body);
     return true;

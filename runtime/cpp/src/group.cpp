@@ -20,6 +20,7 @@ Group::~Group() {
 
 Outcome<void> Group::connect(std::span<const std::string> endpoints) {
   auto done = links_->connect(endpoints);
+  if (done) done = collectives_.begin();
   if (!done && done.error().cause != PACELINE_BAD_ARGUMENT)
     return fail(links_->break_off(std::move(done.error())));
   connected_ = done.has_value();

@@ -29,4 +29,15 @@ std::string describe(const Head& head) {
   return name;
 }
 
+Failure differing(int own_rank, const Head& mine, int rank, const Head& theirs) {
+  const bool same = describe(mine) == describe(theirs);
+  const auto place = [&](const Head& head) {
+    return describe(head) + (same ? " as its call number " + std::to_string(head.number) : "");
+  };
+  return {PACELINE_MISMATCH, rank,
+          "Rank " + std::to_string(rank) + " calls " + place(theirs) + " where rank " +
+              std::to_string(own_rank) + " calls " + place(mine) +
+              ". Every rank must make the same calls in the same order."};
+}
+
 }  // namespace paceline::runtime

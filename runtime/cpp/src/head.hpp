@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "failure.hpp"
+
 namespace paceline::runtime {
 
 // What stands before each message, so that members which call different operations are told so instead
@@ -27,5 +29,7 @@ struct Head {
   friend bool operator==(const Head&, const Head&) = default;
 };
 std::string describe(const Head& head);  // "all_reduce (sum of 10 float32)"
+// Two ranks call different operations.
+Failure differing(int own_rank, const Head& mine, int rank, const Head& theirs);
 
 }  // namespace paceline::runtime

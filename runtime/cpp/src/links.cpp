@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 constexpr int kAllNeighbours = 64;  // members up to which everybody is connected with everybody
 constexpr std::size_t kGreetingsMax = 4096;
 constexpr milliseconds kDialAgain{20};
+constexpr milliseconds kLookEvery{100};
 constexpr milliseconds kGreetedWithin{10'000};  // else it is a stranger that keeps a place
 constexpr milliseconds kWordsFollow{500};       // after a connection for data has ended
 constexpr milliseconds kAnswersWithin{500};
@@ -143,6 +144,11 @@ Outcome<void> Links::connect(std::span<const std::string> endpoints) {
   std::iota(neighbours.begin(), neighbours.end(), 0);
   std::erase_if(neighbours, [this](int peer) { return !is_neighbour(peer); });
   return establish(neighbours);
+}
+
+bool Links::is_local() const {
+  return std::ranges::all_of(
+      endpoints_, [this](const Endpoint& each) { return each.host == listener_.endpoint.host; });
 }
 
 Outcome<int> Links::data(int peer) {
@@ -322,7 +328,13 @@ Outcome<void> Links::wait(std::span<const pollfd> descriptors, Patience& patienc
   const auto count = static_cast<std::size_t>(end - waits.begin());
   waits[count] = {aborted_.get(), POLLIN, 0};
   waits[count + 1] = {watch_.get(), POLLIN, 0};
-  if (!patience.wait(std::span(waits).first(count + 2))) return fail(late(peer, patience, head));
+  const auto all = std::span(waits).first(count + 2);
+  for (bool ready = false; !ready;) {
+    if (!patience.wait(all, kLookEvery)) return fail(late(peer, patience, head));
+    ready = std::ranges::any_of(all, [](const pollfd& each) { return each.revents != 0; });
+    const auto found = ready || !looks_ ? std::nullopt : looks_(head);
+    if (found) return fail(*found);
+  }
   if (waits[count].revents != 0) return fail(aborted());
   if (waits[count + 1].revents != 0) return hear();
   return {};

@@ -11,6 +11,7 @@
 #include <poll.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,10 +51,20 @@ class Links {
   // waits for, in which operation.
   Outcome<void> wait(std::span<const pollfd> descriptors, Patience& patience, int peer,
                      const Head& head);
+  [[nodiscard]] bool has_left(int peer) const {
+    return peers_[static_cast<std::size_t>(peer)].left;
+  }
   // A connection for data to that member ended: why, in the others' words where they know better.
   Failure ended(int peer);
   // Tells all, and ends all connections. Returns the first failure of this group.
   Failure break_off(Failure failure);
+
+  // All members run on this host.
+  [[nodiscard]] bool is_local() const;
+  // Called now and then by what waits; what it returns ends the wait.
+  void while_waiting(std::function<std::optional<Failure>(const Head&)> look) {
+    looks_ = std::move(look);
+  }
 
   // From any thread: ends what waits, or will.
   void abort(std::string reason);
@@ -107,6 +118,7 @@ class Links {
   std::mutex abort_mutex_;
   std::string abort_reason_;
   std::optional<Failure> failure_;
+  std::function<std::optional<Failure>(const Head&)> looks_;
 };
 
 }  // namespace paceline::runtime

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "collectives.hpp"
 #include "elements.hpp"
 #include "flow.hpp"
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "gang.hpp"
 
@@ -165,16 +166,20 @@ struct Raw {
   int rank = 0;
 };
 template <class Run>
-void on_raw_gang(int size, Run run) {
+void on_raw_gang(int size, Where where, Run run) {
   std::vector<Raw> members(static_cast<std::size_t>(size));
+  std::vector<std::string> texts;
   std::vector<const char*> endpoints;
   for (int rank = 0; rank < size; ++rank) {
-    paceline_group_options options{rank, size, 1, kSecret.data(), kSecret.size(), nullptr, 60'000};
+    paceline_group_options options{rank,           size,        1,     kSecret.data(),
+                                   kSecret.size(), "127.0.0.1", 60'000};
     auto& member = members[static_cast<std::size_t>(rank)];
     member = {paceline_group_open(&options, nullptr), rank};
     ASSERT_NE(member.group, nullptr);
-    endpoints.push_back(paceline_group_endpoint(member.group));
+    texts.emplace_back(paceline_group_endpoint(member.group));
   }
+  place(texts, where);
+  for (const auto& each : texts) endpoints.push_back(each.c_str());
   std::vector<std::thread> threads;
   for (const auto& member : members)
     threads.emplace_back([&, member] {
@@ -193,14 +198,17 @@ void on_raw_gang(int size, Run run) {
   for (const auto& member : members) paceline_group_close(member.group);
 }
 
-class CollectivesTest : public ::testing::TestWithParam<int> {
+class CollectivesTest : public ::testing::TestWithParam<std::tuple<int, Where>> {
  protected:
-  [[nodiscard]] int ranks() const { return GetParam(); }
+  [[nodiscard]] int ranks() const { return std::get<0>(GetParam()); }
+  [[nodiscard]] Where where() const { return std::get<1>(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesTest, ::testing::Values(1, 2, 3, 4, 5, 7, 8, 11, 16));
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectivesTest,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 5, 7, 8, 11, 16),
+                                            ::testing::Values(Where::one_host, Where::two_hosts)));
 
 TEST_P(CollectivesTest, AllReduceOfEveryTypeAndOperation) {
-  on_raw_gang(ranks(), [&](paceline_group* group, int rank) {
+  on_raw_gang(ranks(), where(), [&](paceline_group* group, int rank) {
     for (const auto& type : kTypes)
       for (const auto op : kOps)
         for (const std::size_t count : std::vector<std::size_t>{0, 1, 2, 13, 257, 5003, 20'011}) {
@@ -216,7 +224,7 @@ TEST_P(CollectivesTest, AllReduceOfEveryTypeAndOperation) {
 
 // Larger than every buffer on the way.
 TEST_P(CollectivesTest, AllReduceOfMuch) {
-  on_raw_gang(ranks(), [&](paceline_group* group, int rank) {
+  on_raw_gang(ranks(), where(), [&](paceline_group* group, int rank) {
     for (const auto& type : {kTypes[0], kTypes[3]})
       for (const std::size_t count : std::vector<std::size_t>{131'072, 300'007, 1'000'003}) {
         auto data = filled(rank, count, type);
@@ -234,14 +242,17 @@ TEST_P(CollectivesTest, AllRanksGetTheSameBitsEachTime) {
     std::vector<std::vector<float>> results;
     for (int repeat = 0; repeat < 2; ++repeat) {
       std::vector<std::vector<float>> data(static_cast<std::size_t>(ranks()));
-      Gang gang(ranks(), [&](Group& group) {
-        auto& mine = data[static_cast<std::size_t>(group.rank())];
-        std::mt19937 random(static_cast<unsigned>(group.rank()));
-        std::normal_distribution<float> normal;
-        mine.resize(count);
-        for (auto& each : mine) each = normal(random);
-        group.all_reduce(std::span(mine), Op::mean);
-      });
+      Gang gang(
+          ranks(),
+          [&](Group& group) {
+            auto& mine = data[static_cast<std::size_t>(group.rank())];
+            std::mt19937 random(static_cast<unsigned>(group.rank()));
+            std::normal_distribution<float> normal;
+            mine.resize(count);
+            for (auto& each : mine) each = normal(random);
+            group.all_reduce(std::span(mine), Op::mean);
+          },
+          where());
       results.insert(results.end(), data.begin(), data.end());
     }
     for (const auto& each : results)
@@ -250,42 +261,53 @@ TEST_P(CollectivesTest, AllRanksGetTheSameBitsEachTime) {
 }
 
 TEST_P(CollectivesTest, ManyTensorsAtOnce) {
-  Gang gang(ranks(), [&](Group& group) {
-    std::vector<std::vector<std::int32_t>> tensors;
-    for (const std::size_t count : std::vector<std::size_t>{5, 0, 1, 70'000, 3, 2'000'000, 11})
-      tensors.emplace_back(count, group.rank() + 1);
-    std::vector<std::span<std::int32_t>> spans(tensors.begin(), tensors.end());
-    group.all_reduce(std::span<const std::span<std::int32_t>>(spans), Op::sum);
-    const std::int32_t sum = ranks() * (ranks() + 1) / 2;
-    for (const auto& each : tensors) EXPECT_EQ(each, std::vector<std::int32_t>(each.size(), sum));
-  });
+  Gang gang(
+      ranks(),
+      [&](Group& group) {
+        std::vector<std::vector<std::int32_t>> tensors;
+        for (const std::size_t count : std::vector<std::size_t>{5, 0, 1, 70'000, 3, 2'000'000, 11})
+          tensors.emplace_back(count, group.rank() + 1);
+        std::vector<std::span<std::int32_t>> spans(tensors.begin(), tensors.end());
+        group.all_reduce(std::span<const std::span<std::int32_t>>(spans), Op::sum);
+        const std::int32_t sum = ranks() * (ranks() + 1) / 2;
+        for (const auto& each : tensors)
+          EXPECT_EQ(each, std::vector<std::int32_t>(each.size(), sum));
+      },
+      where());
 }
 
 TEST_P(CollectivesTest, BroadcastFromEachRank) {
-  Gang gang(ranks(), [&](Group& group) {
-    for (int root = 0; root < ranks(); ++root)
-      for (const std::size_t count : std::vector<std::size_t>{0, 1, 1'000, 100'003, 1'500'000}) {
-        std::vector<std::uint8_t> data(count, static_cast<std::uint8_t>(group.rank() + 1));
-        group.broadcast(std::span(data), root);
-        EXPECT_EQ(data, std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(root + 1)));
-      }
-  });
+  Gang gang(
+      ranks(),
+      [&](Group& group) {
+        for (int root = 0; root < ranks(); ++root)
+          for (const std::size_t count :
+               std::vector<std::size_t>{0, 1, 1'000, 100'003, 1'500'000}) {
+            std::vector<std::uint8_t> data(count, static_cast<std::uint8_t>(group.rank() + 1));
+            group.broadcast(std::span(data), root);
+            EXPECT_EQ(data, std::vector<std::uint8_t>(count, static_cast<std::uint8_t>(root + 1)));
+          }
+      },
+      where());
 }
 
 TEST_P(CollectivesTest, AllGather) {
-  Gang gang(ranks(), [&](Group& group) {
-    for (const std::size_t count : std::vector<std::size_t>{0, 1, 999, 200'003}) {
-      const std::vector<std::int64_t> mine(count, group.rank());
-      std::vector<std::int64_t> all(count * static_cast<std::size_t>(ranks()), -1);
-      group.all_gather(std::span(mine), std::span(all));
-      for (std::size_t i = 0; i < all.size(); ++i)
-        ASSERT_EQ(all[i], static_cast<std::int64_t>(i / count));
-    }
-  });
+  Gang gang(
+      ranks(),
+      [&](Group& group) {
+        for (const std::size_t count : std::vector<std::size_t>{0, 1, 999, 200'003}) {
+          const std::vector<std::int64_t> mine(count, group.rank());
+          std::vector<std::int64_t> all(count * static_cast<std::size_t>(ranks()), -1);
+          group.all_gather(std::span(mine), std::span(all));
+          for (std::size_t i = 0; i < all.size(); ++i)
+            ASSERT_EQ(all[i], static_cast<std::int64_t>(i / count));
+        }
+      },
+      where());
 }
 
 TEST_P(CollectivesTest, ReduceScatter) {
-  on_raw_gang(ranks(), [&](paceline_group* group, int rank) {
+  on_raw_gang(ranks(), where(), [&](paceline_group* group, int rank) {
     for (const auto& type : kTypes)
       for (const auto op : kOps)
         for (const std::size_t count : std::vector<std::size_t>{0, 1, 17, 9'001}) {
@@ -303,48 +325,58 @@ TEST_P(CollectivesTest, ReduceScatter) {
 
 TEST_P(CollectivesTest, NobodyPassesABarrierEarly) {
   std::atomic<int> came = 0;
-  Gang gang(ranks(), [&](Group& group) {
-    for (int round = 1; round <= 20; ++round) {
-      ++came;
-      group.barrier();
-      EXPECT_GE(came, round * ranks());
-      group.barrier();
-    }
-  });
+  Gang gang(
+      ranks(),
+      [&](Group& group) {
+        for (int round = 1; round <= 20; ++round) {
+          ++came;
+          group.barrier();
+          EXPECT_GE(came, round * ranks());
+          group.barrier();
+        }
+      },
+      where());
 }
 
 TEST_P(CollectivesTest, MessagesBetweenAnyTwo) {
-  Gang gang(ranks(), [&](Group& group) {
-    for (int from = 0; from < ranks(); ++from)
-      for (int to = 0; to < ranks(); ++to) {
-        if (from == to) continue;
-        std::vector<int> data(30'000, from * 100 + to);
-        if (group.rank() == from) group.send(std::span<const int>(data), to);
-        if (group.rank() != to) continue;
-        std::vector<int> came(data.size());
-        group.receive(std::span(came), from);
-        EXPECT_EQ(came, data);
-      }
-  });
+  Gang gang(
+      ranks(),
+      [&](Group& group) {
+        for (int from = 0; from < ranks(); ++from)
+          for (int to = 0; to < ranks(); ++to) {
+            if (from == to) continue;
+            std::vector<int> data(30'000, from * 100 + to);
+            if (group.rank() == from) group.send(std::span<const int>(data), to);
+            if (group.rank() != to) continue;
+            std::vector<int> came(data.size());
+            group.receive(std::span(came), from);
+            EXPECT_EQ(came, data);
+          }
+      },
+      where());
 }
 
 TEST_P(CollectivesTest, StartedOperationsRunInTheirOrder) {
-  Gang gang(ranks(), [&](Group& group) {
-    std::vector<std::vector<double>> tensors;
-    std::vector<Group::Ticket> tickets;
-    for (std::size_t i = 0; i < 20; ++i)
-      tensors.emplace_back(i * 997, group.rank() + static_cast<double>(i));
-    for (auto& each : tensors) tickets.push_back(group.start_all_reduce(std::span(each), Op::max));
-    std::vector<double> last{static_cast<double>(group.rank())};
-    group.all_reduce(std::span(last), Op::sum);
-    EXPECT_EQ(last[0], ranks() * (ranks() - 1) / 2);
-    for (std::size_t i = tensors.size(); i-- > 0;) {
-      group.wait(tickets[i]);
-      EXPECT_EQ(tensors[i],
-                std::vector<double>(tensors[i].size(), ranks() - 1 + static_cast<double>(i)));
-    }
-    EXPECT_THROW(group.wait(tickets[0]), GroupError);
-  });
+  Gang gang(
+      ranks(),
+      [&](Group& group) {
+        std::vector<std::vector<double>> tensors;
+        std::vector<Group::Ticket> tickets;
+        for (std::size_t i = 0; i < 20; ++i)
+          tensors.emplace_back(i * 997, group.rank() + static_cast<double>(i));
+        for (auto& each : tensors)
+          tickets.push_back(group.start_all_reduce(std::span(each), Op::max));
+        std::vector<double> last{static_cast<double>(group.rank())};
+        group.all_reduce(std::span(last), Op::sum);
+        EXPECT_EQ(last[0], ranks() * (ranks() - 1) / 2);
+        for (std::size_t i = tensors.size(); i-- > 0;) {
+          group.wait(tickets[i]);
+          EXPECT_EQ(tensors[i],
+                    std::vector<double>(tensors[i].size(), ranks() - 1 + static_cast<double>(i)));
+        }
+        EXPECT_THROW(group.wait(tickets[0]), GroupError);
+      },
+      where());
 }
 
 TEST(Collectives, NaNsAreNotLost) {
@@ -372,14 +404,12 @@ TEST(Collectives, GroupsWithoutAllConnections) {
   });
 }
 
+// Each member on a host of its own.
 TEST(Collectives, OverTcp) {
-  Group::Options options;
-  options.address = "127.0.0.1";
-  Gang gang(4, options);
-  // As from elsewhere: another host's name.
+  Gang gang(4);
   std::vector<std::string> endpoints = gang.endpoints();
   for (std::size_t i = 0; i < endpoints.size(); ++i)
-    endpoints[i] = "elsewhere" + std::to_string(i) + endpoints[i].substr(endpoints[i].find(','));
+    endpoints[i].replace(0, endpoints[i].find(','), "elsewhere" + std::to_string(i));
   const auto connected = gang.run([&](Group& group) {
     group.connect(endpoints);
     for (const std::size_t count : std::vector<std::size_t>{1, 100'003, 700'001}) {
@@ -389,6 +419,41 @@ TEST(Collectives, OverTcp) {
     }
   });
   for (const auto& each : connected) EXPECT_TRUE(each.well()) << each.message();
+}
+
+// What goes over the board and what goes over connections, one after the other.
+TEST(Collectives, OfAllKindsInAnyOrder) {
+  for (const auto where : {Where::one_host, Where::two_hosts})
+    Gang gang(
+        5,
+        [](Group& group) {
+          std::mt19937 random(9);
+          std::vector<std::int64_t> all(5 * 3'000);
+          for (int round = 0; round < 300; ++round) {
+            const std::size_t count = 1 + random() % (round % 10 == 0 ? 100'000 : 3'000);
+            const auto root = static_cast<int>(random() % 5);
+            std::vector<std::int64_t> data(count, group.rank() + round);
+            switch (random() % 5) {
+              case 0:
+                group.broadcast(std::span(data), root);
+                ASSERT_EQ(data, std::vector<std::int64_t>(count, root + round));
+                break;
+              case 1:
+                group.barrier();
+                break;
+              case 2:
+                data.resize(std::min<std::size_t>(count, 3'000));
+                group.all_gather(std::span<const std::int64_t>(data),
+                                 std::span(all).first(5 * data.size()));
+                ASSERT_EQ(all[5 * data.size() - 1], 4 + round);
+                break;
+              default:
+                group.all_reduce(std::span(data), Op::max);
+                ASSERT_EQ(data, std::vector<std::int64_t>(count, 4 + round));
+            }
+          }
+        },
+        where);
 }
 
 }  // namespace

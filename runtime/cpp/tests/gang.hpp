@@ -18,6 +18,13 @@ namespace paceline::testing {
 
 inline const std::string kSecret = "a secret of thirty-two bytes ...";
 
+// Where members seem to run: the last one alone on another host, or all on one.
+enum class Where { one_host, two_hosts };
+inline void place(std::vector<std::string>& endpoints, Where where) {
+  if (where == Where::two_hosts)
+    endpoints.back().replace(0, endpoints.back().find(','), "elsewhere");
+}
+
 struct Ended {
   std::optional<GroupError> error;
   [[nodiscard]] bool well() const { return !error; }
@@ -28,13 +35,15 @@ class Gang {
  public:
   using Run = std::function<void(Group&)>;
 
-  explicit Gang(int size, Group::Options options = {}) {
+  explicit Gang(int size, Group::Options options = {}, Where where = Where::one_host) {
     options.size = size;
+    options.address = "127.0.0.1";
     if (options.secret.empty()) options.secret = kSecret;
     for (options.rank = 0; options.rank < size; ++options.rank) groups_.emplace_back(options);
     for (const auto& each : groups_) endpoints_.push_back(each.endpoint());
+    place(endpoints_, where);
   }
-  Gang(int size, Run run) : Gang(size) {
+  Gang(int size, Run run, Where where = Where::one_host) : Gang(size, Group::Options{}, where) {
     for (const auto& each : connect()) check(each);
     for (const auto& each : this->run(run)) check(each);
   }

@@ -53,13 +53,14 @@ class _Step:
 class Job:
     """Made by paceline.init(). Every rank makes the same calls in the same order.
 
-    `rank`, `size`, `local_rank`, `device`; `should_stop` turns true on all ranks in the same step, when
+    `rank`, `size`, `local_rank`, `device`: where this rank computes, a GPU of its own where there is one.
+    `should_stop` turns true on all ranks in the same step, when
     Paceline says that the model is good enough.
     """
 
     def __init__(self, group, attendant, local_rank=0):
         self.rank, self.size, self.local_rank = group.rank, group.size, local_rank
-        self.device = torch.device("cpu")
+        self.device = _device(local_rank)
         self.should_stop = False
         self._group, self._attendant = group, attendant
         self._pieces = Pieces()
@@ -386,6 +387,12 @@ class Job:
             order.restore(self._order.state())
         order.begin(self._epoch)
         self._order = order
+
+
+def _device(local_rank):
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", local_rank % torch.cuda.device_count())
 
 
 def _chance():
