@@ -1,7 +1,5 @@
 #include "app/backup.hpp"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "app/whole_file.hpp"
+#include "files/archive_library.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace paceline {
@@ -55,11 +54,13 @@ class Passing {
 // A tar archive on its way into a stream, which tells what goes wrong there.
 class Tar {
  public:
-  Tar(std::ostream& out, bool packed) : archive_(archive_write_new()) {
-    archive_write_set_format_pax_restricted(archive_.get());
-    if (packed) archive_write_add_filter_gzip(archive_.get());
-    archive_write_set_bytes_in_last_block(archive_.get(), 1);
-    (void)archive_write_open2(archive_.get(), &out, nullptr, &Tar::write, nullptr, nullptr);
+  Tar(const ArchiveLibrary& library, std::ostream& out, bool packed)
+      : library_(library), archive_(library.archive_write_new(), Free{&library}) {
+    library_.archive_write_set_format_pax_restricted(archive_.get());
+    if (packed) library_.archive_write_add_filter_gzip(archive_.get());
+    library_.archive_write_set_bytes_in_last_block(archive_.get(), 1);
+    (void)library_.archive_write_open2(archive_.get(), &out, nullptr, &Tar::write, nullptr,
+                                       nullptr);
   }
 
   // Errors: storage: it can't be read.
@@ -74,7 +75,8 @@ class Tar {
       in.read(piece.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(left, kAtOnce)));
       const auto count = in.gcount();
       if (count <= 0) return cannot_read(file);
-      if (archive_write_data(archive_.get(), piece.data(), static_cast<std::size_t>(count)) < 0)
+      if (library_.archive_write_data(archive_.get(), piece.data(),
+                                      static_cast<std::size_t>(count)) < 0)
         return {};
       left -= static_cast<std::uint64_t>(count);
     }
@@ -82,11 +84,12 @@ class Tar {
   }
 
   void add_directory(const std::string& name) { begin(name, AE_IFDIR, 0700, 0); }
-  void finish() { (void)archive_write_close(archive_.get()); }
+  void finish() { (void)library_.archive_write_close(archive_.get()); }
 
  private:
   struct Free {
-    void operator()(archive* it) const { archive_write_free(it); }
+    const ArchiveLibrary* library;
+    void operator()(archive* it) const { library->archive_write_free(it); }
   };
 
   static la_ssize_t write(archive*, void* out, const void* bytes, std::size_t count) {
@@ -101,16 +104,17 @@ class Tar {
   }
 
   void begin(const std::string& name, unsigned type, unsigned mode, std::int64_t size) {
-    const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
-                                                                              &archive_entry_free);
-    archive_entry_set_pathname(entry.get(), name.c_str());
-    archive_entry_set_filetype(entry.get(), type);
-    archive_entry_set_perm(entry.get(), mode);
-    archive_entry_set_size(entry.get(), size);
-    archive_entry_set_mtime(entry.get(), ::time(nullptr), 0);
-    (void)archive_write_header(archive_.get(), entry.get());
+    const std::unique_ptr<archive_entry, decltype(&::archive_entry_free)> entry(
+        library_.archive_entry_new(), library_.archive_entry_free);
+    library_.archive_entry_set_pathname(entry.get(), name.c_str());
+    library_.archive_entry_set_filetype(entry.get(), type);
+    library_.archive_entry_set_perm(entry.get(), mode);
+    library_.archive_entry_set_size(entry.get(), size);
+    library_.archive_entry_set_mtime(entry.get(), ::time(nullptr), 0);
+    (void)library_.archive_write_header(archive_.get(), entry.get());
   }
 
+  const ArchiveLibrary& library_;
   std::unique_ptr<archive, Free> archive_;
 };
 
@@ -135,12 +139,14 @@ Result<BackupDone> make_backup(const BackupOptions& options) {
   const auto state =
       SqliteStore::open_to_read(copy.file()).and_then([](auto read) { return read->load(); });
   if (!state) return fail(state.error());
+  const auto library = archive_library();
+  if (!library) return fail(library.error());
   BackupDone done;
   done.entries = state->seq();
   done.jobs = state->jobs().given();
   Result<void> added;
   const auto pack = [&](std::ostream& out) {
-    Tar tar(out, is_packed(options.output));
+    Tar tar(**library, out, is_packed(options.output));
     const SegmentDir& segments = (*store)->segments();
     const auto older = segments_until(segments, state->seq());
     if (!older.empty()) tar.add_directory("segments");

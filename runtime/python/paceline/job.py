@@ -54,8 +54,7 @@ class Job:
     """Made by paceline.init(). Every rank makes the same calls in the same order.
 
     `rank`, `size`, `local_rank`, `device`: where this rank computes, a GPU of its own where there is one.
-    `should_stop` turns true on all ranks in the same step, when
-    Paceline says that the model is good enough.
+    `should_stop` turns true on all ranks in the same step, when Paceline says that the model is good enough.
     """
 
     def __init__(self, group, attendant, local_rank=0):

@@ -1,7 +1,5 @@
 #include "sim/traces/packed_file.hpp"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -26,39 +24,48 @@ Result<void> check_path(const std::string& path) {
   return {};
 }
 
-std::string said_by(archive* reader) {
-  const char* text = archive_error_string(reader);
+std::string said_by(const ArchiveLibrary& library, archive* reader) {
+  const char* text = library.archive_error_string(reader);
   return text == nullptr ? "no reason given" : text;
 }
 
 }  // namespace
 
-void PackedFile::Close::operator()(archive* reader) const { archive_read_free(reader); }
+void PackedFile::Close::operator()(archive* reader) const { library->archive_read_free(reader); }
 
 // Only the filters that are built in: for others libarchive would start programs.
-PackedFile::PackedFile(std::string path)
-    : path_(std::move(path)), reader_(archive_read_new()), piece_(kPieceBytes) {
-  archive_read_support_filter_gzip(reader_.get());
-  archive_read_support_filter_xz(reader_.get());
-  archive_read_support_filter_zstd(reader_.get());
-  archive_read_support_filter_bzip2(reader_.get());
-  archive_read_support_format_tar(reader_.get());
-  archive_read_support_format_empty(reader_.get());
-  archive_read_support_format_raw(reader_.get());
+PackedFile::PackedFile(const ArchiveLibrary& library, std::string path)
+    : library_(&library),
+      path_(std::move(path)),
+      reader_(library.archive_read_new(), Close{&library}),
+      piece_(kPieceBytes) {
+  library.archive_read_support_filter_gzip(reader_.get());
+  library.archive_read_support_filter_xz(reader_.get());
+  library.archive_read_support_filter_zstd(reader_.get());
+  library.archive_read_support_filter_bzip2(reader_.get());
+  library.archive_read_support_format_tar(reader_.get());
+  library.archive_read_support_format_empty(reader_.get());
+  library.archive_read_support_format_raw(reader_.get());
 }
 
 Result<PackedFile> PackedFile::open(const std::string& path) {
   if (const auto there = check_path(path); !there) return fail(there.error());
-  PackedFile file(path);
-  if (archive_read_open_filename(file.reader_.get(), path.c_str(), kPieceBytes) != ARCHIVE_OK)
-    return fail(ErrorCode::storage,
-                fmt::format("'{}' can't be read: {}.", path, said_by(file.reader_.get())));
+  const auto library = archive_library();
+  if (!library) return fail(library.error());
+  PackedFile file(**library, path);
+  if ((*library)->archive_read_open_filename(file.reader_.get(), path.c_str(), kPieceBytes) !=
+      ARCHIVE_OK)
+    return fail(ErrorCode::storage, fmt::format("'{}' can't be read: {}.", path,
+                                                said_by(**library, file.reader_.get())));
   return file;
 }
 
 Result<PackedFile> PackedFile::open_bytes(std::string_view bytes, std::string path) {
-  PackedFile file(std::move(path));
-  if (archive_read_open_memory(file.reader_.get(), bytes.data(), bytes.size()) != ARCHIVE_OK)
+  const auto library = archive_library();
+  if (!library) return fail(library.error());
+  PackedFile file(**library, std::move(path));
+  if ((*library)->archive_read_open_memory(file.reader_.get(), bytes.data(), bytes.size()) !=
+      ARCHIVE_OK)
     return file.damaged();
   return file;
 }
@@ -68,15 +75,15 @@ Result<bool> PackedFile::next() {
   inside_ = false;
   for (;;) {
     archive_entry* entry = nullptr;
-    const int got = archive_read_next_header(reader_.get(), &entry);
+    const int got = library_->archive_read_next_header(reader_.get(), &entry);
     if (got == ARCHIVE_EOF) return false;
     if (got != ARCHIVE_OK && got != ARCHIVE_WARN) return damaged();
-    const bool raw = archive_format(reader_.get()) == ARCHIVE_FORMAT_RAW;
-    inside_ = raw || (archive_entry_filetype(entry) == AE_IFREG &&
-                      archive_entry_hardlink(entry) == nullptr);
+    const bool raw = library_->archive_format(reader_.get()) == ARCHIVE_FORMAT_RAW;
+    inside_ = raw || (library_->archive_entry_filetype(entry) == AE_IFREG &&
+                      library_->archive_entry_hardlink(entry) == nullptr);
     if (!inside_) continue;
     if (raw) return true;
-    const char* name = archive_entry_pathname(entry);
+    const char* name = library_->archive_entry_pathname(entry);
     member_ = name == nullptr ? "" : name;
     return true;
   }
@@ -84,7 +91,7 @@ Result<bool> PackedFile::next() {
 
 Result<std::string_view> PackedFile::read() {
   if (!inside_) return std::string_view();
-  const auto got = archive_read_data(reader_.get(), piece_.data(), piece_.size());
+  const auto got = library_->archive_read_data(reader_.get(), piece_.data(), piece_.size());
   if (got < 0) return damaged();
   unpacked_ += got;
   if (unpacked_ > kUnpackedBytesMax)
@@ -94,9 +101,10 @@ Result<std::string_view> PackedFile::read() {
 }
 
 tl::unexpected<Error> PackedFile::damaged() const {
-  return fail(ErrorCode::data,
-              fmt::format("'{}' is cut off or damaged: {}.", path_, said_by(reader_.get())),
-              "Fetch or copy it again.");
+  return fail(
+      ErrorCode::data,
+      fmt::format("'{}' is cut off or damaged: {}.", path_, said_by(*library_, reader_.get())),
+      "Fetch or copy it again.");
 }
 
 }  // namespace paceline::sim

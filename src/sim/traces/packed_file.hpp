@@ -21,8 +21,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-
-struct archive;
+#include "files/archive_library.hpp"
 
 namespace paceline::sim {
 
@@ -49,11 +48,13 @@ class PackedFile {
 
  private:
   struct Close {
+    const ArchiveLibrary* library = nullptr;
     void operator()(archive* reader) const;
   };
-  explicit PackedFile(std::string path);
+  PackedFile(const ArchiveLibrary& library, std::string path);
   [[nodiscard]] tl::unexpected<Error> damaged() const;
 
+  const ArchiveLibrary* library_;
   std::string path_;
   std::unique_ptr<archive, Close> reader_;
   std::string member_;
