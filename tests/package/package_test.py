@@ -122,7 +122,18 @@ class PackageTest(unittest.TestCase):
         paceline = "'my folder'/paceline-*/bin/paceline"
         self.assertIn("CPU slot", self.bare.by("first", f"{paceline} up --detach --slots 1"))
         self.assertIn("hello from first", self.bare.by("first", f"{paceline} run -- sh -c 'echo hello from $(id -un)'"))
+        self.finds_what_is_loaded_when_it_is_needed(paceline)
         self.assertIn("The server stopped", self.bare.by("first", f"{paceline} down --jobs"))
+
+    def finds_what_is_loaded_when_it_is_needed(self, paceline):
+        trace = "job_id,submission_time,duration,num_gpu\na,0,3600,8\n"
+        self.bare.by("first", f"printf '{trace}' | gzip > jobs.csv.gz")
+        self.assertIn("fifo", self.bare.by("first", f"{paceline} simulate --trace jobs.csv.gz --cluster 1x8 --policy fifo"))
+        found = self.bare.by("first", f"{paceline} run --workdir . -- sh -c 'ls \"$PYTHONPATH\"/paceline/__init__.py; "
+                                      "ldd \"$PYTHONPATH\"/libpaceline.so.0'")
+        self.assertRegex(found, r"lib/paceline/python/paceline/__init__\.py")
+        self.assertNotIn("not found", found)
+        self.assertNotRegex(found, "libstdc|libcrypto", "it brings along what it needs")
 
     def test_2_the_package_brings_a_server_for_everybody(self):
         bare = self.bare
@@ -141,6 +152,7 @@ class PackageTest(unittest.TestCase):
         self.assertIn("it is second", bare.by("second", "paceline run -- sh -c 'echo it is $(id -un)'"))
         self.assertRegex(bare.by("second", "paceline queue --all"), "first +COMPLETED")
         self.assertNotEqual(bare.ask("paceline logs 1", "second")[1], 0, "a log is its owner's")
+        self.finds_what_is_loaded_when_it_is_needed("paceline")
         self.assertIn("already runs", bare.ask("paceline up")[0])
 
     def test_3_an_upgrade_leaves_trainings_alone(self):
