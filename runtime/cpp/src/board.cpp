@@ -179,8 +179,9 @@ std::byte* Board::common(std::uint64_t chunk) const { return place(size_, chunk)
 void Board::begin(const Head& head) {
   Member& mine = member(rank_);
   const auto words = std::bit_cast<std::array<std::uint64_t, sizeof(Head) / 8>>(head);
+  mine.begins.store(head.number);
   for (std::size_t i = 0; i < words.size(); ++i)
-    mine.heads[head.number % 2][i].store(words[i], std::memory_order_relaxed);
+    mine.heads[head.number % 2][i].store(words[i], std::memory_order_release);
   mine.begun.store(head.number, std::memory_order_release);
 }
 
@@ -192,9 +193,8 @@ std::optional<Failure> Board::differing(const Head& head) const {
     if (rank == rank_ || other.begun.load(std::memory_order_acquire) < head.number) continue;
     std::array<std::uint64_t, sizeof(Head) / 8> words;
     for (std::size_t i = 0; i < words.size(); ++i)
-      words[i] = other.heads[head.number % 2][i].load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (other.begun.load(std::memory_order_relaxed) > head.number + 1) continue;
+      words[i] = other.heads[head.number % 2][i].load(std::memory_order_acquire);
+    if (other.begins.load() > head.number + 1) continue;  // who reads a word of that one sees it
     auto theirs = std::bit_cast<Head>(words);
     theirs.step = head.step;
     if (!(theirs == head)) return runtime::differing(rank_, head, rank, theirs);

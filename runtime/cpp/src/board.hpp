@@ -49,8 +49,9 @@ class Board {
   struct alignas(128) Member {
     std::atomic<std::uint64_t> posted, reduced, taken;
     std::atomic<std::uint32_t> sleeps;
-    std::atomic<std::uint64_t> begun;  // number of the last
-    std::array<HeadWords, 2> heads;    // by the parity of the number
+    std::atomic<std::uint64_t> begins,
+        begun;                       // number of the last, before and after its head was written
+    std::array<HeadWords, 2> heads;  // by the parity of the number
   };
   using Counter = std::atomic<std::uint64_t> Member::*;
 
