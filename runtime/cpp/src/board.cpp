@@ -27,15 +27,25 @@ constexpr std::size_t kPage = 4096;
 
 std::size_t rounded(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
 
-// One byte, and descriptors with it.
-bool send_descriptors(int socket, std::span<const int> descriptors) {
+// One byte, and room for two descriptors with it.
+struct Letter {
   char byte = 0;
   iovec part{&byte, 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> room{};
   msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
+
+  Letter() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+  }
+  Letter(const Letter&) = delete;
+};
+
+bool send_descriptors(int socket, std::span<const int> descriptors) {
+  Letter letter;
+  msghdr& message = letter.message;
   message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
   cmsghdr* const head = CMSG_FIRSTHDR(&message);
   head->cmsg_level = SOL_SOCKET;
@@ -48,14 +58,8 @@ bool send_descriptors(int socket, std::span<const int> descriptors) {
 
 // Nothing: the byte has not come yet, or never will; `errno` is EAGAIN for the first.
 std::optional<std::vector<Descriptor>> receive_descriptors(int socket) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> room{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
+  Letter letter;
+  msghdr& message = letter.message;
   const auto count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (count == 0) errno = ECONNRESET;
   if (count != 1) return std::nullopt;

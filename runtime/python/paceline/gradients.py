@@ -54,6 +54,8 @@ class Gradients:
             bucket.receive()
 
     def _weigh(self, gradient):
+        if self._pieces.between:
+            return gradient  # of something else than a batch
         self._pieces.dirty = True
         return gradient if self._weight == 1.0 else gradient * self._weight
 

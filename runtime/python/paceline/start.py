@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 
 from paceline.alone import Alone
 from paceline.attendant import Attendant
@@ -34,23 +35,21 @@ def _join(rank, size, timeout_s):
         raise PacelineError(f"WORLD_SIZE={size} needs MASTER_ADDR and MASTER_PORT: start this under Paceline "
                             "or torchrun, or unset WORLD_SIZE")
     generation = _number("PACELINE_GENERATION", _number("TORCHELASTIC_RESTART_COUNT", 0))
+    address = _numeric(address)
     near = _number("LOCAL_WORLD_SIZE", size) == size
+    place = f"paceline-{address}-{port}" if near else (address, port)
     group = Group(rank, size, _secret(), generation, None if near else _own_address(address, port), timeout_s)
     try:
-        group.connect(_meet(rank, size, group.endpoint, address, port, generation, timeout_s))
+        # torchrun's agent has the port, and a store behind it.
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            endpoints = _meet_in_store(rank, size, group.endpoint, address, port, generation)
+        else:
+            endpoints = meet(rank, size, group.endpoint, place, _secret(), generation, timeout_s)
+        group.connect(endpoints)
     except BaseException:
         group.close()
         raise
     return group
-
-
-def _meet(rank, size, endpoint, address, port, generation, timeout_s):
-    # torchrun's agent has the port, and a store behind it.
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        return _meet_in_store(rank, size, endpoint, address, port, generation)
-    near = _number("LOCAL_WORLD_SIZE", size) == size
-    place = f"paceline-{address}-{port}" if near else (_numeric(address), port)
-    return meet(rank, size, endpoint, place, _secret(), generation, timeout_s)
 
 
 def _meet_in_store(rank, size, endpoint, address, port, generation):
@@ -73,16 +72,12 @@ def _secret():
 
 def _own_address(address, port):
     """The address of this host from which rank 0's is reached."""
-    import socket
-
-    with socket.socket(socket.AF_INET6 if ":" in _numeric(address) else socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((_numeric(address), port))
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, port))
         return probe.getsockname()[0]
 
 
 def _numeric(address):
-    import socket
-
     try:
         return socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0]
     except OSError as error:

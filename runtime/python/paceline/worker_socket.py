@@ -13,10 +13,6 @@ class WorkerSocket:
     def __init__(self, path, timeout_s=15.0):
         self._path, self._timeout_s = path, timeout_s
 
-    def me(self):
-        """What Paceline knows of this worker: job, generation, rank, world_size, checkpoint, notice."""
-        return self._get("/v1/me")
-
     def reason_to_stop(self):
         """"target_reached", "notice", or None: go on."""
         answer = self._get("/v1/should_stop")

@@ -95,6 +95,13 @@ for epoch in job.epochs(ASKED["epochs"]):
         if not ASKED["skip_step"]:
             job.step(loss=loss)
 
+    # A backward() outside of batches is nobody's mean.
+    aside = torch.ones(1, requires_grad=True)
+    net.one.weight.grad = None
+    (net.one.weight.sum() * 3 * aside).backward()
+    assert (net.one.weight.grad == 3).all(), net.one.weight.grad
+    net.one.weight.grad = None
+
     def count_correct(batch):
         _, x, y = batch
         return (net(x).argmax(1) == y).sum(), len(y)
