@@ -9,33 +9,12 @@ It costs the memory of the gradients of all micro-batches of a rank, and the tim
 from rank to rank.
 """
 
-import random
-
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from paceline import chance
 from paceline.errors import PacelineError
 from paceline.gradients import RAN_AGAIN
-from paceline.order import mixed
-
-
-def seed_of(*parts):
-    """A seed of these whole numbers, for torch, random and NumPy."""
-    seed = 0
-    for part in parts:
-        seed = mixed((seed * 0x9E3779B97F4A7C15 + part + 1) & ((1 << 64) - 1))
-    return seed >> 32
-
-
-def seed_all(*parts):
-    seed = seed_of(*parts)
-    torch.manual_seed(seed)
-    random.seed(seed)
-    try:
-        import numpy
-    except ImportError:
-        return
-    numpy.random.seed(seed)
 
 
 class Seeded(torch.utils.data.Dataset):
@@ -48,13 +27,12 @@ class Seeded(torch.utils.data.Dataset):
         return len(self._dataset)
 
     def __getitem__(self, index):
-        states = torch.get_rng_state(), random.getstate()
-        seed_all(self._seed, self._epoch, index)
+        before = chance.states()
+        chance.seed_all(self._seed, self._epoch, index)
         try:
             return self._dataset[index]
         finally:
-            torch.set_rng_state(states[0])
-            random.setstate(states[1])
+            chance.restore(before)
 
 
 class InTurn:

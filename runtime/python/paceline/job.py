@@ -3,7 +3,6 @@
 import io
 import itertools
 import math
-import random
 import signal
 import sys
 import time
@@ -11,12 +10,12 @@ from dataclasses import dataclass
 
 import torch
 
-from paceline import state
+from paceline import chance, state
 from paceline.attendant import EXIT_REQUEUE
 from paceline.carried import Pieces, carry_optimizer, carry_scheduler
 from paceline.checkpoint import Folder, read
 from paceline.errors import PacelineError
-from paceline.exact import ExactGradients, Seeded, seed_all
+from paceline.exact import ExactGradients, Seeded
 from paceline.gradients import Gradients
 from paceline.group import MAX, SUM
 from paceline.loading import loader_of
@@ -175,7 +174,7 @@ class Job:
                 before = self._step.left
                 batch = next(loaded)
                 if micro:
-                    seed_all(seed, self._epoch, share_of_it.position, number)
+                    chance.seed_all(seed, self._epoch, share_of_it.position, number)
                 yield batch
                 if self._step and self._step.left == before:
                     raise PacelineError("job.step() was not called for the last batch: call it once for each, "
@@ -334,13 +333,13 @@ class Job:
         self._saved, self._saved_at = self._samples, time.monotonic()
         for model in self._models:
             state.average_buffers(self._group, model)
-        chance = self._group.all_gather_bytes(state.packed(_chance()))
+        states = self._group.all_gather_bytes(state.packed(chance.states()))
         if self.rank > 0:
             return
         steps, samples = self._steps, self._samples
         written = {"models": [each.state_dict() for each in self._models],
                    "carried": [each.state_dict() for each in self._carried],
-                   "chance": chance, "epoch": self._epoch, "steps": steps,
+                   "chance": states, "epoch": self._epoch, "steps": steps,
                    "order": self._order.state() if self._order else self._resumed}
 
         def done(path, why=None):
@@ -367,7 +366,7 @@ class Job:
         self._saved, self._reported_steps = self._samples, self._steps
         self._resumed = saved["order"]
         if self.rank < len(saved["chance"]):
-            _restore_chance(torch.load(io.BytesIO(saved["chance"][self.rank]), weights_only=False))
+            chance.restore(torch.load(io.BytesIO(saved["chance"][self.rank]), weights_only=False))
         else:
             torch.manual_seed(hash((self._samples, self.rank)) & 0x7FFFFFFF)
         if self.rank == 0:
@@ -392,12 +391,3 @@ def _device(local_rank):
     if not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", local_rank % torch.cuda.device_count())
-
-
-def _chance():
-    return {"torch": torch.get_rng_state(), "python": random.getstate()}
-
-
-def _restore_chance(saved):
-    torch.set_rng_state(saved["torch"])
-    random.setstate(saved["python"])
