@@ -3,6 +3,7 @@
 import io
 import os
 import threading
+from collections import deque
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ class Folder:
     def __init__(self, folder):
         self.path = Path(folder).resolve()
         self._writes = None
+        self._written = deque()
 
     def prepare(self):
         """Makes it, and proves that it can be written to. Raises PacelineError."""
@@ -44,16 +46,15 @@ class Folder:
             raise PacelineError(f"The checkpoint {found[0]} can't be read: {error.strerror}. Name another "
                                 "one in PACELINE_CHECKPOINT, or unset it.") from error
 
-    def begin(self, samples, state, done):
+    def begin(self, samples, state, mark):
         """Takes the state as it is now, and writes it while the training goes on.
 
-        `done(path)` is called from another thread once it is durable; `done(None, why)` where it can't be
-        written: the older ones are untouched.
+        written() tells of it with `mark`. Where it can't be written the older ones are untouched.
         """
         self.join()
         room = io.BytesIO()
         torch.save({"format": FORMAT, "samples": samples, **state}, room)
-        self._writes = threading.Thread(target=self._write, args=(samples, room.getbuffer(), done))
+        self._writes = threading.Thread(target=self._write, args=(samples, room.getbuffer(), mark))
         self._writes.start()
 
     def join(self):
@@ -62,7 +63,12 @@ class Folder:
             self._writes.join()
             self._writes = None
 
-    def _write(self, samples, data, done):
+    def written(self):
+        """(mark, path, why not) of those that were written, or failed, since it was asked last."""
+        while self._written:
+            yield self._written.popleft()
+
+    def _write(self, samples, data, mark):
         path = self.path / f"ckpt-{samples:012d}.pt"
         unfinished = self.path / f".{path.name}.unfinished"
         try:
@@ -76,8 +82,9 @@ class Folder:
                 old.unlink(missing_ok=True)
         except OSError as error:
             unfinished.unlink(missing_ok=True)
-            return done(None, error.strerror)
-        return done(path)
+            self._written.append((mark, None, error.strerror))
+        else:
+            self._written.append((mark, path, None))
 
 
 def read(data, path):

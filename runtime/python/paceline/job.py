@@ -252,6 +252,7 @@ class Job:
         if self._folder:
             self._save()
             self._folder.join()
+            self._tell_written()
         self._group.barrier()
         self._attendant.end()
         self._group.close()
@@ -267,6 +268,7 @@ class Job:
         self._steps += 1
         self._samples += count
         agreed = self._agree()
+        self._tell_written()
         if agreed[REPORT]:
             self._report()
         if agreed[NOTICE]:
@@ -321,6 +323,7 @@ class Job:
         if self._folder:
             self._save()
             self._folder.join()
+            self._tell_written()
         self._group.barrier()
         self._group.close()
         sys.exit(EXIT_REQUEUE if self._folder else 128 + notice)
@@ -342,14 +345,16 @@ class Job:
                    "chance": states, "epoch": self._epoch, "steps": steps,
                    "order": self._order.state() if self._order else self._resumed}
 
-        def done(path, why=None):
+        self._folder.begin(samples, written, (steps, samples))
+
+    # From the main thread, so that no line of the script's own is torn apart.
+    def _tell_written(self):
+        for (steps, samples), path, why in self._folder.written() if self._folder else []:
             if path:
                 report(checkpoint=str(path), step=steps, samples=samples)
             else:
                 print(f"A checkpoint can't be written to {self._folder.path}: {why}. The training goes on; "
                       "make room there.", file=sys.stderr, flush=True)
-
-        self._folder.begin(samples, written, done)
 
     def _restore(self, saved, path):
         if len(saved["models"]) != len(self._models) or len(saved["carried"]) != len(self._carried):
