@@ -7,6 +7,7 @@ namespace paceline {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class TlsCertificateTest : public TlsHttpTest {
@@ -51,19 +52,23 @@ TEST_F(TlsCertificateTest, AServerIsNotItsOwnAuthority) {
 }
 
 TEST_F(TlsCertificateTest, AnExpiredServerSaysBothClocks) {
-  start_with(value_of(authority_.issue_server(now() - 2 * kYear)).credentials);
+  const auto issued = value_of(authority_.issue_server(now() - 2 * kYear));
+  start_with(issued.credentials);
+  const auto from = utc_text(now());
   const auto error = refusal(options());
+  const auto clock = "this machine's clock says ";
   EXPECT_EQ(error.code, ErrorCode::unavailable);
-  EXPECT_THAT(error.message,
-              HasSubstr("this machine's clock says " + utc_text(now()).substr(0, 10)));
-  EXPECT_THAT(error.message, HasSubstr("holds from " + utc_text(now() - 2 * kYear).substr(0, 10)));
+  EXPECT_THAT(error.message, AnyOf(HasSubstr(clock + from.substr(0, 10)),
+                                   HasSubstr(clock + utc_text(now()).substr(0, 10))));
+  EXPECT_THAT(error.message, HasSubstr("holds from " + utc_text(issued.validity.from)));
   EXPECT_THAT(error.hint, HasSubstr("Set the clock"));
 }
 
 TEST_F(TlsCertificateTest, AServerThatIsNotYetValidSaysBothClocks) {
-  start_with(value_of(authority_.issue_server(now() + kYear)).credentials);
-  const auto error = refusal(options());
-  EXPECT_THAT(error.message, HasSubstr("holds from " + utc_text(now() + kYear).substr(0, 10)));
+  const auto issued = value_of(authority_.issue_server(now() + kYear));
+  start_with(issued.credentials);
+  EXPECT_THAT(refusal(options()).message,
+              HasSubstr("holds from " + utc_text(issued.validity.from)));
 }
 
 TEST_F(TlsCertificateTest, ANodesCertificateIsNoServers) {

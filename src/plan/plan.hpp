@@ -105,6 +105,7 @@ struct Began {
   std::string patience = "off";           // of policies that are given none
   Duration hear_out{};                    // after the start, before time limits were held
   std::uint32_t rules = kFirstFoldRules;  // of the fold, by which its entries were written
+  std::uint64_t recovered = 0;  // entries from here on that it wrote before its first step
   friend bool operator==(const Began&, const Began&) = default;
 };
 

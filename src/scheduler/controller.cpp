@@ -389,9 +389,7 @@ struct Controller::Impl {
                          registry.patience().text(),
                          limits_from - state.at(),
                          kFoldRules};
-    if (auto ok = ensure_policy(); !ok) return ok;
-    if (auto ok = ensure_rules(); !ok) return ok;
-    if (auto ok = journal_reports(); !ok) return ok;
+    if (auto ok = complete(); !ok) return ok;
     shadow.resume(state, clock.now());
     if (retiring) retiring->begin(state, clock.now(), limits_from);
     std::vector<JobId> live;
@@ -419,34 +417,34 @@ struct Controller::Impl {
     forgetting->follow(state, jobs);
   }
 
-  Result<void> ensure_policy() {
-    auto missing = desk.recover();
-    if (!missing) return fail(missing.error());
+  // A policy and the rules where the journal has none, and what jobs said last before the server
+  // ended: all of one time, as a replay takes it for what was written before the first step.
+  Result<void> complete() {
+    auto policy = desk.recover();
+    if (!policy) return fail(policy.error());
     if (desk.lineup()) wakeups.line_up(*desk.lineup());
-    if (!*missing) return {};
-    Pending pending;
-    add(pending, std::move(**missing), clock.now());
-    return commit(pending, clock.now());
+    auto said = store.unjournalled();
+    if (!said) return fail(said.error());
+    std::vector<Event> lacks;
+    if (*policy) lacks.emplace_back(std::move(**policy));
+    if (const Rules rules = rules_now(); rules != state.rules())
+      lacks.emplace_back(RulesSet{rules});
+    unsaid_began->recovered = lacks.size() + said->size();
+    const Time now = clock.now();
+    for (Event& event : lacks)
+      if (auto ok = note({std::move(event)}, now); !ok) return ok;
+    return note({said->begin(), said->end()}, now);
   }
 
-  Result<void> ensure_rules() {
-    Rules rules = options.rules;
-    if (!rules.reclaim_after) rules = state.rules();
-    if (!rules.reclaim_after) rules = options.unsaid_rules;
-    if (rules == state.rules()) return {};
+  Result<void> note(std::vector<Event> events, Time now) {
     Pending pending;
-    add(pending, RulesSet{rules}, clock.now());
-    return commit(pending, clock.now());
+    for (Event& event : events) add(pending, std::move(event), now);
+    return events.empty() ? Result<void>{} : commit(pending, now);
   }
 
-  // What jobs said last before the server ended.
-  Result<void> journal_reports() {
-    auto left = store.unjournalled();
-    if (!left) return fail(left.error());
-    if (left->empty()) return {};
-    Pending pending;
-    for (auto& report : *left) add(pending, std::move(report), clock.now());
-    return commit(pending, clock.now());
+  [[nodiscard]] const Rules& rules_now() const {
+    if (options.rules.reclaim_after) return options.rules;
+    return state.rules().reclaim_after ? state.rules() : options.unsaid_rules;
   }
 
   std::function<Result<State>()> reader() {

@@ -190,10 +190,12 @@ void describe(Fields& fields, FieldsOf<Fields, Plan>& plan) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Began>& began) {
-  auto& [build, policy, placement, coalesce, protects, patience, hear_out, rules] = began;
+  auto& [build, policy, placement, coalesce, protects, patience, hear_out, rules, recovered] =
+      began;
   fields("build", build)("policy", policy)("placement", placement)("coalesce", coalesce);
   fields.formerly("temper", "protects", protects).unless("off", "patience", patience);
   fields.unless(Duration::zero(), "hear_out", hear_out).unless(kFirstFoldRules, "rules", rules);
+  fields.unless(std::uint64_t{0}, "recovered", recovered);
 }
 
 namespace {

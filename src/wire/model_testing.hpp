@@ -383,7 +383,7 @@ inline void randomize(Rng& rng, JobWarned& value) {
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {
   randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.protects,
-                value.patience, value.hear_out);
+                value.patience, value.hear_out, value.rules, value.recovered);
 }
 inline void randomize(Rng& rng, Entry& value) {
   randomize_all(rng, value.seq, value.at, value.began, value.quiet_round);

@@ -8,8 +8,12 @@
 #include <algorithm>
 
 #include "app/faults.hpp"
+#include "clock/manual/manual_clock.hpp"
+#include "engine/obedient_testing.hpp"
 #include "faults/fault_world.hpp"
+#include "scheduler/controller.hpp"
 #include "store/memory/memory_store.hpp"
+#include "support/world.hpp"
 
 namespace paceline::sim {
 namespace {
@@ -68,6 +72,57 @@ TEST_F(ReplayTest, GivesTheSamePlansAfterEveryCrash) {
   EXPECT_GT(plans, 50 * kSeeds) << "worthless if nothing was decided";
   EXPECT_GT(servers, 5 * kSeeds) << "or nothing crashed";
   EXPECT_GT(quiet, 5 * kSeeds) << "or every round could be told from its entries";
+}
+
+// What a server writes before its first step is older than that step's round.
+TEST_F(ReplayTest, HoldsTheFirstRoundInTheFirstStep) {
+  MemoryStore disk;
+  ManualClock clock(time_from_us(1'000'000'000));
+  Controller::Options options{.build = "test", .policy = "fifo"};
+  std::uint64_t steps = 0;
+  const auto report = [&steps] {
+    Progressed told{JobId{1}, Generation{1}, {}};
+    told.report.step = ++steps;
+    return told;
+  };
+  for (const auto reclaim_after : {std::chrono::seconds{60}, std::chrono::seconds{90}}) {
+    testing::ObedientEngine engine;
+    options.rules.reclaim_after = reclaim_after;
+    Controller controller(disk, engine, clock, registry_, options);
+    ASSERT_TRUE(controller.recover());
+    const auto step = [&] {
+      clock.advance(std::chrono::milliseconds{50});
+      ASSERT_TRUE(controller.step());
+    };
+    step();
+    if (controller.state().jobs().empty()) {
+      engine.tell(NodeUp{NodeId{0}, testing::cluster("1x4 cpu")[0]});
+      step();
+      LaunchSpec launch;
+      launch.command = {"train"};
+      launch.directory = "/";
+      controller.submit({testing::job("1..1"), launch, {}},
+                        [](const Result<JobId>& id) { EXPECT_TRUE(id) << id.error().message; });
+    }
+    for (int i = 0; i < 3; ++i) step();
+    engine.tell(report());
+    step();
+    Batch batch;
+    batch.unjournalled = {report()};
+    ASSERT_TRUE(disk.append(batch));
+  }
+  const auto entries = entries_of(disk);
+  const auto second =
+      std::ranges::find_if(std::next(entries.begin()), entries.end(),
+                           [](const Entry& entry) { return entry.began.has_value(); });
+  ASSERT_NE(second, entries.end());
+  EXPECT_EQ(second->began->recovered, 2U) << "rules and a report";
+  EXPECT_TRUE(entries.back().quiet_round);
+  const auto replayed = replay(disk, registry_);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_FALSE(replayed->difference) << replayed->difference->recorded << "\n"
+                                     << replayed->difference->replayed;
+  EXPECT_EQ(replayed->replayed, entries.size());
 }
 
 TEST_F(ReplayTest, ShowsTheFirstEntryThatCameOutOtherwise) {

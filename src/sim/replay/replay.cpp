@@ -47,11 +47,32 @@ class RecordedEngine final : public Engine {
   Observed news_;
 };
 
+// Of a server, as it began.
+struct Beginning {
+  StateParts parts;
+  Rules rules;                   // that it was given, where the journal had others
+  std::vector<Progressed> said;  // by jobs, before the server ended that was there before
+};
+
+// What a server with that state wrote before its first step.
+Beginning beginning_of(std::span<const Entry> recovered, StateParts parts) {
+  Beginning beginning{std::move(parts), {}, {}};
+  for (const Entry& entry : recovered) {
+    const auto* event = std::get_if<Event>(&entry.body);
+    if (event == nullptr) continue;
+    if (const auto* set = std::get_if<RulesSet>(event)) beginning.rules = set->rules;
+    if (const auto* said = std::get_if<Progressed>(event)) beginning.said.push_back(*said);
+  }
+  return beginning;
+}
+
 // Begins with a state and hands out what was appended.
 class WrittenStore final : public NullStore {
  public:
-  explicit WrittenStore(StateParts parts) : parts_(std::move(parts)) {}
+  WrittenStore(StateParts parts, std::vector<Progressed> said)
+      : parts_(std::move(parts)), said_(std::move(said)) {}
   Result<State> load() override { return State(std::move(parts_)); }
+  Result<std::vector<Progressed>> unjournalled() override { return std::exchange(said_, {}); }
   Result<void> append(const Batch& batch) override {
     written_.insert(written_.end(), batch.entries.begin(), batch.entries.end());
     return {};
@@ -60,11 +81,12 @@ class WrittenStore final : public NullStore {
 
  private:
   StateParts parts_;
+  std::vector<Progressed> said_;
   std::vector<Entry> written_;
 };
 
 // `since`: from the end of the journal before to the server's beginning, as it is replayed.
-Controller::Options options_of(const Began& began, Duration since) {
+Controller::Options options_of(const Began& began, const Rules& rules, Duration since) {
   Controller::Options options;
   options.build = began.build;
   options.policy = began.policy;
@@ -72,16 +94,18 @@ Controller::Options options_of(const Began& began, Duration since) {
   options.coalesce = began.coalesce;
   options.protects = began.protects;
   options.hear_out = began.hear_out - since;
+  options.rules = rules;
   return options;
 }
 
 // One server's life. What refuses a command that the journal holds is kept.
 class Server {
  public:
-  Server(const Began& began, StateParts parts, Clock& clock, const PolicyRegistry& registry)
-      : began_after_(clock.now() - parts.at),
-        store_(std::move(parts)),
-        controller_(store_, engine_, clock, registry, options_of(began, began_after_)) {
+  Server(const Began& began, Beginning beginning, Clock& clock, const PolicyRegistry& registry)
+      : began_after_(clock.now() - beginning.parts.at),
+        store_(std::move(beginning.parts), std::move(beginning.said)),
+        controller_(store_, engine_, clock, registry,
+                    options_of(began, beginning.rules, began_after_)) {
     launch_.command = {"replayed"};
     launch_.directory = "/";
   }
@@ -228,7 +252,7 @@ class Player {
 
   Result<void> play(const std::vector<Entry>& step) {
     if (step.front().began) {
-      if (auto ok = begin(step.front()); !ok) return ok;
+      if (auto ok = begin(step); !ok) return ok;
     }
     if (!server_) {
       set_wall(step);
@@ -245,15 +269,19 @@ class Player {
     return {};
   }
 
-  Result<void> begin(const Entry& first) {
+  // Servers that don't tell what they wrote before their first step wrote it in that step, as far as
+  // is known.
+  Result<void> begin(std::span<const Entry> step) {
+    const Entry& first = step.front();
     const Began& began = *first.began;
+    const auto recovered = step.first(std::min<std::size_t>(began.recovered, step.size()));
     if (auto placer = make_placer(began.placement); !placer) return fail(placer.error());
     clock_.set(first.quiet_round.value_or(first.at));
     server_.reset();
     auto patience = Patience::parse(began.patience);
     if (!patience) return fail(patience.error());
     patient_.emplace(registry_.with(*patience));
-    server_.emplace(began, state_.parts(), clock_, *patient_);
+    server_.emplace(began, beginning_of(recovered, state_.parts()), clock_, *patient_);
     ++replay_.servers;
     return server_->recover();
   }
@@ -261,6 +289,9 @@ class Player {
   // What the server writes where it wrote the step's entries. Recovering may have written some.
   Result<std::vector<Entry>> held_again(std::span<const Entry> step) {
     auto written = server_->take_written();
+    // Not every server said how many there were; what they are is compared.
+    if (step.front().began && !written.empty())
+      written.front().began->recovered = step.front().began->recovered;
     if (step.front().quiet_round) {
       clock_.set(*step.front().quiet_round);
       if (auto ok = server_->step(); !ok) return fail(ok.error());
