@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.utils.data import TensorDataset
 
 from common.errors import UserError
 from common.idx import read_idx, write_idx
@@ -36,6 +37,10 @@ class DigitSet:
     def classes(self, indices):
         """Returns int64 [n], 0..9."""
         return torch.from_numpy(self.labels[indices]).long()
+
+    def tensors(self, indices=slice(None)):
+        """As a dataset: uint8 [28, 28], and a class."""
+        return TensorDataset(torch.from_numpy(self.images[indices]), torch.from_numpy(self.labels[indices]).long())
 
     def data_id(self):
         return zlib.crc32(self.labels)

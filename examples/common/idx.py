@@ -22,7 +22,8 @@ MAX_BYTES = 4 << 30
 def read_idx(path, dimensions):
     """Returns the uint8 array in `path` (plain or .gz), which must have `dimensions` dimensions.
 
-    A plain file is memory-mapped, read-only: workers on one machine share its pages.
+    A plain file is memory-mapped: workers on one machine share its pages, and who writes to the array has a
+    copy.
     Raises UserError when the file is no complete IDX file of that kind.
     """
     path = os.fspath(path)
@@ -33,7 +34,7 @@ def read_idx(path, dimensions):
         with open(path, "rb") as file:
             shape, offset = _read_header(file, path, dimensions)
             _check_size(path, os.fstat(file.fileno()).st_size - offset, math.prod(shape))
-        return np.memmap(path, np.uint8, "r", offset, shape)
+        return np.memmap(path, np.uint8, "c", offset, shape)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"can't read {path}: {reason}; fetch or copy the file again") from error
@@ -74,7 +75,7 @@ def _read_stream(file, path, dimensions):
     expected = math.prod(shape)
     body = file.read(expected + 1)
     _check_size(path, len(body), expected)
-    return np.frombuffer(body, np.uint8).reshape(shape)
+    return np.frombuffer(bytearray(body), np.uint8).reshape(shape)
 
 
 def _check_size(path, found, expected):

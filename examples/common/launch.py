@@ -1,6 +1,6 @@
-"""Starts and ends an example. Import this before torch.
+"""Starts and ends an example that knows nothing of Paceline. Import this before torch.
 
-Importing it sets one thread per worker and starts the attendant, which takes SIGTERM: before the
+Importing it starts the attendant, which takes SIGTERM: before the
 training has begun a notice ends the process at once with code 75, later it is a flag that the loop
 reads.
 
@@ -8,34 +8,18 @@ Exit codes: 0 trained, or told that it is enough; 1 failed, a lost peer included
 75 start me again.
 """
 
-import ctypes
 import os
 import sys
 import traceback
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-from common.attendant import EXIT_FAILED, EXIT_REQUEUE, Attendant  # noqa: E402
-from common.errors import UserError  # noqa: E402
+import common.process  # noqa: F401
+from common.attendant import EXIT_FAILED, EXIT_REQUEUE, Attendant
+from common.errors import UserError
 
 EXIT_USAGE = 2
 PEER_WORDS = ("gloo", "NCCL", "Connection closed", "Connection reset", "Broken pipe", "Timed out")
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
-
-
-def _keep_freed_memory():
-    # Each step takes the same large blocks again; giving them back costs a fifth of the time.
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return  # not glibc
-    mallopt(M_MMAP_THRESHOLD, 1 << 30)
-    mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
-
-
 attendant = Attendant()
-_keep_freed_memory()
 
 
 def launch(train):

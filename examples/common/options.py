@@ -11,21 +11,30 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; --help lists the options")
 
 
-def parse_options(description, data_help, batch, epochs, learning_rate, held_out):
-    """Returns the parsed command line; the keyword arguments are the example's defaults."""
+def parse_options(description, data_help, batch, epochs, learning_rate, held_out, evaluate_every=None):
+    """Returns the parsed command line; the keyword arguments are the example's defaults.
+
+    `evaluate_every`: steps; without it the script evaluates, and reports, every so many seconds.
+    """
     parser = _Parser(description=description.split("\n\n")[0],
                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
     add("--data", metavar="PATH", help=data_help)
     add("--cache", metavar="DIR", help="where drawn data is kept; else $XDG_CACHE_HOME/paceline")
     add("--batch", type=_whole, default=batch, help="samples per step, over all workers")
-    add("--epochs", type=_positive, default=epochs, help="times each sample is used")
+    add("--epochs", type=_whole if evaluate_every else _positive, default=epochs, help="times each sample is used")
     add("--learning-rate", type=_positive, default=learning_rate, help="highest learning rate")
     add("--seed", type=_seed, default=0, help="chooses first weights and order of samples")
     add("--held-out", type=_whole, default=held_out, metavar="N",
         help="held-out samples per evaluation")
     add("--checkpoint-dir", metavar="DIR", help="where checkpoints are written and looked for")
-    for what, seconds in (("checkpoint", 5.0), ("evaluate", 2.0), ("report", 1.0)):
+    timed = {"checkpoint": 5.0}
+    if evaluate_every:
+        add("--evaluate-every", type=_whole, default=evaluate_every, metavar="STEPS",
+            help="evaluate again after so many")
+    else:
+        timed.update(evaluate=2.0, report=1.0)
+    for what, seconds in timed.items():
         add(f"--{what}-every", type=_seconds, default=seconds, metavar="SECONDS",
             help=f"{what} again after so long")
     add("--patience", type=_positive, default=60.0, metavar="SECONDS",

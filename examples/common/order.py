@@ -33,6 +33,12 @@ class SampleOrder:
         return self._permutation
 
 
+def evenly_spaced(count, among):
+    """Returns `count` of the indices (int64) below `among`; all of them if there are fewer."""
+    count = min(count, among)
+    return np.arange(count) * among // count
+
+
 def share(count, rank, ranks):
     """Returns (start, stop) of the part of `count` things that falls to `rank` of `ranks`."""
     return count * rank // ranks, count * (rank + 1) // ranks

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch.utils.data import TensorDataset
 
 from common.errors import UserError
 
@@ -31,6 +32,10 @@ class Text:
     def expected(self, indices):
         """Returns int64 [n, window]: for each character read the one that follows."""
         return torch.from_numpy(self.windows[indices, 1:]).long()
+
+    def tensors(self, indices=slice(None)):
+        """As a dataset: codes uint8 [window + 1]."""
+        return TensorDataset(torch.from_numpy(self.windows[indices]))
 
     def data_id(self):
         return zlib.crc32(np.ascontiguousarray(self.windows))

@@ -28,12 +28,12 @@ from common.attendant import EXIT_REQUEUE
 from common.checkpoint import find_checkpoint, load_checkpoint, make_folder, save_checkpoint
 from common.errors import UserError
 from common.launch import attendant
-from common.order import SampleOrder, share
+from common.order import SampleOrder, evenly_spaced, share
 from common.report import report
+from common.schedule import learning_rate_factor
 from common.timers import Pace, Timer
 
 EVALUATE_AT_ONCE = 128  # samples
-WARMUP = 0.03  # part of the training in which the learning rate rises
 NOTICE, STOP, EVALUATE, CHECKPOINT, LOSS, WIDTH = range(6)  # what workers exchange at each step
 
 
@@ -62,11 +62,11 @@ class Training:
         self._order = SampleOrder(samples, options.seed)
         self._total = max(1, round(samples * options.epochs))
         self._total_steps = math.ceil(self._total / options.batch)
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._learning_rate_factor)
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: learning_rate_factor(step, self._total_steps))
         self._settings = {"seed": options.seed, "batch": options.batch, "epochs": options.epochs,
                           "samples per epoch": samples, "data": data_id}
-        count = min(options.held_out, held_out)
-        self._held_out = np.arange(count) * held_out // count
+        self._held_out = evenly_spaced(options.held_out, held_out)
         self._step = self._samples = 0
         self._saved = None  # position of the newest checkpoint
         self._metrics = {}
@@ -233,11 +233,6 @@ class Training:
         # A fresh training can be resized once it has a checkpoint, so it takes the first at once.
         first_s = options.checkpoint_every if self._samples else 0.0
         self._checkpoint_timer = Timer(options.checkpoint_every, first_s)
-
-    def _learning_rate_factor(self, step):
-        """Rises at first, then falls in a straight line to a twentieth."""
-        rising = min(1.0, (step + 1) / (WARMUP * self._total_steps))
-        return rising * (1.0 - 0.95 * min(1.0, step / self._total_steps))
 
 
 def _say(sentence):

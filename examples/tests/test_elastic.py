@@ -11,7 +11,7 @@ from support import HAS_TORCH, TINY, Gang, make_tiny_digits, needs_torch
 if HAS_TORCH:
     import torch
 
-SCRIPT = "digits/train.py"
+SCRIPT = "digits/train_plain.py"
 EPOCHS = 2
 LAST_STEP = 40  # 640 samples, 2 epochs, 32 per step
 
@@ -138,11 +138,11 @@ class BadInput(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             torn = Path(folder) / "torn.pt"
             torn.write_bytes(b"PK\3\4")
-            self.refuse("digits/train.py", "has no train-images-idx3-ubyte", "--data", folder)
-            self.refuse("vae/train.py", "'none' is not a whole number from 1", "--batch", "none")
-            self.refuse("text/train.py", "RANK=0 does not fit WORLD_SIZE=-1", WORLD_SIZE="-1")
-            self.refuse("text/train.py", "no complete checkpoint", PACELINE_CHECKPOINT=str(torn))
-            self.refuse("text/train.py", "can't write checkpoints", "--checkpoint-dir", torn / "x")
+            self.refuse("digits/train_plain.py", "has no train-images-idx3-ubyte", "--data", folder)
+            self.refuse("vae/train_plain.py", "'none' is not a whole number from 1", "--batch", "none")
+            self.refuse("text/train_plain.py", "RANK=0 does not fit WORLD_SIZE=-1", WORLD_SIZE="-1")
+            self.refuse("text/train_plain.py", "no complete checkpoint", PACELINE_CHECKPOINT=str(torn))
+            self.refuse("text/train_plain.py", "can't write checkpoints", "--checkpoint-dir", torn / "x")
 
 
 def _wait_until_open(port, worker):

@@ -71,7 +71,7 @@ class ShouldStop(unittest.TestCase):
     def test_every_worker_stops_with_a_checkpoint_and_a_final_report(self):
         make_tiny_digits(self.folder)
         arguments = ["--data", self.folder, "--epochs", 1000, "--checkpoint-dir", self.folder / "c"]
-        with Gang(2, "vae/train.py", *TINY, *arguments, PACELINE_SOCKET=str(self.path)) as gang:
+        with Gang(2, "vae/train_plain.py", *TINY, *arguments, PACELINE_SOCKET=str(self.path)) as gang:
             gang.read_until(5)
             self.server.reply = (200, {"should_stop": True, "reason": "target_reached"})
             self.assertEqual(gang.finish(), [0, 0], gang.errors())

@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
-"""Learns to draw digits: a variational autoencoder, trained data-parallel.
+"""Learns to draw digits: a variational autoencoder, on all devices of its job.
 
 Start it alone, under torchrun or under Paceline; --help lists the options. Reports train_loss, and
 on held-out digits loss (negative evidence lower bound per image, in nats) and psnr (of the image
 drawn again, in dB). Source: Kingma and Welling, Auto-Encoding Variational Bayes, arXiv:1312.6114.
 """
 
+import math
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common.launch import launch  # before torch: one thread, and the stop signal
+from common.start import start  # before torch
 
-import numpy as np
+import paceline
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from common.digits import load_digits
 from common.options import parse_options
-from common.training import Training
-from common.worker import Worker
+from common.order import evenly_spaced
+from common.schedule import learning_rate_factor
 
 LATENT = 16
 
@@ -52,41 +53,56 @@ def negative_elbo(logits, mean, log_variance, images):
     return reconstruction + divergence
 
 
-def seeded_noise(count, seed, position):
-    """Returns float32 [count, LATENT] that depends on seed and position alone, not on who asks."""
-    random = np.random.default_rng([seed, position])
-    return torch.from_numpy(random.standard_normal((count, LATENT), np.float32))
-
-
 def main():
     options = parse_options(__doc__, "folder with MNIST-style IDX files, plain or .gz; without it "
                             "digits are drawn with this machine's fonts",
-                            batch=128, epochs=5, learning_rate=0.003, held_out=1000)
-    train_set, test_set = load_digits(options.data, options.cache)
-    worker = Worker(options.patience)
+                            batch=128, epochs=5, learning_rate=0.003, held_out=1000, evaluate_every=100)
+    job = paceline.init(options.patience)
+    train, test = load_digits(options.data, options.cache)
+    train_set, test_set = train.tensors(), test.tensors(evenly_spaced(options.held_out, len(test)))
 
     torch.manual_seed(options.seed)
-    net = Autoencoder().to(worker.device)
+    net = Autoencoder().to(job.device)
     optimizer = torch.optim.AdamW(net.parameters(), lr=options.learning_rate)
-    test_noise = seeded_noise(len(test_set), seed=0, position=0)
+    steps = options.epochs * math.ceil(len(train_set) / options.batch)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_factor(step, steps))
+    job.distribute(net, optimizer, schedule)
+    if options.checkpoint_dir:
+        job.checkpoint(options.checkpoint_dir, every=options.checkpoint_every)
 
-    def evaluate(indices):
-        images = test_set.pixels(indices).to(worker.device)
-        drawn = net(images, test_noise[indices].to(worker.device))
-        errors = (torch.sigmoid(drawn[0]) - images).square().mean((1, 2, 3))
-        return {"loss": negative_elbo(*drawn, images), "psnr": -10 * errors.log10().sum()}
+    def drawn(batch, noise):
+        images = (batch[0].unsqueeze(1) / 255).to(job.device)
+        return net(images, noise(len(images)).to(job.device)), images
 
-    training = Training(worker, options, net, optimizer, evaluate, samples=len(train_set),
-                        held_out=len(test_set), data_id=train_set.data_id())
-    for batch in training:
-        images = train_set.pixels(batch.indices).to(worker.device)
-        noise = seeded_noise(batch.count, options.seed, batch.start)[batch.first:][:len(images)]
-        drawn = training.model(images, noise.to(worker.device))
-        optimizer.zero_grad()
-        training.mean_over_workers(negative_elbo(*drawn, images)).backward()
-        optimizer.step()
-    return training.exit_code
+    def same_noise(count):
+        return torch.randn(count, LATENT, generator=torch.Generator().manual_seed(0))
+
+    def fresh_noise(count):
+        return torch.randn(count, LATENT)
+
+    def measure(batch):
+        again, images = drawn(batch, same_noise)
+        errors = (torch.sigmoid(again[0]) - images).square().mean((1, 2, 3))
+        return {"loss": negative_elbo(*again, images), "psnr": -10 * errors.log10().sum()}, len(images)
+
+    for _ in job.epochs(options.epochs):
+        for batch in job.batches(train_set, options.batch, seed=options.seed):
+            again, images = drawn(batch, fresh_noise)
+            loss = negative_elbo(*again, images) / len(images)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            job.step(loss=loss)
+            if job.should_stop:
+                break
+            if job.steps % options.evaluate_every == 0:
+                job.report(**job.evaluate(measure, test_set))
+        if job.should_stop:
+            break
+    job.report(**job.evaluate(measure, test_set))
+    job.finish()
 
 
 if __name__ == "__main__":
-    launch(main)
+    start(main)

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from paceline import chance
 from paceline.errors import PacelineError
-from paceline.gradients import RAN_AGAIN
+from paceline.gradients import RAN_AGAIN, whole_count
 
 
 class Seeded(torch.utils.data.Dataset):
@@ -67,7 +67,8 @@ class ExactGradients:
         self._parameters = [each for each in model.parameters() if each.requires_grad]
         self._pieces, self._weight = pieces, 1.0
         self._sizes = [each.numel() for each in self._parameters]
-        self._sum = InTurn(group)
+        self._group, self._sum = group, InTurn(group)
+        self._count = None  # what this rank's micro-batches count, where the script says it
         self._norms = [_Norm(each, group) for each in model.modules()
                        if isinstance(each, _BatchNorm) and each.track_running_stats]
         self._open = False  # a micro-batch is being computed
@@ -78,8 +79,13 @@ class ExactGradients:
     def begin(self, weight):
         self._close()
         self._weight, self._open = weight, True
+        self._counts = weight > 0
         for norm in self._norms:
             norm.begin()
+
+    def count(self, count):
+        self._weight = count
+        self._count = (self._count or 0.0) + count
 
     def finish(self):
         if not self._open:
@@ -93,6 +99,9 @@ class ExactGradients:
             torch.float32, self._parameters[0].dtype))
         total = self._sum.total(zeros, lambda sum_up, part: sum_up.add_(part))
         *parts, counts = total.split([*self._sizes, len(self._sizes)])
+        if self._count is not None:
+            total[:-len(self._sizes)].div_(whole_count(self._group, self._count))
+            self._count = None
         for parameter, part, count in zip(self._parameters, parts, counts.tolist()):
             parameter.grad = part.view_as(parameter).to(parameter).clone() if count else None
         for norm in self._norms:
@@ -117,12 +126,12 @@ class ExactGradients:
         has = torch.tensor([float(each.grad is not None) for each in self._parameters])
         flat = [torch.zeros(size) if each.grad is None else each.grad.detach().reshape(-1).cpu() * self._weight
                 for each, size in zip(self._parameters, self._sizes)]
-        if self._weight > 0:
+        if self._counts:
             self._sum.add(torch.cat([*flat, has]))
         for parameter in self._parameters:
             parameter.grad = None
         for norm in self._norms:
-            norm.close(self._weight > 0)
+            norm.close(self._counts)
 
 
 class _Norm:

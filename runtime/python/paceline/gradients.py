@@ -27,6 +27,7 @@ class Gradients:
         self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
         self._accumulators = []  # kept, or the hooks on them are gone
         self._weight = 1.0
+        self._count = None  # what this rank's pieces count, where the script says it
         self._done = True  # the global batch is summed up
         self._backward = False  # one runs, of the last piece
         for parameter in self._parameters:
@@ -38,20 +39,31 @@ class Gradients:
 
     def begin(self, weight):
         """The next piece is `weight` of the global batch."""
+        if self._done:
+            self._count = None
         self._weight, self._done = weight, False
         for bucket in self._buckets:
             bucket.begin()
+
+    def count(self, count):
+        """The piece counts so much, and the mean is over what all pieces count: every rank says it of every piece."""
+        self._weight = count
+        self._count = (self._count or 0.0) + count
 
     def finish(self):
         """All pieces have been differentiated. Nothing more where backward() did it already."""
         if self._done:
             return
         self._done, self._backward = True, False
-        if self._group.size == 1:
-            return
-        self._launch(of_all=True)
-        for bucket in self._buckets:
-            bucket.receive()
+        if self._group.size > 1:
+            self._launch(of_all=True)
+            for bucket in self._buckets:
+                bucket.receive()
+        if self._count is not None:
+            whole = whole_count(self._group, self._count)
+            for parameter in self._parameters:
+                if parameter.grad is not None:
+                    parameter.grad.div_(whole)
 
     def _weigh(self, gradient):
         if self._pieces.between:
@@ -78,6 +90,15 @@ class Gradients:
             if not of_all and len(bucket.ready) < len(bucket.parameters):
                 return
             bucket.send(self._group)
+
+
+def whole_count(group, count):
+    """What the pieces of all ranks count. Raises PacelineError where that is nothing."""
+    whole = torch.tensor([count], dtype=torch.float64)
+    group.all_reduce(whole, SUM)
+    if not whole > 0:
+        raise PacelineError("job.weight() was 0 for the whole global batch: its mean would be of nothing")
+    return whole.item()
 
 
 class _Bucket:

@@ -54,6 +54,7 @@ class Job:
 
     `rank`, `size`, `local_rank`, `device`: where this rank computes, a GPU of its own where there is one.
     `should_stop` turns true on all ranks in the same step, when Paceline says that the model is good enough.
+    `steps`: how many global batches the training has seen.
     """
 
     def __init__(self, group, attendant, local_rank=0):
@@ -68,10 +69,11 @@ class Job:
         self._part = 0  # samples of the piece under way
         self._epoch = self._total_epochs = 0
         self._resumed = None  # the order's state in the checkpoint, until batches() knows the data
-        self._steps = self._samples = 0
+        self.steps = self._samples = 0
         self._folder, self._every, self._saved_at, self._saved = None, math.inf, 0.0, None
         self._loss = [0.0, 0]  # sum over samples, samples, since the last report
         self._reported_at, self._reported_steps = time.monotonic(), 0
+        self._begun_at = self._seconds = 0.0  # of the step under way; of those since the last report
 
     # ---- what is trained ----
 
@@ -164,6 +166,7 @@ class Job:
         plan, ahead = itertools.tee(self._plan(max_local, micro))
         loaded = loader.load(part for share_of_it in ahead for part in share_of_it.parts)
         for share_of_it in plan:
+            self._begun_at = time.monotonic()
             self._step = _Step(share_of_it.count, len(share_of_it.parts))
             self._pieces.between = False
             for number, part in enumerate(share_of_it.parts, share_of_it.first):
@@ -220,8 +223,19 @@ class Job:
         if self._step.left <= 0:
             self._boundary()
 
+    def weight(self, count):
+        """What the batch counts in the mean over the global batch, in place of its samples: tokens, say.
+
+        Before backward(), of every batch and on every rank, with a loss that is the mean over so many.
+        """
+        if self._step is None:
+            raise PacelineError("job.weight() was called without a batch of job.batches()")
+        for each in self._distributed:
+            each.gradients.count(float(count) if self._part else 0.0)
+
     def evaluate(self, function, data, batch_size=256):
-        """The mean over `data` of what `function(batch)` returns as (sum, count), over all ranks.
+        """The mean over `data`, on all ranks together, of what `function(batch)` returns as (sum, count); or
+        {name: mean}, where it returns ({name: sum}, count).
 
         Without gradients, models in eval mode. Each sample counts once.
         """
@@ -229,18 +243,24 @@ class Job:
             state.average_buffers(self._group, model)
         loader = loader_of(data)
         mine = share(loader.length, self.rank, self.size)
-        sums = torch.zeros(2, dtype=torch.float64)
+        sums = {}
         modes = [model.training for model in self._models]
         for model in self._models:
             model.eval()
         with torch.no_grad():
-            for batch in loader.load(pieces(mine, batch_size)):
+            # A rank without samples computes one all the same, for the names, and it counts for nothing.
+            for batch in loader.load(pieces(mine or [0], batch_size)):
                 value, count = function(batch)
-                sums += torch.tensor([float(value), float(count)], dtype=torch.float64)
+                values = value if isinstance(value, dict) else {"": value}
+                for name, each in {None: count, **values}.items():
+                    sums[name] = sums.get(name, 0.0) + (float(each) if mine else 0.0)
         for model, training in zip(self._models, modes):
             model.train(training)
-        self._group.all_reduce(sums, SUM)
-        return (sums[0] / sums[1]).item() if sums[1] else math.nan
+        totals = torch.tensor(list(sums.values()), dtype=torch.float64)
+        self._group.all_reduce(totals, SUM)
+        count, *values = totals.tolist()
+        means = {name: value / count if count else math.nan for name, value in zip([*sums][1:], values)}
+        return means[""] if "" in means else means
 
     def report(self, **metrics):
         """Tells Paceline of these numbers, the same on every rank, with where the training stands."""
@@ -265,7 +285,8 @@ class Job:
         count, self._step = self._step.count, None
         self._pieces.between, self._pieces.dirty = True, False
         self._order.step(count)
-        self._steps += 1
+        self.steps += 1
+        self._seconds += time.monotonic() - self._begun_at
         self._samples += count
         agreed = self._agree()
         self._tell_written()
@@ -298,9 +319,9 @@ class Job:
         return float(self._optimizers[0].param_groups[0]["lr"]) if self._optimizers else 0.0
 
     def _place(self):
-        place = {"step": self._steps, "samples": self._samples}
+        place = {"step": self.steps, "samples": self._samples}
         if self._order:
-            place["epoch"] = self._epoch + self._order.position / self._order.length
+            place["epoch"] = self._order.epoch + self._order.position / self._order.length
         if self._total_epochs:
             place["total_epochs"] = self._total_epochs
         if self._optimizers:
@@ -310,10 +331,9 @@ class Job:
     def _report(self):
         sums = torch.tensor(self._loss, dtype=torch.float64)
         self._group.all_reduce(sums, SUM)
-        now = time.monotonic()
-        seconds = (now - self._reported_at) / max(1, self._steps - self._reported_steps)
-        self._loss = [0.0, 0]
-        self._reported_at, self._reported_steps = now, self._steps
+        seconds = self._seconds / max(1, self.steps - self._reported_steps)
+        self._loss, self._seconds = [0.0, 0], 0.0
+        self._reported_at, self._reported_steps = time.monotonic(), self.steps
         if self.rank == 0:
             losses = {"train_loss": (sums[0] / sums[1]).item()} if sums[1] else {}
             report(**self._place(), step_seconds=seconds, **losses)
@@ -339,7 +359,7 @@ class Job:
         states = self._group.all_gather_bytes(state.packed(chance.states()))
         if self.rank > 0:
             return
-        steps, samples = self._steps, self._samples
+        steps, samples = self.steps, self._samples
         written = {"models": [each.state_dict() for each in self._models],
                    "carried": [each.state_dict() for each in self._carried],
                    "chance": states, "epoch": self._epoch, "steps": steps,
@@ -367,8 +387,8 @@ class Job:
         except (RuntimeError, ValueError, KeyError) as error:
             raise PacelineError(f"{path} is of another model: {str(error).splitlines()[-1].strip()} Choose "
                                 "another folder.") from error
-        self._steps, self._samples, self._epoch = saved["steps"], saved["samples"], saved["epoch"]
-        self._saved, self._reported_steps = self._samples, self._steps
+        self.steps, self._samples, self._epoch = saved["steps"], saved["samples"], saved["epoch"]
+        self._saved, self._reported_steps = self._samples, self.steps
         self._resumed = saved["order"]
         if self.rank < len(saved["chance"]):
             chance.restore(torch.load(io.BytesIO(saved["chance"][self.rank]), weights_only=False))

@@ -1,7 +1,7 @@
 """Batches of given samples, out of a dataset or with the means of a DataLoader."""
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, default_collate
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from paceline.errors import PacelineError
 
@@ -12,17 +12,19 @@ def loader_of(data, of=lambda dataset: dataset):
     if isinstance(dataset, IterableDataset) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
         raise PacelineError(f"job.batches() needs a dataset with len() and [], and a {type(dataset).__name__} "
                             "has none: each sample could not come exactly once.")
-    if torch.is_tensor(dataset):
-        return _Tensor(dataset)
+    if torch.is_tensor(data) or type(data) is TensorDataset:
+        return _Tensors(data)
     return _Loader(data, of(dataset)) if isinstance(data, DataLoader) else _Dataset(of(dataset), default_collate)
 
 
-class _Tensor:
-    def __init__(self, tensor):
-        self.length, self._tensor = len(tensor), tensor
+class _Tensors:
+    """All samples of a batch at once."""
+
+    def __init__(self, tensors):
+        self.length, self._tensors = len(tensors), tensors
 
     def load(self, parts):
-        return (self._tensor[list(part)] for part in parts)
+        return (self._tensors[list(part)] for part in parts)
 
 
 class _Dataset:

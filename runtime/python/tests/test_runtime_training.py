@@ -110,6 +110,20 @@ class TrainingTest(unittest.TestCase):
         for each in results(self.train(4, batch=3, samples=10)):
             self.assert_close(each["weights"], alone["weights"])
 
+    def test_what_pieces_count_may_be_said(self):
+        for exact in ({}, {"micro": 5, "exact": True}):
+            alone, = results(self.train(1, weights=True, **exact))
+            for size, asked in ((2, {}), (3, {} if exact else {"max_local": 4}), (4, {"batch": 3, "samples": 10})):
+                expected = alone["weights"] if "batch" not in asked else results(
+                    self.train(1, weights=True, **exact, **asked))[0]["weights"]
+                for each in results(self.train(size, weights=True, **exact, **asked)):
+                    self.assert_close(each["weights"], expected)
+
+    def test_tensors_are_taken_by_the_batch(self):
+        alone, = results(self.train(1))
+        for each in results(self.train(2, tensors=True)):
+            self.assert_close(each["weights"], alone["weights"])
+
     def test_parameters_that_some_ranks_do_not_use(self):
         for each in results(self.train(2, unused=True)):
             self.assertTrue(each["never"])
@@ -162,6 +176,9 @@ class TrainingTest(unittest.TestCase):
 
     def test_a_model_that_is_wrapped(self):
         self.ends_with("not one wrapped in DataParallel", 1, wrapped=True)
+
+    def test_a_weight_that_only_some_ranks_say(self):
+        self.ends_with("Every rank must make the same calls", 2, weights="on rank 0")
 
     def test_two_backwards(self):
         self.ends_with(r"backward\(\) ran again", 2, twice=True)

@@ -12,7 +12,7 @@ import paceline
 ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "zero first", "clip": None, "folder": None,
          "every": 60.0, "notice_at": None, "die_at": None, "different_model": False, "scheduler": True, "unused": False,
          "twice": False, "skip_step": False, "different_rate": False, "wrapped": False, "loader_workers": None,
-         "slow": 0.0, "micro": None, "exact": False, "chance": False, **json.loads(sys.argv[1])}
+         "slow": 0.0, "weights": False, "tensors": False, "micro": None, "exact": False, "chance": False, **json.loads(sys.argv[1])}
 
 job = paceline.init(timeout_s=ASKED.get("timeout_s", 60))
 
@@ -65,6 +65,9 @@ data = train
 if ASKED["loader_workers"] is not None:
     data = torch.utils.data.DataLoader(train, num_workers=ASKED["loader_workers"])
 
+if ASKED["tensors"]:
+    data = torch.utils.data.TensorDataset(torch.arange(len(train)), train.x, train.y)
+
 seen, steps, losses, accuracies = [], 0, [], []
 for epoch in job.epochs(ASKED["epochs"]):
     for indices, x, y in job.batches(data, ASKED["batch"], max_local=ASKED["max_local"], seed=3,
@@ -72,6 +75,11 @@ for epoch in job.epochs(ASKED["epochs"]):
         if ASKED["order"] == "zero first":
             optimizer.zero_grad()
         loss = F.cross_entropy(net(x), y)
+        if ASKED["weights"]:
+            counts = (indices % 3).float()
+            loss = (F.cross_entropy(net(x), y, reduction="none") * counts).sum() / counts.sum().clamp(min=1)
+            if ASKED["weights"] is True or job.rank == 0:
+                job.weight(counts.sum())
         loss.backward()
         if ASKED["twice"]:
             F.cross_entropy(net(x), y).backward()
@@ -106,7 +114,14 @@ for epoch in job.epochs(ASKED["epochs"]):
         _, x, y = batch
         return (net(x).argmax(1) == y).sum(), len(y)
 
+    def measure(batch):
+        correct, count = count_correct(batch)
+        return {"accuracy": correct, "one": count}, count
+
     accuracies.append(job.evaluate(count_correct, test, batch_size=10))
+    measured = job.evaluate(measure, test, batch_size=7)
+    assert measured["one"] == 1.0 and (ASKED["chance"] or measured["accuracy"] == accuracies[-1]), measured
+    assert job.evaluate(lambda _: ({"one": 1}, 1), [0]) == {"one": 1.0}
     job.report(accuracy=accuracies[-1])
 job.finish()
 bits = [value.tolist() for value in net.state_dict().values()]
