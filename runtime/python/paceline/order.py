@@ -7,19 +7,29 @@ exactly once an epoch over any schedule of resizes.
 
 import copy
 
+import torch
+
 _MASK = (1 << 64) - 1
 _ROUNDS = 4
+_BLOCK = 4096  # places that are computed at once
 
 
 def mixed(value):
-    # The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
+    """64 bits out of 64, by the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
     return value ^ (value >> 31)
 
 
+def _all_mixed(values):
+    """mixed() of each of a tensor, int64: its product wraps around, and its shift brings in the sign."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ ((values >> shift) & (_MASK >> shift))) * (factor - (1 << 64))
+    return values ^ ((values >> 31) & (_MASK >> 31))
+
+
 class Permutation:
-    """A seeded permutation of range(length) that needs no memory and any of whose places can be asked for.
+    """A seeded permutation of range(length) that needs little memory and any of whose places can be asked for.
 
     A Feistel network over the next power of four, walked until it falls into the range (Black and
     Rogaway 2002): the same on every machine and for every version of every library.
@@ -33,17 +43,32 @@ class Permutation:
         self._keys = []
         for _ in range(_ROUNDS):
             key = mixed((key + 0x9E3779B97F4A7C15) & _MASK)
-            self._keys.append(key)
+            self._keys.append(key - (1 << 64) if key >> 63 else key)
+        self._block, self._indices = None, []
 
-    def __getitem__(self, place):
-        """The index at that place. REQUIRES: 0 <= place < length."""
-        while True:
-            left, right = place >> self._half, place & self._low
-            for key in self._keys:
-                left, right = right, left ^ (mixed(right ^ key) & self._low)
-            place = left << self._half | right
-            if place < self.length:
-                return place
+    def take(self, begin, end):
+        """The indices at the places from begin to before end. REQUIRES: 0 <= begin <= end <= length."""
+        found = []
+        while begin < end:
+            block = begin // _BLOCK
+            if block != self._block:
+                self._block, self._indices = block, self._compute(block * _BLOCK)
+            stop = min(end, (block + 1) * _BLOCK)
+            found += self._indices[begin - block * _BLOCK:stop - block * _BLOCK]
+            begin = stop
+        return found
+
+    def _compute(self, begin):
+        indices = self._encrypted(torch.arange(begin, min(begin + _BLOCK, self.length)))
+        while (outside := indices >= self.length).any():
+            indices[outside] = self._encrypted(indices[outside])
+        return indices.tolist()
+
+    def _encrypted(self, places):
+        left, right = places >> self._half, places & self._low
+        for key in self._keys:
+            left, right = right, left ^ (_all_mixed(right ^ key) & self._low)
+        return left << self._half | right
 
 
 def share(count, rank, ranks):
@@ -74,17 +99,18 @@ class Order:
         self.length, self.batch, self.seed = length, batch, seed
         self.shuffle, self.drop_last = shuffle, drop_last
         self.epoch = self.position = 0
+        self._permutation = None  # of the epoch it was asked for last
 
     def next(self):
         """The indices of the next global batch; empty at the end of the epoch."""
         end = min(self.position + self.batch, self.length)
         if self.drop_last and end - self.position < self.batch:
             return []
-        places = range(self.position, end)
         if not self.shuffle:
-            return list(places)
-        permutation = Permutation(self.length, self.seed, self.epoch)
-        return [permutation[place] for place in places]
+            return list(range(self.position, end))
+        if self._permutation is None or self._permutation[0] != self.epoch:
+            self._permutation = self.epoch, Permutation(self.length, self.seed, self.epoch)
+        return self._permutation[1].take(self.position, end)
 
     def step(self, count):
         """So many samples, the last ones that next() gave, have been trained with."""

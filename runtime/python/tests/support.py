@@ -16,8 +16,8 @@ SECRET = b"a secret of thirty-two bytes ..."
 sys.path.insert(0, str(PACKAGE))
 
 has_library = unittest.skipUnless((PACKAGE / "libpaceline.so.0").exists(), "libpaceline is not built")
-has_torch = unittest.skipUnless(
-    subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0, "PyTorch is not installed")
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
+has_torch = unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
 
 
 def on_threads(size, run):

@@ -3,20 +3,23 @@
 import random
 import unittest
 
-import support  # noqa: F401  (finds the package)
-from paceline.order import Order, Permutation, pieces, share
+import support
+
+if support.HAS_TORCH:
+    from paceline.order import Order, Permutation, pieces, share
 
 
+@support.has_torch
 class PermutationTest(unittest.TestCase):
     def test_has_every_index_once(self):
         for length in [*range(1, 130), 255, 256, 257, 1000, 4097]:
             permutation = Permutation(length, seed=length, epoch=3)
-            self.assertEqual(sorted(permutation[place] for place in range(length)), list(range(length)))
+            self.assertEqual(sorted(permutation.take(0, length)), list(range(length)))
 
     def test_differs_by_seed_and_epoch(self):
         def order(seed, epoch):
             permutation = Permutation(1000, seed, epoch)
-            return [permutation[place] for place in range(1000)]
+            return permutation.take(0, 1000)
 
         orders = [order(seed, epoch) for seed in range(5) for epoch in range(5)]
         for i, one in enumerate(orders):
@@ -26,12 +29,20 @@ class PermutationTest(unittest.TestCase):
 
     def test_is_the_same_for_ever(self):
         permutation = Permutation(10, seed=7, epoch=1)
-        self.assertEqual([permutation[place] for place in range(10)], EVER)
+        self.assertEqual(permutation.take(0, 10), EVER)
+
+    def test_parts_are_parts_of_the_whole(self):
+        whole = Permutation(10_000, seed=2, epoch=4).take(0, 10_000)
+        permutation, chance = Permutation(10_000, seed=2, epoch=4), random.Random(1)
+        for _ in range(50):
+            begin = chance.randrange(10_000)
+            end = chance.randint(begin, min(10_000, begin + 5_000))
+            self.assertEqual(permutation.take(begin, end), whole[begin:end])
 
     def test_leaves_no_pattern(self):
         length = 1 << 14
         permutation = Permutation(length, seed=1, epoch=0)
-        order = [permutation[place] for place in range(length)]
+        order = permutation.take(0, length)
         rises = sum(a < b for a, b in zip(order, order[1:]))
         self.assertAlmostEqual(rises / length, 0.5, delta=0.02)
         for part in range(16):  # each sixteenth holds indices of everywhere
@@ -39,6 +50,7 @@ class PermutationTest(unittest.TestCase):
             self.assertAlmostEqual(sum(indices) / len(indices) / length, 0.5, delta=0.05)
 
 
+@support.has_torch
 class OrderTest(unittest.TestCase):
     def test_each_index_once_over_any_schedule_of_ranks(self):
         chance = random.Random(5)
