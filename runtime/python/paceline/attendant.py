@@ -22,6 +22,9 @@ class Attendant:
     """`notice`: the number of the signal that asked this worker to make room, or None.
     `should_stop`: Paceline says that the model is good enough.
 
+    `next`: what becomes of this worker in its gang's next generation, as soon as it can: {"generation": G, "environment": E},
+    E being that of its place there, or None where it leaves. Else None.
+
     Before `training` is set a notice ends the process at once: there is nothing to save.
     """
 
@@ -32,6 +35,8 @@ class Attendant:
         self._socket = worker_socket
         self._ended = threading.Event()
         self._asks = None
+        self.next = None
+        self._news = threading.Condition()
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -45,6 +50,21 @@ class Attendant:
             self._asks = threading.Thread(target=self._ask, daemon=True)
             self._asks.start()
 
+    def hear_of_generations(self):
+        """From now on hears what becomes of the gang."""
+        if self._socket:
+            threading.Thread(target=self._hear, daemon=True).start()
+
+    def say_ready(self, generation):
+        """The worker has all it needs to join its gang. Raises OSError."""
+        self._socket.say_ready(generation)
+
+    def wait_for(self, generation, seconds):
+        """`next`, once it is of that generation or a later one; None: it was not heard of in time."""
+        with self._news:
+            heard = self._news.wait_for(lambda: self.next and self.next["generation"] >= generation, seconds)
+            return self.next if heard else None
+
     def end(self):
         self._ended.set()
 
@@ -55,6 +75,18 @@ class Attendant:
             if not self.training:
                 os._exit(EXIT_REQUEUE)
             self.notice = signal.SIGTERM
+
+    def _hear(self):
+        version = 0
+        while not self._ended.is_set():
+            try:
+                version, found = self._socket.next_generation(version)
+            except (OSError, KeyError, ValueError):
+                self._ended.wait(ASK_EVERY_S)
+                continue
+            with self._news:
+                self.next = found
+                self._news.notify_all()
 
     def _ask(self):
         while not self.should_stop and not self._ended.wait(ASK_EVERY_S):

@@ -12,12 +12,17 @@ except ImportError:
     numpy = None
 
 
-def seed_all(*parts):
-    """Seeds them all by these whole numbers."""
+def of(*parts):
+    """A seed that depends on these whole numbers, below 2^32."""
     seed = 0
     for part in parts:
         seed = mixed((seed * 0x9E3779B97F4A7C15 + part + 1) & ((1 << 64) - 1))
-    seed >>= 32
+    return seed >> 32
+
+
+def seed_all(*parts):
+    """Seeds them all by these whole numbers."""
+    seed = of(*parts)
     torch.manual_seed(seed)
     random.seed(seed)
     if numpy:

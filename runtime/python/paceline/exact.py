@@ -38,8 +38,8 @@ class Seeded(torch.utils.data.Dataset):
 class InTurn:
     """Sums tensors of micro-batches in their order, over all ranks."""
 
-    def __init__(self, group):
-        self._group = group
+    def __init__(self, ranks):
+        self._ranks = ranks
         self._parts = []
 
     def add(self, flat):
@@ -47,7 +47,7 @@ class InTurn:
 
     def total(self, start, fold):
         """`fold(total, part)` changes the total by one part after the other, from `start` on."""
-        group, total = self._group, start.clone()
+        group, total = self._ranks.group, start.clone()
         if group.rank > 0:
             group.receive(total, group.rank - 1)
         for part in self._parts:
@@ -63,13 +63,13 @@ class InTurn:
 class ExactGradients:
     """What Gradients does, in the order of micro-batches."""
 
-    def __init__(self, model, group, pieces):
+    def __init__(self, model, ranks, pieces):
         self._parameters = [each for each in model.parameters() if each.requires_grad]
         self._pieces, self._weight = pieces, 1.0
         self._sizes = [each.numel() for each in self._parameters]
-        self._group, self._sum = group, InTurn(group)
+        self._ranks, self._sum = ranks, InTurn(ranks)
         self._count = None  # what this rank's micro-batches count, where the script says it
-        self._norms = [_Norm(each, group) for each in model.modules()
+        self._norms = [_Norm(each, ranks) for each in model.modules()
                        if isinstance(each, _BatchNorm) and each.track_running_stats]
         self._open = False  # a micro-batch is being computed
         self._awaited = False  # the end of the last one's backward()
@@ -100,7 +100,7 @@ class ExactGradients:
         total = self._sum.total(zeros, lambda sum_up, part: sum_up.add_(part))
         *parts, counts = total.split([*self._sizes, len(self._sizes)])
         if self._count is not None:
-            total[:-len(self._sizes)].div_(whole_count(self._group, self._count))
+            total[:-len(self._sizes)].div_(whole_count(self._ranks.group, self._count))
             self._count = None
         for parameter, part, count in zip(self._parameters, parts, counts.tolist()):
             parameter.grad = part.view_as(parameter).to(parameter).clone() if count else None
@@ -138,8 +138,8 @@ class _Norm:
     """A batch norm whose running statistics come in the order of micro-batches: with a momentum of 1 it
     notes what each has, which is then averaged in as the module would."""
 
-    def __init__(self, module, group):
-        self._module, self._sum = module, InTurn(group)
+    def __init__(self, module, ranks):
+        self._module, self._sum = module, InTurn(ranks)
         self._momentum = module.momentum
         self._running = None
 

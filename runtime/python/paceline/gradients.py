@@ -17,11 +17,11 @@ RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed
 
 
 class Gradients:
-    """REQUIRES: the model's parameters are the same, in the same order, on every rank; `pieces` tells where the
-    global batch stands."""
+    """REQUIRES: the model's parameters are the same, in the same order, on every rank; `ranks` has the
+    group, `pieces` tells where the global batch stands."""
 
-    def __init__(self, model, group, pieces):
-        self._group, self._pieces = group, pieces
+    def __init__(self, model, ranks, pieces):
+        self._ranks, self._pieces = ranks, pieces
         self._parameters = [each for each in model.parameters() if each.requires_grad]
         self._buckets = _buckets(self._parameters)
         self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
@@ -32,10 +32,9 @@ class Gradients:
         self._backward = False  # one runs, of the last piece
         for parameter in self._parameters:
             parameter.register_hook(self._weigh)
-            if group.size > 1:
-                accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-                accumulator.register_hook(lambda *_, p=parameter: self._accumulated(p))
-                self._accumulators.append(accumulator)
+            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            accumulator.register_hook(lambda *_, p=parameter: self._accumulated(p))
+            self._accumulators.append(accumulator)
 
     def begin(self, weight):
         """The next piece is `weight` of the global batch."""
@@ -55,12 +54,12 @@ class Gradients:
         if self._done:
             return
         self._done, self._backward = True, False
-        if self._group.size > 1:
+        if self._ranks.group.size > 1:
             self._launch(of_all=True)
             for bucket in self._buckets:
                 bucket.receive()
         if self._count is not None:
-            whole = whole_count(self._group, self._count)
+            whole = whole_count(self._ranks.group, self._count)
             for parameter in self._parameters:
                 if parameter.grad is not None:
                     parameter.grad.div_(whole)
@@ -72,7 +71,7 @@ class Gradients:
         return gradient if self._weight == 1.0 else gradient * self._weight
 
     def _accumulated(self, parameter):
-        if self._pieces.between or not self._pieces.last:
+        if self._pieces.between or not self._pieces.last or self._ranks.group.size == 1:
             return
         if self._done:
             raise PacelineError(RAN_AGAIN)
@@ -89,7 +88,7 @@ class Gradients:
                 continue
             if not of_all and len(bucket.ready) < len(bucket.parameters):
                 return
-            bucket.send(self._group)
+            bucket.send(self._ranks.group)
 
 
 def whole_count(group, count):

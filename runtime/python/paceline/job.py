@@ -14,16 +14,18 @@ from paceline import chance, state
 from paceline.attendant import EXIT_REQUEUE
 from paceline.carried import Pieces, carry_optimizer, carry_scheduler
 from paceline.checkpoint import Folder, read
-from paceline.errors import PacelineError
+from paceline.errors import GroupError, PacelineError
 from paceline.exact import ExactGradients, Seeded
 from paceline.gradients import Gradients
 from paceline.group import MAX, SUM
 from paceline.loading import loader_of
 from paceline.order import Order, pieces, share
 from paceline.report import report
+from paceline.sharing import share_state
 
 REPORT_EVERY_S = 1.0
-NOTICE, STOP, REPORT, CHECKPOINT, RATE, LESS_RATE = range(6)  # what ranks exchange at a boundary
+HEARD_WITHIN_S = 30.0  # of a generation that another rank has heard of
+NOTICE, STOP, REPORT, CHECKPOINT, GENERATION, RATE, LESS_RATE = range(7)  # what ranks exchange at a boundary
 
 
 @dataclass
@@ -52,16 +54,18 @@ class _Step:
 class Job:
     """Made by paceline.init(). Every rank makes the same calls in the same order.
 
-    `rank`, `size`, `local_rank`, `device`: where this rank computes, a GPU of its own where there is one.
+    `rank`, `size`, `local_rank`, `generation`: this process's place, which may change in step().
+    `device`: where this rank computes, a GPU of its own where there is one.
     `should_stop` turns true on all ranks in the same step, when Paceline says that the model is good enough.
     `steps`: how many global batches the training has seen.
     """
 
-    def __init__(self, group, attendant, local_rank=0):
-        self.rank, self.size, self.local_rank = group.rank, group.size, local_rank
-        self.device = _device(local_rank)
+    def __init__(self, ranks, attendant, joins=False):
+        self._ranks, self._joins = ranks, joins  # joins: the others train already
+        self.device = _device(self.local_rank)
         self.should_stop = False
-        self._group, self._attendant = group, attendant
+        self._attendant = attendant
+        self._resized = []  # what to call after resizes
         self._pieces = Pieces()
         self._distributed, self._carried, self._optimizers = [], [], []
         self._exact = None  # which kind of gradients
@@ -75,6 +79,26 @@ class Job:
         self._reported_at, self._reported_steps = time.monotonic(), 0
         self._begun_at = self._seconds = 0.0  # of the step under way; of those since the last report
 
+    @property
+    def rank(self):
+        return self._ranks.place.rank
+
+    @property
+    def size(self):
+        return self._ranks.place.size
+
+    @property
+    def local_rank(self):
+        return self._ranks.place.local_rank
+
+    @property
+    def generation(self):
+        return self._ranks.place.generation
+
+    @property
+    def _group(self):
+        return self._ranks.group
+
     # ---- what is trained ----
 
     def distribute(self, model, *carried):
@@ -86,7 +110,7 @@ class Job:
         Raises PacelineError where ranks built different models.
         """
         state.check_model(model)
-        if self.size > 1:
+        if self.size > 1 and not self._joins:
             state.compare(self._group, model)
             state.share_model(self._group, model)
         distributed = _Distributed(model)
@@ -114,6 +138,8 @@ class Job:
         goes on from the newest: call it after distribute(). Raises PacelineError.
         """
         self._folder, self._every = Folder(folder), every
+        if self._joins:
+            return
         found = None
         trouble = None
         if self.rank == 0:
@@ -136,6 +162,7 @@ class Job:
 
     def epochs(self, count):
         """The numbers of the epochs that are left of `count`."""
+        self._join()
         self._total_epochs = count
         while self._epoch < count:
             yield self._epoch
@@ -156,12 +183,20 @@ class Job:
         if exact and not micro:
             raise PacelineError("exact=True needs micro=: the number of samples of a micro-batch, which stays the same "
                                 "on any number of ranks")
+        self._join()
         self._prepare(exact)
         loader = loader_of(data, lambda dataset: Seeded(dataset, seed, self._epoch) if micro else dataset)
         self._begin_order(Order(loader.length, global_batch_size, seed, shuffle, drop_last))
         self._attendant.training = True
-        if self.rank == 0:
-            self._attendant.ask()
+        generation = None
+        while generation != self.generation:
+            generation = self.generation
+            if self.rank == 0:
+                self._attendant.ask()
+            yield from self._batches(loader, seed, max_local, micro, generation)
+
+    def _batches(self, loader, seed, max_local, micro, generation):
+        """Those of this generation's ranks, to the end of the epoch or of the generation."""
         # What a DataLoader fetches ahead is planned by the same plan, further on.
         plan, ahead = itertools.tee(self._plan(max_local, micro))
         loaded = loader.load(part for share_of_it in ahead for part in share_of_it.parts)
@@ -182,6 +217,8 @@ class Job:
                 if self._step and self._step.left == before:
                     raise PacelineError("job.step() was not called for the last batch: call it once for each, "
                                         "after optimizer.step()")
+            if self.generation != generation:
+                return
 
     def _prepare(self, exact):
         if self._exact not in (None, exact):
@@ -190,7 +227,7 @@ class Job:
         for each in self._distributed:
             if each.gradients is None:
                 kind = ExactGradients if exact else Gradients
-                each.gradients = kind(each.model, self._group, self._pieces)
+                each.gradients = kind(each.model, self._ranks, self._pieces)
 
     def _plan(self, max_local, micro):
         """This rank's shares of the global batches from here to the end of the epoch."""
@@ -273,9 +310,8 @@ class Job:
             self._save()
             self._folder.join()
             self._tell_written()
-        self._group.barrier()
+        self._ranks.part()
         self._attendant.end()
-        self._group.close()
 
     # ---- boundaries ----
 
@@ -292,7 +328,9 @@ class Job:
         self._tell_written()
         if agreed[REPORT]:
             self._report()
-        if agreed[NOTICE]:
+        if agreed[GENERATION] > self.generation:
+            self._resize(int(agreed[GENERATION]))
+        elif agreed[NOTICE]:
             self._give_way()
         if agreed[CHECKPOINT]:
             self._save()
@@ -301,8 +339,10 @@ class Job:
     def _agree(self):
         now = time.monotonic()
         rate = self._learning_rate()
-        wishes = torch.zeros(6, dtype=torch.float64)
+        wishes = torch.zeros(7, dtype=torch.float64)
         wishes[NOTICE] = float(self._attendant.notice is not None)
+        if self._attendant.next:
+            wishes[GENERATION] = self._attendant.next["generation"]
         if self.rank == 0:
             wishes[STOP] = float(self._attendant.should_stop)
             wishes[REPORT] = float(now - self._reported_at >= REPORT_EVERY_S)
@@ -344,9 +384,61 @@ class Job:
             self._save()
             self._folder.join()
             self._tell_written()
-        self._group.barrier()
-        self._group.close()
+        self._ranks.part()
         sys.exit(EXIT_REQUEUE if self._folder else 128 + notice)
+
+    # ---- generations ----
+
+    def on_resize(self, function):
+        """Calls `function(job)` after each change of ranks, on those that go on and on newcomers."""
+        self._resized.append(function)
+
+    def _resize(self, generation):
+        """All ranks have ended the same step, and none begins another before the next generation stands."""
+        if self._folder:
+            self._folder.join()
+            self._tell_written()
+        heard = self._attendant.wait_for(generation, HEARD_WITHIN_S)
+        if not heard:
+            raise GroupError(f"Others of the gang go on as generation {generation}, of which rank {self.rank} heard "
+                             "nothing.", "timed out", self.rank)
+        self._ranks.part()
+        if heard["environment"] is None:
+            self._attendant.end()
+            sys.exit(0)
+        self._ranks.move(heard["environment"])
+        self._share()
+
+    def _join(self):
+        """A newcomer's training stands where that of the others does."""
+        if not self._joins:
+            return
+        self._attendant.say_ready(self.generation)
+        self._ranks.connect()
+        self._share()
+        self._joins = False
+
+    def _share(self):
+        has_it = not self._joins
+        for each in self._distributed:
+            state.compare(self._group, each.model)
+            state.share_model(self._group, each.model)
+        for each in self._carried:
+            its = share_state(self._group, each.state_dict() if has_it else None, has_it)
+            if not has_it:
+                each.load_state_dict(its)
+        stands = share_state(self._group, self._standing(), has_it)
+        if not has_it:
+            self.steps, self._samples, self._epoch, self._resumed, self.should_stop = stands
+            self._saved = self._samples
+            self._reported_steps = self.steps
+            torch.manual_seed(chance.of(self._samples, self.rank))
+        for each in self._resized:
+            each(self)
+
+    def _standing(self):
+        return [self.steps, self._samples, self._epoch, self._order.state() if self._order else self._resumed,
+                self.should_stop]
 
     # ---- checkpoints ----
 
@@ -393,7 +485,7 @@ class Job:
         if self.rank < len(saved["chance"]):
             chance.restore(torch.load(io.BytesIO(saved["chance"][self.rank]), weights_only=False))
         else:
-            torch.manual_seed(hash((self._samples, self.rank)) & 0x7FFFFFFF)
+            torch.manual_seed(chance.of(self._samples, self.rank))
         if self.rank == 0:
             print(f"Going on from {path}, after {self._samples} samples, on {self.size} ranks.", file=sys.stderr,
                   flush=True)

@@ -55,12 +55,17 @@ def share_model(group, model):
     """Every rank's parameters and buffers become rank 0's."""
     with torch.no_grad():
         for value in tensors_of(model).values():
-            if value.dtype == torch.bool or value.device.type != "cpu" or not value.is_contiguous():
-                room = value.detach().to("cpu").contiguous().clone()
-                group.broadcast(room)
-                value.copy_(room)
-            else:
-                group.broadcast(value.detach())
+            share_tensor(group, value.detach())
+
+
+def share_tensor(group, tensor):
+    """It becomes rank 0's."""
+    if tensor.device.type != "cpu" or not tensor.is_contiguous():
+        room = tensor.to("cpu").contiguous().clone()
+        group.broadcast(room)
+        tensor.copy_(room)
+    elif tensor.numel():
+        group.broadcast(tensor)
 
 
 def average_buffers(group, model):

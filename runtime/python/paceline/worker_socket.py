@@ -15,22 +15,32 @@ class WorkerSocket:
 
     def reason_to_stop(self):
         """"target_reached", "notice", or None: go on."""
-        answer = self._get("/v1/should_stop")
+        answer = self._ask("GET", "/v1/should_stop")
         return answer.get("reason") if answer.get("should_stop") is True else None
 
-    def _get(self, path):
+    def next_generation(self, after):
+        """(version, next): waits for a version other than `after`, for some seconds. `next`: what is to become of
+        this worker in its gang's next generation, or None."""
+        answer = self._ask("GET", f"/v1/gang?after={after}")
+        return int(answer["version"]), answer.get("next")
+
+    def say_ready(self, generation):
+        """This worker can join its gang, as soon as the others come to the end of a step."""
+        self._ask("POST", "/v1/gang", {"ready": generation})
+
+    def _ask(self, method, path, body=None):
         connection = http.client.HTTPConnection("paceline", timeout=self._timeout_s)
         try:
             connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             connection.sock.settimeout(self._timeout_s)
             connection.sock.connect(self._path)
-            connection.request("GET", path, headers={"Connection": "close"})
+            connection.request(method, path, None if body is None else json.dumps(body), {"Connection": "close"})
             reply = connection.getresponse()
             answer = json.loads(reply.read(ANSWER_MAX))
             if reply.status != 200 or not isinstance(answer, dict):
-                raise ConnectionError(f"GET {path}: {answer}")
+                raise ConnectionError(f"{method} {path}: {answer}")
             return answer
         except (ValueError, http.client.HTTPException) as error:
-            raise ConnectionError(f"GET {path}: {error}") from error
+            raise ConnectionError(f"{method} {path}: {error}") from error
         finally:
             connection.close()

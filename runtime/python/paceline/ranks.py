@@ -1,0 +1,108 @@
+"""This process's place among the ranks of its gang, generation after generation."""
+
+import hashlib
+import socket
+
+from paceline.alone import Alone
+from paceline.errors import PacelineError
+from paceline.group import Group
+from paceline.meeting import meet
+
+
+class Place:
+    """What an environment says of one generation: torchrun's names, and PACELINE_GENERATION and PACELINE_GANG_SECRET
+    where they are given. Raises PacelineError where they don't fit together."""
+
+    def __init__(self, environment):
+        self._environment = environment
+        self.rank, self.size = self._number("RANK", 0), self._number("WORLD_SIZE", 1)
+        if not 0 <= self.rank < self.size:
+            raise PacelineError(f"RANK={self.rank} does not fit WORLD_SIZE={self.size}: ranks go from 0 to WORLD_SIZE - 1")
+        self.local_rank = self._number("LOCAL_RANK", 0)
+        self.generation = self._number("PACELINE_GENERATION", self._number("TORCHELASTIC_RESTART_COUNT", 0))
+        self.near = self._number("LOCAL_WORLD_SIZE", self.size) == self.size  # all ranks run on this host
+        self.address, self.port = environment.get("MASTER_ADDR"), self._number("MASTER_PORT", 0)
+        if self.size > 1 and not (self.address and self.port):
+            raise PacelineError(f"WORLD_SIZE={self.size} needs MASTER_ADDR and MASTER_PORT: start this under Paceline "
+                                "or torchrun, or unset WORLD_SIZE")
+
+    def group(self, timeout_s):
+        """The group of the generation, once all its ranks have come. Raises GroupError, PacelineError."""
+        if self.size == 1:
+            return Alone(self.generation)
+        address = _numeric(self.address)
+        group = Group(self.rank, self.size, self._secret(), self.generation,
+                      None if self.near else _own_address(address, self.port), timeout_s)
+        try:
+            # torchrun's agent has the port, and a store behind it.
+            if self._environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+                endpoints = self._meet_in_store(group.endpoint, address)
+            else:
+                place = f"paceline-{address}-{self.port}" if self.near else (address, self.port)
+                endpoints = meet(self.rank, self.size, group.endpoint, place, self._secret(), self.generation, timeout_s)
+            group.connect(endpoints)
+        except BaseException:
+            group.close()
+            raise
+        return group
+
+    def _meet_in_store(self, endpoint, address):
+        from torch.distributed import PrefixStore, TCPStore
+
+        store = PrefixStore(f"paceline/{self.generation}", TCPStore(address, self.port, self.size, False))
+        store.set(str(self.rank), endpoint)
+        return [store.get(str(each)).decode() for each in range(self.size)]
+
+    def _secret(self):
+        """The gang's own, where it was given one. Else one that others can guess: on one host they are kept out as
+        other users, and of a network it is demanded that it can be trusted, as torchrun demands it."""
+        given = self._environment.get("PACELINE_GANG_SECRET")
+        if given:
+            return given.encode()
+        shared = self._environment.get("TORCHELASTIC_RUN_ID", "") + (self.address or "")
+        return hashlib.sha256(shared.encode()).hexdigest().encode()
+
+    def _number(self, name, default):
+        text = self._environment.get(name, str(default))
+        try:
+            return int(text)
+        except ValueError:
+            raise PacelineError(f"{name}={text!r} is no whole number") from None
+
+
+class Ranks:
+    """The group that this process is in now.
+
+    `group` is None until connect().
+    """
+
+    def __init__(self, environment, timeout_s):
+        self._timeout_s = timeout_s
+        self.place, self.group = Place(environment), None
+
+    def connect(self):
+        self.group = self.place.group(self._timeout_s)
+
+    def part(self):
+        """All ranks leave the group; each of them calls it."""
+        self.group.barrier()
+        self.group.close()
+
+    def move(self, environment):
+        """From a group that all have left to the next one."""
+        self.place = Place(environment)
+        self.connect()
+
+
+def _own_address(address, port):
+    """The address of this host from which rank 0's is reached."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, port))
+        return probe.getsockname()[0]
+
+
+def _numeric(address):
+    try:
+        return socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0]
+    except OSError as error:
+        raise PacelineError(f"MASTER_ADDR={address} is no address of a host: {error.strerror}") from error

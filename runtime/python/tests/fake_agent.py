@@ -1,0 +1,146 @@
+"""A gang under an agent of the tests' own: it serves worker sockets and tells processes of their next generation, by a script."""
+
+import http.server
+import json
+import os
+import socketserver
+import subprocess
+import tempfile
+import threading
+import urllib.parse
+from pathlib import Path
+
+import support
+
+WITHIN_S = 120
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path = urllib.parse.urlsplit(self.path)
+        process = self.server.process
+        if path.path == "/v1/gang":
+            return self._answer(process.news_after(int(urllib.parse.parse_qs(path.query)["after"][0])))
+        return self._answer({"should_stop": process.stops, "reason": "target_reached" if process.stops else None})
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.process.is_ready(body["ready"])
+        self._answer({})
+
+    def _answer(self, body):
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def address_string(self):
+        return "worker"
+
+    def log_message(self, *_):
+        pass
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass  # a worker that is gone reads no answers
+
+
+class Process:
+    """One process of the gang, with its socket."""
+
+    def __init__(self, command, environment, path):
+        self.stops = False
+        self._version, self._next, self.ready = 0, None, None
+        self._news = threading.Condition()
+        self._server = _Server(str(path), _Handler)
+        self._server.process = self
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._output = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, env={**environment, "PACELINE_SOCKET": str(path)}, text=True,
+                                        stdout=self._output, stderr=subprocess.STDOUT)
+        self.pid = self.process.pid
+
+    def tell(self, following):
+        with self._news:
+            self._version, self._next = self._version + 1, following
+            self._news.notify_all()
+
+    def news_after(self, version):
+        with self._news:
+            self._news.wait_for(lambda: self._version != version, 1.0)
+            return {"version": self._version, "next": self._next}
+
+    def is_ready(self, generation):
+        with self._news:
+            self.ready = generation
+            self._news.notify_all()
+
+    def wait_ready(self, generation):
+        with self._news:
+            if not self._news.wait_for(lambda: self.ready == generation or self.process.poll() is not None, WITHIN_S):
+                raise AssertionError("a newcomer does not get ready:\n" + self.output())
+            assert self.ready == generation, self.output()
+
+    def output(self):
+        self._output.seek(0)
+        return self._output.read()
+
+    def wait(self):
+        return self.process.wait(WITHIN_S)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._server.shutdown()
+        self._server.server_close()
+        self._output.close()
+
+
+class Agent:
+    """REQUIRES: close() is called. `ranks`: the processes of the gang, by rank."""
+
+    def __init__(self, script, *arguments):
+        self._command = [support.PYTHON, "-u", str(script), *map(str, arguments)]
+        self._folder = tempfile.TemporaryDirectory(prefix="paceline-agent-")
+        self.generation, self.ranks, self.all = 0, [], []
+
+    def close(self):
+        for each in self.all:
+            each.close()
+        self._folder.cleanup()
+
+    def start(self, size):
+        self._form([], size, joins=False)
+
+    def resize(self, keep, new=0):
+        """The processes at the ranks `keep` go on, in that order, and `new` others come; the rest leaves."""
+        before = self.ranks
+        self._form([before[rank] for rank in keep], new, joins=True)
+        for rank, each in enumerate(self.ranks[:len(keep)]):
+            each.tell({"generation": self.generation, "environment": self._places[rank]})
+        for each in set(before) - set(self.ranks):
+            each.tell({"generation": self.generation, "environment": None})
+
+    def _form(self, kept, new, joins):
+        self.generation += 1
+        size, port = len(kept) + new, support.free_port()
+        self._places = [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size),
+                         "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                         "PACELINE_GANG_SECRET": support.SECRET.decode(),
+                         "PACELINE_GENERATION": str(self.generation)} for rank in range(size)]
+        newcomers = [self._spawn(self._places[rank], joins) for rank in range(len(kept), size)]
+        self.ranks = [*kept, *newcomers]
+        for each in newcomers if joins else []:
+            each.wait_ready(self.generation)
+
+    def _spawn(self, place, joins):
+        environment = {**os.environ, **place, "PYTHONPATH": str(support.PACKAGE), "OMP_NUM_THREADS": "1",
+                       "PYTHONDONTWRITEBYTECODE": "1", "PACELINE_RESIZE": "in-place",
+                       **({"PACELINE_JOINS": "1"} if joins else {})}
+        self.all.append(Process(self._command, environment, Path(self._folder.name) / f"{len(self.all)}.sock"))
+        return self.all[-1]

@@ -1,0 +1,85 @@
+"""Gangs that go on with other ranks: who stays is not started anew, and the training is the one it would have been."""
+
+import json
+import re
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import support
+from fake_agent import Agent
+
+SCRIPT = Path(__file__).with_name("training_script.py")
+EPOCHS = 80
+
+
+@support.has_torch
+@support.has_library
+class ResizingTest(unittest.TestCase):
+    def start(self, size, **asked):
+        agent = Agent(SCRIPT, json.dumps(asked))
+        self.addCleanup(agent.close)
+        agent.start(size)
+        return agent
+
+    def results(self, agent):
+        """What those that stayed to the end say; all ended well."""
+        for each in agent.all:
+            self.assertEqual(each.wait(), 0, each.output())
+        said = [re.search(r"^result (.*)$", each.output(), re.M) for each in agent.all]
+        return [json.loads(each[1]) for each in said if each]
+
+    def train_to_the_end(self, size, **asked):
+        return self.results(self.start(size, **asked))[0]
+
+    def seen(self, agent):
+        return [tuple(pair) for each in agent.all for line in re.findall(r"^seen (.*)$", each.output(), re.M)
+                for pair in json.loads(line)]
+
+    def until(self, agent, steps):
+        """Returns once rank 0 has taken so many more steps."""
+        def taken():
+            return len(re.findall("^seen", agent.ranks[0].output(), re.M))
+
+        goal, end = taken() + steps, time.monotonic() + 120
+        while taken() < goal:
+            self.assertLess(time.monotonic(), end, agent.ranks[0].output())
+            time.sleep(0.02)
+
+    def resized(self, schedule, **asked):
+        with tempfile.TemporaryDirectory() as folder:
+            hurry = Path(folder) / "hurry"
+            agent = self.start(2, slow=0.03, slow_until=str(hurry), **asked)
+            for keep, new in schedule:
+                self.until(agent, 3)
+                agent.resize(keep, new)
+            self.until(agent, 3)
+            hurry.touch()
+            self.ended = self.results(agent)
+        return agent
+
+    SCHEDULE = [([0, 1], 2), ([3, 0, 1], 0), ([0, 2], 1), ([1], 0), ([0], 2)]
+
+    def test_the_training_is_the_one_it_would_have_been(self):
+        asked = {"epochs": EPOCHS, "batch": 10}
+        alone = self.train_to_the_end(1, **asked)
+        agent = self.resized(self.SCHEDULE, **asked)
+        for each in self.ended:
+            for one, other in zip(each["weights"], alone["weights"]):
+                self.assertAlmostEqual(one, other, delta=1e-5)
+            self.assertEqual(each["accuracies"][-1], alone["accuracies"][-1])
+        self.assertEqual(len(agent.all), 7, "nobody was started anew")
+        seen = self.seen(agent)
+        self.assertEqual(sorted(seen), [(epoch, index) for epoch in range(EPOCHS) for index in range(100)])
+
+    def test_exactly_and_with_a_loaders_workers(self):
+        asked = {"epochs": EPOCHS, "batch": 10, "micro": 4, "exact": True, "chance": True, "loader_workers": 1}
+        alone = self.train_to_the_end(1, **asked)
+        self.resized(self.SCHEDULE[:3], **asked)
+        for each in self.ended:
+            self.assertEqual(each["bits"], alone["bits"])
+
+
+if __name__ == "__main__":
+    unittest.main()
