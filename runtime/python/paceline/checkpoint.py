@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from paceline import state
 from paceline.errors import PacelineError
 
 FORMAT = "paceline-1"
@@ -15,10 +16,11 @@ KEPT = 2
 
 
 class Folder:
-    """Where a training keeps its checkpoints. Only one rank writes."""
+    """Where a training keeps its checkpoints. Only one rank writes. `format`: what they say of their kind."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, format=FORMAT):
         self.path = Path(folder).resolve()
+        self._format = format
         self._writes = None
         self._written = deque()
 
@@ -46,15 +48,27 @@ class Folder:
             raise PacelineError(f"The checkpoint {found[0]} can't be read: {error.strerror}. Name another "
                                 "one in PACELINE_CHECKPOINT, or unset it.") from error
 
-    def begin(self, samples, state, mark):
-        """Takes the state as it is now, and writes it while the training goes on.
+    def read(self, data, path):
+        """The state in a checkpoint's bytes, on the CPU. Raises PacelineError."""
+        try:
+            found = torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)
+        except Exception as error:  # whatever unpickling of a torn or foreign file comes up with
+            raise PacelineError(f"{path} is no complete checkpoint. Remove it to go on from an older "
+                                "one.") from error
+        if not isinstance(found, dict) or found.get("format") != self._format:
+            raise PacelineError(f"{path} is no checkpoint of this kind of training. Choose another folder, and unset "
+                                "PACELINE_CHECKPOINT if it names it.")
+        return found
+
+    def begin(self, number, values, mark):
+        """Takes the values as they are now, and writes them while the training goes on. `number`: goes into its name.
 
         written() tells of it with `mark`. Where it can't be written the older ones are untouched.
         """
         self.join()
         room = io.BytesIO()
-        torch.save({"format": FORMAT, "samples": samples, **state}, room)
-        self._writes = threading.Thread(target=self._write, args=(samples, room.getbuffer(), mark))
+        torch.save({"format": self._format, **values}, room)
+        self._writes = threading.Thread(target=self._write, args=(number, room.getbuffer(), mark))
         self._writes.start()
 
     def join(self):
@@ -68,8 +82,8 @@ class Folder:
         while self._written:
             yield self._written.popleft()
 
-    def _write(self, samples, data, mark):
-        path = self.path / f"ckpt-{samples:012d}.pt"
+    def _write(self, number, data, mark):
+        path = self.path / f"ckpt-{number:012d}.pt"
         unfinished = self.path / f".{path.name}.unfinished"
         try:
             with open(unfinished, "wb") as file:
@@ -87,17 +101,24 @@ class Folder:
             self._written.append((mark, path, None))
 
 
-def read(data, path):
-    """The state in a checkpoint's bytes, on the CPU. Raises PacelineError."""
-    try:
-        state = torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)
-    except Exception as error:  # whatever unpickling of a torn or foreign file comes up with
-        raise PacelineError(f"{path} is no complete checkpoint. Remove it to go on from an older "
-                            "one.") from error
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise PacelineError(f"{path} is no checkpoint that job.checkpoint() wrote. Choose another "
-                            "folder.")
-    return state
+def go_on(group, folder):
+    """(state, path) of what all ranks go on from, the state on the CPU; (None, None) where there is nothing yet. Makes
+    the folder. Raises PacelineError on every rank."""
+    found = trouble = None
+    if group.rank == 0:
+        try:
+            folder.prepare()
+            found = folder.newest()
+        except PacelineError as error:
+            trouble = str(error)
+    trouble = state.share_bytes(group, trouble.encode() if trouble else None)
+    if trouble:
+        raise PacelineError(trouble.decode())
+    data = state.share_bytes(group, found[0] if found else None)
+    if data is None:
+        return None, None
+    path = state.share_bytes(group, str(found[1]).encode() if found else None).decode()
+    return folder.read(data, path), path
 
 
 def _newest_first(folder):

@@ -8,10 +8,10 @@ same order everywhere.
 
 import torch
 
+from paceline.buckets import Bucket, Buckets, when_accumulated
 from paceline.errors import PacelineError
 from paceline.group import SUM
 
-BUCKET_BYTES = 4 << 20
 RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed over the ranks: add the losses, "
              "and call backward() once for each batch")
 
@@ -23,8 +23,7 @@ class Gradients:
     def __init__(self, model, ranks, pieces):
         self._ranks, self._pieces = ranks, pieces
         self._parameters = [each for each in model.parameters() if each.requires_grad]
-        self._buckets = _buckets(self._parameters)
-        self._bucket_of = {id(p): bucket for bucket in self._buckets for p in bucket.parameters}
+        self._buckets = Buckets(self._parameters, _Bucket)
         self._accumulators = []  # kept, or the hooks on them are gone
         self._weight = 1.0
         self._count = None  # what this rank's pieces count, where the script says it
@@ -32,17 +31,14 @@ class Gradients:
         self._backward = False  # one runs, of the last piece
         for parameter in self._parameters:
             parameter.register_hook(self._weigh)
-            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-            accumulator.register_hook(lambda *_, p=parameter: self._accumulated(p))
-            self._accumulators.append(accumulator)
+            self._accumulators.append(when_accumulated(parameter, self._accumulated))
 
     def begin(self, weight):
         """The next piece is `weight` of the global batch."""
         if self._done:
             self._count = None
         self._weight, self._done = weight, False
-        for bucket in self._buckets:
-            bucket.begin()
+        self._buckets.begin()
 
     def count(self, count):
         """The piece counts so much, and the mean is over what all pieces count: every rank says it of every piece."""
@@ -55,9 +51,8 @@ class Gradients:
             return
         self._done, self._backward = True, False
         if self._ranks.group.size > 1:
-            self._launch(of_all=True)
-            for bucket in self._buckets:
-                bucket.receive()
+            self._buckets.launch(self._ranks.group, of_all=True)
+            self._buckets.receive()
         if self._count is not None:
             whole = whole_count(self._ranks.group, self._count)
             for parameter in self._parameters:
@@ -78,17 +73,8 @@ class Gradients:
         if not self._backward:
             self._backward = True
             torch.autograd.Variable._execution_engine.queue_callback(self.finish)
-        self._bucket_of[id(parameter)].ready.add(id(parameter))
-        self._launch(of_all=False)
-
-    # In the order of the buckets, the same on every rank.
-    def _launch(self, of_all):
-        for bucket in self._buckets:
-            if bucket.wait:
-                continue
-            if not of_all and len(bucket.ready) < len(bucket.parameters):
-                return
-            bucket.send(self._ranks.group)
+        self._buckets.complete(parameter)
+        self._buckets.launch(self._ranks.group)
 
 
 def whole_count(group, count):
@@ -100,19 +86,13 @@ def whole_count(group, count):
     return whole.item()
 
 
-class _Bucket:
-    """Parameters whose gradients travel together, and after them how many ranks have each of them."""
+class _Bucket(Bucket):
+    """After its gradients travels how many ranks have each of them."""
 
     def __init__(self, parameters):
-        self.parameters = parameters
-        self.ready = set()
-        self.wait = None
+        super().__init__(parameters)
         self._sizes = [each.numel() for each in parameters]
         self._flat = torch.zeros(sum(self._sizes) + len(parameters), dtype=parameters[0].dtype)
-
-    def begin(self):
-        self.ready.clear()
-        self.wait = None
 
     def send(self, group):
         parts = [*self._flat.split(self._sizes + [len(self.parameters)])]
@@ -133,17 +113,3 @@ class _Bucket:
             if parameter.grad is None:
                 parameter.grad = torch.empty_like(parameter)
             parameter.grad.copy_(part.view_as(parameter.grad))
-
-
-def _buckets(parameters):
-    """The last first, as backward() comes to them; each of one type."""
-    found, open_ones = [], {}
-    for parameter in reversed(parameters):
-        size, listed = open_ones.get(parameter.dtype, (0, None))
-        bytes_of_it = parameter.numel() * parameter.element_size()
-        if listed is None or size + bytes_of_it > BUCKET_BYTES:
-            size, listed = 0, []
-            found.append(listed)
-        listed.append(parameter)
-        open_ones[parameter.dtype] = (size + bytes_of_it, listed)
-    return [_Bucket(each) for each in found]

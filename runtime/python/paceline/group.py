@@ -64,6 +64,10 @@ class Group:
 
         return wait
 
+    def all_gather(self, mine, all_of_them):
+        """`all_of_them` has room for a tensor like `mine` of each rank, in the order of ranks."""
+        self._call("all_gather", _address(mine), _bytes(mine), _address(all_of_them))
+
     def broadcast(self, tensor, root=0):
         self._call("broadcast", _address(tensor), _bytes(tensor), root)
 
@@ -142,8 +146,12 @@ def _bytes(tensor):
     return _count(tensor) * (tensor.element_size() if hasattr(tensor, "element_size") else tensor.itemsize)
 
 
+def type_name(tensor):
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 def _type(tensor):
-    name = str(tensor.dtype).removeprefix("torch.")
+    name = type_name(tensor)
     if name not in TYPES:
         raise ValueError(f"tensors of type {name} can't be reduced; there are {', '.join(TYPES)}")
     return TYPES[name]

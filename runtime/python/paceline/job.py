@@ -13,7 +13,7 @@ import torch
 from paceline import chance, state
 from paceline.attendant import EXIT_REQUEUE
 from paceline.carried import Pieces, carry_optimizer, carry_scheduler
-from paceline.checkpoint import Folder, read
+from paceline.checkpoint import Folder, go_on
 from paceline.errors import GroupError, PacelineError
 from paceline.exact import ExactGradients, Seeded
 from paceline.gradients import Gradients
@@ -140,23 +140,11 @@ class Job:
         self._folder, self._every = Folder(folder), every
         if self._joins:
             return
-        found = None
-        trouble = None
-        if self.rank == 0:
-            try:
-                self._folder.prepare()
-                found = self._folder.newest()
-            except PacelineError as error:
-                trouble = str(error)
-        trouble = state.share_bytes(self._group, trouble.encode() if trouble else None)
-        if trouble:
-            raise PacelineError(trouble.decode())
-        data = state.share_bytes(self._group, found[0] if found else None)
-        if data is not None:
-            path = state.share_bytes(self._group, str(found[1]).encode() if found else None).decode()
-            self._restore(read(data, path), path)
+        saved, path = go_on(self._group, self._folder)
+        if saved is not None:
+            self._restore(saved, path)
         # A fresh training can be resized once it has a checkpoint, so it takes the first at once.
-        self._saved_at = time.monotonic() if data is not None else -math.inf
+        self._saved_at = time.monotonic() if saved is not None else -math.inf
 
     # ---- the loop ----
 
@@ -452,7 +440,7 @@ class Job:
         if self.rank > 0:
             return
         steps, samples = self.steps, self._samples
-        written = {"models": [each.state_dict() for each in self._models],
+        written = {"samples": samples, "models": [each.state_dict() for each in self._models],
                    "carried": [each.state_dict() for each in self._carried],
                    "chance": states, "epoch": self._epoch, "steps": steps,
                    "order": self._order.state() if self._order else self._resumed}

@@ -63,11 +63,7 @@ class Place:
         return hashlib.sha256(shared.encode()).hexdigest().encode()
 
     def _number(self, name, default):
-        text = self._environment.get(name, str(default))
-        try:
-            return int(text)
-        except ValueError:
-            raise PacelineError(f"{name}={text!r} is no whole number") from None
+        return number(self._environment, name, default)
 
 
 class Ranks:
@@ -92,6 +88,15 @@ class Ranks:
         """From a group that all have left to the next one."""
         self.place = Place(environment)
         self.connect()
+
+
+def number(environment, name, default):
+    """The whole number in a variable. Raises PacelineError."""
+    text = environment.get(name, str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise PacelineError(f"{name}={text!r} is no whole number") from None
 
 
 def _own_address(address, port):

@@ -33,15 +33,16 @@ def compare(group, model):
         return
     everyones = [json.loads(each) for each in group.all_gather_bytes(own)]
     other = next(rank for rank, each in enumerate(everyones) if each != everyones[0])
-    raise PacelineError(_difference(everyones[0], everyones[other], other))
+    raise PacelineError(difference(everyones[0], everyones[other], other))
 
 
-def _difference(first, other, rank):
+def difference(first, other, rank, first_rank=0):
+    """The sentence for two ranks' lists of [name, shape, type], which differ."""
     for mine, theirs in zip(first, other):
         if mine != theirs:
-            return (f"The ranks built different models: rank 0 has {_tensor(mine)}, rank {rank} has "
+            return (f"The ranks built different models: rank {first_rank} has {_tensor(mine)}, rank {rank} has "
                     f"{_tensor(theirs)} in its place.")
-    more, whose = (first, 0) if len(first) > len(other) else (other, rank)
+    more, whose = (first, first_rank) if len(first) > len(other) else (other, rank)
     return (f"The ranks built different models: only rank {whose} has "
             f"{_tensor(more[min(len(first), len(other))])}.")
 
@@ -53,19 +54,19 @@ def _tensor(described):
 
 def share_model(group, model):
     """Every rank's parameters and buffers become rank 0's."""
+    for value in tensors_of(model).values():
+        share_tensor(group, value)
+
+
+def share_tensor(group, tensor, root=0):
+    """Every rank's becomes `root`'s, in place."""
     with torch.no_grad():
-        for value in tensors_of(model).values():
-            share_tensor(group, value.detach())
-
-
-def share_tensor(group, tensor):
-    """It becomes rank 0's."""
-    if tensor.device.type != "cpu" or not tensor.is_contiguous():
-        room = tensor.to("cpu").contiguous().clone()
-        group.broadcast(room)
-        tensor.copy_(room)
-    elif tensor.numel():
-        group.broadcast(tensor)
+        if tensor.device.type != "cpu" or not tensor.is_contiguous():
+            room = tensor.detach().to("cpu").contiguous().clone()
+            group.broadcast(room, root)
+            tensor.copy_(room)
+        elif tensor.numel():
+            group.broadcast(tensor.detach(), root)
 
 
 def average_buffers(group, model):
