@@ -129,9 +129,11 @@ class PackageTest(unittest.TestCase):
         trace = "job_id,submission_time,duration,num_gpu\na,0,3600,8\n"
         self.bare.by("first", f"printf '{trace}' | gzip > jobs.csv.gz")
         self.assertIn("fifo", self.bare.by("first", f"{paceline} simulate --trace jobs.csv.gz --cluster 1x8 --policy fifo"))
-        found = self.bare.by("first", f"{paceline} run --workdir . -- sh -c 'ls \"$PYTHONPATH\"/paceline/__init__.py; "
+        found = self.bare.by("first", f"{paceline} run --workdir . -- sh -c 'ls \"$PYTHONPATH\"/paceline/__init__.py "
+                                      "\"$PYTHONPATH\"/paceline/horovod/torch/elastic/__init__.py; "
                                       "ldd \"$PYTHONPATH\"/libpaceline.so.0'")
         self.assertRegex(found, r"lib/paceline/python/paceline/__init__\.py")
+        self.assertRegex(found, r"lib/paceline/python/paceline/horovod/torch/elastic/__init__\.py")
         self.assertNotIn("not found", found)
         self.assertNotRegex(found, "libstdc|libcrypto", "it brings along what it needs")
 

@@ -9,6 +9,9 @@ from torch import nn
 from torch.nn import functional as F
 
 import paceline.horovod.torch as hvd
+from paceline.errors import GroupError, PacelineError
+
+MIXED = "Some ranks reduce the gradients of an optimizer while others make another call"
 
 hvd.init()
 RANK, SIZE = hvd.rank(), hvd.size()
@@ -107,8 +110,9 @@ def call_allgather():
     close(hvd.allgather(of(RANK, 3, 2) > 0), torch.cat([of(rank, 3, 2) > 0 for rank in range(SIZE)]))
     close(hvd.allgather(torch.tensor(RANK)), torch.arange(SIZE))
     close(hvd.allgather(of(RANK, 2 if RANK == 0 else 0, 3)), of(0, 2, 3))
-    for one, other in zip(hvd.grouped_allgather([of(RANK, 1), of(RANK, 2)]), [of_all(1).reshape(-1), of_all(2).reshape(-1)]):
-        close(one, other)
+    one, two = hvd.grouped_allgather([of(RANK, 1), of(RANK, 2)])
+    close(one, of_all(1).reshape(-1))
+    close(two, of_all(2).reshape(-1))
 
 
 def call_broadcast():
@@ -126,7 +130,8 @@ def call_broadcast():
 
 
 def call_alltoall():
-    close(hvd.alltoall(of(RANK, SIZE * 2, 3)), torch.cat([of(rank, SIZE * 2, 3)[RANK * 2:RANK * 2 + 2] for rank in range(SIZE)]))
+    mine = slice(RANK * 2, RANK * 2 + 2)
+    close(hvd.alltoall(of(RANK, SIZE * 2, 3)), torch.cat([of(rank, SIZE * 2, 3)[mine] for rank in range(SIZE)]))
     # Rank r has so many rows for rank s:
     splits = torch.tensor([[(rank + other) % 3 for other in range(SIZE)] for rank in range(SIZE)])
     rows, received = hvd.alltoall(of(RANK, int(splits[RANK].sum()), 2), splits=splits[RANK])
@@ -209,8 +214,15 @@ class Net(nn.Module):
         return y + self.seldom(x) if rank == 0 else y
 
 
-def trains_as_one(delta=1e-6, make=lambda parameters: torch.optim.Adam(parameters, lr=0.01, weight_decay=0.1), passes=1, clip=None,
-                  op=hvd.Average, closure=False, **options):
+def adam(parameters):
+    return torch.optim.Adam(parameters, lr=0.01, weight_decay=0.1)
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+
+
+def trains_as_one(delta=1e-6, make=adam, passes=1, clip=None, op=hvd.Average, closure=False, **options):
     """Trains over all ranks, and again what all ranks train on in this process alone."""
     def loss_of(net, rank, step, scale=1.0):
         x = of(rank * 1000 + step, 6, 4)
@@ -256,10 +268,6 @@ def trains_as_one(delta=1e-6, make=lambda parameters: torch.optim.Adam(parameter
         assert (one - other).abs().max() < delta, (name, (one - other).abs().max())
     if SIZE > 1:
         assert (net.never.weight.grad == 0).all()
-
-
-def sgd(parameters):
-    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
 
 
 def optimizer_trains_as_one():
@@ -381,14 +389,15 @@ def joined_needs_something_from_all():
 def wrong_arguments():
     one = torch.ones(2)
     model = nn.Linear(2, 1)
-    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
     fails(ValueError, "Adasum is not there: use op=Average", hvd.allreduce, one, op=hvd.Adasum)
     fails(ValueError, "Product is not there: sum logarithms", hvd.allreduce, one, op=hvd.Product)
     fails(ValueError, "pass one of them", hvd.allreduce, one, average=True, op=hvd.Sum)
     fails(ValueError, "tensors of type bool can't be reduced: convert", hvd.allreduce, one > 0)
     fails(ValueError, "a float can't be reduced: pass torch.tensor(value)", hvd.allreduce, 1.0)
     fails(ValueError, "pass tensor.to_dense()", hvd.allreduce, one.to_sparse())
-    fails(ValueError, "are for numbers of floating point", hvd.allreduce, torch.ones(1, dtype=torch.int64), prescale_factor=2.0)
+    fails(ValueError, "are for numbers of floating point",
+          hvd.allreduce, torch.ones(1, dtype=torch.int64), prescale_factor=2.0)
     fails(ValueError, f"ranks go from 0 to {SIZE - 1}", hvd.broadcast, one, SIZE)
     fails(ValueError, "leave process_set= out", hvd.allreduce, one, process_set=object())
     fails(ValueError, "is no handle", hvd.synchronize, 3)
@@ -397,19 +406,21 @@ def wrong_arguments():
     fails(ValueError, "share it by broadcast_object()", hvd.broadcast_parameters, {"extra": 5}, root_rank=0)
     fails(ValueError, "LBFGS keeps", hvd.broadcast_optimizer_state, torch.optim.LBFGS(model.parameters()), 0)
     distributed = hvd.DistributedOptimizer
-    fails(ValueError, "pairs of a name and a parameter", distributed, sgd, named_parameters=model.parameters())
-    fails(ValueError, "has bias, weight more than once", distributed, sgd, [*model.named_parameters(), *model.named_parameters()])
-    fails(ValueError, "1 of the optimizer's 2 parameters are not in", distributed, sgd, list(model.named_parameters())[:1])
-    fails(ValueError, "gradient_predivide_factor is for op=Average", distributed, sgd, op=hvd.Sum, gradient_predivide_factor=2.0)
-    fails(ValueError, "Adasum is not there", distributed, sgd, op=hvd.Adasum)
-    fails(ValueError, "must be 1 or more", distributed, sgd, backward_passes_per_step=0)
-    fails(ValueError, "no compress() and decompress()", distributed, sgd, compression=16)
-    fails(ValueError, "already", distributed, distributed(sgd))
+    fails(ValueError, "pairs of a name and a parameter", distributed, inner, named_parameters=model.parameters())
+    fails(ValueError, "has bias, weight more than once",
+          distributed, inner, [*model.named_parameters(), *model.named_parameters()])
+    fails(ValueError, "1 of the optimizer's 2 parameters are not in",
+          distributed, inner, list(model.named_parameters())[:1])
+    fails(ValueError, "gradient_predivide_factor is for op=Average",
+          distributed, inner, op=hvd.Sum, gradient_predivide_factor=2.0)
+    fails(ValueError, "Adasum is not there", distributed, inner, op=hvd.Adasum)
+    fails(ValueError, "must be 1 or more", distributed, inner, backward_passes_per_step=0)
+    fails(ValueError, "no compress() and decompress()", distributed, inner, compression=16)
+    fails(ValueError, "already", distributed, distributed(inner))
     complex_ = nn.Parameter(torch.ones(1, dtype=torch.complex64))
     fails(ValueError, "odd is of type complex64", distributed, torch.optim.SGD([complex_], lr=0.1), [("odd", complex_)])
     model.requires_grad_(False)
     fails(ValueError, "no parameter that requires a gradient", distributed, torch.optim.SGD(model.parameters(), lr=0.1))
-    from paceline.errors import PacelineError
     fails(PacelineError, "paceline.horovod has no SyncBatchNorm: keep torch.nn.BatchNorm", hvd.SyncBatchNorm, 3)
     fails(PacelineError, "torch.profiler", hvd.start_timeline, "file")
     fails(PacelineError, "new_group", hvd.add_process_set, [0])
@@ -476,12 +487,17 @@ def mixed_in_a_step():
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
     model(torch.ones(1, 2)).sum().backward()
     optimizer.step()
-    from paceline.errors import GroupError
-    words = "Some ranks reduce the gradients of an optimizer while others make another call"
     if RANK == 0:
-        fails(ValueError, words, hvd.allreduce, torch.ones(3))
+        fails(ValueError, MIXED, hvd.allreduce, torch.ones(3))
     else:
-        fails((ValueError, GroupError), words, lambda: (model(torch.ones(1, 2)).sum().backward(), optimizer.step()))
+        fails((ValueError, GroupError), MIXED, lambda: (model(torch.ones(1, 2)).sum().backward(), optimizer.step()))
+
+
+def apart_before_a_step():
+    used, seldom = nn.Linear(2, 1), nn.Linear(2, 1)
+    hvd.DistributedOptimizer(torch.optim.SGD([*used.parameters(), *seldom.parameters()], lr=0.1))
+    (used(torch.ones(1, 2)) + (seldom(torch.ones(1, 2)) if RANK == 0 else 0)).sum().backward()
+    fails(GroupError, MIXED, hvd.allreduce, torch.ones(3))
 
 
 chosen = [function for name, function in sorted(globals().items()) if name.startswith(sys.argv[1]) and callable(function)]

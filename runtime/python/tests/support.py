@@ -45,9 +45,9 @@ def free_port():
 
 
 class Gang:
-    """Processes of one script, as torchrun's environment describes them to each other."""
+    """Processes of one script, as torchrun's environment describes them to each other. `folder`: they run there."""
 
-    def __init__(self, script, size, *arguments, generation=1, **environment):
+    def __init__(self, script, size, *arguments, generation=1, folder=None, **environment):
         port = free_port()
         self.processes = []
         for rank in range(size):
@@ -57,8 +57,8 @@ class Gang:
                    "PACELINE_GENERATION": str(generation), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    **environment}
             self.processes.append(subprocess.Popen(
-                [PYTHON, "-u", str(script), *map(str, arguments)], env=its, text=True, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT))
+                [PYTHON, "-u", str(script), *map(str, arguments)], env=its, cwd=folder, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
 
     def ends(self, timeout=300):
         """[(exit code, output)] of each rank."""

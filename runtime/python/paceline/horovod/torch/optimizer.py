@@ -64,8 +64,8 @@ class _Distributed:
             return own(lambda: self._computed(closure))
         if self._synchronizes:
             if self._synchronized:
-                warnings.warn("optimizer.step() reduces gradients again that optimizer.synchronize() has reduced: call it "
-                              "in `with optimizer.skip_synchronize():`", stacklevel=2)
+                warnings.warn("optimizer.step() reduces gradients again that optimizer.synchronize() has reduced: call "
+                              "it in `with optimizer.skip_synchronize():`", stacklevel=2)
             self.synchronize()
         self._synchronized = False
         return own()
@@ -77,13 +77,14 @@ class _Distributed:
 
     def zero_grad(self, *arguments, **options):
         if self._stepping.is_under_way:
-            raise ValueError("optimizer.zero_grad() would change gradients that are on their way to the other ranks: call it "
-                             "after optimizer.step() or optimizer.synchronize()")
+            raise ValueError("optimizer.zero_grad() would change gradients that are on their way to the other ranks: "
+                             "call it after optimizer.step() or optimizer.synchronize()")
         return super().zero_grad(*arguments, **options)
 
     def add_param_group(self, param_group):
         if hasattr(self, "_stepping"):
-            raise ValueError("the new parameters would not be reduced: call add_param_group() before DistributedOptimizer()")
+            raise ValueError("the new parameters would not be reduced: call add_param_group() before "
+                             "DistributedOptimizer()")
         return super().add_param_group(param_group)
 
 
@@ -98,13 +99,13 @@ def _named(optimizer, named_parameters):
         raise ValueError("named_parameters takes pairs of a name and a parameter: pass model.named_parameters()")
     twice = sorted(name for name, count in Counter(name for name, _ in given).items() if count > 1)
     if twice:
-        raise ValueError(f"named_parameters has {', '.join(twice)} more than once: give every parameter a name of its own, "
-                         "with the model's in front where there are several models")
+        raise ValueError(f"named_parameters has {', '.join(twice)} more than once: give every parameter a name of its "
+                         "own, with the model's in front where there are several models")
     name_of = {id(parameter): name for name, parameter in given}
     unnamed = sum(id(parameter) not in name_of for parameter in own)
     if unnamed:
-        raise ValueError(f"{unnamed} of the optimizer's {len(own)} parameters are not in named_parameters: pass those of all "
-                         "its models")
+        raise ValueError(f"{unnamed} of the optimizer's {len(own)} parameters are not in named_parameters: pass those "
+                         "of all its models")
     learning = [(name_of[id(parameter)], parameter) for parameter in own if parameter.requires_grad]
     if not learning:
         raise ValueError("the optimizer has no parameter that requires a gradient: set requires_grad before "

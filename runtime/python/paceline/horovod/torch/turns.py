@@ -8,11 +8,12 @@ optimizer one that runs beside backward.
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import torch
 
 from paceline import state
+from paceline.errors import GroupError
 from paceline.group import MAX, type_name
 
 CODE, MINUS_CODE, JOINED, FIRST = range(4)  # what ranks exchange; each word becomes the greatest of all
@@ -32,7 +33,7 @@ class Call:
     tensors: list = field(default_factory=list)
 
     def packed(self):
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(vars(self)).encode()
 
     def code(self):
         digest = int.from_bytes(hashlib.sha256(self.packed()).digest()[:7], "little")
@@ -80,7 +81,7 @@ class Turns:
         """Returns once all ranks are about to make this call. Raises ValueError, on every rank, where they are not."""
         if self._group.size == 1:
             return
-        seen = self._begin(call.code())()
+        seen = self._take(call.code())
         if seen.differ:
             self._tell_apart(call.packed(), seen)
         if seen.joined:
@@ -89,10 +90,11 @@ class Turns:
 
     def begin_step(self, number):
         """Says so without waiting. Returns a function that waits, and raises ValueError where others do something else."""
-        wait = self._begin(number)
+        words = self._words(number)
+        wait = self._group.start_all_reduce(words, MAX)
 
         def check():
-            if wait().differ:
+            if self._seen(words, wait).differ:
                 raise ValueError(MIXED)
 
         return check
@@ -102,7 +104,7 @@ class Turns:
         group, since = self._group, self._count
         if group.size == 1:
             return 0
-        while (seen := self._begin(None)()).first is not None:
+        while (seen := self._take(None)).first is not None:
             if seen.differ:
                 self._tell_apart(b"", seen)
             elif seen.steps:
@@ -113,20 +115,28 @@ class Turns:
         group.all_reduce(last, MAX)
         return last.item() % group.size
 
-    def _begin(self, code):
+    def _take(self, code):
+        """What all are about to do; None: this rank has joined."""
+        words = self._words(code)
+        return self._seen(words, lambda: self._group.all_reduce(words, MAX))
+
+    def _words(self, code):
         self._count += 1
         words = torch.full((4,), NOTHING)
         if code is None:
             words[JOINED] = 1
         else:
             words[CODE], words[MINUS_CODE], words[FIRST] = code, -code, self._group.size - self._group.rank
-        wait = self._group.start_all_reduce(words, MAX)
+        return words
 
-        def seen():
-            wait()
-            return _Seen(words, self._group.size)
-
-        return seen
+    def _seen(self, words, reduce):
+        try:
+            reduce()
+        except GroupError as error:
+            if error.cause == "mismatch":  # in the words of buckets and turns
+                raise GroupError(f"{MIXED}. {error}", error.cause, error.rank) from error
+            raise
+        return _Seen(words, self._group.size)
 
     def _add_zeros(self, call):
         self._check_zeros_do(call)

@@ -1,5 +1,6 @@
 """Where commits are kept between starts, and how ranks give way."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -23,7 +24,7 @@ def _folder():
     """A job's own in its working directory; outside of Paceline the script's."""
     job = os.environ.get("PACELINE_JOB_ID")
     name = f"job-{job}" if job else Path(sys.argv[0]).stem or "python"
-    return Path(os.environ.get("PACELINE_ELASTIC_FOLDER") or Path(".paceline-elastic") / name)
+    return Path(".paceline-elastic") / name
 
 
 class Commits:
@@ -66,13 +67,17 @@ class Commits:
             self._give_way(state)
 
     def end(self):
-        """The training is over: there is nothing more to save."""
+        """The training is over on all ranks: there is nothing more to save."""
+        self._turns.announce(Call("barrier"))
+        self._group.barrier()
         self._attendant.training = False
         self._folder.join()
         self._tell_written()
         # A job's folder is its own, and the job may be started again. A script's would end the next run of it.
         if self._group.rank == 0 and "PACELINE_JOB_ID" not in os.environ:
             shutil.rmtree(self._folder.path, ignore_errors=True)
+            with contextlib.suppress(OSError):  # another script's are there
+                self._folder.path.parent.rmdir()
 
     def _agree(self, function):
         self._turns.announce(Call(function))
