@@ -69,11 +69,12 @@ def _together(state_dict):
     return {**everyones[0], "processed_indices": set().union(*(each["processed_indices"] for each in everyones))}
 
 
-def keeper(value):
+def kind_of(value):
+    """The class of its keeper."""
     if isinstance(value, torch.nn.Module):
-        return Model(value)
+        return Model
     if isinstance(value, torch.optim.Optimizer):
-        return Optimizer(value)
+        return Optimizer
     if isinstance(value, ElasticSampler):
-        return Sampler(value)
-    return Stateful(value) if hasattr(value, "state_dict") and hasattr(value, "load_state_dict") else Plain(value)
+        return Sampler
+    return Stateful if hasattr(value, "state_dict") and hasattr(value, "load_state_dict") else Plain

@@ -1,9 +1,7 @@
 """TorchState: what a training goes on from."""
 
-import torch
-
 from paceline.errors import PacelineError
-from paceline.horovod.torch.elastic.keeping import Stateful, keeper
+from paceline.horovod.torch.elastic.keeping import Plain, kind_of
 
 
 class TorchState:
@@ -16,7 +14,7 @@ class TorchState:
     def __init__(self, model=None, optimizer=None, **values):
         given = {"model": model, "optimizer": optimizer}
         values = {**{name: value for name, value in given.items() if value is not None}, **values}
-        vars(self).update(_kept={name: keeper(value) for name, value in values.items()}, _callbacks=[], _commits=None)
+        vars(self).update(_kept={name: kind_of(value)(value) for name, value in values.items()}, _callbacks=[], _commits=None)
 
     def __getattr__(self, name):
         kept = vars(self).get("_kept", {})
@@ -26,10 +24,10 @@ class TorchState:
 
     def __setattr__(self, name, value):
         known = self._kept.get(name)
-        if known is None or isinstance(known, Stateful) or isinstance(value, torch.nn.Module | torch.optim.Optimizer):
-            self._kept[name] = keeper(value)
-        else:
+        if type(known) is kind_of(value) is Plain:
             known.value = value  # and what was saved stays
+        else:
+            self._kept[name] = kind_of(value)(value)
 
     def save(self):
         """Keeps the values as they are now, in memory."""
