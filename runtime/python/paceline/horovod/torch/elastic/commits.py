@@ -34,14 +34,14 @@ class Commits:
         self._group, self._turns = world.group, world.turns
         self._attendant = world.attendant()
         self._folder = Folder(_folder(), FORMAT)
-        self._number = 0
+        self._number = self._written = 0  # of the newest commit, and of the newest that is kept
         self._next_at = 0.0
 
     def begin(self, state):
         """Goes on from the newest commit, if there is one, and minds notices from now on."""
         saved, path = go_on(self._group, self._folder)
         if saved is not None:
-            self._number = saved["number"]
+            self._number = self._written = saved["number"]
             state.load(saved["values"], path)
             if self._group.rank == 0:
                 print(f"Going on from {path}, on {self._group.size} ranks.", file=sys.stderr, flush=True)
@@ -66,15 +66,18 @@ class Commits:
             self._number += 1
             self._give_way(state)
 
-    def end(self):
-        """The training is over on all ranks: there is nothing more to save."""
+    def end(self, state):
+        """The training is over on all ranks. REQUIRES: state.save() was called."""
         self._turns.announce(Call("barrier"))
         self._group.barrier()
         self._attendant.training = False
+        # A job's folder is its own, and the job may be started again. A script's would end the next run of it.
+        stays = "PACELINE_JOB_ID" in os.environ
+        if stays and self._written != self._number:
+            self._write(state)
         self._folder.join()
         self._tell_written()
-        # A job's folder is its own, and the job may be started again. A script's would end the next run of it.
-        if self._group.rank == 0 and "PACELINE_JOB_ID" not in os.environ:
+        if self._group.rank == 0 and not stays:
             shutil.rmtree(self._folder.path, ignore_errors=True)
             with contextlib.suppress(OSError):  # another script's are there
                 self._folder.path.parent.rmdir()
@@ -90,6 +93,7 @@ class Commits:
 
     def _write(self, state):
         began = time.monotonic()
+        self._written = self._number
         values = state.gathered()
         if self._group.rank == 0:
             epoch = values.get("epoch")

@@ -28,7 +28,7 @@ def run(func):
             sys.exit(f"{error} The next start goes on from the last commit.")
         finally:
             state.attach(None)
-        commits.end()
+        commits.end(state)
         return result
 
     return trained

@@ -24,9 +24,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         """Deals out what is left, to the ranks that there are."""
         self.num_replicas, self.rank = size(), rank()
         length = len(self.dataset)
-        order = Permutation(length, self.seed, self.epoch) if self.shuffle else range(length)
-        places = (order[place] for place in range(length))
-        self.remaining_indices = [index for index in places if index not in self.processed_indices]
+        order = Permutation(length, self.seed, self.epoch).take(0, length) if self.shuffle else range(length)
+        self.remaining_indices = [index for index in order if index not in self.processed_indices]
         self.num_samples = -(-len(self.remaining_indices) // self.num_replicas)
         self.total_size = self.num_samples * self.num_replicas
         filled = list(self.remaining_indices)
