@@ -70,6 +70,7 @@ class Job:
         self._distributed, self._carried, self._optimizers = [], [], []
         self._exact = None  # which kind of gradients
         self._order = self._step = None
+        self._agreeing = None  # what ranks agree on, on its way, and what waits for it
         self._part = 0  # samples of the piece under way
         self._epoch = self._total_epochs = 0
         self._resumed = None  # the order's state in the checkpoint, until batches() knows the data
@@ -126,12 +127,19 @@ class Job:
     def _carry(self, each, distributed):
         if isinstance(each, torch.optim.Optimizer):
             self._optimizers.append(each)
-            carry_optimizer(each, self._pieces, lambda: distributed.gradients.finish())
+            carry_optimizer(each, self._pieces, lambda: self._before_update(distributed))
         elif hasattr(each, "step") and hasattr(each, "optimizer"):
             carry_scheduler(each, self._pieces)
         elif not hasattr(each, "state_dict"):
             raise PacelineError(f"A {type(each).__name__} can't be carried: it has no state_dict().")
         self._carried.append(each)
+
+    # What ranks agree on travels while parameters are updated.
+    def _before_update(self, distributed):
+        distributed.gradients.finish()
+        if self.size > 1 and not self._agreeing:
+            wishes = self._wishes()
+            self._agreeing = wishes, self._group.start_all_reduce(wishes, MAX)
 
     def checkpoint(self, folder, every=60.0):
         """Keeps checkpoints in `folder`, at most one every so many seconds and one before giving way, and
@@ -325,6 +333,19 @@ class Job:
         self.should_stop = self.should_stop or bool(agreed[STOP])
 
     def _agree(self):
+        if self._agreeing:
+            (wishes, wait), self._agreeing = self._agreeing, None
+            wait()
+        else:
+            wishes = self._wishes()
+            self._group.all_reduce(wishes, MAX)
+        agreed = wishes.tolist()
+        if agreed[RATE] != -agreed[LESS_RATE]:
+            raise PacelineError(f"The ranks have different learning rates ({-agreed[LESS_RATE]:g} and "
+                                f"{agreed[RATE]:g}): pass the scheduler to job.distribute(), too.")
+        return agreed
+
+    def _wishes(self):
         now = time.monotonic()
         rate = self._learning_rate()
         wishes = torch.zeros(7, dtype=torch.float64)
@@ -336,12 +357,7 @@ class Job:
             wishes[REPORT] = float(now - self._reported_at >= REPORT_EVERY_S)
             wishes[CHECKPOINT] = float(self._folder is not None and now - self._saved_at >= self._every)
         wishes[RATE], wishes[LESS_RATE] = rate, -rate
-        self._group.all_reduce(wishes, MAX)
-        agreed = wishes.tolist()
-        if agreed[RATE] != -agreed[LESS_RATE]:
-            raise PacelineError(f"The ranks have different learning rates ({-agreed[LESS_RATE]:g} and "
-                                f"{agreed[RATE]:g}): pass the scheduler to job.distribute(), too.")
-        return agreed
+        return wishes
 
     def _learning_rate(self):
         return float(self._optimizers[0].param_groups[0]["lr"]) if self._optimizers else 0.0
