@@ -46,6 +46,10 @@ class Bootstrap(unittest.TestCase):
         self.assertEqual(self.run_with("--build-only", absent=("python3-torch",))[3], [])
         self.assertEqual(self.run_with("--training-only", absent=("ninja-build",))[3], [])
 
+    def test_frameworks_are_installed_only_where_they_are_asked_for(self):
+        self.assertEqual(self.run_with(absent=("openmpi-bin",))[3], [])
+        self.assertIn("openmpi-bin", self.run_with("--frameworks", absent=("openmpi-bin", "cmake"))[1])
+
     def test_a_dry_run_installs_nothing(self):
         code, out, _, calls = self.run_with("--dry-run", absent=("cmake",))
         self.assertEqual((code, calls), (1, []))

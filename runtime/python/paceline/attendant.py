@@ -40,9 +40,13 @@ class Attendant:
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, lambda *_: None)  # what matters comes through the descriptor
+        self.take_signal()
         os.register_at_fork(after_in_child=_forget)
         threading.Thread(target=self._listen, args=(reading,), daemon=True).start()
+
+    def take_signal(self):
+        """No other handler of SIGTERM acts from now on. REQUIRES: the main thread."""
+        signal.signal(signal.SIGTERM, lambda *_: None)  # what matters comes through the descriptor
 
     def ask(self):
         """From now on asks Paceline once a second, where there is one."""

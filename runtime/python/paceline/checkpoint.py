@@ -12,6 +12,7 @@ from paceline import state
 from paceline.errors import PacelineError
 
 FORMAT = "paceline-1"
+PATTERN = "ckpt-*.pt"
 KEPT = 2
 
 
@@ -39,7 +40,7 @@ class Folder:
         """The bytes of what to go on from, and its path: $PACELINE_CHECKPOINT, else the newest here.
         None: there is none. Raises PacelineError."""
         given = os.environ.get("PACELINE_CHECKPOINT")
-        found = [Path(given)] if given else _newest_first(self.path)
+        found = [Path(given)] if given else _newest_first(self.path, PATTERN)
         if not found:
             return None
         try:
@@ -92,8 +93,7 @@ class Folder:
                 os.fsync(file.fileno())
             os.replace(unfinished, path)
             _sync(self.path)
-            for old in _newest_first(self.path)[KEPT:]:
-                old.unlink(missing_ok=True)
+            remove_older(self.path, PATTERN)
         except OSError as error:
             unfinished.unlink(missing_ok=True)
             self._written.append((mark, None, error.strerror))
@@ -121,9 +121,15 @@ def go_on(group, folder):
     return folder.read(data, path), path
 
 
-def _newest_first(folder):
+def remove_older(folder, pattern):
+    """Keeps the newest of what matches the pattern."""
+    for old in _newest_first(folder, pattern)[KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def _newest_first(folder, pattern):
     # By time, not by number: after going back to an older one, what was trained since then counts.
-    found = [(path.stat().st_mtime_ns, path.name, path) for path in folder.glob("ckpt-*.pt")]
+    found = [(path.stat().st_mtime_ns, path.name, path) for path in folder.glob(pattern)]
     return [path for *_, path in sorted(found, reverse=True)]
 
 

@@ -4,7 +4,7 @@ import os
 
 from paceline.attendant import Attendant
 from paceline.ranks import Ranks
-from paceline.worker_socket import WorkerSocket
+from paceline.worker_socket import own_socket
 
 
 def init(timeout_s=600.0):
@@ -15,8 +15,7 @@ def init(timeout_s=600.0):
     """
     from paceline.job import Job  # PyTorch takes its time: signals are minded before
 
-    path = os.environ.get("PACELINE_SOCKET")
-    attendant = Attendant(WorkerSocket(path) if path else None)
+    attendant = Attendant(own_socket())
     ranks = Ranks(os.environ, timeout_s)
     joins = os.environ.get("PACELINE_JOINS") == "1"
     if not joins:

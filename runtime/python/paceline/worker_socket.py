@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import socket
 
 ANSWER_MAX = 1 << 16
@@ -44,3 +45,9 @@ class WorkerSocket:
             raise ConnectionError(f"{method} {path}: {error}") from error
         finally:
             connection.close()
+
+
+def own_socket():
+    """The WorkerSocket of this process; None outside of Paceline."""
+    path = os.environ.get("PACELINE_SOCKET")
+    return WorkerSocket(path) if path else None

@@ -7,7 +7,7 @@ from paceline.attendant import Attendant
 from paceline.errors import PacelineError
 from paceline.horovod.torch.turns import Turns
 from paceline.ranks import Place, number
-from paceline.worker_socket import WorkerSocket
+from paceline.worker_socket import own_socket
 
 PATIENCE_S = 600.0
 
@@ -28,8 +28,7 @@ class World:
     def attendant(self):
         """Minds the stop signal from the first call on. In the main thread."""
         if self._attendant is None:
-            path = os.environ.get("PACELINE_SOCKET")
-            self._attendant = Attendant(WorkerSocket(path) if path else None)
+            self._attendant = Attendant(own_socket())
         return self._attendant
 
 

@@ -1,0 +1,36 @@
+"""Between two steps of a training whose loop is a framework's: what Paceline asks of all ranks."""
+
+import torch
+from torch import distributed
+
+from paceline.attendant import Attendant
+from paceline.worker_socket import own_socket
+
+
+class Boundary:
+    """Make it before the framework starts the training: from then on SIGTERM ends the process with exit code 75,
+    and between begin() and end() it is what reached() tells."""
+
+    def __init__(self):
+        self._attendant = Attendant(own_socket())
+
+    def begin(self):
+        """REQUIRES: the main thread. A handler of SIGTERM that the framework has set acts no more."""
+        self._attendant.take_signal()
+        self._attendant.training = True
+        self._attendant.ask()
+
+    def reached(self):
+        """(notice, should_stop): make room, or the model is good enough. Every rank of torch.distributed calls this
+        after the same step, and has the same answer."""
+        own = (self._attendant.notice is not None, self._attendant.should_stop)
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return own
+        device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+        shared = torch.tensor(own, dtype=torch.int32, device=device)
+        distributed.all_reduce(shared, distributed.ReduceOp.MAX)
+        return tuple(bool(each) for each in shared.tolist())
+
+    def end(self):
+        self._attendant.training = False
+        self._attendant.end()
