@@ -9,13 +9,13 @@ from paceline.worker_socket import own_socket
 
 class Boundary:
     """Make it before the framework starts the training: from then on SIGTERM ends the process with exit code 75,
-    and between begin() and end() it is what reached() tells."""
+    and between begin() and end() it is what reached() tells. REQUIRES: the main thread."""
 
     def __init__(self):
         self._attendant = Attendant(own_socket())
 
     def begin(self):
-        """REQUIRES: the main thread. A handler of SIGTERM that the framework has set acts no more."""
+        """A handler of SIGTERM that the framework has set acts no more."""
         self._attendant.take_signal()
         self._attendant.training = True
         self._attendant.ask()
@@ -33,4 +33,3 @@ class Boundary:
 
     def end(self):
         self._attendant.training = False
-        self._attendant.end()
