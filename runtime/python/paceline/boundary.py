@@ -13,6 +13,7 @@ class Boundary:
 
     def __init__(self):
         self._attendant = Attendant(own_socket())
+        self._shared = None  # gloo's threads must not be the last to hold it: to free it they need Python, which may be ending
 
     def begin(self):
         """A handler of SIGTERM that the framework has set acts no more."""
@@ -27,9 +28,9 @@ class Boundary:
         if not (distributed.is_available() and distributed.is_initialized()):
             return own
         device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
-        shared = torch.tensor(own, dtype=torch.int32, device=device)
-        distributed.all_reduce(shared, distributed.ReduceOp.MAX)
-        return tuple(bool(each) for each in shared.tolist())
+        self._shared = torch.tensor(own, dtype=torch.int32, device=device)
+        distributed.all_reduce(self._shared, distributed.ReduceOp.MAX)
+        return tuple(bool(each) for each in self._shared.tolist())
 
     def end(self):
         self._attendant.training = False
