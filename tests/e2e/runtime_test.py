@@ -23,7 +23,7 @@ class RuntimeTest(unittest.TestCase):
         self.newcomer = Newcomer()
         self.addCleanup(self.newcomer.leaves)
         self.script = block("docs/runtime.md", "python", "job.distribute")
-        self.command = block("docs/runtime.md", "sh", "paceline submit").strip()
+        self.command = block("docs/runtime.md", "sh", "--name circle").strip()
         # As it lies beside the installed program.
         shutil.copytree(PACKAGE, self.newcomer.home / "lib/paceline/python")
         self.newcomer.server = self.newcomer.start("exec paceline up --slots 4")

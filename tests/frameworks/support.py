@@ -17,7 +17,7 @@ from box import Box
 
 BINARY = Path(os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline"))
 PAGE = ROOT / "docs/frameworks.md"
-PATIENCE = 120  # seconds
+PATIENCE = 300  # seconds
 
 
 def command_with(words):
