@@ -32,6 +32,7 @@ def work():
     from torch.utils.data import TensorDataset
 
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    measured, sys.stdout = sys.stdout, open(os.devnull, "w")  # no reports of the training
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=size)
@@ -91,7 +92,7 @@ def work():
         half = IN_95_PERCENT * statistics.stdev(logs) / math.sqrt(PAIRS)
         for name, value in (("", mean), (", at least", mean - half), (", at most", mean + half)):
             print(json.dumps({"name": f"runtime step beside DDP, {size} workers{name}", "value": round(math.exp(value), 3),
-                              "unit": "times"}), flush=True)
+                              "unit": "times"}), file=measured, flush=True)
 
 
 def free_port():
