@@ -22,11 +22,11 @@ IN_95_PERCENT = 1.96  # deviations of the mean
 def work():
     import time
 
-    sys.path[:0] = [str(PACKAGE), str(ROOT / "examples"), str(ROOT / "examples/digits")]
+    sys.path[:0] = [str(PACKAGE), str(ROOT / "examples")]
     import paceline
-    import train
     import torch
     import torch.distributed as dist
+    from digits.model import network
     from torch.nn import functional as F
     from torch.nn.parallel import DistributedDataParallel
     from torch.utils.data import TensorDataset
@@ -45,7 +45,7 @@ def work():
         return F.cross_entropy(net((images.unsqueeze(1) / 255 - 0.25) * 4), classes)
 
     def theirs():
-        net = DistributedDataParallel(train.network(), gradient_as_bucket_view=True)
+        net = DistributedDataParallel(network(), gradient_as_bucket_view=True)
         optimizer = torch.optim.AdamW(net.parameters(), lr=0.002)
         while True:
             for share in torch.randperm(SAMPLES)[rank::size].split(BATCH // size):
@@ -56,7 +56,7 @@ def work():
                 yield
 
     def ours():
-        net = train.network()
+        net = network()
         optimizer = torch.optim.AdamW(net.parameters(), lr=0.002)
         job.distribute(net, optimizer)
         for _ in job.epochs(1_000):

@@ -14,21 +14,13 @@ from common.start import start  # before torch
 
 import paceline
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from common.digits import load_digits
 from common.options import parse_options
 from common.order import evenly_spaced
 from common.schedule import learning_rate_factor
-
-
-def network():
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(32 * 7 * 7, 64), nn.ReLU(),
-        nn.Linear(64, 10))
+from digits.model import network
 
 
 def main():

@@ -12,21 +12,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common.launch import launch  # before torch: one thread, and the stop signal
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from common.digits import load_digits
 from common.options import parse_options
 from common.training import Training
 from common.worker import Worker
-
-
-def network():
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(32 * 7 * 7, 64), nn.ReLU(),
-        nn.Linear(64, 10))
+from digits.model import network
 
 
 def main():

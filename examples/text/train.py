@@ -14,27 +14,13 @@ from common.start import start  # before torch
 
 import paceline
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from common.options import parse_options
 from common.order import evenly_spaced
 from common.schedule import learning_rate_factor
 from common.text import load_text
-
-WINDOW = 64  # characters per sample
-
-
-class LanguageModel(nn.Module):
-    def __init__(self, characters, embedding=64, hidden=192):
-        super().__init__()
-        self.embedding = nn.Embedding(characters, embedding)
-        self.memory = nn.GRU(embedding, hidden, batch_first=True)
-        self.scores = nn.Linear(hidden, characters)
-
-    def forward(self, read):
-        """int64 [n, window] → scores of each next character, [n, characters, window]."""
-        return self.scores(self.memory(self.embedding(read))[0]).transpose(1, 2)
+from text.model import WINDOW, LanguageModel
 
 
 def main():

@@ -13,27 +13,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common.launch import launch  # before torch: one thread, and the stop signal
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from common.options import parse_options
 from common.text import load_text
 from common.training import Training
 from common.worker import Worker
-
-WINDOW = 64  # characters per sample
-
-
-class LanguageModel(nn.Module):
-    def __init__(self, characters, embedding=64, hidden=192):
-        super().__init__()
-        self.embedding = nn.Embedding(characters, embedding)
-        self.memory = nn.GRU(embedding, hidden, batch_first=True)
-        self.scores = nn.Linear(hidden, characters)
-
-    def forward(self, read):
-        """int64 [n, window] → scores of each next character, [n, characters, window]."""
-        return self.scores(self.memory(self.embedding(read))[0]).transpose(1, 2)
+from text.model import WINDOW, LanguageModel
 
 
 def main():

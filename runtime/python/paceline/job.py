@@ -322,15 +322,15 @@ class Job:
         self._samples += count
         agreed = self._agree()
         self._tell_written()
+        self.should_stop = self.should_stop or bool(agreed[STOP])
         if agreed[REPORT]:
             self._report()
         if agreed[GENERATION] > self.generation:
-            self._resize(int(agreed[GENERATION]))
-        elif agreed[NOTICE]:
+            return self._resize(int(agreed[GENERATION]))  # newcomers know of nothing else that was agreed on
+        if agreed[NOTICE]:
             self._give_way()
         if agreed[CHECKPOINT]:
             self._save()
-        self.should_stop = self.should_stop or bool(agreed[STOP])
 
     def _agree(self):
         if self._agreeing:
