@@ -44,6 +44,7 @@ void Agent::step(Time now) {
     std::visit([this](const auto& each) { on(each); }, input);
   }
   fire_timers();
+  if (renew_at_ && *renew_at_ <= now_) renew_leases();
   if (refusal_ && refusal_->until <= now_) {
     refusal_.reset();
     tell_node();
@@ -56,6 +57,7 @@ std::optional<Time> Agent::next_due() const {
   if (!timers_.empty()) due = timers_.begin()->first;
   if (const auto resend = outbox_.next_due(); session_ && resend)
     due = std::min(due.value_or(*resend), *resend);
+  if (renew_at_) due = std::min(due.value_or(*renew_at_), *renew_at_);
   if (refusal_) due = std::min(due.value_or(refusal_->until), refusal_->until);
   return due;
 }
@@ -68,9 +70,20 @@ void Agent::on(Connected connected) {
   inbox_.restart();
   outbox_.restart();
   greet();
+  renew_leases();
 }
 
-void Agent::on(Disconnected) { session_.reset(); }
+void Agent::on(Disconnected) {
+  session_.reset();
+  renew_at_.reset();
+}
+
+// A transport ends a session soon after it hears nothing more.
+void Agent::renew_leases() {
+  if (!node_.lease) return;
+  host_.perform(RenewLeases{*node_.lease});
+  renew_at_ = now_ + *node_.lease / kRenewalsOfLease;
+}
 
 // What Hello says is not told again after it; what only a report says is.
 void Agent::greet() {
@@ -104,7 +117,7 @@ void Agent::on(DevicesChanged) { tell_node(); }
 
 NodeSpec Agent::describe() {
   NodeSpec node = host_.describe();
-  node.refusal = refusal_;
+  if (!node.refusal) node.refusal = refusal_;
   return node;
 }
 

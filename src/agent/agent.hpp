@@ -44,6 +44,7 @@ namespace paceline::agent {
 
 inline constexpr Duration kKillAgainFirst = std::chrono::seconds{2};  // doubles up to the next
 inline constexpr Duration kKillAgainMax = std::chrono::seconds{60};
+inline constexpr int kRenewalsOfLease = 10;  // while the server is heard
 inline constexpr std::size_t kFencesMax = 4'096;
 // How long a machine that could not start a worker starts nothing; doubles with each trial that
 // fails, up to the second.
@@ -126,6 +127,7 @@ class Agent final : public AgentEnd {
   Hello hello();
   void greet();
   void tell_ends_again();
+  void renew_leases();
   void forget_stored(std::uint64_t durable);
   void send_frames();
 
@@ -142,6 +144,7 @@ class Agent final : public AgentEnd {
   Duration refusal_pause_{};                      // the last one; 0: none since a worker came up
   std::uint64_t refusals_ = 0;                    // that held it back, ever
   std::optional<Session> session_;
+  std::optional<Time> renew_at_;  // while there is a session
   Outbox<AgentMessage> outbox_;
   Inbox<ServerMessage> inbox_;
 };

@@ -121,6 +121,34 @@ TEST_F(AgentTest, HandsOnWhereAProcessStandsNow) {
   EXPECT_EQ(std::get<Hello>(told.back()).claims.at(0).key, kKey) << "its name stays";
 }
 
+TEST_F(AgentTest, RenewsLeasesWhileItIsConnected) {
+  const Duration lease = std::chrono::minutes{15}, apart = lease / kRenewalsOfLease;
+  host.node.lease = lease;
+  step();
+  EXPECT_EQ(host.count<RenewLeases>(), 0U);
+  connect();
+  ASSERT_EQ(host.count<RenewLeases>(), 1U);
+  EXPECT_EQ(std::get<RenewLeases>(host.actions.back()).lease, lease);
+  answer(taken);
+  ASSERT_TRUE(agent->next_due());
+  EXPECT_EQ(*agent->next_due(), now + apart);
+  step(apart);
+  step(apart);
+  EXPECT_EQ(host.count<RenewLeases>(), 3U);
+  agent->disconnected();
+  step(apart);
+  EXPECT_EQ(agent->next_due(), std::nullopt);
+  EXPECT_EQ(host.count<RenewLeases>(), 3U);
+  connect();
+  EXPECT_EQ(host.count<RenewLeases>(), 4U);
+}
+
+TEST_F(AgentTest, OfAMachineWithoutLeasesRenewsNone) {
+  connect();
+  step(std::chrono::hours{1});
+  EXPECT_EQ(host.count<RenewLeases>(), 0U);
+}
+
 TEST_F(AgentTest, DropsFramesOfAnotherSession) {
   connect();
   WorkerLaunch worker;
@@ -252,6 +280,24 @@ TEST_F(RefusingAgentTest, RefusesByItselfUntilItsTimeIsOver) {
   EXPECT_EQ(refused_for(), std::nullopt);
   start(key(3));
   EXPECT_EQ(host.count<Start>(), 2U);
+}
+
+TEST_F(RefusingAgentTest, AnUnhealthyMachineStartsNothingAndSaysSoAtOnce) {
+  connect();
+  host.node.refusal = Refusal{"its check failed", now, true};
+  agent->devices_changed();
+  step();
+  EXPECT_EQ(told_of<NodeChanged>().back().node.refusal, host.node.refusal);
+  start(key(1));
+  EXPECT_EQ(host.count<Start>(), 0U);
+  EXPECT_EQ(told_of<WorkerGone>().back(),
+            (WorkerGone{key(1), Cause::refused, {}, 0, "its check failed", now}));
+  host.node.refusal.reset();
+  agent->devices_changed();
+  step(kRefusalFirst);
+  EXPECT_FALSE(told_of<NodeChanged>().back().node.refusal);
+  start(key(2));
+  EXPECT_EQ(host.count<Start>(), 1U);
 }
 
 TEST_F(RefusingAgentTest, AStartThatIsRefusedAloneHoldsNothingBack) {

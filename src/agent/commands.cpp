@@ -33,7 +33,8 @@ void Agent::on(const StartWorker& start) {
   Worker& worker = workers_[key];
   worker.slots = start.worker.slots;
   worker.refusals = refusals_;
-  if (refusal_) return on(WorkerGone{key, Cause::refused, {}, 0, refusal_->why, now_});
+  if (const auto& refusal = node_.refusal)
+    return on(WorkerGone{key, Cause::refused, {}, 0, refusal->why, now_});
   host_.perform(Start{start.worker});
 }
 

@@ -63,8 +63,13 @@ struct SetMembership {
   Membership membership;
 };
 
+// The server is heard: from now on the leases of all workers that have one last so long anew.
+struct RenewLeases {
+  Duration lease{};
+};
+
 using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop, SetLimit,
-                            SetMembership>;
+                            SetMembership, RenewLeases>;
 
 // ---- what the host tells ----
 using Observation =
@@ -78,7 +83,8 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // What this machine has. Called once at start and again when devices change.
+  // What this machine has, and whether it is unhealthy. Called once at start and again when that
+  // changes.
   virtual NodeSpec describe() = 0;
   // A different value after every boot of the machine.
   virtual std::string boot_id() = 0;

@@ -36,6 +36,8 @@ constexpr std::array kTable = {
   Row{Action::give_tokens,   {kNone, kNone, kNone, kAll,  kNone, kNone}, "Tokens for a shared server are its administrators' to give."},
   Row{Action::invite_nodes,  {kNone, kNone, kNone, kAll,  kNone, kNone}, "Nodes of a shared server are its administrators' to invite."},
   Row{Action::remove_nodes,  {kNone, kNone, kNone, kAll,  kNone, kNone}, "Nodes of a shared server are its administrators' to remove."},
+  Row{Action::drain_nodes,   {kNone, kNone, kAll,  kAll,  kNone, kNone}, "Nodes of a shared server are its operators' to drain."},
+  Row{Action::use_slurm,     {kNone, kNone, kNone, kAll,  kNone, kNone}, "Slurm's nodes are a server's administrators' to ask for."},
   Row{Action::join,          {kNone, kNone, kNone, kNone, kOwn,  kNone}, "A machine joins by a join token, and by nothing else."},
   Row{Action::be_a_node,     {kNone, kNone, kNone, kNone, kNone, kOwn},  "Only the agent of a node that joined asks for this."},
   Row{Action::shut_down,     {kNone, kNone, kNone, kAll,  kNone, kNone}, "A shared server is its administrators' to end."},

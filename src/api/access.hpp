@@ -25,8 +25,10 @@ enum class Action {
   give_tokens,   // make, list and revoke them
   invite_nodes,  // make, list and revoke invitations
   remove_nodes,
-  join,       // become a node
-  be_a_node,  // dial in, and renew one's certificate
+  drain_nodes,  // and let jobs start there again
+  use_slurm,    // ask it for nodes, and give them back
+  join,         // become a node
+  be_a_node,    // dial in, and renew one's certificate
   shut_down,
 };
 inline constexpr Action kLastAction = Action::shut_down;

@@ -40,6 +40,7 @@ struct MessageSums {
 class AgentDoor;
 class Authority;
 class NodeBook;
+class SlurmDesk;
 class TokenBook;
 
 // How people and machines elsewhere are known. What it points to outlives the API.
@@ -72,6 +73,8 @@ struct ApiOptions {
   std::function<Result<Principal>(const HttpRequest&)> identify = {};
   // Nothing: no other machines are served.
   std::optional<RemoteAccess> remote = {};
+  // Nodes that Slurm brings; nullptr: none, as no other machines are served. It outlives the API.
+  SlurmDesk* slurm = nullptr;
   // Of a shared server: may this user's account run anything? Empty: every one may.
   std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.

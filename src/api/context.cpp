@@ -310,6 +310,7 @@ Routes HttpApi::all_routes() const {
   add_user_routes(routes, context_);
   add_token_routes(routes, context_);
   add_joining_routes(routes, context_);
+  add_slurm_routes(routes, context_);
   add_link_routes(routes, context_);
   add_policy_routes(routes, context_);
   add_shadow_routes(routes, context_);

@@ -183,6 +183,7 @@ void add_log_routes(Routes& routes, const SharedContext& context);
 void add_node_routes(Routes& routes, const SharedContext& context);
 void add_token_routes(Routes& routes, const SharedContext& context);
 void add_joining_routes(Routes& routes, const SharedContext& context);
+void add_slurm_routes(Routes& routes, const SharedContext& context);
 void add_link_routes(Routes& routes, const SharedContext& context);
 void add_user_routes(Routes& routes, const SharedContext& context);
 void add_policy_routes(Routes& routes, const SharedContext& context);

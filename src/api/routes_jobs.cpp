@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/context.hpp"
+#include "api/slurm.hpp"
 #include "http/query.hpp"
 #include "wire/notify_json.hpp"
 
@@ -176,6 +177,9 @@ Result<std::string> why_text(ApiContext& context, const HttpRequest& request, co
   json.field("reason", sentence(context.controller.reason(**job, viewer)));
   json.key("lines").begin_array();
   for (const auto& line : context.controller.why(**job, viewer)) json.value(line);
+  if (context.options.slurm != nullptr) {
+    for (const auto& line : context.options.slurm->why(**job)) json.value(line);
+  }
   json.end_array();
   write_waits(json, context.controller.waits(**job));
   json.field("position", context.controller.position(**job));

@@ -1,9 +1,12 @@
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "api/context.hpp"
 #include "api/node_book.hpp"
+#include "http/query.hpp"
+#include "wire/json.hpp"
 #include "wire/node_status_json.hpp"
 
 namespace paceline {
@@ -33,7 +36,7 @@ void write_awaited(JsonWriter& json, const ApiContext& context, const Names& cou
 
 std::string nodes_text(const ApiContext& context) {
   Names counted;
-  JsonWriter json;
+  JsonWriter json = context.json();
   json.begin_object().key("nodes").begin_array();
   for (const auto& node : context.state().nodes()) {
     if (node.retired) continue;
@@ -46,6 +49,87 @@ std::string nodes_text(const ApiContext& context) {
   return json.take();
 }
 
+// ---- draining ----
+
+struct DrainWish {
+  DrainOrder order;
+  bool dry_run = false;
+};
+
+Result<DrainWish> read_drain(const HttpRequest& request) {
+  DrainWish wish;
+  QueryReader query(request);
+  if (auto read = query.flag("dry_run", wish.dry_run).finish(); !read) return fail(read.error());
+  const auto json = parse_json(request.body);
+  if (!json) return fail(json.error());
+  ObjectReader reader(*json, "body");
+  reader.text("reason", wish.order.reason, kDrainReasonMax);
+  reader.time("begins_at", wish.order.from).time("ends_at", wish.order.until);
+  reader.seconds("within_seconds", wish.order.within).flag("keeps", wish.order.keeps);
+  if (auto read = reader.finish(); !read) return fail(read.error());
+  return wish;
+}
+
+std::string_view leaving_word(Leaving how) {
+  switch (how) {
+    case Leaving::at_once:
+      return "at_once";
+    case Leaving::saving:
+      return "saving";
+    case Leaving::stopped:
+      return "stopped";
+    case Leaving::by_itself:
+      return "by_itself";
+    case Leaving::kept:
+      return "kept";
+  }
+  return "by_itself";
+}
+
+void write_leaver(JsonWriter& json, const Leaver& leaver, const State& state) {
+  const JobSpec& spec = *state.job(leaver.job).spec;
+  json.begin_object().field("id", leaver.job.value).field("user", spec.user);
+  json.field("name", spec.name).field("leaves", leaving_word(leaver.how));
+  json.field("workers", leaver.from).field("workers_then", leaver.to).field("at", leaver.at);
+  json.field("never_saved", leaver.anew).field("loses_slot_seconds", leaver.lost_slot_seconds);
+  json.end_object();
+}
+
+std::string outlook_text(const ApiContext& context, const DrainOutlook& outlook) {
+  JsonWriter json = context.json();
+  json.begin_object().field("slots", outlook.slots).field("is_last", outlook.is_last);
+  json.field("begins_at", outlook.begins).field("ends_at", outlook.ends);
+  json.field("loses_slot_seconds", outlook.lost_slot_seconds()).key("jobs").begin_array();
+  for (const Leaver& leaver : outlook.jobs) write_leaver(json, leaver, context.state());
+  json.end_array().end_object();
+  return json.take();
+}
+
+void drain(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+           const Principal& by) {
+  auto wish = read_drain(exchange->request());
+  if (!wish) return exchange->refuse(wish.error());
+  const auto& name = exchange->request().ids.at(0);
+  const auto outlook = context->controller.look_at_drain(name, wish->order);
+  if (!outlook) return exchange->refuse(outlook.error());
+  auto text = outlook_text(*context, *outlook);
+  if (wish->dry_run) return exchange->reply({.body = std::move(text)});
+  context->controller.drain(name, std::move(wish->order), by,
+                            [exchange, text = std::move(text)](const Result<void>& done) {
+                              if (!done) return exchange->refuse(done.error());
+                              exchange->reply({.body = text});
+                            });
+}
+
+void undrain(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+             const Principal& by) {
+  context->controller.undrain(exchange->request().ids.at(0), by,
+                              [exchange](const Result<void>& done) {
+                                if (!done) return exchange->refuse(done.error());
+                                exchange->reply({.body = "{}"});
+                              });
+}
+
 }  // namespace
 
 void add_node_routes(Routes& routes, const SharedContext& context) {
@@ -53,6 +137,14 @@ void add_node_routes(Routes& routes, const SharedContext& context) {
              answering([context](const HttpRequest&) -> Result<std::string> {
                return nodes_text(*context);
              }));
+  routes.add("POST", "/v1/nodes/{node}/drain", Action::drain_nodes,
+             [context](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
+               drain(context, exchange, by);
+             });
+  routes.add("POST", "/v1/nodes/{node}/undrain", Action::drain_nodes,
+             [context](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
+               undrain(context, exchange, by);
+             });
 }
 
 }  // namespace paceline

@@ -98,8 +98,21 @@ void stay(const SharedContext& context, const Error& error) {
   for (const auto& each : std::exchange(context->leavers, {})) each->refuse(error);
 }
 
+// Its workers are told to end, and those that live are on nodes that do not answer: they hear of it from
+// the next server.
+bool is_out_of_reach(const State& state, const Job& job) {
+  if (!job.current || !job.current->stop) return false;
+  return std::ranges::none_of(job.current->workers, [&](const Worker& worker) {
+    return worker.state != WorkerState::ended && state.find_node(worker.seat.node)->up;
+  });
+}
+
 void leave_without_jobs(const SharedContext& context) {
-  if (context->leaving && context->state().queue().empty()) leave(context);
+  const State& state = context->state();
+  const auto is_done = [&](const QueueKey& key) {
+    return is_out_of_reach(state, state.job(key.job));
+  };
+  if (context->leaving && std::ranges::all_of(state.queue(), is_done)) leave(context);
 }
 
 // Cancels every job; the last one that is over ends the server.

@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -26,6 +27,9 @@ namespace paceline {
 namespace {
 
 constexpr auto kLookAtIdentityEvery = std::chrono::hours{1};
+// A batch system signals all processes of a job one after the other, workers perhaps before their agent:
+// until it has signalled the agent, too, nobody is told how they took it.
+constexpr std::chrono::milliseconds kHoldsNothing{0}, kGuestHolds{500};
 
 std::uint64_t chance() {
   std::random_device random;
@@ -35,8 +39,12 @@ std::uint64_t chance() {
 }  // namespace
 
 struct AgentBox::Impl {
-  Impl(const AgentOptions& o, Build b)
-      : options(o), build(std::move(b)), signals(io, SIGINT, SIGTERM, SIGHUP) {}
+  Impl(const AgentOptions& o, Build b) : options(o), build(std::move(b)), signals(io) {
+    // A guest's parent ends it with its workers. One signal may reach all of them at once, and then
+    // their ends are to be told by nobody.
+    if (!options.guest)
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals.add(signal);
+  }
 
   Result<void> open() {
     auto taken = AgentLock::take(options.directory);
@@ -64,8 +72,12 @@ struct AgentBox::Impl {
     agent::HostOptions host_options;
     host_options.directory = options.directory;
     host_options.node_name = name;
+    host_options.lease = options.lease;
     host_options.accounts =
         options.serve_root ? agent::Accounts::by_name_and_root : agent::Accounts::by_name;
+    // A batch system says which devices it lends. Where it lends none, there are CPU slots.
+    const char* lent = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (options.guest && lent != nullptr && *lent != '\0') host_options.lent_gpus = lent;
     if (options.advertise) host_options.address = *options.advertise;
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
@@ -98,7 +110,8 @@ struct AgentBox::Impl {
                                          if (!options.advertise)
                                            machine->host().reached_at(address);
                                        },
-                                   .seed = chance()});
+                                   .seed = chance(),
+                                   .hold = options.guest ? kGuestHolds : kHoldsNothing});
     uplink->start();
     bytes.emplace(uplink_options({.directory = options.directory,
                                   .machine = machine->host().describe().machine,

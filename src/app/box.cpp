@@ -27,6 +27,7 @@
 #include "app/messages.hpp"
 #include "app/nodes_bytes.hpp"
 #include "app/own_measures.hpp"
+#include "app/pilots.hpp"
 #include "app/pump.hpp"
 #include "app/remote_door.hpp"
 #include "app/whole_file.hpp"
@@ -41,6 +42,7 @@
 #include "messages/server_log.hpp"
 #include "policy/lua/lua_policy.hpp"
 #include "scheduler/controller.hpp"
+#include "slurm/commands/slurm_commands.hpp"
 #include "store/sqlite/dir_lock.hpp"
 #include "store/sqlite/file_check.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -179,6 +181,7 @@ struct Box::Impl {
       if (!room) room.error().hint = "Until then nothing new is accepted; what runs goes on.";
       return room;
     };
+    controller_options.coming = [this] { return pilots ? pilots->coming() : ComingNodes{}; };
     controller.emplace(*store, *engine, clock, policies, controller_options);
     background.emplace([this] { return controller->shadow().work(); });
     controller->shadow().on_work([this] { background->wake(); });
@@ -321,6 +324,21 @@ struct Box::Impl {
     api_options.remote->count_off = [this](std::string_view node, std::string_view by) {
       return engine->count_off(node, by);
     };
+    return open_pilots(api_options);
+  }
+
+  // Nodes that Slurm brings.
+  Result<void> open_pilots(ApiOptions& api_options) {
+    std::error_code unknown;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    auto opened = Pilots::open(io, clock, *controller, std::make_unique<SlurmCommands>(),
+                               {.directory = options.directory,
+                                .program = program.string(),
+                                .uid = api_options.uid,
+                                .remote = *api_options.remote});
+    if (!opened) return fail(std::move(opened.error()));
+    pilots = std::move(*opened);
+    api_options.slurm = pilots.get();
     return {};
   }
 
@@ -413,6 +431,7 @@ struct Box::Impl {
   std::optional<AgentSessions> sessions;
   std::optional<NodesBytes> nodes_bytes;  // is there before another machine can dial
   std::unique_ptr<RemoteDoor> door;       // none: no other machines are served
+  std::unique_ptr<Pilots> pilots;         // none: the same
   std::optional<HttpApi> api;
   std::optional<HttpServer> server, metrics_server;
   int open_doors = 1;  // the unix socket's server, and the door, that are not closed yet

@@ -19,7 +19,6 @@ namespace {
 faults::EngineUnderTest make_engine(Clock& clock, faults::EngineSources sources,
                                     const faults::EngineBounds& bounds) {
   AgentsEngine::Options options;
-  options.lost_after = bounds.lost_after;
   options.news_max = bounds.news_max;
   options.newest_report = std::move(sources.newest_report);
   auto engine = std::make_unique<AgentsEngine>(clock, std::move(sources.launches), options);

@@ -36,6 +36,7 @@ Result<std::unique_ptr<Machine>> Machine::open(boost::asio::io_context& io, Cloc
   options.rack = asked.rack;
   options.network_switch = asked.network_switch;
   options.labels = asked.labels;
+  options.health_check = asked.health_check;
   options.runtime = runtime_folder();
   auto host = agent::LinuxHost::open(io, clock, std::move(options));
   if (!host) return fail(std::move(host.error()));
@@ -64,7 +65,9 @@ void Machine::watch_devices() {
 
 std::string Machine::notes() const {
   std::string text;
-  for (const SlotSpec& slot : host_->describe().slots) {
+  const NodeSpec node = host_->describe();
+  if (node.refusal) text += fmt::format("  starts nothing yet: {}\n", node.refusal->why);
+  for (const SlotSpec& slot : node.slots) {
     if (!slot.usable)
       text += fmt::format("  not leased: {} {}: {}\n", slot.model, slot.uuid, slot.note);
   }

@@ -24,6 +24,8 @@ Command node_show_command();
 Command node_invite_command();
 Command node_invitations_command();
 Command node_revoke_command();
+Command drain_command();
+Command undrain_command();
 Command node_remove_command();
 Command users_command();
 Command stats_command();
@@ -56,6 +58,9 @@ Command context_remove_command();
 Command token_create_command();
 Command token_list_command();
 Command token_revoke_command();
+Command slurm_connect_command();
+Command slurm_status_command();
+Command slurm_disconnect_command();
 Command completion_command();
 Command man_page_command();
 Command version_command();
@@ -85,6 +90,11 @@ std::span<const Command> commands() {
       node_invitations_command(),
       node_revoke_command(),
       node_remove_command(),
+      drain_command(),
+      undrain_command(),
+      slurm_connect_command(),
+      slurm_status_command(),
+      slurm_disconnect_command(),
       users_command(),
       stats_command(),
       limits_command(),

@@ -26,7 +26,6 @@ struct EngineUnderTest {
 };
 // What the engine holds to, as AgentsEngine::Options says.
 struct EngineBounds {
-  std::optional<Duration> lost_after;
   std::size_t news_max = 10'000;
 };
 // What the engine asks the store for.

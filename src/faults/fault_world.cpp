@@ -104,7 +104,8 @@ void FaultWorld::build() {
 }
 
 void FaultWorld::build_machine(NodeSpec node) {
-  FaultyMachine::Options options{kBadLink, habits_.unstored_max, habits_.engine.lost_after};
+  FaultyMachine::Options options{kBadLink, habits_.unstored_max};
+  node.lease = habits_.lease;
   options.link.as_text = habits_.frames_as_text;
   machines_.emplace_back(scene_, parts_.make_clock, std::move(node), options, sessions_);
 }

@@ -196,6 +196,8 @@ void FaultyHost::on(const agent::Start& start) {
   worker.habits = draw_habits(rng_, calm_);
   worker.left = worker.habits.work;
   worker.limit = start.worker.limit;
+  if (start.worker.lease) worker.lease = start.worker.lease->left;
+  worker.leased_at = queue_.now();
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
   ledger_.launched(queue_.now(), start.worker);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &FaultyHost::run);
@@ -282,6 +284,14 @@ void FaultyHost::on(const agent::SetLimit& limited) {
   if (!worker) return;
   worker->limit = limited.limit;
   if (!worker->frozen) worker->counts_since = queue_.now();
+}
+
+void FaultyHost::on(const agent::RenewLeases& renewed) {
+  if (!carries_) return;
+  for (auto& [key, worker] : workers_) {
+    if (worker.lease) worker.lease = renewed.lease;
+    worker.leased_at = queue_.now();
+  }
 }
 
 // ---- a worker's life ----
@@ -443,11 +453,13 @@ void FaultyHost::reboot() {
   ++boots_;
 }
 
-void FaultyHost::end_by_itself() {
+void FaultyHost::hold_leases(bool carries) {
+  carries_ = carries;
   for (auto& [key, worker] : workers_) {
-    if (worker.claim.gone) continue;
-    ledger_.note("not heard of, ended by itself", text(key));
-    end(worker, Cause::node_lost, {}, 0, "its machine was not heard of");
+    const bool over = worker.lease && queue_.now() - worker.leased_at > *worker.lease;
+    if (worker.claim.gone || !over) continue;
+    ledger_.note("lease over", text(key));
+    end(worker, Cause::node_lost, {}, 0, "its machine heard of no server");
   }
 }
 

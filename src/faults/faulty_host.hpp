@@ -69,8 +69,9 @@ class FaultyHost final : public agent::Host {
   void set_want(std::optional<int> error_number) { want_ = error_number; }
   // Where strangers take what gangs may be given.
   [[nodiscard]] FaultyPorts& ports() { return ports_; }
-  // Nobody was heard of for as long as the machine may go on by itself: what runs is ended.
-  void end_by_itself();
+  // What their leases don't cover any more is ended. Those that an agent renews count while the
+  // connection carries: a real one ends where nothing comes through.
+  void hold_leases(bool carries);
   // From now on workers behave, and those that hang go on.
   void calm();
 
@@ -86,6 +87,8 @@ class FaultyHost final : public agent::Host {
     bool orphaned = false;   // its supervisor died
     bool unclaimed = false;  // its claim is gone
     std::optional<RunLimit> limit;
+    std::optional<Duration> lease;
+    Time leased_at;
     std::optional<Time> counts_since;  // against its limit
     bool out_of_time = false;          // its supervisor ended it
     int killed = 0;
@@ -109,6 +112,7 @@ class FaultyHost final : public agent::Host {
   void on(const agent::SetShouldStop& should_stop);
   void on(const agent::SetLimit& limited);
   void on(const agent::SetMembership& enrolled);
+  void on(const agent::RenewLeases& renewed);
 
   void change_size();
   void later(const ProcessKey& key, Duration span, void (FaultyHost::*what)(Worker&));
@@ -151,6 +155,7 @@ class FaultyHost final : public agent::Host {
   std::size_t unstored_ = 0;           // of what was told
   const std::vector<SlotSpec> slots_;  // that it had at first, and has again in the end
   bool calm_ = false;
+  bool carries_ = false;  // its connection, as was found last
   std::optional<int> want_;
   int boots_ = 1;
   std::int64_t last_pid_ = 100;

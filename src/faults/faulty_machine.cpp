@@ -7,8 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// After so much of the time after which its workers count as lost a machine ends them by itself.
-constexpr std::int64_t kPartOfLost = 2;
 constexpr LinkHabits kGoodLink{0, 0, 1ms, 1ms, false};
 
 }  // namespace
@@ -18,12 +16,10 @@ FaultyMachine::FaultyMachine(Scene& scene, const MakeClock& make_clock, NodeSpec
     : scene_(scene),
       name_(node.name),
       id_(node.machine),
-      lost_after_(options.lost_after),
       clock_(scene.queue, make_clock, name_, scene.draw_clock_error()),
       host_(scene.queue, clock_, scene.ledger, Rng(scene.rng.next()), std::move(node),
             options.unstored_max),
-      link_(scene.queue, scene.ledger, Rng(scene.rng.next()), sessions),
-      heard_(scene.queue.now()) {
+      link_(scene.queue, scene.ledger, Rng(scene.rng.next()), sessions) {
   link_.set_habits(options.link);
 }
 
@@ -82,9 +78,7 @@ void FaultyMachine::set_timer() {
 
 void FaultyMachine::reconnect() {
   link_.connect();
-  const Time now = scene_.queue.now();
-  if (link_.carries()) heard_ = now;
-  if (lost_after_ && now - heard_ > *lost_after_ / kPartOfLost) host_.end_by_itself();
+  host_.hold_leases(link_.carries());
   scene_.queue.after(100ms + scene_.up_to(1s), [this] { reconnect(); });
 }
 

@@ -19,7 +19,6 @@ class FaultyMachine {
   struct Options {
     LinkHabits link;
     std::size_t unstored_max = agent::kUnstoredMax;
-    std::optional<Duration> lost_after;  // as EngineBounds says
   };
   // `sessions` is shared by all machines of a server.
   FaultyMachine(Scene& scene, const MakeClock& make_clock, NodeSpec node, const Options& options,
@@ -56,12 +55,10 @@ class FaultyMachine {
   Scene& scene_;
   const std::string name_;
   const std::string id_;
-  const std::optional<Duration> lost_after_;
   SetClock clock_;
   FaultyHost host_;
   FaultyLink link_;
   std::unique_ptr<agent::Agent> agent_;
-  Time heard_;              // when frames went through its connection last
   std::uint64_t life_ = 0;  // of the agent; what was put for an earlier one is void
   bool step_put_ = false;
   std::optional<Time> timer_;

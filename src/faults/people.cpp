@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kAnswerWithin = 5s;  // then they ask again
+constexpr Duration kDrainSoon = 2min;   // drains begin and end so soon at the latest
 
 std::string_view word(Request request) {
   switch (request) {
@@ -78,7 +79,7 @@ void People::give_in(JobSpec& spec, std::string_view why) {
 
 void People::meddle() {
   if (!server_ || server_->state().jobs().given() == 0) return;
-  switch (rng_.below(9)) {
+  switch (rng_.below(10)) {
     case 0:
       return ask(Request::cancel);
     case 1:
@@ -90,6 +91,8 @@ void People::meddle() {
     case 5:
     case 6:
       return meddle_with_policies();
+    case 7:
+      return meddle_with_nodes();
     default:
       return change_range();
   }
@@ -104,6 +107,25 @@ void People::change_range() {
   const Job* known = server_->state().find_job(job);
   server_->set_range(job, known ? draw_range(*known->spec) : WorkerRange{1, 1, 1},
                      deed("range set"));
+}
+
+// One that has an order already gets another, or none.
+void People::meddle_with_nodes() {
+  const auto& nodes = server_->state().nodes();
+  const Node& node = nodes[rng_.below(nodes.size())];
+  const std::string name = node.spec.name;
+  if (node.drain && rng_.chance(0.7))
+    return server_->undrain(name, account(kPeople), deed("undrain"));
+  DrainOrder order;
+  if (rng_.chance(0.3))
+    order.from = server_->wall() + Duration{rng_.between(1, kDrainSoon.count())};
+  if (rng_.chance(0.6)) order.within = Duration{rng_.between(0, kDrainSoon.count())};
+  server_->drain(name, std::move(order), account(kPeople), deed("drain"));
+}
+
+void People::undrain_all() {
+  for (const Node& node : server_->state().nodes())
+    if (node.drain) server_->undrain(node.spec.name, account(kPeople), [](const Result<void>&) {});
 }
 
 Done<void> People::deed(std::string_view what) {
@@ -125,6 +147,7 @@ void People::calm() {
 void People::let_go_on() {
   if (server_) {
     keep_to_one_policy();
+    undrain_all();
     for (const auto& key : server_->state().queue())
       server_->request(key.job, Request::resume, account(kPeople), [](const Result<void>&) {});
   }

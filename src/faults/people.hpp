@@ -1,5 +1,5 @@
-// People at random: they submit jobs, insist until they get an id, change their minds, and switch,
-// try, load and forget policies.
+// People at random: they submit jobs, insist until they get an id, change their minds, switch, try, load
+// and forget policies, and drain nodes.
 #pragma once
 
 #include <map>
@@ -45,6 +45,8 @@ class People {
   void meddle();
   void ask(Request request);
   void change_range();
+  void meddle_with_nodes();
+  void undrain_all();
   void let_go_on();
   JobId any_job();
   // Counts the deed once it is done.

@@ -34,6 +34,7 @@ JobSpec People::draw_spec() {
                  : rng_.chance(0.7) ? Elastic::automatic
                                     : Elastic::no;
   spec.notice.grace = draw(rng_, 0s, 20s);
+  spec.on_disconnect = rng_.chance(0.2) ? OnDisconnect::go_on : OnDisconnect::stop;
   spec.hold = rng_.chance(0.1);
   if (rng_.chance(0.2)) spec.target = Target{"accuracy", Direction::at_least, 0.95, 0.98};
   if (server_ && server_->state().jobs().given() > 0 && rng_.chance(0.15)) spec.after = {any_job()};

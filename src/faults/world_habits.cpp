@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kHearOut = 5s;
-constexpr Duration kLostAfterMin = 20s, kLostAfterMore = 2min;
+constexpr Duration kLeaseMin = 20s, kLeaseMore = 2min;
 constexpr double kTwins = 0.2;
 constexpr double kPortsTold = 0.7;  // worlds whose machines tell of few ports
 constexpr std::uint32_t kBlocksMin = 14, kUnevenBlocks = 2;
@@ -31,8 +31,7 @@ void draw_bounds(WorldHabits& world, Rng& rng) {
   static constexpr std::array<std::size_t, 5> kBounds = {1, 3, 20, 200, 10'000};
   world.engine.news_max = kBounds[rng.below(kBounds.size())];
   world.unstored_max = kBounds[rng.below(kBounds.size())];
-  if (rng.chance(0.3))
-    world.engine.lost_after = kLostAfterMin + Duration{rng.between(0, kLostAfterMore.count())};
+  if (rng.chance(0.3)) world.lease = kLeaseMin + Duration{rng.between(0, kLeaseMore.count())};
   if (!rng.chance(0.3)) return;
   Limits& limits = world.server.limits.emplace();
   limits.waiting_jobs_per_user = static_cast<std::uint64_t>(rng.between(1, 10));
@@ -74,6 +73,8 @@ void draw_retiring(WorldHabits& world, Rng rng) {
   if (!world.server.limits) return;
   static constexpr std::array<std::uint64_t, 4> kSeconds = {1, 5, 30, 7 * 24 * 3'600};
   world.server.limits->absent_nodes_age = kSeconds[rng.below(kSeconds.size())];
+  static constexpr std::array<std::uint64_t, 3> kOwners = {0, 1, 3};
+  world.server.limits->failing_owners = kOwners[rng.below(kOwners.size())];
 }
 
 void draw_spacing(WorldHabits& world, Rng rng) {

@@ -24,6 +24,7 @@ struct WorldHabits {
   std::size_t unstored_max = 0;  // reports that a machine tells before one is stored
   bool frames_as_text = false;   // they travel as JSON, not as values
   std::uint64_t machines = 1;
+  std::optional<Duration> lease;  // of each
   std::optional<Rng>
       ports;          // what the ports of machines are drawn from; nothing: they tell of none
   bool twin = false;  // another machine bears the first one's name

@@ -23,7 +23,7 @@ struct BytePipe {
   std::shared_ptr<ServerStream> own;
 };
 
-// REQUIRES: `io` outlives both ends.
+// REQUIRES: `io` outlives both ends; one thread at a time uses and destroys them, that of `io`.
 BytePipe make_byte_pipe(boost::asio::io_context& io);
 
 }  // namespace paceline

@@ -106,6 +106,10 @@ class BytesUplinkTest : public ::testing::Test {
     });
     return told.get_future().get();
   }
+  // On the loop's thread, like all that is done to it.
+  void let_go(Result<std::shared_ptr<ServerStream>>& terminal) {
+    loop_.on([&] { terminal->reset(); });
+  }
 
   TempFolder folder_;
   TestLogs server_logs_, node_logs_;
@@ -162,6 +166,7 @@ TEST_F(BytesUplinkTest, BringsATerminal) {
   worker.hang_up();
   auto shown = boost::asio::co_spawn(loop_.io(), read_all(*terminal), boost::asio::use_future);
   EXPECT_EQ(shown.get(), "$ bye");
+  let_go(terminal);
 }
 
 TEST_F(BytesUplinkTest, SaysThatNobodyListens) {
@@ -186,7 +191,9 @@ TEST_F(BytesUplinkTest, EndsWhateverItWaitsFor) {
   Terminal worker(folder_.path() / "terminal.sock");
   const BytesUplink shows(options());
   ASSERT_TRUE(eventually([&] { return loop_.on([&] { return door_->is_open("gpu-3"); }); }));
-  EXPECT_TRUE(attach().has_value());
+  auto terminal = attach();
+  ASSERT_TRUE(terminal.has_value()) << terminal.error().message;
+  let_go(terminal);
 }
 
 }  // namespace

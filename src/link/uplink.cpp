@@ -48,6 +48,7 @@ Uplink::Uplink(boost::asio::io_context& io, AgentEnd& agent, Options options)
       times_(options_.pulse),
       ticks_(io),
       pause_(io),
+      release_(io),
       errand_(io) {
   agent_.on_send([this](const AgentFrame& frame) { send(frame); });
 }
@@ -105,7 +106,29 @@ void Uplink::begin(const LinkGreeting& greeting) {
 // The agent calls this from within its own work, so nothing ends here.
 void Uplink::send(const AgentFrame& frame) {
   if (!status_.connected || frame.session != status_.connected->session) return;
+  if (options_.hold.count() > 0) return hold(encode(frame));
   overrun_ = overrun_ || !lines_->send(encode(frame));
+}
+
+void Uplink::hold(std::string line) {
+  held_bytes_ += line.size();
+  overrun_ = overrun_ || held_bytes_ > options_.queue_bytes_max;
+  held_.push_back({std::chrono::steady_clock::now() + options_.hold, std::move(line)});
+  if (held_.size() == 1) release_when_due();
+}
+
+void Uplink::release_when_due() {
+  release_.expires_at(held_.front().due);
+  release_.async_wait([this](const boost::system::error_code& error) {
+    if (error || !lines_) return;
+    const auto now = std::chrono::steady_clock::now();
+    while (!held_.empty() && held_.front().due <= now) {
+      overrun_ = overrun_ || !lines_->send(held_.front().line);
+      held_bytes_ -= held_.front().line.size();
+      held_.pop_front();
+    }
+    if (!held_.empty()) release_when_due();
+  });
 }
 
 void Uplink::watch() {
@@ -129,6 +152,9 @@ void Uplink::hang_up(const Error& why) {
   const auto lines = std::exchange(lines_, nullptr);
   lines->cut();
   ticks_.cancel();
+  release_.cancel();
+  held_.clear();
+  held_bytes_ = 0;
   if (status_.connected) {
     agent_.disconnected();
     if (std::chrono::steady_clock::now() - began_ >= options_.lasted) {

@@ -13,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,6 +48,8 @@ class Uplink {
     std::chrono::milliseconds lasted{15'000};
     std::uint64_t seed = 0;  // of the pauses
     std::size_t queue_bytes_max = kLineQueueBytesMax;
+    // What the agent says leaves so much later, and never if it is killed in between.
+    std::chrono::milliseconds hold{0};
   };
 
   // REQUIRES: `io` and `agent` outlive it; one thread runs `io` and makes every call.
@@ -68,6 +71,8 @@ class Uplink {
   void take(std::string_view line);
   void begin(const LinkGreeting& greeting);
   void send(const AgentFrame& frame);
+  void hold(std::string line);
+  void release_when_due();
   void watch();
   void tick();
   void hang_up(const Error& why);
@@ -86,7 +91,13 @@ class Uplink {
   Pulse pulse_;
   Instant began_{};
   bool overrun_ = false;  // more waits for the server than may
-  boost::asio::steady_timer ticks_, pause_;
+  struct Held {
+    Instant due;
+    std::string line;
+  };
+  std::deque<Held> held_;  // of this session, in order
+  std::size_t held_bytes_ = 0;
+  boost::asio::steady_timer ticks_, pause_, release_;
   Errand errand_;  // ends before what it works on
 };
 

@@ -178,6 +178,19 @@ TEST_F(UplinkTest, FramesGoBothWaysInOrder) {
   EXPECT_EQ(std::get<ShouldStop>(*agent_.received_.back().message).reason, std::string(6'000, 'x'));
 }
 
+TEST_F(UplinkTest, WhatIsHeldArrivesLaterAndInOrder) {
+  options_.hold = milliseconds{50};
+  const auto began = std::chrono::steady_clock::now();
+  connect();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds{50});
+  for (std::uint64_t i = 2; i <= 30; ++i)
+    agent_.send_({*agent_.session_, i, 0, 0, NodeChanged{hello_of("gpu-1", "").node}});
+  EXPECT_FALSE(server_has(2));
+  run_until([&] { return server_has(30); });
+  ASSERT_FALSE(HasFatalFailure());
+  for (std::uint64_t i = 1; i <= 30; ++i) EXPECT_EQ(server_end_.received_[i - 1].number, i);
+}
+
 TEST_F(UplinkTest, AFrameOfMegabytesArrivesWhole) {
   connect();
   const auto session = *agent_.session_;

@@ -37,6 +37,10 @@ std::string asked_text(Request request) {
   return "resumes";
 }
 
+std::string user_of(const Principal& by) {
+  return by.user.empty() ? fmt::format("user {}", by.uid.value_or(0)) : by.user;
+}
+
 std::string parameters_text(const std::map<std::string, std::string>& parameters) {
   std::string text;
   for (const auto& [name, value] : parameters)
@@ -53,9 +57,8 @@ ServerLog::ServerLog(const State& state, Say say)
   if (const auto* policy = state.policy()) policy_ = policy->name;
   for (const Node& node : state.nodes()) {
     if (node.retired) continue;
-    const auto usable = std::ranges::count_if(node.spec.slots, &SlotSpec::usable);
-    nodes_[node.id] = {node.up, node.spec.refusal.has_value(), node.spec.slots.size(),
-                       static_cast<std::size_t>(usable)};
+    nodes_[node.id] = seen_of(node.spec);
+    nodes_[node.id].up = node.up;
   }
   for (const Job& job : state.jobs()) {
     if (is_over(job.state)) over_.insert(job.id);
@@ -90,6 +93,31 @@ void ServerLog::on(const NodesRetired& event) {
         fmt::format("Node {} was absent for too long: it retires, and joins anew if it comes back.",
                     node_name(id)));
   }
+}
+
+void ServerLog::on(const NodeDrained& event) {
+  const Node* node = state_.find_node(event.node);
+  const std::string& reason = event.order.reason;
+  const std::string why = reason.empty() ? "" : fmt::format(": {}", reason);
+  if (event.order.keeps && event.by.user.empty() && !event.by.uid)
+    return warn(
+        fmt::format("Node {0} is set aside{1}. 'paceline undrain {0}' lets jobs start there again.",
+                    node_name(event.node), why));
+  if (node != nullptr && node->drains())
+    return inform(fmt::format("Node {} drains, by {}'s word{}. Nothing starts there.",
+                              node_name(event.node), user_of(event.by), why));
+  inform(fmt::format("Node {} is to drain, by {}'s word{}.", node_name(event.node),
+                     user_of(event.by), why));
+}
+
+void ServerLog::on(const DrainBegan& event) {
+  inform(fmt::format("Node {} drains, as was announced. Nothing starts there.",
+                     node_name(event.node)));
+}
+
+void ServerLog::on(const NodeUndrained& event) {
+  inform(fmt::format("Node {} drains no longer, by {}'s word.", node_name(event.node),
+                     user_of(event.by)));
 }
 
 void ServerLog::on(const PolicySet& event) {
@@ -131,20 +159,24 @@ void ServerLog::on(const JobSubmitted& event) {
 void ServerLog::on(const JobRequested& event) {
   const Job* job = state_.find_job(event.job);
   if (job == nullptr || event.by.uid == job->spec->uid) return;
-  const auto who =
-      event.by.user.empty() ? fmt::format("user {}", event.by.uid.value_or(0)) : event.by.user;
-  say_of_job(fmt::format("{} {} {}.", who, asked_text(event.request), name_of(event.job)),
-             "asked for by others");
+  say_of_job(
+      fmt::format("{} {} {}.", user_of(event.by), asked_text(event.request), name_of(event.job)),
+      "asked for by others");
 }
 
 void ServerLog::on(const JobsForgotten& event) {
   for (const JobId id : event.jobs) over_.erase(id);
 }
 
+ServerLog::Seen ServerLog::seen_of(const NodeSpec& node) {
+  const auto usable = std::ranges::count_if(node.slots, &SlotSpec::usable);
+  return {true, node.refusal ? node.refusal->why : "", node.slots.size(),
+          static_cast<std::size_t>(usable)};
+}
+
 void ServerLog::on(const NodeUp& event) {
-  const auto usable = std::ranges::count_if(event.spec.slots, &SlotSpec::usable);
-  const Seen seen{true, event.spec.refusal.has_value(), event.spec.slots.size(),
-                  static_cast<std::size_t>(usable)};
+  const auto& refusal = event.spec.refusal;
+  const Seen seen = seen_of(event.spec);
   const Seen before = std::exchange(nodes_[event.node], seen);
   if (before == seen) return;
   const auto& name = event.spec.name;
@@ -154,8 +186,11 @@ void ServerLog::on(const NodeUp& event) {
                        unusable == 0 ? "" : fmt::format(", {} of them not usable", unusable)));
   }
   if (before.refuses == seen.refuses) return;
-  if (seen.refuses)
-    warn(fmt::format("Node {} starts nothing for now: {}", name, event.spec.refusal->why));
+  if (refusal)
+    warn(fmt::format(
+        "Node {} {}: {}", name,
+        refusal->unhealthy ? "is unhealthy and starts nothing" : "starts nothing for now",
+        refusal->why));
   else
     inform(fmt::format("Node {} starts workers again.", name));
 }

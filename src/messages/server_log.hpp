@@ -44,14 +44,19 @@ class ServerLog {
  private:
   // What people notice of a node.
   struct Seen {
-    bool up = false, refuses = false;
+    bool up = false;
+    std::string refuses;  // why; empty: it doesn't
     std::size_t slots = 0, usable = 0;
     friend bool operator==(const Seen&, const Seen&) = default;
   };
+  static Seen seen_of(const NodeSpec& node);
 
   void on(const NodeUp& event);
   void on(const NodeDown& event);
   void on(const NodesRetired& event);
+  void on(const NodeDrained& event);
+  void on(const DrainBegan& event);
+  void on(const NodeUndrained& event);
   void on(const PolicySet& event);
   void on(const PolicyLoaded& event);
   void on(const PolicyFailed& event);

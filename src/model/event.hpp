@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/drain.hpp"
 #include "model/gang.hpp"
 #include "model/ids.hpp"
 #include "model/job_spec.hpp"
@@ -138,10 +139,28 @@ struct NodesRetired {
   friend bool operator==(const NodesRetired&, const NodesRetired&) = default;
 };
 
+// The node is to become empty, from now on or from the instant that the order names. It replaces an
+// order of before; a drain that began goes on.
+struct NodeDrained {
+  NodeId node;
+  DrainOrder order;
+  Principal by;  // who asked
+  friend bool operator==(const NodeDrained&, const NodeDrained&) = default;
+};
+struct DrainBegan {  // as it was announced
+  NodeId node;
+  friend bool operator==(const DrainBegan&, const DrainBegan&) = default;
+};
+struct NodeUndrained {  // jobs may start there again
+  NodeId node;
+  Principal by;
+  friend bool operator==(const NodeUndrained&, const NodeUndrained&) = default;
+};
+
 using Event =
     std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
-                 JournalAccepted, NodesRetired, JobWarned>;
+                 JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained>;
 
 }  // namespace paceline

@@ -190,6 +190,17 @@ Result<Elastic> parse_elastic(std::string_view text) {
   return invalid(fmt::format("'{}' is no way to be elastic.", text), "Choose auto, restart or no.");
 }
 
+std::string_view to_string(OnDisconnect on_disconnect) {
+  return on_disconnect == OnDisconnect::stop ? "stop" : "continue";
+}
+
+Result<OnDisconnect> parse_on_disconnect(std::string_view text) {
+  if (text == "stop") return OnDisconnect::stop;
+  if (text == "continue") return OnDisconnect::go_on;
+  return invalid(fmt::format("'{}' is nothing to do without a server.", text),
+                 "Choose stop or continue.");
+}
+
 Result<void> validate(const JobSpec& spec) {
   if (spec.name.empty() || spec.name.size() > kNameLengthMax) {
     return invalid(fmt::format("A job's name has 1 to {} bytes.", kNameLengthMax),

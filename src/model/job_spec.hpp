@@ -45,6 +45,15 @@ enum class Elastic {
 std::string_view to_string(Elastic elastic);  // "auto", "restart", "no"
 Result<Elastic> parse_elastic(std::string_view text);
 
+// What becomes of workers whose machine doesn't hear of the server for as long as its lease lasts.
+enum class OnDisconnect {
+  stop,   // the machine ends them, and the job starts elsewhere
+  go_on,  // they run on, and the job waits for the machine
+};
+
+std::string_view to_string(OnDisconnect on_disconnect);  // "stop", "continue"
+Result<OnDisconnect> parse_on_disconnect(std::string_view text);
+
 // How ranks belong together: each group of `tensor` workers exchanges so much that it stays on one
 // node, in one link island if it can; `pipeline` of them make one copy of the model. The job grows
 // in copies: its sizes are multiples of step().
@@ -98,6 +107,7 @@ struct JobSpec {
   bool hold = false;
   bool pty = false;
   Notice notice;
+  OnDisconnect on_disconnect = OnDisconnect::stop;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

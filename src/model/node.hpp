@@ -33,11 +33,12 @@ struct SlotSpec {
   friend bool operator==(const SlotSpec&, const SlotSpec&) = default;
 };
 
-// A node that starts nothing for now: it lacks what any start takes (space, descriptors, processes).
-// What runs there goes on.
+// A node that starts nothing for now: a start lacked what any takes (space, descriptors, processes), or
+// the node is unhealthy. What runs there goes on.
 struct Refusal {
   std::string why;  // one sentence, for everybody: names nothing of a job; at most kRefusalWhyMax
   Time until;       // by the node's own clock; then it tries again
+  bool unhealthy = false;  // it is looked at again and again, and `until` is of no account
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
@@ -45,6 +46,9 @@ inline constexpr std::size_t kRefusalWhyMax = 1024;
 inline constexpr std::size_t kMachineMax = 64;
 inline constexpr std::size_t kNodeSlotsMax = 1024;
 inline constexpr std::size_t kStrangersMax = 64;
+inline constexpr Duration kUsualLease = std::chrono::minutes{15};
+inline constexpr Duration kLeaseMin = std::chrono::seconds{10};
+inline constexpr Duration kLeaseMax = std::chrono::hours{24 * 366};
 
 struct NodeSpec {
   std::string name;     // host name; unique in a cluster
@@ -65,6 +69,9 @@ struct NodeSpec {
   // Users who have no account there, as was found when a job of theirs was to start; sorted, at most
   // kStrangersMax.
   std::vector<std::string> strangers{};
+  // So long its workers run on after the machine last heard of a server; then it ends them itself,
+  // except those of jobs that continue (OnDisconnect). Nothing: all run on.
+  std::optional<Duration> lease{};
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

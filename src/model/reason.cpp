@@ -130,6 +130,10 @@ std::string act_sentence(const Reason& r) {
       return fmt::format("moves so that job {} finds seats together", a);
     case ReasonCode::owner_resized:
       return fmt::format("resized by its owner from {} to {}", a, workers(b));
+    case ReasonCode::leaves_node:
+      if (b == 0) return fmt::format("is stopped: node {} drains", r.text);
+      return fmt::format("leaves node {}, which drains, and goes on with {}{}", r.text, workers(b),
+                         a == b ? "" : fmt::format(" of {}", a));
     default:
       return {};
   }
@@ -151,6 +155,22 @@ std::string run_sentence(const Reason& r) {
       return fmt::format(
           "runs with {} of at most {}: it leaves free slots to job {}, which is ahead", workers(a),
           b, c);
+    case ReasonCode::stays_on_node:
+      return fmt::format(
+          "runs on node {}, which drains: {}", r.text,
+          a < 0 ? "it leaves when it can go on elsewhere without losing work, or ends"
+                : fmt::format("it is stopped in {} unless it can leave before", span(a)));
+    case ReasonCode::node_away:
+      return fmt::format(
+          "ran with {} when node {} was last heard of, which does not answer: it goes on there, "
+          "and "
+          "is heard of again when the node is{}",
+          workers(a), r.text,
+          b > 0
+              ? fmt::format("; a machine that hears of no server for {} ends its workers, and the "
+                            "job then starts elsewhere",
+                            span(b))
+              : "");
     case ReasonCode::target_reached:
       return "has reached its target: its script is told to stop";
     case ReasonCode::starting:
@@ -236,12 +256,18 @@ std::string_view name(ReasonCode code) {
       return "moves_for";
     case ReasonCode::owner_resized:
       return "owner_resized";
+    case ReasonCode::leaves_node:
+      return "leaves_node";
     case ReasonCode::runs:
       return "runs";
     case ReasonCode::asked:
       return "asked";
     case ReasonCode::leaves_slots:
       return "leaves_slots";
+    case ReasonCode::stays_on_node:
+      return "stays_on_node";
+    case ReasonCode::node_away:
+      return "node_away";
     case ReasonCode::target_reached:
       return "target_reached";
     case ReasonCode::starting:

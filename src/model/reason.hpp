@@ -53,9 +53,13 @@ enum class ReasonCode {
   starts_anew,       // workers: its own slots were not to be had
   moves_for,         // job that starts
   owner_resized,     // from, to
+  leaves_node,       // from, to (0: it is stopped); text: the node that drains, and why
   // runs
-  runs,            // workers, max
-  leaves_slots,    // workers, max, a waiting job before it that is short of slots
+  runs,          // workers, max
+  leaves_slots,  // workers, max, a waiting job before it that is short of slots
+  stays_on_node,  // seconds until it is stopped (negative: never); text: the node that drains, and why
+  node_away,  // workers, seconds of the lease that ends them there (0: none); text: a node of its
+              // own that does not answer
   target_reached,  // workers: its script is told to stop
   asked,           // slots, job that would start in its place, seconds until it may be stopped,
                    // seconds of work that it would lose now

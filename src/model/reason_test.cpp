@@ -82,8 +82,26 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
      "starts anew with 1 worker: its own slots were not to be had"},
     {{ReasonCode::moves_for, {9}, {}}, "moves so that job 9 finds seats together"},
     {{ReasonCode::owner_resized, {4, 2}, {}}, "resized by its owner from 4 to 2 workers"},
+    {{ReasonCode::leaves_node, {4, 4}, "gpu1"},
+     "leaves node gpu1, which drains, and goes on with 4 workers"},
+    {{ReasonCode::leaves_node, {4, 2}, "gpu1 (new kernel)"},
+     "leaves node gpu1 (new kernel), which drains, and goes on with 2 workers of 4"},
+    {{ReasonCode::leaves_node, {4, 0}, "gpu1"}, "is stopped: node gpu1 drains"},
+    {{ReasonCode::stays_on_node, {-1}, "gpu1"},
+     "runs on node gpu1, which drains: it leaves when it can go on elsewhere without losing work, "
+     "or "
+     "ends"},
+    {{ReasonCode::stays_on_node, {90}, "gpu1"},
+     "runs on node gpu1, which drains: it is stopped in 1m30s unless it can leave before"},
     {{ReasonCode::runs, {4, 4}, {}}, "runs with 4 workers, as many as it may have"},
     {{ReasonCode::runs, {2, 4}, {}}, "runs with 2 workers of at most 4"},
+    {{ReasonCode::node_away, {2, 0}, "gpu1"},
+     "ran with 2 workers when node gpu1 was last heard of, which does not answer: it goes on "
+     "there, and is heard of again when the node is"},
+    {{ReasonCode::node_away, {2, 900}, "gpu1"},
+     "ran with 2 workers when node gpu1 was last heard of, which does not answer: it goes on "
+     "there, and is heard of again when the node is; a machine that hears of no server for 15m00s "
+     "ends its workers, and the job then starts elsewhere"},
     {{ReasonCode::target_reached, {2}, {}}, "has reached its target: its script is told to stop"},
     {{ReasonCode::starting, {1, 4}, {}}, "1 of 4 workers run"},
     {{ReasonCode::resizing, {4, 2}, {}}, "goes from 4 to 2 workers"},

@@ -29,6 +29,9 @@ std::optional<RunningTable::Row> RunningTable::row_of(const Order& order, const 
              .as_of = job.changed_at,
              .workers = workers,
              .slots = job.slots(workers),
+             .range = job.range,
+             .step = job.spec->mesh.step(),
+             .slots_per_worker = job.spec->slots_per_worker,
              .preemptible = job.preemptible(),
              .resizable = job.resizable()};
 }

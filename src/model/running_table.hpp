@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "model/job_spec.hpp"
 #include "model/waiting_order.hpp"
 
 namespace paceline {
@@ -26,6 +27,9 @@ class RunningTable {
     Time as_of;
     std::int32_t workers = 0;  // it is to have
     std::int32_t slots = 0;    // of those
+    WorkerRange range;
+    std::int32_t step = 1;  // its sizes are multiples of it
+    std::int32_t slots_per_worker = 1;
     bool preemptible = false;
     bool resizable = false;
 

@@ -68,6 +68,18 @@ TEST(RunningTable, KnowsWhichJobsMayGiveWay) {
   EXPECT_EQ(row_of(world.state(), supple).slots, 2);
 }
 
+TEST(RunningTable, KnowsTheSizesThatJobsMayHave) {
+  World world("1x8 cpu");
+  const JobId job = world.run("2..6@4 slots_per_worker=2 mesh=1x2", 2);
+  const RunningTable::Row row = row_of(world.state(), job);
+  EXPECT_EQ(row.range, (WorkerRange{2, 6, 4}));
+  EXPECT_EQ(row.step, 2);
+  EXPECT_EQ(row.slots_per_worker, 2);
+  EXPECT_EQ(row.slots, 4);
+  world.resize(job, "2..4");
+  EXPECT_EQ(row_of(world.state(), job).range.max, 4);
+}
+
 TEST(RunningTable, LeavesOutAJobThatIsResizedOutOfItsRange) {
   World world("1x8 cpu");
   const JobId job = world.run("1..4 elastic=restart", 4);

@@ -85,6 +85,20 @@ const PolicyPeriod* State::policy() const {
   return parts_.periods.empty() ? nullptr : &parts_.periods.back();
 }
 
+Time State::drain_begins(const Node& node) const {
+  check(node.drain.has_value(), "the node drains, or is to");
+  const Drain& drain = *node.drain;
+  if (drain.begun_at) return *drain.begun_at;
+  return drain.order.from ? on_time_line(*drain.order.from) : Time{};
+}
+
+std::optional<Time> State::drain_ends(const Node& node) const {
+  const Time begins = drain_begins(node);
+  const DrainOrder& order = node.drain->order;
+  if (order.until) return std::max(begins, on_time_line(*order.until));
+  return order.within ? std::optional(begins + *order.within) : std::nullopt;
+}
+
 const Slot& State::slot(SlotId id) const {
   const Node* node = find_node(id.node);
   check(node != nullptr && id.index < node->slots.size(), "the slot exists");

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/drain.hpp"
 #include "model/event.hpp"
 #include "model/free_slots.hpp"
 #include "model/interference.hpp"
@@ -48,13 +49,18 @@ struct Node {
   std::optional<Time> absent_since = {};
   // It left the cluster and counts for nothing; of its spec the name is left, for jobs that ran there.
   bool retired = false;
+  std::optional<Drain> drain = {};  // over retirements, too
 
+  // It drains already: nothing starts there.
+  [[nodiscard]] bool drains() const { return drain && drain->begun_at; }
   // What a slot is now: seats may stand on slots that the node had once and has no longer. Those
   // are not usable, and of no model. Slots of seats are looked up here, never in spec.slots.
   [[nodiscard]] const SlotSpec& slot_spec(std::uint32_t index) const;
   [[nodiscard]] bool usable(std::uint32_t index) const { return up && slot_spec(index).usable; }
   // A worker may be started in the slot, once it is empty.
-  [[nodiscard]] bool offers(std::uint32_t index) const { return usable(index) && !spec.refusal; }
+  [[nodiscard]] bool offers(std::uint32_t index) const {
+    return usable(index) && !spec.refusal && !drains();
+  }
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -181,10 +187,14 @@ class State {
   [[nodiscard]] Duration ahead() const {
     return parts_.clock_marks.empty() ? Duration{} : parts_.clock_marks.back().ahead;
   }
-  // When the job's deadline is due, as the wall clock stands now.
+  // Where an instant that people named is on the time line, as the wall clock stands now.
+  [[nodiscard]] Time on_time_line(WallTime named) const {
+    return Time{named.time_since_epoch() - ahead()};
+  }
+  // When the job's deadline is due.
   [[nodiscard]] std::optional<Time> deadline(const Job& job) const {
     if (!job.spec->deadline) return std::nullopt;
-    return Time{job.spec->deadline->time_since_epoch() - ahead()};
+    return on_time_line(*job.spec->deadline);
   }
 
   // By id, those that retired as well: who goes over the cluster passes over them.
@@ -217,6 +227,10 @@ class State {
   [[nodiscard]] const WaitingOrder& waiting_by(const Order& order) const;
   // Active jobs that run or are on their way to, with an order's keys: kept like waiting_by().
   [[nodiscard]] const RunningTable& running_by(const Order& order) const;
+  // The users of waiting jobs, with how many those are.
+  [[nodiscard]] const std::map<std::string, std::int64_t>& waiting_users() const {
+    return waiting_users_;
+  }
   // Active jobs whose name the pattern matches ("prep", "prep*"), by name and id.
   [[nodiscard]] std::vector<JobId> active_named(std::string_view pattern) const;
   // Active jobs that keep others off their nodes: exclusive ones, and those with a required
@@ -229,6 +243,14 @@ class State {
 
   // Running jobs that were told that they will be stopped for others (Gang::asked).
   [[nodiscard]] const std::set<JobId>& asked() const { return asked_; }
+
+  // Nodes that drain, and nodes whose drain is announced only.
+  [[nodiscard]] const std::set<NodeId>& draining() const { return draining_; }
+  [[nodiscard]] const std::set<NodeId>& drains_announced() const { return drains_announced_; }
+  // When the node's drain begins or began, and when the jobs that are there still are stopped, as the
+  // wall clock stands now; nothing: they never are. REQUIRES: it has one.
+  [[nodiscard]] Time drain_begins(const Node& node) const;
+  [[nodiscard]] std::optional<Time> drain_ends(const Node& node) const;
 
   [[nodiscard]] const Rules& rules() const { return parts_.rules; }
   [[nodiscard]] const PolicyPeriod* policy() const;  // nullptr before the first PolicySet
@@ -286,6 +308,8 @@ class State {
   StateParts parts_;
   std::set<QueueKey> queue_, active_, waiting_;
   std::set<JobId> out_of_range_, aloof_, asked_;
+  std::set<NodeId> draining_, drains_announced_;
+  std::map<std::string, std::int64_t> waiting_users_;
   std::map<std::string, std::set<JobId>, std::less<>> active_by_name_;
   Topology topology_;
   std::map<std::string, std::set<JobId>> without_length_;  // waiting, by name

@@ -47,6 +47,9 @@ struct WorkerLaunch {
   std::int32_t group_world_size = 1;
   std::vector<std::string> addresses;  // of every rank's node, in rank order
   std::vector<std::uint32_t> slots;    // indexes on this node
+  // Those of all of this gang's workers on this node, in the order of their local ranks. Empty: an
+  // older server did not say; then as if there were no others.
+  std::vector<std::uint32_t> local_slots;
   // The first of the gang's ports, the same on all of its nodes. A gang on one node has others of
   // that node where these are taken.
   std::uint32_t port = 0;
@@ -62,7 +65,11 @@ struct WorkerLaunch {
   bool pty = false;
   std::string checkpoint_glob;
   std::string checkpoint;  // newest acknowledged one; empty: none
+  Duration age{};          // of the job; zero: not said
   std::optional<RunLimit> limit = {};
+  // How long it runs without its machine hearing of a server, the grace at the end included; nothing:
+  // for ever.
+  std::optional<RunLimit> lease = {};
 
   friend bool operator==(const WorkerLaunch&, const WorkerLaunch&) = default;
 };

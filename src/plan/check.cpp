@@ -7,6 +7,7 @@
 #include <set>
 
 #include "plan/constraints.hpp"
+#include "plan/draining.hpp"
 #include "plan/lending.hpp"
 #include "plan/reclaim.hpp"
 
@@ -91,6 +92,7 @@ class PlanCheck {
     if (begins(change.kind)) return check_start(job, change);
     if (change.kind == ChangeKind::pause && !may_lend(snapshot_.state, job))
       wrong("job {} is paused and can't lend its slots", job.id.value);
+    if (change.kind == ChangeKind::stop && outstays(snapshot_, job)) return check_is_seated(job);
     if (change.kind == ChangeKind::stop && job.state == JobState::running &&
         must_be_asked(snapshot_, job))
       wrong("job {} never saved and is stopped before its time", job.id.value);
@@ -98,6 +100,10 @@ class PlanCheck {
     const bool comes_up = job.current && !job.forming && job.state == JobState::starting;
     const bool may = change.kind == ChangeKind::stop ? comes_up : job.lends() && waits;
     if (!may) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));
+  }
+
+  void check_is_seated(const Job& job) {
+    if (job.forming || job.current->stop) wrong("job {} is on its way already", job.id.value);
   }
 
   void check_start(const Job& job, const Change& change) {
@@ -220,7 +226,9 @@ class PlanCheck {
   // No job makes room for one that doesn't get it.
   void check_beneficiary(const Change& change) {
     if (!change.beneficiary) {
-      if (preempts(change.kind))
+      const Job* job = snapshot_.state.find_job(change.job);
+      const bool leaves = change.kind == ChangeKind::stop && job && outstays(snapshot_, *job);
+      if (preempts(change.kind) && !leaves)
         wrong("the {} of job {} is for nobody", to_string(change.kind), change.job.value);
       return;
     }
@@ -341,7 +349,8 @@ class StateCheck {
       complain("is lent by a worker that has no seat there");
     if (slot.promise && !(slot.lease && slot.lease->ending))
       complain("is promised without an ending lease");
-    if (state_.free_slots().is_free({node.id, index}) && (slot.lease || slot.promise || !node.up))
+    if (state_.free_slots().is_free({node.id, index}) &&
+        (slot.lease || slot.promise || !node.offers(index)))
       complain("counts as free");
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimate/remaining.hpp"
 #include "model/device_model.hpp"
 #include "model/label.hpp"
 
@@ -91,9 +92,12 @@ Constraints::Constraints(const Standing& standing, const Job& job, Time now, Giv
     take(affinity);
   }
   keep_off_the_aloof();
+  const bool is_drain_announced = !standing_.state().drains_announced().empty();
+  if (const auto left = is_drain_announced ? remaining(job, now) : std::nullopt)
+    likely_end_ = now + *left;
   none_ = labels_.empty() && terms_.empty() && spec.devices.empty() && !spec.exclusive &&
           spec.cpus <= 0 && spec.memory_bytes == 0 && !aloof_near_ && !together_ && !apart_ &&
-          !standing_.state().topology().is_choosy();
+          !standing_.state().topology().is_choosy() && !likely_end_;
 }
 
 void Constraints::take(const Affinity& affinity) {
@@ -164,6 +168,7 @@ std::optional<std::string> Constraints::broken_on(NodeId id) const {
   if (!has_device(node)) return fmt::format("needs {}", fmt::join(spec.devices, " or "));
   if (!contains(own_, id)) {
     if (auto broken = broken_account(node)) return broken;
+    if (auto broken = broken_drain(node)) return broken;
     if (auto broken = broken_label(node)) return broken;
     if (auto broken = broken_term(id)) return broken;
     if (auto broken = broken_alone(id)) return broken;
@@ -179,6 +184,13 @@ std::optional<std::string> Constraints::broken_account(const Node& node) const {
   if (node.spec.only_user.empty())
     return fmt::format("needs nodes that start jobs of user '{}'", user);
   return fmt::format("needs nodes that serve more users than '{}'", node.spec.only_user);
+}
+
+// A job that runs elsewhere, and grows, ends no later for it.
+std::optional<std::string> Constraints::broken_drain(const Node& node) const {
+  if (!likely_end_ || !node.drain || node.drains()) return std::nullopt;
+  if (*likely_end_ <= standing_.state().drain_begins(node)) return std::nullopt;
+  return fmt::format("needs longer than until the drain of node {}", node.spec.name);
 }
 
 std::optional<std::string> Constraints::broken_label(const Node& node) const {

@@ -9,8 +9,9 @@
 // waited for as long as the term says since it last became eligible; from then on, and for a job
 // that runs, it is tried first and given up if nothing fits, the last one named first.
 //
-// A worker that stands somewhere may stay there: labels and neighbours are judged when a worker
-// comes. A job that has to be near a kind of job that it is of itself may be the first of them.
+// A worker that stands somewhere may stay there: labels, neighbours and drains that were announced are
+// judged when a worker comes. Where a drain is announced a job comes only if it is likely to end before,
+// or if its length is unknown. A job that has to be near a kind of job that it is of itself may be the first of them.
 //
 // Cost: O(terms + jobs that a term names + jobs that keep others away) to make; O(slots of the
 // node) to ask.
@@ -74,6 +75,7 @@ class Constraints {
   void keep_off_the_aloof();
   void add_term(const Affinity& affinity, const std::vector<NodeId>& nodes, std::string text);
   [[nodiscard]] std::optional<std::string> broken_account(const Node& node) const;
+  [[nodiscard]] std::optional<std::string> broken_drain(const Node& node) const;
   [[nodiscard]] std::optional<std::string> broken_label(const Node& node) const;
   [[nodiscard]] std::optional<std::string> broken_term(NodeId node) const;
   [[nodiscard]] std::optional<std::string> broken_alone(NodeId node) const;
@@ -82,6 +84,7 @@ class Constraints {
   const Standing& standing_;
   const Job& job_;
   bool checks_;
+  std::optional<Time> likely_end_ = {};  // of the job, where a drain is announced
   bool none_ = true;
   bool aloof_near_ = false;  // some job somewhere keeps others off its nodes
   std::vector<const Affinity*> labels_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plan/check.hpp"
+#include "plan/draining.hpp"
 
 namespace paceline {
 namespace {
@@ -38,6 +39,7 @@ void record_refused(const Draft& draft, Plan& plan) {
 Result<Plan> decide(Draft& draft, const Decider& decider) {
   const Snapshot& snapshot = draft.snapshot();
   for (const JobId id : snapshot.state.out_of_range()) honour_range(snapshot.state.job(id), draft);
+  leave_draining_nodes(draft);
   if (auto ok = decider(snapshot, draft); !ok) return fail(ok.error());
   Plan plan = draft.plan();
   record_refused(draft, plan);

@@ -373,7 +373,7 @@ void Draft::record_resize(JobId id, Placement seats, Reason reason,
           beneficiary});
 }
 
-void Draft::stop(JobId id, Reason reason, JobId beneficiary) {
+void Draft::stop(JobId id, Reason reason, std::optional<JobId> beneficiary) {
   release(id);
   keep_back(id);
   record({ChangeKind::stop, id, {}, {}, std::move(reason), 0, beneficiary});

@@ -121,7 +121,8 @@ class Draft {
   };
   void resize_together(std::vector<Resized> jobs, const Reason& reason,
                        std::optional<JobId> beneficiary);
-  void stop(JobId job, Reason reason, JobId beneficiary);
+  // For nobody: REQUIRES: it outstays the drain of a node (plan/draining.hpp).
+  void stop(JobId job, Reason reason, std::optional<JobId> beneficiary);
   // Freezes the job where it is. REQUIRES: may_lend().
   void pause(JobId job, Reason reason, JobId beneficiary);
   // Says why a job waits. Kept only where somebody asks (explain()).

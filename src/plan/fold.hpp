@@ -55,6 +55,9 @@ class Fold {
   void on(const JobsForgotten& e);
   void on(const JournalAccepted& e);
   void on(const NodesRetired& e);
+  void on(const NodeDrained& e);
+  void on(const DrainBegan& e);
+  void on(const NodeUndrained& e);
   void cancel(Job& job);
   void pause(Job& job);
   void resume(Job& job);
@@ -119,10 +122,13 @@ class Fold {
   [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
   void lease(SlotId id, const ProcessKey& worker);
   void unlease(SlotId id, Time until);  // the sums of its job count until then
+  [[nodiscard]] Node& known_node(NodeId id);
   void update_free(SlotId id);
+  void update_free(const Node& node);
   void count_node(const Node& node, int sign);
   [[nodiscard]] Slot& slot(SlotId id);
   void index_slots(const Node& node);  // where it stands, and which are free
+  void index_drain(const Node& node);
   void reindex(const Job& job);
   void index_active(const Job& job, bool active);
   void index_waiting(const Job& job, bool waits, bool moved);

@@ -25,14 +25,39 @@ void Fold::on(const NodeUp& e) {
   index_slots(node);
 }
 
+Node& Fold::known_node(NodeId id) {
+  check(id.value < parts_.nodes.size(), "the node exists");
+  return parts_.nodes[id.value];
+}
+
 void Fold::on(const NodeDown& e) {
-  check(e.node.value < parts_.nodes.size(), "the node exists");
-  Node& node = parts_.nodes[e.node.value];
+  Node& node = known_node(e.node);
   count_node(node, -1);
   if (node.up) node.absent_since = at_;
   node.up = false;
   count_node(node, +1);
-  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+  update_free(node);
+}
+
+void Fold::on(const NodeDrained& e) {
+  Node& node = known_node(e.node);
+  const auto begun = node.drain ? node.drain->begun_at : std::nullopt;
+  node.drain = Drain{e.order, e.by, begun};
+  if (!begun && !e.order.from) node.drain->begun_at = at_;
+  index_drain(node);
+}
+
+void Fold::on(const DrainBegan& e) {
+  Node& node = known_node(e.node);
+  if (!node.drain || node.drain->begun_at) return;
+  node.drain->begun_at = at_;
+  index_drain(node);
+}
+
+void Fold::on(const NodeUndrained& e) {
+  Node& node = known_node(e.node);
+  node.drain.reset();
+  index_drain(node);
 }
 
 // The racks, switches and models that only they had are gone with them: all is numbered anew.
@@ -43,7 +68,7 @@ void Fold::on(const NodesRetired& e) {
     count_node(node, -1);
     NodeSpec left;
     left.name = node.spec.name;
-    node = Node{id, std::move(left), false, {}, {}, true};
+    node = Node{id, std::move(left), false, {}, {}, true, std::move(node.drain)};
   }
   if (leaving.empty()) return;
   state_.topology_ = {};

@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::ending;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using testing::span;
 using testing::World;
 
@@ -602,6 +603,17 @@ TEST(Policies, LeaveNoOrdersBehindThatTheNextOneDoesNotAskFor) {
   EXPECT_EQ(first(present).value, 5U) << "what stays is up to date";
   EXPECT_EQ(first(former).value, 5U) << "and what went can be asked for again";
   EXPECT_EQ(world.state().orders_kept(), 2U);
+}
+
+TEST(Users, AreKnownByTheirWaitingJobs) {
+  World world("1x2 cpu");
+  const JobId a = world.submit("1..1 user=ann"), b = world.submit("1..2 user=ann");
+  world.submit("1..1 user=bob");
+  EXPECT_THAT(world.state().waiting_users(), ElementsAre(Pair("ann", 2), Pair("bob", 1)));
+  world.start(a, 1);
+  EXPECT_THAT(world.state().waiting_users(), ElementsAre(Pair("ann", 1), Pair("bob", 1)));
+  world.cancel(b);
+  EXPECT_THAT(world.state().waiting_users(), ElementsAre(Pair("bob", 1)));
 }
 
 TEST(Forgotten, LeavesItsSumsAndNothingElse) {

@@ -179,8 +179,7 @@ void Fold::go_on(Job& job, Time ended) {
   forget_lost_work(job);
   job.current.reset();
   if (job.forming) return try_switch(job);
-  enter(job, JobState::pending);
-  job.eligible_at = at_;
+  requeue(job, Duration::zero());
 }
 
 void Fold::fail_or_retry(Job& job, const Ending& first, Time ended) {

@@ -61,6 +61,16 @@ void Fold::update_free(SlotId id) {
   state_.free_.set_free(id, node.offers(id.index) && !s.lease && !s.promise);
 }
 
+void Fold::update_free(const Node& node) {
+  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+}
+
+void Fold::index_drain(const Node& node) {
+  put(state_.draining_, node.id, node.drains());
+  put(state_.drains_announced_, node.id, node.drain && !node.drains());
+  update_free(node);
+}
+
 void Fold::lease(SlotId id, const ProcessKey& worker) {
   Job& job = touch(worker.job);
   slot(id).lease = Lease{worker, false};
@@ -188,7 +198,7 @@ void Fold::index_slots(const Node& node) {
   state_.topology_.set(node.id, node.spec);
   state_.free_.add_node(node.id, static_cast<std::uint32_t>(node.slots.size()),
                         state_.topology_.site(node.id));
-  for (std::uint32_t i = 0; i < node.slots.size(); ++i) update_free({node.id, i});
+  update_free(node);
 }
 
 // Most changes of a job leave it where it stands in most of the orders.
@@ -231,7 +241,13 @@ void Fold::index_active(const Job& job, bool active) {
 }
 
 void Fold::index_waiting(const Job& job, bool waits, bool moved) {
-  if (moved) put(state_.waiting_, queue_key(job), waits);
+  if (moved) {
+    put(state_.waiting_, queue_key(job), waits);
+    auto& users = state_.waiting_users_;
+    const auto user = users.try_emplace(job.spec->user).first;
+    user->second += waits ? 1 : -1;
+    if (user->second == 0) users.erase(user);
+  }
   for (auto& order : state_.orders_) {
     if (waits)
       order.index.put(job);
@@ -254,6 +270,7 @@ void Fold::index_name(const Job& job, bool lacks_length) {
 void Fold::build_indexes() {
   for (const Node& node : parts_.nodes) {
     index_slots(node);
+    index_drain(node);
     count_node(node, +1);
     for (const Slot& slot : node.slots) state_.slots_leased_ += slot.lease ? 1 : 0;
   }

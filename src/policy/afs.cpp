@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "estimate/scaling.hpp"
@@ -29,26 +30,28 @@ class LongerTree {
 
   void set(std::size_t i, double value) {
     most_[i += width_] = value;
-    while (i /= 2) most_[i] = std::max(most_[2 * i], most_[2 * i + 1]);
+    while (i /= 2) {
+      const double most = std::max(most_[2 * i], most_[2 * i + 1]);
+      if (std::exchange(most_[i], most) == most) return;
+    }
   }
 
   [[nodiscard]] std::optional<std::size_t> first_above(std::size_t from, double x) const {
-    return search({1, 0, width_}, from, x);
+    if (from >= width_) return std::nullopt;
+    std::size_t node = width_ + from;
+    while (!(most_[node] > x)) {
+      while (node % 2 == 1) node /= 2;  // up from where nothing is to the right
+      if (node == 0) return std::nullopt;
+      ++node;
+    }
+    while (node < width_) {
+      node *= 2;
+      if (!(most_[node] > x)) ++node;
+    }
+    return node - width_;
   }
 
  private:
-  struct Range {
-    std::size_t node, first, last;
-  };
-
-  [[nodiscard]] std::optional<std::size_t> search(Range at, std::size_t from, double x) const {
-    if (at.last <= from || !(most_[at.node] > x)) return std::nullopt;
-    if (at.last - at.first == 1) return at.first;
-    const std::size_t middle = (at.first + at.last) / 2;
-    if (const auto found = search({2 * at.node, at.first, middle}, from, x)) return found;
-    return search({2 * at.node + 1, middle, at.last}, from, x);
-  }
-
   std::size_t width_ = 1;
   std::vector<double> most_;
 };
@@ -61,10 +64,10 @@ class ShareOut {
         tree_(contenders_.size()),
         worth_(contenders_.size()) {
     scalings_.reserve(contenders_.size());
-    for (const Contender& contender : contenders_) scalings_.emplace_back(*contender.job);
   }
 
   // Jobs that the order puts first (larger priorities), each such group with what those before left.
+  // Those after it are worth nothing yet.
   void run() {
     for (std::size_t first = 0; first < contenders_.size();) {
       std::size_t last = first;
@@ -78,23 +81,25 @@ class ShareOut {
 
  private:
   void share_among(std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) weigh(i);
+    for (std::size_t i = first; i < last; ++i) {
+      scalings_.emplace_back(*contenders_[i].job);
+      weigh(i);
+    }
     while (shares_.left() > 0) {
-      const auto best = leader(first, last);
+      const auto best = leader(first);
       if (!best) break;
       const std::int32_t more = next(contenders_[*best]);
-      if (contenders_[*best].job->slots(more) > shares_.left()) {
+      if (contenders_[*best].slots(more) > shares_.left()) {
         forget(*best);
         continue;
       }
       shares_.take(contenders_[*best], contenders_[*best].workers + more);
       weigh(*best);
     }
-    for (std::size_t i = first; i < last; ++i) forget(i);
   }
 
   static std::int32_t next(const Contender& contender) {
-    return contender.workers == 0 ? contender.least : contender.step();
+    return contender.workers == 0 ? contender.least : contender.step;
   }
 
   void weigh(std::size_t i) {
@@ -106,10 +111,10 @@ class ShareOut {
     const std::int32_t step = contender.workers == 0 ? contender.job->range.min : more;
     const double now = scalings_[i].speed(contender.workers);
     const double then = scalings_[i].speed(contender.workers + step);
-    const double gain = (then - now) / static_cast<double>(contender.job->slots(step));
+    const double gain = (then - now) / static_cast<double>(contender.slots(step));
     if (gain <= 0) return forget(i);
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const auto slots = static_cast<double>(contender.job->spec->slots_per_worker);
+    const auto slots = static_cast<double>(contender.slots_per_worker);
     worth_[i] = {now > 0 ? gain * slots / now : kInfinity, gain * slots / then};
     tree_.set(i, worth_[i].as_longer);
   }
@@ -121,14 +126,14 @@ class ShareOut {
 
   // From the shortest on, a job that beats the leader so far leads; of two without anything the
   // shorter keeps the lead, since nothing exceeds its infinite worth.
-  std::optional<std::size_t> leader(std::size_t first, std::size_t last) const {
+  std::optional<std::size_t> leader(std::size_t first) const {
     auto best = tree_.first_above(first, kNone);
-    if (!best || *best >= last) return std::nullopt;
-    while (true) {
-      const auto better = tree_.first_above(*best + 1, worth_[*best].as_shorter);
-      if (!better || *better >= last) return best;
+    auto better = best;
+    while (better) {
       best = better;
+      better = tree_.first_above(*best + 1, worth_[*best].as_shorter);
     }
+    return best;
   }
 
   Shares& shares_;

@@ -22,7 +22,7 @@ void widen(Shares& shares) {
 // To shrink is less than to stop.
 void keep_smallest(Shares& shares) {
   for (Contender& contender : shares.contenders()) {
-    const bool fits = contender.job->slots(contender.least) <= shares.left();
+    const bool fits = contender.least_slots() <= shares.left();
     if (contender.now > 0 && contender.workers == 0 && fits)
       shares.take(contender, contender.least);
   }

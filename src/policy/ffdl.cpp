@@ -23,10 +23,10 @@ struct Steps {
 
 Steps steps_of(const Contender& contender, std::int64_t left) {
   const Scaling scaling(*contender.job);
-  Steps steps{contender.job->slots(contender.step()), {0}};
+  Steps steps{contender.slots(contender.step), {0}};
   const double least = speedup(scaling, contender.workers);
-  for (std::int32_t n = contender.workers + contender.step(); n <= contender.most;
-       n += contender.step()) {
+  for (std::int32_t n = contender.workers + contender.step; n <= contender.most;
+       n += contender.step) {
     if (static_cast<std::int64_t>(steps.gains.size()) * steps.slots > left) break;
     steps.gains.push_back(speedup(scaling, n) - least);
   }
@@ -86,7 +86,7 @@ void optimise(Shares& shares) {
   }
   const auto chosen = Programme(std::move(steps), shares.left()).solve();
   for (std::size_t i = 0; i < growing.size(); ++i)
-    shares.take(*growing[i], growing[i]->workers + chosen[i] * growing[i]->step());
+    shares.take(*growing[i], growing[i]->workers + chosen[i] * growing[i]->step);
 }
 
 }  // namespace

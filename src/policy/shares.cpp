@@ -6,9 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/sort_again.hpp"
 #include "estimate/scaling.hpp"
 #include "plan/lending.hpp"
-#include "policy/harm.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -30,16 +30,24 @@ Shares::Shares(const Snapshot& snapshot, Draft& draft, const Order& order, Sizes
       kept_(kept_for_ ? draft.free_for(*kept_for_) - left_ : 0) {}
 
 Contender Shares::contender_of_running(const Row& row, const OrderKey& key) const {
-  const Job& job = *row.job;
-  Contender contender{&job, key, row.workers, 0, row.workers, row.workers};
+  Contender contender{.job = row.job,
+                      .key = key,
+                      .now = row.workers,
+                      .most = row.workers,
+                      .least = row.workers,
+                      .step = row.step,
+                      .slots_per_worker = row.slots_per_worker};
   if (sizes_ == Sizes::wanted || !row.resizable) return contender;
-  contender.most = job.range.max;
-  contender.least = job.range.min;
+  contender.most = row.range.max;
+  contender.least = row.range.min;
   return contender;
 }
 
 Contender Shares::contender_of_waiting(const Job& job, const OrderKey& key) const {
-  Contender contender{&job, key, 0, 0, 0, 0};
+  Contender contender{.job = &job,
+                      .key = key,
+                      .step = job.spec->mesh.step(),
+                      .slots_per_worker = job.spec->slots_per_worker};
   if (sizes_ == Sizes::wanted || frozen_workers(job)) {
     contender.least = contender.most = wanted(snapshot_.state, job);
   } else {
@@ -50,7 +58,7 @@ Contender Shares::contender_of_waiting(const Job& job, const OrderKey& key) cons
 }
 
 void Shares::take(Contender& contender, std::int32_t workers) {
-  left_ -= contender.job->slots(workers - contender.workers);
+  left_ -= contender.slots(workers - contender.workers);
   contender.workers = workers;
 }
 
@@ -62,24 +70,27 @@ bool Shares::takes_part(const Row& row, bool stoppable) const {
 // What running jobs hold is counted as left: each takes it back, or another job does. A job that
 // may not be stopped takes its smallest size before all others.
 void Shares::add_running(bool stoppable) {
-  contenders_.reserve(snapshot_.state.active().size());
-  if (order_.slope) {
-    for (const Row& row : snapshot_.state.running_by(order_).rows()) add_running(row, stoppable);
-    return;
-  }
-  for (const auto& key : snapshot_.state.active()) {  // in arrival order already
-    const auto row = RunningTable::row_of(order_, snapshot_.state.job(key.job));
-    if (row) add_running(*row, stoppable);
+  const RunningLine line(snapshot_, order_, {});
+  contenders_.reserve(line.ranks().size() + kChangesUsual);
+  for (const RunningLine::Rank& rank : line.ranks()) {
+    const Row& row = *line.row(rank);
+    if (!takes_part(row, stoppable)) continue;
+    Contender& contender = contenders_.emplace_back(contender_of_running(row, line.key(rank)));
+    left_ += row.slots;
+    if (!stoppable || !row.preemptible) take(contender, contender.least);
   }
 }
 
-void Shares::add_running(const Row& row, bool stoppable) {
-  if (!takes_part(row, stoppable)) return;
-  OrderKey key = row.key;
-  key.measure = counted_now(order_, row, snapshot_.now);
-  Contender& contender = contenders_.emplace_back(contender_of_running(row, key));
-  left_ += row.slots;
-  if (!stoppable || !row.preemptible) take(contender, contender.least);
+std::optional<Contender> Shares::waiting(const Job& job, const OrderKey& key) {
+  if (!startable(job, snapshot_, draft_)) return std::nullopt;
+  return contender_of_waiting(job, key);
+}
+
+std::optional<Contender> Shares::next_waiting(WaitingOrder::Walk& walk, std::int64_t slots) {
+  while (const OrderKey* at = walk.next(slots)) {
+    if (auto contender = waiting(snapshot_.state.job(at->job), *at)) return contender;
+  }
+  return std::nullopt;
 }
 
 void Shares::admit_more(Sizes sizes) {
@@ -89,17 +100,22 @@ void Shares::admit_more(Sizes sizes) {
     if (contender.now == 0) counted.insert(contender.job->id);
   }
   auto walk = snapshot_.state.waiting_by(order_).walk();
-  while (const OrderKey* at = walk.next(left_ + kept_)) {
-    const Job& job = snapshot_.state.job(at->job);
-    if (counted.contains(job.id) || !startable(job, snapshot_, draft_)) continue;
-    Contender contender = contender_of_waiting(job, *at);
-    if (give_least(contender)) contenders_.push_back(contender);
+  while (auto contender = next_waiting(walk, room())) {
+    if (!counted.contains(contender->job->id) && give_least(*contender))
+      contenders_.push_back(*contender);
   }
 }
 
-void Shares::all_jobs() {
+void Shares::all_running() {
   add_running(true);
-  add_waiting(std::numeric_limits<std::int64_t>::max());
+  await_back_offs();
+}
+
+// There is a round once a job may start, whether or not the rule looks at it.
+void Shares::await_back_offs() {
+  const auto now = static_cast<double>(to_us(snapshot_.now));
+  auto walk = snapshot_.state.waiting_by(kEligible).walk_after({0, now, 0, {}, {}});
+  while (next_waiting(walk, room())) continue;
 }
 
 void Shares::all_that_could_start() {
@@ -108,27 +124,29 @@ void Shares::all_that_could_start() {
 }
 
 // In order, until their smallest sizes fill the room.
-void Shares::add_waiting(std::int64_t room) {
-  const auto running = static_cast<std::ptrdiff_t>(contenders_.size());
+void Shares::add_waiting(std::int64_t slots) {
+  const std::size_t running = contenders_.size();
   auto walk = snapshot_.state.waiting_by(order_).walk();
-  while (room > 0) {
-    const OrderKey* at = walk.next(left_ + kept_);
-    if (at == nullptr) break;
-    const Job& job = snapshot_.state.job(at->job);
-    if (!startable(job, snapshot_, draft_)) continue;
-    contenders_.push_back(contender_of_waiting(job, *at));
-    room -= job.slots(contenders_.back().least);
+  while (slots > 0) {
+    const auto contender = next_waiting(walk, room());
+    if (!contender) break;
+    contenders_.push_back(*contender);
+    slots -= contender->least_slots();
   }
-  const auto middle = contenders_.begin() + running;
-  if (!std::is_sorted(contenders_.begin(), middle, goes_first))
-    std::sort(contenders_.begin(), middle, goes_first);
+  put_in_order(running);
+}
+
+void Shares::put_in_order(std::size_t running) {
+  const auto middle = contenders_.begin() + static_cast<std::ptrdiff_t>(running);
+  sort_again(middle, contenders_.end(), goes_first);
   std::inplace_merge(contenders_.begin(), middle, contenders_.end(), goes_first);
 }
 
 void Shares::running_first() {
   add_running(false);
+  const std::size_t running = contenders_.size();
   admit_more(sizes_);
-  std::sort(contenders_.begin(), contenders_.end(), goes_first);
+  put_in_order(running);
 }
 
 // Merges the running jobs with the waiting ones, in one order. Of the waiting ones only those are
@@ -187,7 +205,7 @@ void Shares::free_running(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (!takes_part(row, true)) continue;
     left_ += row.slots;
-    if (!row.preemptible) left_ -= row.job->slots(contender_of_running(row, row.key).least);
+    if (!row.preemptible) left_ -= contender_of_running(row, row.key).least_slots();
   }
 }
 
@@ -196,15 +214,15 @@ void Shares::free_running(const std::vector<Row>& rows) {
 bool Shares::give_least(Contender& contender) {
   std::int64_t none = 0;
   std::int64_t& own = contender.job->id == kept_for_ ? kept_ : none;
-  if (contender.job->slots(contender.least) > left_ + own) return false;
+  if (contender.least_slots() > left_ + own) return false;
   take(contender, contender.least);
   left_ += std::exchange(own, 0);
   return true;
 }
 
 bool Shares::growable(const Contender& contender) const {
-  return contender.workers > 0 && contender.workers + contender.step() <= contender.most &&
-         contender.job->slots(contender.step()) <= left_;
+  return contender.workers > 0 && contender.workers + contender.step <= contender.most &&
+         contender.slots(contender.step) <= left_;
 }
 
 void Shares::spread_in_turn() {
@@ -213,7 +231,7 @@ void Shares::spread_in_turn() {
   while (!growing.empty() && left_ > 0) {
     std::erase_if(growing, [&](Contender* contender) {
       if (!growable(*contender)) return true;
-      take(*contender, contender->workers + contender->step());
+      take(*contender, contender->workers + contender->step);
       return false;
     });
   }
@@ -240,7 +258,7 @@ void Shares::spread_to_largest(const std::function<double(const Contender&)>& ga
     Contender& contender = contenders_[top.index];
     if (top.gain <= 0) return;
     if (!growable(contender)) continue;
-    take(contender, contender.workers + contender.step());
+    take(contender, contender.workers + contender.step);
     if (growable(contender)) heap.push({gain(contender), &contender.key, top.index});
   }
 }
@@ -256,7 +274,7 @@ std::vector<Wish> Shares::wishes(Owed owed) const {
   return wishes;
 }
 
-void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders) {
+std::vector<Harm> sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders) {
   struct Place {
     double first;  // of its key
     bool waits;
@@ -267,7 +285,8 @@ void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders)
     bool operator<(const Place& o) const {
       if (first != o.first) return first < o.first;
       if (waits != o.waits) return o.waits;
-      return harm != o.harm ? o.harm < harm : index < o.index;
+      const auto more = harm <=> o.harm;
+      return more != 0 ? more > 0 : index < o.index;
     }
   };
   std::vector<Place> places;
@@ -279,14 +298,20 @@ void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders)
                       contender});
   }
   std::sort(places.begin(), places.end());
-  for (std::size_t i = 0; i < contenders.size(); ++i) contenders[i] = places[i].contender;
+  std::vector<Harm> harms;
+  harms.reserve(places.size());
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    contenders[i] = places[i].contender;
+    harms.push_back(places[i].harm);
+  }
+  return harms;
 }
 
 double gain_per_slot(const Contender& contender) {
   const Scaling scaling(*contender.job);
   const double gain =
-      scaling.speed(contender.workers + contender.step()) - scaling.speed(contender.workers);
-  return gain / scaling.speed(1) / static_cast<double>(contender.job->slots(contender.step()));
+      scaling.speed(contender.workers + contender.step) - scaling.speed(contender.workers);
+  return gain / scaling.speed(1) / static_cast<double>(contender.slots(contender.step));
 }
 
 }  // namespace paceline

@@ -7,7 +7,8 @@
 //   settle(snapshot, draft,
 //          {.wishes = shares.wishes(), .rest = Rest{kArrival, Sizes::smallest, ""}});
 //
-// Cost: O(running · log running + admitted · log waiting), and O(slots) for spreading.
+// Cost: O(running + admitted · log waiting) where the running jobs' order has changed little, and
+// O(slots) for spreading.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,15 @@
 
 #include "model/waiting_order.hpp"
 #include "plan/draft.hpp"
+#include "policy/harm.hpp"
 #include "policy/orders.hpp"
 #include "policy/running_line.hpp"
 #include "policy/settle.hpp"
 
 namespace paceline {
 
-// A job that slots are divided among: what it has, and what it would have.
+// A job that slots are divided among: what it has, and what it would have. Says all that counting
+// needs: jobs lie far apart in memory.
 struct Contender {
   const Job* job = nullptr;
   OrderKey key;
@@ -32,8 +35,11 @@ struct Contender {
   std::int32_t workers = 0;  // workers it would have
   std::int32_t most = 0;     // it could have
   std::int32_t least = 0;    // it must have, if any
+  std::int32_t step = 1;     // its sizes are multiples of it
+  std::int32_t slots_per_worker = 1;
 
-  [[nodiscard]] std::int32_t step() const { return job->spec->mesh.step(); }
+  [[nodiscard]] std::int32_t slots(std::int32_t n) const { return n * slots_per_worker; }
+  [[nodiscard]] std::int32_t least_slots() const { return slots(least); }
 };
 
 class Shares {
@@ -59,9 +65,9 @@ class Shares {
   // Waiting jobs that have no size yet get one of `sizes` where it still fits, in order.
   void admit_more(Sizes sizes);
 
-  // Running jobs that may be asked for their slots and all waiting ones that could start alone.
-  // Only jobs that can't be stopped have a size yet.
-  void all_jobs();
+  // Running jobs that may be asked for their slots. Only jobs that can't be stopped have a size yet.
+  // The rule looks at waiting jobs itself: at no more of them than could get a size.
+  void all_running();
   // Running jobs that may be asked for their slots and the first waiting ones, as many as could
   // have their smallest size if they had all slots. Only jobs that can't be stopped have a size
   // yet.
@@ -74,8 +80,17 @@ class Shares {
   void spread_to_largest(const std::function<double(const Contender&)>& gain);
 
   [[nodiscard]] std::vector<Contender>& contenders() { return contenders_; }
+  // A waiting job, to be added once it has a size; nothing: it may not start yet.
+  [[nodiscard]] std::optional<Contender> waiting(const Job& job, const OrderKey& key);
+  // The next on a walk in order that needs at most so many slots, which never grow.
+  [[nodiscard]] std::optional<Contender> next_waiting(WaitingOrder::Walk& walk, std::int64_t slots);
+  // Puts what was added behind the first `running` contenders, which are in order, among them.
+  void put_in_order(std::size_t running);
+
   [[nodiscard]] std::int64_t left() const { return left_; }  // slots that no job has
-  void take(Contender& contender, std::int32_t workers);     // sets its size, counts the slots
+  // The same with those that are kept for a waiting job: what a start could have.
+  [[nodiscard]] std::int64_t room() const { return left_ + kept_; }
+  void take(Contender& contender, std::int32_t workers);  // sets its size, counts the slots
   // Of the contenders whose size would change. `owed`: are they owed what others give up?
   [[nodiscard]] std::vector<Wish> wishes(Owed owed = Owed::no) const;
 
@@ -85,8 +100,8 @@ class Shares {
   [[nodiscard]] Contender contender_of_running(const Row& row, const OrderKey& key) const;
   [[nodiscard]] Contender contender_of_waiting(const Job& job, const OrderKey& key) const;
   void add_running(bool stoppable);
-  void add_running(const Row& row, bool stoppable);
-  void add_waiting(std::int64_t room);
+  void add_waiting(std::int64_t slots);
+  void await_back_offs();
   void free_running(const std::vector<Row>& rows);
   void add_in_order(const RunningLine& line, const RunningLine::Rank& rank, bool all);
   void add_apart(const OrderKey& key);
@@ -105,8 +120,8 @@ class Shares {
 
 // Puts jobs that are otherwise equal in the order in which they keep their slots: what the order
 // puts first (larger priority), then running jobs, the one that would be hurt most first (policy/harm.hpp), then waiting
-// ones; the rest by arrival.
-void sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders);
+// ones; the rest by arrival. Returns the harm of each, of those that wait none.
+std::vector<Harm> sort_by_harm(const Snapshot& snapshot, std::vector<Contender*>& contenders);
 
 // What the next step adds to the job's speed, for each slot of it. The unit is the job's speed with
 // one worker, so that jobs compare.

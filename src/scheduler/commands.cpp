@@ -41,7 +41,51 @@ Result<void> admit_pause(const Job& job) {
                   Retry::may_help);
 }
 
+Result<const Node*> known(const State& state, std::string_view name) {
+  const Node* node = state.find_node(name);
+  if (node != nullptr && !node->retired) return node;
+  return fail(ErrorCode::not_found, fmt::format("There is no node '{}'.", name),
+              "'paceline nodes' lists them.");
+}
+
+constexpr Duration kDrainMax = std::chrono::hours{24 * 366};
+
 }  // namespace
+
+Result<const Node*> admit(const State& state, std::string_view name, const DrainOrder& order,
+                          WallTime now) {
+  const auto node = known(state, name);
+  if (!node) return node;
+  const auto wrong = [](std::string message, std::string hint) -> Result<const Node*> {
+    return fail(ErrorCode::invalid, std::move(message), std::move(hint));
+  };
+  if (order.keeps && (order.until || order.within))
+    return wrong("A drain that keeps what runs there has no end.",
+                 "Leave out --by and --within, or --keep.");
+  if (order.until && order.within)
+    return wrong("A drain ends at an instant or after a span, not both.",
+                 "Leave out --by or --within.");
+  if (order.from && (*order.from <= now || *order.from > now + kDrainMax))
+    return wrong("A drain is announced for an instant within a year from now.",
+                 "Give a later --at, or none to begin at once.");
+  if (order.until &&
+      (*order.until <= order.from.value_or(now) || *order.until > now + 2 * kDrainMax))
+    return wrong("That is over before the drain begins, or too far away.",
+                 "Give a later --by, for example +2h; --within 0s stops what is there at once.");
+  if (order.within && (*order.within < Duration::zero() || *order.within > kDrainMax))
+    return wrong("A drain takes from 0s to a year.", "Give such a --within.");
+  if (order.reason.size() > kDrainReasonMax)
+    return wrong(fmt::format("The reason is longer than {} bytes.", kDrainReasonMax),
+                 "Say it in fewer words.");
+  return node;
+}
+
+Result<const Node*> admit_undrain(const State& state, std::string_view name) {
+  const auto node = known(state, name);
+  if (!node || (*node)->drain) return node;
+  return fail(ErrorCode::conflict, fmt::format("Node '{}' does not drain.", name),
+              "'paceline nodes' tells which nodes do.");
+}
 
 Result<void> may_come_after(const Job& before) {
   if (!is_over(before.state) || before.state == JobState::completed) return {};
@@ -62,10 +106,10 @@ Result<const Job*> find_job(const State& state, JobId id) {
 }
 
 Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next,
-                   WallTime now) {
+                   WallTime now, const ComingNodes& coming) {
   if (auto ok = validate(spec); !ok) return ok;
   if (auto ok = validate(launch); !ok) return ok;
-  if (auto ok = fits_some_day(state, spec, spec.workers.min); !ok) return ok;
+  if (auto ok = fits_some_day(state, spec, spec.workers.min, coming); !ok) return ok;
   if (spec.deadline && *spec.deadline <= now) {
     return fail(ErrorCode::invalid, "The deadline has passed already.",
                 "Give a later --deadline, for example +2h.");
@@ -93,7 +137,8 @@ Result<void> admit(const State& state, JobId id, Request request) {
                   fmt::format("'paceline why {}' says what it waits for.", id.value));
 }
 
-Result<void> admit(const State& state, JobId id, const WorkerRange& range) {
+Result<void> admit(const State& state, JobId id, const WorkerRange& range,
+                   const ComingNodes& coming) {
   const auto found = find_job(state, id);
   if (!found) return fail(found.error());
   const Job& job = **found;
@@ -103,7 +148,7 @@ Result<void> admit(const State& state, JobId id, const WorkerRange& range) {
                     "Its size can be changed only while it is PENDING.");
   }
   if (auto ok = fits_mesh(range, job.spec->mesh); !ok) return ok;
-  return fits_some_day(state, *job.spec, range.min);
+  return fits_some_day(state, *job.spec, range.min, coming);
 }
 
 }  // namespace paceline

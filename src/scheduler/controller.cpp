@@ -13,6 +13,7 @@
 #include "plan/apply.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/commands.hpp"
+#include "scheduler/failing_nodes.hpp"
 #include "scheduler/forgetting.hpp"
 #include "scheduler/intake.hpp"
 #include "scheduler/lineup.hpp"
@@ -63,6 +64,7 @@ struct Controller::Impl {
     forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
                                           std::chrono::seconds{options.limits->ended_jobs_age}});
     retiring.emplace(std::chrono::seconds{options.limits->absent_nodes_age});
+    if (options.limits->failing_owners > 0) failing.emplace(options.limits->failing_owners);
     upkeep.emplace(store, Upkeep::Options{{options.limits->journal_entries, options.journal_size},
                                           options.keep,
                                           options.remove_logs});
@@ -88,7 +90,9 @@ struct Controller::Impl {
     observe_clock(pending, now);
     observe(pending, now);
     take_commands(pending, now);
+    set_aside(pending, now);
     take_time_limits(pending, now);
+    begin_drains(pending, now);
     if (auto ok = commit(pending, now); !ok) return refuse(pending, now, ok.error());
     if (wakeups.due(now)) {
       const std::uint64_t before = state.seq();
@@ -176,8 +180,8 @@ struct Controller::Impl {
   }
 
   void take_commands(Pending& pending, Time now) {
-    Intake intake(
-        {state, store, admission ? &*admission : nullptr, options.room, now, clock.wall()});
+    Intake intake({state, store, admission ? &*admission : nullptr, options.room, now, clock.wall(),
+                   options.coming()});
     for (auto& command : std::exchange(commands, {})) {
       if (auto* submit = std::get_if<SubmitCommand>(&command)) {
         take_submission(pending, intake, *submit, now);
@@ -218,6 +222,25 @@ struct Controller::Impl {
     for (const JobId id : limits.take_due(now)) add(pending, TimeLimitReached{id}, now);
   }
 
+  void set_aside(Pending& pending, Time now) {
+    if (!failing) return;
+    for (NodeDrained& drained : failing->due(state)) add(pending, std::move(drained), now);
+  }
+
+  void begin_drains(Pending& pending, Time now) const {
+    for (const NodeId id : state.drains_announced())
+      if (state.drain_begins(*state.find_node(id)) <= now) add(pending, DrainBegan{id}, now);
+  }
+
+  [[nodiscard]] std::optional<Time> next_drain() const {
+    std::optional<Time> next;
+    for (const NodeId id : state.drains_announced()) {
+      const Time begins = state.drain_begins(*state.find_node(id));
+      next = std::min(next.value_or(begins), begins);
+    }
+    return next;
+  }
+
   Result<void> commit(Pending& pending, Time now) {
     const Batch& batch = pending.batch;
     const bool empty = batch.entries.empty() && batch.points.empty() && batch.unjournalled.empty();
@@ -251,9 +274,10 @@ struct Controller::Impl {
   void fold(const std::vector<Entry>& entries) {
     std::vector<JobId> list;
     for (const Entry& entry : entries) {
+      const auto* event = std::get_if<Event>(&entry.body);
+      if (failing && event) failing->follow(state, *event, entry.at);
       const auto now_touched = apply(state, entry);
       list.insert(list.end(), now_touched.begin(), now_touched.end());
-      const auto* event = std::get_if<Event>(&entry.body);
       if (event && desk.follow(*event)) wakeups.line_up(*desk.lineup());
       if (retiring) retiring->follow(state, entry);
     }
@@ -457,7 +481,8 @@ struct Controller::Impl {
         std::chrono::duration_cast<std::chrono::seconds>(clock.now().time_since_epoch()).count();
     const std::pair key{state.seq(), second};
     if (!explanation || explained != key) {
-      explanation.emplace(Snapshot{state, clock.now()}, desk.lineup(), *placer, protects);
+      explanation.emplace(Snapshot{state, clock.now()}, desk.lineup(), *placer, protects,
+                          options.coming());
       explained = key;
     }
     return *explanation;
@@ -488,6 +513,7 @@ struct Controller::Impl {
   std::optional<ReportSpacing> spacing;
   std::optional<Forgetting> forgetting;
   std::optional<Retiring> retiring;
+  std::optional<FailingNodes> failing;
   std::optional<Upkeep> upkeep;
 
   std::vector<Command> commands;
@@ -526,7 +552,7 @@ void Controller::request(JobId job, Request request, Principal by, Done<void> do
 }
 
 void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
-  if (auto ok = admit(impl_->state, job, range); !ok) return done(ok);
+  if (auto ok = admit(impl_->state, job, range, impl_->options.coming()); !ok) return done(ok);
   impl_->take(EventCommand{RangeSet{job, range}, std::move(done)});
 }
 
@@ -535,6 +561,32 @@ void Controller::set_rules(const Rules& rules, Done<void> done) {
   if (after && (*after < Duration::zero() || *after > kReclaimAfterMax))
     return done(fail(ErrorCode::invalid, "reclaim-after is a span from 0s to a year."));
   impl_->take(EventCommand{RulesSet{rules}, std::move(done)});
+}
+
+void Controller::drain(std::string_view name, DrainOrder order, Principal by, Done<void> done) {
+  const auto node = admit(impl_->state, name, order, impl_->clock.wall());
+  if (!node) return done(fail(node.error()));
+  impl_->take(
+      EventCommand{NodeDrained{(*node)->id, std::move(order), std::move(by)}, std::move(done)});
+}
+
+void Controller::undrain(std::string_view name, Principal by, Done<void> done) {
+  const auto node = admit_undrain(impl_->state, name);
+  if (!node) return done(fail(node.error()));
+  impl_->take(EventCommand{NodeUndrained{(*node)->id, std::move(by)}, std::move(done)});
+}
+
+Result<DrainOutlook> Controller::look_at_drain(std::string_view name,
+                                               const DrainOrder& order) const {
+  const auto node = admit(impl_->state, name, order, impl_->clock.wall());
+  if (!node) return fail(node.error());
+  const Lineup* lineup = impl_->desk.lineup();
+  const Decider decide_by = [lineup](const Snapshot& present, Draft& into) -> Result<void> {
+    if (lineup != nullptr) static_cast<void>(lineup->choose(present, into));
+    return {};
+  };
+  return outlook_of_drain({impl_->state, impl_->clock.now()}, (*node)->id, order,
+                          {decide_by, *impl_->placer, impl_->protects});
 }
 
 Policies& Controller::desk() { return impl_->desk; }
@@ -549,7 +601,9 @@ void Controller::what_ifs(JobId job, std::function<void(std::vector<WhatIf>)> do
 void Controller::look_ahead(Submission submission, Done<Ahead> done) {
   const State& state = impl_->state;
   const auto next = state.next_job_id();
-  if (auto ok = admit(state, submission.spec, submission.launch, next, impl_->clock.wall()); !ok)
+  if (auto ok = admit(state, submission.spec, submission.launch, next, impl_->clock.wall(),
+                      impl_->options.coming());
+      !ok)
     return done(fail(ok.error()));
   impl_->foresight.ask_ahead({state, impl_->clock.now()}, std::move(submission.spec),
                              std::move(done));
@@ -616,6 +670,8 @@ std::optional<Time> Controller::next_due() const {
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->forgetting) sooner(impl_->forgetting->next());
   if (impl_->retiring) sooner(impl_->retiring->next());
+  sooner(impl_->next_drain());
+  if (impl_->failing && impl_->failing->any_due(impl_->state)) sooner(impl_->clock.now());
   if (impl_->spacing) sooner(impl_->spacing->next());
   if (impl_->upkeep) sooner(impl_->upkeep->next());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);

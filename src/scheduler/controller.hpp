@@ -27,11 +27,13 @@
 #include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
+#include "scheduler/drain_outlook.hpp"
 #include "scheduler/explain.hpp"
 #include "scheduler/foresight.hpp"
 #include "scheduler/grades.hpp"
 #include "scheduler/intake.hpp"
 #include "scheduler/policies.hpp"
+#include "scheduler/room.hpp"
 #include "scheduler/shadow.hpp"
 #include "store/store.hpp"
 
@@ -66,6 +68,8 @@ class Controller {
     std::function<void(const std::string&)> keep_grades = [](const std::string&) {};
     // Whether anything new may be accepted: an error refuses submissions while all else goes on.
     std::function<Result<void>()> room = [] { return Result<void>{}; };
+    // Nodes that would be asked for: jobs that fit only with them are accepted, and wait.
+    std::function<ComingNodes()> coming = [] { return ComingNodes{}; };
   };
 
   Controller(Store& store, Engine& engine, Clock& clock, const PolicyRegistry& policies,
@@ -83,6 +87,14 @@ class Controller {
   void set_range(JobId job, WorkerRange range, Done<void> done);
   // Rules that are given hold from the next round on; the others stay. Errors: invalid.
   void set_rules(const Rules& rules, Done<void> done);
+
+  // A node is to become empty (plan/draining.hpp), from now on or from the named instant; jobs may
+  // start there again. Errors: not_found, invalid; conflict: it doesn't drain.
+  void drain(std::string_view node, DrainOrder order, Principal by, Done<void> done);
+  void undrain(std::string_view node, Principal by, Done<void> done);
+  // What draining it so would do, and cost. Nothing changes. Errors: as of drain().
+  [[nodiscard]] Result<DrainOutlook> look_at_drain(std::string_view node,
+                                                   const DrainOrder& order) const;
 
   // Which policies are known, active and tried, and every change of them.
   [[nodiscard]] Policies& desk();

@@ -159,6 +159,19 @@ TEST_F(ControllerTest, TakesAJobFromSubmissionToItsEnd) {
   EXPECT_THAT(check_state(state()), IsEmpty());
 }
 
+TEST_F(ControllerTest, WhatFitsOnlyWithNodesThatMayComeWaits) {
+  options.coming = [] { return ComingNodes{.nodes = 2, .slots_each = 4}; };
+  restart();
+  const auto fits = ask("12"), too_large = ask("13");
+  step();
+  ASSERT_TRUE(**fits);
+  EXPECT_EQ((*too_large)->error().message,
+            "It asks for at least 13 slots, and the cluster would have, with all nodes that may "
+            "come, 12.");
+  const std::string reason = sentence(controller->reason(job(***fits)));
+  EXPECT_THAT(reason, ::testing::Not(HasSubstr("fits nowhere")));
+}
+
 TEST_F(ControllerTest, TellsTheSubmitterWhatIsImpossible) {
   const auto told = ask("5..8");
   step();

@@ -45,7 +45,7 @@ std::string stop_sentence(const Stop& stop) {
   switch (stop.cause) {
     case Cause::preempted:
       return stop.beneficiary ? fmt::format("job {} takes its slots", stop.beneficiary->value)
-                              : "its slots are needed";
+                              : "its node drains";
     case Cause::resized:
       return "its next generation forms";
     case Cause::cancelled:
@@ -61,12 +61,28 @@ std::string stop_sentence(const Stop& stop) {
 
 // "node box starts nothing for 4 s more: …"
 std::string refusal_clause(const Node& node, Time now) {
+  if (node.drains())
+    return fmt::format("node {} {}, and starts nothing{}", node.spec.name,
+                       node.drain->order.keeps ? "is set aside" : "drains",
+                       node.drain->order.reason.empty() ? "" : ": " + node.drain->order.reason);
+  if (node.spec.refusal->unhealthy)
+    return fmt::format("node {} is unhealthy and starts nothing: {}", node.spec.name,
+                       node.spec.refusal->why);
   const double left = std::ceil(std::max(0.0, to_seconds(node.spec.refusal->until - now)));
   return fmt::format("node {} starts nothing for {:.0f} s more: {}", node.spec.name, left,
                      node.spec.refusal->why);
 }
 
-bool refuses(const Node& node) { return node.up && node.spec.refusal; }
+// One that a worker of the job is on, and that does not answer.
+const Node* silent_node(const State& state, const Job& job) {
+  for (const Worker& worker : job.current->workers) {
+    const Node* node = state.find_node(worker.seat.node);
+    if (worker.state != WorkerState::ended && !node->up) return node;
+  }
+  return nullptr;
+}
+
+bool refuses(const Node& node) { return node.up && (node.spec.refusal || node.drains()); }
 
 // Where all nodes that are up refuse.
 const Node* only_refusals(const State& state) {
@@ -97,11 +113,17 @@ std::string kept_sentence(const Waits::Kept& kept, Time now) {
                      kept.slots, when);
 }
 
+// Of one that ends there by itself; 0: it does not.
+std::int64_t lease_seconds(const Job& job, const Node& node) {
+  if (!node.spec.lease || job.spec->on_disconnect == OnDisconnect::go_on) return 0;
+  return std::chrono::ceil<std::chrono::seconds>(*node.spec.lease).count();
+}
+
 }  // namespace
 
 Explanation::Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
-                         Protects protects)
-    : snapshot_(snapshot), protects_(protects) {
+                         Protects protects, const ComingNodes& coming)
+    : snapshot_(snapshot), protects_(protects), coming_(coming) {
   if (!policy) return;
   limits_ = policy->loss_limits();
   Draft draft(snapshot, placer, protects);
@@ -160,8 +182,8 @@ Reason Explanation::waiting(const Job& job) const {
   if (const Node* node = only_refusals(state))
     return {ReasonCode::node_refuses, {}, refusal_clause(*node, snapshot_.now)};
   // It was taken when there were nodes for it.
-  if (const auto fits = fits_some_day(state, *job.spec, job.range.min); !job.lends() && !fits)
-    return {ReasonCode::fits_nowhere, {}, fits.error().message};
+  const auto fits = fits_some_day(state, *job.spec, job.range.min, coming_);
+  if (!job.lends() && !fits) return {ReasonCode::fits_nowhere, {}, fits.error().message};
   const auto wait = waits_.find(job.id);
   if (wait != waits_.end()) return wait->second;
   return {ReasonCode::waits_for_turn, {job.range.min}, {}};
@@ -185,6 +207,8 @@ Reason Explanation::starting(const Job& job) const {
 
 Reason Explanation::running(const Job& job) const {
   if (job.should_stop()) return {ReasonCode::target_reached, {job.workers()}, {}};
+  if (const Node* node = silent_node(snapshot_.state, job))
+    return {ReasonCode::node_away, {job.workers(), lease_seconds(job, *node)}, node->spec.name};
   if (job.is_asked()) return asked(job);
   if (const auto wait = waits_.find(job.id); wait != waits_.end()) return wait->second;
   return {ReasonCode::runs, {job.workers(), job.range.max}, {}};
@@ -236,7 +260,7 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
         "it has waited for as long as that would lose.");
   }
   if ((job.state == JobState::pending || job.lends()) && !job.held) {
-    add_refusals(lines);
+    add_refusals(job, lines);
     add_patience(job, lines);
     add_queue(job, lines);
     add_holders(lines);
@@ -257,10 +281,13 @@ void Explanation::add_protection(const Job& job, std::vector<std::string>& lines
   }
 }
 
-void Explanation::add_refusals(std::vector<std::string>& lines) const {
+// But for the one that is the job's reason already.
+void Explanation::add_refusals(const Job& job, std::vector<std::string>& lines) const {
+  const bool is_reason = waiting(job).code == ReasonCode::node_refuses;
+  const Node* const told = is_reason ? only_refusals(snapshot_.state) : nullptr;
   int listed = 0;
   for (const Node& node : snapshot_.state.nodes()) {
-    if (!refuses(node)) continue;
+    if (!refuses(node) || &node == told) continue;
     if (++listed > kListedMax) break;
     lines.push_back(fmt::format("For now {}.", refusal_clause(node, snapshot_.now)));
   }

@@ -13,6 +13,7 @@
 #include "policy/policy.hpp"
 #include "policy/reservation.hpp"
 #include "scheduler/passes.hpp"
+#include "scheduler/room.hpp"
 
 namespace paceline {
 
@@ -32,7 +33,7 @@ struct Waits {
 class Explanation {
  public:
   Explanation(const Snapshot& snapshot, const Policy* policy, const Placer& placer,
-              Protects protects);
+              Protects protects, const ComingNodes& coming = {});
 
   // As others may read it, unless its owner asks.
   [[nodiscard]] Reason reason(const Job& job, Viewer viewer = Viewer::other) const;
@@ -48,7 +49,7 @@ class Explanation {
   [[nodiscard]] Reason running(const Job& job) const;
   [[nodiscard]] Reason asked(const Job& job) const;
   void add_protection(const Job& job, std::vector<std::string>& lines) const;
-  void add_refusals(std::vector<std::string>& lines) const;
+  void add_refusals(const Job& job, std::vector<std::string>& lines) const;
   void add_patience(const Job& job, std::vector<std::string>& lines) const;
   void add_queue(const Job& job, std::vector<std::string>& lines) const;
   void add_holders(std::vector<std::string>& lines) const;
@@ -60,6 +61,7 @@ class Explanation {
   std::unordered_map<JobId, Reason> waits_;
   std::map<JobId, Reason> refused_;
   Protects protects_;
+  ComingNodes coming_;
   LossLimits limits_;
 };
 

@@ -59,7 +59,9 @@ Result<std::optional<Intake::Taken>> Intake::find_repeated(const Batch& batch,
 
 Result<void> Intake::admit_submission(const Submission& submission, JobId id) const {
   if (auto ok = parts_.room(); !ok) return ok;
-  if (auto ok = admit(parts_.state, submission.spec, submission.launch, id, parts_.wall); !ok)
+  if (auto ok =
+          admit(parts_.state, submission.spec, submission.launch, id, parts_.wall, parts_.coming);
+      !ok)
     return ok;
   if (auto ok = admit_after_forgotten(submission.spec); !ok) return ok;
   if (!parts_.admission) return {};

@@ -15,6 +15,7 @@
 #include "model/state.hpp"
 #include "notify/notify.hpp"
 #include "scheduler/admission.hpp"
+#include "scheduler/room.hpp"
 #include "store/store.hpp"
 
 namespace paceline {
@@ -37,6 +38,7 @@ class Intake {
     const std::function<Result<void>()>& room;
     Time now;
     WallTime wall;
+    ComingNodes coming = {};
   };
   struct Taken {
     JobId job;

@@ -249,9 +249,20 @@ tl::unexpected<Error> too_few_groups(const Need& need, const Room& room) {
           : "A tensor group stays on one node: ask for fewer slots or a smaller tensor in --mesh.");
 }
 
+// By number alone, beside the nodes that there were.
+bool comes_some_day(const State& state, const Need& need, const ComingNodes& coming) {
+  const std::int64_t each = coming.slots_each, nodes = coming.nodes;
+  return need.slots <= state.slots_ever() + nodes * each &&
+         need.slots_per_group <= std::max<std::int64_t>(state.largest_node_ever(), each) &&
+         need.groups <=
+             state.workers_ever(need.slots_per_group) + nodes * (each / need.slots_per_group);
+}
+
 }  // namespace
 
-Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t workers) {
+Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t workers,
+                           const ComingNodes& coming) {
+  if (coming.nodes > 0 && comes_some_day(state, need_of(spec, workers), coming)) return {};
   if (std::ranges::all_of(state.nodes(), &Node::retired)) {
     return fail(ErrorCode::unavailable, "No node is there.", "Try again when one has joined.",
                 Retry::may_help);
@@ -267,11 +278,15 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
     room = room_for(state, spec, need);
   }
   if (need.slots > room.slots) {
-    return never(fmt::format("It asks for at least {}, and {} {}.", slots_text(need.slots),
-                             room.whole ? "the whole cluster has" : "the nodes that suit it have",
-                             room.slots),
-                 "Ask for fewer slots, or a range that begins lower (1..8). 'paceline nodes' "
-                 "shows what there is.");
+    return never(
+        fmt::format("It asks for at least {}, and {} {}.", slots_text(need.slots),
+                    room.whole ? coming.nodes > 0
+                                     ? "the cluster would have, with all nodes that may come,"
+                                     : "the whole cluster has"
+                               : "the nodes that suit it have",
+                    room.slots + std::int64_t{coming.nodes} * coming.slots_each),
+        "Ask for fewer slots, or a range that begins lower (1..8). 'paceline nodes' "
+        "shows what there is.");
   }
   if (need.slots_per_group > room.largest) return no_such_node(need, room);
   if (auto ok = enough_for_a_worker(spec, room); !ok) return ok;

@@ -228,7 +228,7 @@ void Shadow::handle(const Reading&) {
     set_service_from(*trial.state, job, service.shadow);
   }
   make_policies();
-  begin_forecast(std::max(trial.began, trial.state->at()));
+  begin_forecast(std::max(trial.began, trial.state->at()), rules_.forecast_every);
 }
 
 void Shadow::handle(const Entry& entry) {
@@ -284,8 +284,8 @@ void Shadow::handle(const Round& round) {
   const auto plan = decide({*trial.state, round.now});
   swap_memo(*trial.state, trial.memo);
   if (!plan) return fail_round(plan.error().message);
-  compare(round, *plan);
-  begin_forecast(round.now);
+  const bool differs = compare(round, *plan);
+  begin_forecast(round.now, differs ? rules_.forecast_after_difference : rules_.forecast_every);
 }
 
 // There are newer ones, or what was read already knows how it ended.
@@ -304,7 +304,8 @@ Result<Plan> Shadow::decide(const Snapshot& snapshot) const {
   return paceline::decide(draft, decider(*trial_->candidate));
 }
 
-void Shadow::compare(const Round& round, const Plan& plan) {
+// True if the two differ.
+bool Shadow::compare(const Round& round, const Plan& plan) {
   Trial& trial = *trial_;
   remember(trial.memo, plan);
   for (const JobId job : plan.counted_anew) {
@@ -322,6 +323,7 @@ void Shadow::compare(const Round& round, const Plan& plan) {
         {plan.round, round.now, first_of(round.live), first_of(plan.changes)});
     if (report.differences.size() > kShadowRoundsMax) report.differences.pop_front();
   });
+  return differs;
 }
 
 void Shadow::fail_round(const std::string& why) {
@@ -331,10 +333,10 @@ void Shadow::fail_round(const std::string& why) {
   });
 }
 
-// Both from the same state, if it is time for one and the last is done.
-void Shadow::begin_forecast(Time now) {
+// Both from the same state, if the last began at least `apart` ago and is done.
+void Shadow::begin_forecast(Time now, Duration apart) {
   Trial& trial = *trial_;
-  const bool due = !trial.forecast_at || now - *trial.forecast_at >= rules_.forecast_every;
+  const bool due = !trial.forecast_at || now - *trial.forecast_at >= apart;
   const bool small = trial.state->queue().size() <= kForecastJobsMax;
   if (!due || !small || trial.live_forecast || !trial.candidate) return;
   if (trial.state->queue().empty()) return;

@@ -73,6 +73,8 @@ class Shadow {
     // The fold of every durable entry. Called by the working side.
     std::function<Result<State>()> read;
     Duration forecast_every = std::chrono::minutes{1};
+    // What the two decide differently is worth a forecast sooner.
+    Duration forecast_after_difference = std::chrono::seconds{5};
   };
   static constexpr std::size_t kQueueMax = 20'000;  // entries and rounds, then it reads anew
   static constexpr std::size_t kBehindMax = 16;     // rounds, then older ones are passed over
@@ -122,8 +124,8 @@ class Shadow {
   void make_policies();
   [[nodiscard]] bool passes_over(const Round& round);
   Result<Plan> decide(const Snapshot& snapshot) const;
-  void compare(const Round& round, const Plan& plan);
-  void begin_forecast(Time now);
+  bool compare(const Round& round, const Plan& plan);
+  void begin_forecast(Time now, Duration apart);
   void go_on_forecasting();
   void fail_round(const std::string& why);
   void tell(const std::function<void(ShadowReport&)>& change);

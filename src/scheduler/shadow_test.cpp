@@ -201,6 +201,20 @@ TEST(Shadow, ForecastsWhatTheCandidateWouldChange) {
   EXPECT_LT(forecast.shadow.waiting, forecast.live.waiting);
 }
 
+TEST(Shadow, ForecastsAnewOnceTheTwoDecideDifferently) {
+  for (const std::string candidate : {"fifo", "srtf"}) {
+    Day day;
+    day.submit("2 expect=100s");
+    day.try_policy(candidate);
+    day.submit("2 expect=50s");
+    day.submit("1 expect=10s");
+    day.end(JobId{1});
+    const auto report = day.report();
+    EXPECT_EQ(report.differed > 0, candidate == "srtf");
+    EXPECT_EQ(report.forecast.samples, candidate == "srtf" ? 2U : 1U) << "within the same minute";
+  }
+}
+
 TEST(Shadow, HasNoEffect) {
   Day alone, shadowed;
   alone.settle();

@@ -107,7 +107,9 @@ Result<void> check_refusal(const NodeSpec& node) {
 Result<void> check_resources(const NodeSpec& node) {
   const bool cores = std::isfinite(node.cpus) && 0 <= node.cpus && node.cpus <= kCoresMax;
   const auto sound = [](const PortRange& p) { return p.first <= p.end && p.end <= kPortsEnd; };
+  const bool lease = !node.lease || (kLeaseMin <= *node.lease && *node.lease <= kLeaseMax);
   return all([&] { return within(cores, "the number of cores"); },
+             [&] { return within(lease, "a lease"); },
              [&] { return within(node.memory_bytes <= kNodeMemoryMax, "the memory of a node"); },
              [&] { return within(!node.ports || sound(*node.ports), "the range of ports"); });
 }
@@ -263,7 +265,8 @@ Result<void> hold(const StartWorker& start) {
   const auto beyond = [](std::uint32_t slot) { return slot >= kNodeSlotsMax; };
   return all([&] { return check_key(worker.key); }, [&] { return within(rank, "a rank"); },
              [&] { return within(std::ranges::none_of(worker.slots, beyond), "a slot"); },
-             [&] { return worker.limit ? hold(*worker.limit) : Result<void>{}; });
+             [&] { return worker.limit ? hold(*worker.limit) : Result<void>{}; },
+             [&] { return worker.lease ? hold(*worker.lease) : Result<void>{}; });
 }
 
 Result<void> hold(const StopWorker& stop) {

@@ -26,6 +26,7 @@ NodeSpec described() {
   node.ports = PortRange{20'000, 30'000};
   node.only_user = "ann";
   node.strangers = {"bob", "eve"};
+  node.lease = kUsualLease;
   return node;
 }
 
@@ -95,6 +96,13 @@ TEST(AgentBounds, HoldANodesNames) {
   EXPECT_THAT(of_node([](NodeSpec& n) { n.machine = "a\tb"; }), HasSubstr("unprintable"));
   EXPECT_THAT(of_node([](NodeSpec& n) { n.only_user = std::string(kUserNameMax + 1, 'u'); }),
               HasSubstr("at most 256 bytes"));
+}
+
+TEST(AgentBounds, HoldANodesLease) {
+  EXPECT_THAT(of_node([](NodeSpec& n) { n.lease = kLeaseMin - Duration{1}; }),
+              HasSubstr("a lease"));
+  EXPECT_THAT(of_node([](NodeSpec& n) { n.lease = kLeaseMax + Duration{1}; }),
+              HasSubstr("a lease"));
 }
 
 TEST(AgentBounds, HoldWhomANodeDoesNotKnow) {

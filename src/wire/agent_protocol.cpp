@@ -24,21 +24,21 @@ void describe(Fields& fields, FieldsOf<Fields, RunLimit>& limit) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   auto& [key, rank, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
-         group_world_size, addresses, slots, port, job_name, user, uid, launch, slots_per_worker,
-         cpus, memory_bytes, log_limit_bytes, retries, pty, checkpoint_glob, checkpoint, limit] =
-      worker;
+         group_world_size, addresses, slots, local_slots, port, job_name, user, uid, launch,
+         slots_per_worker, cpus, memory_bytes, log_limit_bytes, retries, pty, checkpoint_glob,
+         checkpoint, age, limit, lease] = worker;
   describe(fields, key);
   fields.unless(key.number, "rank_in_gang", rank);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
   fields("local_rank", local_rank)("local_world_size", local_world_size);
   fields("group_rank", group_rank)("group_world_size", group_world_size);
-  fields("addresses", addresses)("slots", slots)("port", port)("job_name", job_name)("user", user)(
-      "uid", uid);
+  fields("addresses", addresses)("slots", slots)("local_slots", local_slots)("port", port);
+  fields("job_name", job_name)("user", user)("uid", uid);
   fields("launch", launch)("slots_per_worker", slots_per_worker)("cpus", cpus);
   fields("memory_bytes", memory_bytes).unless(0U, "log_limit_bytes", log_limit_bytes);
   fields("retries", retries)("pty", pty);
   fields("checkpoint_glob", checkpoint_glob)("checkpoint", checkpoint);
-  fields("limit", limit);
+  fields.unless(Duration::zero(), "age_seconds", age)("limit", limit)("lease", lease);
 }
 
 template <class Fields>

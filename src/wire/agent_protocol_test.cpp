@@ -20,6 +20,7 @@ WorkerLaunch launch() {
   worker.group_world_size = 2;
   worker.addresses = {"10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.2"};
   worker.slots = {2, 3};
+  worker.local_slots = {0, 1, 2, 3};
   worker.job_name = "digits";
   worker.user = "ann";
   worker.uid = 1000;
@@ -33,6 +34,8 @@ WorkerLaunch launch() {
   worker.pty = true;
   worker.checkpoint_glob = "ckpt/*.pt";
   worker.checkpoint = "/home/ann/ckpt/a.pt";
+  worker.age = std::chrono::seconds{90};
+  worker.lease = RunLimit{std::chrono::minutes{15}, 10, std::chrono::seconds{120}};
   return worker;
 }
 

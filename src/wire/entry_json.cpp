@@ -28,12 +28,6 @@ void describe(Fields& fields, FieldsOf<Fields, JobSubmitted>& event) {
 }
 
 template <class Fields>
-void describe(Fields& fields, FieldsOf<Fields, Principal>& principal) {
-  auto& [user, uid, roles, known_by] = principal;
-  fields("user", user)("uid", uid)("roles", roles)("known_by", known_by);
-}
-
-template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, JobRequested>& event) {
   auto& [job, request, by] = event;
   fields("job", job)("request", request);
@@ -161,6 +155,24 @@ void describe(Fields& fields, FieldsOf<Fields, NodesRetired>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodeDrained>& event) {
+  auto& [node, order, by] = event;
+  fields("node", node)("order", order)("by", by);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, DrainBegan>& event) {
+  auto& [node] = event;
+  fields("node", node);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NodeUndrained>& event) {
+  auto& [node, by] = event;
+  fields("node", node)("by", by);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Change>& change) {
   auto& [kind, job, generation, placement, reason, trade, beneficiary, survivors] = change;
   fields("kind", kind)("job", job)("generation", generation)("placement", placement);
@@ -210,7 +222,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "progress",         "time_limit_reached", "policy_loaded",
     "policy_failed",    "trial_began",        "trial_ended",
     "rules_set",        "clock_set",          "jobs_forgotten",
-    "journal_accepted", "nodes_retired",      "job_warned"};
+    "journal_accepted", "nodes_retired",      "job_warned",
+    "node_drained",     "drain_began",        "node_undrained"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

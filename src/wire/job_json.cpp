@@ -39,6 +39,7 @@ void write_size(JsonWriter& json, const Job& job) {
 void write_wishes(JsonWriter& json, const Job& job) {
   json.field("preemptible", job.spec->preemptible).field("priority", job.spec->priority);
   json.field("elastic", to_string(job.spec->elastic));
+  json.field("on_disconnect", to_string(job.spec->on_disconnect));
   json.field("retry", job.spec->retries).field("retries_used", job.retries_used);
   json.field("hold", job.held).key("after").begin_array();
   for (const auto id : job.spec->after) json.value(id.value);

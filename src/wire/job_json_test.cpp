@@ -258,8 +258,14 @@ TEST(NodeJson, SaysWhyItStartsNothing) {
   write_node_status(json, State{}, node);
   const auto shown = *parse_json(json.text());
   EXPECT_EQ(shown["state"], "up");
-  EXPECT_EQ(shown["refusal"], (Json{{"why", "no space is left"}, {"until", 90.5}}));
+  EXPECT_EQ(shown["refusal"],
+            (Json{{"why", "no space is left"}, {"until", 90.5}, {"unhealthy", false}}));
   EXPECT_EQ(shown["slots"][0]["state"], "refusing");
+  node.spec.refusal->unhealthy = true;
+  JsonWriter unhealthy;
+  write_node_status(unhealthy, State{}, node);
+  EXPECT_EQ((*parse_json(unhealthy.text()))["refusal"],
+            (Json{{"why", "no space is left"}, {"until", nullptr}, {"unhealthy", true}}));
 }
 
 TEST(NodeJson, SaysWhetherItJoined) {

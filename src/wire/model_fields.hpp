@@ -32,8 +32,8 @@ void describe(Fields& fields, FieldsOf<Fields, SlotSpec>& slot) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Refusal>& refusal) {
-  auto& [why, until] = refusal;
-  fields("why", why)("until", until);
+  auto& [why, until, unhealthy] = refusal;
+  fields("why", why)("until", until).unless(false, "unhealthy", unhealthy);
 }
 
 template <class Fields>
@@ -45,11 +45,31 @@ void describe(Fields& fields, FieldsOf<Fields, PortRange>& range) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, NodeSpec>& node) {
   auto& [name, address, rack, cpus, memory_bytes, slots, network_switch, labels, refusal, machine,
-         ports, only_user, strangers] = node;
+         ports, only_user, strangers, lease] = node;
   fields("name", name)("address", address)("rack", rack)("cpus", cpus);
   fields("memory_bytes", memory_bytes)("slots", slots)("switch", network_switch);
   fields("labels", labels)("refusal", refusal)("machine", machine);
   fields("ports", ports)("only_user", only_user)("strangers", strangers);
+  fields("lease_seconds", lease);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Principal>& principal) {
+  auto& [user, uid, roles, known_by] = principal;
+  fields("user", user)("uid", uid)("roles", roles)("known_by", known_by);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, DrainOrder>& order) {
+  auto& [reason, from, until, within, keeps] = order;
+  fields("reason", reason)("from", from)("until", until)("within_seconds", within);
+  fields.unless(false, "keeps", keeps);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Drain>& drain) {
+  auto& [order, by, begun_at] = drain;
+  fields("order", order)("by", by)("begun_at", begun_at);
 }
 
 template <class Fields>
@@ -88,7 +108,7 @@ void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   auto& [name, user, uid, workers, slots_per_worker, mesh, devices, affinity, exclusive, cpus,
          memory_bytes, log_limit_bytes, preemptible, priority, max_duration, minimum_run, stop_loss,
          resize_loss, expected_duration, expected_samples, expected_speeds, deadline, retries,
-         elastic, checkpoint_glob, target, after, hold, pty, notice] = spec;
+         elastic, checkpoint_glob, target, after, hold, pty, notice, on_disconnect] = spec;
   fields("name", name)("user", user)("uid", uid)("workers", workers);
   fields("slots_per_worker", slots_per_worker).unless(Mesh{}, "mesh", mesh);
   fields("devices", devices)("affinity", affinity)("exclusive", exclusive)("cpus", cpus);
@@ -101,6 +121,7 @@ void describe(Fields& fields, FieldsOf<Fields, JobSpec>& spec) {
   fields("deadline_at", deadline)("retry", retries)("elastic", elastic);
   fields("checkpoint", checkpoint_glob)("target", target)("after", after);
   fields("hold", hold)("pty", pty)("notice", notice);
+  fields.unless(OnDisconnect::stop, "on_disconnect", on_disconnect);
 }
 
 template <class Fields>

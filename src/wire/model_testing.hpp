@@ -128,8 +128,8 @@ inline void randomize(Rng& rng, SlotSpec& value) {
   randomize_all(rng, kind, model, uuid, memory_bytes, island, numa, usable, note);
 }
 inline void randomize(Rng& rng, Refusal& value) {
-  auto& [why, until] = value;
-  randomize_all(rng, why, until);
+  auto& [why, until, unhealthy] = value;
+  randomize_all(rng, why, until, unhealthy);
 }
 inline void randomize(Rng& rng, PortRange& value) {
   auto& [first, end] = value;
@@ -137,9 +137,9 @@ inline void randomize(Rng& rng, PortRange& value) {
 }
 inline void randomize(Rng& rng, NodeSpec& value) {
   auto& [name, address, rack, cpus, memory_bytes, slots, above, labels, refusal, machine, ports,
-         only_user, strangers] = value;
+         only_user, strangers, lease] = value;
   randomize_all(rng, name, address, rack, above, labels, cpus, memory_bytes, slots, refusal, ports,
-                machine, only_user, strangers);
+                machine, only_user, strangers, lease);
 }
 inline void randomize(Rng& rng, WorkerRange& value) {
   auto& [min, max, want] = value;
@@ -163,9 +163,9 @@ inline void randomize(Rng& rng, Affinity& value) {
 }
 inline void randomize(Rng& rng, JobSpec& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc,
-         notice] = value;
+         notice, on_disconnect] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, notice);
+  randomize_all(rng, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, notice, on_disconnect);
 }
 inline void randomize(Rng& rng, Seat& value) {
   auto& [node, slots] = value;
@@ -219,9 +219,21 @@ inline void randomize(Rng& rng, Slot& value) {
   auto& [lease, promise, lent] = value;
   randomize_all(rng, lease, promise, lent);
 }
+inline void randomize(Rng& rng, Principal& value) {
+  auto& [user, uid, roles, known_by] = value;
+  randomize_all(rng, user, uid, roles, known_by);
+}
+inline void randomize(Rng& rng, DrainOrder& value) {
+  auto& [reason, from, until, within, keeps] = value;
+  randomize_all(rng, reason, from, until, within, keeps);
+}
+inline void randomize(Rng& rng, Drain& value) {
+  auto& [order, by, begun_at] = value;
+  randomize_all(rng, order, by, begun_at);
+}
 inline void randomize(Rng& rng, Node& value) {
-  auto& [id, spec, up, slots, absent_since, retired] = value;
-  randomize_all(rng, id, spec, up, slots, absent_since, retired);
+  auto& [id, spec, up, slots, absent_since, retired, drain] = value;
+  randomize_all(rng, id, spec, up, slots, absent_since, retired, drain);
 }
 inline void randomize(Rng& rng, PolicyPeriod& value) {
   auto& [name, parameters, from, leased, available, lost] = value;
@@ -332,7 +344,7 @@ inline void randomize(Rng& rng, NodeDown& value) { randomize(rng, value.node); }
 inline void randomize(Rng& rng, JobSubmitted& value) { randomize_all(rng, value.job, value.spec); }
 inline void randomize(Rng& rng, JobRequested& value) {
   auto& [job, request, by] = value;
-  randomize_all(rng, job, request, by.user, by.uid, by.roles, by.known_by);
+  randomize_all(rng, job, request, by);
 }
 inline void randomize(Rng& rng, RangeSet& value) { randomize_all(rng, value.job, value.range); }
 inline void randomize(Rng& rng, PolicyLoaded& value) {
@@ -345,6 +357,12 @@ inline void randomize(Rng& rng, PolicyFailed& value) {
 }
 inline void randomize(Rng& rng, JobsForgotten& value) { randomize(rng, value.jobs); }
 inline void randomize(Rng& rng, NodesRetired& value) { randomize(rng, value.nodes); }
+inline void randomize(Rng& rng, NodeDrained& value) {
+  auto& [node, order, by] = value;
+  randomize_all(rng, node, order, by);
+}
+inline void randomize(Rng& rng, DrainBegan& value) { randomize(rng, value.node); }
+inline void randomize(Rng& rng, NodeUndrained& value) { randomize_all(rng, value.node, value.by); }
 inline void randomize(Rng& rng, JournalAccepted& value) {
   auto& [lost, generation] = value;
   randomize_all(rng, lost, generation);

@@ -1,5 +1,7 @@
 #include "wire/node_status_json.hpp"
 
+#include "plan/draining.hpp"
+
 namespace paceline {
 namespace {
 
@@ -44,6 +46,26 @@ void write_join(JsonWriter& json, const std::optional<NodeJoin>& join) {
   }
 }
 
+void write_refusal(JsonWriter& json, const Refusal& refusal) {
+  json.key("refusal").begin_object().field("why", refusal.why);
+  if (refusal.unhealthy)
+    json.null_field("until");
+  else
+    json.field("until", refusal.until);
+  json.field("unhealthy", refusal.unhealthy).end_object();
+}
+
+void write_drain(JsonWriter& json, const State& state, const Node& node) {
+  const auto jobs = jobs_on(state, node);
+  json.key("drain").begin_object().field("reason", unless_empty(node.drain->order.reason));
+  json.field("by", unless_empty(node.drain->by.user)).field("begun", node.drains());
+  json.field("keeps", node.drain->order.keeps);
+  json.field("begins_at", state.drain_begins(node)).field("ends_at", state.drain_ends(node));
+  json.key("jobs").begin_array();
+  for (const JobId job : jobs) json.value(job.value);
+  json.end_array().end_object();
+}
+
 }  // namespace
 
 std::string_view slot_state(const Node& node, std::uint32_t index) {
@@ -51,6 +73,7 @@ std::string_view slot_state(const Node& node, std::uint32_t index) {
   if (!node.slot_spec(index).usable) return "unusable";
   const auto& slot = node.slots[index];
   if (slot.promise) return "promised";
+  if (!slot.lease && node.drains()) return "draining";
   if (!slot.lease) return node.spec.refusal ? "refusing" : "free";
   return slot.lease->ending ? "ending" : "leased";
 }
@@ -64,15 +87,16 @@ void write_node_status(JsonWriter& json, const State& state, const Node& node,
   for (const auto& [key, value] : node.spec.labels) json.field(key, value);
   json.end_object();
   if (const auto& refusal = node.spec.refusal; refusal && node.up)
-    json.key("refusal")
-        .begin_object()
-        .field("why", refusal->why)
-        .field("until", refusal->until)
-        .end_object();
+    write_refusal(json, *refusal);
   else
     json.null_field("refusal");
+  if (node.drain)
+    write_drain(json, state, node);
+  else
+    json.null_field("drain");
   write_join(json, join);
   json.field("only_user", unless_empty(node.spec.only_user));
+  json.field("lease_seconds", node.spec.lease);
   json.field("cpus", node.spec.cpus);
   json.field("memory_bytes", node.spec.memory_bytes).key("slots").begin_array();
   for (std::uint32_t i = 0; i < node.slots.size(); ++i) {

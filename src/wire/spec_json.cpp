@@ -33,16 +33,18 @@ void read_workers(ObjectReader& reader, JobSpec& spec) {
   spec.workers = *range;
 }
 
-void read_elastic(ObjectReader& reader, JobSpec& spec) {
-  std::string text{to_string(spec.elastic)};
-  reader.text("elastic", text, kExpressionBytesMax);
+template <class Word>
+void read_word(ObjectReader& reader, std::string_view key, Word& word,
+               Result<Word> (&parse)(std::string_view)) {
+  std::string text{to_string(word)};
+  reader.text(key, text, kExpressionBytesMax);
   if (!reader.ok()) return;
-  const auto elastic = parse_elastic(text);
-  if (!elastic) {
-    reader.refuse(elastic.error());
+  const auto read = parse(text);
+  if (!read) {
+    reader.refuse(read.error());
     return;
   }
-  spec.elastic = *elastic;
+  word = *read;
 }
 
 void read_target(ObjectReader& reader, JobSpec& spec) {
@@ -133,7 +135,8 @@ void read_times(ObjectReader& reader, JobSpec& spec) {
 
 void read_course(ObjectReader& reader, JobSpec& spec) {
   reader.whole("retry", spec.retries, 0, kRetriesMax);
-  read_elastic(reader, spec);
+  read_word(reader, "elastic", spec.elastic, parse_elastic);
+  read_word(reader, "on_disconnect", spec.on_disconnect, parse_on_disconnect);
   reader.text("checkpoint", spec.checkpoint_glob, kGlobBytesMax);
   read_target(reader, spec);
   std::vector<std::int64_t> after;
@@ -205,6 +208,7 @@ void write_spec(JsonWriter& json, const JobSpec& spec) {
   json.field("expect_speeds", unless_empty(points_text(spec.expected_speeds)));
   json.field("deadline_at", spec.deadline);
   json.field("retry", spec.retries).field("elastic", to_string(spec.elastic));
+  json.field("on_disconnect", to_string(spec.on_disconnect));
   json.field("checkpoint", spec.checkpoint_glob);
   write_target(json, spec.target);
   json.key("after").begin_array();

@@ -189,6 +189,7 @@ JobSpec any_spec() {
   spec.deadline = maybe(wall_from_us(*rc::gen::inRange<std::int64_t>(1, 4'000'000'000'000'000)));
   spec.retries = *rc::gen::inRange(0, kRetriesMax);
   spec.elastic = *rc::gen::element(Elastic::automatic, Elastic::restart, Elastic::no);
+  spec.on_disconnect = *rc::gen::element(OnDisconnect::stop, OnDisconnect::go_on);
   spec.checkpoint_glob = any_text(100);
   spec.target = any_target();
   spec.after = *rc::gen::container<std::vector<JobId>>(

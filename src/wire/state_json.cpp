@@ -20,9 +20,9 @@ void describe(Fields& fields, FieldsOf<Fields, Slot>& slot) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Node>& node) {
-  auto& [id, spec, up, slots, absent_since, retired] = node;
+  auto& [id, spec, up, slots, absent_since, retired, drain] = node;
   fields("id", id)("spec", spec)("up", up)("slots", slots);
-  fields("absent_since", absent_since)("retired", retired);
+  fields("absent_since", absent_since)("retired", retired)("drain", drain);
 }
 
 template <class Fields>

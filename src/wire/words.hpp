@@ -41,6 +41,8 @@ inline constexpr auto kLast<Warning> = Warning::no_rendezvous;
 template <>
 inline constexpr auto kLast<Elastic> = Elastic::no;
 template <>
+inline constexpr auto kLast<OnDisconnect> = OnDisconnect::go_on;
+template <>
 inline constexpr auto kLast<AffinityTo> = AffinityTo::self;
 template <>
 inline constexpr auto kLast<Reach> = Reach::network_switch;

@@ -57,7 +57,7 @@ class Agent:
         self.log.unlink(missing_ok=True)
 
 
-class AgentsTest(SharedBox):
+class BoxWithAgents(SharedBox):
     options = ("--listen", "127.0.0.1:0")
 
     def setUp(self):
@@ -81,10 +81,10 @@ class AgentsTest(SharedBox):
         self.addCleanup(agent.close)
         return agent
 
-    def joined(self, name="other"):
+    def joined(self, name="other", lease="15m"):
         token, address = self.invite()
         agent = self.agent()
-        agent.start("--join", address, "--token", "-", "--node", name, "--slots", "2", token=token)
+        agent.start("--join", address, "--token", "-", "--node", name, "--slots", "2", "--lease", lease, token=token)
         self.until(lambda: self.state(name) == "up", f"{name} is not up: {agent.said()}")
         return agent
 
@@ -103,6 +103,8 @@ class AgentsTest(SharedBox):
         self.until(lambda: self.job(job)["state"] in states, f"job {job} is {self.job(job)['state']}, not {states}")
         return self.job(job)
 
+
+class AgentsTest(BoxWithAgents):
     def test_a_machine_joins_by_one_line_and_runs_jobs(self):
         agent = self.joined()
         node = self.node("other")
@@ -126,6 +128,40 @@ class AgentsTest(SharedBox):
         (self.home / "go").touch()
         self.await_state(job, "COMPLETED")
         self.assertEqual((self.home / "begun").read_text(), "x\n")
+
+    def test_a_server_that_is_to_end_all_jobs_waits_for_no_silent_machine(self):
+        agent = self.joined()
+        job = self.submit(OWNER, THERE, ["sleep", "1000"])
+        self.await_state(job, "RUNNING")
+        agent.end(signal.SIGKILL)
+        self.until(lambda: self.state("other") == "down", "other is not down")
+        self.assertIn("ran with 1 worker when node other was last heard of", self.box.call("why", str(job)).stdout)
+        self.assertIn(f"Job {job} still runs", self.box.call("down", "--jobs").stdout)
+        self.box.server.wait(timeout=SECONDS)
+
+    def test_a_machine_that_hears_of_no_server_ends_its_workers_and_their_job_starts_elsewhere(self):
+        agent = self.joined(lease="10s")
+        script = ["sh", "-c", "trap '' TERM; echo $$ >> begun; while ! test -e go; do sleep 0.05; done"]
+        moves = self.submit(OWNER, {"affinity": ["label:site=there~1s"], "retry": 0}, script)
+        stays = self.submit(OWNER, {**THERE, "on_disconnect": "continue"}, script)
+        for job in (moves, stays):
+            self.await_state(job, "RUNNING")
+        self.assertEqual(self.node("other")["lease_seconds"], 10)
+        started = {int(line) for line in (self.home / "begun").read_text().split()}
+        agent.end(signal.SIGKILL)
+        self.until(lambda: self.state("other") == "down", "other is not down")
+        self.assertIn("hears of no server for 10s ends its workers", self.box.call("why", str(moves)).stdout)
+        self.assertNotIn("ends its workers", self.box.call("why", str(stays)).stdout)
+        self.until(lambda: sum(Path(f"/proc/{pid}").exists() for pid in started) == 1, "none was ended, or both")
+        self.assertEqual(len((self.home / "begun").read_text().split()), 2, "it began again before it was ended")
+        self.until(lambda: len((self.home / "begun").read_text().split()) == 3, "it did not begin again")
+        self.assertEqual(self.job(moves)["retries_used"], 0)
+        agent.start("--lease", "10s")
+        self.until(lambda: self.state("other") == "up", "other is not up")
+        (self.home / "go").touch()
+        for job in (moves, stays):
+            self.await_state(job, "COMPLETED")
+        self.assertEqual(len((self.home / "begun").read_text().split()), 3)
 
     def test_a_server_that_starts_anew_is_found_again(self):
         self.joined()
@@ -188,6 +224,7 @@ class AgentsTest(SharedBox):
     def test_what_an_agent_needs_to_join_is_said(self):
         for words, given, said in (((), "", "This machine has not joined a server."),
                                    (("--join", self.address, "--token", "plj_x"), "", "A token is never an argument"),
+                                   (("--lease", "1s"), "", "--lease is a time from 10s to a year."),
                                    (("--join", self.address, "--token", "-"), "plj_x", "token")):
             agent = self.agent()
             agent.start(*words, token=given)

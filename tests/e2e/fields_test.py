@@ -6,6 +6,7 @@ field of an owner's is null, or left out, for others. To root all is shown that 
 
 import json
 import re
+import socket
 import sys
 import time
 import unittest
@@ -76,7 +77,7 @@ def expanded(word):
 BILL = "{preemption,resize,failure}"
 JOB = Answer(
     "id name user uid state workers min max want pinned slots_per_worker mesh.{tensor,pipeline} devices[]? affinity[] "
-    "anti_affinity[] exclusive cpus memory_bytes log_limit_bytes preemptible priority elastic retry retries_used hold after[] generation attempt "
+    "anti_affinity[] exclusive cpus memory_bytes log_limit_bytes preemptible priority elastic on_disconnect retry retries_used hold after[] generation attempt "
     "resizes preemptions reason reason_code progress.{step,total_steps,epoch,total_epochs,samples,ratio,step_seconds,learning_rate,"
     "reported_at} target.{metric,direction,deliver,final,delivered_at,reached,reached_at} "
     "gang[].{rank,node,slots[],pid,state,exit_code} pids[] nodes[] submitted_at started_at ended_at max_duration_seconds "
@@ -100,6 +101,8 @@ TRIAL = Answer(
     f"forecast.other_users.count forecast.other_users.{{live,shadow}}.{BILL}")
 TOKEN = Answer("id user role made_by made_at expires_at expired")
 INVITATION = Answer("id made_by made_at expires_at expired uses_left rack switch labels.*")
+SLURM = Answer("connected leaving proven partition? account? nodes_max time_seconds gres? cpus idle_seconds lease_seconds look_every_seconds pilot_log "
+               "slots_per_node could_grow_to_nodes problem? pilots[].{job,state,reason,host,node,asked_at,time_left_seconds}?")
 NOTHING = Answer("")
 REFUSAL = Answer("error.{code,message,hint}")
 
@@ -117,17 +120,24 @@ ROUTES = {
     ("POST", "/v1/invitations"): ('{"rack": "r1", "labels": {"disk": "nvme"}}', (403, 403, 201), INVITATION + Answer("token address")),
     ("GET", "/v1/invitations"): ("", (403, 403, 200), INVITATION.at("invitations[].")),
     ("DELETE", "/v1/invitations/{invitation}"): ("", (403, 403, 200), INVITATION),
+    ("GET", "/v1/slurm"): ("", (200, 200, 200), SLURM),
+    ("POST", "/v1/slurm"): ("{}", (403, 403, 409), NOTHING),  # the server is root's
+    ("DELETE", "/v1/slurm"): ("", (403, 403, 200), Answer("pilots jobs[] loses_slot_seconds")),
     ("POST", "/v1/join"): ("{}", (403, 403, 403), NOTHING),  # a machine's, and so are the next three
     ("POST", "/v1/identity"): ("{}", (403, 403, 403), NOTHING),
     ("GET", "/v1/link"): ("", (403, 403, 403), NOTHING),
     ("GET", "/v1/bytes"): ("", (403, 403, 403), NOTHING),
     ("DELETE", "/v1/nodes/{node}"): ("", (403, 403, 404), NOTHING),  # none joined
+    ("POST", "/v1/nodes/{node}/drain"): ("{}", (403, 403, 200), Answer(
+        "slots is_last begins_at ends_at loses_slot_seconds "
+        "jobs[].{id,user,name,leaves,workers,workers_then,at,never_saved,loses_slot_seconds}?")),
+    ("POST", "/v1/nodes/{node}/undrain"): ("", (403, 403, 200), NOTHING),
     ("GET", "/metrics"): ("", (200, 200, 200), None),  # a text
     ("GET", "/v1/limits"): ("", (200, 200, 200), Answer("limits[].{name,value,default,unit,counts}")),
     ("GET", "/v1/rules"): ("", (200, 200, 200), Answer("reclaim_after_seconds")),
     ("GET", "/v1/nodes"): ("", (200, 200, 200), Answer(
         "nodes[].{id,name,state,address,rack,switch,labels.*,cpus,memory_bytes,joined,removed,joined_at,serial} "
-        "nodes[].refusal.{why,until}? nodes[].only_user? awaited[].{name,joined_at,serial}? "
+        "nodes[].refusal.{why,until,unhealthy}? nodes[].drain.{reason,by,begun,keeps,begins_at,ends_at,jobs[]}? nodes[].only_user? nodes[].lease_seconds awaited[].{name,joined_at,serial}? "
         "nodes[].slots[].{index,kind,model,uuid,memory_bytes,island,numa,state,note,job,rank}")),
     ("GET", "/v1/users"): ("", (200, 200, 200), Answer(
         f"users[].{{user,jobs,waiting,running,slots,waited_seconds,slot_seconds,lost_slot_seconds.{BILL}}}")),
@@ -175,7 +185,7 @@ ROUTES = {
 
 # Of each kind of event, beside seq, at and kind. Fields without a value are left out.
 EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owners) in {
-    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[]}? "
+    "node_up": ("node spec.{name,address,cpus,memory_bytes,machine,rack,switch,labels.*} spec.ports.{first,end} spec.refusal.{why,until}? spec.{only_user,strangers[],lease_seconds}? "
                 "spec.slots[].{kind,model,usable} spec.slots[].{uuid,memory_bytes,note,island,numa}?", ""),
     "node_down": ("node?", ""),
     "job_submitted": (
@@ -201,12 +211,15 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "clock_set": ("by_seconds? boot.{id,at}?", ""),
     "jobs_forgotten": ("jobs[]", ""),
     "nodes_retired": ("nodes[]", ""),
+    "node_drained": ("node order.{reason,from,until,within_seconds,keeps}? by.{user,uid,roles[],known_by}", ""),
+    "drain_began": ("node", ""),
+    "node_undrained": ("node by.{user,uid,roles[],known_by}", ""),
     "journal_accepted": ("lost generation", ""),
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
 OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "job_warned"}
-UNLIKE_HERE = {"node_down", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
+UNLIKE_HERE = {"node_down", "drain_began", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
                "job_warned"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
@@ -294,7 +307,9 @@ class RoutesTest(PeopleTest):
             # The other asks first: what may not be done must change nothing for those who may.
             for who, uid in (("other", OTHER), ("owner", OWNER), ("root", 0)):
                 name = "mine" if "{name}" in pattern and method != "GET" else "fifo"
-                path = pattern.replace("{id}", str(self.saved)).replace("{name}", name).replace("{token}", "1").replace("{invitation}", "1").replace("{node}", "gpu-3")
+                node = "gpu-3" if method == "DELETE" else socket.gethostname()
+                path = pattern.replace("{id}", str(self.saved)).replace("{name}", name).replace("{token}", "1")
+                path = path.replace("{invitation}", "1").replace("{node}", node)
                 path += "?timeout_seconds=0" if path.endswith("/wait") else ""
                 headers = {"Connection": "Upgrade", "Upgrade": "paceline-pty"} if path.endswith("/attach") else {}
                 with self.subTest(f"{method} {pattern}", who=who):
@@ -350,6 +365,13 @@ class FieldsTest(PeopleTest):
         self.read_events()
         self.expect_all_told()
 
+    def live_with_a_drain(self):
+        node = f"/v1/nodes/{socket.gethostname()}"
+        told = self.act(0, "POST", f"{node}/drain", {"reason": "a new disk", "within_seconds": 600})
+        self.see("root", ROUTES["POST", "/v1/nodes/{node}/drain"][2], json.loads(told))
+        self.read("/v1/nodes")
+        self.act(0, "POST", f"{node}/undrain", {})
+
     def live_with_little_room(self):
         wide = self.submit(OWNER, {"name": "wide", "workers": 2}, ["true"])
         never = self.submit(OWNER, {"name": "never"}, ["sleep", "600"])  # saves; it passes the wide one over
@@ -357,6 +379,7 @@ class FieldsTest(PeopleTest):
         waits = self.submit(OTHER, {"name": "waits", "expect_seconds": 600}, ["sleep", "600"])
         self.switch("fair", patience="off")
         self.until(lambda: self.job(never)["asked"], "it is not asked")
+        self.live_with_a_drain()
         self.read_jobs(self.saved, self.failed, wide, never)
         for pattern in ("/v1/jobs/{id}/logs", "/v1/jobs/{id}/metrics", "/v1/jobs/{id}/notify"):
             self.read_owners(pattern, self.saved)
@@ -400,6 +423,7 @@ class FieldsTest(PeopleTest):
             self.see(who, ROUTES["GET", "/v1/whoami"][2], said)
         self.act(0, "POST", "/v1/tokens", {"user": "paceline-owner", "role": "viewer", "expires_seconds": 60})
         self.see("root", ROUTES["GET", "/v1/tokens"][2], self.get(0, "/v1/tokens"))
+        self.see("root", SLURM, self.get(0, "/v1/slurm"))
         self.act(0, "POST", "/v1/invitations", {"rack": "r1", "switch": "s1", "labels": {"disk": "nvme"}})
         self.see("root", ROUTES["GET", "/v1/invitations"][2], self.get(0, "/v1/invitations"))
 

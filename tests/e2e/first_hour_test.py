@@ -89,6 +89,11 @@ class Newcomer:
                 raise AssertionError(f"$ {command}\nnever says '{words}':\n{said}")
             time.sleep(0.2)
 
+    def serves(self, command):
+        """Begins a server, and returns when it answers."""
+        self.server = self.start(f"exec {command}")
+        self.waits_for("it answers", "paceline nodes >/dev/null 2>&1 && echo it answers || true")
+
     def leaves(self):
         if self.server:
             subprocess.run([self.home / "bin/paceline", "down", "--jobs"], env=self.environment, capture_output=True, timeout=60,
@@ -110,8 +115,7 @@ class OwnBox(unittest.TestCase):
         simulations = [command for command in typed if command.startswith("paceline simulate")]
         self.assertEqual(list(told), ["up", "run", "queue", "top", "why", "plan", "policy", "down"])
 
-        newcomer.server = newcomer.start(f"exec {told['up']} --slots 2")
-        newcomer.waits_for("directory", "paceline nodes >/dev/null 2>&1 && echo directory || true")
+        newcomer.serves(f"{told['up']} --slots 2")
         said = newcomer.types(told["run"])
         self.assertRegex(said, r"Submitted job 1\b")
         self.assertRegex(said, r"Job 1 is COMPLETED")
@@ -181,8 +185,7 @@ class SchedulingResearcher(unittest.TestCase):
         page = "docs/policies.md"
         script = next(text for text in blocks(page, "lua") if "Small jobs first." in text)
         (newcomer.home / "mine.lua").write_text(script)
-        newcomer.server = newcomer.start("exec paceline up --slots 4")
-        newcomer.waits_for("4", "paceline nodes 2>&1 || true")
+        newcomer.serves("paceline up --slots 4")
         newcomer.types("paceline submit --slots 3 --name large -- sleep 600; paceline submit --slots 3 --name second -- sleep 600")
         load, activate, show = lines(block(page, "sh", "policy load mine.lua"))
         self.assertIn("paceline policy set mine", newcomer.types(load))

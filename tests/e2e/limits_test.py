@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +26,7 @@ ELSEWHERE = {
     "waiting-jobs": "src/scheduler/admission_test.cpp",
     "traffic-per-user": "tests/e2e/users_test.py",
     "logs-per-job": "tests/e2e/logs_test.py",
+    "a machine's own health check": "src/agent/linux/health_test.cpp",
     "worker-processes": "src/agent/linux/host_test.cpp",
     "a request on its way": "src/http/server_test.cpp",
     "an event stream": "src/http/stream_test.cpp",
@@ -35,6 +37,7 @@ ELSEWHERE = {
     "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
     "progress-interval": "src/scheduler/controller_test.cpp",
     "absent-nodes-age": "src/scheduler/controller_test.cpp",
+    "failing-owners": "src/scheduler/failing_nodes_test.cpp",
     "journal-entries": "tests/e2e/journal_test.py",
     "--keep": "tests/e2e/journal_test.py",
     "--journal-size": "tests/e2e/journal_test.py",
@@ -293,6 +296,25 @@ class FixedTest(unittest.TestCase):
         status, said = self.ask("GET", f"/v1/jobs/{job}/logs?rank=1024")
         self.assertEqual(status, 400)
         self.assertIn("0 to 1023", said["error"]["message"])
+
+    @goes_over("a drain")
+    def test_drain(self):
+        def ask(**order):
+            return self.ask("POST", f"/v1/nodes/{node}/drain?dry_run=1", json.dumps(order))[0]
+
+        node = self.ask("GET", "/v1/nodes")[1]["nodes"][0]["name"]
+        year, now = 366 * 86400, time.time()
+        self.assertEqual([ask(reason="x" * length) for length in (256, 257)], [200, 400])
+        self.assertEqual([ask(within_seconds=span) for span in (year, year + 1)], [200, 400])
+        for begins, status in ((now + year - 60, 200), (now + year + 60, 400)):
+            self.assertEqual(ask(begins_at=begins), status)
+
+    @goes_over("nodes of Slurm's")
+    def test_slurm(self):
+        for key, most in (("nodes_max", 256), ("cpus", 4096), ("time_seconds", 365 * 86400), ("look_every_seconds", 3600)):
+            statuses = [self.ask("POST", "/v1/slurm", json.dumps({key: value}))[0] for value in (most, most + 1)]
+            self.assertEqual(statuses, [409, 400], key)  # this server listens for nobody, or is root's
+        self.assertEqual([self.ask("POST", "/v1/slurm", json.dumps({"gres": "g" * length}))[0] for length in (128, 129)], [409, 400])
 
     @goes_over("a wait for a job")
     def test_wait(self):

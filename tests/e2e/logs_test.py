@@ -126,6 +126,21 @@ class OrderTest(unittest.TestCase):
         self.assertEqual(lines, ["[0] I am 0", "[1] I am 1"])
         self.assertIn(" [1] I am 1", self.box.call("logs", "-t", str(job)).stdout)
 
+    def test_a_script_that_was_edited_while_its_job_waited_is_named(self):
+        script = self.box.directory / "train.py"
+        script.write_text("print('as submitted')\n")
+        first = self.box.submit("--slots", "2", "--", "sleep", "600")
+        job = self.box.submit("--workdir", str(self.box.directory), "--", sys.executable, "train.py")
+        untouched = self.box.submit("--workdir", str(self.box.directory), "--", "sh", "-c", "echo nothing changed")
+        time.sleep(3)  # within two seconds it might be another machine's clock
+        script.write_text("print('as edited')\n")
+        self.box.call("cancel", str(first))
+        self.box.wait_all(60)
+        lines = self.box.call("logs", str(job)).stdout.splitlines()
+        self.assertRegex(lines[1], r"^--- train\.py was changed at \S+Z, after the job was submitted \(\S+Z\): it runs as it is now ---$")
+        self.assertEqual(lines[2], "as edited")
+        self.assertNotIn("was changed", self.box.call("logs", str(untouched)).stdout)
+
     def test_wait_tells_what_a_failing_worker_wrote_last(self):
         job = self.box.submit("--slots", "2", "--", "sh", "-c", 'if [ "$RANK" = 1 ]; then echo no such file; exit 3; fi; sleep 600')
         waited = self.box.call("wait", str(job), check=False)

@@ -5,7 +5,9 @@ import unittest
 
 from support import ROOT, FrameworkTest, command_with
 
+SCRIPT = ROOT / "examples/frameworks/lightning_fit.py"
 STEPS = 2500
+STEP = "def training_step(self, batch, index):\n"
 
 
 class LightningTest(FrameworkTest):
@@ -17,11 +19,16 @@ class LightningTest(FrameworkTest):
         self.command = command_with("lightning_fit.py")
 
     def test_resizes_and_a_pause_lose_no_step(self):
-        job = self.submit(re.sub(r"--target '[^']*' ", "", self.command))
+        slowed = SCRIPT.read_text().replace(STEP, STEP + "        time.sleep(0.02 * os.path.exists('slow'))\n")
+        (self.home / "slowed.py").write_text("import time\n" + slowed)
+        (self.home / "slow").touch()
+        command = re.sub(r"--target '[^']*' ", "", self.command)
+        job = self.submit(command.replace(str(SCRIPT.relative_to(ROOT)), "slowed.py"))
         self.until(lambda: self.box.job(job)["checkpoint"], job, "saves nothing")
         for workers in (1, 2):
             self.resize(job, workers)
         self.pause_and_resume(job)
+        (self.home / "slow").unlink()
         shown = self.expect_completed(job)
         steps = self.steps(job, "loss")
         self.assertEqual(steps, sorted(steps), "it never went back")

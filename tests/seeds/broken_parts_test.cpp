@@ -124,9 +124,9 @@ class FollowsTheWallClock final : public Clock {
 // ---- worlds ----
 
 // Of the first seeds together.
-std::string faults_of(const FaultKit& kit) {
+std::string faults_of(const FaultKit& kit, std::uint64_t first = 1) {
   std::string all;
-  for (const FailedSeed& failed : run_faults({1, 24, 1}, kit, {}).failed) {
+  for (const FailedSeed& failed : run_faults({first, first + 23, 1}, kit, {}).failed) {
     for (const auto& fault : failed.faults) all += fault + "\n";
   }
   return all;
@@ -163,7 +163,12 @@ TEST(BrokenParts, AnEngineThatTellsEndsTooEarlyLeavesProcessesBehind) {
 }
 
 TEST(BrokenParts, AnEngineThatStopsNobodyLetsWorkersOutliveTheirStop) {
-  EXPECT_THAT(faults_of(kit_with_engine<StopsNobody>()), HasSubstr("outlives its stop"));
+  // Most seeds end at another of its faults before.
+  std::string all;
+  for (std::uint64_t first = 1; first < 500 && all.find("outlives its stop") == std::string::npos;
+       first += 24)
+    all += faults_of(kit_with_engine<StopsNobody>(), first);
+  EXPECT_THAT(all, HasSubstr("outlives its stop"));
 }
 
 FaultKit kit_with_disk(Forgets what) {

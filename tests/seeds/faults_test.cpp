@@ -82,7 +82,7 @@ constexpr Often kHappens[] = {
     {"machine of the same name", 2},
     {"node retired", 10},
     {"node joined anew", 10},
-    {"not heard of, ended by itself", 25},
+    {"lease over", 25},
     // ---- to workers ----
     {"supervisor died", 1},
     {"claim removed", 10},

@@ -22,5 +22,8 @@ class Alone:
     def barrier(self):
         pass
 
+    def abort(self, reason=""):
+        pass
+
     def close(self):
         pass

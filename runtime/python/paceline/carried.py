@@ -3,7 +3,9 @@
 They stay the same objects.
 """
 
+import contextlib
 import functools
+import types
 
 
 class Pieces:
@@ -13,6 +15,7 @@ class Pieces:
         self.between = True  # none is under way: what is carried acts as ever
         self.last = True  # the piece under way is this rank's last
         self.dirty = False  # gradients of pieces lie in .grad that no step has used
+        self.rate_factor = 1.0  # that learning rates are multiplied by while an optimizer steps
 
 
 def carry_optimizer(optimizer, pieces, before_step):
@@ -20,12 +23,13 @@ def carry_optimizer(optimizer, pieces, before_step):
     step, zero_grad = optimizer.step, optimizer.zero_grad
 
     @functools.wraps(step)  # with what schedulers have noted on it
-    def step_once(*arguments, **options):
+    def step_once(_, *arguments, **options):
         if not pieces.between:
             if not pieces.last:
                 return None
             before_step()
-        result = step(*arguments, **options)
+        with _rates_times(optimizer, 1.0 if pieces.between else pieces.rate_factor):
+            result = step(*arguments, **options)
         pieces.dirty = False
         return result
 
@@ -34,7 +38,33 @@ def carry_optimizer(optimizer, pieces, before_step):
         if pieces.between or not pieces.dirty:
             zero_grad(*arguments, **options)
 
-    optimizer.step, optimizer.zero_grad = step_once, zero_once
+    # A bound method, since schedulers that are made later wrap only such.
+    optimizer.step, optimizer.zero_grad = types.MethodType(step_once, optimizer), zero_once
+
+
+def has_scheduler(optimizer):
+    """PyTorch's note on step() that they count its calls (1.13, 2.x)."""
+    return hasattr(optimizer.step, "_with_counter") or hasattr(optimizer.step, "_wrapped_by_lr_sched")
+
+
+def is_scheduler(thing):
+    return hasattr(thing, "step") and hasattr(thing, "optimizer")
+
+
+@contextlib.contextmanager
+def _rates_times(optimizer, factor):
+    """Schedulers and checkpoints see the script's own rates all the time."""
+    if factor == 1.0:
+        yield
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+    try:
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate * factor
+        yield
+    finally:
+        for group, rate in zip(optimizer.param_groups, rates):
+            group["lr"] = rate
 
 
 def carry_scheduler(scheduler, pieces):

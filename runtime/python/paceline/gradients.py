@@ -27,6 +27,8 @@ class Gradients:
         self._accumulators = []  # kept, or the hooks on them are gone
         self._weight = 1.0
         self._count = None  # what this rank's pieces count, where the script says it
+        self._part = 0.0  # of the global batch that this rank's pieces are
+        self._measures, self._squares = False, None
         self._done = True  # the global batch is summed up
         self._backward = False  # one runs, of the last piece
         for parameter in self._parameters:
@@ -36,8 +38,9 @@ class Gradients:
     def begin(self, weight):
         """The next piece is `weight` of the global batch."""
         if self._done:
-            self._count = None
+            self._count, self._part = None, 0.0
         self._weight, self._done = weight, False
+        self._part += weight
         self._buckets.begin()
 
     def count(self, count):
@@ -53,11 +56,33 @@ class Gradients:
         if self._ranks.group.size > 1:
             self._buckets.launch(self._ranks.group, of_all=True)
             self._buckets.receive()
+            if self._measures and self._count is None:
+                self._take_measure()
         if self._count is not None:
             whole = whole_count(self._ranks.group, self._count)
             for parameter in self._parameters:
                 if parameter.grad is not None:
                     parameter.grad.div_(whole)
+
+    def measure(self):
+        """From now on squares are measured."""
+        self._measures = True
+        for bucket in self._buckets:
+            bucket.measures = True
+
+    def take_squares(self):
+        """|g|^2 over the last global batch: of the ranks' own gradients in the mean, and of their mean. None where that
+        wasn't measured: on one rank, or with job.weight()."""
+        squares, self._squares = self._squares, None
+        return squares
+
+    def _take_measure(self):
+        # What a rank sends is its gradient times its part, and in the mean it counts by its part.
+        sent = sum(bucket.square for bucket in self._buckets)
+        mean = torch.tensor([sent / self._part if self._part else 0.0], dtype=torch.float64)
+        self._ranks.group.all_reduce(mean, SUM)
+        whole = sum(float(each.grad.double().square().sum()) for each in self._parameters if each.grad is not None)
+        self._squares = mean.item(), whole
 
     def _weigh(self, gradient):
         if self._pieces.between:
@@ -91,6 +116,7 @@ class _Bucket(Bucket):
 
     def __init__(self, parameters):
         super().__init__(parameters)
+        self.measures, self.square = False, 0.0  # whether, and |.|^2 of what was sent
         self._sizes = [each.numel() for each in parameters]
         self._flat = torch.zeros(sum(self._sizes) + len(parameters), dtype=parameters[0].dtype)
 
@@ -101,6 +127,8 @@ class _Bucket(Bucket):
                 part.zero_()
             else:
                 part.copy_(parameter.grad.reshape(-1))
+        if self.measures:
+            self.square = float(self._flat[:-len(self.parameters)].double().square().sum())
         parts[-1].copy_(torch.tensor([float(p.grad is not None) for p in self.parameters]))
         self.wait = group.start_all_reduce(self._flat, SUM)
 

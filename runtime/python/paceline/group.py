@@ -105,7 +105,8 @@ class Group:
 
     def abort(self, reason=""):
         """Ends what runs, here and on every rank. From any thread."""
-        self._library.group_abort(self._group, reason.encode())
+        if self._group and self._process == os.getpid():
+            self._library.group_abort(self._group, reason.encode())
 
     def close(self):
         if self._group and self._process == os.getpid():  # in a fork its connections are closed already

@@ -1,26 +1,30 @@
 """A training that any number of ranks share: docs/runtime.md shows how a script uses it."""
 
-import io
 import itertools
 import math
+import os
 import signal
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from paceline import chance, state
 from paceline.attendant import EXIT_REQUEUE
-from paceline.carried import Pieces, carry_optimizer, carry_scheduler
+from paceline.audit import Audit, RecentLoss
+from paceline.carried import Pieces, carry_optimizer, carry_scheduler, has_scheduler, is_scheduler
 from paceline.checkpoint import Folder, go_on
 from paceline.errors import GroupError, PacelineError
 from paceline.exact import ExactGradients, Seeded
 from paceline.gradients import Gradients
 from paceline.group import MAX, SUM
 from paceline.loading import loader_of
-from paceline.order import Order, pieces, share
+from paceline.named import NamedStates
+from paceline.order import Order, compare_orders, pieces, share
 from paceline.report import report
+from paceline.scaling import RULES, NoiseScale, rate_factor
 from paceline.sharing import share_state
 
 REPORT_EVERY_S = 1.0
@@ -54,8 +58,8 @@ class _Step:
 class Job:
     """Made by paceline.init(). Every rank makes the same calls in the same order.
 
-    `rank`, `size`, `local_rank`, `generation`: this process's place, which may change in step().
-    `device`: where this rank computes, a GPU of its own where there is one.
+    `rank`, `size`, `local_rank`, `generation`: this process's place, which may change between two batches.
+    `device`: where this process computes, a GPU of its own where there is one; it stays the same.
     `should_stop` turns true on all ranks in the same step, when Paceline says that the model is good enough.
     `steps`: how many global batches the training has seen.
     """
@@ -68,14 +72,20 @@ class Job:
         self._resized = []  # what to call after resizes
         self._pieces = Pieces()
         self._distributed, self._carried, self._optimizers = [], [], []
+        self._named = NamedStates()
         self._exact = None  # which kind of gradients
+        self._scaled = None  # the rule, and one rank's batch, where the global batch grows with the ranks
+        self._scaled_for, self._noise = 0, NoiseScale()
         self._order = self._step = None
         self._agreeing = None  # what ranks agree on, on its way, and what waits for it
+        self._following = None  # the generation to go on in, before the next batch
         self._part = 0  # samples of the piece under way
         self._epoch = self._total_epochs = 0
         self._resumed = None  # the order's state in the checkpoint, until batches() knows the data
         self.steps = self._samples = 0
         self._folder, self._every, self._saved_at, self._saved = None, math.inf, 0.0, None
+        self._audit, self._recent_loss = None, RecentLoss()
+        self._size_before = None  # how many ranks the checkpoint's training had, until the script is told
         self._loss = [0.0, 0]  # sum over samples, samples, since the last report
         self._reported_at, self._reported_steps = time.monotonic(), 0
         self._begun_at = self._seconds = 0.0  # of the step under way; of those since the last report
@@ -128,11 +138,33 @@ class Job:
         if isinstance(each, torch.optim.Optimizer):
             self._optimizers.append(each)
             carry_optimizer(each, self._pieces, lambda: self._before_update(distributed))
-        elif hasattr(each, "step") and hasattr(each, "optimizer"):
+        elif is_scheduler(each):
             carry_scheduler(each, self._pieces)
         elif not hasattr(each, "state_dict"):
             raise PacelineError(f"A {type(each).__name__} can't be carried: it has no state_dict().")
         self._carried.append(each)
+
+    def carry(self, name, thing):
+        """Takes `thing` along: into checkpoints, and to the ranks that a resize brings. Call it before checkpoint().
+
+        Returns `thing` where it has state_dict() and load_state_dict(). Else it is a plain value that can be pickled,
+        and what is returned is a handle on it, whose `value` is to be read and set. What rank 0 has of it counts.
+        Raises PacelineError.
+        """
+        if self._folder or self._order:
+            raise PacelineError(f"job.carry('{name}', …) came too late: call it before job.checkpoint() and job.batches().")
+        if isinstance(thing, torch.optim.Optimizer) or is_scheduler(thing) or any(thing is each for each in self._models):
+            raise PacelineError(f"'{name}' belongs to job.distribute(), which takes the model and all that updates it.")
+        return self._named.add(name, thing)
+
+    def commit(self):
+        """Notes, in memory, how what was given to carry() is now. Every start and every resize is a commit, too."""
+        self._named.commit()
+
+    def restore(self):
+        """Puts what was given to carry() back to how it was at the last commit(). Models, optimizers and the place in
+        the data stay."""
+        self._named.restore()
 
     # What ranks agree on travels while parameters are updated.
     def _before_update(self, distributed):
@@ -150,7 +182,7 @@ class Job:
             return
         saved, path = go_on(self._group, self._folder)
         if saved is not None:
-            self._restore(saved, path)
+            self._restore(saved, Path(path))
         # A fresh training can be resized once it has a checkpoint, so it takes the first at once.
         self._saved_at = time.monotonic() if saved is not None else -math.inf
 
@@ -158,14 +190,14 @@ class Job:
 
     def epochs(self, count):
         """The numbers of the epochs that are left of `count`."""
-        self._join()
+        self._begin()
         self._total_epochs = count
         while self._epoch < count:
             yield self._epoch
             self._epoch += 1
 
     def batches(self, data, global_batch_size, max_local=None, seed=0, shuffle=True, drop_last=False, micro=None,
-                exact=False):
+                exact=False, batch="keep", rule="linear"):
         """This rank's pieces of the global batches of this epoch, from where the training stands.
 
         `data`: a dataset with len() and [], or a DataLoader over one, whose collate_fn, workers and pinning
@@ -175,23 +207,36 @@ class Job:
         `micro`: the pieces are micro-batches of so many samples instead, whatever the number of ranks, and what
         is drawn by chance in them belongs to the sample or the micro-batch. `exact`: their gradients are summed
         in their order, too, so that on CPUs weights are the same bits on any number of ranks.
+
+        `batch`: "keep" keeps the global batch whatever the number of ranks. "scale" makes it `global_batch_size` for
+        each rank, and multiplies the learning rates by `rule` while optimizers step: "linear", "sqrt", or "noise", by
+        the measured gradient noise scale.
         """
         if exact and not micro:
             raise PacelineError("exact=True needs micro=: the number of samples of a micro-batch, which stays the same "
                                 "on any number of ranks")
-        self._join()
+        self._begin()
+        self._check_schedulers()
         self._prepare(exact)
+        self._prepare_scale(batch, rule, global_batch_size, exact)
         loader = loader_of(data, lambda dataset: Seeded(dataset, seed, self._epoch) if micro else dataset)
         self._begin_order(Order(loader.length, global_batch_size, seed, shuffle, drop_last))
         self._attendant.training = True
+        if self._following:  # the script left the loop over the last epoch's batches
+            self._resize()
         generation = None
         while generation != self.generation:
             generation = self.generation
+            self._scale()
+            compare_orders(self._group, self._order)
+            if self._audit and not self._audit.compared:
+                self._audit.compare(self._group, self._record())
+            self._order.begin(self._epoch)
             if self.rank == 0:
                 self._attendant.ask()
-            yield from self._batches(loader, seed, max_local, micro, generation)
+            yield from self._batches(loader, seed, max_local, micro)
 
-    def _batches(self, loader, seed, max_local, micro, generation):
+    def _batches(self, loader, seed, max_local, micro):
         """Those of this generation's ranks, to the end of the epoch or of the generation."""
         # What a DataLoader fetches ahead is planned by the same plan, further on.
         plan, ahead = itertools.tee(self._plan(max_local, micro))
@@ -200,6 +245,7 @@ class Job:
             self._begun_at = time.monotonic()
             self._step = _Step(share_of_it.count, len(share_of_it.parts))
             self._pieces.between = False
+            self._recent_loss.begin_step()
             for number, part in enumerate(share_of_it.parts, share_of_it.first):
                 self._pieces.last = self._step.left == 1
                 self._part = len(part) if share_of_it.counts else 0
@@ -213,7 +259,8 @@ class Job:
                 if self._step and self._step.left == before:
                     raise PacelineError("job.step() was not called for the last batch: call it once for each, "
                                         "after optimizer.step()")
-            if self.generation != generation:
+            if self._following:
+                self._resize()
                 return
 
     def _prepare(self, exact):
@@ -224,6 +271,48 @@ class Job:
             if each.gradients is None:
                 kind = ExactGradients if exact else Gradients
                 each.gradients = kind(each.model, self._ranks, self._pieces)
+
+    def _check_schedulers(self):
+        scheduled = [each.optimizer for each in self._carried if is_scheduler(each)]
+        for each in self._optimizers:
+            if has_scheduler(each) and not any(each is other for other in scheduled):
+                raise PacelineError(f"A scheduler of the {type(each).__name__} was not passed to job.distribute(): the next "
+                                    "start would lose its learning rate. Pass it, too.")
+
+    def _prepare_scale(self, batch, rule, global_batch_size, exact):
+        if batch not in ("keep", "scale"):
+            raise PacelineError(f"batch='{batch}' is neither 'keep' nor 'scale'")
+        if rule not in RULES:
+            raise PacelineError(f"rule='{rule}' is none of {', '.join(RULES)}")
+        if batch == "scale" and exact:
+            raise PacelineError("exact=True keeps the global batch: batch='scale' can't be exact")
+        self._scaled = (rule, global_batch_size) if batch == "scale" else None
+        self._pieces.rate_factor = 1.0
+        if self._scaled and rule == "noise":
+            for each in self._distributed:
+                each.gradients.measure()
+
+    def _scale(self):
+        """The global batch and the learning rates become those of so many ranks."""
+        if not self._scaled:
+            return
+        rule, batch = self._scaled
+        self._order.batch = batch * self.size
+        self._pieces.rate_factor = rate_factor(rule, batch, self.size, self._noise.value)
+        if self._scaled_for != self.size:
+            self._say(f"{_ranks_text(self.size)}: a global batch of {self._order.batch} samples, learning rates times "
+                      f"{self._pieces.rate_factor:.4g} ({rule}).")
+        self._scaled_for = self.size
+
+    def _measure_noise(self, count):
+        if not self._scaled or self._scaled[0] != "noise":
+            return
+        squares = [each.gradients.take_squares() for each in self._distributed]
+        if not squares or None in squares or count <= self.size:
+            return
+        small, large = (sum(each) for each in zip(*squares))
+        self._noise.update(count / self.size, small, count, large)
+        self._pieces.rate_factor = rate_factor(*self._scaled, self.size, self._noise.value)
 
     def _plan(self, max_local, micro):
         """This rank's shares of the global batches from here to the end of the epoch."""
@@ -249,9 +338,11 @@ class Job:
         """
         if self._step is None:
             raise PacelineError("job.step() was called without a batch of job.batches()")
-        if loss is not None:
-            self._loss[0] += float(loss) * self._part if self._part else 0.0
+        if loss is not None and self._part:
+            value = float(loss)
+            self._loss[0] += value * self._part
             self._loss[1] += self._part
+            self._recent_loss.add(value, self._part)
         self._step.left -= 1
         if self._step.left <= 0:
             self._boundary()
@@ -302,6 +393,7 @@ class Job:
 
     def finish(self):
         """The training is over: a last checkpoint, and all ranks part."""
+        self._end_audit()
         if self._folder:
             self._save()
             self._folder.join()
@@ -320,13 +412,17 @@ class Job:
         self.steps += 1
         self._seconds += time.monotonic() - self._begun_at
         self._samples += count
+        self._measure_noise(count)
         agreed = self._agree()
         self._tell_written()
         self.should_stop = self.should_stop or bool(agreed[STOP])
         if agreed[REPORT]:
             self._report()
+        if self._audit and self._audit.is_due(self.steps):
+            self._end_audit()
         if agreed[GENERATION] > self.generation:
-            return self._resize(int(agreed[GENERATION]))  # newcomers know of nothing else that was agreed on
+            self._following = self._hear_of(int(agreed[GENERATION]))
+            return  # newcomers know of nothing else that was agreed on
         if agreed[NOTICE]:
             self._give_way()
         if agreed[CHECKPOINT]:
@@ -369,7 +465,7 @@ class Job:
         if self._total_epochs:
             place["total_epochs"] = self._total_epochs
         if self._optimizers:
-            place["learning_rate"] = self._learning_rate()
+            place["learning_rate"] = self._learning_rate() * self._pieces.rate_factor
         return place
 
     def _report(self):
@@ -379,11 +475,16 @@ class Job:
         self._loss, self._seconds = [0.0, 0], 0.0
         self._reported_at, self._reported_steps = time.monotonic(), self.steps
         if self.rank == 0:
-            losses = {"train_loss": (sums[0] / sums[1]).item()} if sums[1] else {}
-            report(**self._place(), step_seconds=seconds, **losses)
+            metrics = {"train_loss": (sums[0] / sums[1]).item()} if sums[1] else {}
+            if self._scaled:
+                metrics["global_batch_size"] = self._order.batch
+            if self._noise.value is not None:
+                metrics["gradient_noise_scale"] = self._noise.value
+            report(**self._place(), step_seconds=seconds, **metrics)
 
     def _give_way(self):
         notice = self._attendant.notice or signal.SIGTERM  # on this rank it may not have come yet
+        self._end_audit()
         if self._folder:
             self._save()
             self._folder.join()
@@ -394,35 +495,50 @@ class Job:
     # ---- generations ----
 
     def on_resize(self, function):
-        """Calls `function(job)` after each change of ranks, on those that go on and on newcomers."""
+        """Calls `function(old_size, new_size)` on every rank, newcomers too, when the training goes on in another
+        generation in place, and when it begins after a start with another number of ranks than its checkpoint."""
         self._resized.append(function)
 
-    def _resize(self, generation):
-        """All ranks have ended the same step, and none begins another before the next generation stands."""
-        if self._folder:
-            self._folder.join()
-            self._tell_written()
+    def _tell_resized(self, old_size):
+        for each in self._resized:
+            each(old_size, self.size)
+
+    def _hear_of(self, generation):
+        """What becomes of this rank there. All agree on that generation, which this rank may not have heard of yet."""
         heard = self._attendant.wait_for(generation, HEARD_WITHIN_S)
         if not heard:
             raise GroupError(f"Others of the gang go on as generation {generation}, of which rank {self.rank} heard "
                              "nothing.", "timed out", self.rank)
+        return heard
+
+    def _resize(self):
+        """All ranks have ended the same step, and none begins another before the next generation stands."""
+        environment, self._following = self._following["environment"], None
+        if self._folder:
+            self._folder.join()
+            self._tell_written()
+        self._end_audit()
+        record = self._record()
         self._ranks.part()
-        if heard["environment"] is None:
+        if environment is None:
             self._attendant.end()
             sys.exit(0)
-        self._ranks.move(heard["environment"])
-        self._share()
+        self._ranks.move(environment)
+        self._share(record)
 
-    def _join(self):
-        """A newcomer's training stands where that of the others does."""
-        if not self._joins:
-            return
-        self._attendant.say_ready(self.generation)
-        self._ranks.connect()
-        self._share()
-        self._joins = False
+    def _begin(self):
+        """A newcomer's training stands where that of the others does, and the script knows of other ranks."""
+        if self._joins:
+            self._attendant.say_ready(self.generation)
+            self._ranks.connect()
+            self._share(None)
+            self._joins = False
+        elif self._size_before:
+            before, self._size_before = self._size_before, None
+            self._tell_resized(before)
 
-    def _share(self):
+    def _share(self, record):
+        """`record`: of before the resize; None on a newcomer."""
         has_it = not self._joins
         for each in self._distributed:
             state.compare(self._group, each.model)
@@ -431,18 +547,45 @@ class Job:
             its = share_state(self._group, each.state_dict() if has_it else None, has_it)
             if not has_it:
                 each.load_state_dict(its)
-        stands = share_state(self._group, self._standing(), has_it)
+        self._share_named(has_it)
+        stands = share_state(self._group, [record, *self._standing()], has_it)
         if not has_it:
-            self.steps, self._samples, self._epoch, self._resumed, self.should_stop = stands
+            record, self.steps, self._samples, self._epoch, self._resumed, self.should_stop, noise = stands
+            self._noise.restore(noise)
             self._saved = self._samples
             self._reported_steps = self.steps
             torch.manual_seed(chance.of(self._samples, self.rank))
-        for each in self._resized:
-            each(self)
+        self._audit = Audit(record, f"in place, on {_ranks_text(self.size)}", "before the resize")
+        self._recent_loss = RecentLoss()
+        self._tell_resized(record["ranks"])
+
+    # As a whole: ranks may differ in what a value holds.
+    def _share_named(self, has_it):
+        data = state.share_bytes(self._group, state.packed(self._named.states()) if self.rank == 0 else None)
+        if has_it:
+            self._named.commit()
+        else:
+            self._named.load(state.unpacked(data))
 
     def _standing(self):
         return [self.steps, self._samples, self._epoch, self._order.state() if self._order else self._resumed,
-                self.should_stop]
+                self.should_stop, self._noise.state()]
+
+    # ---- the resume audit ----
+
+    def _record(self):
+        """Where the training stands, for the audit of a resume."""
+        order = self._order
+        rule, batch = self._scaled or (None, order.batch)
+        rates = [[float(group["lr"]) for group in each.param_groups] for each in self._optimizers]
+        return {"step": self.steps, "samples": self._samples, "place": [order.epoch, order.position],
+                "order": order.digest(), "batch": [batch, rule], "rates": rates, "ranks": self.size,
+                "loss": self._recent_loss.over_all(self._group)}
+
+    def _end_audit(self):
+        if self._audit and self._audit.compared:
+            self._audit.conclude(self._group, self._recent_loss)
+        self._audit = None
 
     # ---- checkpoints ----
 
@@ -453,13 +596,15 @@ class Job:
         for model in self._models:
             state.average_buffers(self._group, model)
         states = self._group.all_gather_bytes(state.packed(chance.states()))
+        record = self._record() if self._order else None
         if self.rank > 0:
             return
         steps, samples = self.steps, self._samples
         written = {"samples": samples, "models": [each.state_dict() for each in self._models],
-                   "carried": [each.state_dict() for each in self._carried],
+                   "carried": [each.state_dict() for each in self._carried], "kinds": self._kinds(),
+                   "named": self._named.states(), "record": record,
                    "chance": states, "epoch": self._epoch, "steps": steps,
-                   "order": self._order.state() if self._order else self._resumed}
+                   "order": self._order.state() if self._order else self._resumed, "noise": self._noise.state()}
 
         self._folder.begin(samples, written, (steps, samples))
 
@@ -469,30 +614,50 @@ class Job:
             if path:
                 report(checkpoint=str(path), step=steps, samples=samples)
             else:
-                print(f"A checkpoint can't be written to {self._folder.path}: {why}. The training goes on; "
-                      "make room there.", file=sys.stderr, flush=True)
+                self._say(f"A checkpoint can't be written to {self._folder.path}: {why}. The training goes on; "
+                          "make room there.")
 
-    def _restore(self, saved, path):
+    def _say(self, text):
+        if self.rank == 0:
+            print(text, file=sys.stderr, flush=True)
+
+    def _kinds(self):
+        return [type(each).__name__ for each in self._carried]
+
+    def _load(self, saved, path):
+        """What is trained, and all that is carried, becomes that of the checkpoint."""
         if len(saved["models"]) != len(self._models) or len(saved["carried"]) != len(self._carried):
             raise PacelineError(f"{path} holds {len(saved['models'])} models and {len(saved['carried'])} carried "
                                 f"with them, this training has {len(self._models)} and {len(self._carried)}. "
                                 "Choose another folder.")
+        if saved.get("kinds", self._kinds()) != self._kinds():
+            raise PacelineError(f"{path} is of another model: with it were carried {', '.join(saved['kinds'])}, now it is "
+                                f"{', '.join(self._kinds())}. Choose another folder.")
         try:
             for each, its in zip([*self._models, *self._carried], [*saved["models"], *saved["carried"]]):
                 each.load_state_dict(its)
         except (RuntimeError, ValueError, KeyError) as error:
             raise PacelineError(f"{path} is of another model: {str(error).splitlines()[-1].strip()} Choose "
                                 "another folder.") from error
+        for each in self._named.load(saved.get("named", {})):
+            self._say(f"{each} {path.name}.")
+
+    def _restore(self, saved, path):
+        self._load(saved, path)
         self.steps, self._samples, self._epoch = saved["steps"], saved["samples"], saved["epoch"]
         self._saved, self._reported_steps = self._samples, self.steps
         self._resumed = saved["order"]
+        if "noise" in saved:
+            self._noise.restore(saved["noise"])
         if self.rank < len(saved["chance"]):
-            chance.restore(torch.load(io.BytesIO(saved["chance"][self.rank]), weights_only=False))
+            chance.restore(state.unpacked(saved["chance"][self.rank]))
         else:
             torch.manual_seed(chance.of(self._samples, self.rank))
-        if self.rank == 0:
-            print(f"Going on from {path}, after {self._samples} samples, on {self.size} ranks.", file=sys.stderr,
-                  flush=True)
+        self._say(f"Going on from {path}, after {self._samples} samples, on {self.size} ranks.")
+        record = saved.get("record")
+        if record:
+            self._audit = Audit(record, f"of checkpoint {path.name}", f"in checkpoint {path.name}")
+            self._size_before = record["ranks"] if record["ranks"] != self.size else None
 
     def _begin_order(self, order):
         if self._resumed:
@@ -504,11 +669,20 @@ class Job:
             self._resumed = None
         elif self._order and self._order.epoch == self._epoch:
             order.restore(self._order.state())
-        order.begin(self._epoch)
+        else:
+            order.begin(self._epoch)
         self._order = order
 
 
+def _ranks_text(size):
+    return f"{size} rank{'s'[:size > 1]}"
+
+
 def _device(local_rank):
+    """The first of this worker's own devices among those that it is shown."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    return torch.device("cuda", local_rank % torch.cuda.device_count())
+    own = os.environ.get("PACELINE_DEVICES", "").split(",")[0]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    index = visible.index(own) if own and own in visible else local_rank % torch.cuda.device_count()
+    return torch.device("cuda", index)

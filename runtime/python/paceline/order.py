@@ -6,12 +6,16 @@ exactly once an epoch over any schedule of resizes.
 """
 
 import copy
+import hashlib
 
 import torch
+
+from paceline.errors import PacelineError
 
 _MASK = (1 << 64) - 1
 _ROUNDS = 4
 _BLOCK = 4096  # places that are computed at once
+NEARBY = 1024  # samples on either side of a position, of which a digest is made
 
 
 def mixed(value):
@@ -106,11 +110,19 @@ class Order:
         end = min(self.position + self.batch, self.length)
         if self.drop_last and end - self.position < self.batch:
             return []
+        return self._take(self.position, end)
+
+    def digest(self):
+        """Of the samples before and after the position: another order has another."""
+        nearby = self._take(max(0, self.position - NEARBY), min(self.position + NEARBY, self.length))
+        return hashlib.sha256(repr(nearby).encode()).hexdigest()
+
+    def _take(self, begin, end):
         if not self.shuffle:
-            return list(range(self.position, end))
+            return list(range(begin, end))
         if self._permutation is None or self._permutation[0] != self.epoch:
             self._permutation = self.epoch, Permutation(self.length, self.seed, self.epoch)
-        return self._permutation[1].take(self.position, end)
+        return self._permutation[1].take(begin, end)
 
     def step(self, count):
         """So many samples, the last ones that next() gave, have been trained with."""
@@ -128,9 +140,21 @@ class Order:
         return {"length": self.length, "seed": self.seed, "epoch": self.epoch,
                 "position": self.position}
 
+    def __str__(self):
+        return (f"{self.length} samples in global batches of {self.batch} (seed={self.seed}, shuffle={self.shuffle}, "
+                f"drop_last={self.drop_last})")
+
     def restore(self, state):
         """Goes on where state() was taken. Raises ValueError if that was another order."""
         for name, now in (("length", self.length), ("seed", self.seed)):
             if state[name] != now:
                 raise ValueError(f"the {name} of the data was {state[name]}, now it is {now}")
         self.epoch, self.position = state["epoch"], state["position"]
+
+
+def compare_orders(group, order):
+    """Raises PacelineError on every rank where ranks have different ones."""
+    everyones = [each.decode() for each in group.all_gather_bytes(str(order).encode())]
+    other = next((rank for rank, each in enumerate(everyones) if each != everyones[0]), None)
+    if other is not None:
+        raise PacelineError(f"The ranks have different data: rank 0 has {everyones[0]}, rank {other} has {everyones[other]}.")

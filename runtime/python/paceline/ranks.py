@@ -1,10 +1,11 @@
 """This process's place among the ranks of its gang, generation after generation."""
 
+import contextlib
 import hashlib
 import socket
 
 from paceline.alone import Alone
-from paceline.errors import PacelineError
+from paceline.errors import GroupError, PacelineError
 from paceline.group import Group
 from paceline.meeting import meet
 
@@ -83,6 +84,13 @@ class Ranks:
         """All ranks leave the group; each of them calls it."""
         self.group.barrier()
         self.group.close()
+
+    def abort(self, reason):
+        """This rank ends; the others are told why, wherever they wait for it. From any thread."""
+        if self.group:
+            self.group.abort(reason)
+            with contextlib.suppress(GroupError, ValueError):
+                self.group.barrier()  # what ran may just have ended; what runs next notices, and tells them
 
     def move(self, environment):
         """From a group that all have left to the next one."""

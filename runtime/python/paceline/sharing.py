@@ -1,7 +1,5 @@
 """Rank 0's state on every rank: what newcomers of a gang train on with."""
 
-import io
-
 import torch
 
 from paceline import state
@@ -21,7 +19,7 @@ def share_state(group, value, has_it):
     outline = _outline(value, tensors) if has_it else None
     data = state.share_bytes(group, state.packed(outline) if group.rank == 0 else None)
     if not has_it:
-        outline = torch.load(io.BytesIO(data), weights_only=False)
+        outline = state.unpacked(data)
         value = _filled(outline, tensors)
     for each in tensors:
         state.share_tensor(group, each)

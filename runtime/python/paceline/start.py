@@ -1,8 +1,10 @@
 """init(): this process among its peers, as the environment describes it."""
 
 import os
+import sys
 
 from paceline.attendant import Attendant
+from paceline.errors import GroupError, PacelineError
 from paceline.ranks import Ranks
 from paceline.worker_socket import own_socket
 
@@ -17,9 +19,22 @@ def init(timeout_s=600.0):
 
     attendant = Attendant(own_socket())
     ranks = Ranks(os.environ, timeout_s)
+    _tell_of_failures(ranks)
     joins = os.environ.get("PACELINE_JOINS") == "1"
     if not joins:
         ranks.connect()
     if os.environ.get("PACELINE_RESIZE") == "in-place":
         attendant.hear_of_generations()
     return Job(ranks, attendant, joins)
+
+
+def _tell_of_failures(ranks):
+    """An exception that ends this process ends the other ranks, too, and they say which it was."""
+    shown = sys.excepthook
+
+    def tell(kind, error, trace):
+        if not isinstance(error, GroupError):  # of which all know
+            ranks.abort(str(error) if isinstance(error, PacelineError) else f"{kind.__name__}: {error}")
+        shown(kind, error, trace)
+
+    sys.excepthook = tell

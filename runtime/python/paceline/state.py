@@ -91,3 +91,8 @@ def packed(value):
     room = io.BytesIO()
     torch.save(value, room)
     return room.getvalue()
+
+
+def unpacked(data):
+    """What packed() made into bytes; tensors on the CPU."""
+    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False)

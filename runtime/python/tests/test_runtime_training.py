@@ -72,6 +72,27 @@ class TrainingTest(unittest.TestCase):
         ended += self.train(1, loader_workers=1, folder=folder)
         self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
 
+    def test_a_batch_that_scales_is_a_larger_one_with_larger_rates(self):
+        for ranks, rule, factor in ((2, "linear", 2.0), (3, "sqrt", 3 ** 0.5)):
+            ended = self.train(ranks, batch=10, scale=rule)
+            alone, = results(self.train(1, batch=10 * ranks, rate=0.1 * factor))
+            for each in results(ended):
+                self.assert_close(each["weights"], alone["weights"])
+                self.assertNotEqual(each["rate"], alone["rate"], "the script's own rate stays what it is")
+            self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
+            self.assertIn(f"{ranks} ranks: a global batch of {10 * ranks} samples, learning rates times {factor:.4g} "
+                          f"({rule}).", "".join(output for _, output in ended))
+
+    def test_a_batch_that_scales_goes_on_with_other_ranks(self):
+        folder = self.folder()
+        ended = self.train(3, batch=7, scale="noise", folder=folder, notice_at=2)
+        self.assertEqual([code for code, _ in ended], [75, 75, 75])
+        ended += self.train(2, batch=7, scale="noise", folder=folder, epochs=8)
+        self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(8) for i in range(100)])
+        said = "".join(output for _, output in ended)
+        self.assertIn("3 ranks: a global batch of 21 samples", said)
+        self.assertIn("2 ranks: a global batch of 14 samples", said)
+
     def test_exact_is_exact_on_any_number_of_ranks_and_through_resizes(self):
         asked = {"micro": 7, "exact": True, "chance": True}
         alone, = results(self.train(1, **asked))
@@ -170,12 +191,20 @@ class TrainingTest(unittest.TestCase):
         self.ends_with(r"The ranks built different models: rank 0 has one.bias \(8 float32\), rank 1 has one.bias "
                        r"\(9 float32\) in its place", different_model=True)
 
+    def test_different_data(self):
+        self.ends_with(r"The ranks have different data: rank 0 has 100 samples in global batches of 30 \(seed=3, shuffle=True, "
+                       r"drop_last=False\), rank 1 has 99 samples", different_data=True)
+
     def test_different_learning_rates(self):
         self.ends_with(r"different learning rates \(0\.1 and 0\.5\): pass the scheduler", scheduler=False,
                        different_rate=True)
 
     def test_a_model_that_is_wrapped(self):
         self.ends_with("not one wrapped in DataParallel", 1, wrapped=True)
+
+    def test_a_batch_that_scales_with_what_can_not_be_scaled(self):
+        self.ends_with("batch='scale' can't be exact", 1, micro=30, exact=True, scale="linear")
+        self.ends_with("rule='cubic' is none of linear, sqrt, noise", 1, scale="cubic")
 
     def test_a_weight_that_only_some_ranks_say(self):
         self.ends_with("Every rank must make the same calls", 2, weights="on rank 0")
@@ -187,6 +216,24 @@ class TrainingTest(unittest.TestCase):
 
     def test_a_step_that_is_not_called(self):
         self.ends_with(r"job\.step\(\) was not called", 2, skip_step=True)
+        self.ends_with(r"job\.step\(\) was not called for the last batch: call it once for each", 3,
+                       skip_step="on the last rank", timeout_s=600)
+
+    def test_an_exception_on_one_rank(self):
+        self.ends_with("LookupError: of the script's own$", 3, fails=True, timeout_s=600)
+
+    def test_a_scheduler_that_is_not_carried(self):
+        for forgotten in ("the scheduler", "a later scheduler"):
+            self.ends_with(r"A scheduler of the SGD was not passed to job\.distribute\(\)", forgets=forgotten)
+
+    def test_checkpoints_of_another_model(self):
+        folder = self.folder()
+        self.assertEqual(self.train(1, folder=folder, notice_at=2)[0][0], 75)
+        self.ends_with("is of another model: size mismatch for two.weight", folder=folder, width=9)
+        self.ends_with("is of another model: with it were carried SGD, ExponentialLR, now it is Adam, ExponentialLR",
+                       folder=folder, adam=True)
+        self.ends_with("holds 1 models and 2 carried with them, this training has 1 and 1", folder=folder,
+                       forgets="the scheduler")
 
     def test_checkpoints_of_something_else(self):
         folder = self.folder()
@@ -194,8 +241,9 @@ class TrainingTest(unittest.TestCase):
         self.ends_with("length of the data was 100, now it is 99", folder=folder, samples=99)
         newest = max(Path(folder).glob("*.pt"), key=lambda path: path.stat().st_mtime_ns)
         whole = newest.read_bytes()
-        newest.write_bytes(whole[:len(whole) // 2])
-        self.ends_with("no complete checkpoint. Remove it", folder=folder)
+        for size in (0, len(whole) // 2, len(whole) - 1):
+            newest.write_bytes(whole[:size])
+            self.ends_with("no complete checkpoint. Remove it", folder=folder)
         self.ends_with("Checkpoints can't be written to /proc/here", folder="/proc/here")
 
 

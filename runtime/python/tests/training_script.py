@@ -12,7 +12,9 @@ import paceline
 ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "zero first", "clip": None, "folder": None,
          "every": 60.0, "notice_at": None, "die_at": None, "different_model": False, "scheduler": True, "unused": False,
          "twice": False, "skip_step": False, "different_rate": False, "wrapped": False, "loader_workers": None,
-         "slow": 0.0, "slow_until": "/", "weights": False, "tensors": False, "micro": None, "exact": False, "chance": False, **json.loads(sys.argv[1])}
+         "slow": 0.0, "slow_until": "/", "weights": False, "tensors": False, "micro": None, "exact": False, "chance": False,
+         "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
+         "different_data": False, **json.loads(sys.argv[1])}
 
 job = paceline.init(timeout_s=ASKED.get("timeout_s", 60))
 
@@ -50,15 +52,18 @@ class Samples(torch.utils.data.Dataset):
 
 
 torch.manual_seed(job.rank)  # rank 0's parameters are what counts
-net = Net(9 if ASKED["different_model"] and job.rank == 1 else 8)
-rate = 0.5 if ASKED["different_rate"] and job.rank == 1 else 0.1
+net = Net(ASKED["width"] + 1 if ASKED["different_model"] and job.rank == 1 else ASKED["width"])
+rate = 0.5 if ASKED["different_rate"] and job.rank == 1 else ASKED["rate"]
 optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, weight_decay=0.01)
-scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
-train, test = Samples(ASKED["samples"]), Samples(37)
+if ASKED["adam"]:
+    optimizer = torch.optim.Adam(net.parameters(), lr=rate)
+scheduler = None if ASKED["forgets"] == "a later scheduler" else torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
+train, test = Samples(ASKED["samples"] - (job.rank if ASKED["different_data"] else 0)), Samples(37)
 if ASKED["wrapped"]:
     job.distribute(nn.DataParallel(net))
-same = job.distribute(net, optimizer, scheduler)
-assert same == (net, optimizer, scheduler)
+carried = (optimizer,) if ASKED["forgets"] else (optimizer, scheduler)
+assert job.distribute(net, *carried) == (net, *carried)
+scheduler = scheduler or torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
 if ASKED["folder"]:
     job.checkpoint(ASKED["folder"], every=ASKED["every"])
 data = train
@@ -71,7 +76,8 @@ if ASKED["tensors"]:
 seen, steps, accuracies, slow_enough = [], 0, [], False
 for epoch in job.epochs(ASKED["epochs"]):
     for indices, x, y in job.batches(data, ASKED["batch"], max_local=ASKED["max_local"], seed=3,
-                                      micro=ASKED["micro"], exact=ASKED["exact"]):
+                                      micro=ASKED["micro"], exact=ASKED["exact"],
+                                      **({"batch": "scale", "rule": ASKED["scale"]} if ASKED["scale"] else {})):
         if ASKED["order"] == "zero first":
             optimizer.zero_grad()
         loss = F.cross_entropy(net(x), y)
@@ -93,6 +99,11 @@ for epoch in job.epochs(ASKED["epochs"]):
         if job._part:
             seen += [[epoch, index] for index in indices.tolist()]
         steps += 1
+        if steps == 3 and job.rank == job.size - 1:
+            if ASKED["fails"]:
+                raise LookupError("of the script's own")
+            if ASKED["skip_step"] == "on the last rank":
+                continue
         print("seen", json.dumps([[epoch, index] for index in indices.tolist()] if job._part else []), flush=True)
         if steps == ASKED["die_at"] and job.rank == job.size - 1:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -102,7 +113,7 @@ for epoch in job.epochs(ASKED["epochs"]):
         if not slow_enough:
             time.sleep(ASKED["slow"])
             slow_enough = ASKED["slow_until"] != "/" and os.path.exists(ASKED["slow_until"])
-        if not ASKED["skip_step"]:
+        if ASKED["skip_step"] is not True:
             job.step(loss=loss)
 
     # A backward() outside of batches is nobody's mean.

@@ -31,6 +31,9 @@ WorkerOrder order() {
   order.cgroups.pids = "/sys/fs/cgroup/pids/p/7.2.3";
   order.cgroups.limits = {1.5, 1ULL << 33, {"c 195:1 rwm"}, 4096};
   order.limit = RunLimit{Duration{7'200'000'000}, 10, Duration{120'000'000}};
+  order.lease_us = 900'000'000;
+  order.lease_signal = 10;
+  order.lease_grace_us = 120'000'000;
   order.shm = "/dev/shm/p/7.2";
   order.port = 20008;
   order.groups = {1000, 27};
@@ -38,6 +41,7 @@ WorkerOrder order() {
   order.status_token = "0123456789abcdef";
   order.log_limit_bytes = 1U << 20;
   order.rank = 1;
+  order.submitted_us = 1'763'636'112'123'456;
   return order;
 }
 
@@ -49,11 +53,15 @@ TEST(Claim, AnOrderSurvivesItsText) {
   EXPECT_EQ(read->cgroups.limits.cpus, 1.5);
   EXPECT_EQ(read->slots, order().slots);
   EXPECT_EQ(read->limit, order().limit);
+  EXPECT_EQ(read->lease_us, order().lease_us);
+  EXPECT_EQ(read->lease_signal, order().lease_signal);
+  EXPECT_EQ(read->lease_grace_us, order().lease_grace_us);
   EXPECT_EQ(read->groups, order().groups);
   EXPECT_EQ(read->status_port, order().status_port);
   EXPECT_EQ(read->status_token, order().status_token);
   EXPECT_EQ(read->rank, order().rank);
   EXPECT_EQ(read->log_limit_bytes, order().log_limit_bytes);
+  EXPECT_EQ(read->submitted_us, order().submitted_us);
 }
 
 // So a claim of the version before is exactly what that wrote.
@@ -63,9 +71,13 @@ TEST(Claim, AnOrderNamesOnlyWhatItHasOfItsOwn) {
   without.status_port = 0;
   without.status_token = {};
   without.log_limit_bytes = 0;
+  without.submitted_us = 0;
+  without.lease_us = without.lease_grace_us = 0;
+  without.lease_signal = 15;
   without.rank = without.key.number;
   const std::string text = to_text(without);
-  for (const char* name : {"group", "status_port", "status_token", "rank", "log_limit"})
+  for (const char* name : {"group", "status_port", "status_token", "rank", "log_limit",
+                           "submitted_us", "lease_us", "lease_signal", "lease_grace_us"})
     EXPECT_EQ(text.find(std::string(1, '\0') + name + '\0'), std::string::npos) << name;
   ASSERT_TRUE(parse_order(text));
   EXPECT_EQ(parse_order(text)->rank, without.key.number);

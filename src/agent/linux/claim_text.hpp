@@ -46,7 +46,12 @@ struct WorkerOrder {
   std::string control;   // name of the control channel, see control.hpp
   CgroupPlan cgroups;
   std::optional<RunLimit> limit;
-  std::string shm;  // the directory that it sees as /dev/shm; empty: the machine's
+  // Without a server; see WorkerLaunch::lease. No span: none.
+  std::int64_t lease_us = 0;
+  std::int32_t lease_signal = 15;
+  std::int64_t lease_grace_us = 0;
+  std::string shm;                // the directory that it sees as /dev/shm; empty: the machine's
+  std::int64_t submitted_us = 0;  // when the job was, by this machine's clock; 0: not known
 
   // For the agent alone.
   std::int64_t started_us = 0;

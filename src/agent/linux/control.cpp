@@ -15,7 +15,8 @@
 namespace paceline::agent {
 namespace {
 
-constexpr std::string_view kWords[] = {"notice", "kill", "freeze", "thaw", "ping", "limit"};
+constexpr std::string_view kWords[] = {"notice", "kill",  "freeze", "thaw",
+                                       "ping",   "limit", "lease"};
 constexpr int kControlBacklog = 8;
 
 std::string_view take_word(std::string_view& line) {
@@ -71,6 +72,8 @@ std::string to_line(const ControlCommand& command) {
     return fmt::format("{} left_us={} signal={} grace_us={}\n", word, limit.left.count(),
                        limit.signal, limit.grace.count());
   }
+  if (command.kind == ControlCommand::Kind::lease)
+    return fmt::format("{} left_us={}\n", word, command.limit.left.count());
   return fmt::format("{}\n", word);
 }
 
@@ -81,6 +84,11 @@ std::optional<ControlCommand> parse_command(std::string_view line) {
   ControlCommand command{static_cast<ControlCommand::Kind>(known - std::begin(kWords))};
   if (command.kind == ControlCommand::Kind::notice)
     command.signal = static_cast<std::int32_t>(field_number(line));
+  if (command.kind == ControlCommand::Kind::lease) {
+    const auto left = take_value(line, "left_us=");
+    if (!left) return std::nullopt;
+    command.limit.left = Duration{*left};
+  }
   if (command.kind != ControlCommand::Kind::limit) return command;
   const auto limit = parse_limit(line);
   if (!limit) return std::nullopt;

@@ -4,6 +4,7 @@
 //
 //   agent:       notice 15 | kill | freeze | thaw | ping
 //                limit left_us=7200000000 signal=15 grace_us=120000000
+//                lease left_us=900000000
 //   supervisor:  running 4711 | pong | ended cause=exited exit_code=0 signal=0
 //                at_us=361121234567 message=
 //
@@ -23,10 +24,10 @@
 namespace paceline::agent {
 
 struct ControlCommand {
-  enum class Kind { notice, kill, freeze, thaw, ping, limit };
+  enum class Kind { notice, kill, freeze, thaw, ping, limit, lease };
   Kind kind = Kind::ping;
   std::int32_t signal = 0;  // of a notice
-  RunLimit limit = {};      // of a limit
+  RunLimit limit = {};      // of a limit; of a lease what is left alone
 };
 
 std::string to_line(const ControlCommand& command);  // with the newline

@@ -59,6 +59,17 @@ std::int32_t numa_of(const std::string& pci_directory, const std::string& bus_id
   return text ? std::max(0, std::atoi(text->c_str())) : 0;
 }
 
+// A number is the driver's; a UUID may be shortened.
+bool is_lent(const GpuDevice& device, std::string_view lent) {
+  while (!lent.empty()) {
+    const auto item = lent.substr(0, lent.find(','));
+    lent.remove_prefix(std::min(lent.size(), item.size() + 1));
+    if (item.empty()) continue;
+    if (item == std::to_string(device.whole) || device.uuid.starts_with(item)) return true;
+  }
+  return false;
+}
+
 SlotSpec cpu_slot() {
   SlotSpec slot;
   slot.model = "cpu";
@@ -74,10 +85,13 @@ std::uint32_t usable_cores() {
 }
 
 Devices::Devices(std::string workers_directory, std::optional<std::uint32_t> cpu_slots,
-                 DeviceLocks locks, const std::string& pci_directory)
+                 DeviceLocks locks, const std::string& pci_directory,
+                 const std::optional<std::string>& lent_gpus)
     : workers_directory_(std::move(workers_directory)), locks_(std::move(locks)) {
-  if (!cpu_slots) nvml_ = Nvml::load();
+  if (!cpu_slots || lent_gpus) nvml_ = Nvml::load();
   if (nvml_) devices_ = nvml_->devices();
+  if (lent_gpus)
+    std::erase_if(devices_, [&](const GpuDevice& device) { return !is_lent(device, *lent_gpus); });
   if (!devices_.empty()) islands_ = nvml_->islands(devices_);
   for (const GpuDevice& device : devices_)
     numa_.push_back(numa_of(pci_directory, device.pci_bus_id));
@@ -101,7 +115,8 @@ SlotSpec Devices::describe(std::uint32_t slot, const GpuDevice& now, bool leased
   SlotSpec spec{now.kind, now.model, now.uuid, now.memory_bytes, true, {}};
   spec.island = islands_[slot];
   spec.numa = numa_[slot];
-  if (!leased) spec.note = foreign_note(now);
+  spec.note = faults_.note(now);
+  if (spec.note.empty() && !leased) spec.note = foreign_note(now);
   spec.usable = spec.note.empty();
   return spec;
 }
@@ -109,6 +124,7 @@ SlotSpec Devices::describe(std::uint32_t slot, const GpuDevice& now, bool leased
 std::vector<SlotSpec> Devices::look(const std::set<std::uint32_t>& leased) {
   if (devices_.empty()) return std::vector<SlotSpec>(cpu_slots_, cpu_slot());
   const std::vector<GpuDevice> now = nvml_->devices();
+  faults_.take(now, nvml_->take_xids());
   std::vector<SlotSpec> slots;
   for (std::uint32_t i = 0; i < devices_.size(); ++i) {
     const auto same = std::find_if(now.begin(), now.end(), [&](const GpuDevice& device) {
@@ -123,26 +139,40 @@ std::vector<SlotSpec> Devices::look(const std::set<std::uint32_t>& leased) {
   return slots;
 }
 
-Result<TakenDevices> Devices::take(const std::vector<std::uint32_t>& slots) const {
-  TakenDevices taken;
+Result<void> Devices::check(const std::vector<std::uint32_t>& slots) const {
   const std::size_t count = devices_.empty() ? cpu_slots_ : devices_.size();
-  for (const std::uint32_t slot : slots) {
+  for (const std::uint32_t slot : slots)
     if (slot >= count)
       return fail(ErrorCode::unavailable,
                   fmt::format("This node has {} slots, but no slot {}.", count, slot), {},
                   Retry::may_help);
-    if (devices_.empty()) continue;
+  return {};
+}
+
+Result<TakenDevices> Devices::take(const std::vector<std::uint32_t>& slots,
+                                   const std::vector<std::uint32_t>& local_slots) const {
+  if (auto there = check(slots); !there) return fail(there.error());
+  if (auto there = check(local_slots); !there) return fail(there.error());
+  TakenDevices taken;
+  if (devices_.empty()) return taken;
+  for (const std::uint32_t slot : slots) {
     auto locks = locks_.take(devices_[slot].uuid);
     if (!locks) return fail(locks.error());
     for (UniqueFd& lock : *locks) taken.locks.push_back(std::move(lock));
     taken.kind = devices_[slot].kind;
     taken.uuids.push_back(devices_[slot].uuid);
   }
-  for (std::uint32_t i = 0; i < devices_.size(); ++i) {
-    const bool whole = devices_[i].kind == SlotKind::gpu && devices_[i].minor >= 0;
-    if (whole && std::find(slots.begin(), slots.end(), i) == slots.end())
+  const auto is_gpu = [&](std::uint32_t slot) { return devices_[slot].kind == SlotKind::gpu; };
+  const bool shows_all = slots.size() == 1 &&
+                         std::ranges::find(local_slots, slots[0]) != local_slots.end() &&
+                         std::ranges::all_of(local_slots, is_gpu);
+  for (const std::uint32_t slot : shows_all ? local_slots : slots)
+    taken.visible.push_back(devices_[slot].uuid);
+  std::set<std::uint32_t> allowed(slots.begin(), slots.end());
+  allowed.insert(local_slots.begin(), local_slots.end());
+  for (std::uint32_t i = 0; i < devices_.size(); ++i)
+    if (is_gpu(i) && devices_[i].minor >= 0 && !allowed.contains(i))
       taken.denied_devices.push_back(fmt::format("c 195:{} rwm", devices_[i].minor));
-  }
   return taken;
 }
 

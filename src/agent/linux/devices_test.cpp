@@ -21,12 +21,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // A management library that reads its GPUs from the file $FAKE_GPUS: per line a bus id, "gpu" or
 // "mig" (a slice of the GPU before it), a UUID, and the pids that compute on it. The file
-// $FAKE_LINKS says which are joined: per line "nvlink" or "switch" and two UUIDs. Compiled with
-// -DOLD it is of a driver that can't tell.
+// $FAKE_LINKS says which are joined: per line "nvlink" or "switch" and two UUIDs. The file
+// $FAKE_FAULTS holds a line for each fault: "xid", "ecc" or "remap", the number of a GPU, and the Xid or
+// how many errors; each Xid is told once. Compiled with -DOLD it is of a driver that can't tell.
 constexpr const char* kFakeLibrary = R"(
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +82,27 @@ int nvmlDeviceGetP2PStatus(struct dev* a, struct dev* b, int capability, int* st
   *status = capability == 2 && joined("nvlink", a, b) ? 0 : 5; return 0; }
 int nvmlDeviceGetTopologyCommonAncestor(struct dev* a, struct dev* b, int* level) {
   *level = joined("switch", a, b) ? 10 : 50; return 0; }
+static int told;
+static int fault(const char* kind, int gpu, int skip, unsigned* of, unsigned long long* value) {
+  FILE* f = fopen(getenv("FAKE_FAULTS"), "r"); char is[16]; int found = 0;
+  while (f && !found && fscanf(f, "%15s %u %llu", is, of, value) == 3)
+    found = !strcmp(is, kind) && (gpu < 0 || *of == gpu) && skip-- == 0;
+  if (f) fclose(f);
+  return found;
+}
+struct event { struct dev* d; unsigned long long type, data; unsigned g, c; };
+static int index_of(struct dev* h) { int n = 0; for (struct dev* x = d; x < h; ++x) n += !x->mig; return n; }
+int nvmlDeviceGetIndex(struct dev* h, unsigned* n) { *n = index_of(h); return 0; }
+int nvmlDeviceGetTotalEccErrors(struct dev* h, int kind, int since, unsigned long long* n) {
+  unsigned of; *n = 0; fault("ecc", index_of(h), 0, &of, n); return kind != 1 || since != 0; }
+int nvmlDeviceGetRemappedRows(struct dev* h, unsigned* a, unsigned* b, unsigned* pending, unsigned* failed) {
+  unsigned of; unsigned long long n; *pending = fault("remap", index_of(h), 0, &of, &n); *failed = 0; return 0; }
+int nvmlEventSetCreate(void** set) { *set = &told; return 0; }
+int nvmlEventSetFree(void* set) { return set != &told; }
+int nvmlDeviceRegisterEvents(struct dev* h, unsigned long long types, void* set) { return types != 8 || set != &told; }
+int nvmlEventSetWait_v2(void* set, struct event* e, unsigned ms) {
+  unsigned of; if (ms != 0 || !fault("xid", -1, told, &of, &e->data)) return 10;
+  ++told; e->d = &d[find(-1, of)]; e->type = 8; return 0; }
 #endif
 )";
 
@@ -91,6 +114,8 @@ class DevicesTest : public ::testing::Test {
     ::setenv("PACELINE_NVML", library().c_str(), 1);
     ::setenv("FAKE_GPUS", (directory_ / "gpus").c_str(), 1);
     ::setenv("FAKE_LINKS", (directory_ / "links").c_str(), 1);
+    ::setenv("FAKE_FAULTS", (directory_ / "faults").c_str(), 1);
+    faults("");
   }
   [[nodiscard]] bool compile(const std::string& flags) const {
     const std::string command = "cc -shared -fPIC -w " + flags + " -o " + library() + " " +
@@ -103,6 +128,7 @@ class DevicesTest : public ::testing::Test {
     ASSERT_TRUE(replace_file(AT_FDCWD, (directory_ / name).c_str(), text));
   }
   void gpus(const std::string& text) { write("gpus", text); }
+  void faults(const std::string& text) { write("faults", text); }
   // Four GPUs, and what joins them.
   void linked(const std::string& links) {
     gpus(
@@ -144,6 +170,20 @@ TEST_F(DevicesTest, AreInTheOrderOfTheirBus) {
   EXPECT_EQ(slots[0].memory_bytes, 80ULL << 30);
   EXPECT_TRUE(slots[0].usable);
   EXPECT_EQ(slots[1].uuid, "GPU-b");
+}
+
+TEST_F(DevicesTest, OnlyThoseThatAreLentAreThere) {
+  linked("");
+  const auto lent = [&](const std::string& visible) {
+    std::vector<std::string> uuids;
+    Devices devices(directory_ / "agent/workers", 2, locks("/srv/a"), std::string(kPciDirectory),
+                    visible);
+    for (const SlotSpec& slot : devices.look({})) uuids.push_back(slot.uuid);
+    return uuids;
+  };
+  EXPECT_THAT(lent("1,3"), ElementsAre("GPU-b", "GPU-d"));
+  EXPECT_THAT(lent("GPU-c"), ElementsAre("GPU-c"));
+  EXPECT_THAT(lent("9"), ElementsAre("", "")) << "the driver knows none of them: CPU slots";
 }
 
 TEST_F(DevicesTest, ADividedGpuIsItsSlices) {
@@ -221,17 +261,17 @@ TEST_F(DevicesTest, TwoServersNeverHaveOneDevice) {
   gpus("0000:10:00.0 gpu GPU-a\n0000:20:00.0 gpu GPU-b\n");
   Devices first = devices();
   Devices second(directory_ / "other", {}, locks("/srv/b"));
-  auto taken = first.take({0});
+  auto taken = first.take({0}, {0});
   ASSERT_TRUE(taken) << taken.error().message;
   EXPECT_THAT(taken->uuids, ElementsAre("GPU-a"));
   EXPECT_THAT(taken->denied_devices, ElementsAre("c 195:1 rwm"));
-  EXPECT_EQ(second.take({0}).error().message,
+  EXPECT_EQ(second.take({0}, {0}).error().message,
             "The device GPU-a is in use by another Paceline server (/srv/a).");
   EXPECT_EQ(second.look({})[0].note, "in use by another Paceline server (/srv/a)");
-  EXPECT_TRUE(second.take({1}));
+  EXPECT_TRUE(second.take({1}, {1}));
   taken->locks.clear();
   EXPECT_TRUE(second.look({})[0].usable);
-  EXPECT_TRUE(second.take({0}));
+  EXPECT_TRUE(second.take({0}, {0}));
 }
 
 // What `act` answers in a process of another user's.
@@ -309,7 +349,7 @@ TEST_F(DevicesTest, WithoutAnyThereAreCpuSlots) {
   EXPECT_EQ(devices().look({}).size(), usable_cores());
   ::setenv("PACELINE_NVML", "/nowhere/libnvidia-ml.so", 1);
   EXPECT_EQ(devices().look({}).size(), usable_cores());
-  EXPECT_TRUE(devices().take({0})->uuids.empty());
+  EXPECT_TRUE(devices().take({0}, {})->uuids.empty());
 }
 
 TEST_F(DevicesTest, AskedForCpuSlotsNoDeviceIsTouched) {
@@ -317,7 +357,7 @@ TEST_F(DevicesTest, AskedForCpuSlotsNoDeviceIsTouched) {
   Devices devices(directory_ / "agent/workers", 3, locks("/srv/a"));
   EXPECT_EQ(devices.look({}).size(), 3U);
   EXPECT_FALSE(devices.has_devices());
-  EXPECT_EQ(devices.take({3}).error().message, "This node has 3 slots, but no slot 3.");
+  EXPECT_EQ(devices.take({3}, {}).error().message, "This node has 3 slots, but no slot 3.");
 }
 
 TEST_F(DevicesTest, AWorkerSeesItsDevicesAndItsSupervisorHoldsThem) {
@@ -339,6 +379,55 @@ TEST_F(DevicesTest, AWorkerSeesItsDevicesAndItsSupervisorHoldsThem) {
   again->perform(Kill{key(1)});
   again.gone(key(1));
   EXPECT_FALSE(locks("/srv/b").holder("GPU-b").has_value());
+}
+
+TEST_F(DevicesTest, AFaultyDeviceIsSetAsideAlsoWhileItIsLeasedAndTheRestServeOn) {
+  linked("");
+  Devices all = devices();
+  for (const SlotSpec& slot : all.look({})) EXPECT_TRUE(slot.usable);
+  faults("xid 0 31\nxid 1 79\necc 2 3\nremap 3 0\n");
+  const auto slots = all.look({1});
+  EXPECT_TRUE(slots[0].usable) << "a program's error";
+  EXPECT_FALSE(slots[1].usable);
+  EXPECT_EQ(slots[1].note, "faulty: Xid 79, it has fallen off the bus");
+  EXPECT_EQ(slots[2].note, "faulty: 3 uncorrectable memory errors");
+  EXPECT_EQ(slots[3].note, "faulty: rows of its memory wait to be remapped; reset it");
+  faults("");
+  EXPECT_FALSE(all.look({})[1].usable) << "until the agent starts anew";
+  EXPECT_TRUE(all.look({})[2].usable) << "it was reset";
+}
+
+TEST_F(DevicesTest, ADriverThatCanNotTellOfFaultsHasNone) {
+  ASSERT_TRUE(compile("-DOLD"));
+  linked("");
+  faults("xid 1 79\n");
+  for (const SlotSpec& slot : devices().look({})) EXPECT_TRUE(slot.usable);
+}
+
+TEST_F(DevicesTest, AWorkerIsShownItsGangsDevicesByLocalRankAndDeniedTheOthers) {
+  linked("");
+  const auto taken = devices().take({0}, {2, 0});
+  EXPECT_THAT(taken->uuids, ElementsAre("GPU-a"));
+  EXPECT_THAT(taken->visible, ElementsAre("GPU-c", "GPU-a")) << "its own is number 1";
+  EXPECT_THAT(taken->denied_devices, ElementsAre("c 195:1 rwm", "c 195:3 rwm"));
+  EXPECT_EQ(taken->locks.size(), devices().take({2}, {2, 0})->locks.size());
+  EXPECT_TRUE(devices().take({2}, {2, 0})) << "the other worker takes its own";
+  EXPECT_EQ(devices().take({0}, {0, 4}).error().message, "This node has 4 slots, but no slot 4.");
+}
+
+TEST_F(DevicesTest, AWorkerWithSeveralDevicesOrOneOfAnOlderServerIsShownItsOwn) {
+  linked("");
+  const auto of_two = devices().take({2, 3}, {0, 1, 2, 3});
+  EXPECT_THAT(of_two->visible, ElementsAre("GPU-c", "GPU-d"));
+  EXPECT_THAT(of_two->denied_devices, IsEmpty());
+  const auto alone = devices().take({1}, {});
+  EXPECT_THAT(alone->visible, ElementsAre("GPU-b"));
+  EXPECT_EQ(alone->denied_devices.size(), 3U);
+}
+
+TEST_F(DevicesTest, AWorkerOnASliceIsShownItAlone) {
+  gpus("0000:10:00.0 gpu GPU-a\n0000:10:00.0 mig MIG-1\n0000:10:00.0 mig MIG-2\n");
+  EXPECT_THAT(devices().take({1}, {0, 1})->visible, ElementsAre("MIG-2"));
 }
 
 TEST_F(DevicesTest, AWorkerOnADeviceThatAnotherServerHasGoesBack) {

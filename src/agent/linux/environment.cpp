@@ -85,11 +85,18 @@ void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   out[facts.marker.substr(0, equals)] = facts.marker.substr(equals + 1);
 }
 
-void add_devices(const WorkerFacts& facts, Environment& out) {
+// JAX takes every device that it is shown, PyTorch the one that the script names by LOCAL_RANK.
+void add_devices(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
+  out.erase("PACELINE_DEVICES");
   if (facts.slot_kind == SlotKind::cpu && !facts.machine_has_gpus) return;
-  out["CUDA_VISIBLE_DEVICES"] = join(facts.devices);
+  const std::string visible = join(facts.visible_devices);
+  out["CUDA_VISIBLE_DEVICES"] = visible;
   out["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
-  out["NVIDIA_VISIBLE_DEVICES"] = facts.devices.empty() ? "void" : join(facts.devices);
+  out["NVIDIA_VISIBLE_DEVICES"] = visible.empty() ? "void" : visible;
+  out["PACELINE_DEVICES"] = join(facts.devices);
+  out.erase("JAX_LOCAL_DEVICE_IDS");
+  if (facts.visible_devices.size() > facts.devices.size())
+    out["JAX_LOCAL_DEVICE_IDS"] = std::to_string(worker.local_rank);
 }
 
 // The status listener is on this machine: a proxy of the owner's shell must not get its posts.
@@ -146,7 +153,7 @@ std::vector<std::string> build_environment(const WorkerLaunch& worker, const Wor
   add_tensorflow(worker, facts, out);
   add_jax(worker, facts, out);
   add_paceline(worker, facts, out);
-  add_devices(facts, out);
+  add_devices(worker, facts, out);
   add_trainer_status(facts, out);
   add_defaults(worker, facts, out);
   std::vector<std::string> entries;

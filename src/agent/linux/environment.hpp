@@ -21,8 +21,10 @@ struct WorkerFacts {
   std::uint32_t port = 0;        // first of the gang's ports, see model/gang_ports.hpp
   std::string runtime;           // the folder with our Python package; empty: none
   SlotKind slot_kind = SlotKind::cpu;
-  std::vector<std::string> devices;  // UUIDs of the leased devices; empty for CPU slots
-  bool machine_has_gpus = false;     // then workers on CPU slots see none of them
+  std::vector<std::string> devices;          // UUIDs of the leased devices; empty for CPU slots
+  std::vector<std::string> visible_devices;  // what it is shown: these, or its gang's here in the
+                                             // order of local ranks
+  bool machine_has_gpus = false;             // then workers on CPU slots see none of them
 };
 
 // "NAME=value" entries, sorted by name. Values of the launch are kept unless the contract sets

@@ -142,10 +142,26 @@ TEST(Environment, ALauncherInsideFindsAPortOfItsOwn) {
   EXPECT_EQ(environment(worker(), facts()).at("PET_MASTER_PORT"), "20003");
 }
 
+TEST(Environment, JaxTakesTheWorkersOwnOfTheDevicesThatItIsShown) {
+  WorkerLaunch second = worker();
+  second.launch.environment["JAX_LOCAL_DEVICE_IDS"] = "7";
+  WorkerFacts on_gpus = facts();
+  on_gpus.slot_kind = SlotKind::gpu;
+  on_gpus.devices = {"GPU-b"};
+  on_gpus.visible_devices = {"GPU-a", "GPU-b"};
+  const auto all = environment(second, on_gpus);
+  EXPECT_EQ(all.at("CUDA_VISIBLE_DEVICES"), "GPU-a,GPU-b");
+  EXPECT_EQ(all.at("NVIDIA_VISIBLE_DEVICES"), "GPU-a,GPU-b");
+  EXPECT_EQ(all.at("PACELINE_DEVICES"), "GPU-b");
+  EXPECT_EQ(all.at("JAX_LOCAL_DEVICE_IDS"), "1");
+  on_gpus.visible_devices = on_gpus.devices;
+  EXPECT_FALSE(environment(second, on_gpus).contains("JAX_LOCAL_DEVICE_IDS"));
+}
+
 TEST(Environment, ShowsTheLeasedDevicesAlone) {
   WorkerFacts on_gpus = facts();
   on_gpus.slot_kind = SlotKind::gpu;
-  on_gpus.devices = {"GPU-a", "GPU-b"};
+  on_gpus.devices = on_gpus.visible_devices = {"GPU-a", "GPU-b"};
   const auto all = environment(worker(), on_gpus);
   EXPECT_EQ(all.at("CUDA_VISIBLE_DEVICES"), "GPU-a,GPU-b");
   EXPECT_EQ(all.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");

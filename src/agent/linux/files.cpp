@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "agent/wants.hpp"
@@ -100,12 +101,19 @@ Result<UniqueFd> open_directory(const std::string& path) {
 }
 
 // Some file systems count no inodes.
-Result<void> look_for_room(const std::string& directory, Room least) {
+Result<Disk> look_at_disk(const std::string& directory) {
   struct statvfs disk {};
   if (::statvfs(directory.c_str(), &disk) != 0)
     return fail(system_error("'" + directory + "' can't be looked at", errno));
-  const bool inodes = disk.f_files == 0 || disk.f_favail >= least.inodes;
-  if (disk.f_bavail * disk.f_frsize >= least.bytes && inodes) return {};
+  const std::uint64_t inodes =
+      disk.f_files == 0 ? std::numeric_limits<std::uint64_t>::max() : disk.f_favail;
+  return Disk{{disk.f_bavail * disk.f_frsize, inodes}, (disk.f_flag & ST_RDONLY) != 0};
+}
+
+Result<void> look_for_room(const std::string& directory, Room least) {
+  auto disk = look_at_disk(directory);
+  if (!disk) return fail(std::move(disk.error()));
+  if (disk->left.covers(least)) return {};
   return fail(system_error("Little room is left in '" + directory + "'", ENOSPC));
 }
 

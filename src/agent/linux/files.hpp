@@ -43,7 +43,16 @@ Result<UniqueFd> open_directory(const std::string& path);
 struct Room {
   std::uint64_t bytes = 0;
   std::uint64_t inodes = 0;
+  [[nodiscard]] bool covers(const Room& least) const {
+    return bytes >= least.bytes && inodes >= least.inodes;
+  }
 };
+struct Disk {
+  Room left;
+  bool read_only = false;
+};
+// The file system of `directory`. Errors: storage, where it can't be looked at.
+Result<Disk> look_at_disk(const std::string& directory);
 // Errors: storage, where the file system of `directory` has less than that left.
 Result<void> look_for_room(const std::string& directory, Room least);
 

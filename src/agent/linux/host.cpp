@@ -22,6 +22,7 @@
 #include "agent/linux/environment.hpp"
 #include "agent/linux/file_remover.hpp"
 #include "agent/linux/files.hpp"
+#include "agent/linux/health.hpp"
 #include "agent/linux/job_log_limit.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/log_limit.hpp"
@@ -106,7 +107,8 @@ struct LinuxHost::Impl {
         cgroups(Cgroups::discover(marks.group())),
         memory(marks.group()),
         devices(below("agent/workers"), options.cpu_slots,
-                DeviceLocks(options.directory, options.lock_directories)),
+                DeviceLocks(options.directory, options.lock_directories),
+                std::string(kPciDirectory), options.lent_gpus),
         blocks(options.port_lock_directories.empty() ? port_lock_directories(options.directory)
                                                      : options.port_lock_directories),
         nursery(options.supervisor, raise_open_files()),
@@ -117,7 +119,10 @@ struct LinuxHost::Impl {
         tidy_timer(io_context),
         flush_timer(io_context),
         device_timer(io_context),
-        accounts_timer(io_context) {
+        accounts_timer(io_context),
+        health(io_context, time,
+               {options.directory, kRoomMin, options.health_check, options.health_check_times},
+               [this] { devices_changed(); }) {
     if (options.accounts != Accounts::as_told) context.node = name_of_node(options);
   }
 
@@ -199,6 +204,7 @@ struct LinuxHost::Impl {
   boost::asio::steady_timer flush_timer;
   boost::asio::steady_timer device_timer;
   boost::asio::steady_timer accounts_timer;
+  Health health;
   std::vector<std::pair<ProcessKey, ClaimFile>> unread;  // until load()
   std::map<ProcessKey, std::shared_ptr<SupervisedWorker>> workers;
   std::map<ProcessKey, std::shared_ptr<SetAsideWorker>> aside;
@@ -227,6 +233,7 @@ Result<void> LinuxHost::Impl::open() {
   machine = identify_machine(below("agent"));
   open_status();
   watch_devices(kDeviceInterval);
+  health.start();
   return nursery.open();
 }
 
@@ -451,7 +458,7 @@ Result<void> LinuxHost::Impl::try_start(WorkerLaunch launch, const std::string& 
   if (auto sound = validate(launch.launch); !sound) return sound;
   if (auto known = identify(launch); !known) return known;
   if (auto room = look_for_room(options.directory, kRoomMin); !room) return room;
-  auto taken = devices.take(launch.slots);
+  auto taken = devices.take(launch.slots, launch.local_slots);
   if (!taken) return fail(taken.error());
   auto order = make_order(launch, *taken);
   if (!order) return fail(order.error());
@@ -536,6 +543,7 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   facts.runtime = options.runtime;
   facts.slot_kind = taken.kind;
   facts.devices = taken.uuids;
+  facts.visible_devices = taken.visible;
   facts.machine_has_gpus = devices.machine_has_gpus();
   facts.socket = socket_path(launch.key);
   WorkerOrder order;
@@ -567,7 +575,13 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
       claim_name(launch.key),
       {launch.cpus, launch.memory_bytes, taken.denied_devices, options.worker_processes});
   order.limit = launch.limit;
+  if (launch.lease) {
+    order.lease_us = launch.lease->left.count();
+    order.lease_signal = launch.lease->signal;
+    order.lease_grace_us = launch.lease->grace.count();
+  }
   order.started_us = to_us(now);
+  if (launch.age > Duration::zero()) order.submitted_us = to_us(now - launch.age);
   order.attempt = launch.attempt;
   order.rank = launch.rank;
   order.world_size = launch.world_size;
@@ -863,6 +877,8 @@ NodeSpec LinuxHost::describe() {
   node.ports = usable_ports();
   node.only_user = impl_->accounts.only_user();
   node.strangers = impl_->accounts.strangers();
+  node.refusal = impl_->health.refusal();
+  node.lease = impl_->options.lease;
   return node;
 }
 
@@ -908,6 +924,10 @@ void LinuxHost::perform(const Action& action) {
     void operator()(const Discard& a) const { impl.discard(a.key); }
     void operator()(const SetLimit& a) const {
       if (auto* worker = impl.find(a.key)) worker->send({ControlCommand::Kind::limit, 0, a.limit});
+    }
+    void operator()(const RenewLeases& a) const {
+      for (const auto& [key, worker] : impl.workers)
+        worker->send({ControlCommand::Kind::lease, 0, {.left = a.lease}});
     }
     void operator()(const SetMembership& a) const {
       if (auto* worker = impl.find(a.key)) worker->set_membership(a.membership);

@@ -23,6 +23,7 @@
 #include "agent/host.hpp"
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
+#include "agent/linux/health_check.hpp"
 #include "agent/linux/log_file.hpp"
 #include "base/result.hpp"
 #include "clock/clock.hpp"
@@ -40,9 +41,10 @@ struct HostOptions {
   std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
   std::optional<std::uint32_t>
       cpu_slots;  // this many CPU slots and no devices, instead of what is found
-  std::uint64_t worker_processes = 0;  // and threads that one worker may have; 0: unlimited
-  std::uint64_t logs_per_user = 0;     // bytes of all logs of one user; 0: unlimited
-  std::uint64_t logs_per_job = 0;      // the same of one job
+  std::optional<std::string> lent_gpus = {};  // no other devices (Devices)
+  std::uint64_t worker_processes = 0;         // and threads that one worker may have; 0: unlimited
+  std::uint64_t logs_per_user = 0;            // bytes of all logs of one user; 0: unlimited
+  std::uint64_t logs_per_job = 0;             // the same of one job
   // After which a gang is told that none of its workers has opened a port (rendezvous.hpp).
   std::chrono::milliseconds rendezvous_patience = std::chrono::minutes{1};
   std::string node_name;  // empty: the machine's host name
@@ -53,6 +55,9 @@ struct HostOptions {
   std::string address = "127.0.0.1";  // where other workers of a gang reach this node
   std::string rack, network_switch;   // where it stands; empty: unknown
   std::map<std::string, std::string> labels;
+  std::string health_check;  // the owner's own, a shell command; empty: none
+  HealthCheckTimes health_check_times = {};
+  std::optional<Duration> lease;  // NodeSpec::lease
   std::string runtime;  // the folder with the Python package that scripts may import; empty: none
   // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
   Accounts accounts = Accounts::as_told;
@@ -74,8 +79,8 @@ class LinuxHost final : public Host {
   void on_observation(std::function<void(Observation)> handler) override;
 
   // Called when describe() would say something else than before: a device was taken or given back
-  // by others, looked at every few seconds on machines with devices; or a user turned out to have no
-  // account, or got one.
+  // by others or broke, looked at every few seconds on machines with devices; a user turned out to have
+  // no account, or got one; the machine became unfit for new workers, or fit again.
   void on_devices_changed(std::function<void()> handler);
 
   // Logs below this directory that others than its workers wrote since the last call (nodes send theirs

@@ -597,6 +597,68 @@ TEST_F(HostTest, ATimeLimitThatASupervisorDidNotHearIsSaidAgain) {
   EXPECT_TRUE(eventually([&] { return !runs(main); }));
 }
 
+// ---- the lease ----
+
+WorkerLaunch leased(WorkerLaunch worker, Duration lease, Duration grace = {}) {
+  worker.lease = RunLimit{lease, SIGTERM, grace};
+  return worker;
+}
+
+TEST_F(HostTest, WorkersAreEndedOnceTheirLeaseIsOver) {
+  const Duration lease = std::chrono::milliseconds{500};
+  TestHost host(directory_.path());
+  host.start(leased(shell_worker(key(1), "exec sleep 1000"), lease));
+  host.start(leased(shell_worker(key(2), "exec sleep 1000"), std::chrono::hours{1}));
+  host.start(shell_worker(key(3), "exec sleep 1000"));
+  const pid_t of_long_lease = host.running(key(2)), of_none = host.running(key(3));
+  const WorkerGone end = host.gone(key(1));
+  EXPECT_EQ(end.cause, Cause::node_lost);
+  EXPECT_EQ(end.message, "Its machine heard of no server for 0 s, so it was ended there.");
+  EXPECT_TRUE(runs(of_long_lease));
+  EXPECT_TRUE(runs(of_none));
+}
+
+TEST_F(HostTest, ALeaseEndsWithoutAnAgentAndOfAFrozenWorker) {
+  const Duration lease = std::chrono::seconds{1};
+  TestHost host(directory_.path());
+  for (const std::uint32_t job : {1U, 2U})
+    host.start(leased(shell_worker(key(job), "exec sleep 1000"), lease));
+  const pid_t first = host.running(key(1)), frozen = host.running(key(2));
+  host->perform(Freeze{key(2)});
+  host.crash();
+  EXPECT_TRUE(eventually([&] { return !runs(first) && !runs(frozen); }));
+  TestHost next(directory_.path());
+  next->claims();
+  EXPECT_EQ(next.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_EQ(next.gone(key(2)).cause, Cause::node_lost);
+}
+
+TEST_F(HostTest, AWorkerIsToldBeforeItsLeaseEndsAndMayGoByItself) {
+  TestHost host(directory_.path());
+  host.start(
+      leased(shell_worker(key(1), "trap 'echo heard; exit 0' TERM; while :; do sleep 0.02; done"),
+             std::chrono::seconds{61}, std::chrono::minutes{1}));
+  const WorkerGone end = host.gone(key(1));
+  EXPECT_EQ(end.cause, Cause::node_lost) << "it is not done";
+  EXPECT_THAT(log(1), HasSubstr("heard"));
+}
+
+TEST_F(HostTest, ALeaseThatIsRenewedDoesNotEnd) {
+  const Duration lease = std::chrono::seconds{2};
+  TestHost host(directory_.path());
+  host.start(leased(shell_worker(key(1), "exec sleep 1000"), lease));
+  host.start(leased(shell_worker(key(2), "exec sleep 1000"), lease));
+  const pid_t main = host.running(key(1));
+  host.running(key(2));
+  host->perform(RenewLeases{std::chrono::hours{1}});
+  host.start(leased(shell_worker(key(3), "exec sleep 1000"), lease));
+  EXPECT_EQ(host.gone(key(3)).cause, Cause::node_lost) << "it began after that";
+  EXPECT_TRUE(runs(main));
+  host->perform(RenewLeases{Duration::zero()});
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+  EXPECT_EQ(host.gone(key(2)).cause, Cause::node_lost);
+}
+
 // ---- what hangs ----
 
 // A directory whose file system never answers.

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/script_changes.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/wants.hpp"
 
@@ -134,11 +135,20 @@ std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& grou
   return std::nullopt;
 }
 
+// As the owner, in the job's directory: what it may not see is not told.
+void tell_script_change(const WorkerOrder& order) {
+  if (order.submitted_us == 0) return;
+  const WallTime submitted = wall_from_us(order.submitted_us);
+  if (const auto change = script_change(order.command, order.shell, submitted))
+    write_all(STDOUT_FILENO, fmt::format("--- {} ---\n", sentence(*change, submitted)));
+}
+
 // The child's side of launch(): never returns.
 [[noreturn]] void run_child(const WorkerOrder& order, const WorkerGroup& group,
                             const LaunchedProgram& program, pid_t supervisor, int report) {
   auto failure = prepare(order, group, program, supervisor);
   if (!failure) {
+    if (order.rank == 0 && program.command == order.command) tell_script_change(order);
     ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     std::vector<char*> environment = pointers(order.environment);
     ::environ = environment.data();

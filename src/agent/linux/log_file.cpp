@@ -12,7 +12,6 @@
 #include "files/fd.hpp"
 
 namespace paceline::agent {
-namespace {
 
 std::string utc(WallTime time) {
   const std::time_t seconds = to_us(time) / 1'000'000;
@@ -22,6 +21,8 @@ std::string utc(WallTime time) {
   const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return {text, length};
 }
+
+namespace {
 
 // The last process of this number may have been killed in the middle of a line.
 bool ends_in_a_line(int fd, off_t size) {

@@ -19,6 +19,9 @@ namespace paceline::agent {
 
 using LogKey = std::pair<JobId, std::int32_t>;  // a job's log of that number
 
+// "2026-11-20T10:00:00Z", as our lines in a log write a time.
+std::string utc(WallTime time);
+
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t number);
 std::string mark_line(const WorkerLaunch& worker, WallTime now);
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,6 +23,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/looker.hpp"
 #include "agent/linux/signals.hpp"
+#include "agent/linux/spawn.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -39,31 +39,6 @@ constexpr auto kWakingMin = std::chrono::seconds{2};
 constexpr auto kWakingMax = std::chrono::seconds{30};
 constexpr std::uint64_t kOpenFiles = 1024;
 constexpr std::uint64_t kOpenFilesMax = 1 << 18;
-
-struct SpawnActions {
-  SpawnActions() { ::posix_spawn_file_actions_init(&value); }
-  ~SpawnActions() { ::posix_spawn_file_actions_destroy(&value); }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-  posix_spawn_file_actions_t value{};
-};
-
-struct SpawnAttributes {
-  SpawnAttributes() {
-    ::posix_spawnattr_init(&value);
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&value, &signals);
-    ::sigfillset(&signals);
-    ::posix_spawnattr_setsigdefault(&value, &signals);
-    ::posix_spawnattr_setflags(&value,
-                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  }
-  ~SpawnAttributes() { ::posix_spawnattr_destroy(&value); }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-  posix_spawnattr_t value{};
-};
 
 std::vector<int> descriptors(const std::vector<UniqueFd>& request) {
   std::vector<int> all;

@@ -39,10 +39,22 @@ struct ComputeProcess {
   unsigned gpu_instance = 0, compute_instance = 0;
 };
 
+struct DriverEvent {
+  Device device = nullptr;
+  unsigned long long type = 0, data = 0;
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
+
+constexpr unsigned long long kXidEvent = 8;
+constexpr int kUncorrected = 1;  // of the types of memory errors
+constexpr int kSinceDriver = 0;  // of the counters of each
+constexpr int kXidsAtOnce = 256;
+
 }  // namespace
 
 struct Nvml::Functions {
   ~Functions() {
+    if (events != nullptr) free_events(events);
     if (initialised) shutdown();
     if (library != nullptr) ::dlclose(library);
   }
@@ -59,6 +71,8 @@ struct Nvml::Functions {
   std::vector<pid_t> processes(Device device) const;
   bool describe(Device device, GpuDevice& into) const;
   bool is_divided(Device device) const;
+  void look_at_memory(Device device, GpuDevice& into) const;
+  void listen_for_errors();
   void append_slices(Device device, const GpuDevice& whole, std::vector<GpuDevice>& all) const;
 
   void* library = nullptr;
@@ -78,6 +92,14 @@ struct Nvml::Functions {
   Status (*compute)(Device, unsigned*, ComputeProcess*) = nullptr;
   Status (*p2p)(Device, Device, int, int*) = nullptr;
   Status (*ancestor)(Device, Device, int*) = nullptr;
+  Status (*index)(Device, unsigned*) = nullptr;
+  Status (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
+  Status (*remapped)(Device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+  Status (*make_events)(void**) = nullptr;
+  Status (*register_events)(Device, unsigned long long, void*) = nullptr;
+  Status (*wait_event)(void*, DriverEvent*, unsigned) = nullptr;
+  Status (*free_events)(void*) = nullptr;
+  void* events = nullptr;  // the set that errors of all GPUs come to; nullptr: this driver has none
 };
 
 bool Nvml::Functions::find_all() {
@@ -95,7 +117,40 @@ bool Nvml::Functions::find_all() {
   if (!find(mig_mode, "nvmlDeviceGetMigMode") || !find(mig_max, "nvmlDeviceGetMaxMigDeviceCount") ||
       !find(mig_handle, "nvmlDeviceGetMigDeviceHandleByIndex"))
     mig_mode = nullptr;
+  find(ecc_errors, "nvmlDeviceGetTotalEccErrors");
+  find(remapped, "nvmlDeviceGetRemappedRows");
+  find(index, "nvmlDeviceGetIndex");
+  find(make_events, "nvmlEventSetCreate");
+  find(register_events, "nvmlDeviceRegisterEvents");
+  find(wait_event, "nvmlEventSetWait_v2");
+  find(free_events, "nvmlEventSetFree");
   return all;
+}
+
+void Nvml::Functions::listen_for_errors() {
+  const bool can = index != nullptr && make_events != nullptr && register_events != nullptr &&
+                   wait_event != nullptr && free_events != nullptr;
+  if (!can || make_events(&events) != kSuccess) {
+    events = nullptr;
+    return;
+  }
+  unsigned size = 0;
+  if (count(&size) != kSuccess) return;
+  for (unsigned i = 0; i < size; ++i)
+    if (Device device = nullptr; handle(i, &device) == kSuccess)
+      register_events(device, kXidEvent, events);
+}
+
+void Nvml::Functions::look_at_memory(Device device, GpuDevice& into) const {
+  unsigned long long errors = 0;
+  if (ecc_errors != nullptr && ecc_errors(device, kUncorrected, kSinceDriver, &errors) == kSuccess)
+    into.uncorrected_errors = errors;
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (remapped == nullptr ||
+      remapped(device, &corrected, &uncorrected, &pending, &failed) != kSuccess)
+    return;
+  into.remap_pending = pending != 0;
+  into.remap_failed = failed != 0;
 }
 
 bool Nvml::Functions::nvlink_joins(Device a, Device b) const {
@@ -185,6 +240,7 @@ std::unique_ptr<Nvml> Nvml::load(const std::string& library) {
   if (functions->library == nullptr || !functions->find_all() || functions->init() != kSuccess)
     return nullptr;
   functions->initialised = true;
+  functions->listen_for_errors();
   return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
 }
 
@@ -199,6 +255,7 @@ std::vector<GpuDevice> Nvml::devices() const {
       continue;
     PciInfo where;
     described.whole = i;
+    functions_->look_at_memory(device, described);
     if (functions_->pci(device, &where) == kSuccess) described.pci_bus_id = where.bus_id;
     unsigned number = 0;
     if (functions_->minor != nullptr && functions_->minor(device, &number) == kSuccess)
@@ -212,6 +269,18 @@ std::vector<GpuDevice> Nvml::devices() const {
     return a.pci_bus_id < b.pci_bus_id;
   });
   return all;
+}
+
+std::vector<XidError> Nvml::take_xids() const {
+  std::vector<XidError> found;
+  DriverEvent event;
+  for (int i = 0; i < kXidsAtOnce && functions_->events != nullptr; ++i) {
+    if (functions_->wait_event(functions_->events, &event, 0) != kSuccess) break;
+    unsigned whole = 0;
+    if (event.type == kXidEvent && functions_->index(event.device, &whole) == kSuccess)
+      found.push_back({whole, event.data});
+  }
+  return found;
 }
 
 std::vector<std::int32_t> Nvml::islands(const std::vector<GpuDevice>& devices) const {

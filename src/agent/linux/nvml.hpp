@@ -24,6 +24,16 @@ struct GpuDevice {
   std::int32_t minor = -1;       // of /dev/nvidiaN; -1: unknown
   std::uint32_t whole = 0;       // the GPU that it is or is a slice of, by the driver's numbers
   std::vector<pid_t> processes;  // that compute on it
+  // Of the whole GPU's memory, as far as its driver can tell.
+  std::uint64_t uncorrected_errors = 0;  // since the driver was loaded or the GPU reset
+  bool remap_pending = false;            // bad rows are taken out of use at the next reset
+  bool remap_failed = false;             // bad rows could not be
+};
+
+// An error that the driver wrote to the kernel's log.
+struct XidError {
+  std::uint32_t whole = 0;  // the GPU, by the driver's numbers
+  std::uint64_t xid = 0;
 };
 
 class Nvml {
@@ -39,6 +49,9 @@ class Nvml {
   // In the order of their PCI bus ids, slices in the driver's order. A device that doesn't answer
   // is left out.
   [[nodiscard]] std::vector<GpuDevice> devices() const;
+
+  // What the driver reported since the last call, or since it was loaded.
+  [[nodiscard]] std::vector<XidError> take_xids() const;
 
   // The link islands of devices(), in their order, numbered from 0 as they come: GPUs that NVLink
   // joins, directly or through others; without any NVLink those under one PCIe switch. Slices of a

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "agent/linux/files.hpp"
 #include "files/own.hpp"
@@ -22,6 +24,10 @@ constexpr std::uint32_t kPortsMin = 2'000;
 
 constexpr mode_t kPortsDirectory = 0700;
 
+// Others hold the lock of a block that they find taken for an instant only.
+constexpr int kLockTries = 100;
+constexpr auto kLockWait = std::chrono::milliseconds{5};
+
 Result<std::string> own_directory(const std::vector<std::string>& directories) {
   Error refusal{ErrorCode::storage, "There is no place for the locks of ports.", {}, {}};
   for (const std::string& directory : directories) {
@@ -33,9 +39,13 @@ Result<std::string> own_directory(const std::vector<std::string>& directories) {
   return fail(std::move(refusal));
 }
 
+std::string lock_path(const std::string& directory, std::uint32_t first_port) {
+  return fmt::format("{}/{}", directory, first_port);
+}
+
 // Empty while somebody else holds the block.
 Result<UniqueFd> hold_block(const std::string& directory, std::uint32_t first_port) {
-  const std::string path = fmt::format("{}/{}", directory, first_port);
+  const std::string path = lock_path(directory, first_port);
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
   if (fd && errno == EWOULDBLOCK) return UniqueFd{};
@@ -62,9 +72,14 @@ bool is_free(std::uint32_t port) {
   return can_bind(AF_INET, v4) && can_bind(AF_INET6, v6);
 }
 
+// One that can't be told finds another port after a restart.
+void note_keeper(const UniqueFd& lock, std::string_view keeper) {
+  if (::ftruncate(lock.get(), 0) == 0 && !keeper.empty()) write_all(lock.get(), keeper);
+}
+
 // Every block of the run, or none.
 Result<std::vector<UniqueFd>> hold_run(const std::string& directory, std::uint32_t first,
-                                       std::uint32_t count) {
+                                       std::uint32_t count, std::string_view keeper) {
   std::vector<UniqueFd> locks;
   for (std::uint32_t at = 0; at < count; at += kPortBlock) {
     auto lock = hold_block(directory, first + at);
@@ -74,6 +89,7 @@ Result<std::vector<UniqueFd>> hold_run(const std::string& directory, std::uint32
   }
   for (std::uint32_t at = 0; at < count; ++at)
     if (!is_free(first + at)) return std::vector<UniqueFd>{};
+  for (const UniqueFd& lock : locks) note_keeper(lock, keeper);
   return locks;
 }
 
@@ -101,7 +117,8 @@ std::vector<std::string> port_lock_directories(const std::string& server_directo
           fmt::format("/tmp/paceline-ports-{}", user), last};
 }
 
-Result<Ports> PortBlocks::take_from(std::uint32_t first, std::uint32_t count) const {
+Result<Ports> PortBlocks::take_from(std::uint32_t first, std::uint32_t count,
+                                    std::string_view keeper) const {
   const PortRange range = usable_ports();
   const PortRuns runs = port_runs(range, count);
   if (runs.count == 0)
@@ -111,7 +128,7 @@ Result<Ports> PortBlocks::take_from(std::uint32_t first, std::uint32_t count) co
   const std::uint32_t start = first > runs.first ? (first - runs.first) / kPortBlock : 0;
   for (std::uint32_t i = 0; i < runs.count; ++i) {
     const std::uint32_t at = runs.first + (start + i) % runs.count * kPortBlock;
-    auto locks = hold_run(*directory, at, count);
+    auto locks = hold_run(*directory, at, count, keeper);
     if (!locks) return fail(std::move(locks.error()));
     if (!locks->empty()) return Ports{at, std::move(*locks)};
   }
@@ -129,6 +146,25 @@ Result<Ports> PortBlocks::take_at(std::uint32_t first, std::uint32_t count) cons
       ErrorCode::conflict,
       fmt::format("One of the ports {} to {} is taken on this machine.", first, first + count - 1),
       "The gang gets others at its next start.", Retry::may_help);
+}
+
+std::optional<Ports> PortBlocks::take_again(std::uint32_t port, std::string_view keeper) const {
+  const auto directory = own_directory(directories_);
+  if (!directory) return std::nullopt;
+  const std::string path = lock_path(*directory, port);
+  for (int i = 0; i < kLockTries && read_file(path) == keeper; ++i) {
+    auto lock = hold_block(*directory, port);
+    if (!lock) return std::nullopt;
+    if (!*lock) {
+      std::this_thread::sleep_for(kLockWait);
+      continue;
+    }
+    if (read_file(path) != keeper) return std::nullopt;
+    Ports again{port, {}};
+    again.locks.push_back(std::move(*lock));
+    return again;
+  }
+  return std::nullopt;
 }
 
 Result<std::vector<UniqueFd>> duplicate(const std::vector<UniqueFd>& fds) {

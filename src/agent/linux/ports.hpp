@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,10 +34,15 @@ class PortBlocks {
       : directories_(std::move(directories)) {}
 
   // `count` consecutive ports, the first ones that are free from `first` on, and then from the
-  // beginning. Errors: unavailable, storage: the machine's want, unless it never has so many.
-  [[nodiscard]] Result<Ports> take_from(std::uint32_t first, std::uint32_t count) const;
+  // beginning. `keeper` may take them again when the locks are gone: a file of the server's own.
+  // Errors: unavailable, storage: the machine's want, unless it never has so many.
+  [[nodiscard]] Result<Ports> take_from(std::uint32_t first, std::uint32_t count,
+                                        std::string_view keeper = {}) const;
   // Exactly these. Errors: as above; conflict: somebody has one of them, and others are free.
   [[nodiscard]] Result<Ports> take_at(std::uint32_t first, std::uint32_t count) const;
+  // The one port that this keeper took before, though processes of its own may be bound to it.
+  // Nothing: somebody has taken it since.
+  [[nodiscard]] std::optional<Ports> take_again(std::uint32_t port, std::string_view keeper) const;
 
  private:
   std::vector<std::string> directories_;

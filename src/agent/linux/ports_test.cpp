@@ -87,6 +87,21 @@ TEST_F(PortsTest, ThatAreTakenAreNamedWhereOthersWillNotDo) {
   EXPECT_TRUE(blocks_.take_at(kFrom + kPortBlock, 3));
 }
 
+TEST_F(PortsTest, AreTakenAgainByTheirKeeperUntilSomebodyElseTakesThem) {
+  EXPECT_FALSE(blocks_.take_again(kFrom, "/a/port"));
+  ASSERT_TRUE(blocks_.take_from(kFrom, 1, "/a/port"));
+  EXPECT_FALSE(blocks_.take_again(kFrom, "/b/port"));
+  {
+    const UniqueFd own = listen_on(kFrom);
+    EXPECT_EQ(blocks_.take_again(kFrom, "/a/port")->locks.size(), 1U);
+  }
+  EXPECT_TRUE(blocks_.take_from(kFrom, 3)) << "a gang, which ended";
+  EXPECT_FALSE(blocks_.take_again(kFrom, "/a/port"));
+  ASSERT_TRUE(blocks_.take_from(kFrom, 1, "/b/port"));
+  EXPECT_FALSE(blocks_.take_again(kFrom, "/a/port"));
+  EXPECT_TRUE(blocks_.take_again(kFrom, "/b/port"));
+}
+
 TEST(Ports, LieOutsideTheRangeOfTheKernel) {
   EXPECT_EQ(usable_ports("32768\t60999\n").first, 20000U);
   EXPECT_EQ(usable_ports("32768\t60999\n").end, 32768U);

@@ -196,6 +196,13 @@ std::vector<pid_t> all_pids() {
   return pids;
 }
 
+Duration since_boot_asleep_too() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::duration_cast<Duration>(std::chrono::seconds{now.tv_sec} +
+                                              std::chrono::nanoseconds{now.tv_nsec});
+}
+
 Duration since_boot() {
   return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
 }

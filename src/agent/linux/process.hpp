@@ -61,5 +61,7 @@ std::vector<pid_t> all_pids();
 // How long the machine has been awake since its boot: what supervisors and agents of one boot measure
 // by alike.
 Duration since_boot();
+// The same with the time in which it slept.
+Duration since_boot_asleep_too();
 
 }  // namespace paceline::agent

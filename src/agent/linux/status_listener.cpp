@@ -83,7 +83,7 @@ UniqueFd StatusListener::take_port(std::uint32_t port) {
 
 Result<UniqueFd> StatusListener::take_new_port(const PortBlocks& blocks) {
   const auto first = gang_port(usable_ports(), JobId{0}, Generation{0}, 1, ::geteuid());
-  const auto ports = blocks.take_from(first.value_or(0), 1);
+  const auto ports = blocks.take_from(first.value_or(0), 1, port_file_);
   if (!ports) return fail(ports.error());
   UniqueFd listening = take_port(ports->first);
   if (!listening)
@@ -95,7 +95,9 @@ Result<UniqueFd> StatusListener::take_new_port(const PortBlocks& blocks) {
 
 Result<void> StatusListener::open(boost::asio::io_context& io, const PortBlocks& blocks) {
   const int before = std::atoi(read_file(port_file_).value_or("").c_str());
-  UniqueFd fd = before > 0 ? take_port(static_cast<std::uint32_t>(before)) : UniqueFd{};
+  const auto again =
+      before > 0 ? blocks.take_again(static_cast<std::uint32_t>(before), port_file_) : std::nullopt;
+  UniqueFd fd = again ? take_port(again->first) : UniqueFd{};
   if (!fd && before > 0)
     spdlog::warn("Port {} for trainer-status posts is taken: those of running workers are lost.",
                  before);

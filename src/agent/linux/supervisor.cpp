@@ -40,6 +40,7 @@ constexpr int kStopSweepsMax = 20;
 // there, and where one is there, but says nothing.
 constexpr std::int64_t kLimitSlackUs = 1'000'000;
 constexpr std::int64_t kHungServerUs = 60'000'000;
+constexpr std::int64_t kLongestLeaseUs = std::int64_t{1} << 60;
 
 struct Connection {
   UniqueFd fd;
@@ -66,6 +67,7 @@ class Supervisor {
         group_(order_.cgroups),
         limit_(order_.limit) {
     if (limit_) limit_ = bounded(*limit_);
+    if (order_.lease_us > 0) renew_lease(Duration{order_.lease_us});
   }
 
   int run();
@@ -104,6 +106,9 @@ class Supervisor {
   void stop_counting();
   [[nodiscard]] std::optional<std::int64_t> due_us() const;
   void hold_limit();
+  void renew_lease(Duration lease);
+  [[nodiscard]] std::optional<std::int64_t> lease_left_us() const;
+  void hold_lease();
   bool reap();
   Result<void> tell_gang(std::string_view outcome);
   void main_ended(int status);
@@ -135,6 +140,9 @@ class Supervisor {
   bool frozen_ = false;
   std::optional<std::int64_t> kill_at_;  // set once its time is over
   bool killing_ = false;
+  Duration lease_{};                           // the last one; the order says whether there is any
+  std::optional<std::int64_t> lease_ends_us_;  // by the clock that counts sleep, too
+  bool lease_noticed_ = false;
   int sweep_ms_ = kSweepMsMin;
 };
 
@@ -257,10 +265,12 @@ int Supervisor::timeout_ms() {
   const bool owes =
       std::ranges::any_of(connections_, [](const auto& c) { return !c.output.empty(); });
   if (phase_ == Phase::waiting || owes) return kSetupPollMs;
-  if (const auto due = due_us())
-    return static_cast<int>(
-        std::clamp<std::int64_t>((*due - now_us()) / 1000 + 1, 0, kLongestPollMs));
-  if (phase_ != Phase::sweeping) return kLongestPollMs;
+  if (phase_ != Phase::sweeping) {
+    std::int64_t left_us = std::int64_t{kLongestPollMs} * 1000;
+    if (const auto due = due_us()) left_us = std::min(left_us, *due - now_us());
+    if (const auto lease = lease_left_us()) left_us = std::min(left_us, *lease);
+    return static_cast<int>(std::max<std::int64_t>(left_us / 1000 + 1, 0));
+  }
   return std::exchange(sweep_ms_, std::min(sweep_ms_ * 2, kSweepMsMax));
 }
 
@@ -284,6 +294,7 @@ void Supervisor::turn() {
   if (watched[0].revents != 0) handle_signals();
   if (phase_ == Phase::waiting) wait_for_setup();
   if (const auto due = due_us(); due && *due <= now_us()) hold_limit();
+  hold_lease();
   look_at_claim();
   if (phase_ == Phase::sweeping) sweep();
 }
@@ -343,6 +354,8 @@ void Supervisor::obey(Connection& connection, const ControlCommand& command) {
       return thaw();
     case ControlCommand::Kind::limit:
       return take_limit(command.limit);
+    case ControlCommand::Kind::lease:
+      return renew_lease(command.limit.left);
     case ControlCommand::Kind::ping:
       return tell(connection, "pong\n");
     case ControlCommand::Kind::kill:
@@ -453,6 +466,32 @@ void Supervisor::hold_limit() {
   if (notice_ == 0) give_notice(limit_->signal);
 }
 
+// ---- its lease ----
+
+void Supervisor::renew_lease(Duration lease) {
+  if (order_.lease_us <= 0 || lease_noticed_) return;
+  lease_ = std::min(lease, Duration{kLongestLeaseUs});
+  lease_ends_us_ = (since_boot_asleep_too() + lease_).count();
+}
+
+// Until the next that is to be done: the notice, then the kill.
+std::optional<std::int64_t> Supervisor::lease_left_us() const {
+  if (!lease_ends_us_) return std::nullopt;
+  const std::int64_t grace = lease_noticed_ ? 0 : order_.lease_grace_us;
+  return *lease_ends_us_ - grace - since_boot_asleep_too().count();
+}
+
+// While nobody is heard, whatever agent is there.
+void Supervisor::hold_lease() {
+  const auto left = lease_left_us();
+  if (!left || *left > 0 || phase_ == Phase::sweeping || phase_ == Phase::over) return;
+  const bool noticed = std::exchange(lease_noticed_, true);
+  if (noticed || order_.lease_grace_us == 0)
+    end_as({Cause::node_lost, {}, 0, now_us(), {}});
+  else if (notice_ == 0)
+    give_notice(order_.lease_signal);
+}
+
 // True while a descendant is left: orphans of the tree become children of the supervisor.
 bool Supervisor::reap() {
   int status = 0;
@@ -507,6 +546,12 @@ void Supervisor::setup_ended(int status) {
 void Supervisor::end_as(WorkerEnding ending) {
   if (!ending_) ending_ = std::move(ending);
   if (kill_at_) ending_->cause = Cause::timed_out;
+  if (lease_noticed_) {
+    ending_->cause = Cause::node_lost;
+    ending_->message =
+        fmt::format("Its machine heard of no server for {} s, so it was ended there.",
+                    lease_.count() / 1'000'000);
+  }
   // Where that can't be told, the end of this worker stops the others.
   if (order_.runs_setup && ending_->cause == Cause::setup_failed)
     static_cast<void>(tell_gang(ending_->message));

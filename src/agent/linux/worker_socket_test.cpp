@@ -336,6 +336,18 @@ TEST_F(StatusTest, PortIsNobodyElsesWhileTheServerIsAway) {
   EXPECT_TRUE(second.until([&] { return second.seen<WorkerReport>().size() == 1; }));
 }
 
+TEST_F(StatusTest, PortThatAnotherServerTookSinceIsLeftToIt) {
+  const std::uint16_t before = port();
+  host_->perform(Kill{key(7)});
+  host_.gone(key(7));
+  host_.crash();
+  TempDirectory elsewhere;
+  TestHost other(elsewhere.path());
+  TestHost second(directory_.path());
+  EXPECT_NE(contents(directory_ / "agent/status_port"), contents(elsewhere / "agent/status_port"))
+      << "it was " << before;
+}
+
 // Whoever listens where the worker was told to post has its token.
 TEST_F(StatusTest, OfAWorkerThatPostsToAnotherPortIsNotTaken) {
   const std::string caught = token(key(7));

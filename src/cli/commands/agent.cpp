@@ -8,14 +8,15 @@
 #include "cli/client/secret_input.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/commands/machine_words.hpp"
+#include "cli/words/units.hpp"
 
 namespace paceline {
 namespace {
 
 struct AgentWords {
   MachineWords machine;
-  std::optional<std::string> directory, join, token, token_file;
-  bool serve_root = false, detach = false;
+  std::optional<std::string> directory, join, token, token_file, lease;
+  bool serve_root = false, detach = false, guest = false;
 };
 
 // A machine keeps to these; the others are a server's.
@@ -46,6 +47,18 @@ Result<void> check_token_words(const AgentWords& typed) {
   return {};
 }
 
+// What a guest has is removed at its end.
+Result<void> check_guest(const AgentWords& typed) {
+  if (!typed.guest) return {};
+  if (typed.detach)
+    return fail(ErrorCode::invalid, "--guest and --detach can't be given together.",
+                "A guest ends with the job that it was started in.");
+  if (typed.directory) return {};
+  return fail(ErrorCode::invalid,
+              "--guest: The directory is removed at the end, so it must be named.",
+              "Name a new one with --dir DIR.");
+}
+
 Result<std::optional<Token>> read_token(const AgentWords& typed, Console& console) {
   if (!typed.token && !typed.token_file) return std::nullopt;
   auto text = read_secret_file(console, typed.token_file.value_or("-"));
@@ -55,8 +68,20 @@ Result<std::optional<Token>> read_token(const AgentWords& typed, Console& consol
   return fail(std::move(token.error()));
 }
 
+Result<void> read_lease(const AgentWords& typed, AgentOptions& options) {
+  if (!typed.lease) return {};
+  const auto lease = parse_duration(*typed.lease);
+  if (!lease) return refused_option("--lease", lease.error());
+  if (*lease < kLeaseMin || *lease > kLeaseMax)
+    return fail(ErrorCode::invalid, "--lease is a time from 10s to a year.",
+                "Leave it out for 15 minutes.");
+  options.lease = *lease;
+  return {};
+}
+
 Result<AgentOptions> read(const AgentWords& typed, Context& context) {
   if (auto ok = check_token_words(typed); !ok) return fail(std::move(ok.error()));
+  if (auto ok = check_guest(typed); !ok) return fail(std::move(ok.error()));
   if (auto ok = check_limits(typed); !ok) return fail(std::move(ok.error()));
   auto machine = read_machine(typed.machine);
   if (!machine) return fail(std::move(machine.error()));
@@ -67,8 +92,10 @@ Result<AgentOptions> read(const AgentWords& typed, Context& context) {
   if (directory) directory = absolute_directory("--dir", *directory);
   if (!directory) return fail(std::move(directory.error()));
   options.directory = std::move(*directory);
+  if (auto ok = read_lease(typed, options); !ok) return fail(std::move(ok.error()));
   options.serve_root = typed.serve_root;
   options.detach = typed.detach;
+  options.guest = typed.guest;
   if (!typed.join) return options;
   auto at = parse_server_address(*typed.join);
   if (!at) return refused_option("--join", std::move(at.error()));
@@ -98,10 +125,16 @@ Command agent_command() {
             options.value("--dir", "DIR", typed->directory,
                           "where its identity, claims and logs live (root's: "
                           "/var/lib/paceline-agent; others': beside their data folder)");
+            options.value("--lease", "TIME", typed->lease,
+                          "so long trainings run on while no server is heard (15m), unless their "
+                          "job continues");
             options.flag("--serve-root", typed->serve_root,
                          "start root's jobs, too, as root (else root's wait for other nodes)");
             options.flag("--detach", typed->detach,
                          "go on in the background; its messages: DIR/agent.log");
+            options.flag(
+                "--guest", typed->guest,
+                "end all that it starts with it, and remove DIR: in a job of a batch system");
             declare(options, typed->machine);
             return [typed](Context& context) -> Result<int> {
               const auto read_options = read(*typed, context);

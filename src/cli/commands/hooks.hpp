@@ -12,6 +12,7 @@
 #include "base/time.hpp"
 #include "http/tcp_socket.hpp"
 #include "model/limits.hpp"
+#include "model/node.hpp"
 #include "trust/token.hpp"
 
 namespace paceline {
@@ -23,6 +24,7 @@ struct MachineOptions {
   std::string rack, network_switch;           // where it stands; empty: unknown
   std::map<std::string, std::string> labels;  // for jobs to name
   std::optional<std::string> advertise;       // where other nodes reach its workers
+  std::string health_check;                   // shell command that says if it is well; empty: none
   std::string log_level = "info";             // trace, debug, info, warning, error
   Limits limits;
 };
@@ -32,8 +34,10 @@ struct AgentOptions : MachineOptions {
   std::string directory;           // absolute; from --dir or the usual place
   std::optional<TcpAddress> join;  // the server's; nothing: the one that is kept there
   std::optional<Token> token;      // to join by
+  Duration lease = kUsualLease;    // NodeSpec::lease
   bool serve_root = false;         // root's jobs run there, as root
   bool detach = false;             // go on in the background
+  bool guest = false;              // what it starts ends with it, and its directory is removed then
 };
 
 // What `paceline up` was asked for.

@@ -89,6 +89,14 @@ Result<void> read_name(const MachineWords& typed, MachineOptions& options) {
               "Use up to 63 letters, digits, '.', '_' and '-'.");
 }
 
+Result<void> read_health_check(const MachineWords& typed, MachineOptions& options) {
+  options.health_check = typed.health_check.value_or("");
+  const bool said = options.health_check.find_first_not_of(" \t\n") != std::string::npos;
+  if (said || !typed.health_check) return {};
+  return fail(ErrorCode::invalid, "--health-check: There is no command.",
+              "Name one, like --health-check /usr/local/bin/check-gpus, or leave the option out.");
+}
+
 Result<void> read_log_level(const MachineWords& typed, MachineOptions& options) {
   options.log_level = typed.log_level.value_or(options.log_level);
   if (std::ranges::find(kLogLevels, options.log_level) != kLogLevels.end()) return {};
@@ -123,6 +131,9 @@ void declare(Options& options, MachineWords& typed) {
   options.value("--advertise", "ADDRESS", typed.advertise,
                 "where other nodes of a gang reach this machine (that of --listen, or by which it "
                 "reaches its server)");
+  options.value("--health-check", "COMMAND", typed.health_check,
+                "run by sh every minute, for at most 30 s: while it fails, this machine starts no "
+                "new workers, for the reason in its first line");
   options.values("--label", "KEY=VALUE", typed.labels,
                  "what jobs may ask for with --affinity; may be repeated");
   options.values("--limit", "NAME=VALUE", typed.limits,
@@ -144,6 +155,7 @@ Result<MachineOptions> read_machine(const MachineWords& typed) {
   for (const auto& text : typed.limits) {
     if (auto ok = read_limit(text, options.limits); !ok) return fail(std::move(ok.error()));
   }
+  if (auto ok = read_health_check(typed, options); !ok) return fail(std::move(ok.error()));
   if (auto ok = read_log_level(typed, options); !ok) return fail(std::move(ok.error()));
   return options;
 }

@@ -47,8 +47,38 @@ bool refuses(const Document& node) { return member(node, "refusal").is_object();
 
 Cell node_state(const Document& node) {
   if (flag_of(node, "removed")) return {"removed", Style::red};
-  const auto state = refuses(node) ? "refusing" : text_of(node, "state");
+  const auto& drain = member(node, "drain");
+  if (text_of(node, "state") == "up" && flag_of(drain, "begun") && flag_of(drain, "keeps"))
+    return {"set aside", Style::yellow};
+  if (text_of(node, "state") == "up" && flag_of(drain, "begun"))
+    return list_of(drain, "jobs").empty() ? Cell{"drained", Style::dim}
+                                          : Cell{"draining", Style::yellow};
+  const bool unhealthy = flag_of(member(node, "refusal"), "unhealthy");
+  const auto state = unhealthy ? "unhealthy" : refuses(node) ? "refusing" : text_of(node, "state");
   return {state, state == "up" ? Style::green : Style::red};
+}
+
+std::string drain_words(const Document& node, double now) {
+  const auto& drain = member(node, "drain");
+  if (!drain.is_object()) return {};
+  const auto time = [&](std::string_view key) {
+    return human_time(number_of(drain, key).value_or(0), now);
+  };
+  const auto reason = text_of(drain, "reason");
+  const bool keeps = flag_of(drain, "keeps");
+  std::string text = keeps ? "is set aside" : "drains";
+  if (!flag_of(drain, "begun"))
+    text = fmt::format("is to {} at {}", keeps ? "be set aside" : "drain", time("begins_at"));
+  if (!reason.empty()) text += fmt::format(" ({})", reason);
+  std::vector<std::string> jobs;
+  for (const auto& job : list_of(drain, "jobs"))
+    jobs.push_back(std::to_string(job.get<std::int64_t>()));
+  if (!flag_of(drain, "begun") || keeps) return text;
+  if (jobs.empty()) return text + ": it is empty";
+  text += fmt::format(": job{} {} {} there still", jobs.size() == 1 ? "" : "s", listed(jobs),
+                      jobs.size() == 1 ? "is" : "are");
+  if (number_of(drain, "ends_at")) text += fmt::format(", until {} at most", time("ends_at"));
+  return text;
 }
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }

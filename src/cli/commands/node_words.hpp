@@ -16,8 +16,10 @@ std::string uses_of(const Document::array_t& slots);
 std::string memory_of(const Document& object);
 // "disk=nvme,team=vision"
 std::string labels_of(const Document& node);
-// "up", "down", "refusing", "removed"
+// "up", "down", "refusing", "unhealthy", "draining", "drained", "set aside", "removed"
 Cell node_state(const Document& node);
+// "drains for a new kernel until 18:00:00: jobs 3 and 7 are there still"; "": it doesn't, and won't.
+std::string drain_words(const Document& node, double now);
 // Does the node start nothing for now?
 bool refuses(const Document& node);
 // "-" in the place of nothing.

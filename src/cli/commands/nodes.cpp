@@ -22,13 +22,19 @@ std::size_t count_in(const Document::array_t& slots, std::string_view state) {
   return count;
 }
 
-// What stands below the table: a line for each node that starts nothing for now.
+// What stands below the table: a line for each node that starts nothing for now, or is to drain.
 std::string refusals_of(const Document& answer) {
   const double now = to_seconds(Context::now());
   std::string text;
   for (const auto& node : list_of(answer, "nodes")) {
+    if (const auto drain = drain_words(node, now); !drain.empty())
+      text += fmt::format("{} {}\n", text_of(node, "name"), drain);
     if (!refuses(node)) continue;
     const auto& refusal = member(node, "refusal");
+    if (flag_of(refusal, "unhealthy")) {
+      text += fmt::format("{} is unhealthy: {}\n", text_of(node, "name"), text_of(refusal, "why"));
+      continue;
+    }
     text += fmt::format("{} starts nothing before {}: {}\n", text_of(node, "name"),
                         human_time(number_of(refusal, "until").value_or(0), now),
                         text_of(refusal, "why"));

@@ -114,6 +114,9 @@ constexpr std::array kWords = {
             &JobWords::checkpoint, anything},
     JobWord{"elastic", "", "--elastic", "auto|restart|no", "how its size may change (auto)",
             &JobWords::elastic, parses<parse_elastic>},
+    JobWord{"on_disconnect", "", "--on-disconnect", "stop|continue",
+            "when its machine hears of no server for long (stop)", &JobWords::on_disconnect,
+            parses<parse_on_disconnect>},
     JobWord{"metric", "target", "--target", "METRIC>=VALUE", "good enough: 'accuracy>=0.95'",
             &JobWords::target, target},
     JobWord{"final", "target", "", "", "", &JobWords::target_final, target},
@@ -276,6 +279,7 @@ void read_course(const JobWords& words, JobSpec& spec) {
   if (words.signal) spec.notice.signal = sound(parse_signal(*words.signal));
   if (words.grace) spec.notice.grace = sound(parse_duration(*words.grace));
   if (words.elastic) spec.elastic = sound(parse_elastic(*words.elastic));
+  if (words.on_disconnect) spec.on_disconnect = sound(parse_on_disconnect(*words.on_disconnect));
   spec.checkpoint_glob = words.checkpoint.value_or("");
   spec.hold = words.hold;
   for (const auto& id : words.after) spec.after.emplace_back(sound(parse_id(id)));

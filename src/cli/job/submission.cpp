@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 10> kLittle = {
 
 // What a worker gets from an agent (docs/design.md, 7); a job submitted from within one gets its
 // own.
-constexpr std::array<std::string_view, 16> kWorkerVariables = {"MASTER_ADDR",
+constexpr std::array<std::string_view, 17> kWorkerVariables = {"MASTER_ADDR",
                                                                "MASTER_PORT",
                                                                "RANK",
                                                                "WORLD_SIZE",
@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 16> kWorkerVariables = {"MASTER_ADDR",
                                                                "JAX_NUM_PROCESSES",
                                                                "JAX_PROCESS_ID",
                                                                "JAX_COORDINATOR_ADDRESS",
+                                                               "JAX_LOCAL_DEVICE_IDS",
                                                                "CUDA_VISIBLE_DEVICES",
                                                                "CUDA_DEVICE_ORDER",
                                                                "PET_MASTER_PORT",

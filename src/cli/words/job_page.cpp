@@ -260,6 +260,8 @@ std::string job_page(const Document& job, const Curve& curve, const Console& con
   page.line("Limits", limits_line(job));
   page.line("Priority", std::to_string(whole_of(job, "priority")));
   page.line("Elastic", text_of(job, "elastic"));
+  if (text_of(job, "on_disconnect") == "continue")
+    page.line("Without a server", "it runs on, and is waited for");
   page.line("After", after_line(job));
   page.line("Progress", progress_page_line(job));
   page.line("Left", left_line(job));

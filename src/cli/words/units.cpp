@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <string>
 
@@ -134,6 +135,29 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
   return wall_from_us(seconds * 1'000'000);
 }
 
+// "18:00": when the clock of this machine shows it next.
+std::optional<WallTime> next_time_of_day(std::string_view text, WallTime now) {
+  if (!matches(text, "00:00")) return {};
+  const int hour = std::stoi(std::string(text.substr(0, 2)));
+  const int minute = std::stoi(std::string(text.substr(3)));
+  if (hour > 23 || minute > 59) return {};
+  const auto seconds = static_cast<std::time_t>(to_us(std::max(now, WallTime{})) / 1'000'000);
+  std::tm day{};
+  if (::localtime_r(&seconds, &day) == nullptr) return {};
+  for (int later = 0; later <= 1; ++later) {
+    std::tm at = day;
+    at.tm_mday += later;
+    at.tm_hour = hour;
+    at.tm_min = minute;
+    at.tm_sec = 0;
+    at.tm_isdst = -1;
+    const std::time_t found = std::mktime(&at);
+    const auto wall = wall_from_us(static_cast<std::int64_t>(found) * 1'000'000);
+    if (found >= 0 && wall > now) return wall;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
@@ -237,12 +261,13 @@ Result<WallTime> parse_deadline(std::string_view text, WallTime now) {
     if (!duration) return fail(duration.error());
     return now + *duration;
   }
+  if (const auto next = next_time_of_day(text, now)) return *next;
   const auto at = parse_rfc3339(text);
   if (!at) {
     return refuse(
         text, "a point in time",
         "Write it with its offset, like 2025-11-20T18:00:00Z or 2025-11-20T18:00:00+01:00, "
-        "or from now on, like +2h.");
+        "or from now on, like +2h, or as a time of the day, like 18:00.");
   }
   if (*at <= now) {
     return fail(ErrorCode::invalid, fmt::format("'{}' is over.", text), "Give a time to come.");

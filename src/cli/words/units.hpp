@@ -49,8 +49,9 @@ Result<Expectation> parse_expect(std::string_view text);
 // "1:1,2:1.9,4:3.5": sizes that rise, each with its speed. Errors: invalid.
 Result<Points<std::int32_t>> parse_speeds(std::string_view text);
 
-// RFC 3339 ("2025-11-20T18:00:00Z", "2025-11-20 18:00:00+01:00") or "+2h" from `now`. Errors:
-// invalid (neither of them, no such day, not after `now`).
+// RFC 3339 ("2025-11-20T18:00:00Z", "2025-11-20 18:00:00+01:00"), "+2h" from `now`, or "18:00", when
+// the clock of this machine shows that next. Errors: invalid (none of them, no such day, not after
+// `now`).
 Result<WallTime> parse_deadline(std::string_view text, WallTime now);
 
 // A day ("2025-11-20", its beginning in UTC) or RFC 3339 as above. Errors: invalid.

@@ -46,6 +46,11 @@ namespace paceline {
 
 // What an agent says was longer ago was so long ago.
 inline constexpr Duration kToldLateMax = std::chrono::hours{24 * 30};
+// A node's workers count as lost so long after its connection ended: by then their machine has ended
+// them, however late it noticed, and though its clock may be slower by a twentieth.
+constexpr Duration lost_after(Duration lease) {
+  return lease + lease / 20 + std::chrono::seconds{30};
+}
 // An end that was told later than this is told with how long it was unseen.
 inline constexpr Duration kSeenWithin = std::chrono::seconds{1};
 
@@ -54,9 +59,6 @@ class AgentsEngine final : public Engine, public ServerEnd {
   struct Options {
     // A node counts as down this long after its connection ended: nothing more is placed there.
     Duration down_after = std::chrono::seconds{5};
-    // Its workers count as lost this long after. REQUIRES: agents' hosts end them by themselves
-    // before that. Nothing: never; they are waited for.
-    std::optional<Duration> lost_after;
     // What was told and is not durable yet; while there is more, agents keep what they have to
     // tell.
     std::size_t news_max = 10'000;
@@ -106,7 +108,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void tell_node(NodeView& node, NodeSpec spec);
   void leave(NodeView& node);
   void count_down(NodeView& node);
-  void count_lost(NodeView& node, const std::string& why);
+  void count_lost(NodeView& node, const std::string& why, bool leased_only);
   void flush(NodeView& node);
   void set_timer(NodeView& node);
 

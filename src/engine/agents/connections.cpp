@@ -125,7 +125,7 @@ void AgentsEngine::step() {
     NodeView& node = nodes_[timers_.begin()->second.value];
     if (node.down_at && *node.down_at <= now) count_down(node);
     if (node.lost_at && *node.lost_at <= now)
-      count_lost(node, "node " + node.spec.name + " was not heard of again");
+      count_lost(node, "node " + node.spec.name + " was not heard of again", true);
     flush(node);
   }
 }
@@ -153,7 +153,7 @@ void AgentsEngine::leave(NodeView& node) {
   node.session.reset();
   node.outbox = {};
   if (node.up) node.down_at = now + options_.down_after;
-  if (options_.lost_after) node.lost_at = now + *options_.lost_after;
+  if (node.spec.lease) node.lost_at = now + lost_after(*node.spec.lease);
   set_timer(node);
 }
 
@@ -165,10 +165,12 @@ void AgentsEngine::count_down(NodeView& node) {
   for (const ProcessKey& key : seats) reconcile(node, key);
 }
 
-void AgentsEngine::count_lost(NodeView& node, const std::string& why) {
+void AgentsEngine::count_lost(NodeView& node, const std::string& why, bool leased_only) {
   node.lost_at.reset();
-  for (const ProcessKey& key : node.seats)
+  for (const ProcessKey& key : node.seats) {
+    if (leased_only && find_gang(key)->spec->on_disconnect == OnDisconnect::go_on) continue;
     tell_ended(key, *find_seat(key), {Cause::node_lost, {}, 0, why, clock_.now()});
+  }
 }
 
 Result<void> AgentsEngine::count_off(std::string_view name, std::string_view by) {
@@ -180,7 +182,7 @@ Result<void> AgentsEngine::count_off(std::string_view name, std::string_view by)
   if (node.session)
     return fail(ErrorCode::conflict, fmt::format("Node '{}' is heard, so it isn't off.", name),
                 "Leave out --is-off, or turn the machine off first.");
-  count_lost(node, fmt::format("{} said that node {} is off", by, name));
+  count_lost(node, fmt::format("{} said that node {} is off", by, name), false);
   set_timer(node);
   return {};
 }

@@ -9,6 +9,8 @@ namespace paceline {
 
 namespace {
 
+constexpr int kGraceOfLease = 4;  // at most this part of a lease
+
 constexpr std::string_view kLoopback = "127.0.0.1";
 
 bool is_loopback(std::string_view address) {
@@ -31,6 +33,7 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
                 gang.lent_at.has_value(),
                 job->should_stop(),
                 job->checkpoint ? job->checkpoint->path : "",
+                job->submitted_at,
                 job->ran,
                 job->limit_at(),
                 {},
@@ -111,6 +114,12 @@ std::optional<RunLimit> limit_of(const GangView& gang, Time now) {
   return RunLimit{std::max(Duration::zero(), left), spec.notice.signal, spec.notice.grace};
 }
 
+std::optional<RunLimit> lease_of(const JobSpec& spec, const NodeSpec& node) {
+  if (!node.lease || spec.on_disconnect == OnDisconnect::go_on) return std::nullopt;
+  return RunLimit{*node.lease, spec.notice.signal,
+                  std::min(spec.notice.grace, *node.lease / kGraceOfLease)};
+}
+
 WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,
                          LaunchSpec launch) {
   const JobSpec& spec = *gang.spec;
@@ -128,6 +137,9 @@ WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlac
   if (place.group_world_size == 1)
     worker.addresses.assign(gang.addresses.size(), std::string(kLoopback));
   worker.slots = gang.seats[rank].slots;
+  for (const SeatView& seat : gang.seats)
+    if (seat.node == gang.seats[rank].node)
+      worker.local_slots.insert(worker.local_slots.end(), seat.slots.begin(), seat.slots.end());
   worker.job_name = spec.name;
   worker.user = spec.user;
   worker.uid = spec.uid;

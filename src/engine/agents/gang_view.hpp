@@ -38,6 +38,7 @@ struct GangView {
   bool lends = false;  // its slots to others
   bool should_stop = false;
   std::string checkpoint;
+  Time submitted_at;
   Duration ran{};                      // of the job, while no time of it counts
   std::optional<Time> limit_at;        // when its time is over, while it counts
   std::vector<SeatView> seats;         // by rank
@@ -72,6 +73,8 @@ std::optional<std::size_t> rank_out_of_reach(const GangView& gang);
 
 // How long a worker of it may still run; nothing if its owner set no limit.
 std::optional<RunLimit> limit_of(const GangView& gang, Time now);
+// How long one runs there without its machine hearing of the server; nothing: for ever.
+std::optional<RunLimit> lease_of(const JobSpec& spec, const NodeSpec& node);
 
 // All that an agent needs to start one worker. Workers of one node meet on that node, whatever network
 // it is in.

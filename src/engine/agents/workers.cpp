@@ -218,7 +218,9 @@ Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const Process
                     "same net.ipv4.ip_local_port_range.",
                     ports));
   launch.port = port.value_or(0);
+  launch.age = clock_.now() - gang.submitted_at;
   launch.limit = limit_of(gang, clock_.now());
+  launch.lease = lease_of(*gang.spec, nodes_[gang.seats[rank].node.value].spec);
   return launch;
 }
 

@@ -124,6 +124,12 @@ class Server {
     controller_.request(event.job, event.request, event.by, hear());
   }
   void set_range(const RangeSet& event) { controller_.set_range(event.job, event.range, hear()); }
+  void drain(const NodeDrained& event) {
+    controller_.drain(name_of(event.node), event.order, event.by, hear());
+  }
+  void undrain(const NodeUndrained& event) {
+    controller_.undrain(name_of(event.node), event.by, hear());
+  }
   void set_policy(const PolicySet& event, const std::map<std::string, std::string>& memo) {
     controller_.desk().set({event.name, event.parameters, memo}, hear());
   }
@@ -140,6 +146,10 @@ class Server {
   Duration began_after_;
   Done<void> hear() {
     return [this](const Result<void>& done) { keep_refusal(done); };
+  }
+  [[nodiscard]] std::string name_of(NodeId id) const {
+    const Node* node = controller_.state().find_node(id);
+    return node == nullptr ? std::string() : node->spec.name;
   }
   void keep_refusal(const auto& done) {
     if (!done && refusal_.empty()) refusal_ = "refused: " + done.error().message;
@@ -175,6 +185,9 @@ class Feeder {
   void give(const JobSubmitted& one, const Event&) { server_.submit(one); }
   void give(const JobRequested& one, const Event&) { server_.request(one); }
   void give(const RangeSet& one, const Event&) { server_.set_range(one); }
+  void give(const NodeDrained& one, const Event&) { server_.drain(one); }
+  void give(const NodeUndrained& one, const Event&) { server_.undrain(one); }
+  void give(const DrainBegan&, const Event&) {}
   void give(const PolicyLoaded& one, const Event&) { server_.load_policy(one); }
   void give(const TrialBegan& one, const Event&) { server_.try_policy(one); }
   void give(const TrialEnded&, const Event&) { server_.end_trial(); }

@@ -1,0 +1,61 @@
+// The owner's own test of a machine: a shell command that is run every minute. Exit code 0 says that
+// the machine is well; with any other its first line of output is the reason. It runs as the agent's
+// user, in a session of its own, without input, and is killed with all that it started if it does not
+// end in time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "files/fd.hpp"
+
+namespace paceline::agent {
+
+struct HealthCheckTimes {
+  std::chrono::milliseconds every = std::chrono::minutes{1};  // from start to start
+  std::chrono::milliseconds patience = std::chrono::seconds{30};
+};
+
+class HealthCheck {
+ public:
+  // `changed` is called when problem() says something else.
+  HealthCheck(boost::asio::io_context& io, std::string command, HealthCheckTimes times,
+              std::function<void()> changed);
+  // Kills the run under way, and waits for nothing.
+  ~HealthCheck();
+  HealthCheck(const HealthCheck&) = delete;
+  HealthCheck& operator=(const HealthCheck&) = delete;
+
+  void start();
+  // A sentence, as of the last run that ended, or until the first one has; nothing: it is well.
+  [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
+
+ private:
+  void run();
+  void look();
+  void look_later();
+  void read_output();
+  void give_up();
+  void tell(std::optional<std::string> problem);
+  void end(std::optional<std::string> problem);
+  void kill_run() const;
+
+  std::string command_;
+  HealthCheckTimes times_;
+  std::function<void()> changed_;
+  boost::asio::steady_timer timer_;
+  std::optional<std::string> problem_;
+  // Of the run under way.
+  pid_t pid_ = 0;
+  UniqueFd output_;
+  std::string text_;   // as much of the output as may be told
+  bool late_ = false;  // it was killed for taking too long
+  std::chrono::steady_clock::time_point begun_;
+};
+
+}  // namespace paceline::agent

@@ -1,0 +1,114 @@
+#include "scheduler/drain_outlook.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.hpp"
+#include "estimate/resize_cost.hpp"
+#include "plan/apply.hpp"
+#include "plan/draining.hpp"
+
+namespace paceline {
+namespace {
+
+// The present with the order in it, and the round that would come next.
+class Rehearsal {
+ public:
+  Rehearsal(const Snapshot& snapshot, NodeId node, const DrainOrder& order)
+      : now_(snapshot.now), node_(node), state_(StateParts(snapshot.state.parts())) {
+    tell(NodeDrained{node, order, {}});
+    tell(DrainBegan{node});
+  }
+
+  [[nodiscard]] const State& state() const { return state_; }
+  [[nodiscard]] const Node& node() const { return *state_.find_node(node_); }
+
+  std::map<JobId, Change> changes(const RoundBy& round) const {
+    Draft draft({state_, now_}, round.placer, round.protects);
+    const auto plan = decide(draft, round.decider);
+    std::map<JobId, Change> changes;
+    if (plan)
+      for (const Change& change : plan->changes) changes.emplace(change.job, change);
+    return changes;
+  }
+
+  Leaver leaver(const Job& job, const std::map<JobId, Change>& changes) const {
+    Leaver leaver{job.id, Leaving::by_itself, job.planned_workers(), job.planned_workers()};
+    leaver.anew = job.begins_anew();
+    if (node().drain->order.keeps) {
+      leaver.how = Leaving::kept;
+      return leaver;
+    }
+    const auto change = changes.find(job.id);
+    if (change != changes.end() && !begins(change->second.kind))
+      return changed(job, leaver, change->second);
+    const auto ends = state_.drain_ends(node());
+    const bool waits = job.state == JobState::running && job.resizable() &&
+                       may_leave_from({state_, now_}, job, node()) > now_;
+    if (waits) {
+      leaver.how = Leaving::saving;
+      leaver.at = may_leave_from({state_, now_}, job, node());
+      leaver.lost_slot_seconds = pause_of(job);
+    } else if (ends) {
+      leaver.how = Leaving::stopped;
+      leaver.at = ends;
+      leaver.to = 0;
+      leaver.lost_slot_seconds = lost_when_stopped(job, *ends);
+    }
+    return leaver;
+  }
+
+ private:
+  void tell(Event event) { apply(state_, Entry{state_.seq() + 1, now_, std::move(event)}); }
+
+  Leaver changed(const Job& job, Leaver leaver, const Change& change) const {
+    leaver.to = static_cast<std::int32_t>(change.placement.size());
+    leaver.how = leaver.to > 0 ? Leaving::at_once : Leaving::stopped;
+    leaver.at = now_;
+    leaver.lost_slot_seconds = resize_cost(job, now_);
+    return leaver;
+  }
+
+  [[nodiscard]] double pause_of(const Job& job) const {
+    return resize_cost(job, now_) - work_at_risk(job, now_);
+  }
+
+  // A job that saves is taken to have as much unsaved then as now; one that never did loses it all.
+  [[nodiscard]] double lost_when_stopped(const Job& job, Time at) const {
+    if (!job.current || job.lends()) return 0;
+    const double slots = job.slots(job.current->size());
+    const double more = job.checkpoint ? 0 : to_seconds(at - now_) * slots;
+    return resize_cost(job, now_) + more;
+  }
+
+  Time now_;
+  NodeId node_;
+  State state_;
+};
+
+}  // namespace
+
+double DrainOutlook::lost_slot_seconds() const {
+  double sum = 0;
+  for (const Leaver& leaver : jobs) sum += leaver.lost_slot_seconds;
+  return sum;
+}
+
+DrainOutlook outlook_of_drain(const Snapshot& snapshot, NodeId id, const DrainOrder& order,
+                              const RoundBy& round) {
+  check(snapshot.state.find_node(id) != nullptr, "the node exists");
+  const Rehearsal rehearsal(snapshot, id, order);
+  const Node& node = rehearsal.node();
+  DrainOutlook outlook;
+  outlook.slots = std::ranges::count_if(node.spec.slots, &SlotSpec::usable);
+  outlook.is_last = std::ranges::none_of(rehearsal.state().nodes(), starts_jobs);
+  outlook.begins = order.from ? snapshot.state.on_time_line(*order.from) : snapshot.now;
+  if (order.until) outlook.ends = snapshot.state.on_time_line(*order.until);
+  if (order.within) outlook.ends = outlook.begins + *order.within;
+  const auto changes = rehearsal.changes(round);
+  for (const JobId job : jobs_on(rehearsal.state(), node))
+    outlook.jobs.push_back(rehearsal.leaver(rehearsal.state().job(job), changes));
+  return outlook;
+}
+
+}  // namespace paceline

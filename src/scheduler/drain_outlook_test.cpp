@@ -1,0 +1,85 @@
+#include "scheduler/drain_outlook.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/world.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::span;
+using testing::World;
+
+class DrainOutlookTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] DrainOutlook look(std::string_view node, const DrainOrder& order = {}) const {
+    const PackPlacer placer;
+    const Decider nothing = [](const Snapshot&, Draft&) -> Result<void> { return {}; };
+    return outlook_of_drain(world.snapshot(), world.state().find_node(node)->id, order,
+                            {nothing, placer, Protects::yes});
+  }
+
+  World world{"2x4 cpu"};
+};
+
+TEST_F(DrainOutlookTest, OfAnEmptyNodeCostsNothing) {
+  const auto outlook = look("cpu-0");
+  EXPECT_EQ(outlook.slots, 4);
+  EXPECT_FALSE(outlook.is_last);
+  EXPECT_THAT(outlook.jobs, IsEmpty());
+  EXPECT_EQ(outlook.lost_slot_seconds(), 0);
+  EXPECT_FALSE(world.state().find_node("cpu-0")->drain) << "nothing changes";
+}
+
+TEST_F(DrainOutlookTest, TellsWhichJobsLeaveHow) {
+  world.tell(RulesSet{{span("10m")}});
+  const JobId shrinks = world.run("2..6", 6);
+  world.checkpoint(shrinks);
+  const JobId stays = world.run("1 elastic=no", 1);
+  world.advance(span("10s"));
+  const auto outlook = look("cpu-0", {.within = span("30m")});
+  ASSERT_EQ(outlook.jobs.size(), 1U);
+  EXPECT_EQ(outlook.jobs[0].job, shrinks);
+  EXPECT_EQ(outlook.jobs[0].how, Leaving::at_once);
+  EXPECT_EQ(outlook.jobs[0].from, 6);
+  EXPECT_EQ(outlook.jobs[0].to, 3) << "beside the other job";
+  EXPECT_NEAR(outlook.jobs[0].lost_slot_seconds, 6 * (10 + 5), 1) << "what is unsaved, and a pause";
+  const auto other = look("cpu-1", {.within = span("30m")});
+  ASSERT_EQ(other.jobs.size(), 2U);
+  EXPECT_EQ(other.jobs[1].job, stays);
+  EXPECT_EQ(other.jobs[1].how, Leaving::stopped);
+  EXPECT_TRUE(other.jobs[1].anew);
+  EXPECT_EQ(other.jobs[1].at, world.now() + span("30m"));
+  EXPECT_NEAR(other.jobs[1].lost_slot_seconds, 10 + 30 * 60 + 5, 1);
+}
+
+TEST_F(DrainOutlookTest, WaitsForTheNextSave) {
+  world.tell(RulesSet{{span("10m")}});
+  const JobId job = world.run("2", 2);
+  world.checkpoint(job);
+  world.advance(span("20m"));
+  const auto outlook = look("cpu-0");
+  ASSERT_EQ(outlook.jobs.size(), 1U);
+  EXPECT_EQ(outlook.jobs[0].how, Leaving::saving);
+  EXPECT_EQ(outlook.jobs[0].at, world.now() + span("10m"));
+  EXPECT_NEAR(outlook.lost_slot_seconds(), 2 * 5, 1);
+}
+
+TEST_F(DrainOutlookTest, WithoutAnEndAJobThatCannotLeaveCostsNothing) {
+  world.run("8 elastic=no", 8);
+  const auto outlook = look("cpu-0");
+  ASSERT_EQ(outlook.jobs.size(), 1U);
+  EXPECT_EQ(outlook.jobs[0].how, Leaving::by_itself);
+  EXPECT_EQ(outlook.lost_slot_seconds(), 0);
+}
+
+TEST_F(DrainOutlookTest, OfTheLastNodeThatStartsJobsSaysSo) {
+  EXPECT_FALSE(look("cpu-0").is_last);
+  world.tell(NodeDrained{world.state().find_node("cpu-1")->id, {}, account(0)});
+  EXPECT_TRUE(look("cpu-0").is_last);
+}
+
+}  // namespace
+}  // namespace paceline

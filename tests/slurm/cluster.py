@@ -1,0 +1,192 @@
+"""A Slurm cluster of its own on this machine: munged, slurmctld and four slurmd on loopback, each of which claims eight cores and
+four GPUs (copies of /dev/null). Everything lies in one directory, and what it started is ended by pid.
+
+    with Cluster() as cluster:
+        cluster.run("sinfo")                        # as the user whose jobs they are
+        cluster.restart_controller()
+
+Debian's slurmd takes `-N NAME` for several on one machine; `config_overrides` lets each claim more than there is.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "script"))
+import accounts
+
+USER, UID = "paceline-guest", 40003
+NODES = ("n1", "n2", "n3", "n4")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue", "sbatch", "scancel", "scontrol", "srun")
+SECONDS = 60
+
+CONFIG = """
+ClusterName=paceline
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller_port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={root}/munge.socket
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+StateSaveLocation={root}/state
+SlurmdSpoolDir={root}/spool-%n
+SlurmctldPidFile={root}/slurmctld.pid
+SlurmdPidFile={root}/%n.pid
+SlurmctldLogFile={root}/slurmctld.log
+SlurmdLogFile={root}/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+PropagateResourceLimits=NONE
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,bf_interval=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+KillWait=5
+MinJobAge=300
+SlurmdParameters=config_overrides
+GresTypes=gpu
+{nodes}
+PartitionName=main Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
+PartitionName=small Nodes=n[1-2] MaxTime=10 MaxNodes=1 State=UP
+PartitionName=closed Nodes=n4 AllowGroups=root State=UP
+"""
+
+
+def free_port():
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return asked.getsockname()[1]
+
+
+def why_not():
+    """Why no cluster can be started here; nothing: one can."""
+    if not os.environ.get("PACELINE_TEST_ALL"):
+        return "only with script/test --all"
+    if os.geteuid() != 0:
+        return "only root can start a Slurm cluster"
+    path = f"/usr/sbin:{os.environ['PATH']}"
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
+    return f"without {', '.join(missing)}: script/bootstrap --slurm installs them" if missing else None
+
+
+def add_user():
+    """Makes the cluster's user known to this process and what it starts. Called before anything is started."""
+    if reason := why_not():
+        raise unittest.SkipTest(reason)
+    try:
+        accounts.add({USER: UID})
+    except accounts.NotPermitted as refusal:
+        raise unittest.SkipTest(str(refusal))
+
+
+class Cluster:
+    def __enter__(self):
+        self.root = Path(tempfile.mkdtemp(prefix="paceline-slurm-"))
+        self.root.chmod(0o755)
+        self.environment = {"PATH": f"/usr/sbin:{os.environ['PATH']}", "SLURM_CONF": str(self.root / "slurm.conf"), "LANG": "C.UTF-8"}
+        self.started = []
+        try:
+            self._configure()
+            self._start("munged", "--foreground", "--force", f"--key-file={self.root}/munge.key", f"--socket={self.root}/munge.socket",
+                        f"--pid-file={self.root}/munged.pid", f"--log-file={self.root}/munged.log", f"--seed-file={self.root}/munged.seed")
+            self._until(lambda: (self.root / "munge.socket").exists(), "munged does not begin")
+            self.controller = self._start("slurmctld", "-D", "-c")
+            self.nodes = {name: self._start("slurmd", "-D", "-N", name) for name in NODES}
+            self._until(lambda: self._idle() == len(NODES), "the nodes are not idle")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        """Jobs first: a slurmd that ends leaves them."""
+        with contextlib.suppress(Exception):
+            self.run("scancel", "--me", check=False)
+            self._until(lambda: not self.run("squeue", "--me", "--noheader", check=False).stdout, "jobs do not end", 20)
+        for process in reversed(self.started):
+            if process.poll() is None:
+                process.terminate()
+        for process in self.started:
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _configure(self):
+        root = self.root
+        for folder in ("state", "dev", *(f"spool-{name}" for name in NODES)):
+            (root / folder).mkdir()
+        key = root / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        for i in range(4):
+            os.mknod(root / f"dev/gpu{i}", 0o666 | 0o020000, os.makedev(1, 3))
+        host = socket.gethostname().split(".")[0]
+        nodes = "\n".join(f"NodeName={name} NodeAddr=127.0.0.1 NodeHostname={host} Port={free_port()} CPUs=8 RealMemory=16000 "
+                          "Gres=gpu:4 State=UNKNOWN" for name in NODES)
+        (root / "slurm.conf").write_text(CONFIG.format(root=root, host=host, nodes=nodes, controller_port=free_port()))
+        (root / "gres.conf").write_text(f"AutoDetect=off\nNodeName=n[1-4] Name=gpu File={root}/dev/gpu[0-3]\n")
+        (root / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+
+    def _start(self, *command):
+        with open(self.root / f"{command[0]}.out", "ab") as log:
+            process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.started.append(process)
+        return process
+
+    def _idle(self):
+        said = subprocess.run(["sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D"], env=self.environment, capture_output=True, text=True)
+        return int(said.stdout.strip() or 0)
+
+    def _until(self, happened, what, seconds=SECONDS):
+        deadline = time.monotonic() + seconds
+        while not happened():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what}: {(self.root / 'slurmctld.log').read_text()[-3000:]}")
+            time.sleep(0.05)
+
+    def stop_controller(self):
+        self.controller.send_signal(signal.SIGTERM)
+        self.controller.wait(timeout=30)
+
+    def start_controller(self):
+        """With the state that it had."""
+        self.controller = self._start("slurmctld", "-D")
+        self._until(lambda: self.run("scontrol", "ping", check=False).returncode == 0, "slurmctld does not answer")
+
+    def run(self, *command, check=True, environment=None, **options):
+        """As the user."""
+        done = subprocess.run(command, env=environment or self.environment, capture_output=True, text=True, user=UID, group=UID, extra_groups=[], cwd="/",
+                              **options)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}: {done.stderr}")
+        return done
+
+    def control(self, *words, check=True):
+        """scontrol, as root."""
+        subprocess.run(["scontrol", *words], env=self.environment, check=check, capture_output=True)
+
+    def pilots(self, states="PENDING,RUNNING,COMPLETING,CONFIGURING"):
+        """Jobs of pilots in those states, as numbers."""
+        listed = self.run("squeue", "--me", "-h", "-t", states, "-o", "%i %j").stdout
+        return [int(line.split()[0]) for line in listed.splitlines() if line.split()[1].startswith("paceline-") and "proof" not in line]
+
+    def state(self, job):
+        return self.run("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T").stdout.strip()

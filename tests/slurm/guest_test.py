@@ -1,0 +1,155 @@
+"""Jobs on nodes that Slurm brings: they start there, and whatever Slurm does with the nodes, none is lost and nothing is left."""
+
+import re
+import unittest
+from pathlib import Path
+
+import cluster
+from guest import Guest
+
+
+def setUpModule():
+    cluster.add_user()
+
+
+class GuestTest(Guest):
+    def test_a_job_that_waits_gets_a_node_which_is_given_back_once_it_is_idle(self):
+        said = self.connect("--idle", "1s")
+        self.assertIn("A node of it reached this server", said.stdout)
+        job = self.submit("--", "sh", "-c", "echo on $SLURMD_NODENAME; sleep 2")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not end")
+        self.assertIn("on", self.call("logs", str(job)).stdout)
+        self.until(lambda: not self.cluster.pilots(), "the node is not given back")
+        self.until(lambda: not self.agents(), "something is left there")
+
+    def test_thirty_jobs_survive_a_cancelled_pilot_and_a_restart_of_the_controller(self):
+        self.connect()
+        jobs = [self.submit("--name", f"j{i}", "--retry", "0", "--", "sh", "-c", "sleep 3") for i in range(30)]
+        self.until(lambda: sum(job["state"] == "RUNNING" for job in self.jobs()) == 8, "two nodes of four slots are not full")
+        lost = self.cluster.pilots()[0]
+        self.cluster.run("scancel", str(lost))
+        self.until(lambda: any("CANCELLED" in self.why(job) for job in jobs), "why does not tell that Slurm took the node")
+        self.assertEqual(self.cluster.state(lost), "CANCELLED")
+        self.cluster.stop_controller()
+        self.until(lambda: self.status()["problem"], "the status does not tell that Slurm is away")
+        self.cluster.start_controller()
+        self.until(lambda: all(job["ended_at"] for job in self.jobs()), "not every job ended")
+        self.assertEqual({job["state"] for job in self.jobs()}, {"COMPLETED"})
+        self.assertLessEqual(len(self.cluster.pilots()), 2)
+        self.call("slurm", "disconnect")
+        self.until(lambda: not self.status()["connected"], "Slurm is not left")
+        self.until_no_pilot()
+        self.call("slurm", "disconnect")
+
+    def test_a_server_that_starts_anew_knows_its_pilots(self):
+        self.connect()
+        job = self.submit("--slots", "4", "--", "sh", "-c", "sleep 15")
+        self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
+        pilots = self.cluster.pilots()
+        self.kill()
+        self.up()
+        second = self.submit("--slots", "4", "--", "sh", "-c", "sleep 1")
+        self.until(lambda: self.job(second)["state"] == "COMPLETED", "the second job does not end")
+        self.assertEqual(len(self.cluster.pilots()), 2)
+        self.assertIn(pilots[0], self.cluster.pilots())
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the first job does not end")
+        self.assertEqual(self.job(job)["attempt"], 1)
+
+    def test_jobs_leave_a_pilot_before_its_time_limit(self):
+        self.connect("--time", "2m", "--nodes-max", "1")
+        script = "trap 'touch saved; exit 75' TERM; [ -e saved ] && exit 0; while :; do sleep 0.1; done"
+        job = self.submit("--workdir", str(self.folder), "--signal", "TERM", "--", "sh", "-c", script)
+        self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
+        first = self.cluster.pilots()
+        node = next(node["name"] for node in self.json("nodes")["nodes"] if node["name"].endswith(f"-{first[0]}"))
+        self.until(lambda: "time limit" in str(self.json("node", "show", node)), "the drain is not announced")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on on another pilot", 240)
+        self.until(lambda: self.cluster.state(first[0]) == "CANCELLED", "the first pilot is not given back before its limit")
+
+    def test_sizes_follow_the_pilots(self):
+        self.connect("--nodes-max", "1")
+        script = "trap 'exit 75' TERM; touch saved-$PACELINE_JOB_ID; while :; do sleep 0.1; done"
+        jobs = [self.submit("--slots", "1..4", "--elastic", "restart", "--workdir", str(self.folder), "--checkpoint", "saved-*",
+                            "--", "sh", "-c", script) for _ in range(2)]
+        sizes = lambda: sorted(self.job(job)["workers"] for job in jobs)
+        self.until(lambda: sizes() == [2, 2], "one node is not shared")
+        self.connect("--nodes-max", "2")
+        self.until(lambda: sizes() == [4, 4], "the jobs do not grow with the second node")
+
+    def test_why_tells_of_slurm(self):
+        self.cluster.run("sbatch", "--exclusive", "--nodes=4", "--time=5", "--output=/dev/null", "--wrap=sleep 100")
+        self.addCleanup(self.cluster.run, "scancel", "--me")
+        said = self.connect()
+        self.assertIn("No node was free to prove", said.stdout)
+        waiting = self.submit("--", "true")
+        large = self.call("submit", "--slots", "40", "--", "true", check=False)
+        self.assertIn("It asks for at least 40 slots, and the cluster would have, with all nodes that may come, 9.", large.stderr)
+        self.until(lambda: "1 more node was asked of Slurm" in self.why(waiting), "why does not tell of the pilot")
+        self.assertRegex(self.why(waiting), r"\(job \d+, \w+\)")
+        self.assertEqual(len(self.cluster.pilots()), 1)
+        self.call("cancel", str(waiting))
+        self.until(lambda: not self.cluster.pilots(), "a pilot that nobody needs is not taken back")
+
+    def test_what_slurm_refuses_is_one_sentence(self):
+        for words, said in ((("--partition", "nowhere"), "Slurm refuses such a pilot: "), (("--gres", "gpu:9"), "Slurm refuses such a pilot: "),
+                            (("--partition", "closed"), "Slurm refuses such a pilot: "), (("--partition", "a b"), "no word of Slurm's"),
+                            (("--time", "1m"), "--time must be"), (("--nodes-max", "0"), "--nodes-max")):
+            refused = self.call("slurm", "connect", *words, check=False)
+            self.assertNotEqual(refused.returncode, 0, words)
+            self.assertIn(said, refused.stderr)
+            self.assertLessEqual(len(refused.stderr.splitlines()), 2, refused.stderr)
+        self.assertFalse(self.status()["connected"])
+
+    def test_losing_slurm_ends_no_job(self):
+        """scancel of everything while a job runs: it waits again, with Slurm's reason, and goes on."""
+        self.connect("--nodes-max", "1")
+        job = self.submit("--", "sh", "-c", "sleep 5")
+        self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
+        self.cluster.run("scancel", *map(str, self.cluster.pilots()))
+        self.until(lambda: "Slurm ended its pilot (job" in self.why(job), "why does not name the reason")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
+        self.assertEqual(self.job(job)["attempt"], 2)
+
+    def test_a_node_that_fails_is_a_loss_with_its_reason(self):
+        self.connect("--nodes-max", "1", "--lease", "10s")
+        job = self.submit("--", "sh", "-c", "sleep 5")
+        self.until(lambda: self.job(job)["state"] == "RUNNING", "the job does not start")
+        pilot = self.cluster.pilots()[0]
+        node = self.cluster.run("squeue", "-h", "-j", str(pilot), "-o", "%N").stdout.strip()
+        self.cluster.control("requeue", str(pilot), check=False)  # pilots aren't to be
+        self.addCleanup(self.cluster.control, "update", f"NodeName={node}", "State=RESUME", check=False)  # it may be back by itself
+        self.cluster.control("update", f"NodeName={node}", "State=DOWN", "Reason=test")
+        self.until(lambda: re.search(r"pilot \(job \d+, NODE_FAIL", self.why(job)), "why does not name the failed node")
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not go on")
+
+
+class PageTest(Guest):
+    """What docs/slurm.md says, typed."""
+
+    drains_itself = False
+
+    def test_the_page(self):
+        page = (Path(__file__).resolve().parents[2] / "docs/slurm.md").read_text()
+        commands = [re.sub(r"\s+# .*", "", line) for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S)
+                    for line in block.splitlines()]
+        up, drain, connect, submit, status, disconnect = commands
+        self.assertIn("--listen", up)  # the server of this test is there already
+        (self.folder / "train.py").write_text("import time\nfor _ in range(40): time.sleep(0.1)\n")
+        self.type(drain)
+        self.assertIn("Connected: jobs that wait get up to 4 nodes of Slurm's. A node of it reached this server.", self.type(connect))
+        job = int(re.search(r"\d+", self.type(submit)).group())
+        self.until(lambda: self.job(job)["state"] == "COMPLETED", "the job does not end")
+        self.assertRegex(self.type(status), r"could grow to 4 nodes of 4 slots, each for 8h00m\.\n *JOB")
+        self.assertIn("Disconnected", self.type(disconnect))
+        self.until(lambda: not self.status()["connected"], "Slurm is not left")
+        self.until_no_pilot()
+
+    def type(self, line):
+        done = self.cluster.run("bash", "-c", f"cd {self.folder} && {line}", check=False,
+                                environment={**self.environment, "PATH": f"{self.folder}:{self.environment['PATH']}"})
+        self.assertEqual(done.returncode, 0, f"{line}: {done.stderr}")
+        return done.stdout
+
+
+if __name__ == "__main__":
+    unittest.main()
