@@ -130,11 +130,11 @@ void plan(const SharedContext& context, const std::shared_ptr<Exchange>& exchang
           const Principal& by) {
   auto submission = read(*context, exchange->request(), by);
   if (!submission) return exchange->refuse(submission.error());
-  context->controller.look_ahead(std::move(*submission),
-                                 [context, exchange](const Result<Ahead>& ahead) {
-                                   if (!ahead) return exchange->refuse(ahead.error());
-                                   exchange->reply({.body = ahead_text(*context, *ahead)});
-                                 });
+  context->controller.prospects().look_ahead(
+      std::move(*submission), [context, exchange](const Result<Ahead>& ahead) {
+        if (!ahead) return exchange->refuse(ahead.error());
+        exchange->reply({.body = ahead_text(*context, *ahead)});
+      });
 }
 
 // Answers with the job as it is after a command.

@@ -26,7 +26,7 @@ Result<Page> read_page(const HttpRequest& request) {
 }
 
 std::string page_text(const ApiContext& context, const Page& page) {
-  const auto& newest = context.controller.foresight().newest();
+  const auto* newest = context.controller.prospects().newest();
   JsonWriter json = context.json();
   json.begin_object().field("as_of", newest ? std::optional(newest->as_of) : std::nullopt);
   json.key("jobs").begin_array();
@@ -42,7 +42,7 @@ std::string page_text(const ApiContext& context, const Page& page) {
     json.begin_object().field("id", seen);
     write_expected(json, &it->second);
     json.end_object();
-    context.controller.told(it->first);
+    context.controller.prospects().told(it->first);
   }
   json.end_array().field("next", more ? std::optional(seen) : std::nullopt).end_object();
   return json.take();
@@ -50,7 +50,7 @@ std::string page_text(const ApiContext& context, const Page& page) {
 
 // Sums alone: they tell of nobody's job.
 std::string stats_text(const ApiContext& context) {
-  const Grades& grades = context.controller.grades();
+  const Grades& grades = context.controller.prospects().grades();
   JsonWriter json = context.json();
   json.begin_object().key("expected").begin_object().field("waiting", grades.waiting());
   json.key("graded").begin_array();
@@ -69,7 +69,7 @@ void list_expected(const SharedContext& context, const std::shared_ptr<Exchange>
   const auto page = read_page(exchange->request());
   if (!page) return exchange->refuse(page.error());
   const auto foresee = [context](std::function<void()> done) {
-    context->controller.foresee(std::move(done));
+    context->controller.prospects().ask(std::move(done));
   };
   ApiContext::answer_within(exchange, foresee, [context, exchange, page = *page] {
     exchange->reply({.body = page_text(*context, page)});

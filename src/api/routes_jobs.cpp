@@ -184,8 +184,8 @@ Result<std::string> why_text(ApiContext& context, const HttpRequest& request, co
   write_waits(json, context.controller.waits(**job));
   json.field("position", context.controller.position(**job));
   const bool over = is_over((*job)->state);
-  write_expected(json, over ? nullptr : context.controller.expected((*job)->id));
-  if (!over) context.controller.told((*job)->id);
+  write_expected(json, over ? nullptr : context.controller.prospects().expected((*job)->id));
+  if (!over) context.controller.prospects().told((*job)->id);
   write_what_ifs(json, what_ifs);
   json.end_object();
   return json.take();
@@ -203,8 +203,8 @@ void explain_job(const SharedContext& context, const std::shared_ptr<Exchange>& 
   };
   if (is_over((*job)->state)) return answer();
   const auto foresee = [context, found, id = (*job)->id](const std::function<void()>& then) {
-    context->controller.foresee([context, found, id, then] {
-      context->controller.what_ifs(id, [found, then](std::vector<WhatIf> what_ifs) {
+    context->controller.prospects().ask([context, found, id, then] {
+      context->controller.prospects().what_ifs(id, [found, then](std::vector<WhatIf> what_ifs) {
         *found = std::move(what_ifs);
         then();
       });

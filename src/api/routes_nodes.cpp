@@ -110,24 +110,24 @@ void drain(const SharedContext& context, const std::shared_ptr<Exchange>& exchan
   auto wish = read_drain(exchange->request());
   if (!wish) return exchange->refuse(wish.error());
   const auto& name = exchange->request().ids.at(0);
-  const auto outlook = context->controller.look_at_drain(name, wish->order);
+  const auto outlook = context->controller.drains().look_at(name, wish->order);
   if (!outlook) return exchange->refuse(outlook.error());
   auto text = outlook_text(*context, *outlook);
   if (wish->dry_run) return exchange->reply({.body = std::move(text)});
-  context->controller.drain(name, std::move(wish->order), by,
-                            [exchange, text = std::move(text)](const Result<void>& done) {
-                              if (!done) return exchange->refuse(done.error());
-                              exchange->reply({.body = text});
-                            });
+  context->controller.drains().drain(name, std::move(wish->order), by,
+                                     [exchange, text = std::move(text)](const Result<void>& done) {
+                                       if (!done) return exchange->refuse(done.error());
+                                       exchange->reply({.body = text});
+                                     });
 }
 
 void undrain(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
              const Principal& by) {
-  context->controller.undrain(exchange->request().ids.at(0), by,
-                              [exchange](const Result<void>& done) {
-                                if (!done) return exchange->refuse(done.error());
-                                exchange->reply({.body = "{}"});
-                              });
+  context->controller.drains().undrain(exchange->request().ids.at(0), by,
+                                       [exchange](const Result<void>& done) {
+                                         if (!done) return exchange->refuse(done.error());
+                                         exchange->reply({.body = "{}"});
+                                       });
 }
 
 }  // namespace

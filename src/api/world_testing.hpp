@@ -64,7 +64,7 @@ class World {
       controller_options.coalesce = {};
       controller.emplace(store, engine, clock, policies, controller_options);
       controller->on_wake([this] { drive(); });
-      controller->foresight().on_work([this] { drive(); });
+      controller->prospects().foresight().on_work([this] { drive(); });
       EXPECT_TRUE(controller->recover().has_value());
       EXPECT_TRUE(controller->step().has_value());
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
@@ -156,7 +156,7 @@ class World {
     boost::asio::post(loop.io(), [this] {
       driving_ = false;
       if (closing_) return;
-      controller->foresight().work();
+      controller->prospects().foresight().work();
       (void)controller->step();
       const auto due = controller->next_due();
       if (due && *due <= clock.now()) drive();

@@ -185,7 +185,7 @@ struct Box::Impl {
     controller.emplace(*store, *engine, clock, policies, controller_options);
     background.emplace([this] { return controller->shadow().work(); });
     controller->shadow().on_work([this] { background->wake(); });
-    Foresight& foresight = controller->foresight();
+    Foresight& foresight = controller->prospects().foresight();
     foresight.on_done([this] { boost::asio::post(io, [this] { pump.wake(); }); });
     foreseer.emplace([&foresight] { return foresight.work(); }, Yields::no);
     foresight.on_work([this] { foreseer->wake(); });

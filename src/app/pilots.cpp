@@ -163,7 +163,7 @@ SlurmCost Pilots::cost() const {
     const Node* node = known.node ? controller_.state().find_node(known.node->name) : nullptr;
     if (node == nullptr) continue;
     for (const auto id : jobs_on(controller_.state(), *node)) jobs.insert(id);
-    const auto outlook = controller_.look_at_drain(known.node->name, {.within = kLeavesWithin});
+    const auto outlook = controller_.drains().look_at(known.node->name, {.within = kLeavesWithin});
     if (outlook) cost.loses_slot_seconds += outlook->lost_slot_seconds();
   }
   cost.jobs.assign(jobs.begin(), jobs.end());
@@ -384,11 +384,10 @@ void Pilots::drain(const DrainPilot& order) {
   if (order.ends_in) said.until = now + *order.ends_in;
   if (!order.ends_in && order.begins_in == Duration{})
     grow_again_at_ = clock_.now() + settings_->idle * kGrowAgainAfterIdles;
-  controller_.drain(order.node, std::move(said), by_slurm(),
-                    [node = order.node](const Result<void>& done) {
-                      if (!done)
-                        spdlog::warn("Node {} can't be drained: {}", node, done.error().message);
-                    });
+  controller_.drains().drain(
+      order.node, std::move(said), by_slurm(), [node = order.node](const Result<void>& done) {
+        if (!done) spdlog::warn("Node {} can't be drained: {}", node, done.error().message);
+      });
 }
 
 void Pilots::leave_to_lease(const LeaveToLease& left) {
@@ -409,8 +408,8 @@ void Pilots::count_over(const CountOver& over) {
     remember_lost(node->name, fmt::format("It was lost with node {}: Slurm ended its pilot ({}).",
                                           node->name, over.why));
     // Until it counts as down nothing is to be placed there.
-    controller_.drain(node->name, {.reason = "Slurm ended its pilot"}, by_slurm(),
-                      [](const Result<void>&) {});
+    controller_.drains().drain(node->name, {.reason = "Slurm ended its pilot"}, by_slurm(),
+                               [](const Result<void>&) {});
     const auto by = fmt::format("Slurm, which ended its pilot ({}),", over.why);
     if (controller_.state().find_node(node->name) != nullptr) {
       if (auto off = options_.remote.count_off(node->name, by);

@@ -115,17 +115,18 @@ void People::meddle_with_nodes() {
   const Node& node = nodes[rng_.below(nodes.size())];
   const std::string name = node.spec.name;
   if (node.drain && rng_.chance(0.7))
-    return server_->undrain(name, account(kPeople), deed("undrain"));
+    return server_->drains().undrain(name, account(kPeople), deed("undrain"));
   DrainOrder order;
   if (rng_.chance(0.3))
     order.from = server_->wall() + Duration{rng_.between(1, kDrainSoon.count())};
   if (rng_.chance(0.6)) order.within = Duration{rng_.between(0, kDrainSoon.count())};
-  server_->drain(name, std::move(order), account(kPeople), deed("drain"));
+  server_->drains().drain(name, std::move(order), account(kPeople), deed("drain"));
 }
 
 void People::undrain_all() {
   for (const Node& node : server_->state().nodes())
-    if (node.drain) server_->undrain(node.spec.name, account(kPeople), [](const Result<void>&) {});
+    if (node.drain)
+      server_->drains().undrain(node.spec.name, account(kPeople), [](const Result<void>&) {});
 }
 
 Done<void> People::deed(std::string_view what) {

@@ -117,6 +117,13 @@ Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& la
   return admit_after(state, spec.after, next);
 }
 
+Result<void> admit(const Rules& rules) {
+  const auto& after = rules.reclaim_after;
+  if (after && (*after < Duration::zero() || *after > kReclaimAfterMax))
+    return fail(ErrorCode::invalid, "reclaim-after is a span from 0s to a year.");
+  return {};
+}
+
 Result<void> admit(const State& state, JobId id, Request request) {
   const auto found = find_job(state, id);
   if (!found) return fail(found.error());

@@ -2,6 +2,7 @@
 // that refuses it. Pure.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -13,10 +14,17 @@
 
 namespace paceline {
 
+// Called once what a command did is durable, or at once with an error.
+template <class T>
+using Done = std::function<void(Result<T>)>;
+
 // `next`: the id the job would get. Errors: invalid, not_found (a job named by `after`), too_large,
 // unavailable (no node yet).
 Result<void> admit(const State& state, const JobSpec& spec, const LaunchSpec& launch, JobId next,
                    WallTime now, const ComingNodes& coming = {});
+
+// Errors: invalid.
+Result<void> admit(const Rules& rules);
 
 // Errors: not_found, conflict.
 Result<void> admit(const State& state, JobId job, Request request);

@@ -13,7 +13,6 @@
 #include "plan/apply.hpp"
 #include "scheduler/admission.hpp"
 #include "scheduler/commands.hpp"
-#include "scheduler/failing_nodes.hpp"
 #include "scheduler/forgetting.hpp"
 #include "scheduler/intake.hpp"
 #include "scheduler/lineup.hpp"
@@ -64,7 +63,8 @@ struct Controller::Impl {
     forgetting.emplace(Forgetting::Bounds{options.limits->ended_jobs,
                                           std::chrono::seconds{options.limits->ended_jobs_age}});
     retiring.emplace(std::chrono::seconds{options.limits->absent_nodes_age});
-    if (options.limits->failing_owners > 0) failing.emplace(options.limits->failing_owners);
+    if (const auto owners = options.limits->failing_owners; owners > 0)
+      drains.set_aside_after(owners);
     upkeep.emplace(store, Upkeep::Options{{options.limits->journal_entries, options.journal_size},
                                           options.keep,
                                           options.remove_logs});
@@ -90,9 +90,8 @@ struct Controller::Impl {
     observe_clock(pending, now);
     observe(pending, now);
     take_commands(pending, now);
-    set_aside(pending, now);
     take_time_limits(pending, now);
-    begin_drains(pending, now);
+    for (Event& event : drains.due(now)) add(pending, std::move(event), now);
     if (auto ok = commit(pending, now); !ok) return refuse(pending, now, ok.error());
     if (wakeups.due(now)) {
       const std::uint64_t before = state.seq();
@@ -222,25 +221,6 @@ struct Controller::Impl {
     for (const JobId id : limits.take_due(now)) add(pending, TimeLimitReached{id}, now);
   }
 
-  void set_aside(Pending& pending, Time now) {
-    if (!failing) return;
-    for (NodeDrained& drained : failing->due(state)) add(pending, std::move(drained), now);
-  }
-
-  void begin_drains(Pending& pending, Time now) const {
-    for (const NodeId id : state.drains_announced())
-      if (state.drain_begins(*state.find_node(id)) <= now) add(pending, DrainBegan{id}, now);
-  }
-
-  [[nodiscard]] std::optional<Time> next_drain() const {
-    std::optional<Time> next;
-    for (const NodeId id : state.drains_announced()) {
-      const Time begins = state.drain_begins(*state.find_node(id));
-      next = std::min(next.value_or(begins), begins);
-    }
-    return next;
-  }
-
   Result<void> commit(Pending& pending, Time now) {
     const Batch& batch = pending.batch;
     const bool empty = batch.entries.empty() && batch.points.empty() && batch.unjournalled.empty();
@@ -275,7 +255,7 @@ struct Controller::Impl {
     std::vector<JobId> list;
     for (const Entry& entry : entries) {
       const auto* event = std::get_if<Event>(&entry.body);
-      if (failing && event) failing->follow(state, *event, entry.at);
+      if (event) drains.follow(*event, entry.at);
       const auto now_touched = apply(state, entry);
       list.insert(list.end(), now_touched.begin(), now_touched.end());
       if (event && desk.follow(*event)) wakeups.line_up(*desk.lineup());
@@ -285,7 +265,7 @@ struct Controller::Impl {
     for (const JobId id : list) limits.watch(state.job(id));
     if (admission) admission->follow(state, list);
     if (forgetting) forgetting->follow(state, list);
-    grades.follow(state, list);
+    prospects.follow(list);
     touched.insert(touched.end(), list.begin(), list.end());
     unsaved.insert(list.begin(), list.end());
     unsaved_entries += entries.size();
@@ -384,7 +364,7 @@ struct Controller::Impl {
     std::vector<JobId> jobs(unsaved.begin(), unsaved.end());
     sort_once(jobs);
     last_checkpoint = clock.now();
-    if (grades.take_changed()) options.keep_grades(grades.text());
+    if (prospects.take_changed()) options.keep_grades(prospects.grades().text());
     if (auto ok = store.checkpoint(state, jobs); !ok) {
       spdlog::warn("{} {}", ok.error().message, ok.error().hint);
       return ok;
@@ -400,8 +380,7 @@ struct Controller::Impl {
     auto loaded = store.load();
     if (!loaded) return fail(loaded.error());
     state = std::move(*loaded);
-    grades = Grades::parse(options.read_grades());
-    grades.resume(state);
+    prospects.resume(options.read_grades());
     clock.resume(state.at(), state.boot());
     limits_from = clock.now() + options.hear_out;
     last_checkpoint = clock.now();
@@ -496,9 +475,6 @@ struct Controller::Impl {
   std::unique_ptr<Placer> placer;
   const Protects protects = options.protects ? Protects::yes : Protects::no;
   Shadow shadow{{registry, *placer, protects, options.policy, reader()}};
-  Foresight foresight{{registry, *placer, protects, options.policy, [this] { return clock.now(); },
-                       [this](Expectations& expectations) { grades.adjust(expectations); }}};
-  Grades grades;
   State state;
   Wakeups wakeups{state, protects, options.coalesce};
   Policies desk{{state, registry, *placer, protects, shadow, options.policy,
@@ -506,6 +482,11 @@ struct Controller::Impl {
                  [this](Event event, std::map<std::string, std::string> memo, Done<void> done) {
                    take(EventCommand{std::move(event), std::move(done), std::move(memo)});
                  }}};
+  Drains drains{{state, clock, desk, *placer, protects, [this](Event event, Done<void> done) {
+                   take(EventCommand{std::move(event), std::move(done)});
+                 }}};
+  Prospects prospects{{state, clock, registry, *placer, protects, options.policy,
+                       [this] { return options.coming(); }}};
   TimeLimits limits;
   Time limits_from;  // not held before
   std::optional<Admission> admission;
@@ -513,7 +494,6 @@ struct Controller::Impl {
   std::optional<ReportSpacing> spacing;
   std::optional<Forgetting> forgetting;
   std::optional<Retiring> retiring;
-  std::optional<FailingNodes> failing;
   std::optional<Upkeep> upkeep;
 
   std::vector<Command> commands;
@@ -557,70 +537,14 @@ void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
 }
 
 void Controller::set_rules(const Rules& rules, Done<void> done) {
-  const auto& after = rules.reclaim_after;
-  if (after && (*after < Duration::zero() || *after > kReclaimAfterMax))
-    return done(fail(ErrorCode::invalid, "reclaim-after is a span from 0s to a year."));
+  if (auto ok = admit(rules); !ok) return done(ok);
   impl_->take(EventCommand{RulesSet{rules}, std::move(done)});
-}
-
-void Controller::drain(std::string_view name, DrainOrder order, Principal by, Done<void> done) {
-  const auto node = admit(impl_->state, name, order, impl_->clock.wall());
-  if (!node) return done(fail(node.error()));
-  impl_->take(
-      EventCommand{NodeDrained{(*node)->id, std::move(order), std::move(by)}, std::move(done)});
-}
-
-void Controller::undrain(std::string_view name, Principal by, Done<void> done) {
-  const auto node = admit_undrain(impl_->state, name);
-  if (!node) return done(fail(node.error()));
-  impl_->take(EventCommand{NodeUndrained{(*node)->id, std::move(by)}, std::move(done)});
-}
-
-Result<DrainOutlook> Controller::look_at_drain(std::string_view name,
-                                               const DrainOrder& order) const {
-  const auto node = admit(impl_->state, name, order, impl_->clock.wall());
-  if (!node) return fail(node.error());
-  const Lineup* lineup = impl_->desk.lineup();
-  const Decider decide_by = [lineup](const Snapshot& present, Draft& into) -> Result<void> {
-    if (lineup != nullptr) static_cast<void>(lineup->choose(present, into));
-    return {};
-  };
-  return outlook_of_drain({impl_->state, impl_->clock.now()}, (*node)->id, order,
-                          {decide_by, *impl_->placer, impl_->protects});
 }
 
 Policies& Controller::desk() { return impl_->desk; }
 Shadow& Controller::shadow() { return impl_->shadow; }
-Foresight& Controller::foresight() { return impl_->foresight; }
-void Controller::foresee(std::function<void()> done) {
-  impl_->foresight.ask({impl_->state, impl_->clock.now()}, std::move(done));
-}
-void Controller::what_ifs(JobId job, std::function<void(std::vector<WhatIf>)> done) {
-  impl_->foresight.ask_what_ifs({impl_->state, impl_->clock.now()}, job, std::move(done));
-}
-void Controller::look_ahead(Submission submission, Done<Ahead> done) {
-  const State& state = impl_->state;
-  const auto next = state.next_job_id();
-  if (auto ok = admit(state, submission.spec, submission.launch, next, impl_->clock.wall(),
-                      impl_->options.coming());
-      !ok)
-    return done(fail(ok.error()));
-  impl_->foresight.ask_ahead({state, impl_->clock.now()}, std::move(submission.spec),
-                             std::move(done));
-}
-const JobExpected* Controller::expected(JobId job) const {
-  const auto& newest = impl_->foresight.newest();
-  if (!newest) return nullptr;
-  const auto found = newest->jobs.find(job);
-  return found == newest->jobs.end() ? nullptr : &found->second;
-}
-void Controller::told(JobId job) {
-  if (const auto* expected = this->expected(job)) {
-    const auto& as_of = impl_->foresight.newest()->as_of;
-    impl_->grades.told(job, *expected, as_of);
-  }
-}
-const Grades& Controller::grades() const { return impl_->grades; }
+Drains& Controller::drains() { return impl_->drains; }
+Prospects& Controller::prospects() { return impl_->prospects; }
 const State& Controller::state() const { return impl_->state; }
 Time Controller::now() const { return impl_->clock.now(); }
 WallTime Controller::wall() const { return impl_->clock.wall(); }
@@ -656,7 +580,7 @@ std::optional<std::size_t> Controller::position(const Job& job) const {
 }
 
 Result<void> Controller::step() {
-  impl_->foresight.hand_on();
+  impl_->prospects.hand_on();
   return impl_->step();
 }
 
@@ -670,8 +594,7 @@ std::optional<Time> Controller::next_due() const {
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->forgetting) sooner(impl_->forgetting->next());
   if (impl_->retiring) sooner(impl_->retiring->next());
-  sooner(impl_->next_drain());
-  if (impl_->failing && impl_->failing->any_due(impl_->state)) sooner(impl_->clock.now());
+  sooner(impl_->drains.next(impl_->clock.now()));
   if (impl_->spacing) sooner(impl_->spacing->next());
   if (impl_->upkeep) sooner(impl_->upkeep->next());
   if (impl_->unsaved_entries > 0) sooner(impl_->last_checkpoint + impl_->options.checkpoint_every);

@@ -27,12 +27,11 @@
 #include "placement/placers.hpp"
 #include "plan/plan.hpp"
 #include "policy/registry.hpp"
-#include "scheduler/drain_outlook.hpp"
+#include "scheduler/drains.hpp"
 #include "scheduler/explain.hpp"
-#include "scheduler/foresight.hpp"
-#include "scheduler/grades.hpp"
 #include "scheduler/intake.hpp"
 #include "scheduler/policies.hpp"
+#include "scheduler/prospects.hpp"
 #include "scheduler/room.hpp"
 #include "scheduler/shadow.hpp"
 #include "store/store.hpp"
@@ -88,35 +87,17 @@ class Controller {
   // Rules that are given hold from the next round on; the others stay. Errors: invalid.
   void set_rules(const Rules& rules, Done<void> done);
 
-  // A node is to become empty (plan/draining.hpp), from now on or from the named instant; jobs may
-  // start there again. Errors: not_found, invalid; conflict: it doesn't drain.
-  void drain(std::string_view node, DrainOrder order, Principal by, Done<void> done);
-  void undrain(std::string_view node, Principal by, Done<void> done);
-  // What draining it so would do, and cost. Nothing changes. Errors: as of drain().
-  [[nodiscard]] Result<DrainOutlook> look_at_drain(std::string_view node,
-                                                   const DrainOrder& order) const;
-
   // Which policies are known, active and tried, and every change of them.
   [[nodiscard]] Policies& desk();
+  // Which nodes are to become empty, and every change of them.
+  [[nodiscard]] Drains& drains();
 
   // ---- reading ----
   // The candidate's trial. The controller's driver calls its work(), on this thread or another.
   [[nodiscard]] Shadow& shadow();
-  // When jobs will start and end. The driver calls its work(), as the shadow's, and step() once it
-  // is done.
-  [[nodiscard]] Foresight& foresight();
-  // Calls `done` once foresight().newest() tells of the present, at once or from a later step().
-  void foresee(std::function<void()> done);
-  // What would start it sooner; as of Foresight::ask_what_ifs.
-  void what_ifs(JobId job, std::function<void(std::vector<WhatIf>)> done);
-  // What submitting it would do; nothing is submitted, and nothing kept. Errors: as of submit();
-  // unavailable: too many ask.
-  void look_ahead(Submission submission, Done<Ahead> done);
-  // The newest of a job; nullptr: there is none. Whoever shows it to a person says so.
-  [[nodiscard]] const JobExpected* expected(JobId job) const;
-  void told(JobId job);
-  // How good what was told was.
-  [[nodiscard]] const Grades& grades() const;
+  // When jobs will start and end, and how good that was. The driver calls its foresight().work(), as
+  // the shadow's, and step() once it is done.
+  [[nodiscard]] Prospects& prospects();
   [[nodiscard]] const State& state() const;
   [[nodiscard]] Time now() const;
   [[nodiscard]] WallTime wall() const;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "model/event.hpp"
+#include "scheduler/commands.hpp"
 #include "scheduler/lineup.hpp"
 #include "scheduler/preview.hpp"
 #include "scheduler/shadow.hpp"
@@ -24,9 +25,6 @@ struct PolicyChoice {
   Parameters parameters;
   std::map<std::string, std::string> memo = {};  // what it remembers from elsewhere
 };
-
-template <class T>
-using Done = std::function<void(Result<T>)>;
 
 class Policies {
  public:

@@ -125,10 +125,10 @@ class Server {
   }
   void set_range(const RangeSet& event) { controller_.set_range(event.job, event.range, hear()); }
   void drain(const NodeDrained& event) {
-    controller_.drain(name_of(event.node), event.order, event.by, hear());
+    controller_.drains().drain(name_of(event.node), event.order, event.by, hear());
   }
   void undrain(const NodeUndrained& event) {
-    controller_.undrain(name_of(event.node), event.by, hear());
+    controller_.drains().undrain(name_of(event.node), event.by, hear());
   }
   void set_policy(const PolicySet& event, const std::map<std::string, std::string>& memo) {
     controller_.desk().set({event.name, event.parameters, memo}, hear());
