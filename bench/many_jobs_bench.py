@@ -3,6 +3,7 @@
 What a person feels then: memory, a restart, and how long lists and pages take. One JSON line per measurement.
 """
 
+import json
 import os
 import subprocess
 import threading
@@ -16,13 +17,16 @@ JOBS = int(os.environ.get("PACELINE_BENCH_JOBS", 1_000_000))
 TRUE_JOBS = min(20_000, JOBS // 2)
 AT_ONCE = 500
 LOOKS = 500
+WAITING = 5
 PATHS = {"queue": "/v1/jobs?limit=100", "users": "/v1/users", "show": "/v1/jobs/{}"}
 
 
 def fill(directory):
-    """Leaves the database of a server that has run all but the true jobs."""
+    """Leaves the database of a server that has run all but the true jobs. The most memory that it held meanwhile, in MB."""
     environment = os.environ | {"PACELINE_BENCH_DIR": str(directory), "PACELINE_BENCH_JOBS": str(JOBS - TRUE_JOBS)}
-    subprocess.run([ROOT / "build/release/bench/forgetting_bench"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([ROOT / "build/release/bench/forgetting_bench", "--benchmark_format=json"], env=environment, check=True,
+                          stdout=subprocess.PIPE)
+    return json.loads(done.stdout)["benchmarks"][0]["resident_mb"]
 
 
 class Watch:
@@ -65,9 +69,31 @@ def measure_looks(box, newest):
         report(f"many_jobs {name}_p99", 1000 * percentile(seconds, 0.99), "ms")
 
 
+def measure_forecasts(box):
+    """Jobs that wait, and are told when they start."""
+    connection = Connection(box.directory)
+    jobs = [connection.post("/v1/jobs", submission(["sleep", "600"], slots_per_worker=4))["id"] for _ in range(WAITING + 1)]
+    told = {job["id"] for job in connection.get(f"/v1/expected?after={jobs[0] - 1}")["jobs"] if job["expected_start"]}
+    report("many_jobs expected_told", len(told & set(jobs[1:])), "jobs")
+    box.call("cancel", *map(str, jobs))
+
+
+def database_mb(box):
+    return sum(path.stat().st_size for path in Path(box.directory).glob("paceline.db*")) / 2**20
+
+
+def measure_rule(box):
+    """How large the database is once its rule let go of all that is over."""
+    box.kill()
+    box.up("--keep", "1s")
+    connection = Connection(box.directory)
+    box.until(lambda: not connection.get("/v1/jobs?state=COMPLETED&limit=1")["jobs"], 600, "jobs are still there")
+    report("many_jobs database_kept", database_mb(box), "MB")
+
+
 def main():
     box = Box(BINARY, slots=4)
-    fill(box.directory)
+    most_before = fill(box.directory)
     with box, Watch(box) as watch:
         begun = time.perf_counter()
         newest = run_true_jobs(box)
@@ -77,8 +103,10 @@ def main():
         box.up()
         report("many_jobs restart", time.perf_counter() - begun, "s")
         measure_looks(box, newest)
-        report("many_jobs resident", watch.most, "MB")
+        measure_forecasts(box)
+        report("many_jobs resident", max(most_before, watch.most), "MB")
         report("many_jobs database", Path(box.directory, "paceline.db").stat().st_size / newest, "bytes a job")
+        measure_rule(box)
 
 
 if __name__ == "__main__":

@@ -39,16 +39,12 @@ class Connection:
         text = json.dumps(body).encode()
         return self.ask("POST", path, f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n", text)
 
-    def get(self, path):
-        return self.ask("GET", path)
-
     def ask(self, method, path, header="", body=b""):
         self.socket.sendall(f"{method} {path} HTTP/1.1\r\nHost: paceline\r\n{header}\r\n".encode() + body)
         return self.answer()
 
     def get(self, path):
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: paceline\r\n\r\n".encode())
-        return self.answer()
+        return self.ask("GET", path)
 
     def answer(self):
         while b"\r\n\r\n" not in self.rest:

@@ -58,9 +58,9 @@ class Server {
     (void)controller_->recover();
     for (std::int64_t i = 0; i < kSlots / kSlotsPerNode; ++i) engine_.tell(gpu_node(i));
     for (std::int64_t i = 0; i < kJobs; ++i) submit();
-    settle();
+    run_until_quiet();
     for (std::int64_t i = 0; i < kJobs; ++i) submit();
-    settle();
+    run_until_quiet();
   }
 
   void work_in_background() {
@@ -69,8 +69,8 @@ class Server {
   }
 
   void try_policy(const std::string& name) {
-    controller_->desk().try_out({name, {}}, [](const Result<void>&) {});
-    settle();
+    controller_->desk().try_out({name, {}}, {}, [](const Result<void>&) {});
+    run_until_quiet();
   }
 
   // One job ends and one comes. The live thread's milliseconds for the round and what follows.
@@ -80,7 +80,7 @@ class Server {
     engine_.tell(WorkerEnded{{job, controller_->state().job(job).current->generation, 0},
                              {Cause::exited, 0, 0, {}, clock_.now()}});
     submit();
-    return timed([&] { settle(); });
+    return timed([&] { run_until_quiet(); });
   }
 
   [[nodiscard]] ShadowReport report() { return *controller_->shadow().report(); }
@@ -98,7 +98,7 @@ class Server {
     controller_->submit(std::move(submission), [](const Result<JobId>&) {});
   }
 
-  void settle() {
+  void run_until_quiet() {
     do {
       (void)controller_->step();
     } while (!engine_.quiet());

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-BENCH_SECONDS_MAX = 1800
+BENCH_SECONDS_MAX = 3600
 ROUNDS_COUNTED = 3  # by valgrind, some fifty times slower than the machine
 
 
@@ -87,11 +87,17 @@ def verdict(value, wish):
     return f">= {wish['min']:,g}", "yes" if value >= wish["min"] else "NO"
 
 
+def is_asked_for(name, wanted_names):
+    """What takes half an hour is measured only where the filter begins with its name."""
+    return not name.startswith("build") or wanted_names.startswith("build")
+
+
 def measure(wanted_names):
     for source in sorted(pathlib.Path("bench").glob("*_bench.cpp")):
         yield from rows_of_program(f"build/release/bench/{source.stem}", wanted_names)
     for script in sorted(pathlib.Path("bench").glob("*_bench.py")):
-        yield from rows_of_script(str(script), wanted_names)
+        if is_asked_for(script.name, wanted_names):
+            yield from rows_of_script(str(script), wanted_names)
 
 
 def number(value):
@@ -105,11 +111,15 @@ def main(wanted_names):
     line = "{:<56} {:>14} {:<8} {:>14}  {}"
     print(line.format("benchmark", "measured", "unit", "wanted", "reached"))
     missed = 0
+    absent = {name for name in wishes if re.search(wanted_names, name) and is_asked_for(name, wanted_names)}
     for name, value, unit in measure(wanted_names):
+        absent.discard(name)
         wanted, reached = verdict(value, wishes.get(name))
         missed += reached == "NO"
         print(line.format(name, number(value), unit, wanted, reached).rstrip(), flush=True)
-    return 1 if missed else 0
+    for name in sorted(absent):
+        print(line.format(name, "not measured", "", "", "NO"))
+    return 1 if missed or absent else 0
 
 
 def count(wanted_names):

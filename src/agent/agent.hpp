@@ -10,7 +10,7 @@
 //
 // What it does by itself: a stop's notice, the wait for its grace, and the kill; kills are repeated
 // until nothing is left. A machine that can't start a worker for want of its own resources
-// (Cause::refused) is held back: for a pause that grows it refuses every start, and says so in its
+// (Cause::refused) is held back: for a time that grows it refuses every start, and says so in its
 // description; the first worker that comes up afterwards ends the growing. Without a connection it
 // goes on with what it was asked and keeps what there is to tell, which the host bounds: it observes
 // no more until it hears what is stored.

@@ -147,10 +147,10 @@ class NodeOutputTest : public LogPlacesTest {
   std::shared_ptr<ServerStream> dial() {
     auto stream = door_->open({.id = "gpu-3"});
     stream->say_at_once(encode(BytesHello{kBytesVersion, "a1", clock_.wall()}));
-    settle();
+    run_until_quiet();
     return stream;
   }
-  void settle() {
+  void run_until_quiet() {
     io_.restart();
     while (io_.poll() > 0) {
     }
@@ -158,7 +158,7 @@ class NodeOutputTest : public LogPlacesTest {
   std::string refusal(const ProcessKey& worker) {
     std::string said;
     output_->attach(worker, [&](auto told) { said = told.error().message; });
-    settle();
+    run_until_quiet();
     return said;
   }
 
@@ -173,11 +173,11 @@ TEST_F(NodeOutputTest, WhatANodeSendsIsReadAsIfItHadBeenWrittenHere) {
   const auto stream = dial();
   stream->say_at_once(encode(LogAsked{log}));
   stream->say_at_once(encode(PieceHead{log, 0, 0, 4, clock_.wall(), false}) + "one\n");
-  settle();
+  run_until_quiet();
   std::vector<LogChunk> read;
   output_->read({.job = id, .from = {{log.number, 0}}, .bytes_max = 100},
                 [&](auto told) { read = std::move(told.value()); });
-  settle();
+  run_until_quiet();
   ASSERT_EQ(read.size(), 1U);
   EXPECT_EQ(read[0].text, "one\n");
   EXPECT_EQ(read[0].at, clock_.wall());
@@ -188,13 +188,13 @@ TEST_F(NodeOutputTest, GathersWhatNodesStillHave) {
   int gathered = 0;
   const auto gather = [&](std::chrono::milliseconds within) {
     output_->gather(id, within, [&] { ++gathered; });
-    settle();
+    run_until_quiet();
   };
   const auto stream = dial();
   gather(10s);
   EXPECT_EQ(gathered, 0);
   stream->say_at_once(encode(LogsWhole{id}));
-  settle();
+  run_until_quiet();
   EXPECT_EQ(gathered, 1);
   gather(0s);
   while (gathered < 2) io_.run_one();
@@ -214,7 +214,7 @@ TEST_F(NodeOutputTest, AwaitsANodeThatIsUpAndDialsInAnew) {
   io_.run_for(200ms);
   EXPECT_EQ(gathered, 0) << "the rest is on its way";
   stream->say_at_once(encode(LogsWhole{id}));
-  settle();
+  run_until_quiet();
   EXPECT_EQ(gathered, 1);
 }
 

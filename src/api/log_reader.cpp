@@ -26,7 +26,7 @@ void LogReader::next(std::size_t bytes_max, LogCut cut, Taken taken) {
   go_on();
 }
 
-// A loop, not one call within the other: a taker of a piece asks for the next at once.
+// A loop, not one call within the other: a reader of a piece asks for the next at once.
 void LogReader::go_on() {
   const auto self = shared_from_this();
   if (std::exchange(going_on_, true)) return;

@@ -44,7 +44,7 @@ class LogReaderTest : public ::testing::Test {
   void SetUp() override {
     reader_->look({}, [](const Result<void>& looked) { EXPECT_TRUE(looked); });
   }
-  // A question that is never answered holds who asked.
+  // A question that is never answered holds its asker.
   void TearDown() override { output_->asked.clear(); }
   void next() {
     reader_->next(100, LogCut::lines, [this](Result<std::optional<LogChunk>> chunk) {

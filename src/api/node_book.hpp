@@ -71,7 +71,7 @@ class NodeBook {
 
   // Gives it an id. Errors: conflict: there are too many; storage.
   Result<Invitation> invite(Invitation invitation);
-  // Nobody joins by it from now on; who did stays. Errors: not_found; storage.
+  // Nobody joins by it from now on; nodes that did stay. Errors: not_found; storage.
   Result<Invitation> revoke(std::uint32_t id);
   // The one whose token has that digest; all its uses may be gone. Errors: forbidden: there is none,
   // or it has expired.

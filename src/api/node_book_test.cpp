@@ -100,7 +100,7 @@ TEST_F(NodeBookTest, UnknownExpiredAndUsedUpAreToldApart) {
   EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("was used up"));
   ASSERT_TRUE(book.revoke(1));
   EXPECT_THAT(refused('a', kInvitedAt), HasSubstr("doesn't know this join token"));
-  EXPECT_TRUE(book.known("gpu-3", 1)) << "who joined by it stays";
+  EXPECT_TRUE(book.known("gpu-3", 1)) << "nodes that joined by it stay";
 }
 
 TEST_F(NodeBookTest, AnInvitationHoldsForAsManyAsItSays) {

@@ -51,7 +51,7 @@ Result<void> run_as(ApiContext& context, const Peer& peer, const Principal& by,
   if (context.shared() && !by.uid) return fail(no_account(by.user));
   body.spec.uid = context.shared() ? *by.uid : context.options.uid;
   body.spec.user = context.user_name(body.spec.uid);
-  if (auto settled = as_at_login(context, by, body); !settled) return settled;
+  if (auto filled = as_at_login(context, by, body); !filled) return filled;
   if (!context.shared()) return {};
   if (auto may = context.may_run(body.spec.uid); !may) return may;
   if (peer.account) {
@@ -176,7 +176,7 @@ void resize(const SharedContext& context, const std::shared_ptr<Exchange>& excha
   const auto range = read_range(exchange->request());
   if (!range) return exchange->refuse(range.error());
   const auto id = (*job)->id;
-  context->controller.set_range(id, *range, answer_with_job(context, exchange, by, id));
+  context->controller.set_range(id, *range, by, answer_with_job(context, exchange, by, id));
 }
 
 }  // namespace

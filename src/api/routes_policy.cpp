@@ -165,10 +165,11 @@ Result<std::string> read_script(const HttpRequest& request) {
   return text;
 }
 
-void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                 const Principal& by) {
   auto text = read_script(exchange->request());
   if (!text) return exchange->refuse(text.error());
-  context->controller.desk().load(exchange->request().ids.at(0), std::move(*text),
+  context->controller.desk().load(exchange->request().ids.at(0), std::move(*text), by,
                                   [context, exchange](const Result<void>& done) {
                                     if (!done) return exchange->refuse(done.error());
                                     auto page = show_policy(*context, exchange->request());
@@ -177,18 +178,20 @@ void load_policy(const SharedContext& context, const std::shared_ptr<Exchange>& 
                                   });
 }
 
-void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
-  context->controller.desk().forget(exchange->request().ids.at(0),
+void forget_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                   const Principal& by) {
+  context->controller.desk().forget(exchange->request().ids.at(0), by,
                                     [exchange](const Result<void>& done) {
                                       if (!done) return exchange->refuse(done.error());
                                       exchange->reply({.body = "{}"});
                                     });
 }
 
-void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void set_policy(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                const Principal& by) {
   const auto choice = read_policy_choice(exchange->request());
   answer_switch(context, exchange, choice, [&](Done<void> done) {
-    context->controller.desk().set({choice->name, choice->parameters}, std::move(done));
+    context->controller.desk().set({choice->name, choice->parameters}, by, std::move(done));
   });
 }
 
@@ -293,12 +296,16 @@ void add_policy_routes(Routes& routes, const SharedContext& context) {
   routes.add(
       "GET", "/v1/policy/{name}", Action::see,
       answering([context](const HttpRequest& request) { return show_policy(*context, request); }));
-  routes.add("PUT", "/v1/policy", Action::set_policy,
-             [context](const auto& exchange) { set_policy(context, exchange); });
-  routes.add("PUT", "/v1/policy/{name}", Action::load_policy,
-             [context](const auto& exchange) { load_policy(context, exchange); });
+  routes.add(
+      "PUT", "/v1/policy", Action::set_policy,
+      [context](const auto& exchange, const Principal& by) { set_policy(context, exchange, by); });
+  routes.add(
+      "PUT", "/v1/policy/{name}", Action::load_policy,
+      [context](const auto& exchange, const Principal& by) { load_policy(context, exchange, by); });
   routes.add("DELETE", "/v1/policy/{name}", Action::load_policy,
-             [context](const auto& exchange) { forget_policy(context, exchange); });
+             [context](const auto& exchange, const Principal& by) {
+               forget_policy(context, exchange, by);
+             });
 }
 
 }  // namespace paceline

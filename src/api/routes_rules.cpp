@@ -26,10 +26,11 @@ Result<Rules> read_rules(const HttpRequest& request) {
   return rules;
 }
 
-void set_rules(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void set_rules(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+               const Principal& by) {
   const auto rules = read_rules(exchange->request());
   if (!rules) return exchange->refuse(rules.error());
-  context->controller.set_rules(*rules, [context, exchange](const Result<void>& done) {
+  context->controller.set_rules(*rules, by, [context, exchange](const Result<void>& done) {
     if (!done) return exchange->refuse(done.error());
     exchange->reply({.body = rules_text(context->state())});
   });
@@ -42,8 +43,9 @@ void add_rule_routes(Routes& routes, const SharedContext& context) {
              answering([context](const HttpRequest&) -> Result<std::string> {
                return rules_text(context->state());
              }));
-  routes.add("PUT", "/v1/rules", Action::set_rules,
-             [context](const auto& exchange) { set_rules(context, exchange); });
+  routes.add(
+      "PUT", "/v1/rules", Action::set_rules,
+      [context](const auto& exchange, const Principal& by) { set_rules(context, exchange, by); });
 }
 
 }  // namespace paceline

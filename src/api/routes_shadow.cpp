@@ -106,10 +106,11 @@ Result<std::string> show_shadow(const ApiContext& context) {
               "Try one first: 'paceline policy try NAME'.");
 }
 
-void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                  const Principal& by) {
   auto choice = read_policy_choice(exchange->request());
   if (!choice) return exchange->refuse(choice.error());
-  context->controller.desk().try_out({std::move(choice->name), std::move(choice->parameters)},
+  context->controller.desk().try_out({std::move(choice->name), std::move(choice->parameters)}, by,
                                      [context, exchange](const Result<void>& done) {
                                        if (!done) return exchange->refuse(done.error());
                                        exchange->reply({.body = *show_shadow(*context)});
@@ -117,26 +118,29 @@ void begin_shadow(const SharedContext& context, const std::shared_ptr<Exchange>&
 }
 
 // Answers with what it came to.
-void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void end_shadow(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+                const Principal& by) {
   auto last = show_shadow(*context);
   if (!last) return exchange->refuse(last.error());
   context->controller.desk().end_trial(
-      [exchange, last = std::move(*last)](const Result<void>& done) {
+      by, [exchange, last = std::move(*last)](const Result<void>& done) {
         if (!done) return exchange->refuse(done.error());
         exchange->reply({.body = last});
       });
 }
 
-void promote(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void promote(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+             const Principal& by) {
   Controller& controller = context->controller;
   answer_switch(context, exchange, controller.desk().tried(),
-                [&](Done<void> done) { controller.desk().promote(std::move(done)); });
+                [&](Done<void> done) { controller.desk().promote(by, std::move(done)); });
 }
 
-void roll_back(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void roll_back(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+               const Principal& by) {
   Controller& controller = context->controller;
   answer_switch(context, exchange, controller.desk().before(),
-                [&](Done<void> done) { controller.desk().roll_back(std::move(done)); });
+                [&](Done<void> done) { controller.desk().roll_back(by, std::move(done)); });
 }
 
 }  // namespace
@@ -145,13 +149,18 @@ void add_shadow_routes(Routes& routes, const SharedContext& context) {
   routes.add("GET", "/v1/shadow", Action::see,
              answering([context](const HttpRequest&) { return show_shadow(*context); }));
   routes.add("PUT", "/v1/shadow", Action::set_policy,
-             [context](const auto& exchange) { begin_shadow(context, exchange); });
-  routes.add("DELETE", "/v1/shadow", Action::set_policy,
-             [context](const auto& exchange) { end_shadow(context, exchange); });
-  routes.add("POST", "/v1/shadow/promote", Action::set_policy,
-             [context](const auto& exchange) { promote(context, exchange); });
-  routes.add("POST", "/v1/policy/rollback", Action::set_policy,
-             [context](const auto& exchange) { roll_back(context, exchange); });
+             [context](const auto& exchange, const Principal& by) {
+               begin_shadow(context, exchange, by);
+             });
+  routes.add(
+      "DELETE", "/v1/shadow", Action::set_policy,
+      [context](const auto& exchange, const Principal& by) { end_shadow(context, exchange, by); });
+  routes.add(
+      "POST", "/v1/shadow/promote", Action::set_policy,
+      [context](const auto& exchange, const Principal& by) { promote(context, exchange, by); });
+  routes.add(
+      "POST", "/v1/policy/rollback", Action::set_policy,
+      [context](const auto& exchange, const Principal& by) { roll_back(context, exchange, by); });
 }
 
 }  // namespace paceline

@@ -1,6 +1,6 @@
 // Whether an account may run jobs on a shared server: as one may log in, so far as that stands in
-// the account itself. An account that expired, or whose shell is nologin or false, may not. Not
-// asked are a locked password (keys and tickets do without), PAM and its limits.conf.
+// the account itself. An account that expired, or whose shell is nologin or false, may not. A
+// locked password (keys and tickets do without), PAM and its limits.conf are not looked at.
 #pragma once
 
 #include <chrono>

@@ -103,7 +103,7 @@ class TrialInTheBackground : public ::testing::TestWithParam<const char*> {
     controller->shadow().on_work([this] { background->wake(); });
     ASSERT_TRUE(controller->recover());
     step();
-    controller->desk().load("mine", kSmallestFirst, [](const Result<void>& done) {
+    controller->desk().load("mine", kSmallestFirst, {}, [](const Result<void>& done) {
       EXPECT_TRUE(done) << done.error().message;
     });
     step();
@@ -144,8 +144,9 @@ class TrialInTheBackground : public ::testing::TestWithParam<const char*> {
   }
 
   void try_policy(const std::string& name) {
-    controller->desk().try_out(
-        {name, {}}, [](const Result<void>& done) { EXPECT_TRUE(done) << done.error().message; });
+    controller->desk().try_out({name, {}}, {}, [](const Result<void>& done) {
+      EXPECT_TRUE(done) << done.error().message;
+    });
     step();
     pieces.wait(0);
   }
@@ -187,10 +188,10 @@ TEST_P(TrialInTheBackground, IsReplacedEditedAndPromotedWhileItIsAtWork) {
   for (int i = 0; i < 10; ++i) {
     try_policy(GetParam());
     day(5);
-    controller->desk().load("mine", fmt::format("{}\n-- edition {}", kSmallestFirst, i), well);
+    controller->desk().load("mine", fmt::format("{}\n-- edition {}", kSmallestFirst, i), {}, well);
     day(5);
-    if (i % 3 == 0) controller->desk().end_trial(well);
-    if (i % 3 == 1) controller->desk().promote(well);
+    if (i % 3 == 0) controller->desk().end_trial({}, well);
+    if (i % 3 == 1) controller->desk().promote({}, well);
     step();
   }
   try_policy(GetParam());

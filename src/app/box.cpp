@@ -66,7 +66,7 @@ SandboxLimits limits_of_scripts() {
 // Given up for the journal once the disk is full; before that nothing new is accepted, and then
 // nothing more started (agent/linux/host.cpp).
 constexpr std::uint64_t kReserveBytes = 8U << 20;
-constexpr agent::Room kRoomForSubmissions{16U << 20, 256};
+constexpr agent::DiskSpace kRoomForSubmissions{16U << 20, 256};
 constexpr std::size_t kMetricsConnections = 16;
 constexpr auto kHearOut = std::chrono::seconds{5};
 
@@ -233,7 +233,7 @@ struct Box::Impl {
   Result<void> follow_policy_option() {
     if (!options.policy || controller->state().policy()->name == *options.policy) return {};
     Result<void> outcome;
-    controller->desk().set({*options.policy, {}},
+    controller->desk().set({*options.policy, {}}, {},
                            [&](Result<void> done) { outcome = std::move(done); });
     if (!outcome) return outcome;
     return controller->step();

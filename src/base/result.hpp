@@ -1,7 +1,7 @@
 // Result<T>: what the outside world can refuse. An Error names what is wrong in one sentence, what
 // to do next in another, and whether trying again can help.
 //
-//   Result<JobSpec> spec = parse_job(text);
+//   Result<JobSpec> spec = read_spec(json);
 //   if (!spec) return fail(spec.error());
 //   return fail(ErrorCode::not_found, "There is no job 7.",
 //               "List jobs with 'paceline queue --all'.");

@@ -47,9 +47,8 @@ class Engine {
   // before it.
   virtual void act(const State& state, std::span<const JobId> jobs) = 0;
 
-  // The next checkpoint of these jobs is answered with a round, and so is the first one of a job
-  // that may be resized from then on: others may be told late, with whatever else happens. Holds
-  // until the next call.
+  // The next checkpoint of these jobs makes a round. So does a job's first, which makes it resizable.
+  // Others may be told late, with whatever else happens. Until the next call.
   virtual void await_saves(std::span<const JobId> /*jobs*/) {}
 
   // Called whenever observe() has something new.

@@ -158,11 +158,11 @@ TEST_F(LedgerTest, SeesTwoWorkersInASlot) {
 class LendingLedgerTest : public ::testing::Test {
  protected:
   LendingLedgerTest() {
-    lender = world.run("1 memory=1", 1);
+    giver = world.run("1 memory=1", 1);
     other = world.submit("1 name=other");
     commit();
-    start(lender);
-    world.lend(lender, other, 1);
+    start(giver);
+    world.lend(giver, other, 1);
     commit();
     start(other);
     world.started(other);
@@ -171,7 +171,7 @@ class LendingLedgerTest : public ::testing::Test {
   void commit() {
     const auto entries = std::span(world.journal()).subspan(told);
     told = world.journal().size();
-    const std::vector<JobId> both{lender, other};
+    const std::vector<JobId> both{giver, other};
     ledger.committed(world.now(), entries, world.state(), both);
   }
   void start(JobId job) { ledger.started(world.now(), "cpu-0", {job, Generation{1}, 0}, {0}); }
@@ -182,19 +182,19 @@ class LendingLedgerTest : public ::testing::Test {
   World world{"1x1 cpu memory=4"};
   Ledger ledger;
   std::size_t told = 0;
-  JobId lender, other;
+  JobId giver, other;
 };
 
 TEST_F(LendingLedgerTest, IsContentWithOneAtWorkAndOneFrozenInASlot) {
   end({other, Generation{1}, 0});
   commit();
-  world.start(lender, 1);
+  world.start(giver, 1);
   commit();
   EXPECT_THAT(ledger.faults(), IsEmpty());
 }
 
 TEST_F(LendingLedgerTest, SeesOneThatGoesOnBesideAnother) {
-  world.start(lender, 1);
+  world.start(giver, 1);
   commit();
   EXPECT_THAT(ledger.faults(), Contains(HasSubstr("goes on in slot 0 of cpu-0, where")));
 }

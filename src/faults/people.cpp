@@ -105,7 +105,7 @@ void People::ask(Request request) {
 void People::change_range() {
   const JobId job = any_job();
   const Job* known = server_->state().find_job(job);
-  server_->set_range(job, known ? draw_range(*known->spec) : WorkerRange{1, 1, 1},
+  server_->set_range(job, known ? draw_range(*known->spec) : WorkerRange{1, 1, 1}, account(kPeople),
                      deed("range set"));
 }
 

@@ -16,22 +16,24 @@ void People::meddle_with_policies() {
     case 1:
       if (habits_.scripts.empty()) return;
       return server_->desk().load(kMine, habits_.scripts[rng_.below(habits_.scripts.size())],
-                                  deed("script loaded"));
+                                  account(kPeople), deed("script loaded"));
     case 2:
-      return server_->desk().forget(kMine, deed("script forgotten"));
+      return server_->desk().forget(kMine, account(kPeople), deed("script forgotten"));
     case 3: {
       Choice tried = draw_policy();
-      return server_->desk().try_out({tried.name, tried.parameters}, deed("policy tried"));
+      return server_->desk().try_out({tried.name, tried.parameters}, account(kPeople),
+                                     deed("policy tried"));
     }
     case 4:
-      return server_->desk().promote(deed("policy promoted"));
+      return server_->desk().promote(account(kPeople), deed("policy promoted"));
     case 5:
-      return server_->desk().roll_back(deed("policy rolled back"));
+      return server_->desk().roll_back(account(kPeople), deed("policy rolled back"));
     case 6:
-      return server_->desk().end_trial(deed("trial ended"));
+      return server_->desk().end_trial(account(kPeople), deed("trial ended"));
     default: {
       Choice choice = draw_policy();
-      return server_->desk().set({choice.name, choice.parameters}, deed("policy set"));
+      return server_->desk().set({choice.name, choice.parameters}, account(kPeople),
+                                 deed("policy set"));
     }
   }
 }
@@ -52,7 +54,7 @@ void People::keep_to_one_policy() {
   if (last_policy_.empty()) last_policy_ = built_in[rng_.below(built_in.size())].name;
   const auto* active = server_->state().policy();
   if (active && active->name == last_policy_) return;
-  server_->desk().set({last_policy_, {}}, [](const Result<void>&) {});
+  server_->desk().set({last_policy_, {}}, {}, [](const Result<void>&) {});
 }
 
 }  // namespace paceline::faults

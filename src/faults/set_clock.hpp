@@ -1,5 +1,5 @@
 // The clocks of one machine. Its wall clock is set wrong, by whatever and whenever somebody likes; its
-// monotonic one counts from its boot. Read is what the program makes of both (clock/system), anew in
+// monotonic one counts from its boot. The program reads what it makes of both (clock/system), anew in
 // every process.
 #pragma once
 

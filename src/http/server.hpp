@@ -55,8 +55,8 @@ struct ServerOptions {
   using Milliseconds = std::chrono::milliseconds;
   Milliseconds idle_ms{300'000};  // without a whole header
   // Where anybody may connect: what a connection has for its first request that is good; until then
-  // it is the first to be closed for others. Who is answered without an end is admitted again about
-  // every second, and closed once not. Zero: none needs to be good.
+  // it is the first to be closed for others. A client on an endless stream is admitted anew about
+  // every second, and cut off once it no longer would be. Zero: none needs to be good.
   Milliseconds proof_ms{0};
   Milliseconds body_ms{60'000};   // for a body to arrive
   Milliseconds write_ms{60'000};  // for a response to be taken

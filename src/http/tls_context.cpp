@@ -51,7 +51,7 @@ TlsContext make_context(const SSL_METHOD* method) {
   SSL_CTX_set_max_cert_list(&made, kChainBytesMax);
   SSL_CTX_set_mode(&made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-  // A record that carries nothing of ours ends a try: who sends many keeps nobody else waiting.
+  // A record that carries nothing of ours ends a try: a client that sends many keeps no other waiting.
   SSL_CTX_clear_mode(&made, SSL_MODE_AUTO_RETRY);
   return context;
 }

@@ -1,4 +1,4 @@
-// Strangers at a port with TLS: who says nothing, half of it, something else, or leaves anywhere.
+// Strangers at a port with TLS: one that says nothing, half of it, something else, or leaves anywhere.
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>

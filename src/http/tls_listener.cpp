@@ -37,7 +37,7 @@ namespace {
 constexpr std::chrono::milliseconds kRetryPause{50};
 constexpr int kTlsBacklog = 1024;
 
-// Only who shows a certificate is asked about.
+// Only clients that show a certificate are looked up.
 int verify_node(X509_STORE_CTX* shown, void* authority) {
   const auto verdict = judge(*X509_STORE_CTX_get0_cert(shown), *static_cast<X509*>(authority),
                              Holder::node, tls_wall_clock());

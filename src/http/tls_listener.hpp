@@ -1,6 +1,6 @@
-// HTTP over TCP and TLS 1.3, for agents and for people on other machines. Who shows a certificate of
-// a node's is known by it (Peer::certificate); who shows none is somebody at an address, and shows a
-// token in their requests.
+// HTTP over TCP and TLS 1.3, for agents and for people on other machines. A client with a node's
+// certificate is that node (Peer::certificate); a client without one is known by its address and by
+// the token that it sends.
 //
 //   auto certificates = TlsCertificates::make(server.credentials, authority.certificate());
 //   HttpServer https(io, listen_tls(io, std::move(*socket), *certificates), router,

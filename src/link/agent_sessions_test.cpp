@@ -291,11 +291,12 @@ TEST_F(AgentSessionsTest, LinesThatAreNoFramesEndTheSessionWithAReason) {
 }
 
 TEST_F(AgentSessionsTest, AFrameOfAnotherSessionEndsThisOne) {
-  const auto victim = dial_and_greet();
+  const auto crowded_out = dial_and_greet();
   const auto other = dial({.id = "gpu-4", .serial = 1});
-  other.peer->say(encode(AgentFrame{victim.session, 2, 0, 0, hello_of("gpu-3", "boot-1")}) + "\n");
+  other.peer->say(encode(AgentFrame{crowded_out.session, 2, 0, 0, hello_of("gpu-3", "boot-1")}) +
+                  "\n");
   EXPECT_EQ(refusal(other).message, "A frame of another session came over this connection.");
-  EXPECT_EQ(server_.open_, std::vector{victim.session});
+  EXPECT_EQ(server_.open_, std::vector{crowded_out.session});
   EXPECT_EQ(server_.received_.size(), 1U);
 }
 

@@ -20,17 +20,17 @@ class Backoff {
   Backoff(BackoffTimes times, std::uint64_t seed) : times_(times), next_(times.first), rng_(seed) {}
 
   std::chrono::milliseconds next() {
-    const auto pause = std::min(next_, times_.longest);
-    next_ = 2 * pause;
-    return spread(pause);
+    const auto wait = std::min(next_, times_.longest);
+    next_ = 2 * wait;
+    return spread(wait);
   }
   // For what time alone seldom mends.
   std::chrono::milliseconds longest() { return spread(next_ = times_.longest); }
   void reset() { next_ = times_.first; }
 
  private:
-  std::chrono::milliseconds spread(std::chrono::milliseconds pause) {
-    return std::chrono::milliseconds{rng_.between(pause.count() / 2, pause.count() * 3 / 2)};
+  std::chrono::milliseconds spread(std::chrono::milliseconds wait) {
+    return std::chrono::milliseconds{rng_.between(wait.count() / 2, wait.count() * 3 / 2)};
   }
 
   BackoffTimes times_;

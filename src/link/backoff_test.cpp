@@ -7,9 +7,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-void expect_about(milliseconds pause, milliseconds middle) {
-  EXPECT_GE(pause, middle / 2);
-  EXPECT_LE(pause, middle * 3 / 2);
+void expect_about(milliseconds wait, milliseconds middle) {
+  EXPECT_GE(wait, middle / 2);
+  EXPECT_LE(wait, middle * 3 / 2);
 }
 
 TEST(Backoff, PausesDoubleUpToTheLongest) {

@@ -91,13 +91,13 @@ class BytesDoorTest : public ::testing::Test {
   void SetUp() override { open(); }
   void TearDown() override {
     door_.reset();
-    settle();
+    run_until_quiet();
   }
 
   // A server, new in the same directory where there was one.
   void open() {
     door_.reset();
-    settle();
+    run_until_quiet();
     BytesDoor::Options options{
         .intake = {.directory = server_.directory(),
                    .write = [this](int fd, const char* bytes,
@@ -125,7 +125,7 @@ class BytesDoorTest : public ::testing::Test {
   }
 
   // Everything that can happen now does.
-  void settle() {
+  void run_until_quiet() {
     io_.restart();
     while (io_.poll() > 0) {
     }
@@ -143,13 +143,13 @@ class BytesDoorTest : public ::testing::Test {
   Spoken greeted(const std::string& node = "gpu-3") {
     auto spoken = dial(node);
     spoken.say(encode(BytesHello{kBytesVersion, "a1", wall_}));
-    settle();
+    run_until_quiet();
     EXPECT_EQ(spoken.heard(), encode(BytesWelcome{}));
     return spoken;
   }
   std::string answer(Spoken& spoken, const std::string& text) {
     spoken.say(text);
-    settle();
+    run_until_quiet();
     return spoken.heard();
   }
 
@@ -176,10 +176,10 @@ class BytesDoorTest : public ::testing::Test {
         const bool cut = bytes->size() > bytes_max;
         spoken.say(bytes->substr(0, bytes_max));
         bytes_max -= std::min(bytes_max, bytes->size());
-        settle();
+        run_until_quiet();
         if (cut) return true;
       }
-      settle();
+      run_until_quiet();
       reader.feed(spoken.heard());
       std::string line;
       while (reader.next_line(line).value_or(false)) {
@@ -202,7 +202,7 @@ class BytesDoorTest : public ::testing::Test {
     auto spoken = dial();
     const auto hello = sender_->begin(wall_);
     spoken.say(hello.substr(0, bytes_max));
-    settle();
+    run_until_quiet();
     return hello.size() > bytes_max || converse(spoken, bytes_max - hello.size());
   }
 
@@ -245,11 +245,11 @@ TEST_F(BytesDoorTest, ALargeLogComesInBoundedPieces) {
   new_sender();
   auto spoken = dial();
   spoken.say(sender_->begin(wall_));
-  settle();
+  run_until_quiet();
   spoken.heard();
   sender_->look(now_);
   spoken.say(sender_->next().value_or(""));
-  settle();
+  run_until_quiet();
   sender_->take({kLog, 0, LogState::taken, false}, now_);
   std::size_t sent = 0;
   while (auto bytes = sender_->next()) {
@@ -391,7 +391,7 @@ TEST_F(BytesDoorTest, ANewerConnectionTakesThePlaceOfAnOlderOne) {
   auto others = greeted("gpu-4");
   EXPECT_FALSE(newer.ended());
   door_->cut("gpu-3");
-  settle();
+  run_until_quiet();
   EXPECT_TRUE(newer.ended());
   EXPECT_FALSE(others.ended());
   EXPECT_FALSE(door_->is_open("gpu-3"));
@@ -403,13 +403,13 @@ TEST_F(BytesDoorTest, TellsOnceAllThatIsThereHasCome) {
   new_sender();
   auto spoken = dial();
   spoken.say(sender_->begin(wall_));
-  settle();
+  run_until_quiet();
   std::optional<std::size_t> there;
   door_->flush("gpu-3", kLog.job, [&](bool whole) {
     EXPECT_TRUE(whole);
     there = server_.text_of(kLog).size();
   });
-  settle();
+  run_until_quiet();
   EXPECT_FALSE(there);
   converse(spoken);
   EXPECT_EQ(there, text.size());
@@ -431,7 +431,7 @@ TEST_F(BytesDoorTest, OfANodeThatIsGoneNothingMoreIsAwaited) {
   flush();
   EXPECT_EQ(told.size(), 1U);
   spoken.close();
-  settle();
+  run_until_quiet();
   EXPECT_THAT(told, ElementsAre(false, false, false));
 }
 
@@ -478,7 +478,7 @@ TEST_F(BytesDoorTest, TimesThatANodeTellsAreHeldAgainstTheServersClock) {
   spoken.say(encode(BytesHello{kBytesVersion, "a1", node_wall}) + encode(LogAsked{kLog}));
   spoken.say(encode(PieceHead{kLog, 0, 0, 2, node_wall - 5s, false}) + "x\n");
   spoken.say(encode(PieceHead{kLog, 2, 2, 2, node_wall + 5h, false}) + "y\n");
-  settle();
+  run_until_quiet();
   const LogTimesReader times(times_path(server_.path_of(kLog).string()));
   EXPECT_EQ(times.after(0, 8), (std::vector<LogTime>{{to_us(wall_ - 5s), 2}, {to_us(wall_), 4}}));
 }
@@ -500,7 +500,7 @@ TEST_F(BytesDoorTest, ATerminalComesByAConnectionOfItsOwn) {
   auto spoken = greeted();
   std::shared_ptr<ServerStream> terminal;
   door_->attach("gpu-3", worker, [&](auto told) { terminal = std::move(told.value()); });
-  settle();
+  run_until_quiet();
   const auto heard = spoken.heard();
   const auto asked =
       std::get<TerminalAsked>(*decode_server_line(heard.substr(0, heard.size() - 1)));
@@ -509,19 +509,19 @@ TEST_F(BytesDoorTest, ATerminalComesByAConnectionOfItsOwn) {
   EXPECT_THAT(answer(foreign, encode(TicketShown{asked.ticket})), HasSubstr("Nobody waits"));
   auto shown = dial();
   shown.say(encode(TicketShown{asked.ticket}) + "$ ");
-  settle();
+  run_until_quiet();
   ASSERT_TRUE(terminal);
   Spoken client(io_, terminal);
   client.say("ls\n");
-  settle();
+  run_until_quiet();
   EXPECT_EQ(client.heard(), "$ ");
   EXPECT_EQ(shown.heard(), "ls\n");
   auto again = dial();
   EXPECT_THAT(answer(again, encode(TicketShown{asked.ticket})), HasSubstr("Nobody waits"));
   shown.say("bye");
-  settle();
+  run_until_quiet();
   shown.close();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(client.heard(), "bye");
   EXPECT_TRUE(client.ended());
 }
@@ -535,7 +535,7 @@ TEST_F(BytesDoorTest, ATerminalThatCannotBeReachedIsSaidInASentence) {
       EXPECT_EQ(told.error().code, ErrorCode::unavailable);
       said.push_back(told.error().message);
     });
-    settle();
+    run_until_quiet();
   };
   attach("gpu-9");
   EXPECT_THAT(said.at(0), HasSubstr("'gpu-9' can't be reached: it isn't connected"));
@@ -555,16 +555,16 @@ TEST_F(BytesDoorTest, ATerminalIsAskedForAgainByANewerConnection) {
   bool attached = false;
   door_->attach("gpu-3", {JobId{7}, Generation{1}, 0},
                 [&](auto told) { attached = told.has_value(); });
-  settle();
+  run_until_quiet();
   const auto asked = older.heard();
   auto newer = dial();
   newer.say(encode(BytesHello{kBytesVersion, "a1", wall_}));
-  settle();
+  run_until_quiet();
   EXPECT_THAT(newer.heard(), HasSubstr(asked));
   const auto line = std::string_view(asked).substr(0, asked.size() - 1);
   auto shown = dial();
   shown.say(encode(TicketShown{std::get<TerminalAsked>(*decode_server_line(line)).ticket}));
-  settle();
+  run_until_quiet();
   EXPECT_TRUE(attached);
 }
 
@@ -573,15 +573,15 @@ TEST_F(BytesDoorTest, ACutNodesTerminalsEnd) {
   std::shared_ptr<ServerStream> terminal;
   door_->attach("gpu-3", {JobId{7}, Generation{1}, 0},
                 [&](auto told) { terminal = std::move(told.value()); });
-  settle();
+  run_until_quiet();
   const auto line = spoken.heard();
   const auto asked = std::get<TerminalAsked>(*decode_server_line(line.substr(0, line.size() - 1)));
   auto shown = dial();
   shown.say(encode(TicketShown{asked.ticket}));
-  settle();
+  run_until_quiet();
   Spoken client(io_, terminal);
   door_->cut("gpu-3");
-  settle();
+  run_until_quiet();
   EXPECT_TRUE(shown.ended());
   EXPECT_TRUE(client.ended());
 }

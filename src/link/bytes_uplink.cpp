@@ -77,9 +77,9 @@ struct BytesUplink::Impl {
   }
 
   // False: it ends.
-  bool rest(std::chrono::milliseconds pause) {
+  bool rest(std::chrono::milliseconds span) {
     pollfd waits{ended.get(), POLLIN, 0};
-    return ::poll(&waits, 1, static_cast<int>(pause.count())) == 0;
+    return ::poll(&waits, 1, static_cast<int>(span.count())) == 0;
   }
 
   std::optional<NoTerminal> attach(const TerminalAsked& asked) {

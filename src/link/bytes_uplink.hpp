@@ -35,7 +35,7 @@ class BytesUplink {
     std::chrono::milliseconds beat{5'000};      // a word at least that often
     std::chrono::milliseconds silence{15'000};  // a server that says nothing for so long is gone
     BackoffTimes backoff = {};
-    std::uint64_t seed = 0;  // of the pauses
+    std::uint64_t seed = 0;  // of the waits
   };
 
   explicit BytesUplink(Options options);

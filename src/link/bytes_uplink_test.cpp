@@ -117,7 +117,7 @@ class BytesUplinkTest : public ::testing::Test {
   std::atomic<LogState> state_ = LogState::taken;
   std::atomic<bool> over_ = false, removed_ = false;
   std::atomic<int> dialled_ = 0;
-  std::atomic<const char*> node_ = "gpu-3";  // who dials
+  std::atomic<const char*> node_ = "gpu-3";  // the dialer
   std::optional<BytesDoor> door_;
   std::optional<HttpServer> server_;
 };

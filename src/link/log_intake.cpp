@@ -98,7 +98,7 @@ Result<std::uint64_t> LogIntake::take(const Sha256& source, const PieceHead& pie
   auto done = log.sources.intend(source, append);
   if (done) done = this->append(log, bytes);
   if (!done) {
-    static_cast<void>(log.sources.settle(source, log.length));
+    static_cast<void>(log.sources.shorten_to(source, log.length));
     return fail(done.error());
   }
   log.times.note(piece.at, log.length);
@@ -124,7 +124,7 @@ Result<void> LogIntake::skip(Open& log, const Sha256& source, const PieceHead& p
                                   static_cast<std::uint32_t>(text.size())};
   auto done = log.sources.intend(source, append);
   if (done) done = this->append(log, text);
-  if (!done) static_cast<void>(log.sources.settle(source, log.length));
+  if (!done) static_cast<void>(log.sources.shorten_to(source, log.length));
   return done;
 }
 

@@ -97,7 +97,7 @@ Result<void> LogSources::intend(const Sha256& source, const Append& append) {
   return {};
 }
 
-Result<void> LogSources::settle(const Sha256& source, std::uint64_t length) {
+Result<void> LogSources::shorten_to(const Sha256& source, std::uint64_t length) {
   const auto found = known_.find(source);
   if (found == known_.end()) return {};
   found->second.append = as_far_as(found->second.append, length);

@@ -47,7 +47,7 @@ class LogSources {
   // Keeps what is to be appended now. Errors: storage; conflict: the log has too many sources.
   Result<void> intend(const Sha256& source, const Append& append);
   // The log is only so long now: of what was intended last a part is missing. Errors: storage.
-  Result<void> settle(const Sha256& source, std::uint64_t length);
+  Result<void> shorten_to(const Sha256& source, std::uint64_t length);
 
  private:
   struct Known {

@@ -2,7 +2,7 @@
 // and ends the connection where nothing was heard for as long as three of them take.
 //
 // Time comes in as ticks. A process that stood still for a while counts one tick for it, and hears
-// what came meanwhile before the next: nobody is given up for a pause of one's own.
+// what came meanwhile before the next: nobody is given up because this side stood still.
 #pragma once
 
 #include <chrono>

@@ -93,13 +93,13 @@ class FarPeer {
           (void)co_await far_->write_some({&piece, 1}, failure);
         },
         boost::asio::detached);
-    settle();
+    run_until_quiet();
     return !failure;
   }
   // What is there to be read by now.
   std::string heard() {
     read();
-    settle();
+    run_until_quiet();
     return std::exchange(heard_->text, {});
   }
   // So many lines, or all until the end.
@@ -117,7 +117,7 @@ class FarPeer {
   }
   bool ended() {
     read();
-    settle();
+    run_until_quiet();
     return heard_->ended;
   }
   // Waits for it.
@@ -129,7 +129,7 @@ class FarPeer {
   void leave() { far_->close(); }
 
  private:
-  void settle() {
+  void run_until_quiet() {
     io_.restart();
     io_.poll();
     io_.restart();

@@ -5,8 +5,8 @@
 //   uplink.start();
 //
 // It dials in a thread of its own; everything else happens on the loop. A try that fails is followed
-// by a pause (backoff.hpp); what the server refuses, by the longest. A connection that lasted makes the
-// next pause the first again.
+// by a wait (backoff.hpp); what the server refuses, by the longest. A connection that lasted makes the
+// next wait the first again.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -46,7 +46,7 @@ class Uplink {
     PulseTimes pulse = {};  // until the server says another beat
     BackoffTimes backoff = {};
     std::chrono::milliseconds lasted{15'000};
-    std::uint64_t seed = 0;  // of the pauses
+    std::uint64_t seed = 0;  // of the waits
     std::size_t queue_bytes_max = kLineQueueBytesMax;
     // What the agent says leaves so much later, and never if it is killed in between.
     std::chrono::milliseconds hold{0};

@@ -3,7 +3,7 @@
 // or variables, and runs as the message's owner where the server may change users: a user's web hook is
 // asked with the user's rights.
 //
-//   auto run = CurlRun::start("/usr/bin/curl", curl_config(hook_call(message)), message.payload, owner);
+//   auto run = CurlRun::start("/usr/bin/curl", curl_config(address, id, wires), message.payload, owner);
 //   poll(run->fd());  auto answer = run->finish();
 #pragma once
 

@@ -1,5 +1,5 @@
 // The messages that are to be sent and what was told of each job: DIR/messages.db, private, durable when a call
-// returns. Two of them may be open on one file: who makes messages and who sends them each on a thread of
+// returns. Two of them may be open on one file: the notifier's and the sender's, each on a thread of
 // its own.
 //
 // Messages and what they tell of become durable together, so a restart makes none twice and misses

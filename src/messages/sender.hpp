@@ -1,7 +1,7 @@
 // Sends what waits in the outbox, on a thread of its own: a slow or dead sink delays neither the server nor
 // other people's messages. At most kSendsMax at once, of one user kUserSendsMax, to one address one.
 //
-// What its sink did not take is tried again after pauses that double, until it is too old. Where the server
+// What its sink did not take is tried again after waits that double, until it is too old. Where the server
 // ends between a sink's answer and the note of it, the message goes out again, under the same id.
 //
 //   MessageSender sender({.outbox = file, .curl = "/usr/bin/curl", .now = …});

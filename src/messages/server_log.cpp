@@ -41,6 +41,11 @@ std::string user_of(const Principal& by) {
   return by.user.empty() ? fmt::format("user {}", by.uid.value_or(0)) : by.user;
 }
 
+// Nothing: the server says so itself.
+std::string said_by(const Principal& by) {
+  return by == Principal{} ? "" : fmt::format(", by {}'s word", user_of(by));
+}
+
 std::string parameters_text(const std::map<std::string, std::string>& parameters) {
   std::string text;
   for (const auto& [name, value] : parameters)
@@ -123,13 +128,13 @@ void ServerLog::on(const NodeUndrained& event) {
 void ServerLog::on(const PolicySet& event) {
   const auto before = std::exchange(policy_, event.name);
   const bool same = before.empty() || before == event.name;
-  inform(fmt::format("The policy is {}{}{}.", event.name, parameters_text(event.parameters),
-                     same ? "" : fmt::format("; it was {}", before)));
+  inform(fmt::format("The policy is {}{}{}{}.", event.name, parameters_text(event.parameters),
+                     said_by(event.by), same ? "" : fmt::format("; it was {}", before)));
 }
 
 void ServerLog::on(const PolicyLoaded& event) {
-  inform(
-      fmt::format("The policy {} is {}.", event.name, event.text.empty() ? "forgotten" : "loaded"));
+  inform(fmt::format("The policy {} is {}{}.", event.name,
+                     event.text.empty() ? "forgotten" : "loaded", said_by(event.by)));
 }
 
 void ServerLog::on(const PolicyFailed& event) {
@@ -137,18 +142,18 @@ void ServerLog::on(const PolicyFailed& event) {
 }
 
 void ServerLog::on(const TrialBegan& event) {
-  inform(fmt::format("The policy {}{} is tried, without effect.", event.name,
-                     parameters_text(event.parameters)));
+  inform(fmt::format("The policy {}{} is tried, without effect{}.", event.name,
+                     parameters_text(event.parameters), said_by(event.by)));
 }
 
 void ServerLog::on(const TrialEnded& event) {
-  inform(fmt::format("The policy {} is tried no longer.", event.name));
+  inform(fmt::format("The policy {} is tried no longer{}.", event.name, said_by(event.by)));
 }
 
 void ServerLog::on(const RulesSet& event) {
   if (!event.rules.reclaim_after) return;
-  inform(fmt::format("A job that never saved is asked for its slots {:g} s before it is stopped.",
-                     to_seconds(*event.rules.reclaim_after)));
+  inform(fmt::format("A job that never saved is asked for its slots {:g} s before it is stopped{}.",
+                     to_seconds(*event.rules.reclaim_after), said_by(event.by)));
 }
 
 void ServerLog::on(const JobSubmitted& event) {

@@ -1,9 +1,9 @@
 // Does a device answer to the short name that a person gave its model? Products have long names
 // ("NVIDIA H100 80GB HBM3"); people write h100, or a100-80gb.
 //
-//   is_model("h100", "NVIDIA H100 80GB HBM3")           → true
-//   is_model("a100-80gb", "NVIDIA A100-SXM4-80GB")      → true
-//   is_model("h10", "NVIDIA H100 80GB HBM3")            → false: words are whole
+//   is_model("h100", "NVIDIA H100 80GB HBM3") == true
+//   is_model("a100-80gb", "NVIDIA A100-SXM4-80GB") == true
+//   is_model("h10", "NVIDIA H100 80GB HBM3") == false     words are whole
 #pragma once
 
 #include <string_view>

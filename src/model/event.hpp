@@ -46,16 +46,19 @@ struct JobRequested {
 struct RangeSet {
   JobId job;
   WorkerRange range;
+  Principal by = {};  // of older journals nobody
   friend bool operator==(const RangeSet&, const RangeSet&) = default;
 };
 struct PolicySet {
   std::string name;
   std::map<std::string, std::string> parameters;
+  Principal by = {};  // nobody: the server itself
   friend bool operator==(const PolicySet&, const PolicySet&) = default;
 };
 struct PolicyLoaded {  // a script is known from now on, or replaced; an empty text forgets it
   std::string name;
   std::string text;
+  Principal by = {};
   friend bool operator==(const PolicyLoaded&, const PolicyLoaded&) = default;
 };
 struct PolicyFailed {  // a script was set aside for a round: another policy decided it
@@ -66,14 +69,17 @@ struct PolicyFailed {  // a script was set aside for a round: another policy dec
 struct TrialBegan {  // a policy decides every round without effect from now on
   std::string name;
   std::map<std::string, std::string> parameters;
+  Principal by = {};
   friend bool operator==(const TrialBegan&, const TrialBegan&) = default;
 };
 struct TrialEnded {
   std::string name;
+  Principal by = {};
   friend bool operator==(const TrialEnded&, const TrialEnded&) = default;
 };
 struct RulesSet {  // those that are given; the others stay
   Rules rules;
+  Principal by = {};  // nobody: the server itself
   friend bool operator==(const RulesSet&, const RulesSet&) = default;
 };
 struct WorkerStarted {

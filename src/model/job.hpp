@@ -70,7 +70,7 @@ struct Job {
   JobState state = JobState::pending;
   bool held = false;
 
-  // At most one gang holds running workers (current) and at most one waits for its seats (forming).
+  // At most one gang has running workers (current) and at most one waits for its seats (forming).
   std::optional<Gang> current;
   std::optional<Gang> forming;
   Generation last_generation;
@@ -121,7 +121,7 @@ struct Job {
   [[nodiscard]] bool lends() const {
     return state == JobState::paused && current && current->lent_at;
   }
-  // Does a gang of it hold or await seats?
+  // Does a gang of it have or await seats?
   [[nodiscard]] bool seated() const { return forming || (current && !lends()); }
   // Do processes of the current gang go on in the forming one? Then both are of one attempt.
   [[nodiscard]] bool forms_in_place() const {
@@ -133,7 +133,7 @@ struct Job {
   }
   // Running of the current gang up to then that no checkpoint has. REQUIRES: there is one.
   [[nodiscard]] Duration unsaved(Time until) const;
-  // Workers it holds now: of the current gang, else of the forming one, else 0.
+  // Workers it has now: of the current gang, else of the forming one, else 0.
   [[nodiscard]] std::int32_t workers() const;
   [[nodiscard]] std::int32_t slots(std::int32_t n) const { return n * spec->slots_per_worker; }
   // May its size be changed now? With what it declared and has acknowledged; not when its target is

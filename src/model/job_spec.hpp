@@ -91,7 +91,7 @@ struct JobSpec {
   bool preemptible = true;               // may be stopped for another job
   std::int32_t priority = 50;            // 0..100, larger first
   std::optional<Duration> max_duration;  // of running; pauses don't count
-  std::optional<Duration> minimum_run;   // not resized or stopped earlier; else kLeastRun
+  std::optional<Duration> minimum_run;   // not resized or stopped earlier; else the policy's
   std::optional<double> stop_loss, resize_loss;  // LossLimits of its own; else the policy's
   std::optional<Duration> expected_duration;
   std::optional<std::uint64_t> expected_samples;

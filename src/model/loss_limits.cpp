@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/number.hpp"
+#include "base/span.hpp"
 
 namespace paceline {
 
@@ -14,6 +15,12 @@ Result<double> parse_loss_limit(std::string_view text) {
   return fail(ErrorCode::invalid,
               fmt::format("'{}{}' is no part of a job's time.", text, percent ? "%" : ""),
               "Write a part like 3%: 0% to be disturbed for nobody, 100% for no limit.");
+}
+
+Result<Duration> parse_min_run(std::string_view text) {
+  if (const auto span = parse_whole_span(text)) return *span;
+  return fail(ErrorCode::invalid, fmt::format("'{}' is no time that a job runs at least.", text),
+              "Write a time like 10s, 2m or 1h; 0s for none.");
 }
 
 }  // namespace paceline

@@ -1,8 +1,9 @@
 // Why a job is as it is: a small value, rendered to a sentence only when somebody reads it. The
 // sentence lets the owner predict what would change it.
 //
-//   Reason r{ReasonCode::waits_for_slots, {4, 1}};
-//   name(r.code) == "waits_for_slots"; sentence(r) == "waits for 4 free slots; 1 is free now"
+//   Reason r{ReasonCode::waits_for_slots, {4, 1}, {}};
+//   name(r.code) == "waits_for_slots"
+//   sentence(r) == "needs 4 slots, 1 free now"
 #pragma once
 
 #include <cstdint>

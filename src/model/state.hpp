@@ -197,7 +197,7 @@ class State {
     return on_time_line(*job.spec->deadline);
   }
 
-  // By id, those that retired as well: who goes over the cluster passes over them.
+  // By id, those that retired as well: code that goes over the cluster skips them.
   [[nodiscard]] const std::vector<Node>& nodes() const { return parts_.nodes; }
   [[nodiscard]] const Node* find_node(NodeId id) const;
   [[nodiscard]] const Node* find_node(std::string_view name) const;
@@ -216,7 +216,7 @@ class State {
 
   // Every job that is not over, in arrival order.
   [[nodiscard]] const std::set<QueueKey>& queue() const { return queue_; }
-  // Those of them that hold or await seats (any gang).
+  // Those of them that have or await seats (any gang).
   [[nodiscard]] const std::set<QueueKey>& active() const { return active_; }
   // Those that wait and may start now or at their eligible time (PENDING or PAUSED for others, not
   // held, dependencies met).

@@ -1,7 +1,8 @@
 // A target: metric, direction, value, in two tiers. `deliver` is good enough to hand out, `final`
 // is done; a target given as one expression has both tiers at the same value.
 //
-//   parse_target("accuracy>=0.95")          → accuracy, at_least, 0.95, 0.95
+//   parse_target("accuracy>=0.95")->metric == "accuracy"
+//   parse_target("accuracy>=0.95")->deliver == 0.95     the first tier; the final one is the same
 #pragma once
 
 #include <string>

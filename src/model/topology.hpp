@@ -1,8 +1,8 @@
 // How near nodes are and what they are made of, as small numbers: device models, racks and switches
 // are names that are compared millions of times. Kept by the state as nodes join and change.
 //
-// A name that a node does not give is known to be near no other: such a node is a rack of its own,
-// and without a switch its rack is one of its own.
+// A node that names no rack is near no other: it is a rack of its
+// own, and without a switch its rack is one of its own.
 #pragma once
 
 #include <cstdint>

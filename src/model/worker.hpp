@@ -132,7 +132,7 @@ struct Claim {
   std::int64_t pid = 0;              // 0: not started yet
   std::optional<WorkerGone> gone;    // set once nothing of it is left
   bool noticed = false;              // a notice was given
-  std::vector<std::uint32_t> slots;  // it holds, as launched
+  std::vector<std::uint32_t> slots;  // it has, as launched
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 

@@ -35,8 +35,8 @@ Movers find_movers(Draft& draft, const Job& job) {
   return found;
 }
 
-std::optional<Room> room_by(const Draft& draft, const Job& job, std::int32_t workers,
-                            const Movers& movers) {
+std::optional<Rearranged> room_by(const Draft& draft, const Job& job, std::int32_t workers,
+                                  const Movers& movers) {
   WhatIf what_if(draft);
   for (const Given& mover : movers) what_if.give(mover.seats);
   auto seats = draft.fit(job.id, workers);
@@ -44,12 +44,12 @@ std::optional<Room> room_by(const Draft& draft, const Job& job, std::int32_t wor
   what_if.take(*seats);
   auto repacked = repack_given(draft, movers);
   if (!repacked) return std::nullopt;
-  return Room{std::move(*seats), std::move(repacked->jobs), repacked->moved};
+  return Rearranged{std::move(*seats), std::move(repacked->jobs), repacked->moved};
 }
 
 // The best of all choices of so many of the movers, from the one at `from` on.
 void try_all(const Draft& draft, const Job& job, std::int32_t workers, const Movers& movers,
-             std::size_t from, std::size_t more, Movers& chosen, std::optional<Room>& best) {
+             std::size_t from, std::size_t more, Movers& chosen, std::optional<Rearranged>& best) {
   if (more == 0) {
     auto room = room_by(draft, job, workers, chosen);
     if (room && (!best || room->moved < best->moved)) best = std::move(room);
@@ -64,10 +64,10 @@ void try_all(const Draft& draft, const Job& job, std::int32_t workers, const Mov
 
 }  // namespace
 
-std::optional<Room> make_room(Draft& draft, const Job& job, std::int32_t workers) {
+std::optional<Rearranged> make_room(Draft& draft, const Job& job, std::int32_t workers) {
   if (static_cast<std::uint64_t>(job.slots(workers)) > draft.free().total()) return std::nullopt;
   const Movers movers = find_movers(draft, job);
-  std::optional<Room> best;
+  std::optional<Rearranged> best;
   Movers chosen;
   for (std::size_t count = 1; count <= kMovesMax && !best; ++count)
     try_all(draft, job, workers, movers, 0, count, chosen, best);

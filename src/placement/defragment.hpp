@@ -21,7 +21,7 @@ namespace paceline {
 inline constexpr std::size_t kMoversMax = 12;
 inline constexpr std::size_t kMovesMax = 2;
 
-struct Room {
+struct Rearranged {
   Placement seats;  // of the waiting job
   std::vector<Draft::Resized> moves;
   std::int32_t moved = 0;  // workers
@@ -29,6 +29,6 @@ struct Room {
 
 // Nothing if slots are short, or no such moves make room. REQUIRES: the job waits, and fit() finds
 // it no seats.
-std::optional<Room> make_room(Draft& draft, const Job& job, std::int32_t workers);
+std::optional<Rearranged> make_room(Draft& draft, const Job& job, std::int32_t workers);
 
 }  // namespace paceline

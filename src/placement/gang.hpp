@@ -9,7 +9,7 @@
 //   their rack, then behind their switch. A worker that lost its place takes its tensor group along
 //   only if the group can't be completed on its node.
 // - Nodes whose jobs are known to slow this one down by more than kSlowDownMax, or to be slowed
-//   down by it, are passed over if other nodes do, as many of them.
+//   down by it, are avoided if as many other nodes will do.
 //
 // Cost: O(seats · log nodes), and O(racks) for a gang on several nodes; where constraints forbid
 // nodes, O(nodes) at worst.

@@ -37,7 +37,7 @@ std::string wish_of_the_gang(const Job& job) {
 
 Reason lacks_slots(const Draft& draft, const Job& job, std::int32_t workers) {
   if (frozen_workers(job)) {
-    if (const auto has = borrower(draft.snapshot().state, job))
+    if (const auto has = beneficiary_of(draft.snapshot().state, job))
       return {ReasonCode::waits_for_own, {has->value, to_us(waits_for_own_until(job))}, {}};
   }
   const std::int64_t need = job.slots(workers);

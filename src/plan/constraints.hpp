@@ -11,7 +11,7 @@
 //
 // A worker that stands somewhere may stay there: labels, neighbours and drains that were announced are
 // judged when a worker comes. Where a drain is announced a job comes only if it is likely to end before,
-// or if its length is unknown. A job that has to be near a kind of job that it is of itself may be the first of them.
+// or if its length is unknown. A job that has to be near jobs of its own kind may be the first of them.
 //
 // Cost: O(terms + jobs that a term names + jobs that keep others away) to make; O(slots of the
 // node) to ask.

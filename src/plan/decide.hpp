@@ -17,8 +17,8 @@ namespace paceline {
 using Decider = std::function<Result<void>(const Snapshot&, Draft&)>;
 
 // Brings running jobs into the range that their owner gave, has jobs leave nodes that drain, lets
-// `decider` decide, and checks the plan. The plan names each job that the law protected, where the reason is another than last time.
-// Errors: the decider's; invalid: what the plan would break.
+// `decider` decide, and checks the plan. The plan names each job that the law protected, if the
+// reason changed. Errors: the decider's; invalid: what the plan would break.
 Result<Plan> decide(Draft& draft, const Decider& decider);
 
 }  // namespace paceline

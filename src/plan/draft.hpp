@@ -42,10 +42,10 @@ struct Part {
 class Placer {
  public:
   virtual ~Placer() = default;
-  // Seats for `workers` workers of a job that holds none; nothing if they don't fit.
+  // Seats for `workers` workers of a job that has none; nothing if they don't fit.
   virtual std::optional<Placement> fit(const Draft& draft, const Job& job,
                                        std::int32_t workers) const = 0;
-  // Seats for the next generation of a job that holds `seats` (free in the draft for itself): as
+  // Seats for the next generation of a job that has `seats` (free in the draft for itself): as
   // few moves as possible.
   virtual std::optional<Placement> refit(const Draft& draft, const Job& job, const Placement& seats,
                                          std::int32_t workers) const = 0;

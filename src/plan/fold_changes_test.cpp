@@ -174,17 +174,17 @@ TEST(Promise, BetweenTwoResizesEmptiesInAnyOrder) {
   for (const bool giver_first : {true, false}) {
     World world("1x4 cpu");
     const JobId giver = world.run("1..3 elastic=restart", 3);
-    const JobId taker = world.run("1..3 elastic=restart", 1);
+    const JobId beneficiary = world.run("1..3 elastic=restart", 1);
     world.round([&](const Snapshot&, Draft& draft) {
       draft.resize(giver, *draft.refit(giver, 1), {ReasonCode::shrinks_to_share, {3, 1}, {}});
-      draft.resize(taker, *draft.refit(taker, 3), {ReasonCode::grows, {1, 3}, {}});
+      draft.resize(beneficiary, *draft.refit(beneficiary, 3), {ReasonCode::grows, {1, 3}, {}});
     });
-    world.killed(giver_first ? giver : taker);
-    world.killed(giver_first ? taker : giver);
+    world.killed(giver_first ? giver : beneficiary);
+    world.killed(giver_first ? beneficiary : giver);
     world.started(giver);
-    world.started(taker);
+    world.started(beneficiary);
     EXPECT_EQ(world.job(giver).state, JobState::running);
-    EXPECT_EQ(world.job(taker).workers(), 3);
+    EXPECT_EQ(world.job(beneficiary).workers(), 3);
     EXPECT_EQ(world.state().slots_leased(), 4);
   }
 }

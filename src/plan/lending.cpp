@@ -32,7 +32,7 @@ Time waits_for_own_until(const Job& job) {
   return lent_at + job.unsaved(lent_at) + from_seconds(job.resize_pause);
 }
 
-std::optional<JobId> borrower(const State& state, const Job& job) {
+std::optional<JobId> beneficiary_of(const State& state, const Job& job) {
   for (const Worker& worker : job.current->workers) {
     for (const auto index : worker.seat.slots) {
       const Slot& slot = state.slot({worker.seat.node, index});

@@ -7,8 +7,8 @@
 // each other up, since time-outs run on while they are frozen. A slot is lent once at a time.
 //
 // A job that has lent its slots waits for them as long as it would take to redo the work that a
-// start elsewhere loses; then it starts wherever it fits. So it never loses more than twice the
-// least.
+// start elsewhere loses; then it starts wherever it fits. So waiting never costs more than
+// twice the cheaper choice.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,6 @@ std::optional<std::int32_t> frozen_workers(const Job& job);
 Time waits_for_own_until(const Job& job);
 
 // The job that has one of its slots; nothing: none has. REQUIRES: it lends.
-std::optional<JobId> borrower(const State& state, const Job& job);
+std::optional<JobId> beneficiary_of(const State& state, const Job& job);
 
 }  // namespace paceline

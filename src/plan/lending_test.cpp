@@ -20,12 +20,12 @@ using testing::World;
 class Lending : public ::testing::Test {
  protected:
   Lending() {
-    lender = world.run("1 slots_per_worker=2 memory=4 retry=1", 1);
+    giver = world.run("1 slots_per_worker=2 memory=4 retry=1", 1);
     world.advance(span("20s"));
-    world.checkpoint(lender);
+    world.checkpoint(giver);
     world.advance(span("10s"));
     other = world.submit("2");
-    world.lend(lender, other, 2);
+    world.lend(giver, other, 2);
   }
 
   void expect_same_from_parts() {
@@ -35,11 +35,11 @@ class Lending : public ::testing::Test {
     const Draft draft(world.snapshot(), placer);
     return draft.fit(job, workers);
   }
-  const Job& job() { return world.job(lender); }
+  const Job& job() { return world.job(giver); }
 
   World world{"1x2 cpu memory=16; 1x2 cpu memory=4"};
   PackPlacer placer;
-  JobId lender, other;
+  JobId giver, other;
 };
 
 TEST(MayLend, AJobOfOneWorkerOnProcessorSlotsWithMemoryThatIsKnown) {
@@ -72,8 +72,8 @@ TEST_F(Lending, FreesTheSlotsAndKeepsTheGang) {
   EXPECT_EQ(job().current->generation, Generation{1});
   EXPECT_EQ(world.job(other).state, JobState::starting);
   EXPECT_EQ(world.state().slots_leased(), 2);
-  EXPECT_EQ(world.state().slot({NodeId{0}, 1}).lent, (ProcessKey{lender, Generation{1}, 0}));
-  EXPECT_EQ(borrower(world.state(), job()), other);
+  EXPECT_EQ(world.state().slot({NodeId{0}, 1}).lent, (ProcessKey{giver, Generation{1}, 0}));
+  EXPECT_EQ(beneficiary_of(world.state(), job()), other);
   EXPECT_TRUE(world.state().waiting().contains(queue_key(job())));
   EXPECT_FALSE(world.state().active().contains(queue_key(job())));
   expect_same_from_parts();
@@ -83,7 +83,7 @@ TEST_F(Lending, LosesNoWork) {
   world.started(other);
   world.advance(span("60s"));
   world.ended(other);
-  world.start(lender, 1);
+  world.start(giver, 1);
   EXPECT_EQ(job().state, JobState::running);
   EXPECT_EQ(job().current->generation, Generation{1});
   EXPECT_EQ(job().current->started_at, world.now());
@@ -94,16 +94,16 @@ TEST_F(Lending, LosesNoWork) {
   EXPECT_DOUBLE_EQ(job().slot_seconds, 60);
   world.advance(span("5s"));
   EXPECT_EQ(job().unsaved(world.now()), span("15s")) << "what it had not saved before, too";
-  world.checkpoint(lender);
+  world.checkpoint(giver);
   EXPECT_EQ(job().unsaved(world.now()), span("0s"));
-  world.ended(lender);
+  world.ended(giver);
   EXPECT_EQ(job().state, JobState::completed);
   expect_same_from_parts();
 }
 
 TEST_F(Lending, StaysFrozenUntilItsSlotsAreEmpty) {
   world.started(other);
-  world.preempt(other, lender, 1);
+  world.preempt(other, giver, 1);
   EXPECT_EQ(job().state, JobState::paused);
   EXPECT_TRUE(job().seated());
   EXPECT_FALSE(world.state().waiting().contains(queue_key(job()))) << "it is on its way";
@@ -117,23 +117,23 @@ TEST_F(Lending, StaysFrozenUntilItsSlotsAreEmpty) {
 
 TEST_F(Lending, OnItsWayBackLetsGoOfTheSlotsWhereItsOwnerHoldsIt) {
   world.started(other);
-  world.preempt(other, lender, 1);
+  world.preempt(other, giver, 1);
   world.killed(other, 0);
-  world.pause(lender);
+  world.pause(giver);
   EXPECT_TRUE(job().held);
   EXPECT_EQ(job().leased, 0);
   world.killed(other, 1);
   EXPECT_EQ(job().state, JobState::paused);
-  world.resume(lender);
+  world.resume(giver);
   EXPECT_EQ(job().state, JobState::paused) << "a plan gives it slots, not its owner";
-  world.start(lender, 1);
+  world.start(giver, 1);
   EXPECT_EQ(job().state, JobState::running);
   expect_same_from_parts();
 }
 
 TEST_F(Lending, AJobThatDiesFrozenTakesNothingFromTheJobInItsSlots) {
   world.started(other);
-  world.ended(lender, ending("signal 9"));
+  world.ended(giver, ending("signal 9"));
   EXPECT_EQ(job().state, JobState::pending);
   EXPECT_EQ(job().retries_used, 1);
   EXPECT_EQ(world.job(other).state, JobState::running);
@@ -145,9 +145,9 @@ TEST_F(Lending, AJobThatDiesFrozenTakesNothingFromTheJobInItsSlots) {
 
 TEST_F(Lending, AJobThatDiesOnItsWayBackGivesTheSlotsUp) {
   world.started(other);
-  world.preempt(other, lender, 1);
+  world.preempt(other, giver, 1);
   world.killed(other, 0);
-  world.ended(lender, ending("signal 9"));
+  world.ended(giver, ending("signal 9"));
   EXPECT_EQ(job().state, JobState::pending);
   EXPECT_EQ(world.state().slots_leased(), 1);
   world.killed(other, 1);
@@ -157,10 +157,10 @@ TEST_F(Lending, AJobThatDiesOnItsWayBackGivesTheSlotsUp) {
 
 TEST_F(Lending, ACancelEndsItThoughOthersHaveItsSlots) {
   world.started(other);
-  world.cancel(lender);
+  world.cancel(giver);
   EXPECT_EQ(job().state, JobState::stopping);
   expect_same_from_parts();
-  world.killed(lender);
+  world.killed(giver);
   EXPECT_EQ(job().state, JobState::cancelled);
   EXPECT_EQ(world.job(other).leased, 2);
 }
@@ -179,15 +179,15 @@ TEST_F(Lending, WaitsForItsOwnAsLongAsStartingAnewWouldCost) {
   world.advance(span("9s"));
   {
     const Draft draft(world.snapshot(), placer);
-    EXPECT_FALSE(draft.fit(lender, 1).has_value());
+    EXPECT_FALSE(draft.fit(giver, 1).has_value());
     EXPECT_EQ(draft.awaited().revisit_at, world.now() + span("1s"));
   }
   world.advance(span("1s"));
-  world.start(lender, 1);
+  world.start(giver, 1);
   EXPECT_EQ(job().state, JobState::resizing);
   EXPECT_EQ(job().forming->workers[0].seat.node, NodeId{1});
-  world.killed(lender);
-  world.started(lender);
+  world.killed(giver);
+  world.started(giver);
   EXPECT_EQ(job().state, JobState::running);
   EXPECT_EQ(job().current->generation, Generation{2});
   EXPECT_DOUBLE_EQ(job().bill.resize, 2 * 10);
@@ -197,9 +197,9 @@ TEST_F(Lending, WaitsForItsOwnAsLongAsStartingAnewWouldCost) {
 TEST_F(Lending, StartsAnewAtOnceWhereItsOwnerAsksForAnotherSize) {
   world.started(other);
   world.ended(other);
-  world.resize(lender, "2..2");
+  world.resize(giver, "2..2");
   EXPECT_EQ(frozen_workers(job()), std::nullopt);
-  EXPECT_EQ(fit(lender, 2)->size(), 2U);
+  EXPECT_EQ(fit(giver, 2)->size(), 2U);
 }
 
 TEST_F(Lending, KeepsItsMemory) {
@@ -216,13 +216,8 @@ TEST_F(Lending, IsNeitherStartedNorPausedByAPlanThatSaysSo) {
   world.ended(other);
   const auto found = [&](ChangeKind kind, Placement seats) {
     Plan plan;
-    plan.changes = {{kind,
-                     lender,
-                     Generation{1},
-                     std::move(seats),
-                     {ReasonCode::script, {}, "because"},
-                     1,
-                     {}}};
+    plan.changes = {
+        {kind, giver, Generation{1}, std::move(seats), {ReasonCode::script, {}, "because"}, 1, {}}};
     if (kind == ChangeKind::start) plan.changes[0].generation = Generation{10};
     return violations(world.snapshot(), plan);
   };

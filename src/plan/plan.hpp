@@ -115,8 +115,8 @@ struct Entry {
   Time at;
   std::variant<Event, Plan> body;
   // What happened after the entry before and left no entry of its own: the server began anew; the
-  // newest round that was held without news and changed nothing. Of both a fold takes only by what
-  // rules the entries from here on were written; a replay needs them.
+  // newest round without news, which changed nothing. A fold uses only Began::rules; a replay needs
+  // the rest.
   std::optional<Began> began = {};
   std::optional<Time> quiet_round = {};
   friend bool operator==(const Entry&, const Entry&) = default;

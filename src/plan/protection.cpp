@@ -17,8 +17,8 @@ double limit_of(const Job& job, ChangeKind kind, const LossLimits& limits) {
   return job.spec->stop_loss.value_or(limits.stops);
 }
 
-Time left_alone_until(const Snapshot& snapshot, const Job& job) {
-  const Duration least = job.spec->minimum_run.value_or(kLeastRun);
+Time left_alone_until(const Snapshot& snapshot, const Job& job, const LossLimits& limits) {
+  const Duration least = job.spec->minimum_run.value_or(limits.min_run);
   const Time until = job.current->started_at.value_or(snapshot.now) + least;
   return job.last_resized_at ? std::max(until, *job.last_resized_at + least) : until;
 }
@@ -53,7 +53,7 @@ std::optional<double> seconds_to_pay(const Snapshot& snapshot, const Job& job, C
 
 std::optional<Time> may_change_from(const Snapshot& snapshot, const Job& job, ChangeKind kind,
                                     const LossLimits& limits, Owed owed) {
-  const Time left_alone = left_alone_until(snapshot, job);
+  const Time left_alone = left_alone_until(snapshot, job, limits);
   const double limit = limit_of(job, kind, limits);
   if (owed == Owed::yes || limit >= kNoLimit) return left_alone;
   const auto seconds = seconds_to_pay(snapshot, job, kind, limit);

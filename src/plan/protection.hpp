@@ -9,7 +9,7 @@
 //     ever held;
 //   - the time until every worker runs again is no more than that part of the time since the gang
 //     started;
-//   - the job has run for its own min_run, else for kLeastRun, and as long since its last resize.
+//   - the job has run for its own min_run, else for the policy's, and as long since its last resize.
 // A job that has saved is expected to save again when it gets notice. If it doesn't, what it lost
 // has to be paid back before it is disturbed again, by the first rule. So the dearer a job is to
 // disturb, the longer it is left alone; and from when on it may be disturbed again can be computed,
@@ -29,8 +29,6 @@
 #include "plan/plan.hpp"
 
 namespace paceline {
-
-inline constexpr Duration kLeastRun = std::chrono::seconds{10};
 
 // Does the policy owe the change to a job: by entitlement, by an admitted deadline, by a
 // reservation, by a larger priority?

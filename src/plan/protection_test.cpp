@@ -48,10 +48,10 @@ TEST_F(Protection, LeavesEveryJobAloneForTenSeconds) {
   const JobId job = world.run("1..8 elastic=restart", 2);
   const Time started = world.now();
   for (const Owed owed : {Owed::no, Owed::yes}) {
-    EXPECT_EQ(from(job, kResize, owed), started + kLeastRun);
-    EXPECT_EQ(from(job, kStop, owed), started + kLeastRun);
+    EXPECT_EQ(from(job, kResize, owed), started + LossLimits{}.min_run);
+    EXPECT_EQ(from(job, kStop, owed), started + LossLimits{}.min_run);
   }
-  world.advance(kLeastRun);
+  world.advance(LossLimits{}.min_run);
   EXPECT_TRUE(may(job, kResize));
   EXPECT_TRUE(may(job, kStop))
       << "it says that it can go on, and was never disturbed: that costs nothing";
@@ -93,7 +93,8 @@ TEST_F(Protection, WhatWasLostIsPaidByAllThatTheJobHeld) {
   // (1000 + t) × 3 % = 1000: t = 32,333 s.
   ASSERT_TRUE(from(job, kStop).has_value());
   EXPECT_NEAR(to_seconds(*from(job, kStop) - world.now()), 1000 / 0.03 - 1000, 1e-3);
-  EXPECT_TRUE(may(job, kStop, Owed::yes) || from(job, kStop, Owed::yes) == world.now() + kLeastRun);
+  EXPECT_TRUE(may(job, kStop, Owed::yes) ||
+              from(job, kStop, Owed::yes) == world.now() + LossLimits{}.min_run);
 }
 
 TEST_F(Protection, AJobThatWouldBeginAnewIsLeftAloneUntilItSaves) {
@@ -114,7 +115,7 @@ TEST_F(Protection, HasLimitsOfTheJobsOwn) {
   world.advance(span("30s"));
   world.killed(never);
   world.started(never);
-  world.advance(kLeastRun);
+  world.advance(LossLimits{}.min_run);
   EXPECT_EQ(from(never, kStop), std::nullopt);
   EXPECT_TRUE(may(never, kResize)) << "no limit";
 }
@@ -125,7 +126,7 @@ TEST_F(Protection, HoldsThePolicysLimits) {
   EXPECT_EQ(from(job, kStop), world.now() + span("100s"));
   EXPECT_EQ(from(job, kResize), world.now() + span("3000s"));
   limits = {1, 1};
-  EXPECT_EQ(from(job, kStop), world.now() + kLeastRun);
+  EXPECT_EQ(from(job, kStop), world.now() + LossLimits{}.min_run);
 }
 
 RC_GTEST_PROP(ProtectionOfAnyJob, TellsAnInstantThatHoldsAndNoneBeforeIt, ()) {

@@ -98,9 +98,9 @@ TEST_F(RetirementTest, IsNoneWhileTheRestOfAGangLives) {
 
 TEST_F(RetirementTest, IsNoneWhileAJobIsFrozenThere) {
   World world("1x2 cpu memory=16");
-  const JobId lender = world.run("1 slots_per_worker=2 memory=4", 1);
+  const JobId giver = world.run("1 slots_per_worker=2 memory=4", 1);
   const JobId other = world.submit("2..2");
-  world.lend(lender, other, 2);
+  world.lend(giver, other, 2);
   world.started(other);
   world.ended(other);
   world.node_down("cpu-0");

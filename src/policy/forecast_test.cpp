@@ -44,6 +44,38 @@ TEST_F(ForecastTest, ShortestFirstWaitsLess) {
   EXPECT_EQ(srtf.means.lost, Bill());
 }
 
+// Decides as of two policies the one does whose forecast has jobs complete sooner.
+class SoonerOfTwo : public Policy {
+ public:
+  void decide(const Snapshot& snapshot, Draft& draft) const override {
+    const bool first = completion(*fifo_, snapshot) <= completion(*srtf_, snapshot);
+    (first ? *fifo_ : *srtf_).decide(snapshot, draft);
+  }
+
+ private:
+  [[nodiscard]] double completion(const Policy& policy, const Snapshot& snapshot) const {
+    Forecast forecast(snapshot.state.parts(), snapshot.now, decider(policy), placer_, Protects::no);
+    while (forecast.step()) {
+    }
+    return forecast.outcome().means.completion;
+  }
+
+  std::unique_ptr<Policy> fifo_ = *PolicyRegistry().make("fifo", {});
+  std::unique_ptr<Policy> srtf_ = *PolicyRegistry().make("srtf", {});
+  PackPlacer placer_;
+};
+
+TEST_F(ForecastTest, CanBeAskedByAPolicyForItsDecision) {
+  world->submit("1 expect=100s");
+  const JobId shorter = world->submit("1 expect=10s");
+  const SoonerOfTwo policy;
+  Draft draft(world->snapshot(), placer);
+  const auto plan = decide(draft, decider(policy));
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->changes.size(), 1U);
+  EXPECT_EQ(plan->changes.front().job, shorter);
+}
+
 // Their names say nothing of their ranks.
 TEST_F(ForecastTest, ProcessesThatGoOnWithOtherRanksRunToTheEnd) {
   world.emplace("1x2 cpu", "fifo");

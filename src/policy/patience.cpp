@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/check.hpp"
+#include "base/span.hpp"
 #include "estimate/remaining.hpp"
 #include "policy/orders.hpp"
 
@@ -16,7 +16,6 @@ namespace {
 constexpr Duration kLeast = std::chrono::minutes{30};
 constexpr Duration kMost = std::chrono::hours{6};
 constexpr double kPartOfLength = 0.1;
-constexpr std::int64_t kSpanMax = 365L * 24 * 3600;  // seconds
 
 Duration automatic(const Job& job) {
   const double left = length_left(job, job.changed_at);
@@ -32,18 +31,6 @@ double seconds_runs_out(const Job& job, const Order::Parameters& parameters) {
   return to_seconds(begins_to_wait(job)) + (fixed ? parameters[0] : to_seconds(automatic(job)));
 }
 
-std::optional<std::int64_t> seconds_of(std::string_view text) {
-  std::int64_t count = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (wrong != std::errc{} || count < 0 || count > kSpanMax) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit.empty() || unit == "s") return count;
-  if (unit == "m") return count * 60;
-  if (unit == "h") return count * 3600;
-  if (unit == "d") return count * 24 * 3600;
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<Patience> Patience::parse(std::string_view text) {
@@ -51,12 +38,12 @@ Result<Patience> Patience::parse(std::string_view text) {
   if (text == "auto") return patience;
   patience.kind_ = text == "off" ? Kind::off : Kind::fixed;
   if (patience.is_off()) return patience;
-  const auto seconds = seconds_of(text);
-  if (!seconds || *seconds < 1 || *seconds > kSpanMax) {
+  const auto span = parse_whole_span(text);
+  if (!span || *span < std::chrono::seconds{1}) {
     return fail(ErrorCode::invalid, fmt::format("The patience can't be '{}'.", text),
                 "It is auto, off, or a time like 90s, 30m, 2h or 1d.");
   }
-  patience.span_ = std::chrono::seconds{*seconds};
+  patience.span_ = *span;
   return patience;
 }
 

@@ -20,9 +20,9 @@ using Parameters = std::map<std::string, std::string>;
 
 // What needs no round under a policy.
 struct Quiet {
-  // True: where what its last plan asked for has happened and nothing else, it would change
-  // nothing; nor where a gang came up, unless the draft awaits its start: then a round is held once
-  // that gang may be changed.
+  // True if a round that follows only what the last plan asked for would change nothing. A gang that
+  // came up makes no round either, unless the draft awaits its start: then there is one when that
+  // gang may be changed.
   bool as_planned = false;
 };
 

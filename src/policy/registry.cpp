@@ -128,23 +128,26 @@ PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts, const Patience& pati
     info.defaults.emplace(kPatienceWord, patience_.text());
     info.defaults.emplace(kStopLossWord, percent(limits.stops));
     info.defaults.emplace(kResizeLossWord, percent(limits.resizes));
+    info.defaults.emplace(kMinRunWord, fmt::format("{:g}s", to_seconds(limits.min_run)));
   }
 }
 
 Result<LossLimits> PolicyRegistry::limits_of(const Parameters& parameters) {
   LossLimits limits;
-  const auto read = [&](std::string_view word, double& limit) -> Result<void> {
+  const auto read = [&](std::string_view word, auto& limit, auto parse) -> Result<void> {
     const auto given = parameters.find(std::string(word));
     if (given == parameters.end()) return {};
-    auto parsed = parse_loss_limit(given->second);
+    auto parsed = parse(given->second);
     if (!parsed)
       return fail(ErrorCode::invalid, fmt::format("{}: {}", word, parsed.error().message),
                   parsed.error().hint);
     limit = *parsed;
     return {};
   };
-  if (auto ok = read(kStopLossWord, limits.stops); !ok) return fail(ok.error());
-  if (auto ok = read(kResizeLossWord, limits.resizes); !ok) return fail(ok.error());
+  if (auto ok = read(kStopLossWord, limits.stops, parse_loss_limit); !ok) return fail(ok.error());
+  if (auto ok = read(kResizeLossWord, limits.resizes, parse_loss_limit); !ok)
+    return fail(ok.error());
+  if (auto ok = read(kMinRunWord, limits.min_run, parse_min_run); !ok) return fail(ok.error());
   return limits;
 }
 
@@ -227,7 +230,7 @@ Result<std::unique_ptr<ScriptPolicy>> PolicyRegistry::load(std::string_view name
   if (auto patience = patience_of(parameters); !patience) return fail(patience.error());
   if (auto limits = limits_of(parameters); !limits) return fail(limits.error());
   Parameters own = parameters;
-  for (const auto word : {kPatienceWord, kStopLossWord, kResizeLossWord})
+  for (const auto word : {kPatienceWord, kStopLossWord, kResizeLossWord, kMinRunWord})
     own.erase(std::string(word));
   return scripts_->load(name, text, own);
 }

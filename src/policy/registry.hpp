@@ -12,8 +12,9 @@
 
 namespace paceline {
 
-// Parameters of every policy: "3%" (model/loss_limits.hpp).
-inline constexpr std::string_view kStopLossWord = "stop_loss", kResizeLossWord = "resize_loss";
+// Parameters of every policy: "3%", "10s" (model/loss_limits.hpp).
+inline constexpr std::string_view kStopLossWord = "stop_loss", kResizeLossWord = "resize_loss",
+                                  kMinRunWord = "min_run";
 
 class PolicyRegistry {
  public:

@@ -531,14 +531,14 @@ void Controller::request(JobId job, Request request, Principal by, Done<void> do
   impl_->take(EventCommand{JobRequested{job, request, std::move(by)}, std::move(done)});
 }
 
-void Controller::set_range(JobId job, WorkerRange range, Done<void> done) {
+void Controller::set_range(JobId job, WorkerRange range, Principal by, Done<void> done) {
   if (auto ok = admit(impl_->state, job, range, impl_->options.coming()); !ok) return done(ok);
-  impl_->take(EventCommand{RangeSet{job, range}, std::move(done)});
+  impl_->take(EventCommand{RangeSet{job, range, std::move(by)}, std::move(done)});
 }
 
-void Controller::set_rules(const Rules& rules, Done<void> done) {
+void Controller::set_rules(const Rules& rules, Principal by, Done<void> done) {
   if (auto ok = admit(rules); !ok) return done(ok);
-  impl_->take(EventCommand{RulesSet{rules}, std::move(done)});
+  impl_->take(EventCommand{RulesSet{rules, std::move(by)}, std::move(done)});
 }
 
 Policies& Controller::desk() { return impl_->desk; }

@@ -83,9 +83,9 @@ class Controller {
   // with an error ----
   void submit(Submission submission, Done<JobId> done);
   void request(JobId job, Request request, Principal by, Done<void> done);
-  void set_range(JobId job, WorkerRange range, Done<void> done);
+  void set_range(JobId job, WorkerRange range, Principal by, Done<void> done);
   // Rules that are given hold from the next round on; the others stay. Errors: invalid.
-  void set_rules(const Rules& rules, Done<void> done);
+  void set_rules(const Rules& rules, Principal by, Done<void> done);
 
   // Which policies are known, active and tried, and every change of them.
   [[nodiscard]] Policies& desk();

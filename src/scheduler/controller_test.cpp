@@ -69,7 +69,7 @@ class ControllerTest : public ::testing::Test {
     restart();
     const auto nodes = testing::cluster("1x4 cpu");
     engine->tell(NodeUp{NodeId{0}, nodes[0]});
-    settle();
+    run_until_quiet();
   }
 
   // As after a crash: a new controller on what was stored.
@@ -81,7 +81,7 @@ class ControllerTest : public ::testing::Test {
   }
 
   // Steps, each in its own coalescing window, until nothing new happens.
-  void settle() {
+  void run_until_quiet() {
     for (std::uint64_t seq = ~std::uint64_t{0}; seq != controller->state().seq();) {
       seq = controller->state().seq();
       step();
@@ -185,7 +185,7 @@ TEST_F(ControllerTest, RefusesARequestAtOnce) {
                       [&](Result<void> r) { told = std::move(r); });
   ASSERT_TRUE(told);
   EXPECT_EQ(told->error().message, "There is no job 7.");
-  controller->desk().set({"fif", {}}, [&](Result<void> r) { told = std::move(r); });
+  controller->desk().set({"fif", {}}, {}, [&](Result<void> r) { told = std::move(r); });
   EXPECT_EQ(told->error().hint, "Did you mean 'fifo'? 'paceline policy list' shows all.");
 }
 
@@ -250,7 +250,7 @@ TEST_F(ControllerTest, RecoversTheStateAsItWas) {
   run("1..4");
   submit("2..2 retry=1");
   request(submit("1..1 hold after=1"), Request::cancel);
-  settle();
+  run_until_quiet();
   for (const bool checkpointed : {false, true}) {
     if (checkpointed) {
       ASSERT_TRUE(controller->checkpoint());
@@ -305,7 +305,7 @@ TEST_F(ControllerTest, ForgetsWhatIsOverAndGoesOnFromThere) {
   end(a, "0");
   const JobId b = run("1..1"), c = run("1..1");
   end(b, "1");
-  settle();
+  run_until_quiet();
   EXPECT_TRUE(state().is_forgotten(a));
   ASSERT_NE(state().find_job(b), nullptr);
   EXPECT_EQ(store.forgotten(a, 1)->front().state, JobState::completed);
@@ -315,7 +315,7 @@ TEST_F(ControllerTest, ForgetsWhatIsOverAndGoesOnFromThere) {
                       [&](const Result<void>& done) { code = done.error().code; });
   EXPECT_EQ(code, ErrorCode::conflict);
   end(c, "0");
-  settle();
+  run_until_quiet();
   EXPECT_TRUE(state().is_forgotten(b));
   EXPECT_THAT(answer_to("1..1 after=2").error().message, HasSubstr("would never start"));
   EXPECT_TRUE(answer_to("1..1 after=1").has_value());
@@ -347,16 +347,16 @@ TEST_F(ControllerTest, RetiresANodeThatWasAbsentForLong) {
     }
   }
   ends(a);
-  settle();
+  run_until_quiet();
   const Time down = state().nodes()[1].absent_since.value();
   clock.advance(span("59m"));
-  settle();
+  run_until_quiet();
   EXPECT_FALSE(state().nodes()[1].retired);
   ASSERT_TRUE(controller->next_due().has_value());
   EXPECT_LE(*controller->next_due(), down + span("1h"));
   restart();
   clock.advance(span("1m"));
-  settle();
+  run_until_quiet();
   EXPECT_TRUE(state().nodes()[1].retired);
   EXPECT_EQ(sentence(controller->reason(job(b))),
             "fits nowhere any more: It asks for at least 8 slots, and the whole cluster has 4.");
@@ -367,7 +367,7 @@ TEST_F(ControllerTest, RetiresANodeThatWasAbsentForLong) {
   restart();
   EXPECT_EQ(state().nodes(), before.nodes());
   engine->tell(NodeUp{NodeId{1}, testing::cluster("1x8 a100")[0]});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(b).state, JobState::starting) << "it has joined anew";
 }
 
@@ -399,7 +399,7 @@ TEST_F(ControllerTest, RefusesWhatIsNewWhileThereIsNoRoomAndGoesOnWithTheRest) {
   step();
   room = false;
   const auto refused = ask("1..1", "key");
-  settle();
+  run_until_quiet();
   EXPECT_EQ((*refused)->error(), kDiskFull);
   EXPECT_EQ(state().job((*before)->value()).state, JobState::starting);
   room = true;
@@ -409,7 +409,7 @@ TEST_F(ControllerTest, RefusesWhatIsNewWhileThereIsNoRoomAndGoesOnWithTheRest) {
 }
 
 TEST_F(ControllerTest, MakesOneRoundOfABurstButDoesNotDelayTheFirst) {
-  settle();
+  run_until_quiet();
   clock.advance(span("1s"));
   ask("1..1");
   step(span("5ms"));
@@ -605,8 +605,8 @@ TEST_F(ControllerTest, SwitchesThePolicyWithoutTouchingAJob) {
   const JobId b = submit("4..4");
   const Job before_a = job(a), before_b = job(b);
   for (const auto* name : {"round-robin", "fifo"}) {
-    controller->desk().set({name, {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
-    settle();
+    controller->desk().set({name, {}}, {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+    run_until_quiet();
     EXPECT_EQ(state().policy()->name, name);
     EXPECT_EQ(job(a), before_a);
     EXPECT_EQ(job(b), before_b);
@@ -642,7 +642,7 @@ TEST_F(ControllerTest, TellsEveryEntryInOrderOnce) {
   const auto before = state().seq();
   const JobId a = run("1..1");
   end(a, "0");
-  settle();
+  run_until_quiet();
   for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], before + 1 + i);
   EXPECT_EQ(before + told.size(), state().seq());
 }
@@ -664,7 +664,7 @@ TEST_F(ControllerTest, ChecksPointsOfItsFoldInTimeAndAfterManyEntries) {
 
 TEST_F(ControllerTest, IsQuietWhenNothingHappens) {
   run("1..1");
-  settle();
+  run_until_quiet();
   const int appends = store.appends;
   for (int i = 0; i < 100; ++i) step(span("1s"));
   EXPECT_EQ(store.appends, appends);
@@ -684,7 +684,7 @@ TEST_F(ControllerTest, TellsOthersHowAJobEndedButNotWhatWasSaidOfIt) {
   engine->tell(
       WorkerEnded{{a, job(a).current->generation, 0},
                   {Cause::launch_failed, {}, 0, "There is no program '/home/ann/x'.", {}}});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(a).state, JobState::failed);
   EXPECT_EQ(sentence(controller->reason(state().job(a), Viewer::owner)),
             "There is no program '/home/ann/x'.");
@@ -714,7 +714,7 @@ TEST_F(ControllerTest, TakesNoOtherSubmissionUnderAKeyThatWasUsed) {
   engine->obey(state());
   step();
   end((*first)->value(), "0");
-  settle();
+  run_until_quiet();
   ASSERT_TRUE(controller->checkpoint());
   const auto after = ask("1..1", "key");
   step();
@@ -731,7 +731,7 @@ TEST_F(ControllerTest, HoldsToItsLimits) {
   step();
   EXPECT_TRUE((*b)->has_value());
   EXPECT_EQ((*c)->error().code, ErrorCode::unavailable);
-  settle();
+  run_until_quiet();
   restart();
   const auto d = ask("4..4"), e = ask("4..4");
   step();
@@ -739,7 +739,7 @@ TEST_F(ControllerTest, HoldsToItsLimits) {
   EXPECT_FALSE((*e)->has_value()) << "those from before the restart count";
   for (std::uint64_t report = 1; report <= 100; ++report)
     engine->tell(MetricPoint{(*a)->value(), Generation{1}, 0, report, {}, {}, {}, {}});
-  settle();
+  run_until_quiet();
   EXPECT_EQ(store.points((*a)->value(), "", 1, 1000)->points.size(), 4U);
   EXPECT_EQ(controller->points_passed_over((*a)->value()), 96U);
 }
@@ -827,22 +827,22 @@ TEST_F(ControllerTest, NeedsNoRoundWhenAJobComesUpThatNobodyWaitsFor) {
 TEST_F(ControllerTest, HoldsARoundWhenAJobComesUpThatOthersWaitFor) {
   options.protects = false;
   restart();
-  controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  controller->desk().set({"srtf", {}}, {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
   const JobId longer = submit("4..4 expect=2h");
   const JobId shorter = submit("4..4 expect=1m");
   EXPECT_EQ(job(longer).state, JobState::starting) << "it can't be stopped before it runs";
   engine->obey(state());
   step();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(longer).state, JobState::stopping);
   engine->obey(state());
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(shorter).state, JobState::starting);
 }
 
 TEST_F(ControllerTest, HoldsThatRoundOnceTheJobHasRunForLongEnough) {
-  controller->desk().set({"srtf", {}}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  controller->desk().set({"srtf", {}}, {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
   const JobId longer = submit("4..4 expect=2h elastic=restart");
   const JobId shorter = submit("4..4 expect=1m");
@@ -851,10 +851,10 @@ TEST_F(ControllerTest, HoldsThatRoundOnceTheJobHasRunForLongEnough) {
   EXPECT_EQ(job(longer).state, JobState::running);
   EXPECT_EQ(controller->next_due(), clock.now() + span("10s")) << "nobody is stopped before that";
   clock.advance(span("10s"));
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(longer).state, JobState::stopping);
   engine->obey(state());
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(shorter).state, JobState::starting);
 }
 
@@ -863,7 +863,7 @@ class Reclaiming : public ControllerTest {
  protected:
   void SetUp() override {
     ControllerTest::SetUp();
-    controller->set_rules({span("10m")}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+    controller->set_rules({span("10m")}, {}, [](const Result<void>& done) { EXPECT_TRUE(done); });
     first = run("2 user=ann");
     second = run("2 user=ann");
     step(span("45s"));
@@ -871,8 +871,8 @@ class Reclaiming : public ControllerTest {
   }
 
   void switch_to_fair() {
-    controller->desk().set({"fair", {}}, [](const Result<void>& done) { EXPECT_TRUE(done); });
-    settle();
+    controller->desk().set({"fair", {}}, {}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+    run_until_quiet();
   }
   void save(JobId id) {
     engine->tell(
@@ -891,13 +891,13 @@ TEST_F(Reclaiming, AJobThatNeverSavedIsAskedAndStoppedWhenItsTimeIsUpOverARestar
   EXPECT_EQ(controller->reason(state().job(waits)).code, ReasonCode::waits_for_reclaim);
   clock.advance(span("5m"));
   restart();
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(second).current->asked, asked);
   clock.advance(asked->since + span("10m") - clock.now() - span("1s"));
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(second).state, JobState::running);
   clock.advance(span("1s"));
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(second).state, JobState::stopping);
   EXPECT_EQ(job(first).state, JobState::running);
 }
@@ -906,7 +906,7 @@ TEST_F(Reclaiming, AJobThatSavesMeanwhileGivesWayAtOnce) {
   switch_to_fair();
   clock.advance(span("2m"));
   save(first);
-  settle();
+  run_until_quiet();
   EXPECT_EQ(job(first).state, JobState::stopping);
   EXPECT_THAT(state().asked(), IsEmpty());
   EXPECT_EQ(controller->reason(state().job(second)).code, ReasonCode::runs);
@@ -956,17 +956,17 @@ TEST_F(ControllerTest, RulesAreSaidAtTheStartOrStayAsTheyWere) {
 
 TEST_F(ControllerTest, TakesOnlyRulesThatCanBe) {
   const auto refused = [](const Result<void>& done) { EXPECT_FALSE(done); };
-  controller->set_rules({-span("1s")}, refused);
-  controller->set_rules({kReclaimAfterMax + span("1s")}, refused);
-  controller->set_rules({span("1m")}, [](const Result<void>& done) { EXPECT_TRUE(done); });
-  settle();
+  controller->set_rules({-span("1s")}, {}, refused);
+  controller->set_rules({kReclaimAfterMax + span("1s")}, {}, refused);
+  controller->set_rules({span("1m")}, {}, [](const Result<void>& done) { EXPECT_TRUE(done); });
+  run_until_quiet();
   restart();
   EXPECT_EQ(state().rules().reclaim_after, span("1m"));
 }
 
 TEST_F(ControllerTest, HonoursAnOwnersResizeUnderARigidPolicy) {
   const JobId a = run("2..2 elastic=restart");
-  controller->set_range(a, {1, 1, 1}, [](const Result<void>& r) { EXPECT_TRUE(r); });
+  controller->set_range(a, {1, 1, 1}, {}, [](const Result<void>& r) { EXPECT_TRUE(r); });
   step();
   EXPECT_EQ(job(a).state, JobState::resizing);
   engine->obey(state());

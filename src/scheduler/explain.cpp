@@ -340,7 +340,7 @@ void Explanation::add_holders(std::vector<std::string>& lines) const {
   for (const auto& key : state.active()) {
     if (++listed > kListedMax) break;
     const Job& other = state.job(key.job);
-    lines.push_back(fmt::format("Job {} '{}' holds {} of {} slots and {}.", other.id.value,
+    lines.push_back(fmt::format("Job {} '{}' has {} of {} slots and {}.", other.id.value,
                                 other.spec->name, other.leased, state.slots_available(),
                                 sentence(reason(other))));
   }

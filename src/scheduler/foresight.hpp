@@ -59,7 +59,7 @@ class Foresight {
   // What would happen if the job were submitted. REQUIRES: the spec was admitted. Errors:
   // unavailable: there is too much to do.
   void ask_ahead(const Snapshot& live, JobSpec spec, std::function<void(Result<Ahead>)> done);
-  // Takes what the working side found and tells who asked.
+  // Takes what the working side found and answers those that asked.
   void hand_on();
   void on_work(std::function<void()> wake) { wake_ = std::move(wake); }
 

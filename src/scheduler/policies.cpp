@@ -24,18 +24,18 @@ tl::unexpected<Error> nothing_tried() {
 
 // ---- what people ask for ----
 
-void Policies::set(PolicyChoice choice, Done<void> done) {
+void Policies::set(PolicyChoice choice, Principal by, Done<void> done) {
   if (auto ok = check_known(choice); !ok) return done(ok);
-  parts_.order(PolicySet{std::move(choice.name), std::move(choice.parameters)},
+  parts_.order(PolicySet{std::move(choice.name), std::move(choice.parameters), std::move(by)},
                std::move(choice.memo), std::move(done));
 }
 
-void Policies::load(std::string name, std::string text, Done<void> done) {
+void Policies::load(std::string name, std::string text, Principal by, Done<void> done) {
   if (auto ok = admit_script(name, text); !ok) return done(ok);
-  parts_.order(PolicyLoaded{std::move(name), std::move(text)}, {}, std::move(done));
+  parts_.order(PolicyLoaded{std::move(name), std::move(text), std::move(by)}, {}, std::move(done));
 }
 
-void Policies::forget(std::string name, Done<void> done) {
+void Policies::forget(std::string name, Principal by, Done<void> done) {
   const State& known = parts_.state;
   if (!known.scripts().contains(name)) {
     return done(fail(ErrorCode::not_found, fmt::format("No policy '{}' was loaded.", name),
@@ -45,34 +45,34 @@ void Policies::forget(std::string name, Done<void> done) {
     return done(fail(ErrorCode::conflict, fmt::format("The policy {} is active.", name),
                      "Set another one first: 'paceline policy set NAME'."));
   }
-  parts_.order(PolicyLoaded{std::move(name), {}}, {}, std::move(done));
+  parts_.order(PolicyLoaded{std::move(name), {}, std::move(by)}, {}, std::move(done));
 }
 
-void Policies::try_out(PolicyChoice choice, Done<void> done) {
+void Policies::try_out(PolicyChoice choice, Principal by, Done<void> done) {
   if (auto ok = check_known(choice); !ok) return done(ok);
-  parts_.order(TrialBegan{std::move(choice.name), std::move(choice.parameters)}, {},
+  parts_.order(TrialBegan{std::move(choice.name), std::move(choice.parameters), std::move(by)}, {},
                std::move(done));
 }
 
-void Policies::end_trial(Done<void> done) {
+void Policies::end_trial(Principal by, Done<void> done) {
   const auto& trial = parts_.state.trial();
   if (!trial) return done(nothing_tried());
-  parts_.order(TrialEnded{trial->name}, {}, std::move(done));
+  parts_.order(TrialEnded{trial->name, std::move(by)}, {}, std::move(done));
 }
 
 // Both are one batch.
-void Policies::promote(Done<void> done) {
+void Policies::promote(const Principal& by, Done<void> done) {
   auto choice = tried();
   if (!choice) return done(fail(choice.error()));
   if (auto ok = check_known(*choice); !ok) return done(ok);
-  set(std::move(*choice), std::move(done));
-  end_trial([](const Result<void>&) {});
+  set(std::move(*choice), by, std::move(done));
+  end_trial(by, [](const Result<void>&) {});
 }
 
-void Policies::roll_back(Done<void> done) {
+void Policies::roll_back(Principal by, Done<void> done) {
   auto choice = before();
   if (!choice) return done(fail(choice.error()));
-  set(std::move(*choice), std::move(done));
+  set(std::move(*choice), std::move(by), std::move(done));
 }
 
 Result<void> Policies::check_known(const PolicyChoice& choice) const {
@@ -118,7 +118,7 @@ Result<void> Policies::rehearse_busy(const Policy& policy) const {
   Draft draft(busy.snapshot(), parts_.placer, parts_.protects);
   auto plan = decide(draft, decider(policy));
   if (plan) return {};
-  plan.error().message = "On a busy cluster made up for a trial: " + plan.error().message;
+  plan.error().message = "On a busy cluster made up to try it: " + plan.error().message;
   return fail(plan.error());
 }
 

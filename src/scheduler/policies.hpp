@@ -1,8 +1,8 @@
 // The desk for policies: which ones are known, which is active, tried, and was active before. What
 // people ask for here becomes events of the journal; what the journal says is followed here.
 //
-//   controller.desk().try_out({"srtf", {}}, done);
-//   controller.desk().promote(done);
+//   controller.desk().try_out({"srtf", {}}, by, done);
+//   controller.desk().promote(by, done);
 #pragma once
 
 #include <functional>
@@ -44,24 +44,24 @@ class Policies {
 
   // ---- what people ask for; `done` is called once it is durable, or at once with an error ----
   // Errors: not_found, invalid; what a script says.
-  void set(PolicyChoice choice, Done<void> done);
+  void set(PolicyChoice choice, Principal by, Done<void> done);
   // Makes a policy of a script's text known, or replaces it, also while it is active: the next
   // round is the new text's. It is tried on the present state and on a busy cluster first. Errors:
   // invalid, with the line; conflict, too_large, unavailable.
-  void load(std::string name, std::string text, Done<void> done);
+  void load(std::string name, std::string text, Principal by, Done<void> done);
   // Errors: not_found; conflict: it is active.
-  void forget(std::string name, Done<void> done);
+  void forget(std::string name, Principal by, Done<void> done);
   // A candidate decides every round from now on without effect, also after a restart; it replaces
   // the one that is tried. Errors: as of set().
-  void try_out(PolicyChoice choice, Done<void> done);
+  void try_out(PolicyChoice choice, Principal by, Done<void> done);
   // Errors: conflict: none is tried.
-  void end_trial(Done<void> done);
+  void end_trial(Principal by, Done<void> done);
   // The candidate becomes the active policy and keeps what it remembers; the trial is over. Errors:
   // conflict: none is tried; as of set().
-  void promote(Done<void> done);
+  void promote(const Principal& by, Done<void> done);
   // Back to the policy and parameters that were active before. Errors: conflict: there were none;
   // as of set().
-  void roll_back(Done<void> done);
+  void roll_back(Principal by, Done<void> done);
 
   // ---- looking ahead ----
   // What the next round would do if the policy decided it from now on. Nothing changes. Errors: as

@@ -33,7 +33,7 @@ Need need_of(const JobSpec& spec, std::int32_t workers) {
 
 constexpr double kPlenty = std::numeric_limits<double>::infinity();
 
-struct Room {
+struct Supply {
   std::int64_t slots = 0, largest = 0,
                groups = 0;                  // in all; on the largest node; of the need's size
   bool whole = true;                        // the whole cluster's, not that of some nodes
@@ -57,7 +57,7 @@ bool suits(const NodeSpec& node, const Affinity& term) {
   return !is_label(term) || has_label(node.labels, term) != term.anti;
 }
 
-// Who has no account somewhere may get one.
+// A user without an account there may get one.
 bool is_for(const NodeSpec& node, const JobSpec& spec) {
   return node.only_user.empty() || node.only_user == spec.user;
 }
@@ -176,9 +176,9 @@ class Groups {
 double told(double amount) { return amount > 0 ? amount : kPlenty; }
 
 // The room on the nodes that suit a job that is particular about them.
-Room room_for(const State& state, const JobSpec& spec, const Need& need) {
+Supply supply_for(const State& state, const JobSpec& spec, const Need& need) {
   const OwnTerms terms = own_terms(spec);
-  Room room;
+  Supply room;
   room.whole = false;
   room.rule = rule_of(terms);
   room.cpus = room.memory = 0;
@@ -205,7 +205,7 @@ bool is_particular(const JobSpec& spec) {
                              [](const Affinity& term) { return is_label(term) || is_own(term); });
 }
 
-Result<void> enough_for_a_worker(const JobSpec& spec, const Room& room) {
+Result<void> enough_for_a_worker(const JobSpec& spec, const Supply& room) {
   if (spec.cpus > room.cpus) {
     return never(fmt::format("One worker asks for {:g} cores, and the largest node that suits it "
                              "has {:g}.",
@@ -223,7 +223,7 @@ Result<void> enough_for_a_worker(const JobSpec& spec, const Room& room) {
   return {};
 }
 
-tl::unexpected<Error> no_such_node(const Need& need, const Room& room) {
+tl::unexpected<Error> no_such_node(const Need& need, const Supply& room) {
   const std::string_view largest = room.whole ? "largest node" : "largest node that suits it";
   if (need.tensor == 1) {
     return never(fmt::format("One worker asks for {}, and the {} has {}.",
@@ -235,7 +235,7 @@ tl::unexpected<Error> no_such_node(const Need& need, const Room& room) {
                "A tensor group stays on one node: give a smaller tensor in --mesh.");
 }
 
-tl::unexpected<Error> too_few_groups(const Need& need, const Room& room) {
+tl::unexpected<Error> too_few_groups(const Need& need, const Supply& room) {
   return never(
       fmt::format("It asks for at least {} {} of {}, and the nodes {} have room for {}{}.",
                   need.groups, need.tensor == 1 ? "workers" : "tensor groups",
@@ -268,14 +268,14 @@ Result<void> fits_some_day(const State& state, const JobSpec& spec, std::int32_t
                 Retry::may_help);
   }
   const Need need = need_of(spec, workers);
-  Room room;
+  Supply room;
   room.slots = state.slots_ever();
   room.largest = state.largest_node_ever();
   room.groups = state.workers_ever(need.slots_per_group);
   if (is_particular(spec) || state.topology().is_choosy()) {
     if (auto ok = some_device(state, spec); !ok) return ok;
     if (auto ok = some_node_suits(state, spec); !ok) return ok;
-    room = room_for(state, spec, need);
+    room = supply_for(state, spec, need);
   }
   if (need.slots > room.slots) {
     return never(

@@ -1,4 +1,4 @@
-// Could the cluster ever hold a job? Judged by every node ever seen, up or down, as if nothing else
+// Could the cluster ever hold a job? Judged by every node that has not retired, up or down, as if nothing else
 // ran: what is refused here would wait for ever.
 #pragma once
 

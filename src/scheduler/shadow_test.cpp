@@ -71,10 +71,10 @@ class Day {
     controller.emplace(store, engine, clock, policies, options);
     EXPECT_TRUE(controller->recover());
     engine.tell(NodeUp{NodeId{0}, testing::cluster("1x2 cpu")[0]});
-    settle();
+    run_until_quiet();
   }
 
-  void settle() {
+  void run_until_quiet() {
     for (int i = 0; i < 10; ++i) {
       EXPECT_TRUE(controller->step());
       clock.advance(span("1s"));
@@ -85,7 +85,7 @@ class Day {
     Submission submission{testing::job(literal), {{"train"}, false, {}, {}, "/"}, {}};
     JobId id;
     controller->submit(std::move(submission), [&](Result<JobId> told) { id = *told; });
-    settle();
+    run_until_quiet();
     return id;
   }
 
@@ -100,7 +100,7 @@ class Day {
     const Gang gang = controller->state().job(id).current.value();
     for (std::int32_t rank = 0; rank < gang.size(); ++rank)
       engine.tell(WorkerEnded{{id, gang.generation, rank}, testing::ending("0")});
-    settle();
+    run_until_quiet();
   }
 
   void run() {
@@ -112,7 +112,7 @@ class Day {
 
   void try_policy(std::string name, Parameters parameters = {}) {
     EXPECT_TRUE(ask([&](auto done) {
-      controller->desk().try_out({std::move(name), std::move(parameters)}, std::move(done));
+      controller->desk().try_out({std::move(name), std::move(parameters)}, {}, std::move(done));
     }));
     work();
   }
@@ -127,14 +127,14 @@ class Day {
   void crash_and_restart() {
     controller.emplace(store, engine, clock, policies, options);
     EXPECT_TRUE(controller->recover());
-    settle();
+    run_until_quiet();
   }
   // The outcome of a command; it has been carried out.
   template <class Command>
   Result<void> ask(Command command) {
     Result<void> outcome;
     command([&](const Result<void>& told) { outcome = told; });
-    settle();
+    run_until_quiet();
     return outcome;
   }
   const PolicyPeriod& active() { return *controller->state().policy(); }
@@ -217,7 +217,7 @@ TEST(Shadow, ForecastsAnewOnceTheTwoDecideDifferently) {
 
 TEST(Shadow, HasNoEffect) {
   Day alone, shadowed;
-  alone.settle();
+  alone.run_until_quiet();
   shadowed.try_policy("elastic-srtf");
   alone.run();
   shadowed.run();
@@ -232,9 +232,9 @@ TEST(Shadow, NeverHoldsTheLiveSideUp) {
   Day alone("fifo", &gate), shadowed("fifo", &gate);
   for (Day* day : {&alone, &shadowed}) {
     EXPECT_TRUE(day->ask(
-        [&](auto done) { day->controller->desk().load("slow", "waits", std::move(done)); }));
+        [&](auto done) { day->controller->desk().load("slow", "waits", {}, std::move(done)); }));
   }
-  alone.settle();
+  alone.run_until_quiet();
   shadowed.try_policy("slow");
   gate.close();
   alone.submit("1");
@@ -409,7 +409,7 @@ TEST(Shadow, IsPromotedWithWhatItRemembers) {
   const auto memo = day.report().memo;
   ASSERT_FALSE(memo.empty());
   const auto before = day.controller->state().seq();
-  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().promote(std::move(done)); }));
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().promote({}, std::move(done)); }));
   EXPECT_EQ(day.active().name, "round-robin");
   const auto entries = *day.store.entries(before + 1, 3);
   EXPECT_EQ(std::get<Plan>(entries[1].body).memo, memo);
@@ -439,12 +439,13 @@ TEST(Shadow, OutlivesTheServer) {
 TEST(Shadow, EndsForGood) {
   Day day;
   day.try_policy("srtf");
-  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().end_trial(std::move(done)); }));
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().end_trial({}, std::move(done)); }));
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
   EXPECT_FALSE(day.controller->shadow().work());
   day.crash_and_restart();
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
-  const auto again = day.ask([&](auto done) { day.controller->desk().end_trial(std::move(done)); });
+  const auto again =
+      day.ask([&](auto done) { day.controller->desk().end_trial({}, std::move(done)); });
   EXPECT_EQ(again.error().message, "No policy is tried.");
 }
 
@@ -452,12 +453,12 @@ TEST(Shadow, RollsBackToThePolicyAndItsParameters) {
   Day day;
   const auto set = [&](std::string name, Parameters parameters) {
     EXPECT_TRUE(day.ask([&](auto done) {
-      day.controller->desk().set({std::move(name), std::move(parameters)}, std::move(done));
+      day.controller->desk().set({std::move(name), std::move(parameters)}, {}, std::move(done));
     }));
   };
   set("fifo", {{"backfill", "easy"}});
   set("srtf", {});
-  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().roll_back(std::move(done)); }));
+  EXPECT_TRUE(day.ask([&](auto done) { day.controller->desk().roll_back({}, std::move(done)); }));
   EXPECT_EQ(day.active().name, "fifo");
   EXPECT_EQ(day.active().parameters, (Parameters{{"backfill", "easy"}}));
 }
@@ -465,15 +466,15 @@ TEST(Shadow, RollsBackToThePolicyAndItsParameters) {
 TEST(Shadow, SaysWhatIsMissing) {
   Day day;
   const auto tried = day.ask([&](auto done) {
-    day.controller->desk().try_out({"srtff", {}}, std::move(done));
+    day.controller->desk().try_out({"srtff", {}}, {}, std::move(done));
   });
   EXPECT_THAT(tried.error().message, HasSubstr("srtf"));
   EXPECT_EQ(day.controller->shadow().report(), std::nullopt);
   const auto promoted =
-      day.ask([&](auto done) { day.controller->desk().promote(std::move(done)); });
+      day.ask([&](auto done) { day.controller->desk().promote({}, std::move(done)); });
   EXPECT_EQ(promoted.error().message, "No policy is tried.");
   const auto rolled =
-      day.ask([&](auto done) { day.controller->desk().roll_back(std::move(done)); });
+      day.ask([&](auto done) { day.controller->desk().roll_back({}, std::move(done)); });
   EXPECT_EQ(rolled.error().message, "No other policy was active before fifo.");
 }
 

@@ -1,8 +1,9 @@
 // Which metric points are kept of a job that reports more than its share: `per_job` a second, or
 // less where its owner's jobs that report would be more than `per_user` together, which is then
-// divided evenly among them. Within it (and as many at once) all are. Beyond it, of those that come together an even choice that ends with
-// the newest; a point that is the first to meet a tier of the job's target always; and the newest
-// one that was passed over at the latest when there is room again or a worker of the job ends.
+// divided evenly among them. Up to that share, and bursts of as many, all are kept. Of a larger burst
+// an even choice is kept, ending with the newest. A point that is the first to meet a tier of the
+// job's target is always kept; the newest one that was passed over is kept at the latest when there
+// is room again or a worker of the job ends.
 #pragma once
 
 #include <cstdint>

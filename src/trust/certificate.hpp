@@ -35,7 +35,7 @@ enum class Flaw {
   foreign,       // another authority's, or damaged
   expired,       // by this machine's clock
   early,         // not yet valid, by this machine's clock
-  other_holder,  // ours, but not for who is expected there
+  other_holder,  // ours, but not for the holder that is expected there
 };
 
 struct Verdict {

@@ -44,21 +44,22 @@ void describe(Fields& fields, FieldsOf<Fields, JobRequested>& event) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, RangeSet>& event) {
-  auto& [job, range] = event;
+  auto& [job, range, by] = event;
   fields("job", job);
   describe(fields, range);
+  fields.unless(Principal{}, "by", by);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, PolicySet>& event) {
-  auto& [name, parameters] = event;
-  fields("name", name)("parameters", parameters);
+  auto& [name, parameters, by] = event;
+  fields("name", name)("parameters", parameters).unless(Principal{}, "by", by);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, PolicyLoaded>& event) {
-  auto& [name, text] = event;
-  fields("name", name)("text", text);
+  auto& [name, text, by] = event;
+  fields("name", name)("text", text).unless(Principal{}, "by", by);
 }
 
 template <class Fields>
@@ -69,20 +70,21 @@ void describe(Fields& fields, FieldsOf<Fields, PolicyFailed>& event) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, TrialBegan>& event) {
-  auto& [name, parameters] = event;
-  fields("name", name)("parameters", parameters);
+  auto& [name, parameters, by] = event;
+  fields("name", name)("parameters", parameters).unless(Principal{}, "by", by);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, TrialEnded>& event) {
-  auto& [name] = event;
-  fields("name", name);
+  auto& [name, by] = event;
+  fields("name", name).unless(Principal{}, "by", by);
 }
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, RulesSet>& event) {
-  auto& [rules] = event;
+  auto& [rules, by] = event;
   describe(fields, rules);
+  fields.unless(Principal{}, "by", by);
 }
 
 template <class Fields>
@@ -263,6 +265,7 @@ void write_shown(JsonWriter& json, const Plan& plan) {
 // A script as people get it. Its text comes with the policy.
 void write_shown(JsonWriter& json, const PolicyLoaded& event) {
   json.field("name", event.name).field("bytes", event.text.size());
+  FieldWriter(json).unless(Principal{}, "by", event.by);
 }
 
 // What others may see of an event; nothing: not even that it happened.

@@ -18,7 +18,7 @@ namespace paceline {
 
 inline constexpr std::uint64_t kStreamWindow = 256;  // messages under way at a time
 inline constexpr Duration kResendFirst = std::chrono::seconds{1};
-inline constexpr Duration kResendMax = std::chrono::seconds{16};  // the pause doubles up to this
+inline constexpr Duration kResendMax = std::chrono::seconds{16};  // the wait doubles up to this
 
 // The sender's half. A message is kept until forget(): the server forgets what was received, an
 // agent what is durable.

@@ -346,10 +346,12 @@ inline void randomize(Rng& rng, JobRequested& value) {
   auto& [job, request, by] = value;
   randomize_all(rng, job, request, by);
 }
-inline void randomize(Rng& rng, RangeSet& value) { randomize_all(rng, value.job, value.range); }
+inline void randomize(Rng& rng, RangeSet& value) {
+  randomize_all(rng, value.job, value.range, value.by);
+}
 inline void randomize(Rng& rng, PolicyLoaded& value) {
-  auto& [name, text] = value;
-  randomize_all(rng, name, text);
+  auto& [name, text, by] = value;
+  randomize_all(rng, name, text, by);
 }
 inline void randomize(Rng& rng, PolicyFailed& value) {
   auto& [name, why] = value;
@@ -372,16 +374,16 @@ inline void randomize(Rng& rng, ClockSet& value) {
   randomize_all(rng, by, boot);
 }
 inline void randomize(Rng& rng, TrialBegan& value) {
-  auto& [name, parameters] = value;
-  randomize_all(rng, name, parameters);
+  auto& [name, parameters, by] = value;
+  randomize_all(rng, name, parameters, by);
 }
 inline void randomize(Rng& rng, TrialEnded& value) {
-  auto& [name] = value;
-  randomize_all(rng, name);
+  auto& [name, by] = value;
+  randomize_all(rng, name, by);
 }
-inline void randomize(Rng& rng, RulesSet& value) { randomize(rng, value.rules); }
+inline void randomize(Rng& rng, RulesSet& value) { randomize_all(rng, value.rules, value.by); }
 inline void randomize(Rng& rng, PolicySet& value) {
-  randomize_all(rng, value.name, value.parameters);
+  randomize_all(rng, value.name, value.parameters, value.by);
 }
 inline void randomize(Rng& rng, WorkerStarted& value) {
   randomize_all(rng, value.worker, value.pid);

@@ -2,8 +2,8 @@
 // on standard output, or the trainer-status POST of Hugging Face and Kubeflow. Read here, once, for
 // all of them.
 //
-//   parse_report(R"({"step": 12, "accuracy": 0.91})")->metrics.at("accuracy")        → 0.91
-//   parse_report_line(R"(INFO {"paceline": {"step": 12}})")->step                    → 12
+//   parse_report(R"({"step": 12, "accuracy": 0.91})")->metrics.at("accuracy") == 0.91
+//   parse_report_line(R"(INFO {"paceline": {"step": 12}})")->step == 12
 #pragma once
 
 #include <cstddef>

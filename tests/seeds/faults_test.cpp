@@ -117,6 +117,7 @@ constexpr Often kHappens[] = {
     {"script forgotten", 25},
     {"script failed", 100},
     {"logs removed", 1},
+    {"job forgotten", 1},
     {"COMPLETED", 25},
     {"FAILED", 25},
     {"CANCELLED", 25},

@@ -55,7 +55,7 @@ class Promises {
     Generation generation;
     Time at;
   };
-  std::map<JobId, Notice> notices_;  // of who is asked for its slots
+  std::map<JobId, Notice> notices_;  // of jobs that are asked for their slots
   std::vector<std::string> broken_;
 };
 

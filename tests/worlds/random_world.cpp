@@ -62,7 +62,7 @@ std::string RandomWorld::submit(const World& world) {
   text += fmt::format(" elastic={}", one_of({"auto", "restart", "restart", "no"}));
   if (step > 1) text += fmt::format(" mesh={}", mesh);
   if (seldom()) text += fmt::format(" slots_per_worker={}", rng_.between(2, 3));
-  // Admission vouches for the smallest size alone: who is particular asks for no more.
+  // Admission vouches for the smallest size alone: a particular job asks for no more.
   const bool particular = seldom() && text.find('@') == std::string::npos;
   if (particular)
     text += one_of({" devices=a100", " devices=cpu", " anti=self", " affinity=self:rack~1m",

@@ -139,7 +139,7 @@ class Life {
     }
   }
 
-  // Of the jobs that stand in line by then. Who waits for another job is before those behind it.
+  // Of the jobs that stand in line by then. A job that waits for another is before those behind it.
   void count_jobs_before() {
     const State& state = script_.world().state();
     auto before = static_cast<std::int64_t>(state.active().size());

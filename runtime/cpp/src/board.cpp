@@ -198,7 +198,7 @@ std::optional<Failure> Board::differing(const Head& head) const {
     std::array<std::uint64_t, sizeof(Head) / 8> words;
     for (std::size_t i = 0; i < words.size(); ++i)
       words[i] = other.heads[head.number % 2][i].load(std::memory_order_acquire);
-    if (other.begins.load() > head.number + 1) continue;  // who reads a word of that one sees it
+    if (other.begins.load() > head.number + 1) continue;  // readers of its words see it
     auto theirs = std::bit_cast<Head>(words);
     theirs.step = head.step;
     if (!(theirs == head)) return runtime::differing(rank_, head, rank, theirs);

@@ -5,7 +5,7 @@
 // over the places of all, into a common place, and copies the whole chunk out of that. Two chunks are
 // under way at a time. What is small every member reduces as a whole, which saves a wait.
 //
-// Counters say how far each member is; who waits for one sleeps in poll() until its doorbell rings, so
+// Counters say how far each member is; a member that waits for one sleeps in poll() until its doorbell rings, so
 // that a death, an abort and a time limit end it as everywhere.
 #pragma once
 
@@ -37,8 +37,8 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  // Before each operation of the group, whether it goes over the board or not: who calls another one is
-  // found out by whoever waits.
+  // Before each operation of the group, whether it goes over the board or not: a member that
+  // calls another one is found out by those that wait.
   void begin(const Head& head);
   Outcome<void> all_reduce(std::byte* data, const Elements& elements, const Head& head);
   Outcome<void> barrier(const Head& head);

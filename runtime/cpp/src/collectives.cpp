@@ -81,7 +81,7 @@ std::span<std::byte> Collectives::scratch(std::size_t size) {
 Outcome<void> Collectives::exchange(int peer, std::span<const std::byte> mine,
                                     std::span<std::byte> theirs, Head& head) {
   Bytes source(mine);
-  Room sink(theirs);
+  Destination sink(theirs);
   ++head.step;
   return flow(links_, head, Sending{peer, source}, Receiving{peer, sink});
 }
@@ -112,7 +112,7 @@ Outcome<void> Collectives::fold_in(std::byte* data, const Elements& elements, He
     return flow(links_, head, Sending{rank_ - whole, source}, std::nullopt);
   }
   if (rank_ >= size_ - whole) return {};
-  Room sink(scratch(bytes.size()));
+  Destination sink(scratch(bytes.size()));
   auto came = flow(links_, head, std::nullopt, Receiving{rank_ + whole, sink});
   if (came) combine(data, data, scratch_.data(), elements.count, elements.type, elements.op);
   return came;
@@ -122,7 +122,7 @@ Outcome<void> Collectives::unfold(std::span<std::byte> data, Head& head) {
   const int whole = static_cast<int>(std::bit_floor(static_cast<unsigned>(size_)));
   head.step = 255;
   if (rank_ >= whole) {
-    Room sink(data);
+    Destination sink(data);
     return flow(links_, head, std::nullopt, Receiving{rank_ - whole, sink});
   }
   if (rank_ >= size_ - whole) return {};
@@ -231,7 +231,7 @@ Outcome<void> Collectives::broadcast(std::span<std::byte> data, int root) {
   int away = 1;
   while (away < size_ && (place & away) == 0) away *= 2;
   if (place > 0) {
-    Room sink(data);
+    Destination sink(data);
     if (auto came = flow(links_, head, std::nullopt, Receiving{rank_at(place - away), sink}); !came)
       return came;
   }
@@ -286,7 +286,7 @@ Outcome<void> Collectives::barrier() {
   for (int away = 1; away < size_; away *= 2) {
     ++head.step;
     Bytes source({});
-    Room sink({});
+    Destination sink({});
     if (auto done = flow(links_, head, Sending{(rank_ + away) % size_, source},
                          Receiving{(rank_ + size_ - away) % size_, sink});
         !done)
@@ -309,7 +309,7 @@ Outcome<void> Collectives::receive(std::span<std::byte> data, int from) {
   const Head head{.number = ++messages_from_[static_cast<std::size_t>(from)],
                   .kind = Head::Kind::message,
                   .count = data.size()};
-  Room sink(data);
+  Destination sink(data);
   return flow(links_, head, std::nullopt, Receiving{from, sink});
 }
 

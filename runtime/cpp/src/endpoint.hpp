@@ -14,7 +14,7 @@
 namespace paceline::runtime {
 
 struct Endpoint {
-  std::string host;    // who has the same is on the same host and in the same network namespace
+  std::string host;  // members with the same are on the same host and in the same network namespace
   std::string socket;  // its name in the abstract namespace
   std::string address;
   std::uint16_t port = 0;

@@ -40,9 +40,9 @@ class Bytes final : public Source {
   std::span<const std::byte> left_;
 };
 
-class Room final : public Sink {
+class Destination final : public Sink {
  public:
-  explicit Room(std::span<std::byte> room) : left_(room) {}
+  explicit Destination(std::span<std::byte> room) : left_(room) {}
   std::span<std::byte> next() override { return left_; }
   void took(std::size_t count) override { left_ = left_.subspan(count); }
   [[nodiscard]] bool done() const override { return left_.empty(); }

@@ -441,7 +441,7 @@ Failure Links::ended(int peer) {
           "Rank " + std::to_string(peer) + " has left the group, but is needed."};
 }
 
-// Members that wait answer; who doesn't is stopped, or busy with something else.
+// Members that wait answer; one that doesn't is stopped, or busy with something else.
 Failure Links::late(int peer, const Patience& patience, const Head& head) {
   for (auto& each : peers_) each.answered = false;
   say_to_all({.kind = Kind::asks});

@@ -4,7 +4,7 @@
 // Neighbours are all members where there are few; else those at a distance of a power of two, which is
 // all that collectives need. A member that isn't one is connected when it is first asked for.
 //
-// Who notices that something is wrong tells all neighbours, which tell theirs: every member ends with
+// A member that notices something wrong tells all neighbours, which tell theirs: every member ends with
 // the sentence of the first that noticed.
 #pragma once
 

@@ -43,13 +43,13 @@ void RingIn::took(std::size_t count) {
     ready_ += count;
   } else {
     filled_ += count;
-    settle();
+    combine_whole_elements();
   }
   if (offset_ == chunk_.size()) enter(step_ + 1);
 }
 
 // What came whole; a part of an element waits for the rest of it.
-void RingIn::settle() {
+void RingIn::combine_whole_elements() {
   const auto& [number, type, op] = ring_.elements;
   const std::size_t count = filled_ / size_of(type), bytes = count * size_of(type);
   std::byte* const into = rest().data();

@@ -37,7 +37,7 @@ class RingIn final : public Sink {
 
  private:
   [[nodiscard]] std::span<std::byte> rest() const { return chunk_.subspan(offset_); }
-  void settle();
+  void combine_whole_elements();
   void enter(int step);
 
   const Ring& ring_;

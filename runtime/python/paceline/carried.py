@@ -9,7 +9,7 @@ import types
 
 
 class Pieces:
-    """Where the global batch stands; set by who hands out its pieces."""
+    """Where the global batch stands; set by what hands out its pieces."""
 
     def __init__(self):
         self.between = True  # none is under way: what is carried acts as ever

@@ -1,6 +1,6 @@
 """How the ranks of a generation learn each other's endpoints: they meet at a place that all know.
 
-Rank 0 waits there for the others; who comes proves that it knows the gang's secret, and so does rank 0
+Rank 0 waits there for the others; each proves that it knows the gang's secret, and so does rank 0
 (HMAC-SHA-256 over what both said). Where all run on one host the place is a unix socket without a file, and
 both ends see that the other is a process of their own user. Lines of JSON:
 

@@ -1,4 +1,4 @@
-"""Gangs that go on with other ranks: who stays is not started anew, and the training is the one it would have been."""
+"""Gangs that go on with other ranks: ranks that stay are not started anew, and the training is the one it would have been."""
 
 import json
 import re

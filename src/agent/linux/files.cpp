@@ -110,7 +110,7 @@ Result<Disk> look_at_disk(const std::string& directory) {
   return Disk{{disk.f_bavail * disk.f_frsize, inodes}, (disk.f_flag & ST_RDONLY) != 0};
 }
 
-Result<void> look_for_room(const std::string& directory, Room least) {
+Result<void> look_for_room(const std::string& directory, DiskSpace least) {
   auto disk = look_at_disk(directory);
   if (!disk) return fail(std::move(disk.error()));
   if (disk->left.covers(least)) return {};

@@ -40,21 +40,21 @@ Result<void> make_directories(const std::string& path, mode_t mode);
 Result<UniqueFd> open_directory(const std::string& path);
 
 // What a file system has left for everybody.
-struct Room {
+struct DiskSpace {
   std::uint64_t bytes = 0;
   std::uint64_t inodes = 0;
-  [[nodiscard]] bool covers(const Room& least) const {
+  [[nodiscard]] bool covers(const DiskSpace& least) const {
     return bytes >= least.bytes && inodes >= least.inodes;
   }
 };
 struct Disk {
-  Room left;
+  DiskSpace left;
   bool read_only = false;
 };
 // The file system of `directory`. Errors: storage, where it can't be looked at.
 Result<Disk> look_at_disk(const std::string& directory);
 // Errors: storage, where the file system of `directory` has less than that left.
-Result<void> look_for_room(const std::string& directory, Room least);
+Result<void> look_for_room(const std::string& directory, DiskSpace least);
 
 // Names in a directory, sorted, without "." and "..". Errors: storage, forbidden.
 Result<std::vector<std::string>> read_directory(const std::string& path);

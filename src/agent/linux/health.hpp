@@ -18,7 +18,7 @@ namespace paceline::agent {
 
 struct HealthOptions {
   std::string directory;  // on whose file system there must be room
-  Room room;              // that much
+  DiskSpace room;         // that much
   std::string check;      // the owner's command; empty: none
   HealthCheckTimes check_times = {};
 };

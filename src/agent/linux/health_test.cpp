@@ -18,7 +18,7 @@ class HealthTest : public ::testing::Test {
  protected:
   // Its own check runs that often, and may take that long.
   void watch(const std::string& check, HealthCheckTimes times = {milliseconds{20}, seconds{30}},
-             Room room = {1, 1}) {
+             DiskSpace room = {1, 1}) {
     health_.emplace(io_, clock_, HealthOptions{directory_.path(), room, check, times},
                     [this] { ++changes_; });
     health_->start();

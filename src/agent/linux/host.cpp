@@ -56,7 +56,7 @@ constexpr auto kTidyInterval = std::chrono::seconds{1};
 constexpr std::size_t kTickBytes = 8 << 20;  // read of all logs together
 constexpr auto kFlushWait = std::chrono::milliseconds{2};
 // Less is kept for what runs: ends, reports, the journal.
-constexpr Room kRoomMin{8U << 20, 64};
+constexpr DiskSpace kRoomMin{8U << 20, 64};
 
 // Those that were born together share ports and /dev/shm.
 GangKey gang_of(const ProcessKey& key) { return {key.job, key.born}; }

@@ -475,7 +475,7 @@ TEST_F(HostTest, AnEndingOfANewerVersionIsNotTakenForALostSupervisor) {
 }
 
 // Connections to a supervisor that are each heard before the next one comes: so many that there is no
-// room for who came before them.
+// room for those that came before them.
 std::vector<UniqueFd> crowd(const std::string& channel) {
   constexpr int kConnectionsMax = 8;
   std::vector<UniqueFd> all;

@@ -1,5 +1,5 @@
-// A job runs its scripts as they lie there when it starts, not as they were when it was submitted. Who
-// edited one while the job waited, or between two of its starts, is told so in the log.
+// A job runs its scripts as they lie there when it starts, not as they were when it was submitted. An
+// owner who edited one while the job waited, or between two of its starts, is told so in the log.
 #pragma once
 
 #include <optional>

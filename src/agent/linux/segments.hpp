@@ -7,8 +7,8 @@
 //   segments.look();                                 // every now and then, and before it is killed
 //   segments.forget(gang);                           // once its last worker is over
 //
-// Removed is only what was made by a process with the marker of one of the gang's workers, belongs to the
-// owner, and is attached to nobody. Left are segments whose maker had ended before anybody looked, and
+// Only a segment that a process with the marker of one of the gang's workers made, that belongs to the
+// owner, and that is attached to nobody, is removed. What stays: segments whose maker had ended before anybody looked, and
 // semaphores, message queues and files, of which the kernel keeps no maker.
 #pragma once
 

@@ -74,7 +74,7 @@ Result<Submitter> submitter_of(Context& context) {
 // from running under sbatch.
 void leave_out_mail(Context& context, Notify& notify) {
   const auto api = context.api();
-  if (!api) return;  // who submits is told
+  if (!api) return;  // the submitter is told
   const auto server = (*api)->get("/v1/server");
   if (!server || flag_of(*server, "mails")) return;
   notify = {};

@@ -116,7 +116,8 @@ Result<int> take_back(Context& context, const std::vector<std::string>& ids) {
                   "'paceline node invitations' shows them.");
     const auto gone = (*api)->remove(fmt::format("{}/{}", kInvitations, id));
     if (!gone) return fail(gone.error());
-    context.console.print(fmt::format("Invitation {} is revoked; who joined by it stays.\n", id));
+    context.console.print(
+        fmt::format("Invitation {} is revoked; nodes that joined by it stay.\n", id));
   }
   return 0;
 }

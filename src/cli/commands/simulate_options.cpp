@@ -91,7 +91,7 @@ Result<void> take_costs(const std::string& typed, SimulateOptions& options) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   if (text.empty() && !typed.empty()) return {};
-  return fail(ErrorCode::invalid, fmt::format("'{}' is no pair of pauses.", typed),
+  return fail(ErrorCode::invalid, fmt::format("'{}' is no pair of costs.", typed),
               "Give restart=30s,resize=1s, or none.");
 }
 
@@ -151,7 +151,7 @@ constexpr SimulateOption kOptions[] = {
      word<&SimulateOptions::learning>},
     {"--reach", "PARTS", "after which part of its training a job meets its target: 0.5..0.9 (1)",
      Of::study, word<&SimulateOptions::reach>},
-    {"--costs", "PAUSES", "restart=30s,resize=1s (default), or none", Of::study, take_costs},
+    {"--costs", "SPANS", "restart=30s,resize=1s (default), or none", Of::study, take_costs},
     {"--failures", "RATE", "per slot and hour of running (0)", Of::study, take_failures},
     {"--save-every", "SPAN", "how often jobs that may be stopped, resized or fail save (30m)",
      Of::study, span<&SimulateOptions::save_every>},

@@ -36,7 +36,7 @@ Result<SubmissionBody> make_submission(const JobWords& words, const Submitter& s
                                        Inherit inherit);
 
 // What a job inherits: everything but Paceline's own variables, those that an enclosing job's
-// workers got, and what is not UTF-8; or only who and where one is (HOME, PATH, LANG, …).
+// workers got, and what is not UTF-8; or only what says who and where its owner is (HOME, PATH, LANG, …).
 Environment inherited(const Environment& environment, Inherit inherit);
 
 // The script's base name: "train" of `python3 -u train.py --lr 1`, "pkg.train" of `python -m

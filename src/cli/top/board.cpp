@@ -27,7 +27,7 @@ constexpr std::string_view kHelp =
   s >  <          sort the queue by the next column, by the one before
   r               the other way round
   a               with the newest jobs that are over, or without them
-  Space           pause: slots and queue stay as they are; go on
+  Space           stand still: slots and queue stay as they are; go on
   Ctrl-L          draw it all again
   Ctrl-Z          to the shell; 'fg' comes back
 
@@ -49,13 +49,13 @@ Board::Board(Begin begin) : filter_(std::move(begin.filter)), ended_(begin.ended
   help_.set(lines_of(kHelp));
 }
 
-void Board::settle() {
-  queue_.settle(cluster_, filter_);
-  slots_.settle(cluster_, filter_);
+void Board::keep_cursor() {
+  queue_.keep_cursor(cluster_, filter_);
+  slots_.keep_cursor(cluster_, filter_);
 }
 
 void Board::told(News news) {
-  if (cluster_.told(news, ended_)) settle();
+  if (cluster_.told(news, ended_)) keep_cursor();
   if (news.page && news.page->id == open_) page_ = std::move(news.page);
   if (!news.log || !log_ || news.log->of != log_wish_) return;
   log_wrong_ = news.log->failed ? news.log->failed->message : "";
@@ -63,7 +63,7 @@ void Board::told(News news) {
 }
 
 Wish Board::wish() const {
-  Wish wish{.ended = ended_, .paused = paused_, .seen = queue_.seen()};
+  Wish wish{.ended = ended_, .stands = stands_, .seen = queue_.seen()};
   for (const auto view : views_) {
     if (view == View::log) wish.log = log_wish_;
     if (view != View::help) wish.page = static_cast<std::uint32_t>(open_);
@@ -98,14 +98,14 @@ bool Board::press_board(const Key& key) {
   if (key.kind == KeyKind::enter) open_page();
   if (key.text == "l") open_log();
   if (key.text == "?") views_.push_back(View::help);
-  if (key.text == " ") paused_ = !paused_;
+  if (key.text == " ") stands_ = !stands_;
   if (key.text == "a") ended_ = !ended_;
   if (key.text == "/") {
     typed_ = filter_.text();
     before_typing_ = filter_;
   }
   if (queue_.press_sort(key))
-    settle();
+    keep_cursor();
   else if (pane_ == Pane::slots)
     slots_.press(key);
   else
@@ -183,7 +183,7 @@ void Board::set_filter(const std::string& text) {
   typed_wrong_ = filter ? "" : filter.error().message;
   if (!filter) return;
   filter_ = std::move(*filter);
-  settle();
+  keep_cursor();
 }
 
 void Board::press_filter(const Key& key) {
@@ -192,7 +192,7 @@ void Board::press_filter(const Key& key) {
     typed_.reset();
     typed_wrong_.clear();
     filter_ = before_typing_;
-    return settle();
+    return keep_cursor();
   }
   if (key.kind == KeyKind::backspace) without_last_letter(*typed_);
   if (key.kind == KeyKind::erase_line) typed_->clear();

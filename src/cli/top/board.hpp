@@ -28,7 +28,7 @@ class Board {
   struct Begin {
     Filter filter = {};
     bool ended = false;    // jobs that are over, too
-    std::int64_t uid = 0;  // of who looks
+    std::int64_t uid = 0;  // of the viewer
   };
   explicit Board(Begin begin);
 
@@ -54,7 +54,7 @@ class Board {
   void open_log();
   void read_log_of(std::optional<std::int64_t> rank);
   void set_filter(const std::string& text);
-  void settle();
+  void keep_cursor();
   [[nodiscard]] View view() const { return views_.empty() ? View::board : views_.back(); }
   [[nodiscard]] std::optional<std::int64_t> selected() const;
   [[nodiscard]] const Document& open_job() const;
@@ -70,7 +70,7 @@ class Board {
   [[nodiscard]] Rows page_lines(const Paper& paper) const;
 
   Filter filter_;
-  bool ended_, paused_ = false;
+  bool ended_, stands_ = false;
   std::int64_t uid_;
   Cluster cluster_;
   QueuePane queue_;

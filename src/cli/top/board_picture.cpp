@@ -148,7 +148,7 @@ Rows Board::draw(const Paper& paper) {
   constexpr std::size_t kColumnsLeast = 20, kLinesLeast = 5;
   if (paper.size.columns < kColumnsLeast || paper.size.lines < kLinesLeast)
     return {cut_to_width("Too small", std::max<std::size_t>(paper.size.columns, 1))};
-  auto rows = draw_header(paper, cluster_, paused_);
+  auto rows = draw_header(paper, cluster_, stands_);
   Rows foot = {bottom(paper)};
   if (view() == View::board && paper.size.lines >= kSentenceFrom)
     foot.insert(foot.begin(), sentence(paper));

@@ -333,9 +333,9 @@ TEST_F(Watched, KeepsTheOldPictureWhileTheServerIsAway) {
 
 TEST_F(Watched, PausesAndAsksForEndedJobs) {
   type(" a");
-  EXPECT_TRUE(board.wish().paused);
+  EXPECT_TRUE(board.wish().stands);
   EXPECT_TRUE(board.wish().ended);
-  EXPECT_THAT(drawn(board), HasSubstr("paused at 10:55:12\n"));
+  EXPECT_THAT(drawn(board), HasSubstr("stands still at 10:55:12\n"));
   News news = cluster();
   news.jobs.push_back(job(5, "old", "COMPLETED", 1));
   board.told(std::move(news));

@@ -47,7 +47,7 @@ Feed::~Feed() {
 void Feed::wish(Wish wish) {
   {
     const std::lock_guard lock(mutex_);
-    const bool only_scrolled = wish.ended == wish_.ended && wish.paused == wish_.paused &&
+    const bool only_scrolled = wish.ended == wish_.ended && wish.stands == wish_.stands &&
                                wish.page == wish_.page && wish.log == wish_.log;
     wish_ = std::move(wish);
     if (only_scrolled) return;
@@ -87,8 +87,8 @@ void Feed::run(ServerAddress server) {
     lock.unlock();
     const auto began = Steady::now();
     if (anew || began >= look_due) {
-      if (!wish.paused) tell(source.look(wish));
-      if (wish.paused && wish.page) tell({.page = source.read_page(*wish.page)});
+      if (!wish.stands) tell(source.look(wish));
+      if (wish.stands && wish.page) tell({.page = source.read_page(*wish.page)});
       const auto ended = Steady::now();
       look_due = ended + std::max<Steady::duration>(interval_, (ended - began) * kLooksPart);
     }

@@ -20,7 +20,7 @@ namespace paceline {
 class Filter {
  public:
   Filter() = default;
-  // `own`: the uid of who asks. Errors: invalid (a word before a colon that isn't known, no such
+  // `own`: the uid of the caller. Errors: invalid (a word before a colon that isn't known, no such
   // state).
   static Result<Filter> parse(std::string_view text, std::int64_t own);
 

@@ -50,7 +50,7 @@ struct Freshness {
 };
 
 // The old picture says that it is old.
-Freshness freshness(const Paper& paper, const Cluster& cluster, bool paused) {
+Freshness freshness(const Paper& paper, const Cluster& cluster, bool stands) {
   const auto at = cluster.at();
   if (const auto& away = cluster.away()) {
     const auto since = human_time(away->since, paper.now);
@@ -58,18 +58,18 @@ Freshness freshness(const Paper& paper, const Cluster& cluster, bool paused) {
                : fmt::format("no answer since {}", since),
             Style::red};
   }
-  if (paused && at) return {"paused at " + human_time(*at, paper.now), Style::yellow};
+  if (stands && at) return {"stands still at " + human_time(*at, paper.now), Style::yellow};
   return {};
 }
 
 }  // namespace
 
-Rows draw_header(const Paper& paper, const Cluster& cluster, bool paused) {
+Rows draw_header(const Paper& paper, const Cluster& cluster, bool stands) {
   const auto width = paper.size.columns;
   const auto& server = cluster.server();
   const auto first = fitted(cluster.at() ? printable(server_text(server)) : "Paceline",
                             human_time(paper.now, paper.now), width);
-  const auto fresh = freshness(paper, cluster, paused);
+  const auto fresh = freshness(paper, cluster, stands);
   const auto second =
       fitted(cluster.at() ? printable(use_text(server)) : "Asking the server…", fresh.text, width);
   return {paper.paint(first.left, Style::bold) + first.right,

@@ -6,7 +6,7 @@
 
 namespace paceline {
 
-// `paused`: nothing new is asked for.
-Rows draw_header(const Paper& paper, const Cluster& cluster, bool paused);
+// `stands`: nothing new is asked for.
+Rows draw_header(const Paper& paper, const Cluster& cluster, bool stands);
 
 }  // namespace paceline

@@ -55,19 +55,19 @@ bool ends_sequence(char c) { return c >= '@' && c <= '~'; }
 
 Key KeyReader::take(std::size_t bytes, Key key) {
   bytes_.erase(0, bytes);
-  settled_ = false;
+  ended_ = false;
   return key;
 }
 
-void KeyReader::settle() {
+void KeyReader::end() {
   if (!bytes_.empty() && bytes_.front() != kEscape) bytes_.clear();
-  settled_ = !bytes_.empty();
+  ended_ = !bytes_.empty();
 }
 
 // ESC, ESC [ … letter, ESC O letter.
 std::optional<Key> KeyReader::next_escape() {
   if (bytes_.size() == 1) {
-    if (!settled_) return {};
+    if (!ended_) return {};
     return take(1, {KeyKind::escape});
   }
   const char kind = bytes_[1];
@@ -75,7 +75,7 @@ std::optional<Key> KeyReader::next_escape() {
   std::size_t end = 2;
   while (end < bytes_.size() && !ends_sequence(bytes_[end])) ++end;
   if (end == bytes_.size()) {
-    if (!settled_) return {};
+    if (!ended_) return {};
     return take(bytes_.size(), {KeyKind::unknown});
   }
   const auto sequence = without_modifier(std::string_view(bytes_).substr(2, end - 1));

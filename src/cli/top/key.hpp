@@ -4,7 +4,7 @@
 //   KeyReader reader;
 //   reader.add(bytes);
 //   while (const auto key = reader.next()) press(*key);
-//   if (reader.undecided()) …   // wait for more; then reader.settle(), and next() again
+//   if (reader.undecided()) …   // wait for more; then reader.end(), and next() again
 #pragma once
 
 #include <optional>
@@ -49,14 +49,14 @@ class KeyReader {
   // Whether what is left may be the beginning of a key: ESC alone is a key, too.
   [[nodiscard]] bool undecided() const { return !bytes_.empty(); }
   // Nothing follows: what is left is the Escape key, or nothing.
-  void settle();
+  void end();
 
  private:
   Key take(std::size_t bytes, Key key);
   std::optional<Key> next_escape();
 
   std::string bytes_;
-  bool settled_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace paceline

@@ -57,7 +57,7 @@ TEST(KeyReader, EscapeIsAKeyOnceNothingFollows) {
   reader.add("\x1b");
   EXPECT_EQ(reader.next(), std::nullopt);
   EXPECT_TRUE(reader.undecided());
-  reader.settle();
+  reader.end();
   EXPECT_EQ(reader.next(), Key{KeyKind::escape});
   reader.add("\x1b");
   EXPECT_EQ(reader.next(), std::nullopt) << "the next one may be the beginning of a key again";
@@ -76,7 +76,7 @@ TEST(KeyReader, GetsOverAnyBytes) {
       keys += read_all(reader).size();
     }
     for (int times = 0; reader.undecided() && times < 4; ++times) {
-      reader.settle();
+      reader.end();
       keys += read_all(reader).size();
     }
     EXPECT_FALSE(reader.undecided()) << sequence;

@@ -43,7 +43,7 @@ void List::scroll_to(std::size_t height) {
 Rows List::draw(const Paper& paper, std::vector<Column> columns,
                 const std::function<std::vector<Cell>(std::size_t row)>& cells) {
   scroll_to(paper.size.lines > kTitles ? paper.size.lines - kTitles : 0);
-  if (std::exchange(columns_, paper.size.columns) != paper.size.columns) resettle();
+  if (std::exchange(columns_, paper.size.columns) != paper.size.columns) measure_anew();
   usual_.resize(columns.size());
   for (std::size_t c = 0; c < columns.size(); ++c) columns[c].usual = usual_[c];
   Table table(std::move(columns));

@@ -28,7 +28,7 @@ class List {
   [[nodiscard]] std::string position() const;
 
   // Forgets how wide columns were.
-  void resettle() { usual_.clear(); }
+  void measure_anew() { usual_.clear(); }
   // Titles and the rows that fit, the cursor's among them and marked where the paper has the focus.
   // REQUIRES: `cells` has one cell per column, for each row below the count.
   Rows draw(const Paper& paper, std::vector<Column> columns,

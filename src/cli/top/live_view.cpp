@@ -42,7 +42,7 @@ class LiveView {
     std::array<pollfd, 3> fds = {pollfd{console_.input_fd(), POLLIN, 0},
                                  pollfd{signals_.fd(), POLLIN, 0}, pollfd{feed_.fd(), POLLIN, 0}};
     const int came = ::poll(fds.data(), fds.size(), keys_.undecided() ? kEscapeMs : kTickMs);
-    if (came == 0) keys_.settle();
+    if (came == 0) keys_.end();
     if (fds[0].revents != 0) read_keys();
     press_keys();
     if (fds[1].revents != 0) take_signals();

@@ -22,7 +22,7 @@ struct LogWish {
 
 struct Wish {
   bool ended = false;                      // the newest jobs that are over, too
-  bool paused = false;                     // nothing new until this changes
+  bool stands = false;                     // nothing new until this changes
   std::vector<std::int64_t> seen = {};     // jobs that are on the screen
   std::optional<std::uint32_t> page = {};  // the job that is open
   std::optional<LogWish> log = {};

@@ -89,7 +89,7 @@ void QueuePane::select(std::int64_t id) {
   if (found != ids_.end()) list_.set_cursor(static_cast<std::size_t>(found - ids_.begin()));
 }
 
-void QueuePane::settle(const Cluster& cluster, const Filter& filter) {
+void QueuePane::keep_cursor(const Cluster& cluster, const Filter& filter) {
   const auto former = selected();
   std::vector<Sorted> jobs;
   for (const auto& [id, job] : cluster.jobs()) {
@@ -106,7 +106,7 @@ void QueuePane::settle(const Cluster& cluster, const Filter& filter) {
 void QueuePane::sort_by_next(int step) {
   const auto count = static_cast<int>(kSortable.size());
   key_ = static_cast<std::size_t>((static_cast<int>(key_) + step + count) % count);
-  list_.resettle();
+  list_.measure_anew();
 }
 
 bool QueuePane::press_sort(const Key& key) {

@@ -15,11 +15,11 @@ namespace paceline {
 class QueuePane {
  public:
   // After something was told or filtered: the cursor stays on its job while that is shown.
-  void settle(const Cluster& cluster, const Filter& filter);
+  void keep_cursor(const Cluster& cluster, const Filter& filter);
 
   // True if it was a key that moves the cursor.
   bool press(const Key& key) { return list_.press(key); }
-  // True if it was a key that sorts. The cursor is on the first job then, once it was settled.
+  // True if it was a key that sorts. The cursor is on the first job then, once it was kept in place.
   bool press_sort(const Key& key);
 
   [[nodiscard]] std::optional<std::int64_t> selected() const;

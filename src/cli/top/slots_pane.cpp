@@ -60,7 +60,7 @@ void SlotsPane::add(Slots slot) {
   slots_.back().last_rank = slot.last_rank;
 }
 
-void SlotsPane::settle(const Cluster& cluster, const Filter& filter) {
+void SlotsPane::keep_cursor(const Cluster& cluster, const Filter& filter) {
   slots_.clear();
   for (const auto& node : list_of(cluster.nodes(), "nodes")) {
     for (const auto& slot : list_of(node, "slots")) {

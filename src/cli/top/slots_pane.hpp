@@ -16,7 +16,7 @@ namespace paceline {
 class SlotsPane {
  public:
   // After something was told or filtered. With a filter only slots of the jobs that it wants.
-  void settle(const Cluster& cluster, const Filter& filter);
+  void keep_cursor(const Cluster& cluster, const Filter& filter);
   // True if it was a key that moves the cursor.
   bool press(const Key& key) { return list_.press(key); }
   // The job in the slot under the cursor.

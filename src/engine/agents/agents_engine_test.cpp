@@ -328,15 +328,15 @@ TEST_F(AgentsEngineTest, AJobThatLendsItsSlotsIsFrozenBeforeAnotherStartsInThem)
   world.tell(NodeUp{NodeId{0}, testing::cluster("1x4 cpu memory=16")[0]});
   machines[0].host.node = world.state().nodes()[0].spec;
   connect();
-  const JobId lender = run("1 slots_per_worker=4 memory=4");
+  const JobId giver = run("1 slots_per_worker=4 memory=4");
   const JobId other = world.submit("2");
-  world.lend(lender, other, 2);
+  world.lend(giver, other, 2);
   // Whatever the order: the starting job waits for the one that freezes.
-  engine->act(world.state(), std::vector{other, lender});
+  engine->act(world.state(), std::vector{other, giver});
   run_until_quiet();
   const auto& actions = host().actions;
   ASSERT_EQ(actions.size(), 4U);
-  EXPECT_EQ(std::get<Freeze>(actions[1]).key, key(lender, 1, 0));
+  EXPECT_EQ(std::get<Freeze>(actions[1]).key, key(giver, 1, 0));
   EXPECT_EQ(std::get<Start>(actions[2]).worker.key, key(other, 1, 0));
   EXPECT_EQ(std::get<Start>(actions[3]).worker.key, key(other, 1, 1));
   all_run();
@@ -345,11 +345,11 @@ TEST_F(AgentsEngineTest, AJobThatLendsItsSlotsIsFrozenBeforeAnotherStartsInThem)
   EXPECT_EQ(host().count<Start>(), 3U) << "nor does a new session change that";
   end(key(other, 1, 0));
   end(key(other, 1, 1));
-  world.start(lender, 1);
+  world.start(giver, 1);
   act();
   run_until_quiet();
-  EXPECT_EQ(state(lender), JobState::running);
-  EXPECT_EQ(std::get<Thaw>(host().actions.back()).key, key(lender, 1, 0));
+  EXPECT_EQ(state(giver), JobState::running);
+  EXPECT_EQ(std::get<Thaw>(host().actions.back()).key, key(giver, 1, 0));
 }
 
 TEST_F(AgentsEngineTest, ActingAgainChangesNothing) {

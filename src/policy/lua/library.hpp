@@ -1,4 +1,4 @@
-// The part of Lua's library that a script may use. Gone is what reaches outside (io, os, require,
+// The part of Lua's library that a script may use. It lacks what reaches outside (io, os, require,
 // load, print), what could hide work from the limits (coroutine, xpcall, patterns, table.move), and
 // what shows or depends on addresses. In their place:
 //

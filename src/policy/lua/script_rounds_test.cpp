@@ -117,14 +117,14 @@ class ScriptRounds : public ::testing::Test {
   std::string load(const std::string& name, const std::string& text) {
     std::optional<std::string> said;
     controller->desk().load(
-        name, text, [&](const Result<void>& done) { said = done ? "" : done.error().message; });
+        name, text, {}, [&](const Result<void>& done) { said = done ? "" : done.error().message; });
     step();
     return said.value_or("nothing was said");
   }
 
   std::string set(const std::string& name, Parameters parameters = {}) {
     std::optional<std::string> said;
-    controller->desk().set({name, std::move(parameters)}, [&](const Result<void>& done) {
+    controller->desk().set({name, std::move(parameters)}, {}, [&](const Result<void>& done) {
       said = done ? "" : done.error().message;
     });
     step();
@@ -165,10 +165,10 @@ TEST_F(ScriptRounds, LoadSetAndForgetAPolicy) {
   EXPECT_EQ(controller->state().job(job).last_change.text, "its turn");
   std::string said;
   const auto keep = [&](const Result<void>& done) { said = done ? "" : done.error().message; };
-  controller->desk().forget("mine", keep);
+  controller->desk().forget("mine", {}, keep);
   EXPECT_EQ(said, "The policy mine is active.");
   EXPECT_EQ(set("fifo"), "");
-  controller->desk().forget("mine", keep);
+  controller->desk().forget("mine", {}, keep);
   step();
   EXPECT_EQ(said, "");
   EXPECT_THAT(controller->state().scripts(), IsEmpty());
@@ -289,10 +289,10 @@ class Swaps : public ScriptRounds {
     static constexpr std::array kNames = {"fifo", "elastic-fifo", "round-robin", "mine", "other"};
     const auto ignore = [](const Result<void>&) {};
     if (rng.chance(0.5))
-      return controller->desk().set({kNames[rng.below(kNames.size())], {}}, ignore);
+      return controller->desk().set({kNames[rng.below(kNames.size())], {}}, {}, ignore);
     std::string text = fmt::format("{}\n-- edition {}", kFirstCome, rng.below(1'000));
     if (rng.chance(0.2)) text = fails_after(clock.now());
-    controller->desk().load(rng.chance(0.5) ? "mine" : "other", text, ignore);
+    controller->desk().load(rng.chance(0.5) ? "mine" : "other", text, {}, ignore);
   }
 
   static std::string fails_after(Time time) {

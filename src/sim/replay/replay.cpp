@@ -123,7 +123,9 @@ class Server {
   void request(const JobRequested& event) {
     controller_.request(event.job, event.request, event.by, hear());
   }
-  void set_range(const RangeSet& event) { controller_.set_range(event.job, event.range, hear()); }
+  void set_range(const RangeSet& event) {
+    controller_.set_range(event.job, event.range, event.by, hear());
+  }
   void drain(const NodeDrained& event) {
     controller_.drains().drain(name_of(event.node), event.order, event.by, hear());
   }
@@ -131,15 +133,15 @@ class Server {
     controller_.drains().undrain(name_of(event.node), event.by, hear());
   }
   void set_policy(const PolicySet& event, const std::map<std::string, std::string>& memo) {
-    controller_.desk().set({event.name, event.parameters, memo}, hear());
+    controller_.desk().set({event.name, event.parameters, memo}, event.by, hear());
   }
   void try_policy(const TrialBegan& event) {
-    controller_.desk().try_out({event.name, event.parameters}, hear());
+    controller_.desk().try_out({event.name, event.parameters}, event.by, hear());
   }
-  void end_trial() { controller_.desk().end_trial(hear()); }
+  void end_trial(const TrialEnded& event) { controller_.desk().end_trial(event.by, hear()); }
   void load_policy(const PolicyLoaded& event) {
-    if (event.text.empty()) return controller_.desk().forget(event.name, hear());
-    controller_.desk().load(event.name, event.text, hear());
+    if (event.text.empty()) return controller_.desk().forget(event.name, event.by, hear());
+    controller_.desk().load(event.name, event.text, event.by, hear());
   }
 
  private:
@@ -190,7 +192,7 @@ class Feeder {
   void give(const DrainBegan&, const Event&) {}
   void give(const PolicyLoaded& one, const Event&) { server_.load_policy(one); }
   void give(const TrialBegan& one, const Event&) { server_.try_policy(one); }
-  void give(const TrialEnded&, const Event&) { server_.end_trial(); }
+  void give(const TrialEnded& one, const Event&) { server_.end_trial(one); }
   // What a policy is to remember is in a plan of no round after it.
   void give(const PolicySet& one, const Event&) {
     const auto* memo = next_ != nullptr ? std::get_if<Plan>(&next_->body) : nullptr;

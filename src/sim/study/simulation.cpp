@@ -120,11 +120,11 @@ class Simulation {
       if (!done) answer = fail(done.error());
     };
     if (!script.empty()) {
-      controller_.desk().load(name, script, take_answer);
+      controller_.desk().load(name, script, {}, take_answer);
       if (auto ok = controller_.step(); !ok || !answer) return ok ? answer : ok;
     }
     if (!script.empty() || !parameters.empty()) {
-      controller_.desk().set({name, parameters}, take_answer);
+      controller_.desk().set({name, parameters}, {}, take_answer);
       if (auto ok = controller_.step(); !ok) return ok;
     }
     return answer;

@@ -88,14 +88,14 @@ void StudyEngine::begin(Run& run, const State& state, const Job& job) {
   run.phase = Phase::coming_up;
   run.since = clock_.now();
   ++run.stamp;
-  if (run.pause == Duration::zero()) return come_up(run, job.id);
-  plan(run.since + run.pause, job.id, Happening::comes_up, run);
+  if (run.cost == Duration::zero()) return come_up(run, job.id);
+  plan(run.since + run.cost, job.id, Happening::comes_up, run);
 }
 
 void StudyEngine::come_up(Run& run, JobId job) {
   pay_pause(run);
   run.lost_to = nullptr;
-  run.pause = Duration::zero();
+  run.cost = Duration::zero();
   run.phase = Phase::running;
   run.since = clock_.now();
   for (std::int32_t rank = 0; rank < run.workers; ++rank)
@@ -152,7 +152,7 @@ void StudyEngine::pay_pause(const Run& run) {
     losses_.*run.lost_to += to_seconds(clock_.now() - run.since) * run.slots;
 }
 
-// A gang that is stopped while it comes up has the whole pause before it again.
+// A gang that is stopped while it comes up has the whole cost before it again.
 void StudyEngine::stop(Run& run, const Job& job) {
   const bool known = run.generation == job.current->generation;
   if (known && run.phase == Phase::none) return;
@@ -162,7 +162,7 @@ void StudyEngine::stop(Run& run, const Job& job) {
   if (run.phase == Phase::running || run.phase == Phase::frozen) {
     save(run, job.id, clock_.now());
     const bool resized = cause == Cause::resized;
-    run.pause = resized ? costs_.resize : costs_.restart;
+    run.cost = resized ? costs_.resize : costs_.restart;
     run.lost_to = resized ? &Losses::resize : &Losses::preemption;
   } else if (run.phase == Phase::coming_up) {
     pay_pause(run);
@@ -192,7 +192,7 @@ void StudyEngine::report(Run& run, JobId job, double trained) {
 void StudyEngine::fail(Run& run, JobId job) {
   losses_.failure += run.pace.us_for(run.kept, run.left) * 1e-6 * run.slots;
   run.left = run.kept;
-  run.pause = costs_.restart;
+  run.cost = costs_.restart;
   run.lost_to = &Losses::failure;
   run.phase = Phase::none;
   ++run.stamp;

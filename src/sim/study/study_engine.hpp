@@ -2,7 +2,7 @@
 // work and speed-up say, and what happens is told as it would be of real ones.
 //
 // A job that is stopped or resized saves at the notice and loses nothing but time: starting again
-// costs the restart pause, another size the resize pause. One that is paused for others goes on at
+// costs a restart, another size a resize (Costs). One that is paused for others goes on at
 // once. One that fails goes on from its last save. Cost: O(log running) for each thing that happens.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace paceline::sim {
 
-// Pauses between a job's workers being asked for and their training on.
+// Time between a job's workers being asked for and their training on.
 struct Costs {
   Duration restart = std::chrono::seconds{30};
   Duration resize = std::chrono::seconds{1};
@@ -97,8 +97,8 @@ class StudyEngine final : public Engine {
     Pace pace;        // of the gang
     Time since;
     std::optional<Time> saves_at;       // by itself, next
-    Duration pause{};                   // before the next gang trains
-    double Losses::*lost_to = nullptr;  // what the pause counts as; nullptr: nothing
+    Duration cost{};                    // before the next gang trains
+    double Losses::*lost_to = nullptr;  // what it counts as; nullptr: nothing
     Generation generation;
     std::int32_t workers = 0;
     std::int32_t slots = 0;

@@ -2,8 +2,8 @@
 // and time are in microseconds; at a speed of 1, that of the wanted size, they are the same.
 //
 //   const Pace pace({{.until = 60, .speed = 2}, {.until = 0, .speed = 0.5}});
-//   pace.us_for(100, 40)          → 60: forty at 2, twenty at 0.5
-//   pace.left_after(100, 60)      → 40
+//   pace.us_for(100, 40) == 60       forty at 2, twenty at 0.5
+//   pace.left_after(100, 60) == 40
 #pragma once
 
 #include <memory>

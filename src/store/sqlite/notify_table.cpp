@@ -25,7 +25,7 @@ std::vector<std::pair<JobId, Notify>> NotifyTable::from(JobId job) {
     const JobId id{row.as<std::uint32_t>(0)};
     auto notify = read_notify(row.text(1));
     if (row.integer(2) != sum_of(row.text(1)) || !notify)
-      throw Damage{fmt::format("who is told of job {} does not match its sum", id.value)};
+      throw Damage{fmt::format("the addresses of job {} do not match its sum", id.value)};
     found.emplace_back(id, std::move(*notify));
     return true;
   };

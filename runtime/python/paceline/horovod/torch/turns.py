@@ -154,7 +154,7 @@ class Turns:
                              "join() has returned on all")
 
     def _tell_apart(self, mine, seen):
-        if seen.steps:  # who is in a step does not come here
+        if seen.steps:  # a rank that is in a step does not come here
             self._group.abort(MIXED)
             raise ValueError(MIXED)
         everyones = [Call(**json.loads(each)) if each else None for each in self._group.all_gather_bytes(mine)]

@@ -17,7 +17,7 @@ from paceline.report import report
 
 FORMAT = "paceline-elastic-1"
 NOTICE, DUE = range(2)  # what ranks exchange at a commit
-PAUSE = 9  # times as long as a checkpoint took: writing them takes a tenth of the time at most
+REST = 9  # times as long as a checkpoint took: writing them takes a tenth of the time at most
 
 
 def _folder():
@@ -100,7 +100,7 @@ class Commits:
             place = {"epoch": float(epoch)} if isinstance(epoch, (int, float)) else {}
             self._folder.begin(self._number, {"number": self._number, "values": values}, place)
         now = time.monotonic()
-        self._next_at = now + PAUSE * (now - began)
+        self._next_at = now + REST * (now - began)
 
     def _give_way(self, state):
         self._write(state)
