@@ -785,7 +785,7 @@ TEST_F(ControllerTest, SaysWhyAJobWaits) {
   const JobId b = submit("2..2");
   EXPECT_EQ(controller->reason(state().job(b)), (Reason{ReasonCode::waits_for_slots, {2, 1}, {}}));
   EXPECT_THAT(controller->why(state().job(b)),
-              Contains(HasSubstr("Job 1 'digits' holds 3 of 4 slots")));
+              Contains(HasSubstr("Job 1 'digits' has 3 of 4 slots")));
 }
 
 TEST_F(ControllerTest, GivesWhatAnOwnersCancelFreesToAWaitingJob) {

@@ -71,7 +71,7 @@ TEST_F(WakeupsTest, ComeAtTheInstantThatARoundAwaits) {
   const Time then = world.now() + span("10m");
   had_a_round({.saves = {}, .starts = {}, .revisit_at = then});
   EXPECT_EQ(wakeups.next(world.now()), then);
-  world.advance(span("9m59s"));
+  world.advance(span("599s"));
   EXPECT_FALSE(wakeups.due(world.now()));
   world.advance(span("1s"));
   EXPECT_TRUE(wakeups.due(world.now()));

@@ -190,7 +190,7 @@ TEST_F(ScriptRounds, AreTriedOnABusyClusterBeforeTheyDecide) {
                    "function decide(cluster)\n"
                    "  for _, job in ipairs(cluster.running) do local n = job.wnat + 1 end\n"
                    "  return {}\nend"),
-              AllOf(HasSubstr("On a busy cluster made up for a trial:"), HasSubstr("in line 2")));
+              AllOf(HasSubstr("On a busy cluster made up to try it:"), HasSubstr("in line 2")));
   EXPECT_THAT(load("mine",
                    "function decide(cluster)\n"
                    "  local plan = {}\n"
@@ -198,7 +198,7 @@ TEST_F(ScriptRounds, AreTriedOnABusyClusterBeforeTheyDecide) {
                    "    plan[#plan + 1] = {job = job, workers = job.max + 1, reason = 'more'}\n"
                    "  end\n"
                    "  return plan\nend"),
-              HasSubstr("made up for a trial"));
+              HasSubstr("made up to try it"));
   EXPECT_THAT(journalled<PolicyLoaded>(), IsEmpty());
 }
 
