@@ -85,7 +85,7 @@ def database_mb(box):
 def measure_rule(box):
     """How large the database is once its rule let go of all that is over."""
     box.kill()
-    box.up("--keep", "1s")
+    box.up("--keep", "1s", "--limit", "ended-jobs-age=1s")
     connection = Connection(box.directory)
     box.until(lambda: not connection.get("/v1/jobs?state=COMPLETED&limit=1")["jobs"], 600, "jobs are still there")
     report("many_jobs database_kept", database_mb(box), "MB")
