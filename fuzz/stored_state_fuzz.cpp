@@ -42,8 +42,9 @@ struct Rows {
   }
   bool take_job(std::string_view row) {
     auto job = read_stored_job(row);
-    if (job) parts.jobs.put(std::move(*job));
-    return job.has_value();
+    if (!job || job->id.value < 1) return false;
+    parts.jobs.put(std::move(*job));
+    return true;
   }
   template <class T>
   static bool push(auto& rows, Result<T> row) {

@@ -115,16 +115,21 @@ class Box:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def processes(self):
-        """Pids of every process of a job of this server, however deep: they carry its directory in their environment."""
-        mark = f"PACELINE_DIR={self.directory}".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            try:
-                variables = (entry / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if mark in variables and any(v.startswith(b"PACELINE_WORKER=") for v in variables):
-                found.append(int(entry.name))
-        return found
+        """Pids of every process of a job of this server, however deep."""
+        return workers_of(self.directory)
+
+
+def workers_of(directory):
+    """Pids of every process of a job that the server or agent of this directory started: they carry it in their environment."""
+    mark = f"PACELINE_DIR={directory}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            variables = (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if mark in variables and any(v.startswith(b"PACELINE_WORKER=") for v in variables):
+            found.append(int(entry.name))
+    return found

@@ -23,7 +23,7 @@ class ListTest(unittest.TestCase):
     def test_there_are_enough_in_every_folder(self):
         self.assertGreaterEqual(len(self.list), 60)
         folders = collections.Counter(mutant.folder for mutant in self.list)
-        for folder in ("plan", "scheduler", "engine/agents", "agent", "store/memory"):
+        for folder in ("plan", "scheduler", "engine/agents", "agent", "agent/linux", "store/memory"):
             self.assertGreaterEqual(folders[folder], 3, folder)
         self.assertEqual(len({mutant.sentence for mutant in self.list}), len(self.list))
 
@@ -44,6 +44,10 @@ class MutantTest(unittest.TestCase):
             (root / "src/a.cpp").write_text("void f() {\n}\n")
             with self.assertRaisesRegex(ValueError, "has its line 0 times"):
                 mutant.mutated(root)
+
+    def test_a_fault_in_a_header_is_told(self):
+        header = mutants.Mutant("a header errs", "src/model/state.hpp", ["a"], ["b"])
+        self.assertEqual(mutants.complaint(header), "'a header errs': src/model/state.hpp is not compiled by itself")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ class World {
       EXPECT_TRUE(controller->step().has_value());
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
       options.leave = [this] { left.set_value(); };
+      options.may_notify = [](const Notify&) { return Result<void>(); };
       options.identify = std::move(identify);
       options.remote = std::move(remote);
       options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());

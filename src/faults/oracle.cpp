@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int32_t kTempFail = 75,
                        kTempFailToo = 99;  // exit codes that ask to be started again
+constexpr int kCrashLoop = 5;              // as many quick failures in a row are one
 constexpr Duration kLimitSlack = std::chrono::minutes{1};  // of a time limit: clocks err
 
 // Causes that only a worker itself can bring about.
@@ -34,9 +35,14 @@ const Job* find_alive(const State& state, const ProcessKey& worker) {
 
 }  // namespace
 
+bool Oracle::asks_again(const WorkerGone& gone) {
+  return gone.cause == Cause::exited &&
+         (gone.exit_code == kTempFail || gone.exit_code == kTempFailToo);
+}
+
 bool Oracle::is_bad(const WorkerGone& gone) {
   if (gone.cause != Cause::exited) return is_own(gone.cause);
-  return gone.exit_code != 0 && gone.exit_code != kTempFail && gone.exit_code != kTempFailToo;
+  return gone.exit_code != 0 && !asks_again(gone);
 }
 
 // What a worker does after a notice is no failure, but that it could not be started at all.
@@ -189,6 +195,7 @@ void Oracle::check(Time now, const State& state, const Job& job) {
   course.counted = job.state == JobState::running || job.state == JobState::resizing ||
                    job.state == JobState::starting || job.state == JobState::stopping;
   course.sat = course.counted || job.state == JobState::paused;
+  follow_checkpoint(course, job);
   follow_gang(course, job);
   check_marks(job);
   if (!is_over(job.state)) return check_retries(course, job);
@@ -220,6 +227,13 @@ bool Oracle::is_saved(const Save& acknowledged) const {
   return false;
 }
 
+// Before the gang: what a gang saved before it ended begins the row anew.
+void Oracle::follow_checkpoint(Course& course, const Job& job) {
+  if (!job.checkpoint || job.checkpoint->acknowledged_at <= course.saved_at) return;
+  course.saved_at = job.checkpoint->acknowledged_at;
+  course.row = 0;
+}
+
 void Oracle::follow_gang(Course& course, const Job& job) {
   const Generation now = job.current ? job.current->generation : Generation{};
   if (now == course.generation) return;
@@ -233,9 +247,12 @@ void Oracle::follow_gang(Course& course, const Job& job) {
 }
 
 void Oracle::gang_over(Course& course, JobId id, Generation generation) {
-  bool bad = false, certain = !course.disturbed;
-  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
-    bad = bad || (last_of(it->first) == generation && counts_as_failure(it->second));
+  bool bad = false, again = false, certain = !course.disturbed;
+  for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it) {
+    if (last_of(it->first) != generation) continue;
+    bad = bad || counts_as_failure(it->second);
+    again = again || asks_again(it->second);
+  }
   for (auto it = endings_.lower_bound(first_of(id)); it != endings_.end() && it->first.job == id;
        ++it) {
     if (last_of(it->first) != generation) continue;
@@ -244,6 +261,7 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation) {
               !ending.asks_requeue();
   }
   course.perhaps += bad ? 1 : 0;
+  course.row += bad || again ? 1 : 0;
   course.failed += bad && certain ? 1 : 0;
 }
 
@@ -279,6 +297,8 @@ void Oracle::check_end(const Course& course, const State& state, const Job& job)
   switch (job.state) {
     case JobState::failed: {
       const bool loops = job.ending && job.ending->cause == Cause::crash_loop;
+      if (loops && course.row < kCrashLoop)
+        say(fmt::format("{} of its gangs failed in a row", course.row));
       if (!loops && course.perhaps <= job.spec->retries) say("it has retries left");
       break;
     }

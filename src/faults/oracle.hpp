@@ -3,9 +3,9 @@
 // true:
 //
 //   - a worker's ending in the journal is how it ended on its machine
-//   - a job is FAILED only where more of its gangs failed by themselves than it has retries (or as many
-//     in a row as make a crash loop), and no job goes on that failed so often; retries are counted
-//     for gangs that failed, and for no others
+//   - a job is FAILED only where more of its gangs failed by themselves than it has retries, or where
+//     since its last checkpoint as many failed or asked to be started again as make a crash loop; and
+//     no job goes on that failed so often; retries are counted for gangs that failed, and for no others
 //   - TIMEOUT only over a time limit, and not before it; CANCELLED only where somebody asked, or where
 //     a job it waits for did not complete; COMPLETED only where no worker of the last gang failed
 //   - what the server confirms to an agent is there: a report is stored and counts, a checkpoint is
@@ -82,6 +82,8 @@ class Oracle {
     bool disturbed = false;  // while this gang was there
     int failed = 0;          // gangs that did so for certain
     int perhaps = 0;         // gangs of which a worker failed by itself, whatever else happened
+    int row = 0;  // the same and gangs that asked to be started again, since the last checkpoint
+    Time saved_at;
     bool cancel_asked = false;
     bool over = false;
     Generation told_by;                 // the last worker without others whose report was confirmed
@@ -100,6 +102,7 @@ class Oracle {
   [[nodiscard]] bool is_acknowledged(const ProcessKey& worker, std::uint64_t step) const;
   [[nodiscard]] bool is_saved(const Save& acknowledged) const;
   void gang_over(Course& course, JobId id, Generation generation);
+  static void follow_checkpoint(Course& course, const Job& job);
   [[nodiscard]] bool ended_by_machine(const Job& job) const;
   void check_end(const Course& course, const State& state, const Job& job);
   void check_retries(const Course& course, const Job& job);
@@ -115,6 +118,7 @@ class Oracle {
   [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
   [[nodiscard]] bool failed_by_itself(JobId id, Generation generation) const;
   [[nodiscard]] static bool is_bad(const WorkerGone& gone);
+  [[nodiscard]] static bool asks_again(const WorkerGone& gone);
   [[nodiscard]] bool counts_as_failure(const WorkerGone& gone) const;
 
   Wrong wrong_;

@@ -33,9 +33,13 @@ class OracleTest : public ::testing::Test {
   void dies(Cause cause, std::optional<std::int32_t> code) {
     oracle.ended({key(), cause, code, 0, "", world.now()}, false);
   }
-  void fails() {
-    dies(Cause::exited, 1);
-    world.ended(job, ending("1"));
+  void fails(std::int32_t code = 1) {
+    dies(Cause::exited, code);
+    fails_untold(code);
+  }
+  // By the journal's word alone.
+  void fails_untold(std::int32_t code = 1) {
+    world.ended(job, ending(std::to_string(code)));
     commit();
   }
   void runs_again() {
@@ -85,6 +89,41 @@ TEST_F(OracleTest, IsContentWithAJobThatFailsAsOftenAsItMay) {
   fails();
   EXPECT_EQ(world.job(job).state, JobState::failed);
   EXPECT_THAT(faults, IsEmpty());
+}
+
+// ---- crash loops ----
+
+TEST_F(OracleTest, IsContentWithACrashLoop) {
+  for (const std::int32_t code : {1, 75}) {
+    job = world.run("1 retry=9", 1);
+    commit();
+    for (int i = 0; i < 4; ++i) fails(code), runs_again();
+    fails(code);
+    EXPECT_EQ(world.job(job).ending->cause, Cause::crash_loop);
+  }
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(OracleTest, SeesACrashLoopOfTooFewFailures) {
+  job = world.run("1 retry=9", 1);
+  commit();
+  for (int i = 0; i < 4; ++i) fails(), runs_again();
+  fails_untold();
+  expect("4 of its gangs failed in a row");
+}
+
+TEST_F(OracleTest, CountsACrashLoopFromTheLastCheckpoint) {
+  job = world.run("1 retry=9", 1);
+  commit();
+  fails(), runs_again();
+  world.checkpoint(job);
+  commit();
+  fails(), runs_again();
+  for (int i = 0; i < 3; ++i) fails(), runs_again();
+  fails_untold(), runs_again();
+  fails_untold();
+  EXPECT_EQ(world.job(job).ending->cause, Cause::crash_loop);
+  expect("4 of its gangs failed in a row");
 }
 
 // It saves and ends there by its own name.

@@ -261,6 +261,29 @@ TEST(Retries, CountAgainFromACheckpoint) {
   EXPECT_EQ(world.job(a).retries_used, 3 * kQuickFailuresMax);
 }
 
+// A gang that is lost counts neither way; what it saved does.
+TEST(Retries, CountAgainFromACheckpointOfAGangThatWasLost) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("1..1 retry=100");
+  const auto run = [&] {
+    world.start(a, 1);
+    world.started(a);
+  };
+  const auto fail = [&] {
+    run();
+    world.ended(a, ending("7"));
+    world.advance(kBackoffMax);
+  };
+  for (int i = 1; i < kQuickFailuresMax; ++i) fail();
+  run();
+  world.checkpoint(a);
+  world.node_lost("cpu-0");
+  world.node_up("cpu-0");
+  world.advance(kBackoffMax);
+  fail();
+  EXPECT_EQ(world.job(a).state, JobState::pending);
+}
+
 TEST(Dependants, StartOnceAllTheirJobsAreCompleted) {
   World world("1x4 cpu", "fifo");
   const JobId a = world.run("1..1", 1);

@@ -29,7 +29,7 @@ Loss loss_of(const World& world, const Job& job) {
   return {anew, to_seconds(world.now() - since) * job.slots(job.current->size())};
 }
 
-// Up to nine jobs on twelve slots that ran and saved as chance would have it.
+// Up to nine jobs of two tenants on twelve slots that ran and saved as chance would have it.
 class Crowd {
  public:
   explicit Crowd(std::uint64_t seed) : rng_(seed) {
@@ -39,14 +39,15 @@ class Crowd {
       const auto n = rng_.between(1, std::min<std::int64_t>(4, left));
       left -= n;
       const char* elastic = rng_.chance(0.3) ? " elastic=restart" : "";
-      running_.push_back(world_.run(fmt::format("{}{}", n, elastic), static_cast<std::int32_t>(n)));
+      running_.push_back(world_.run(fmt::format("{} user={}{}", n, anybody(), elastic),
+                                    static_cast<std::int32_t>(n)));
       world_.advance(std::chrono::seconds{rng_.between(1, 300)});
       const JobId any = running_[rng_.below(running_.size())];
       if (rng_.chance(0.5)) world_.checkpoint(any);
     }
     world_.advance(span("20s"));
     for (std::int64_t i = rng_.between(1, 3); i > 0; --i)
-      waiting_.push_back(world_.submit(fmt::format("{}", rng_.between(1, 6))));
+      waiting_.push_back(world_.submit(fmt::format("{} user={}", rng_.between(1, 6), anybody())));
   }
 
   // Every running job may give way to every waiting one.
@@ -85,6 +86,8 @@ class Crowd {
     for (const Change& change : plan.changes) {
       if (change.kind != ChangeKind::stop) continue;
       ++stops;
+      const JobId starting = change.beneficiary.value_or(change.job);
+      if (world_.job(change.job).spec->user != world_.job(starting).spec->user) ++between_tenants;
       EXPECT_FALSE(guarded.at(change.job)) << "job " << change.job.value;
       for (const auto& [other, loss] : losses) {
         if (changed.contains(other) || guarded.at(other)) continue;
@@ -110,9 +113,10 @@ class Crowd {
     for (const JobId id : waiting_) starts += world_.job(id).started_at ? 1 : 0;
   }
 
-  int stops = 0, starts = 0;
+  int stops = 0, starts = 0, between_tenants = 0;
 
  private:
+  const char* anybody() { return rng_.chance(0.5) ? "ann" : "bob"; }
   void save_one() {
     const JobId id = running_[rng_.below(running_.size())];
     if (world_.job(id).state == JobState::running) world_.checkpoint(id);
@@ -124,16 +128,18 @@ class Crowd {
 };
 
 TEST(Settle, StopsTheJobThatLosesLeastOfAllThatMayGive) {
-  int stops = 0, starts = 0;
+  int stops = 0, starts = 0, between_tenants = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Crowd crowd(seed);
     crowd.live();
     stops += crowd.stops;
     starts += crowd.starts;
+    between_tenants += crowd.between_tenants;
     if (::testing::Test::HasFailure()) return;
   }
   EXPECT_GT(stops, 500);
+  EXPECT_GT(between_tenants, 200);
   EXPECT_GT(starts, 500) << "every job that was asked has given way after ten minutes";
 }
 

@@ -42,6 +42,7 @@ class SmallDisk:
         self.go.unlink(missing_ok=True)
         self.box.close()
         subprocess.run(["umount", "--lazy", str(self.box.directory)], check=False)
+        self.box.directory.rmdir()
 
     def fill_blocks(self):
         with open(self.ballast, "wb", buffering=0) as file:

@@ -1,6 +1,7 @@
-"""SIGKILLs of server, agent and supervisors in the middle of a mix of jobs that end well, fail, are tried again, run too long,
-are cancelled and resized, while the disk fills up and the clock is set by days: no job is lost or made up, none ends otherwise
-than it must, none runs twice at once, and nothing is left behind.
+"""SIGKILLs of the server, of the agent of another machine that joined it, and of supervisors, in the middle of a mix of jobs that
+end well, fail, are tried again, run too long, are cancelled and resized, while the disk fills up and the clock is set by days: no
+job is lost or made up, none ends otherwise than it must, none runs twice at once, and nothing is left behind. Half of the jobs run
+on the machine that joined.
 
 PACELINE_KILLS=500 kills that often (40 by default). The seed is printed; PACELINE_SEED=n repeats a run's choices. Runs in a
 mount and a pid namespace of its own, with the server's directory on a small disk.
@@ -8,7 +9,9 @@ mount and a pid namespace of its own, with the server's directory on a small dis
 
 import os
 import random
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,19 +22,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
-from box import Failed
+from agents_test import Agent
+from box import Failed, workers_of
 from boxes import APART, FAKETIME, SmallDisk, WrongBox, go_apart
 
 KILLS = int(os.environ.get("PACELINE_KILLS", 40))
 SLOTS = 4
 DAYS = 86400
+CLOCK_DAYS = 10  # how far the clock is set at most
+THERE = ("--affinity", "label:site=there")
 
 # A worker holds its lock for as long as anything of it lives, in a session of its own too. Who finds it held was started
 # while an earlier one still ran. Starts and failures are counted by rank.
 WORKER = """
 exec 9>>"$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.lock"
 flock -n 9 || echo "$PACELINE_JOB_ID $PACELINE_RANK" >> "$NOTES/doubled"
-echo start >> "$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.starts"
+echo "$PACELINE_DIR" >> "$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.starts"
 setsid sleep "$SECONDS_TO_RUN" & wait
 failures="$NOTES/$PACELINE_JOB_ID.failures"
 if [ "$(cat "$failures" 2>/dev/null | wc -l)" -lt "$FAILURES" ]; then echo failed >> "$failures"; exit 3; fi
@@ -50,11 +56,53 @@ KINDS = {
 }
 
 
-class Mayhem:
-    """A box to which all of that is done."""
+class ListeningBox(WrongBox):
+    """One that other machines may join. Its first clock is the earliest of all: what it vouches for holds from then on."""
 
-    def __init__(self, box, disk, choices, notes):
-        self.box, self.disk, self.random, self.notes = box, disk, choices, notes
+    address = None
+
+    def up(self, *options):
+        self.ahead = self.directory.with_suffix(".ahead")
+        if not self.address:
+            self.set_clock(-(CLOCK_DAYS + 1) * DAYS)
+            self.address = f"127.0.0.1:{free_port()}"
+        super().up("--listen", self.address, *options)
+
+
+def free_port():
+    """None that the kernel gives to whoever asks for any: it is to be free again after each kill."""
+    for port in random.sample(range(10_000, 20_000), 100):
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise Failed("no port is free")
+
+
+class Machine(Agent):
+    """The one that joined the box, with a disk and a clock that are well."""
+
+    def __init__(self, box):
+        super().__init__(tempfile.mkdtemp(prefix="paceline-agent-"))
+        line = box.call("node", "invite", "--label", "site=there").stdout
+        token, address = re.fullmatch(r"echo (plj_\S+) \| paceline agent --join (\S+) --token -\n", line).groups()
+        self.up("--join", address, "--token", "-", token=token)
+        box.until(lambda: "there lends" in self.said(), 60, "the machine did not join", told=self.said)
+
+    def up(self, *options, token=None):
+        self.start("--node", "there", "--slots", str(SLOTS), "--serve-root", *options, token=token)
+
+    def processes(self):
+        return workers_of(self.directory)
+
+
+class Mayhem:
+    """A box, and a machine that joined it, to which all of that is done."""
+
+    def __init__(self, box, machine, disk, choices, notes):
+        self.box, self.machine, self.disk, self.random, self.notes = box, machine, disk, choices, notes
         self.wanted = {}  # the kind of each job that was acknowledged, by its name
         self.doubtful = {}  # of those that were not: the disk was full, or the server was killed
         self.numbers = {}  # the ids of those acknowledged, by name
@@ -64,10 +112,11 @@ class Mayhem:
         kind = self.random.choice(list(KINDS))
         name = f"{kind}-{len(self.wanted) + len(self.doubtful)}"
         options, failures, seconds, _ = KINDS[kind]
+        where = THERE if self.random.random() < 0.5 else ()
         lasts = seconds if seconds > 100 else self.random.uniform(0.05, seconds)
         try:
             self.numbers[name] = self.box.submit(
-                "--name", name, *options, "--env", f"NOTES={self.notes}", "--env", f"FAILURES={failures}",
+                "--name", name, *options, *where, "--env", f"NOTES={self.notes}", "--env", f"FAILURES={failures}",
                 "--env", f"SECONDS_TO_RUN={lasts:.2f}", "--", "sh", "-c", WORKER)
             self.wanted[name] = kind
         except Failed:
@@ -81,7 +130,8 @@ class Mayhem:
             self.done[request[0]] += self.box.call(request[0], str(number), *request[1:], check=False).returncode == 0
 
     def kill_supervisor(self):
-        supervisors = sorted({parent_of(pid) for pid in self.box.processes()} - {0, 1})
+        workers = self.box.processes() + self.machine.processes()
+        supervisors = sorted({parent_of(pid) for pid in workers} - {0, 1})
         supervisors = [pid for pid in supervisors if is_supervisor(pid)]
         if supervisors:
             os.kill(self.random.choice(supervisors), signal.SIGKILL)
@@ -102,11 +152,18 @@ class Mayhem:
         self.make_room()
         self.box.up()
 
+    def kill_agent(self):
+        self.machine.end(signal.SIGKILL)
+        self.done["agent killed"] += 1
+        if self.random.random() < 0.3:
+            self.kill_supervisor()
+        self.machine.up()
+
     def kills(self):
-        return self.done["server killed"] + self.done["supervisor killed"]
+        return sum(self.done[f"{what} killed"] for what in ("server", "agent", "supervisor"))
 
     def set_clock(self):
-        self.box.set_clock(self.random.choice([0, self.random.randint(-10 * DAYS, 10 * DAYS)]))
+        self.box.set_clock(self.random.choice([0, self.random.randint(-CLOCK_DAYS * DAYS, CLOCK_DAYS * DAYS)]))
         self.done["clock set"] += 1
 
     def fill_disk(self):
@@ -119,16 +176,19 @@ class Mayhem:
             self.disk.make_room()
 
     def disturb(self):
-        deed = self.random.choice([self.submit] * 8 + [self.kill_server] * 3 + [self.kill_supervisor] * 4 + [self.fill_disk]
-                                  + [self.make_room] * 3 + [self.set_clock]
+        deed = self.random.choice([self.submit] * 8 + [self.kill_server] * 3 + [self.kill_agent] * 3
+                                  + [self.kill_supervisor] * 4 + [self.fill_disk] + [self.make_room] * 3 + [self.set_clock]
                                   + [lambda: self.ask("cancelled", "cancel")] * 3
                                   + [lambda: self.ask("resized", "resize", "--workers", str(self.random.randint(1, 3)))] * 2)
         deed()
         time.sleep(self.random.uniform(0, 0.2))
 
     def calm(self):
+        """A server that began while its clock was ahead would not be believed by the machine before it begins anew."""
         self.make_room()
         self.box.set_clock(0)
+        self.box.kill()
+        self.box.up()
         for job in self.box.jobs():
             if job["name"].startswith("cancelled") and not job["ended_at"]:
                 self.box.call("cancel", str(job["id"]))
@@ -156,12 +216,14 @@ class MayhemTest(unittest.TestCase):
         self.seed = int(os.environ.get("PACELINE_SEED", random.SystemRandom().randrange(10**6)))
         print(f"seed {self.seed}", flush=True)
         self.notes = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="paceline-notes-")))
-        self.disk = SmallDisk(SLOTS, "size=96M,nr_inodes=20000", WrongBox)
+        self.disk = SmallDisk(SLOTS, "size=96M,nr_inodes=20000", ListeningBox)
         self.addCleanup(self.disk.close)
         self.box = self.disk.box
+        self.machine = Machine(self.box)
+        self.addCleanup(self.machine.close)
 
     def test_nothing_is_lost_doubled_or_left(self):
-        mayhem = Mayhem(self.box, self.disk, random.Random(self.seed), self.notes)
+        mayhem = Mayhem(self.box, self.machine, self.disk, random.Random(self.seed), self.notes)
         while mayhem.kills() < KILLS:
             mayhem.disturb()
         mayhem.calm()
@@ -171,6 +233,9 @@ class MayhemTest(unittest.TestCase):
         for job in ended:
             self.assert_ended_well(job, mayhem)
         self.assertFalse((self.notes / "doubled").exists(), "a worker was started beside itself")
+        self.assertGreater(mayhem.done["agent killed"], 0)
+        for directory in (self.box.directory, self.machine.directory):
+            self.assertGreater(self.starts_by(directory), 0, directory)
         self.assert_nothing_left()
         before = [(job["id"], job["name"], job["state"]) for job in ended]
         self.box.kill()
@@ -202,10 +267,14 @@ class MayhemTest(unittest.TestCase):
         notes = [f"{path.name}: {path.read_text()}" for path in self.notes.glob(f"{number}.*")]
         return "\n".join(of_job + notes + [self.box.call("logs", str(number), check=False).stdout])
 
+    def starts_by(self, directory):
+        return sum(path.read_text().splitlines().count(str(directory)) for path in self.notes.glob("*.starts"))
+
     def assert_nothing_left(self):
-        self.assertEqual(self.box.processes(), [], "a process was left behind")
-        workers = self.box.directory / "agent/workers"
-        self.box.until(lambda: not list(workers.iterdir()), 30, "a claim was left behind")
+        for place in (self.box, self.machine):
+            self.assertEqual(place.processes(), [], "a process was left behind")
+            workers = place.directory / "agent/workers"
+            self.box.until(lambda: not list(workers.iterdir()), 30, f"a claim was left behind in {workers}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "agent/linux/control.hpp"
 #include "agent/linux/fields.hpp"
 #include "agent/linux/files.hpp"
@@ -186,6 +188,9 @@ TEST(Claim, WithAnEndingThatThisVersionDoesNotKnowIsDamaged) {
   EXPECT_EQ(claim->state(), ClaimState::damaged);
 }
 
+constexpr std::array kGroups = {&CgroupPlan::unified, &CgroupPlan::freezer, &CgroupPlan::cpu,
+                                &CgroupPlan::memory,  &CgroupPlan::devices, &CgroupPlan::pids};
+
 TEST(Marks, AreOnAnOrderOnlyWhereAllOfItIsTheWorkersOwn) {
   TempDirectory directory;
   ASSERT_TRUE(make_directories(directory / "agent/workers", 0700));
@@ -193,20 +198,19 @@ TEST(Marks, AreOnAnOrderOnlyWhereAllOfItIsTheWorkersOwn) {
   for (const ClaimFormat format : {ClaimFormat::plain, ClaimFormat::sealed}) {
     WorkerOrder own = order();
     own.marker = marks.marker(own.key, format);
-    own.cgroups.freezer = "/sys/fs/cgroup/freezer/" + marks.group(format) + "/7.2.3";
-    own.cgroups.pids = "/sys/fs/cgroup/pids/" + marks.group(format) + "/7.2.3";
+    for (const auto group : kGroups)
+      own.cgroups.*group = "/sys/fs/cgroup/x/" + marks.group(format) + "/7.2.3";
     EXPECT_TRUE(is_marker(own.marker));
     EXPECT_TRUE(marks.are_on(own, format));
-    for (const std::string& group :
+    for (const std::string& foreign :
          {std::string("/sys/fs/cgroup/freezer/user.slice"),
           "/sys/fs/cgroup/freezer/" + marks.group(format) + "/7.2.33",
           "/sys/../x/" + marks.group(format) + "/7.2.3", marks.group(format) + "/7.2.3"}) {
-      WorkerOrder other = own;
-      other.cgroups.memory = group;
-      EXPECT_FALSE(marks.are_on(other, format)) << group;
-      other = own;
-      other.cgroups.pids = group;
-      EXPECT_FALSE(marks.are_on(other, format)) << group;
+      for (const auto group : kGroups) {
+        WorkerOrder other = own;
+        other.cgroups.*group = foreign;
+        EXPECT_FALSE(marks.are_on(other, format)) << foreign;
+      }
     }
     for (const std::string& marker :
          {std::string(), own.marker + "0", marks.marker(key(7, 2, 4))}) {
@@ -253,6 +257,18 @@ TEST(Claim, ItsLockLastsAsLongAsAnyCopy) {
   EXPECT_FALSE(other.lock());
   copy.reset();
   EXPECT_TRUE(other.lock());
+}
+
+// Between the claim and its supervisor's first word only the lock tells that there is one.
+TEST(Claim, IsBegunWhileSomebodyHoldsItsLock) {
+  TempDirectory directory;
+  auto claim = ClaimFile::create(directory / "7.2.3", order());
+  const ClaimFile other = ClaimFile::open(directory / "7.2.3");
+  EXPECT_TRUE(other.begun());
+  claim->release().reset();
+  EXPECT_FALSE(other.begun());
+  other.write(WorkerProcesses{{10, 100}, {}});
+  EXPECT_TRUE(other.begun());
 }
 
 TEST(Claim, HoldsWhatBecomesOfTheWorker) {

@@ -968,6 +968,25 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
   EXPECT_FALSE(runs(unwatched));
 }
 
+// Whole, but of another server: nobody is looked for by what it says.
+TEST_F(HostTest, AClaimWithTheMarksOfAnotherServerIsSetAside) {
+  { const TestHost host(directory_.path()); }
+  WorkerOrder order;
+  order.key = key(1);
+  order.boot_id = read_boot_id().value();
+  order.command = {"true"};
+  order.marker = Marks(directory_ / "elsewhere").marker(key(1));
+  auto held = ClaimFile::create(claim_path(key(1)), order);
+  ASSERT_TRUE(held);
+  TestHost host(directory_.path());
+  ASSERT_EQ(host->claims().size(), 1U);
+  EXPECT_FALSE(exists(claim_path(key(1))));
+  EXPECT_TRUE(exists(directory_ / "agent/damaged/1.1.0"));
+  EXPECT_FALSE(host->claims().front().gone);
+  held->release().reset();
+  EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
+}
+
 // As an earlier version wrote it.
 TEST_F(HostTest, AWorkerWhoseClaimIsRemovedEnds) {
   TestHost host(directory_.path());
