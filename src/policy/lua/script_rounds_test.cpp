@@ -82,9 +82,10 @@ function decide(cluster)
   return {}
 end)";
 
-// Starts what fits, and fails over every job that wants five workers.
+// Starts what fits, counts its rounds, and fails over every job that wants five workers.
 constexpr const char* kFailsOverFive = R"(-- Fails over some.
 function decide(cluster)
+  remember("rounds", tostring((recall("rounds") or 0) + 1))
   local plan, free = {}, cluster.free
   for _, job in ipairs(cluster.waiting) do
     if job.want == 5 then error("five?") end
