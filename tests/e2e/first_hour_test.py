@@ -183,7 +183,7 @@ class TwoOnASharedBox(SharedBox):
 class PlatformEngineer(unittest.TestCase):
     """docs/operations.md, in its words, by whoever keeps a shared box while people train there in the README's."""
 
-    SAVES = ("paceline submit --name saves -- python3 examples/digits/train_plain.py --epochs 1 --held-out 500 "
+    SAVES = ("paceline submit --slots 2 --name saves -- python3 examples/digits/train_plain.py --epochs 1 --held-out 500 "
              "--checkpoint-dir saved --checkpoint-every 1")
 
     def setUp(self):
