@@ -165,6 +165,9 @@ void write_expected(JsonWriter& json, std::string_view key,
 // Of a job in the newest foresight; nothing there: null.
 void write_expected(JsonWriter& json, const JobExpected* expected);
 
+// [{"change", "slots", "starts_at"}…] as "changes": what would start a job sooner.
+void write_what_ifs(JsonWriter& json, const std::vector<WhatIf>& what_ifs);
+
 // What becomes of a job: "stops", "shrinks"…; "asks": it goes on, and is stopped at `stops_at`.
 std::string_view word_of(const Effect& effect);
 

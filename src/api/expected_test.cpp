@@ -73,9 +73,28 @@ TEST_F(ExpectedTest, IsToldOfWhatIsNotSubmitted) {
   EXPECT_EQ(ahead["starts_after"], 1);
   EXPECT_EQ(ahead["reason"], "needs 4 slots, 0 free now");
   EXPECT_EQ(ahead["delayed"].size(), 0U);
+  EXPECT_EQ(ahead["position"], 1);
+  EXPECT_EQ(ahead["changes"].size(), 0U);
   EXPECT_EQ(plan(R"({"workers": "100"})").status, 400) << "refused as a submission is";
   EXPECT_EQ(world.loop.on([&] { return world.controller->state().seq(); }), seq);
   EXPECT_EQ(get("/v1/jobs")["jobs"].size(), 1U);
+}
+
+TEST_F(ExpectedTest, OfWhatIsNotSubmittedTheLineAndTheChangesAreTold) {
+  submit(R"({"workers": "3", "expect_seconds": 100})");
+  submit(R"({"workers": "4", "expect_seconds": 100, "name": "wide", "priority": 90})");
+  const auto reply = world.ask_later(::getuid(), "POST", "/v1/plan", submission(kWhole));
+  const auto ahead = *parse_json(reply.body);
+  EXPECT_EQ(ahead["position"], 2);
+  ASSERT_EQ(ahead["jobs_ahead"].size(), 1U);
+  const auto& wide = ahead["jobs_ahead"][0];
+  EXPECT_EQ(wide["id"], 2);
+  EXPECT_EQ(wide["name"], "wide");
+  EXPECT_EQ(wide["priority"], 90);
+  EXPECT_EQ(wide["reason"], "needs 4 slots, 1 free now");
+  ASSERT_EQ(ahead["changes"].size(), 1U);
+  EXPECT_EQ(ahead["changes"][0]["change"], "slots");
+  EXPECT_EQ(ahead["changes"][0]["slots"], 1);
 }
 
 TEST_F(ExpectedTest, IsNothingForAJobThatIsOver) {

@@ -104,12 +104,25 @@ bool write_other(JsonWriter& json, const State& state, JobId id) {
   return true;
 }
 
+void write_jobs_ahead(JsonWriter& json, const State& state, const std::vector<JobAhead>& jobs) {
+  json.key("jobs_ahead").begin_array();
+  for (const JobAhead& before : jobs) {
+    if (!write_other(json, state, before.job)) continue;
+    json.field("priority", state.job(before.job).spec->priority);
+    json.field("reason", sentence(before.waits)).end_object();
+  }
+  json.end_array();
+}
+
 std::string ahead_text(const ApiContext& context, const Ahead& ahead) {
   const State& state = context.state();
   JsonWriter json = context.json();
   json.begin_object().field("as_of", ahead.as_of);
   write_expected(json, &ahead.expected);
   json.field("reason", ahead.waits ? std::optional(sentence(*ahead.waits)) : std::nullopt);
+  json.field("position", ahead.position);
+  write_jobs_ahead(json, state, ahead.jobs_ahead);
+  write_what_ifs(json, ahead.changes);
   json.key("effects").begin_array();
   for (const Effect& effect : ahead.effects) {
     if (!write_other(json, state, effect.job)) continue;

@@ -104,6 +104,16 @@ void write_expected(JsonWriter& json, const JobExpected* expected) {
   json.field("starts_after", job.after ? std::optional(job.after->value) : std::nullopt);
 }
 
+void write_what_ifs(JsonWriter& json, const std::vector<WhatIf>& what_ifs) {
+  json.key("changes").begin_array();
+  for (const WhatIf& what_if : what_ifs) {
+    json.begin_object().field("change", to_string(what_if.changed));
+    json.field("slots", unless_zero(what_if.slots)).field("starts_at", what_if.starts_at);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void add_expected_routes(Routes& routes, const SharedContext& context) {
   routes.add("GET", "/v1/expected", Action::see,
              [context](const auto& exchange, const auto&) { list_expected(context, exchange); });

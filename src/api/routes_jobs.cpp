@@ -157,16 +157,6 @@ void write_waits(JsonWriter& json, const std::optional<Waits>& waits) {
   json.end_object();
 }
 
-void write_what_ifs(JsonWriter& json, const std::vector<WhatIf>& what_ifs) {
-  json.key("changes").begin_array();
-  for (const WhatIf& what_if : what_ifs) {
-    json.begin_object().field("change", to_string(what_if.changed));
-    json.field("slots", unless_zero(what_if.slots)).field("starts_at", what_if.starts_at);
-    json.end_object();
-  }
-  json.end_array();
-}
-
 Result<std::string> why_text(ApiContext& context, const HttpRequest& request, const Principal& by,
                              const std::vector<WhatIf>& what_ifs) {
   const auto job = context.job(request);

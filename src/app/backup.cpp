@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDatabaseFile = "paceline.db";
+constexpr std::string_view kMachineFile = "agent/machine";
 constexpr std::size_t kAtOnce = 1 << 20;
 
 bool is_packed(std::string_view name) { return name.ends_with(".gz") || name.ends_with(".tgz"); }
@@ -127,6 +128,15 @@ std::vector<Segment> segments_until(const SegmentDir& segments, std::uint64_t la
   return found;
 }
 
+// Which machine it is (agent/linux/machine.hpp): without it a server made of the archive would take
+// its own machine for another one of that name, and not hear it as long as jobs count as there.
+Result<void> add_machine(Tar& tar, const fs::path& directory) {
+  std::error_code none;
+  if (!fs::exists(directory / kMachineFile, none)) return {};
+  tar.add_directory("agent");
+  return tar.add(directory / kMachineFile, std::string(kMachineFile));
+}
+
 }  // namespace
 
 Result<BackupDone> make_backup(const BackupOptions& options) {
@@ -155,6 +165,7 @@ Result<BackupDone> make_backup(const BackupOptions& options) {
       if (added) added = tar.add(file, "segments/" + file.filename().string());
     }
     if (added) added = tar.add(copy.file(), std::string(kDatabaseFile));
+    if (added) added = add_machine(tar, options.directory);
     tar.finish();
     if (!added) out.setstate(std::ios::failbit);
   };

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -240,6 +241,25 @@ TEST(Run, FollowsTheLogAndExitsAsTheJobDid) {
             "paceline: Submitted job 7.\n"
             "paceline: Job 7 is RUNNING: runs on 1 slot.\n"
             "paceline: Job 7 is FAILED: exited with 3.\n");
+}
+
+TEST(Run, TellsAWarningOnce) {
+  int looks = 0;
+  const FakeServer server([&looks](const FakeRequest& request) {
+    if (request.method == "POST") return FakeAnswer{R"({"id":7})", 201, FakeAnswer::Kind::body};
+    if (request.target.find("/logs") != std::string::npos)
+      return FakeAnswer{"", 200, FakeAnswer::Kind::quiet};
+    if (++looks == 2) Interrupt::raise(SIGINT);
+    return FakeAnswer{R"({"id":7,"state":"RUNNING",
+        "warnings":[{"code":"no_rendezvous","text":"none of its 2 workers has met"}]})"};
+  });
+  const auto result = run_words(server, {"run", "--slots", "2", "--", "true"});
+  const auto log = server.log();
+  EXPECT_EQ(std::ranges::count(log, "GET /v1/jobs/7"), 2);
+  const std::string told = "paceline: Job 7: none of its 2 workers has met.\n";
+  const auto at = result.err.find(told);
+  ASSERT_NE(at, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find(told, at + 1), std::string::npos) << result.err;
 }
 
 TEST(Run, LeavesTheJobToItselfAfterAnInterrupt) {

@@ -65,6 +65,18 @@ Result<Plan> next_round(const Lookout& lookout, const Snapshot& snapshot) {
   return decide(draft, decider(lookout.policy));
 }
 
+// Its place in line, and the jobs before it.
+void find_place(const State& state, const Explanation& explanation, const Job& job, Ahead& ahead) {
+  const auto& waiting = state.waiting();
+  const auto place = waiting.find(queue_key(job));
+  if (place == waiting.end()) return;  // it is held
+  const auto before = static_cast<std::size_t>(std::distance(waiting.begin(), place));
+  ahead.position = before + 1;
+  auto other = waiting.begin();
+  for (std::size_t i = 0; i < std::min(before, kJobsAheadMax); ++i, ++other)
+    ahead.jobs_ahead.push_back({other->job, explanation.reason(state.job(other->job))});
+}
+
 // What the round that comes next would do with it.
 void hold_round(const Lookout& lookout, const Snapshot& snapshot, JobId id, Ahead& ahead) {
   const auto plan = next_round(lookout, snapshot);
@@ -75,7 +87,9 @@ void hold_round(const Lookout& lookout, const Snapshot& snapshot, JobId id, Ahea
     if (effect.by == id) ahead.effects.push_back(effect);
   if (starts) return;
   const Explanation explanation(snapshot, &lookout.policy, lookout.placer, lookout.protects);
-  ahead.waits = explanation.reason(snapshot.state.job(id), Viewer::owner);
+  const Job& job = snapshot.state.job(id);
+  ahead.waits = explanation.reason(job, Viewer::owner);
+  find_place(snapshot.state, explanation, job, ahead);
 }
 
 }  // namespace
@@ -91,6 +105,10 @@ Ahead look_ahead(Lookout lookout, const JobSpec& spec) {
   const Expectations with = play_with(lookout, state.parts());
   ahead.expected = with.jobs.at(id);
   find_delayed(with, without, ahead);
+  if (!ahead.waits) return ahead;
+  ahead.changes = what_ifs({state.parts(), lookout.now, decider(lookout.policy), lookout.placer,
+                            lookout.protects, lookout.clock},
+                           id);
   return ahead;
 }
 

@@ -293,7 +293,6 @@ struct Controller::Impl {
     const Batch batch = decide_batch(decision, now);
     engine.await_saves(wakeups.awaited_saves());
     if (batch.entries.empty()) {
-      desk.count(decision);
       shadow.round({state, now}, {});
       return {};
     }
@@ -302,7 +301,7 @@ struct Controller::Impl {
       wakeups.want();
       return ok;
     }
-    desk.count(decision);
+    desk.count(decision, changes_of(batch));
     shadow.round({state, now}, changes_of(batch));
     fold(batch.entries);
     return {};

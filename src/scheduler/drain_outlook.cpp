@@ -11,7 +11,7 @@
 namespace paceline {
 namespace {
 
-// The present with the order in it, and the round that would come next.
+// The present with the order in it, begun, and the round that would come next.
 class Rehearsal {
  public:
   Rehearsal(const Snapshot& snapshot, NodeId node, const DrainOrder& order)
@@ -32,7 +32,8 @@ class Rehearsal {
     return changes;
   }
 
-  Leaver leaver(const Job& job, const std::map<JobId, Change>& changes) const {
+  Leaver leaver(const Job& job, const std::map<JobId, Change>& changes,
+                const DrainOutlook& outlook) const {
     Leaver leaver{job.id, Leaving::by_itself, job.planned_workers(), job.planned_workers()};
     leaver.anew = job.begins_anew();
     if (node().drain->order.keeps) {
@@ -41,13 +42,14 @@ class Rehearsal {
     }
     const auto change = changes.find(job.id);
     if (change != changes.end() && !begins(change->second.kind))
-      return changed(job, leaver, change->second);
-    const auto ends = state_.drain_ends(node());
+      return changed(job, leaver, change->second, outlook.begins);
+    const auto ends = outlook.ends;
     const bool waits = job.state == JobState::running && job.resizable() &&
                        may_leave_from({state_, now_}, job, node()) > now_;
     if (waits) {
       leaver.how = Leaving::saving;
-      leaver.at = may_leave_from({state_, now_}, job, node());
+      leaver.at = may_leave_from({state_, now_}, job, node()) + (outlook.begins - now_);
+      if (ends) leaver.at = std::min(*leaver.at, *ends);
       leaver.lost_slot_seconds = pause_of(job);
     } else if (ends) {
       leaver.how = Leaving::stopped;
@@ -61,10 +63,10 @@ class Rehearsal {
  private:
   void tell(Event event) { apply(state_, Entry{state_.seq() + 1, now_, std::move(event)}); }
 
-  Leaver changed(const Job& job, Leaver leaver, const Change& change) const {
+  Leaver changed(const Job& job, Leaver leaver, const Change& change, Time begins) const {
     leaver.to = static_cast<std::int32_t>(change.placement.size());
     leaver.how = leaver.to > 0 ? Leaving::at_once : Leaving::stopped;
-    leaver.at = now_;
+    leaver.at = begins;
     leaver.lost_slot_seconds = resize_cost(job, now_);
     return leaver;
   }
@@ -107,7 +109,7 @@ DrainOutlook outlook_of_drain(const Snapshot& snapshot, NodeId id, const DrainOr
   if (order.within) outlook.ends = outlook.begins + *order.within;
   const auto changes = rehearsal.changes(round);
   for (const JobId job : jobs_on(rehearsal.state(), node))
-    outlook.jobs.push_back(rehearsal.leaver(rehearsal.state().job(job), changes));
+    outlook.jobs.push_back(rehearsal.leaver(rehearsal.state().job(job), changes, outlook));
   return outlook;
 }
 

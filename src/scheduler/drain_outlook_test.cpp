@@ -67,6 +67,24 @@ TEST_F(DrainOutlookTest, WaitsForTheNextSave) {
   EXPECT_NEAR(outlook.lost_slot_seconds(), 2 * 5, 1);
 }
 
+TEST_F(DrainOutlookTest, OfOneThatIsAnnouncedCountsFromItsBeginning) {
+  world.tell(RulesSet{{span("10m")}});
+  const JobId saves = world.run("2", 2);
+  world.checkpoint(saves);
+  world.run("1 elastic=no", 1);
+  world.advance(span("20m"));
+  const Time begins = world.now() + span("1h");
+  const auto outlook =
+      look("cpu-0", {.from = WallTime{begins.time_since_epoch()}, .within = span("15m")});
+  EXPECT_EQ(outlook.begins, begins);
+  ASSERT_EQ(outlook.jobs.size(), 2U);
+  EXPECT_EQ(outlook.jobs[0].how, Leaving::saving);
+  EXPECT_EQ(outlook.jobs[0].at, begins + span("10m"));
+  EXPECT_EQ(outlook.jobs[1].how, Leaving::stopped);
+  EXPECT_EQ(outlook.jobs[1].at, begins + span("15m"));
+  EXPECT_NEAR(outlook.jobs[1].lost_slot_seconds, (20 + 60 + 15) * 60 + 5, 1);
+}
+
 TEST_F(DrainOutlookTest, WithoutAnEndAJobThatCannotLeaveCostsNothing) {
   world.run("8 elastic=no", 8);
   const auto outlook = look("cpu-0");

@@ -13,7 +13,7 @@
 namespace paceline {
 namespace {
 
-constexpr int kFailuresMax = 3;  // of a script in a row: then the policy before it takes its place
+constexpr int kFailuresMax = 3;  // rounds of a script: then the policy before it takes its place
 
 tl::unexpected<Error> nothing_tried() {
   return fail(ErrorCode::conflict, "No policy is tried.",
@@ -199,13 +199,17 @@ void Policies::turn_to_page(const std::string& name) {
 
 std::optional<PolicySet> Policies::successor(const Lineup::Decision& decision) const {
   if (decision.failures.empty() || failures_ + 1 < kFailuresMax) return std::nullopt;
-  spdlog::error("The policy {} failed {} rounds in a row: {} takes its place.",
-                parts_.state.policy()->name, failures_ + 1, decision.by->name);
+  spdlog::error(
+      "The policy {} failed {} rounds and changed nothing in between: {} takes its place.",
+      parts_.state.policy()->name, failures_ + 1, decision.by->name);
   return PolicySet{decision.by->name, decision.by->parameters};
 }
 
-void Policies::count(const Lineup::Decision& decision) {
-  failures_ = decision.failures.empty() ? 0 : failures_ + 1;
+void Policies::count(const Lineup::Decision& decision, std::span<const Change> changes) {
+  if (!decision.failures.empty())
+    ++failures_;
+  else if (!changes.empty())
+    failures_ = 0;
 }
 
 }  // namespace paceline

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "model/event.hpp"
@@ -82,10 +83,11 @@ class Policies {
   bool follow(const Event& event);
   // The policies that decide; nullptr: none is active yet.
   [[nodiscard]] const Lineup* lineup() const { return lineup_ ? &*lineup_ : nullptr; }
-  // The policy that takes the active one's place, where that failed too often in a row.
+  // The policy that takes the active one's place, where that failed too often.
   [[nodiscard]] std::optional<PolicySet> successor(const Lineup::Decision& decision) const;
-  // The round of this decision is durable.
-  void count(const Lineup::Decision& decision);
+  // The round of this decision is durable. One that changed nothing doesn't speak for its policy: it
+  // may be that nothing was to be decided.
+  void count(const Lineup::Decision& decision, std::span<const Change> changes);
 
  private:
   [[nodiscard]] Result<void> check_known(const PolicyChoice& choice) const;
@@ -98,7 +100,7 @@ class Policies {
   Parts parts_;
   std::optional<Lineup> lineup_;
   std::map<std::string, ScriptPage> pages_;
-  int failures_ = 0;  // of the active policy, in a row
+  int failures_ = 0;  // of the active policy, since a round of its own changed something
 };
 
 }  // namespace paceline

@@ -104,6 +104,16 @@ TEST(JobJson, HasEveryDocumentedKeyAlwaysAndInThatOrder) {
   EXPECT_EQ(keys_of(text_of(running(), Viewer::other)), keys);
 }
 
+TEST(JobJson, WarnsItsOwnerAndNobodyElse) {
+  Job job = running();
+  EXPECT_EQ(job_shown(job)["warnings"], Json::array());
+  job.current->warnings = {Warning::no_rendezvous};
+  EXPECT_EQ(
+      job_shown(job)["warnings"],
+      Json::array({{{"code", "no_rendezvous"}, {"text", sentence(Warning::no_rendezvous, 2, 2)}}}));
+  EXPECT_EQ(job_shown(job, Viewer::other)["warnings"], Json::array());
+}
+
 TEST(JobJson, TellsWhatIsLeftWithItsBounds) {
   const auto state = one_node();
   EXPECT_EQ(job_shown(running())["remaining"], nullptr);

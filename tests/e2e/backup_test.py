@@ -75,6 +75,19 @@ class BackupTest(unittest.TestCase):
         self.assertEqual(os.stat(archives[0]).st_mode & 0o777, 0o600)
         self.assertEqual(sorted(self.folder.iterdir()), archives)
 
+    def test_what_ran_starts_again_in_a_server_made_of_it(self):
+        box = Box(BINARY, slots=2)
+        self.addCleanup(box.close)
+        box.up()
+        job = box.submit("--", "sleep", "600")
+        box.wait_state(job, "RUNNING")
+        archive = self.folder / "saved.tar.gz"
+        box.call("backup", str(archive))
+        box.down()
+        again = self.restored(archive)
+        again.until(lambda: again.job(job)["attempt"] == 2, 60, "it is not started again")
+        self.assertEqual(again.wait_state(job, "RUNNING")["retries_used"], 0)
+
     def test_a_server_that_does_not_run_is_saved_too(self):
         box = Box(BINARY, slots=2)
         self.addCleanup(box.close)

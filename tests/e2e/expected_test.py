@@ -49,12 +49,31 @@ class ExpectedTest(unittest.TestCase):
             refused = box.call("plan", "--slots", "9", "--", "true", check=False)
             self.assertEqual(refused.returncode, 64)
 
+    def test_a_plan_tells_of_the_line_as_why_does(self):
+        with Box(BINARY, slots=2, policy="fifo") as box:
+            first = box.submit("--expect", "1h", "--", "sleep", "600")
+            box.wait_state(first, "RUNNING")
+            file = Path(box.directory, "wide.yaml")
+            file.write_text("run: sleep 600\nresources: {slots: 2}\nexpect: 1h\n")
+            planned = box.call("plan", "-f", str(file)).stdout
+            for told in ("needs 2 slots, 1 free now.", "With --slots 1 it would start now.", "It would be number 1 in line.",
+                         "No other job would be later for it."):
+                self.assertIn(told, planned)
+            wide = box.submit("-f", str(file))
+            why = box.call("why", str(wide)).stdout
+            for told in ("needs 2 slots, 1 free now.", "With --slots 1 it would start now.", "It is number 1 in line."):
+                self.assertIn(told, why)
+            self.assertRegex(box.call("plan", "-f", str(file)).stdout,
+                             rf"It would be number 2 in line\.\n  Ahead: job {wide} '.*' \(priority \d+\) needs 2 slots, 1 free now\.\n")
+
     def test_why_names_what_would_start_it_sooner(self):
         with Box(BINARY, slots=2, policy="fifo") as box:
             first = box.submit("--expect", "1h", "--", "sleep", "600")
             box.wait_state(first, "RUNNING")
             wide = box.submit("--slots", "2", "--", "sleep", "600")
-            self.assertIn("With --slots 1 it would start now.", box.call("why", str(wide)).stdout)
+            told = box.call("why", str(wide)).stdout
+            self.assertIn("With --slots 1 it would start now.", told)
+            self.assertIn("It is number 1 in line.", told)
 
     def test_queue_tells_all(self):
         with Box(BINARY, slots=1) as box:
@@ -65,6 +84,13 @@ class ExpectedTest(unittest.TestCase):
             self.assertIn("START", lines[0])
             self.assertIn("ETA", lines[0])
             self.assertEqual(len(lines), 3)
+            # Nobody said how long the first one takes.
+            self.assertRegex(self.cell(lines, 2, "START"), r"^(>?\d|now)")
+            self.assertRegex(self.cell(lines, 1, "ETA"), r"^(>?\d|now)")
+
+    def cell(self, lines, row, column):
+        place = lines[0].split().index(column)
+        return lines[row].split()[place]
 
 
 if __name__ == "__main__":

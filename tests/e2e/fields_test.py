@@ -145,7 +145,8 @@ ROUTES = {
     ("GET", "/v1/expected"): ("", (200, 200, 200), Answer(
         "as_of jobs[].{id,starts_after?} jobs[].{expected_start,expected_end}.{at,earliest,latest,known} next?")),
     ("POST", "/v1/plan"): ('{"spec": {}, "launch": {"command": ["true"], "directory": "/"}}', (200, 200, 200), Answer(
-        "as_of reason starts_after? {expected_start,expected_end}.{at,earliest,latest,known} other_delayed "
+        "as_of reason starts_after? {expected_start,expected_end}.{at,earliest,latest,known} other_delayed position? "
+        "jobs_ahead[].{id,user,name,priority,reason}? changes[].{change,slots,starts_at}? "
         "effects[].{id,user,name,what,workers,workers_then}? delayed[].{id,user,name,what,later_seconds}?")),
     ("GET", "/v1/stats"): ("", (200, 200, 200), Answer(
         "expected.waiting expected.graded[].{of,known,count,inside,median_error_seconds,median_error_ratio,widened}?")),

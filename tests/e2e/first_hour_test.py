@@ -5,16 +5,19 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "script"), str(Path(__file__).resolve().parent)]
 from people import BINARY, OTHER, OWNER, SharedBox, add_people
+from sinks import MailSink
 
 PYTHON = "/usr/bin/python3"
 PATIENCE = 300
@@ -174,6 +177,121 @@ class TwoOnASharedBox(SharedBox):
         other.types("paceline wait 2")
         self.assertRegex(other.types("paceline stats"), r"start +\S+ +1 ")
         self.assertRegex(other.types("paceline users"), r"(?s)paceline-other.*paceline-owner")
+
+
+@unittest.skipUnless(can_train(), "without PyTorch")
+class PlatformEngineer(unittest.TestCase):
+    """docs/operations.md, in its words, by whoever keeps a shared box while people train there in the README's."""
+
+    SAVES = ("paceline submit --slots 2 --name saves -- python3 examples/digits/train_plain.py --epochs 1 --held-out 500 "
+             "--checkpoint-dir saved --checkpoint-every 1")
+
+    def setUp(self):
+        self.page = (ROOT / "docs/operations.md").read_text()
+        self.newcomer = Newcomer()
+        self.addCleanup(self.newcomer.leaves)
+        self.home = self.newcomer.home
+        self.state = self.home / "state"
+        self.newcomer.environment["PACELINE_DIR"] = str(self.state)
+        self.addCleanup(self.types, "paceline down --jobs || true")
+        self.mail = MailSink()
+        self.addCleanup(self.mail.__exit__)
+
+    def types(self, command):
+        return self.newcomer.types(command)
+
+    def typed(self, begins):
+        """The line of the page that begins so, on this box instead of the page's."""
+        (line,) = [line for line in lines(self.page) if line.startswith(begins)]
+        return self.here(line)
+
+    def here(self, line):
+        for theirs, ours in (("sudo ", ""), ("/var/lib/paceline", str(self.state)), ("/etc/paceline", str(self.home)),
+                             ("/backup", str(self.home)), ("/scratch", f"{self.home}/scratch"), ("gpu-3", os.uname().nodename),
+                             ("--metrics 9464", "--metrics 0")):
+            line = line.replace(theirs, ours)
+        return line
+
+    def job(self, job):
+        return json.loads(self.types(f"paceline show {job} -o json"))
+
+    def test_what_the_page_says_is_what_happens_while_people_train(self):
+        self.types("mkdir scratch")
+        address = self.comes_up_with_metrics_and_messages()
+        run = next(line for line in lines(block("README.md", "sh", "apt install")) if line.startswith("paceline run"))
+        self.types(run.replace("paceline run", "paceline submit --notify-to ada@lab.example --notify ended"))
+        self.newcomer.waits_for("RUNNING", "paceline queue")
+        self.every_metric_of_the_page_is_there(address)
+        self.drains()
+        self.a_killed_server_takes_up_what_trains()
+        self.types("paceline wait 1")
+        self.until(lambda: [taken["to"] for taken in self.mail.all()] == [["ada@lab.example"]], "the mail does not come")
+        self.newcomer.waits_for('"checkpoint"', "paceline logs 2")
+        self.is_saved_and_restored()
+        self.a_machine_without_its_scratch_is_unhealthy()
+
+    def until(self, happened, what):
+        deadline = time.monotonic() + PATIENCE
+        while not happened():
+            self.assertLess(time.monotonic(), deadline, what)
+            time.sleep(0.1)
+
+    def comes_up_with_metrics_and_messages(self):
+        """Where the metrics are."""
+        self.types(self.typed("install -m 600"))
+        file = block("docs/operations.md", "yaml", "mail:").replace("smtp://relay.lab.example:587", f"127.0.0.1:{self.mail.port}")
+        file = file.replace("starttls: true", "starttls: false")
+        without = [line for line in file.splitlines() if not re.match(r" *(login|proxy|ca_file):", line)]
+        (self.home / "messages.yaml").write_text("\n".join(without) + "\n")
+        messages = re.search(r"# then: paceline up (--messages \S+)", self.page)[1]
+        self.up = f"{self.typed('paceline up --metrics')} {self.here(messages)} --slots 2 --detach"
+        return re.search(r"http://(\S+)/metrics", self.types(self.up))[1]
+
+    def every_metric_of_the_page_is_there(self, address):
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+            told = answer.read().decode()
+        first = [line.split("|")[1] for line in self.page.splitlines() if line.startswith("| `paceline_")]
+        names = re.findall(r"`(paceline_\w+)", " ".join(first))
+        self.assertGreater(len(names), 10)
+        self.assertEqual([name for name in names if not re.search(rf"(?m)^{name}(_count)?[ {{]", told)], [])
+
+    def drains(self):
+        for begins, words in (("paceline drain gpu-3 --reason", "job 1 of"), ("paceline drain gpu-3 --within", "is stopped at"),
+                              ("paceline drain gpu-3 --at", "is stopped at")):
+            self.assertIn(words, self.types(f"{self.typed(begins)} --dry-run"))
+        self.assertIn("1 job there stays", self.types(self.typed("paceline drain gpu-3 --keep")))
+        self.types(self.SAVES)
+        self.assertIn("is set aside, and starts nothing", self.types("paceline why 2"))
+        self.assertEqual(self.job(1)["state"], "RUNNING")
+        self.types(self.typed("paceline undrain gpu-3"))
+
+    def a_killed_server_takes_up_what_trains(self):
+        pids = self.job(1)["pids"]
+        os.kill(int((self.state / "paceline.lock").read_text()), signal.SIGKILL)
+        self.types(f"until {self.up}; do sleep 0.1; done")  # it takes a moment to be gone
+        shown = self.job(1)
+        self.assertEqual((shown["pids"], shown["attempt"]), (pids, 1))
+
+    def is_saved_and_restored(self):
+        self.types(self.typed("paceline backup"))
+        (saved,) = self.home.glob("paceline-*.tar.gz")
+        self.assertEqual(saved.stat().st_mode & 0o777, 0o600)
+        restore = lines(next(text for text in self.page.split("```") if "systemctl stop paceline" in text))
+        self.assertEqual(restore[0], "sudo systemctl stop paceline")
+        self.types("paceline down --jobs")
+        for line in restore[1:-1]:
+            self.types(re.sub(r"paceline-[\d-]+\.tar\.gz", saved.name, self.here(line)))
+        self.types(self.up)
+        self.assertEqual(self.job(1)["state"], "COMPLETED")
+        self.types("paceline wait 2")
+        self.assertIn("resumed from", self.types("paceline logs 2"))
+        self.types("paceline down --jobs")
+
+    def a_machine_without_its_scratch_is_unhealthy(self):
+        self.types("rmdir scratch")
+        self.types(f"{self.typed('paceline up --health-check')} --slots 2 --detach")
+        self.newcomer.waits_for(f"{self.home}/scratch is not mounted", "paceline nodes")
+        self.assertRegex(self.types("paceline nodes"), rf"(?m)^{os.uname().nodename} +unhealthy ")
 
 
 class SchedulingResearcher(unittest.TestCase):

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -121,6 +122,29 @@ class MessagesTest(unittest.TestCase):
         self.again()
         time.sleep(1)
         self.assertEqual(len(self.hook.all()), len(ids))
+
+    def test_each_mail_once_though_the_server_is_killed(self):
+        self.up(mail=self.relay())
+        chance, jobs, kills = random.Random(11), [], 8
+        for _ in range(kills):
+            jobs += [self.submit("--", "sh", "-c", f"sleep 0.1; exit {i}", to="ada@lab.example") for i in range(2)]
+            time.sleep(chance.uniform(0, 0.4))
+            self.again()
+        self.box.wait_all(60)
+        expected = sorted((job, kind) for i, job in enumerate(jobs) for kind in ("started", "failed" if i % 2 else "ended"))
+        self.until(lambda: len(self.mails()) >= len(expected), "not all is told")
+        time.sleep(1)
+        self.assertEqual(sorted(self.mails().values()), expected, "each has one Message-ID")
+        sent = len(self.mail.all())
+        self.assertLessEqual(sent - len(expected), 4 * kills)  # taken, and killed before that was noted
+        self.again()
+        time.sleep(1)
+        self.assertEqual(len(self.mail.all()), sent)
+
+    def mails(self):
+        """Of each Message-ID the job and the kind."""
+        told = [taken["mail"] for taken in self.mail.all()]
+        return {mail["Message-ID"]: (int(re.search(r"job (\d+) ", mail["Subject"])[1]), str(mail["X-Paceline-Kind"])) for mail in told}
 
     def test_sinks_that_are_down_fail_or_are_slow(self):
         self.up(webhooks=[])

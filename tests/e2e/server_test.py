@@ -35,6 +35,22 @@ def get(box, path):
 
 
 class ServerTest(unittest.TestCase):
+    def test_it_says_what_becomes_of_jobs_and_policies(self):
+        with Box(BINARY, slots=1) as box:
+            box.wait_state(box.submit("--name", "well", "--", "sh", "-c", "exit 0; : private"), "COMPLETED")
+            box.wait_state(box.submit("--name", "bad", "--", "sh", "-c", "exit 3; : private"), "FAILED")
+            box.call("policy", "set", "srtf", "--yes")
+            gone = box.submit("--name", "gone", "--", "sleep", "600")
+            box.wait_state(gone, "RUNNING")
+            box.call("cancel", str(gone))
+            box.wait_state(gone, "CANCELLED")
+            said = box.log.read_text()
+        self.assertRegex(said, r"Job 1 \(well\) of \S+ COMPLETED after [\d.]+ s of running\.")
+        self.assertRegex(said, r"Job 2 \(bad\) of \S+ FAILED \(exit code 3\) after [\d.]+ s of running\.")
+        self.assertRegex(said, r"Job 3 \(gone\) of \S+ CANCELLED")
+        self.assertIn("The policy is srtf; it was elastic-fifo.", said)
+        self.assertNotIn("private", said)
+
     def test_a_directory_is_taken_over_once_nothing_runs_there(self):
         with tempfile.TemporaryDirectory() as directory:
             old, new = Path(directory, "old"), Path(directory, "new")

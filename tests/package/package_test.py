@@ -6,6 +6,7 @@ its packages. In namespaces of its own; nothing is installed on the machine.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,10 @@ class PackageTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.1)
 
+    def test_0_it_is_named_as_the_readme_says(self):
+        named = re.search(r"sudo apt install \./(\S+)", (ROOT / "README.md").read_text())[1]
+        self.assertEqual(self.package, ROOT / named)
+
     def test_1_the_tarball_runs_from_any_folder_without_root(self):
         archive = self.bare.put(self.tarball)
         self.bare.by("first", f"mkdir 'my folder' && tar -C 'my folder' -xzf {archive}")
@@ -156,6 +161,20 @@ class PackageTest(unittest.TestCase):
         self.assertNotEqual(bare.ask("paceline logs 1", "second")[1], 0, "a log is its owner's")
         self.finds_what_is_loaded_when_it_is_needed("paceline")
         self.assertIn("already runs", bare.ask("paceline up")[0])
+        self.completes_in_zsh_and_fish()
+
+    def completes_in_zsh_and_fish(self):
+        bare = self.bare
+        bare.root("apt-get install --yes --no-install-recommends zsh fish")
+        bare.by("first", "zsh -n /usr/share/zsh/vendor-completions/_paceline")
+        found = bare.by("first", "zsh -fc 'autoload -Uz compinit; compinit -D -u; print $_comps[paceline]'")
+        self.assertEqual(found.strip(), "_paceline")
+        self.assertEqual(self.offered_by_fish("paceline sub"), ["submit"])
+        self.assertIn("srtf", self.offered_by_fish("paceline policy set s"), "the server is asked")
+
+    def offered_by_fish(self, typed):
+        offered = self.bare.by("first", f"fish -c \"complete -C '{typed}'\"")
+        return [line.split("\t")[0] for line in offered.splitlines()]
 
     def test_3_an_upgrade_leaves_trainings_alone(self):
         bare = self.bare
@@ -168,7 +187,7 @@ class PackageTest(unittest.TestCase):
         self.assertIn("RUNNING", bare.by("first", f"paceline show {job}"))
         self.assertIn("sleep", Path(f"{bare.path}/proc/{pid}/cmdline").read_text())
         bare.root("kill -9 $(cat /var/lib/paceline/paceline.lock)")
-        bare.root("paceline up --detach --slots 2")
+        self.until(lambda: bare.ask("paceline up --detach --slots 2")[1] == 0, "it doesn't begin once the one before is gone")
         self.assertIn("RUNNING", bare.by("first", f"paceline show {job}"))
 
     def test_4_what_is_removed_is_gone_and_what_people_had_stays_until_it_is_purged(self):

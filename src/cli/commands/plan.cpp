@@ -23,6 +23,21 @@ std::string delayed_line(const Document& delayed) {
                      human_duration(number_of(delayed, "later_seconds").value_or(0)));
 }
 
+// Where it would stand in line, and behind which jobs.
+std::string line_lines(const Document& ahead) {
+  const auto position = whole_of(ahead, "position");
+  if (position <= 0) return {};
+  auto text = fmt::format("  It would be number {} in line.\n", position);
+  const auto& jobs = list_of(ahead, "jobs_ahead");
+  for (const auto& job : jobs)
+    text += fmt::format("  Ahead: job {} '{}' (priority {}) {}.\n", whole_of(job, "id"),
+                        printable(text_of(job, "name")), whole_of(job, "priority"),
+                        printable(text_of(job, "reason")));
+  const auto more = position - 1 - static_cast<std::int64_t>(jobs.size());
+  if (more > 0) text += fmt::format("  … and {} more ahead.\n", more);
+  return text;
+}
+
 std::string ahead_page(const Document& ahead, double now) {
   std::string text;
   for (const auto& line : expected_lines(ahead, now, "would"))
@@ -30,6 +45,9 @@ std::string ahead_page(const Document& ahead, double now) {
   if (text.empty()) text = "Nothing that is known would let it start.\n";
   if (const auto reason = text_of(ahead, "reason"); !reason.empty())
     text += fmt::format("  As things are it {}.\n", printable(reason));
+  for (const auto& change : change_lines(ahead, now))
+    text += fmt::format("  {}\n", printable(change));
+  text += line_lines(ahead);
   for (const auto& effect : list_of(ahead, "effects")) text += effect_line(effect);
   for (const auto& delayed : list_of(ahead, "delayed")) text += delayed_line(delayed);
   if (const auto others = whole_of(ahead, "other_delayed"); others > 0)

@@ -6,6 +6,7 @@ namespace paceline {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Document job(std::string_view more) {
   auto text = std::string(R"({"id": 7, "state": "RUNNING", "workers": 2, "min": 1, "max": 4)");
@@ -63,6 +64,13 @@ TEST(JobView, ShowsWhatMetTheTarget) {
   EXPECT_EQ(metric_text(reached), "0.93→0.9 acc");
   reached["target"]["direction"] = "<=";
   EXPECT_EQ(metric_text(reached), "≤0.9 acc");
+}
+
+TEST(JobView, ShowsWhatItsOwnerIsWarnedOf) {
+  const auto page = [](std::string_view more) { return job_page(job(more), {}, Console({}), 100); };
+  EXPECT_THAT(page(R"("warnings": [{"code": "no_rendezvous", "text": "nobody has met"}])"),
+              HasSubstr("Warning     nobody has met\n"));
+  EXPECT_THAT(page(R"("warnings": [])"), Not(HasSubstr("Warning")));
 }
 
 TEST(JobView, SaysHowToReportWhatATargetAwaits) {

@@ -82,6 +82,20 @@ function decide(cluster)
   return {}
 end)";
 
+// Starts what fits, counts its rounds, and fails over every job that wants five workers.
+constexpr const char* kFailsOverFive = R"(-- Fails over some.
+function decide(cluster)
+  remember("rounds", tostring((recall("rounds") or 0) + 1))
+  local plan, free = {}, cluster.free
+  for _, job in ipairs(cluster.waiting) do
+    if job.want == 5 then error("five?") end
+    free = free - job.want
+    if free < 0 then break end
+    plan[#plan + 1] = {job = job, workers = job.want, reason = "its turn"}
+  end
+  return plan
+end)";
+
 class ScriptRounds : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -129,6 +143,24 @@ class ScriptRounds : public ::testing::Test {
     });
     step();
     return said.value_or("nothing was said");
+  }
+
+  // The script decides; jobs that it fails over find no room.
+  void begin_failing_over_five() {
+    ASSERT_EQ(load("mine", kFailsOverFive), "");
+    for (int i = 0; i < 5; ++i) submit("1..1 hold");
+    submit("6..6");
+    ASSERT_EQ(set("mine"), "");
+  }
+  // A round in which the script fails, and one with nothing to decide.
+  void fail_and_be_quiet() {
+    const auto failed = journalled<PolicyFailed>().size();
+    const JobId job = submit("5..5");
+    EXPECT_EQ(journalled<PolicyFailed>().size(), failed + 1);
+    controller->request(job, Request::cancel, {}, [](const Result<void>&) {});
+    step();
+    step();
+    EXPECT_EQ(journalled<PolicyFailed>().size(), failed + 1);
   }
 
   std::string failure(const std::string& name) const {
@@ -233,6 +265,26 @@ TEST_F(ScriptRounds, GiveWayForGoodAfterThreeFailuresInARow) {
   restart();
   EXPECT_EQ(controller->state().policy()->name, "fifo");
   EXPECT_THAT(failure("mine"), HasSubstr("does not come to an end"));
+}
+
+TEST_F(ScriptRounds, GiveWayThoughQuietOnesLieBetweenFailures) {
+  begin_failing_over_five();
+  fail_and_be_quiet();
+  fail_and_be_quiet();
+  EXPECT_EQ(controller->state().policy()->name, "mine");
+  fail_and_be_quiet();
+  EXPECT_EQ(controller->state().policy()->name, "fifo");
+  EXPECT_EQ(journalled<PolicyFailed>().size(), 3U);
+}
+
+TEST_F(ScriptRounds, CountFailuresAnewOnceTheScriptChangedSomething) {
+  begin_failing_over_five();
+  fail_and_be_quiet();
+  fail_and_be_quiet();
+  const JobId small = submit("1..1");
+  EXPECT_EQ(controller->state().job(small).last_change.text, "its turn");
+  fail_and_be_quiet();
+  EXPECT_EQ(controller->state().policy()->name, "mine");
 }
 
 TEST_F(ScriptRounds, TakeAnEditedFileAtOnceAlsoWhileItIsActive) {
