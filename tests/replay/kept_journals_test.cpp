@@ -2,6 +2,7 @@
 // replayed, and a server goes on from it. tests/replay/kept/schema_N.sql is one as text; whoever
 // changes the schema keeps one of the schema before.
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>
 
@@ -10,6 +11,7 @@
 
 #include "app/faults.hpp"
 #include "clock/manual/manual_clock.hpp"
+#include "faults/log_tap.hpp"
 #include "plan/apply.hpp"
 #include "plan/check.hpp"
 #include "scheduler/controller.hpp"
@@ -20,6 +22,8 @@
 namespace paceline::sim {
 namespace {
 
+using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class DeafEngine final : public Engine {
@@ -109,6 +113,47 @@ TEST_P(KeptJournal, LetsGoOfWhatItForgot) {
     EXPECT_TRUE(store->drop(job.id, store->load()->at()).value());
   }
   EXPECT_EQ(store->first_ended(Kept::whole).value(), std::nullopt);
+}
+
+// A newer program wrote plans by other rules, and its workers acted on them; then this one is started again.
+TEST_P(KeptJournal, PassesOverPlansOfOtherRulesAndWhatFollowedThem) {
+  const auto store = open();
+  const State before = *store->load();
+  const auto known = std::ranges::find_if(
+      before.jobs(), [](const Job& job) { return job.started_at.has_value(); });
+  ASSERT_NE(known, before.jobs().end());
+  Plan plan{before.round() + 1, before.policy()->name, "newer", {}, {}, {}, {}};
+  Change start;
+  start.kind = ChangeKind::start;
+  start.job = known->id;
+  start.generation = Generation{900};
+  start.placement = {Seat{NodeId{0}, {0}}};
+  plan.changes.push_back(start);
+  Entry first{before.seq() + 1, before.at(), plan};
+  first.began.emplace().rules = kFoldRules + 1;
+  const ProcessKey worker{known->id, Generation{900}, 0};
+  Ending ended;
+  ended.cause = Cause::exited;
+  Batch batch;
+  batch.entries = {first,
+                   {before.seq() + 2, before.at(), WorkerStarted{worker, 4711}},
+                   {before.seq() + 3, before.at(), WorkerEnded{worker, ended}}};
+  ASSERT_TRUE(store->append(batch));
+
+  std::vector<std::string> heard;
+  const faults::LogTap tap;
+  const faults::LogTap::Listening listening(
+      [&](std::string_view line) { heard.emplace_back(line); });
+  DeafEngine engine;
+  ManualClock clock{before.at()};
+  const PolicyRegistry policies;
+  Controller controller(*store, engine, clock, policies, {.build = "test"});
+  ASSERT_TRUE(controller.recover());
+  EXPECT_THAT(heard, Contains(HasSubstr(fmt::format("entry {}", before.seq() + 1))));
+  EXPECT_EQ(controller.state().job(known->id).state, known->state);
+  EXPECT_THAT(check_state(controller.state()), IsEmpty());
+  ASSERT_TRUE(controller.step());
+  EXPECT_TRUE(store->load());
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemas, KeptJournal,
