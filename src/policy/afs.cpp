@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimate/scaling.hpp"
+#include "policy/pages.hpp"
 #include "policy/shares.hpp"
 
 namespace paceline {
@@ -144,6 +145,15 @@ class ShareOut {
 };
 
 }  // namespace
+
+PolicyInfo Afs::info() {
+  return {.name = "afs",
+          .summary = "Each slot to the job whose next worker shortens the mean completion most.",
+          .text = policy_page("afs"),
+          .elastic = true,
+          .make = make_plain<Afs>,
+          .preempts = true};
+}
 
 void Afs::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kShortest, Sizes::smallest);

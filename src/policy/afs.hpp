@@ -18,6 +18,8 @@ namespace paceline {
 
 class Afs : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
 };
 

@@ -10,6 +10,7 @@
 
 #include "estimate/remaining.hpp"
 #include "estimate/scaling.hpp"
+#include "policy/pages.hpp"
 #include "policy/shares.hpp"
 
 namespace paceline {
@@ -224,6 +225,15 @@ class Serving {
 };
 
 }  // namespace
+
+PolicyInfo Deadline::info() {
+  return {.name = "deadline",
+          .summary = "What jobs need to meet their deadlines, nearest first; then the rest.",
+          .text = policy_page("deadline"),
+          .elastic = true,
+          .make = make_plain<Deadline>,
+          .preempts = true};
+}
 
 void Deadline::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);

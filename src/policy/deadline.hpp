@@ -24,6 +24,8 @@ namespace paceline {
 
 class Deadline : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
 };
 

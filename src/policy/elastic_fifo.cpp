@@ -1,8 +1,17 @@
 #include "policy/elastic_fifo.hpp"
 
+#include "policy/pages.hpp"
 #include "policy/shares.hpp"
 
 namespace paceline {
+
+PolicyInfo ElasticFifo::info() {
+  return {.name = "elastic-fifo",
+          .summary = "Minimum sizes in arrival order, then the rest spread one worker at a time.",
+          .text = policy_page("elastic-fifo"),
+          .elastic = true,
+          .make = make_plain<ElasticFifo>};
+}
 
 void ElasticFifo::decide(const Snapshot& snapshot, Draft& draft) const {
   Shares shares(snapshot, draft, kArrival, Sizes::smallest);

@@ -19,6 +19,8 @@ namespace paceline {
 
 class ElasticFifo : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/pages.hpp"
 #include "policy/parameters.hpp"
 #include "policy/shares.hpp"
 
@@ -36,6 +37,16 @@ void compact(Shares& shares, const AttainedService& service) {
 }
 
 }  // namespace
+
+PolicyInfo ElasticLas::info() {
+  return {.name = "elastic-las",
+          .summary = "Least attained service, compacted under load, the rest to the largest gain.",
+          .text = policy_page("elastic-las"),
+          .elastic = true,
+          .defaults = {{"queues", "5"}, {"threshold", "3600"}, {"promote", "8"}, {"pending", "10"}},
+          .make = make,
+          .preempts = true};
+}
 
 Result<std::unique_ptr<Policy>> ElasticLas::make(const Parameters& parameters) {
   std::int64_t pending = 0;

@@ -22,6 +22,7 @@ class ElasticLas : public Policy {
  public:
   ElasticLas(const LasParameters& parameters, std::int64_t pending)
       : parameters_(parameters), pending_(pending) {}
+  static PolicyInfo info();
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;

@@ -16,6 +16,8 @@ namespace paceline {
 
 class ElasticSrtf : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
 };
 

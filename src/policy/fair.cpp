@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policy/harm.hpp"
+#include "policy/pages.hpp"
 #include "policy/parameters.hpp"
 #include "policy/shares.hpp"
 #include "policy/waiting.hpp"
@@ -211,6 +212,16 @@ class Filling {
 };
 
 }  // namespace
+
+PolicyInfo Fair::info() {
+  return {.name = "fair",
+          .summary = "Weighted max-min over tenants, with lending and reclaim.",
+          .text = policy_page("fair"),
+          .elastic = true,
+          .defaults = {{"weights", ""}},
+          .make = make,
+          .preempts = true};
+}
 
 Result<std::unique_ptr<Policy>> Fair::make(const Parameters& parameters) {
   std::map<std::string, double> weights;

@@ -26,6 +26,7 @@ namespace paceline {
 class Fair : public Policy {
  public:
   explicit Fair(std::map<std::string, double> weights) : weights_(std::move(weights)) {}
+  static PolicyInfo info();
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "estimate/scaling.hpp"
+#include "policy/pages.hpp"
 #include "policy/parameters.hpp"
 #include "policy/shares.hpp"
 
@@ -90,6 +91,16 @@ void optimise(Shares& shares) {
 }
 
 }  // namespace
+
+PolicyInfo Ffdl::info() {
+  return {.name = "ffdl",
+          .summary = "The sizes with the largest sum of speed-ups.",
+          .text = policy_page("ffdl"),
+          .elastic = true,
+          .defaults = {{"limit", "1000000"}},
+          .make = make,
+          .preempts = true};
+}
 
 Result<std::unique_ptr<Policy>> Ffdl::make(const Parameters& parameters) {
   std::int64_t limit = 0;

@@ -21,6 +21,7 @@ namespace paceline {
 class Ffdl : public Policy {
  public:
   explicit Ffdl(std::int64_t limit) : limit_(limit) {}
+  static PolicyInfo info();
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;

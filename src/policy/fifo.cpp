@@ -7,6 +7,7 @@
 
 #include "estimate/remaining.hpp"
 #include "policy/orders.hpp"
+#include "policy/pages.hpp"
 #include "policy/parameters.hpp"
 #include "policy/settle.hpp"
 
@@ -71,6 +72,14 @@ void start_behind(const Snapshot& snapshot, Draft& draft, const std::vector<cons
 }
 
 }  // namespace
+
+PolicyInfo Fifo::info() {
+  return {.name = "fifo",
+          .summary = "Arrival order at the wanted size; the head of the line blocks.",
+          .text = policy_page("fifo"),
+          .defaults = {{"backfill", "none"}},
+          .make = make};
+}
 
 Result<std::unique_ptr<Policy>> Fifo::make(const Parameters& parameters) {
   std::size_t backfill = 0;

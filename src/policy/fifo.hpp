@@ -23,6 +23,7 @@ class Fifo : public Policy {
  public:
   enum class Backfill { none, greedy, easy };
   explicit Fifo(Backfill backfill) : backfill_(backfill) {}
+  static PolicyInfo info();
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "plan/draft.hpp"
+#include "policy/pages.hpp"
 #include "policy/parameters.hpp"
 #include "policy/shares.hpp"
 
@@ -64,6 +65,15 @@ Result<LasParameters> read_las(const Parameters& parameters) {
   reader.whole("queues", read.queues, 1, 16).real("threshold", read.threshold, 1e-3, 1e12);
   if (auto ok = reader.real("promote", read.promote, 0, 1e6).finish(); !ok) return fail(ok.error());
   return read;
+}
+
+PolicyInfo Las::info() {
+  return {.name = "las",
+          .summary = "Least attained service first, in queues; others are stopped for it.",
+          .text = policy_page("las"),
+          .defaults = {{"queues", "5"}, {"threshold", "3600"}, {"promote", "8"}},
+          .make = make,
+          .preempts = true};
 }
 
 Result<std::unique_ptr<Policy>> Las::make(const Parameters& parameters) {

@@ -38,6 +38,7 @@ Result<LasParameters> read_las(const Parameters& parameters);
 class Las : public Policy {
  public:
   explicit Las(const LasParameters& parameters) : parameters_(parameters) {}
+  static PolicyInfo info();
   static Result<std::unique_ptr<Policy>> make(const Parameters& parameters);
 
   void decide(const Snapshot& snapshot, Draft& draft) const override;

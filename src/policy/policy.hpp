@@ -57,16 +57,22 @@ inline Decider decider(const Policy& policy) {
   };
 }
 
-// One line of the registry.
+// What each policy says of itself to the registry.
 struct PolicyInfo {
-  std::string_view name;
-  std::string_view summary;  // one sentence
-  std::string_view text;     // the head of its header (pages.hpp): what `policy show` prints
-  bool elastic = false;      // changes sizes of running jobs by itself
-  Parameters defaults;       // every parameter it takes
+  std::string_view name = {};
+  std::string_view summary = {};  // one sentence
+  std::string_view text = {};     // the head of its header (pages.hpp): what `policy show` prints
+  bool elastic = false;           // changes sizes of running jobs by itself
+  Parameters defaults = {};       // every parameter it takes
   Result<std::unique_ptr<Policy>> (*make)(const Parameters& parameters) =
       nullptr;            // all defaults filled in
   bool preempts = false;  // stops running jobs for others
 };
+
+// Makes a policy without parameters of its own.
+template <class P>
+Result<std::unique_ptr<Policy>> make_plain(const Parameters& /*parameters*/) {
+  return std::make_unique<P>();
+}
 
 }  // namespace paceline

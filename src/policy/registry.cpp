@@ -12,7 +12,6 @@
 #include "policy/ffdl.hpp"
 #include "policy/fifo.hpp"
 #include "policy/las.hpp"
-#include "policy/pages.hpp"
 #include "policy/patient.hpp"
 #include "policy/round_robin.hpp"
 #include "policy/sjf.hpp"
@@ -20,11 +19,6 @@
 
 namespace paceline {
 namespace {
-
-template <class P>
-Result<std::unique_ptr<Policy>> make_plain(const Parameters&) {
-  return std::make_unique<P>();
-}
 
 constexpr std::size_t kScriptNameMax = 64;
 
@@ -39,90 +33,12 @@ bool names_script(std::string_view name) {
 }  // namespace
 
 PolicyRegistry::PolicyRegistry(const ScriptEngine* scripts, const Patience& patience)
-    : scripts_(scripts),
-      patience_(patience),
-      policies_{
-          {"fifo",
-           "Arrival order at the wanted size; the head of the line blocks.",
-           policy_page("fifo"),
-           false,
-           {{"backfill", "none"}},
-           Fifo::make},
-          {"elastic-fifo",
-           "Minimum sizes in arrival order, then the rest spread one worker at a time.",
-           policy_page("elastic-fifo"),
-           true,
-           {},
-           make_plain<ElasticFifo>},
-          {"round-robin",
-           "Nodes take turns; full ones are skipped.",
-           policy_page("round-robin"),
-           false,
-           {},
-           make_plain<RoundRobin>},
-          {"sjf",
-           "The shortest first, each job that fits; none is stopped.",
-           policy_page("sjf"),
-           false,
-           {},
-           make_plain<Sjf>},
-          {"srtf",
-           "The job with the least left first; others are stopped for it.",
-           policy_page("srtf"),
-           false,
-           {},
-           make_plain<Srtf>,
-           true},
-          {"elastic-srtf",
-           "Smallest sizes in order of what is left, then the rest spread.",
-           policy_page("elastic-srtf"),
-           true,
-           {},
-           make_plain<ElasticSrtf>,
-           true},
-          {"las",
-           "Least attained service first, in queues; others are stopped for it.",
-           policy_page("las"),
-           false,
-           {{"queues", "5"}, {"threshold", "3600"}, {"promote", "8"}},
-           Las::make,
-           true},
-          {"elastic-las",
-           "Least attained service, compacted under load, the rest to the largest gain.",
-           policy_page("elastic-las"),
-           true,
-           {{"queues", "5"}, {"threshold", "3600"}, {"promote", "8"}, {"pending", "10"}},
-           ElasticLas::make,
-           true},
-          {"afs",
-           "Each slot to the job whose next worker shortens the mean completion most.",
-           policy_page("afs"),
-           true,
-           {},
-           make_plain<Afs>,
-           true},
-          {"ffdl",
-           "The sizes with the largest sum of speed-ups.",
-           policy_page("ffdl"),
-           true,
-           {{"limit", "1000000"}},
-           Ffdl::make,
-           true},
-          {"deadline",
-           "What jobs need to meet their deadlines, nearest first; then the rest.",
-           policy_page("deadline"),
-           true,
-           {},
-           make_plain<Deadline>,
-           true},
-          {"fair",
-           "Weighted max-min over tenants, with lending and reclaim.",
-           policy_page("fair"),
-           true,
-           {{"weights", ""}},
-           Fair::make,
-           true},
-      } {
+    : scripts_(scripts), patience_(patience), policies_{Fifo::info(),       ElasticFifo::info(),
+                                                        RoundRobin::info(), Sjf::info(),
+                                                        Srtf::info(),       ElasticSrtf::info(),
+                                                        Las::info(),        ElasticLas::info(),
+                                                        Afs::info(),        Ffdl::info(),
+                                                        Deadline::info(),   Fair::info()} {
   const LossLimits limits;
   for (PolicyInfo& info : policies_) {
     info.defaults.emplace(kPatienceWord, patience_.text());

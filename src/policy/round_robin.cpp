@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "placement/gang.hpp"
+#include "policy/pages.hpp"
 #include "policy/waiting.hpp"
 
 namespace paceline {
@@ -42,6 +43,13 @@ std::optional<Placement> seats_in_turn(const State& state, Draft& draft, const J
 }
 
 }  // namespace
+
+PolicyInfo RoundRobin::info() {
+  return {.name = "round-robin",
+          .summary = "Nodes take turns; full ones are skipped.",
+          .text = policy_page("round-robin"),
+          .make = make_plain<RoundRobin>};
+}
 
 void RoundRobin::decide(const Snapshot& snapshot, Draft& draft) const {
   start_in_order(snapshot, draft, [&](const Job& job) {

@@ -15,6 +15,8 @@ namespace paceline {
 
 class RoundRobin : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] bool keeps_line() const override { return true; }
 };

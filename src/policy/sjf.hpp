@@ -15,6 +15,8 @@ namespace paceline {
 
 class Sjf : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   [[nodiscard]] Quiet quiet() const override { return {.as_planned = true}; }
 };

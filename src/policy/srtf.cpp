@@ -1,8 +1,17 @@
 #include "policy/srtf.hpp"
 
+#include "policy/pages.hpp"
 #include "policy/shares.hpp"
 
 namespace paceline {
+
+PolicyInfo Srtf::info() {
+  return {.name = "srtf",
+          .summary = "The job with the least left first; others are stopped for it.",
+          .text = policy_page("srtf"),
+          .make = make_plain<Srtf>,
+          .preempts = true};
+}
 
 void Srtf::decide(const Snapshot& snapshot, Draft& draft) const {
   if (snapshot.state.waiting().empty()) return;

@@ -17,6 +17,8 @@ namespace paceline {
 
 class Srtf : public Policy {
  public:
+  static PolicyInfo info();
+
   void decide(const Snapshot& snapshot, Draft& draft) const override;
   // A newcomer that doesn't fit in what is free, and is too long for any stop to be worth it, is
   // passed over.
