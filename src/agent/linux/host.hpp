@@ -80,7 +80,8 @@ class LinuxHost final : public Host {
 
   // Called when describe() would say something else than before: a device was taken or given back
   // by others or broke, looked at every few seconds on machines with devices; a user turned out to have
-  // no account, or got one; the machine became unfit for new workers, or fit again.
+  // no account, or got one; the machine became unfit for new workers, or fit again; a worker that ran
+  // unwatched, for want of a sound claim, is over.
   void on_devices_changed(std::function<void()> handler);
 
   // Logs below this directory that others than its workers wrote since the last call (nodes send theirs

@@ -952,6 +952,10 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
     EXPECT_FALSE(exists(claim_path(claim.key)));
     EXPECT_TRUE(exists(directory_ / ("agent/damaged/" + claim_name(claim.key))));
   }
+  EXPECT_EQ(
+      second->describe().slots[0].note,
+      "a worker of job 1 (and 1 more) runs here unwatched: its claim is damaged or was removed");
+  EXPECT_TRUE(second->describe().slots[0].usable);
   second.start(shell_worker(key(2), "exit 0"));
   EXPECT_TRUE(runs(unwatched));
   // Its supervisor still writes how it ended, under a digest of its own.
@@ -965,7 +969,15 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
   ASSERT_EQ(third->claims().size(), 1U);
   third->perform(Kill{key(2)});
   EXPECT_EQ(third.gone(key(2)).cause, Cause::node_lost);
+  EXPECT_EQ(third.gone(key(2)).message,
+            "The claim of worker 2.1.0 is damaged and was set aside as '" +
+                (directory_ / "agent/damaged/2.1.0") + "'.");
   EXPECT_FALSE(runs(unwatched));
+  bool told = false;
+  third->on_devices_changed([&] { told = true; });
+  third->perform(Discard{key(2)});
+  EXPECT_TRUE(told);
+  EXPECT_EQ(third->describe().slots[0].note, "");
 }
 
 // As an earlier version wrote it.
