@@ -123,6 +123,8 @@ struct LinuxHost::Impl {
         health(io_context, time,
                {options.directory, kRoomMin, options.health_check, options.health_check_times},
                [this] { devices_changed(); }) {
+    context.log_at_end = options.log_at_end;
+    context.checkpoint_entries = options.checkpoint_entries;
     if (options.accounts != Accounts::as_told) context.node = name_of_node(options);
   }
 

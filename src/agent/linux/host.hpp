@@ -45,6 +45,8 @@ struct HostOptions {
   std::uint64_t worker_processes = 0;         // and threads that one worker may have; 0: unlimited
   std::uint64_t logs_per_user = 0;            // bytes of all logs of one user; 0: unlimited
   std::uint64_t logs_per_job = 0;             // the same of one job
+  std::uint64_t log_at_end = 128U << 20;      // bytes that are read of a log once its worker ended
+  std::size_t checkpoint_entries = 100'000;   // that a look for checkpoint files goes through
   // After which a gang is told that none of its workers has opened a port (rendezvous.hpp).
   std::chrono::milliseconds rendezvous_patience = std::chrono::minutes{1};
   std::string node_name;  // empty: the machine's host name
