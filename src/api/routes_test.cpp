@@ -295,6 +295,64 @@ TEST_F(RoutesTest, ShowsMetricsInPages) {
   EXPECT_EQ(rest["points"][0]["step"], 3);
 }
 
+constexpr std::size_t kLargestPage = 9 << 20;
+
+// A page that may be longer than a request's body.
+Json page_of(const Reply& reply) {
+  EXPECT_LT(reply.body.size(), kLargestPage);
+  return Json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
+}
+
+TEST_F(RoutesTest, PagesOfPointsEndWhereTheyAreLarge) {
+  submit();
+  Batch batch;
+  std::map<std::string, double> values;
+  for (int i = 0; i < 64; ++i) values[fmt::format("{:0128}", i)] = 0.5;
+  for (std::uint64_t i = 1; i <= 2'000; ++i)
+    batch.points.push_back({JobId{1}, Generation{1}, 0, i, world_.clock.now(), i, {}, values});
+  world_.loop.on([&] { ASSERT_TRUE(world_.store.append(batch)); });
+  std::uint64_t next = 1, pages = 0;
+  for (; next <= 2'000 && !HasFailure(); ++pages) {
+    const auto reply = client_.get(fmt::format("/v1/jobs/1/metrics?limit=10000&from={}", next));
+    const auto page = page_of(reply);
+    ASSERT_TRUE(page.is_object());
+    ASSERT_FALSE(page["points"].empty());
+    for (const auto& point : page["points"]) EXPECT_EQ(point["n"], next++);
+    EXPECT_EQ(page["next"], next);
+  }
+  EXPECT_EQ(pages, 3U);
+}
+
+// So many sizes that a job of them is some 30 KB long.
+std::string long_spec() {
+  std::string speeds;
+  for (int i = 1; i <= 1'024; ++i)
+    speeds += fmt::format("{}{}:{}.12345678901234", i == 1 ? "" : ",", i, i);
+  return fmt::format(R"({{"hold": true, "expect_speeds": "{}"}})", speeds);
+}
+
+TEST_F(RoutesTest, PagesOfJobsAndEventsEndWhereTheyAreLarge) {
+  constexpr int kJobs = 500;
+  for (const std::string spec = long_spec(); submit(spec) < kJobs && !HasFailure();) {
+  }
+  const auto page = page_of(client_.get("/v1/jobs?limit=1000"));
+  ASSERT_TRUE(page.is_object());
+  ASSERT_FALSE(page["next"].is_null());
+  EXPECT_EQ(page["next"], page["jobs"].back()["id"]);
+  const auto rest =
+      page_of(client_.get(fmt::format("/v1/jobs?limit=1000&after={}", page["next"].get<int>())));
+  EXPECT_EQ(page["jobs"].size() + rest["jobs"].size(), std::size_t{kJobs});
+  EXPECT_EQ(rest["jobs"].back()["id"], kJobs);
+
+  const auto events = page_of(client_.get("/v1/events?from=1&limit=1000"));
+  ASSERT_TRUE(events.is_object());
+  EXPECT_EQ(events["next"], events["events"].back()["seq"].get<int>() + 1);
+  const auto more =
+      page_of(client_.get(fmt::format("/v1/events?limit=1000&from={}", events["next"].get<int>())));
+  ASSERT_FALSE(more["events"].empty()) << "it was not cut";
+  EXPECT_EQ(more["events"].front()["seq"], events["next"]);
+}
+
 TEST_F(RoutesTest, ShowsNodesAndTheJobsInTheirSlots) {
   submit(R"({"workers": "2"})");
   job_once(1, "RUNNING");

@@ -53,8 +53,9 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds{2000};
 constexpr std::string_view kSocket = "paceline.sock";
 // Live, a script may not keep the server busy, however long its instructions take.
-SandboxLimits limits_of_scripts() {
+SandboxLimits limits_of_scripts(const Limits& set) {
   SandboxLimits limits;
+  limits.time = std::chrono::seconds{set.script_time};
   limits.time_used = [] {
     timespec used{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
@@ -416,7 +417,7 @@ struct Box::Impl {
   boost::asio::io_context io{1};
   boost::asio::signal_set signals;
   SystemClock clock;
-  LuaEngine scripts{limits_of_scripts()};
+  LuaEngine scripts{limits_of_scripts(options.limits)};
   PolicyRegistry policies{&scripts};
   std::optional<DirLock> lock;
   std::unique_ptr<SqliteStore> store;

@@ -31,6 +31,8 @@ Result<std::unique_ptr<Machine>> Machine::open(boost::asio::io_context& io, Cloc
   options.worker_processes = asked.limits.worker_processes;
   options.logs_per_user = asked.limits.logs_per_user;
   options.logs_per_job = asked.limits.logs_per_job;
+  options.log_at_end = asked.limits.log_at_end;
+  options.checkpoint_entries = asked.limits.checkpoint_entries;
   if (asked.slots) options.cpu_slots = static_cast<std::uint32_t>(*asked.slots);
   if (options.node_name.empty()) options.node_name = asked.node;
   options.rack = asked.rack;

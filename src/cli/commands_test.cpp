@@ -412,6 +412,19 @@ TEST(Nodes, SayWhyTheyStartNothing) {
                                               "No space left on device; make room."));
 }
 
+TEST(Nodes, TellANoteOnceWhereSlotsServeAllTheSame) {
+  const FakeServer server(always(R"({"nodes":[
+    {"name":"box","state":"up","slots":[
+      {"index":0,"kind":"cpu","model":"cpu","state":"leased","job":7,"note":"unwatched"},
+      {"index":1,"kind":"cpu","model":"cpu","state":"free","note":"unwatched"},
+      {"index":2,"kind":"cpu","model":"cpu","state":"unusable","note":"in use by pid 9"}]},
+    {"name":"bag","state":"down","slots":[
+      {"index":0,"kind":"cpu","model":"cpu","state":"down","note":"in use"}]}]})"));
+  const auto shown = run_words(server, {"nodes"}).out;
+  EXPECT_THAT(shown, HasSubstr("0 job 7; 1 free; 2 unusable, in use by pid 9\n"));
+  EXPECT_THAT(shown, ::testing::EndsWith("down, in use\nbox: unwatched\n"));
+}
+
 TEST(Nodes, SayWhoseJobsAloneTheyStart) {
   std::string nodes = R"({"name":"box","state":"up","only_user":null,"slots":[]})";
   for (int i = 0; i < 10; ++i)

@@ -34,6 +34,19 @@ TEST(Submit, PrintsTheId) {
   EXPECT_EQ(run_words(server, {"submit", "--parsable", "true"}).out, "7\n");
 }
 
+TEST(Submit, SaysWhichVariableOfTheCallerStaysBehind) {
+  const FakeServer server(accepted);
+  const Environment caller = {{"PACELINE_DIR", server.directory()}, {"PICTURE", "\xff"}};
+  const auto noted = run_words({"submit", "--", "true"}, caller);
+  const auto clean = run_words({"submit", "--clean-env", "--", "true"}, caller);
+  EXPECT_THAT(noted.err, HasSubstr("The variable PICTURE is not UTF-8 text: the job goes without "
+                                   "it."));
+  EXPECT_EQ(noted.code, 0);
+  EXPECT_EQ(clean.err, "") << "it takes none along";
+  for (const auto& request : server.requests())
+    EXPECT_FALSE(read_submission(request.body).value().launch.environment.contains("PICTURE"));
+}
+
 TEST(Submit, SendsEveryOption) {
   const auto body = submitted({"--name",
                                "digits",

@@ -30,6 +30,9 @@ struct Limits {
   std::uint64_t worker_processes = 8'192;
   std::uint64_t logs_per_user = std::uint64_t{16} << 30;
   std::uint64_t logs_per_job = std::uint64_t{1} << 30;
+  std::uint64_t log_at_end = 128U << 20;
+  std::uint64_t checkpoint_entries = 100'000;
+  std::uint64_t script_time = 1;
   std::uint64_t ended_jobs = 10'000;
   std::uint64_t ended_jobs_age = std::uint64_t{7} * 24 * 3600;
   std::uint64_t absent_nodes_age = std::uint64_t{7} * 24 * 3600;
@@ -78,6 +81,12 @@ inline constexpr std::array kLimits = {
           std::uint64_t{1} << 50, "logs of one user's jobs on a machine, by the room they take"},
     Limit{"logs-per-job", &Limits::logs_per_job, LimitUnit::bytes, kLogsPerJobMin,
           std::uint64_t{1} << 50, "logs of one job on a machine, by the room they take"},
+    Limit{"log-at-end", &Limits::log_at_end, LimitUnit::bytes, 1U << 20, std::uint64_t{1} << 50,
+          "bytes of a log that are read for reports after its worker's end"},
+    Limit{"checkpoint-entries", &Limits::checkpoint_entries, LimitUnit::count, 1'000, 800'000,
+          "entries of directories that one look for checkpoint files goes through"},
+    Limit{"script-time", &Limits::script_time, LimitUnit::seconds, 1, 60,
+          "of the processor for one round of a policy in Lua"},
     Limit{"ended-jobs", &Limits::ended_jobs, LimitUnit::count, 1, 1'000'000,
           "jobs that are over in the server's memory"},
     Limit{"ended-jobs-age", &Limits::ended_jobs_age, LimitUnit::seconds, 1,

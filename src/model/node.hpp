@@ -26,7 +26,7 @@ struct SlotSpec {
   std::string uuid;                // empty for CPU slots
   std::uint64_t memory_bytes = 0;  // device memory; 0 for CPU slots
   bool usable = true;  // false: a foreign process or another server uses it; shown, never leased
-  std::string note;    // why it is not usable; empty otherwise
+  std::string note;    // why it is not usable, or what else there is to know of it; else empty
   std::int32_t island = 0;  // slots of one island reach each other over fast links (NVLink)
   std::int32_t numa = 0;    // NUMA domain of the node
 

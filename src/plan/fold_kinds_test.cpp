@@ -1,4 +1,5 @@
 // What is learned from jobs is learned of their owner's alone.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "estimate/interference.hpp"
@@ -22,6 +23,25 @@ TEST(Kinds, LendNoLengthToAnotherOwnersJobsOfTheSameName) {
   const JobId later = world.submit("1..1 name=train uid=1001");
   EXPECT_FALSE(world.job(later).usual_length);
   EXPECT_EQ(world.job(world.submit("1..1 name=train uid=1000")).usual_length, span("100s"));
+}
+
+TEST(Kinds, ForgetTheLengthsOfNamesThatEndedFirst) {
+  World world("1x1 cpu");
+  const auto run = [&](std::size_t name) {
+    const JobId job = world.run(fmt::format("1..1 name=n{}", name), 1);
+    world.advance(span("100s"));
+    world.ended(job);
+    world.tell(JobsForgotten{{job}});  // each entry is followed by a check of all jobs
+  };
+  const auto length = [&](std::size_t name) {
+    return world.job(world.submit(fmt::format("1..1 name=n{}", name))).usual_length;
+  };
+  for (std::size_t name = 1; name <= kNamesMax; ++name) run(name);
+  EXPECT_EQ(length(1), span("100s")) << "there is room for so many";
+  run(kNamesMax + 1);
+  EXPECT_FALSE(length(1));
+  EXPECT_EQ(length(kNamesMax), span("100s"));
+  EXPECT_EQ(length(kNamesMax + 1), span("100s"));
 }
 
 TEST(Kinds, LendNoSlowDownToAnotherOwnersJobsOfTheSameName) {

@@ -90,6 +90,17 @@ TEST_F(GradesTest, AreKeptOnceAMinuteAndThenTwiceAsSeldom) {
   EXPECT_EQ(grades.waiting(), 5U);
 }
 
+TEST_F(GradesTest, HaveBounds) {
+  for (std::size_t i = 0; i < kGradesMax + 1; ++i) {
+    play(span("100s"));
+    world.tell(JobsForgotten{{JobId{static_cast<std::uint32_t>(i + 1)}}});
+  }
+  EXPECT_EQ(grades.summary().front().graded, kGradesMax);
+  for (std::size_t i = 0; i < kToldMax + 1; ++i)
+    tell(JobId{static_cast<std::uint32_t>(i + 5'000)}, in(100, 50, 150));
+  EXPECT_EQ(grades.waiting(), kToldMax);
+}
+
 TEST_F(GradesTest, NowIsNoForesight) {
   const JobId job = world.submit("1");
   tell(job, in(0, 0, 0));

@@ -1,6 +1,7 @@
 """Every limit of docs/limits.md, gone over: those that `up --limit` sets on a server that was given little, the fixed ones on the
 same. A row of that page that nothing here goes over fails."""
 
+import ast
 import json
 import os
 import re
@@ -18,54 +19,53 @@ from box import Box
 
 KIB, MIB = 1 << 10, 1 << 20
 
-# Rows whose bound is minutes, or a machine's: where they are gone over.
+# Rows whose bound is minutes, or a machine's: the test that goes over them.
 ELSEWHERE = {
-    "connections": "src/http/server_test.cpp",
-    "connections-per-user": "tests/e2e/users_test.py",
-    "traffic": "tests/e2e/users_test.py",
-    "waiting-jobs": "src/scheduler/admission_test.cpp",
-    "traffic-per-user": "tests/e2e/users_test.py",
-    "logs-per-job": "tests/e2e/logs_test.py",
-    "a machine's own health check": "src/agent/linux/health_test.cpp",
-    "worker-processes": "src/agent/linux/host_test.cpp",
-    "a request on its way": "src/http/server_test.cpp",
-    "an event stream": "src/http/stream_test.cpp",
-    "a log at a worker's end": "src/agent/linux/log_tail_test.cpp",
-    "the notes of when a log grew": "src/files/log_times_test.cpp",
-    "a look for checkpoint files": "src/agent/linux/checkpoint_search_test.cpp",
-    "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp",
-    "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp",
-    "progress-interval": "src/scheduler/controller_test.cpp",
-    "absent-nodes-age": "src/scheduler/controller_test.cpp",
-    "failing-owners": "src/scheduler/failing_nodes_test.cpp",
-    "journal-entries": "tests/e2e/journal_test.py",
-    "--keep": "tests/e2e/journal_test.py",
-    "--journal-size": "tests/e2e/journal_test.py",
-    "a segment of the journal": "src/store/sqlite/segments_test.cpp",
-    "a forecast of expected times": "src/scheduler/foresight_test.cpp",
-    "expected times that wait for the truth": "src/scheduler/grades_test.cpp",
-    "grades of expected times": "src/scheduler/grades_test.cpp",
-    "a page of expected times": "src/api/expected_test.cpp",
-    "messages-per-user": "src/messages/notifier_test.cpp",
-    "waiting-messages-per-user": "src/messages/notifier_test.cpp",
-    "a message on its way": "tests/e2e/messages_test.py",
-    "messages to the operator's web hooks": "src/messages/notifier_test.cpp",
-    "lines about jobs in the server's log": "src/messages/server_log_test.cpp",
-    "lengths by owner and name": "src/plan/fold_kinds_test.cpp",
-    "which jobs slow each other down": "src/estimate/interference_test.cpp",
-    "a log from another node": "src/link/bytes_door_test.cpp",
-    "a node's connection for bytes": "src/link/bytes_door_test.cpp",
-    "logs that a node sent": "src/link/bytes_door_test.cpp",
-    "a terminal on another node": "src/link/bytes_door_test.cpp",
-    "the end of followed logs": "src/link/bytes_door_test.cpp",
-    "an agent's connection": "src/link/agent_sessions_test.cpp",
-    "connections of a node": "src/link/agent_sessions_test.cpp",
-    "an agent's next try": "src/link/backoff_test.cpp",
-    "what a node tells of itself": "src/wire/agent_bounds_test.cpp",
-    "what a node tells of a worker": "src/wire/agent_bounds_test.cpp",
-    "a request to join": "src/api/routes_joining_test.cpp",
-    "invitations of machines": "src/api/node_book_test.cpp",
-    "nodes that joined": "src/api/node_book_test.cpp",
+    "connections": "src/http/server_test.cpp HttpServerTest.TurnsAwayConnectionsOverItsBound",
+    "connections-per-user": "tests/e2e/users_test.py GreedyTest.test_idle_connections_of_one_user_lock_nobody_out",
+    "traffic": "tests/e2e/users_test.py GreedyTest.test_large_bodies_of_the_servers_own_user_take_no_more_than_the_bound",
+    "waiting-jobs": "src/scheduler/admission_test.cpp AdmissionTest.BoundsWhatMayWaitOfAllAndAKeeperByThatAlone",
+    "traffic-per-user": "tests/e2e/users_test.py GreedyTest.test_large_bodies_of_one_user_take_little",
+    "logs-per-job": "tests/e2e/logs_test.py BoundTest.test_a_job_that_writes_for_ever_is_bounded_and_keeps_head_and_tail",
+    "a machine's own health check": "src/agent/linux/health_test.cpp HealthTest.ACheckThatHangsIsKilledWithAllThatItStarted",
+    "worker-processes": "src/agent/linux/host_test.cpp HostTest.AForkBombHarmsNobodyAndIsEnded",
+    "log-at-end": "src/agent/linux/host_test.cpp HostTest.ReadsAsMuchOfALogAfterTheEndAsItIsTold",
+    "script-time": "src/policy/lua/lua_policy_test.cpp LuaPolicy.EndsWhenItsTimeIsUp",
+    "a request on its way": "src/http/server_test.cpp HttpServerTest.ClosesIdleAndUnfinishedConnections",
+    "an event stream": "src/http/stream_test.cpp HttpStreamTest.CutsAReaderThatTakesNothing",
+    "the notes of when a log grew": "src/files/log_times_test.cpp LogTimesTest.LeavesOutEveryOtherOneWhereThereAreManyAndKeepsTheNewest",
+    "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp SocketTest.HeadersAreBounded",
+    "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp TerminalTest.ServesEightAndTheNextOnceOneLeaves",
+    "progress-interval": "src/scheduler/controller_test.cpp ControllerTest.TellsTheJournalOfProgressNowAndThenAndLosesNothing",
+    "absent-nodes-age": "src/scheduler/controller_test.cpp ControllerTest.RetiresANodeThatWasAbsentForLong",
+    "failing-owners": "src/scheduler/failing_nodes_test.cpp FailingNodesTest.JobsOfSeveralUsersInARowSetItAside",
+    "journal-entries": "tests/e2e/journal_test.py JournalTest.test_is_one_in_segments_and_database",
+    "--keep": "tests/e2e/journal_test.py JournalTest.test_tells_of_jobs_that_were_dropped",
+    "--journal-size": "tests/e2e/journal_test.py JournalTest.test_stays_below_its_size_where_one_is_set",
+    "a segment of the journal": "src/store/sqlite/segments_test.cpp SegmentsTest.HaveABoundHoweverLongTheirEntriesAre",
+    "a forecast of expected times": "src/scheduler/foresight_test.cpp ForesightTest.IsCutWhereTheBudgetIsSpent",
+    "expected times that wait for the truth": "src/scheduler/grades_test.cpp GradesTest.HaveBounds",
+    "grades of expected times": "src/scheduler/grades_test.cpp GradesTest.HaveBounds",
+    "a page of expected times": "src/api/expected_test.cpp ExpectedTest.IsToldOfAllJobsInPages",
+    "messages-per-user": "src/messages/notifier_test.cpp NotifierTest.WhatIsOverALimitIsLeftOutForGood",
+    "waiting-messages-per-user": "src/messages/notifier_test.cpp NotifierTest.WhatIsOverALimitIsLeftOutForGood",
+    "a message on its way": "tests/e2e/messages_test.py MessagesTest.test_sinks_that_are_down_fail_or_are_slow",
+    "lines about jobs in the server's log": "src/messages/server_log_test.cpp ServerLogTest.SumsUpWhatWouldFlood",
+    "lengths by owner and name": "src/plan/fold_kinds_test.cpp Kinds.ForgetTheLengthsOfNamesThatEndedFirst",
+    "which jobs slow each other down": "src/estimate/interference_test.cpp Interference.ForgetsWhatItHeardOfLongestAgo",
+    "a log from another node": "src/link/bytes_door_test.cpp BytesDoorTest.ALargeLogComesInBoundedPieces",
+    "a node's connection for bytes": "src/link/bytes_door_test.cpp BytesDoorTest.ANodeThatSaysNothingIsGone",
+    "logs that a node sent": "src/link/bytes_door_test.cpp BytesDoorTest.LogsOfAJobThatIsOverGoAnHourAfterAllOfThemCame",
+    "a terminal on another node": "src/link/bytes_door_test.cpp BytesDoorTest.ATerminalThatCannotBeReachedIsSaidInASentence",
+    "the end of followed logs": "src/link/bytes_door_test.cpp BytesDoorTest.OfANodeThatIsGoneNothingMoreIsAwaited",
+    "an agent's connection": "src/link/agent_sessions_test.cpp AgentSessionsTest.AnAgentThatNeverReadsIsCutOffAtTheBound",
+    "connections of a node": "src/link/agent_sessions_test.cpp AgentSessionsTest.OfConnectionsWithoutHelloANodeHasOne",
+    "an agent's next try": "src/link/backoff_test.cpp Backoff.PausesDoubleUpToTheLongest",
+    "what a node tells of itself": "src/wire/agent_bounds_test.cpp AgentBounds.HoldWhatANodeHas",
+    "what a node tells of a worker": "src/wire/agent_bounds_test.cpp AgentBounds.HoldAReportsMetrics",
+    "a request to join": "src/api/routes_joining_test.cpp JoiningTest.BadWishesUseNothingUp",
+    "invitations of machines": "src/api/node_book_test.cpp NodeBookTest.InvitationsAreBounded",
+    "nodes that joined": "src/api/node_book_test.cpp NodeBookTest.NodesAreBounded",
 }
 
 
@@ -76,6 +76,15 @@ def rows():
     return [re.sub(r"^`([\w-]+)`$", r"\1", row) for row in found if row not in ("limit", "of")]
 
 
+def tests_in(file):
+    """Suite.Name of every test of a file, C++ or Python."""
+    text = file.read_text()
+    if file.suffix == ".cpp":
+        return {".".join(names) for names in re.findall(r"^TEST(?:_[FP])?\((\w+),\s*(\w+)\)", text, re.MULTILINE)}
+    kinds = [kind for kind in ast.parse(text).body if isinstance(kind, ast.ClassDef)]
+    return {f"{kind.name}.{part.name}" for kind in kinds for part in kind.body if isinstance(part, ast.FunctionDef)}
+
+
 class PageTest(unittest.TestCase):
     def test_every_limit_is_gone_over(self):
         here = {getattr(getattr(kind, name), "row", None) for kind in (SetTest, ForgetTest, FixedTest) for name in dir(kind)}
@@ -83,8 +92,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual((here | set(ELSEWHERE)) - set(rows()) - {None}, set())
 
     def test_elsewhere_is_somewhere(self):
-        for place in ELSEWHERE.values():
-            self.assertTrue((ROOT / place).exists(), place)
+        for row, place in ELSEWHERE.items():
+            with self.subTest(row):
+                file, test = place.split()
+                self.assertIn(test, tests_in(ROOT / file))
 
     def test_every_limit_that_can_be_set_is_shown(self):
         with Box(BINARY, slots=1) as box:
@@ -115,7 +126,8 @@ def goes_over(row):
 @unittest.skipUnless(os.geteuid() == 0, "only root can act for several users")
 class SetTest(PeoplesBox):
     options = ("--limit", "connections=16", "--limit", "waiting-jobs-per-user=3", "--limit", "launches-per-user=4M",
-               "--limit", "points-per-second=10", "--limit", "points-per-second-per-user=10", "--limit", "logs-per-user=1M")
+               "--limit", "points-per-second=10", "--limit", "points-per-second-per-user=10", "--limit", "logs-per-user=1M",
+               "--limit", "checkpoint-entries=1000")
 
     def test_limits_are_shown(self):
         shown = {limit["name"]: limit for limit in self.get(OTHER, "/v1/limits")["limits"]}
@@ -163,6 +175,16 @@ class SetTest(PeoplesBox):
             self.assertGreater(page["passed_over"], 0)
             self.assertGreater(len(page["points"]), 5)
         self.assertLess(sum(len(page["points"]) for page in pages), 150)
+
+    @goes_over("checkpoint-entries")
+    def test_checkpoint_files(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            for number in range(1100):
+                (Path(directory) / f"{number}.pt").touch()
+            job = self.submit(OWNER, {"checkpoint": f"{directory}/*.pt"}, ["sleep", "600"])
+            self.until(lambda: "write a narrower one" in self.log(OWNER, job)[0], "all are looked at")
+            self.ask(OWNER, "POST", f"/v1/jobs/{job}/cancel")
 
     def room(self, job):
         return (self.box.directory / f"logs/{job}/rank0.log").stat().st_blocks * 512
@@ -345,6 +367,18 @@ class FixedTest(unittest.TestCase):
         self.assertEqual(submit(*["http://127.0.0.1:9"] * 8), 201)
         self.assertEqual(submit(*["http://127.0.0.1:9"] * 9), 400)
         self.assertEqual(submit("http://127.0.0.1:9/" + "x" * 512), 400)
+
+    @goes_over("messages to the operator's web hooks")
+    def test_hooks(self):
+        hooks = "\n".join(f"  - {{to: http://127.0.0.1:9/{i}, on: [ended]}}" for i in range(33))
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "messages.yaml"
+            file.touch(mode=0o600)
+            file.write_text(f"webhooks:\n{hooks}\n")
+            done = subprocess.run([BINARY, "up", "--slots", "1", "--messages", str(file)], capture_output=True, text=True,
+                                  env={**os.environ, "PACELINE_DIR": directory}, timeout=60)
+        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertIn("at most 32", done.stderr)
 
     @goes_over("a checkpoint pattern")
     def test_pattern(self):

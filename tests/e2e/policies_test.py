@@ -72,6 +72,23 @@ class PoliciesTest(unittest.TestCase):
                 self.assertEqual(steps, list(range(1, STEPS + 1)), f"job {job}")
             self.assertEqual(box.processes(), [], "a process was left behind")
 
+    def test_patience_is_as_long_as_the_server_is_told(self):
+        with Box(BINARY, slots=1) as box:
+            box.submit("--", "sleep", "600")
+            waits = box.submit("--", "true")
+            for patience, policy, span in (("1h", None, 3600), ("off", None, None), ("auto", None, 1800), ("1h", "2h", 7200)):
+                with self.subTest(patience=patience, policy=policy):
+                    box.kill()
+                    box.up("--patience", patience)
+                    if policy:
+                        box.call("policy", "set", "elastic-fifo", "--patience", policy)
+                    told = box.json("why", str(waits))["waits"]
+                    until = told and told["patience_until"]
+                    self.assertEqual(until and round(until - box.job(waits)["submitted_at"], -1), span)
+            box.kill()
+            refused = box.call("up", "--slots", "1", "--patience", "soon", check=False)
+            self.assertEqual(refused.returncode, 64, refused.stderr)
+
     def test_who_cannot_save_is_frozen_for_others_and_loses_nothing(self):
         with Box(BINARY, slots=1, policy="srtf") as box:
             steps = self.folder(box, 0) / "steps"

@@ -22,6 +22,7 @@ from box import Box
 BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 DATA, DIRECTORY = 78, 73
 ANN, BEA = 40001, 40002
+LARGE = 70 << 20  # bytes of a database whose pages no start reads
 
 
 def get(box, path):
@@ -137,6 +138,31 @@ class StorageTest(unittest.TestCase):
             self.assertIn("entry 2 of the journal does not match its sum", get(box, "/v1/server")[1]["damage"])
             self.assertIn("entry 2 of the journal", box.log.read_text())
             box.wait_state(box.submit("--", "true"), "COMPLETED")
+
+    def test_pages_found_damaged_meanwhile_end_all_writing(self):
+        with Box(BINARY, slots=1) as box:
+            box.wait_state(box.submit("--", "true"), "COMPLETED")
+            box.call("down")
+            box.server.wait(timeout=60)
+            with sqlite3.connect(box.directory / "paceline.db") as database:
+                database.execute("CREATE TABLE filler (bytes)")
+                database.executemany("INSERT INTO filler VALUES (zeroblob(?))", [(LARGE // 10,)] * 10)
+                root, = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'filler'").fetchone()
+                size, = database.execute("PRAGMA page_size").fetchone()
+            database.close()  # with its write-ahead log
+            with open(box.directory / "paceline.db", "r+b") as file:
+                file.seek((root - 1) * size)
+                file.write(b"\7" * size)
+            box.up()
+            until(lambda: get(box, "/readyz")[0] == 503, "it says that it is ready")
+            self.assertIn("is corrupt", get(box, "/readyz")[1]["error"]["message"])
+            self.assertIn("is corrupt", get(box, "/v1/server")[1]["damage"])
+            self.assertIn("is corrupt", box.log.read_text())
+            before = get(box, "/v1/server")[1]["seq"]
+            self.assertNotEqual(box.call("submit", "--", "true", check=False).returncode, 0)
+            self.assertEqual(get(box, "/v1/server")[1]["seq"], before)
+            self.assertEqual([job["state"] for job in box.jobs()], ["COMPLETED"])
+            self.assertTrue(get(box, "/v1/events?from=1")[1]["events"])
 
     def test_who_cannot_write_is_not_ready(self):
         with Box(BINARY, slots=1) as box:

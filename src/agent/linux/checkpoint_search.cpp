@@ -17,6 +17,7 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t kEntriesOfAMatchMax = 4'096;
 constexpr int kDepthOfAMatchMax = 8;
 constexpr std::size_t kEntriesBetweenClocks = 128;
+constexpr Duration kEntryTime = std::chrono::microseconds{5};
 constexpr std::string_view kUnfinished[] = {".tmp", ".part", ".partial", ".incomplete"};
 
 bool is_being_written(std::string_view path) {
@@ -142,6 +143,13 @@ class Search {
 };
 
 }  // namespace
+
+SearchLimits search_limits(std::size_t entries) {
+  SearchLimits limits;
+  limits.entries = entries;
+  limits.time = std::max<Duration>(limits.time, static_cast<std::int64_t>(entries) * kEntryTime);
+  return limits;
+}
 
 CheckpointSearch find_checkpoints(const std::string& pattern, const std::string& directory,
                                   std::int64_t newer_than_ns, const SearchLimits& limits) {

@@ -36,6 +36,9 @@ struct SearchLimits {
   Duration time = std::chrono::milliseconds{500};
 };
 
+// The usual ones, with so many entries and the time that these take on a slow disk.
+SearchLimits search_limits(std::size_t entries);
+
 // Everything that matches `pattern` (as glob(7) has it; relative to `directory`) and is newer than
 // `newer_than_ns`, as the calling process sees it; names of files that are still being written
 // (.tmp, .part, .partial, .incomplete, a leading dot, a trailing ~) aside. May block as long as the

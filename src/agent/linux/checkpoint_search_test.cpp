@@ -114,16 +114,23 @@ TEST_F(FindCheckpoints, EachLimitCutsByItself) {
   EXPECT_TRUE(find_checkpoints("*", directory_.path(), 0, few).cut);
 }
 
+TEST_F(FindCheckpoints, MoreEntriesHaveMoreTime) {
+  EXPECT_EQ(search_limits(1'000).entries, 1'000U);
+  EXPECT_EQ(search_limits(1'000).time, SearchLimits{}.time);
+  EXPECT_EQ(search_limits(800'000).time, Duration{std::chrono::seconds{4}});
+}
+
 // ---- as it is told by a looker ----
 
 TEST(LookMessages, ReadAsTheyWereWritten) {
-  const LookRequest request{7, "*.pt", "/home/ann", -5};
+  const LookRequest request{7, "*.pt", "/home/ann", -5, 9};
   const auto read = parse_look_request(to_text(request));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->uid, 7U);
   EXPECT_EQ(read->pattern, "*.pt");
   EXPECT_EQ(read->directory, "/home/ann");
   EXPECT_EQ(read->newer_than_ns, -5);
+  EXPECT_EQ(read->entries, 9U);
   const auto found =
       parse_checkpoint_search(to_text(CheckpointSearch{{{"/a", 5, 6, true}}, {}, false}));
   ASSERT_TRUE(found);

@@ -123,6 +123,8 @@ struct LinuxHost::Impl {
         health(io_context, time,
                {options.directory, kRoomMin, options.health_check, options.health_check_times},
                [this] { devices_changed(); }) {
+    context.log_at_end = options.log_at_end;
+    context.checkpoint_entries = options.checkpoint_entries;
     if (options.accounts != Accounts::as_told) context.node = name_of_node(options);
   }
 
@@ -157,6 +159,7 @@ struct LinuxHost::Impl {
   void tell_later(Observation seen);
   [[nodiscard]] SupervisedWorker* find(const ProcessKey& key) const;
 
+  [[nodiscard]] std::string unwatched() const;
   bool look_at_devices();
   std::vector<std::uint32_t> all_slots();
   void watch_devices(std::chrono::seconds delay);
@@ -628,13 +631,28 @@ std::vector<std::uint32_t> LinuxHost::Impl::all_slots() {
   return all;
 }
 
+// A note about the workers whose claims were set aside, which may hold any slot; empty: there is none.
+std::string LinuxHost::Impl::unwatched() const {
+  const auto lives = [](const auto& each) { return !each.second->gone(); };
+  const auto first = std::ranges::find_if(aside, lives);
+  if (first == aside.end()) return {};
+  const auto more = std::ranges::count_if(aside, lives) - 1;
+  return fmt::format(
+      "a worker of job {}{} runs here unwatched: its claim is damaged or was removed",
+      first->first.job.value, more == 0 ? "" : fmt::format(" (and {} more)", more));
+}
+
 // True if something is not as it was described last.
 bool LinuxHost::Impl::look_at_devices() {
   std::set<std::uint32_t> leased;
   for (const auto& [key, worker] : workers)
     if (!worker->is_gone())
       leased.insert(worker->order().slots.begin(), worker->order().slots.end());
-  return std::exchange(slots, devices.look(leased)) != slots;
+  auto seen = devices.look(leased);
+  const std::string note = unwatched();
+  for (SlotSpec& slot : seen)
+    if (slot.usable) slot.note = note;
+  return std::exchange(slots, std::move(seen)) != slots;
 }
 
 void LinuxHost::Impl::watch_devices(std::chrono::seconds delay) {
@@ -674,6 +692,7 @@ void LinuxHost::Impl::discard_aside(const ProcessKey& key) {
   const std::string path = marks.aside_path(key);
   ::rename(path.c_str(), (path + ".over").c_str());
   if (forget_gang(key)) forget_memory(gang_of(key));
+  devices_changed();  // the note about it is gone
 }
 
 void LinuxHost::Impl::discard(const ProcessKey& key) {

@@ -45,6 +45,8 @@ struct HostOptions {
   std::uint64_t worker_processes = 0;         // and threads that one worker may have; 0: unlimited
   std::uint64_t logs_per_user = 0;            // bytes of all logs of one user; 0: unlimited
   std::uint64_t logs_per_job = 0;             // the same of one job
+  std::uint64_t log_at_end = 128U << 20;      // bytes that are read of a log once its worker ended
+  std::size_t checkpoint_entries = 100'000;   // that a look for checkpoint files goes through
   // After which a gang is told that none of its workers has opened a port (rendezvous.hpp).
   std::chrono::milliseconds rendezvous_patience = std::chrono::minutes{1};
   std::string node_name;  // empty: the machine's host name
@@ -80,7 +82,8 @@ class LinuxHost final : public Host {
 
   // Called when describe() would say something else than before: a device was taken or given back
   // by others or broke, looked at every few seconds on machines with devices; a user turned out to have
-  // no account, or got one; the machine became unfit for new workers, or fit again.
+  // no account, or got one; the machine became unfit for new workers, or fit again; a worker that ran
+  // unwatched, for want of a sound claim, is over.
   void on_devices_changed(std::function<void()> handler);
 
   // Logs below this directory that others than its workers wrote since the last call (nodes send theirs

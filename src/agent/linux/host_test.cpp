@@ -952,6 +952,10 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
     EXPECT_FALSE(exists(claim_path(claim.key)));
     EXPECT_TRUE(exists(directory_ / ("agent/damaged/" + claim_name(claim.key))));
   }
+  EXPECT_EQ(
+      second->describe().slots[0].note,
+      "a worker of job 1 (and 1 more) runs here unwatched: its claim is damaged or was removed");
+  EXPECT_TRUE(second->describe().slots[0].usable);
   second.start(shell_worker(key(2), "exit 0"));
   EXPECT_TRUE(runs(unwatched));
   // Its supervisor still writes how it ended, under a digest of its own.
@@ -965,7 +969,15 @@ TEST_F(HostTest, ADamagedClaimKeepsItsWorkerUntilThatEnds) {
   ASSERT_EQ(third->claims().size(), 1U);
   third->perform(Kill{key(2)});
   EXPECT_EQ(third.gone(key(2)).cause, Cause::node_lost);
+  EXPECT_EQ(third.gone(key(2)).message,
+            "The claim of worker 2.1.0 is damaged and was set aside as '" +
+                (directory_ / "agent/damaged/2.1.0") + "'.");
   EXPECT_FALSE(runs(unwatched));
+  bool told = false;
+  third->on_devices_changed([&] { told = true; });
+  third->perform(Discard{key(2)});
+  EXPECT_TRUE(told);
+  EXPECT_EQ(third->describe().slots[0].note, "");
 }
 
 // Whole, but of another server: nobody is looked for by what it says.
@@ -1313,6 +1325,40 @@ TEST_F(HostTest, APatternWithoutEndHoldsUpNobodyAndItsOwnerIsTold) {
   }));
   host->perform(Kill{key(1)});
   EXPECT_EQ(host.gone(key(1)).signal, SIGKILL);
+}
+
+TEST_F(HostTest, LooksThroughAsManyEntriesAsItIsTold) {
+  HostOptions few;
+  few.checkpoint_entries = 3;
+  TestHost host(directory_.path(), few);
+  WorkerLaunch launch = shell_worker(key(1), "touch a.pt b.pt c.pt d.pt; exec sleep 1000");
+  launch.launch.directory = directory_.path();
+  launch.checkpoint_glob = "*.pt";
+  host.start(launch);
+  host.running(key(1));
+  EXPECT_TRUE(host.until([&] { return log(1).find("write a narrower one") != log(1).npos; }));
+}
+
+TEST_F(HostTest, ReadsAsMuchOfALogAfterTheEndAsItIsTold) {
+  ASSERT_EQ(::mkfifo((directory_ / "go").c_str(), 0600), 0);
+  HostOptions little;
+  little.log_at_end = 1U << 20;
+  TestHost first(directory_.path(), little);
+  const std::string report = R"(echo '{"paceline": {"step": )";
+  const std::string filler = "yes filler | head -c 1500000; ";
+  first.start(shell_worker(key(1), "read x < " + (directory_ / "go") + "; " + report + "1}}'; " +
+                                       filler + report + "2}}'; " + filler + report + "3}}'"));
+  first.running(key(1));
+  first.crash();
+  ASSERT_TRUE(write_existing(directory_ / "go", "\n"));
+  ASSERT_TRUE(eventually([&] { return ClaimFile::open(claim_path(key(1))).ending().has_value(); }));
+  TestHost second(directory_.path(), little);
+  second->claims();
+  EXPECT_EQ(second.gone(key(1)).exit_code, 0);
+  std::vector<std::uint64_t> steps;
+  for (const WorkerReport& each : second.seen<WorkerReport>()) steps.push_back(*each.step);
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{1, 3}));
+  EXPECT_THAT(log(1), HasSubstr("not looked through for reports"));
 }
 
 TEST_F(HostTest, ACheckpointWrittenWhileNoAgentWasThereIsFound) {

@@ -50,8 +50,8 @@ std::optional<LookRequest> receive(int socket) {
 // Of two readings before and after the search: what is written to meanwhile is not complete.
 CheckpointSearch look(const LookRequest& request, Renames& renames) {
   renames.read();
-  CheckpointSearch found =
-      find_checkpoints(request.pattern, request.directory, request.newer_than_ns);
+  CheckpointSearch found = find_checkpoints(request.pattern, request.directory,
+                                            request.newer_than_ns, search_limits(request.entries));
   for (CheckpointMatch& match : found.matches) match.renamed = renames.renamed(match.path);
   renames.read();
   for (CheckpointMatch& match : found.matches)
@@ -67,6 +67,7 @@ std::string to_text(const LookRequest& request) {
   out.add("uid", request.uid);
   out.add("pattern", request.pattern);
   out.add("directory", request.directory);
+  out.add("entries", static_cast<std::int64_t>(request.entries));
   out.add("newer_than_ns", request.newer_than_ns);
   return out.text();
 }
@@ -80,6 +81,8 @@ std::optional<LookRequest> parse_look_request(std::string_view text) {
       request.pattern = value;
     else if (name == "directory")
       request.directory = value;
+    else if (name == "entries")
+      request.entries = static_cast<std::size_t>(field_number(value));
     else if (name == "newer_than_ns") {
       request.newer_than_ns = field_number(value);
       return request;

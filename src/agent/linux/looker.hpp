@@ -20,6 +20,7 @@ struct LookRequest {
   std::string pattern;
   std::string directory;  // of the job
   std::int64_t newer_than_ns = 0;
+  std::size_t entries = SearchLimits{}.entries;
 };
 
 inline constexpr std::size_t kLookMessageMax = 64 << 10;

@@ -52,7 +52,8 @@ void SetAsideWorker::end() {
   const auto ending = claim_ && claim_.format() == ClaimFormat::sealed
                           ? claim_.ending()
                           : std::optional<WorkerEnding>{};
-  gone_ = WorkerGone{claim_.key(), Cause::node_lost, {}, 0, problem(), context_.clock.now()};
+  gone_.emplace();  // the sentence is that of one that is over
+  *gone_ = WorkerGone{claim_.key(), Cause::node_lost, {}, 0, problem(), context_.clock.now()};
   if (ending)
     gone_ = WorkerGone{claim_.key(),   ending->cause,   ending->exit_code,
                        ending->signal, ending->message, time_from_us(ending->at_us)};

@@ -87,6 +87,35 @@ TEST_F(TerminalTest, IsOneAndShowsWhatWasBefore) {
   EXPECT_NE(::access((directory_ / "agent/terminals/1.1.0.sock").c_str(), F_OK), 0);
 }
 
+TEST_F(TerminalTest, ServesEightAndTheNextOnceOneLeaves) {
+  start("while read x; do echo got $x; done");
+  host_.running(key(1));
+  std::vector<UniqueFd> clients;
+  for (std::size_t i = 0; i < Terminal::kClientsMax; ++i) clients.push_back(attach());
+  const UniqueFd next = attach();
+  EXPECT_TRUE(write_all(clients.front().get(), "one\r"));
+  for (const UniqueFd& client : clients) {
+    shown_.clear();
+    EXPECT_TRUE(shows(client, "got one"));
+  }
+  char byte = 0;
+  EXPECT_EQ(::recv(next.get(), &byte, 1, 0), -1) << "it waits";
+  clients.pop_back();
+  shown_.clear();
+  EXPECT_TRUE(shows(next, "got one"));
+}
+
+TEST_F(TerminalTest, ShowsOneThatComesLaterTheEndAlone) {
+  start("head -c 100000 /dev/zero | tr '\\0' x; echo; echo the end; read x");
+  host_.running(key(1));
+  ASSERT_TRUE(host_.until([&] {
+    return contents(directory_ / "logs/1/rank0.log").find("the end") != std::string::npos;
+  }));
+  const UniqueFd fd = attach();
+  EXPECT_TRUE(shows(fd, "the end\r\n"));
+  EXPECT_EQ(shown_.size(), Terminal::kScrollbackMax);
+}
+
 // What it wrote last says why it failed.
 TEST_F(TerminalTest, ASlowReaderGetsWhatWasWrittenLast) {
   start("read x; head -c 250000 /dev/zero | tr '\\0' x; echo; echo the last words; exit 3");

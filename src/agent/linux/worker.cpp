@@ -58,8 +58,10 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
       claim_(std::move(claim)),
       order_(std::move(order)),
       ledger_(claim_, static_cast<std::uint64_t>(order_.log_offset)),
-      tail_(order_.log, ledger_,
-            [this](std::uint64_t number, const Report& report) { handle_report(number, report); }),
+      tail_(
+          order_.log, ledger_,
+          [this](std::uint64_t number, const Report& report) { handle_report(number, report); },
+          context.log_at_end),
       times_(times_path(order_.log)),
       membership_{order_.key.born, order_.rank, order_.world_size},
       control_(context.io),
@@ -470,7 +472,8 @@ void SupervisedWorker::stored(std::uint64_t report) { context_.unstored -= ledge
 
 void SupervisedWorker::look_for_checkpoints(bool final) {
   looking_ = true;
-  context_.lookers.look({order_.uid, order_.checkpoint_glob, order_.directory, watch_->newest_ns()},
+  context_.lookers.look({order_.uid, order_.checkpoint_glob, order_.directory, watch_->newest_ns(),
+                         context_.checkpoint_entries},
                         [weak = weak_from_this(), began = Steady::now(),
                          final](const std::optional<CheckpointSearch>& found) {
                           const auto self = weak.lock();

@@ -43,6 +43,8 @@ struct WorkerContext {
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
   // Named where something is missing here; empty: there is no other node to mistake it for.
   std::string node = {};
+  std::uint64_t log_at_end = LogTail::kEndBytes;
+  std::size_t checkpoint_entries = SearchLimits{}.entries;
 
   [[nodiscard]] bool has_room() const { return unstored < kUnstoredMax; }
   // Logs can wait; some room is left to those that post.

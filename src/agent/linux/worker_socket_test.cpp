@@ -213,6 +213,14 @@ TEST_F(SocketTest, BodiesAreBoundedAndNonsenseIsRefused) {
   EXPECT_THAT(talk(connect_to(socket()), post("/v1/metrics", "{}")), StartsWith("HTTP/1.1 200"));
 }
 
+TEST_F(SocketTest, HeadersAreBounded) {
+  const auto with = [](std::size_t bytes) {
+    return post("/v1/metrics", "{}", "X-Padding: " + std::string(bytes, 'x') + "\r\n");
+  };
+  EXPECT_THAT(talk(connect_to(socket()), with(7U << 10)), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(talk(connect_to(socket()), with(8U << 10)), StartsWith("HTTP/1.1 413"));
+}
+
 TEST_F(SocketTest, IsTheOwnersAloneAndComesBackAfterARestart) {
   struct stat info {};
   ASSERT_EQ(::stat(socket().c_str(), &info), 0);

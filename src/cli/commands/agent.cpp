@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -20,15 +21,15 @@ struct AgentWords {
 };
 
 // A machine keeps to these; the others are a server's.
-constexpr std::array<std::string_view, 3> kOfMachines = {"worker-processes", "logs-per-user",
-                                                         "logs-per-job"};
+constexpr std::array<std::string_view, 5> kOfMachines = {
+    "worker-processes", "logs-per-user", "logs-per-job", "log-at-end", "checkpoint-entries"};
 
 Result<void> check_limits(const AgentWords& typed) {
   for (const std::string_view text : typed.machine.limits) {
     const auto name = text.substr(0, text.find('='));
     if (find_limit(name) == nullptr || std::ranges::count(kOfMachines, name) > 0) continue;
     return fail(ErrorCode::invalid, fmt::format("--limit: {} is a bound of servers.", name),
-                "Bounds of a machine are worker-processes, logs-per-user and logs-per-job.");
+                fmt::format("Bounds of a machine are {}.", fmt::join(kOfMachines, ", ")));
   }
   return {};
 }

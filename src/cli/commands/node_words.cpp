@@ -10,7 +10,8 @@ std::string slot_use(const Document& slot) {
   const auto job = whole_of(slot, "job");
   const auto state = text_of(slot, "state");
   if (job > 0) return fmt::format("job {}{}", job, state == "leased" ? "" : ", " + state);
-  const auto note = text_of(slot, "note");
+  const bool serves = state != "unusable" && state != "down";
+  const auto note = serves ? "" : text_of(slot, "note");
   return note.empty() ? state : fmt::format("{}, {}", state, note);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,20 @@ std::string refusals_of(const Document& answer) {
     text += fmt::format("{} starts nothing before {}: {}\n", text_of(node, "name"),
                         human_time(number_of(refusal, "until").value_or(0), now),
                         text_of(refusal, "why"));
+  }
+  return text;
+}
+
+// A line for each note about slots that serve all the same.
+std::string notes_of(const Document& answer) {
+  std::string text;
+  for (const auto& node : list_of(answer, "nodes")) {
+    std::set<std::string> notes;
+    for (const auto& slot : list_of(node, "slots"))
+      if (const auto state = text_of(slot, "state"); state != "unusable" && state != "down")
+        notes.insert(text_of(slot, "note"));
+    for (const auto& note : notes)
+      if (!note.empty()) text += fmt::format("{}: {}\n", text_of(node, "name"), note);
   }
   return text;
 }
@@ -86,7 +101,8 @@ std::string nodes_table(const Document& answer, const Look& look) {
                {memory_of(node)},
                {uses_of(slots)}});
   }
-  return table.render(look) + refusals_of(answer) + owners_of(answer) + awaited_of(answer);
+  return table.render(look) + refusals_of(answer) + notes_of(answer) + owners_of(answer) +
+         awaited_of(answer);
 }
 
 // One row per slot.

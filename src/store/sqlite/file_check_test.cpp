@@ -77,6 +77,23 @@ TEST_F(FileCheckTest, FindsPagesThatDoNotHangTogether) {
   EXPECT_FALSE(SqliteStore::open(scratch_.dir())) << "a small file is checked by the start, too";
 }
 
+TEST_F(FileCheckTest, AStoreThatIsNotSafeToWriteIsReadOnly) {
+  const auto store = SqliteStore::open(scratch_.dir()).value();
+  const State state = store->load().value();
+  ASSERT_TRUE(store->prove());
+  store->distrust({ErrorCode::data, corrupt("page 7 is torn."), "Restore a copy.", {}});
+  History more(2);
+  Batch batch;
+  batch.entries.push_back(more.next());
+  batch.entries.front().seq = state.seq() + 1;
+  EXPECT_EQ(store->append(batch).error().message, corrupt("page 7 is torn."));
+  EXPECT_EQ(store->prove().error().code, ErrorCode::data);
+  EXPECT_EQ(store->checkpoint(state, {}).error().code, ErrorCode::data);
+  const auto entries = store->entries(1'200, 500);
+  ASSERT_TRUE(entries);
+  EXPECT_EQ(entries->size(), 1U) << "what was there is read, and nothing came after it";
+}
+
 TEST_F(FileCheckTest, DoesNothingMoreOnceItIsStopped) {
   execute("UPDATE journal SET sum = sum + 1 WHERE seq = 100");
   bool told = false;
