@@ -163,7 +163,7 @@ Command run_command() {
       "",
       "Jobs",
       "Submit a job and follow it; exits as the job did",
-      "paceline run --slots 2 -- python3 train.py --lr 0.1\n"
+      "paceline run -- python3 train.py --lr 0.1\n"
       "paceline run --pty -- bash",
       [](Options& options) -> Action {
         const auto typed = std::make_shared<Run>();
