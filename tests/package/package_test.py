@@ -147,7 +147,7 @@ class PackageTest(unittest.TestCase):
         text, code = bare.ask("paceline queue", "first")
         self.assertEqual(code, 69, text)
         self.assertNotIn("Start one", text)
-        bare.root("paceline up --detach --slots 2")
+        self.what_roots_server_kept_in_its_home_is_moved()
         self.assertEqual(bare.root("stat -c %a /run/paceline /run/paceline/paceline.sock").split(), ["755", "666"])
         self.assertIn("paceline.db", bare.root(f"ls {STATE}"))
         self.assertIn("it is first", bare.by("first", "paceline run -- sh -c 'echo it is $(id -un)'"))
@@ -156,6 +156,16 @@ class PackageTest(unittest.TestCase):
         self.assertNotEqual(bare.ask("paceline logs 1", "second")[1], 0, "a log is its owner's")
         self.finds_what_is_loaded_when_it_is_needed("paceline")
         self.assertIn("already runs", bare.ask("paceline up")[0])
+
+    def what_roots_server_kept_in_its_home_is_moved(self):
+        former = "/root/.local/share/paceline"
+        self.bare.root(f"paceline up --dir {former} --detach --slots 2 && paceline --server {former} down")
+        text, code = self.bare.ask("env -u HOME paceline up --detach --slots 2")  # as systemd starts it
+        self.assertEqual(code, 73, text)
+        self.assertIn(f"Root's server kept its journal in '{former}'", text)
+        self.assertIn(f"'paceline up --move-from {former}'", text)
+        self.assertIn(f"'paceline up --dir {former}'", text)
+        self.bare.root(f"paceline up --detach --slots 2 --move-from {former}")
 
     def test_3_an_upgrade_leaves_trainings_alone(self):
         bare = self.bare
