@@ -1,6 +1,8 @@
 #include "cli/cli.hpp"
 
 #include <gmock/gmock.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "cli/client/locate.hpp"
 #include "cli/commands.hpp"
@@ -165,6 +167,10 @@ TEST_F(Up, ServesTheMachineWhereEverybodyLooks) {
   EXPECT_EQ(asked->socket_directory, "/run/paceline");
   EXPECT_EQ(asked->former_directory, "/h/.local/share/paceline");
   EXPECT_TRUE(asked->detach);
+  const passwd* account = ::getpwuid(::geteuid());
+  ASSERT_NE(account, nullptr);
+  EXPECT_EQ(up({"--dir", "/var/lib/paceline"}, {}), 5) << "as systemd starts it";
+  EXPECT_EQ(asked->former_directory, account->pw_dir + std::string("/.local/share/paceline"));
   EXPECT_EQ(up({"--dir", "/a", "--move-from", "/b/"}), 5);
   EXPECT_EQ(asked->move_from, "/b");
   EXPECT_EQ(asked->former_directory, "");

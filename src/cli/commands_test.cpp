@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/client/locate.hpp"
 #include "cli/fake_server.hpp"
 #include "cli/words/directory_testing.hpp"
 
@@ -12,8 +14,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kJob = R"({"id": 7, "name": "digits", "user": "ann", "uid": 1000,
@@ -217,9 +221,9 @@ TEST(Wait, ExitsAsTheJobDid) {
   EXPECT_EQ(code_of(R"({"id":7,"state":"TIMEOUT","exit_code":143})"), 124);
 }
 
-// `paceline wait` of a job that failed: of which worker, and with what log.
-CliResult wait_for_failed(const std::string& max, FakeAnswer log,
-                          const std::vector<std::string>& words) {
+// Of a job that failed, with the log of its failing worker.
+CliResult ask_of_failed(const std::string& max, FakeAnswer log,
+                        const std::vector<std::string>& words) {
   const FakeServer server([&](const FakeRequest& request) {
     if (request.target.find("/logs?rank=1&") != std::string::npos &&
         request.target.find("offset") == std::string::npos)
@@ -229,31 +233,55 @@ CliResult wait_for_failed(const std::string& max, FakeAnswer log,
     if (request.target.starts_with("/v1/events"))
       return FakeAnswer{R"({"events":[{"kind":"worker_ended","job":7,"generation":1,"rank":1,
                             "ending":{"cause":"exited","exit_code":3}}]})"};
+    if (request.target.ends_with("/why"))
+      return FakeAnswer{R"({"id":7,"state":"FAILED","lines":["Job 7 (FAILED) exited with 3."]})"};
     return FakeAnswer{R"({"id":7,"state":"FAILED","exit_code":3,"ending":"exited with 3","max":)" +
                       max + "}"};
   });
-  auto result = run_words(server, words);
-  EXPECT_EQ(result.code, 3);
-  return result;
+  return run_words(server, words);
 }
 
+FakeAnswer log_of_rank_1() {
+  return {R"({"chunks":[{"rank":1,"offset":0,"next":99,"text":)"
+          R"("--- attempt 1, x ---\nold\n--- attempt 2, x ---\nepoch 1\n)"
+          R"({\"paceline\": {\"step\": 1}}\nno such file\n"}]})"};
+}
+
+constexpr std::string_view kLastWords =
+    "Rank 1 failed. It wrote last:\n"
+    "  [1] epoch 1\n"
+    "  [1] no such file\n";
+
 TEST(Wait, TellsWhatTheFailingRankWroteLast) {
-  const FakeAnswer log{R"({"chunks":[{"rank":1,"offset":0,"next":99,"text":)"
-                       R"("--- attempt 1, x ---\nold\n--- attempt 2, x ---\nepoch 1\n)"
-                       R"({\"paceline\": {\"step\": 1}}\nno such file\n"}]})"};
-  const auto told = wait_for_failed("2", log, {"wait", "7"});
-  EXPECT_EQ(told.err,
-            "paceline: Rank 1 failed. It wrote last:\n"
-            "  [1] epoch 1\n"
-            "  [1] no such file\n");
+  const auto told = ask_of_failed("2", log_of_rank_1(), {"wait", "7"});
+  EXPECT_EQ(told.code, 3);
+  EXPECT_EQ(told.err, fmt::format("paceline: {}", kLastWords));
   EXPECT_EQ(told.out, "Job 7 is FAILED: exited with 3.\n");
-  const auto quiet = wait_for_failed("2", log, {"wait", "-q", "7"});
+  const auto quiet = ask_of_failed("2", log_of_rank_1(), {"wait", "-q", "7"});
+  EXPECT_EQ(quiet.code, 3);
   EXPECT_EQ(quiet.out + quiet.err, "");
+}
+
+TEST(Show, EndsWithWhatTheFailingRankWroteLast) {
+  EXPECT_THAT(ask_of_failed("2", log_of_rank_1(), {"show", "7"}).out,
+              EndsWith(fmt::format("\n\n{}", kLastWords)));
+  EXPECT_THAT(ask_of_failed("2", log_of_rank_1(), {"show", "7", "-o", "json"}).out,
+              Not(HasSubstr("wrote last")));
+}
+
+TEST(Why, EndsWithWhatTheFailingRankWroteLast) {
+  EXPECT_EQ(ask_of_failed("2", log_of_rank_1(), {"why", "7"}).out,
+            fmt::format("Job 7 (FAILED) exited with 3.\n{}", kLastWords));
 }
 
 TEST(Wait, SaysNothingOfALogThatItMayNotRead) {
   const auto refused = fake_error(403, "forbidden", "It belongs to ann.");
-  EXPECT_EQ(wait_for_failed("2", refused, {"wait", "7"}).err, "");
+  EXPECT_EQ(ask_of_failed("2", refused, {"wait", "7"}).err, "");
+  for (const char* command : {"show", "why"}) {
+    const auto told = ask_of_failed("2", refused, {command, "7"});
+    EXPECT_EQ(told.code, 0);
+    EXPECT_THAT(told.out + told.err, Not(HasSubstr("wrote last")));
+  }
 }
 
 TEST(Wait, AsksAgainUntilTheJobIsOver) {
@@ -552,6 +580,7 @@ TEST(Down, SaysWhatStillRuns) {
 }
 
 TEST(Anything, WithoutAServerSaysHowToStartOne) {
+  if (std::filesystem::exists(kSystemState)) GTEST_SKIP() << "a server is installed here";
   const TestDirectory empty;
   const auto result = run_words({"queue", "--server", empty.path()});
   EXPECT_EQ(result.code, 69);

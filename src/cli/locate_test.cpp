@@ -1,9 +1,13 @@
 #include "cli/client/locate.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include "cli/fake_server.hpp"
 #include "cli/words/directory_testing.hpp"
@@ -12,6 +16,8 @@
 
 namespace paceline {
 namespace {
+
+using ::testing::StartsWith;
 
 FakeAnswer fine(const FakeRequest&) { return {"{}"}; }
 
@@ -46,6 +52,67 @@ TEST(FindServer, LooksIntoTheDataFolder) {
   EXPECT_EQ(find_server({}, {{"XDG_DATA_HOME", home.path() + "/.local/share"}, {"HOME", "/x"}}),
             home.path() + "/.local/share/paceline/paceline.sock");
   EXPECT_EQ(find_server({}, {{"HOME", "/nowhere"}}).error().hint, "Start one with 'paceline up'.");
+}
+
+// What is advised about a server that nobody named, or that is named by a path.
+class Advice : public ::testing::Test {
+ protected:
+  using Names = std::vector<std::optional<std::string>>;
+
+  std::string about(const std::optional<std::string>& named) {
+    const auto found = find_server(named, {{"HOME", "/nowhere"}}, machine);
+    return found ? "it answers" : found.error().hint;
+  }
+
+  TestDirectory top;
+  MachinePlaces machine{top.path() + "/run", top.path() + "/state"};
+};
+
+TEST_F(Advice, IsToStartOneWhereTheMachineHasNone) {
+  for (const auto& named : Names{std::nullopt, machine.sockets, "/nowhere"})
+    EXPECT_EQ(about(named), "Start one with 'paceline up'.");
+}
+
+TEST_F(Advice, IsNeverASecondServerOfTheMachine) {
+  std::filesystem::create_directory(machine.state);
+  for (const auto& named : Names{std::nullopt, machine.sockets, machine.sockets + "/",
+                                 machine.sockets + "/paceline.sock", machine.state})
+    EXPECT_THAT(about(named),
+                StartsWith("This machine's server does not run: root starts it with"));
+  EXPECT_EQ(about(machine.state + "-of-mine"),
+            "This machine has a server for everybody: leave out --server and PACELINE_DIR.");
+}
+
+// As another user where this is root, whom no permissions bind.
+class Bound {
+ public:
+  Bound() { become(kNobody); }
+  ~Bound() { become(0); }
+  Bound(const Bound&) = delete;
+  Bound& operator=(const Bound&) = delete;
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  void become(uid_t user) const {
+    if (!root_) return;
+    EXPECT_EQ(::seteuid(user), 0);
+  }
+  bool root_ = ::getuid() == 0;
+};
+
+TEST_F(Advice, IsNotToStartOneBesideAForeignServer) {
+  const auto foreign = top.path() + "/foreign";
+  std::filesystem::create_directory(machine.state);
+  for (const auto& folder : {foreign, machine.sockets}) {
+    std::filesystem::create_directory(folder);
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_read);
+  }
+  std::filesystem::permissions(top.path(), std::filesystem::perms::all);
+  const Bound bound;
+  EXPECT_EQ(about(foreign + "/paceline.sock"),
+            "Ask its administrator, or leave out --server and PACELINE_DIR.");
+  for (const auto& named : Names{std::nullopt, machine.sockets + "/paceline.sock"})
+    EXPECT_EQ(about(named), "Ask its administrator.");
 }
 
 TEST(UnixDialer, ReachesAPathOfAnyLength) {

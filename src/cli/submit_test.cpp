@@ -77,7 +77,7 @@ TEST(Submit, SendsEveryOption) {
                                "--retry",
                                "3",
                                "--elastic",
-                               "no",
+                               "restart",
                                "--checkpoint",
                                "*.pt",
                                "--target",
@@ -112,7 +112,7 @@ TEST(Submit, SendsEveryOption) {
   EXPECT_EQ(spec.expected_speeds, (Points<std::int32_t>{{1, 1}, {2, 1.9}}));
   EXPECT_TRUE(spec.deadline);
   EXPECT_EQ(spec.retries, 3);
-  EXPECT_EQ(spec.elastic, Elastic::no);
+  EXPECT_EQ(spec.elastic, Elastic::restart);
   EXPECT_EQ(spec.checkpoint_glob, "*.pt");
   EXPECT_EQ(spec.target, (Target{"accuracy", Direction::at_least, 0.95, 0.95}));
   EXPECT_EQ(spec.after, (std::vector<JobId>{JobId{3}, JobId{5}, JobId{6}}));

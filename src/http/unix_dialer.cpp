@@ -41,7 +41,7 @@ Result<std::unique_ptr<ClientStream>> UnixDialer::dial() const {
   if (fd.error().code == ErrorCode::forbidden) {
     return fail(ErrorCode::forbidden,
                 fmt::format("The server at {} belongs to another user.", path_),
-                "Start one of your own with 'paceline up'.");
+                "Ask its administrator.");
   }
   return fail(ErrorCode::unavailable, fmt::format("No Paceline server answers at {}.", path_),
               "Start one with 'paceline up'.", Retry::may_help);

@@ -129,7 +129,7 @@ std::string act_sentence(const Reason& r) {
     case ReasonCode::moves_for:
       return fmt::format("moves so that job {} finds seats together", a);
     case ReasonCode::owner_resized:
-      return fmt::format("resized by its owner from {} to {}", a, workers(b));
+      return fmt::format("is resized by its owner from {} to {}", a, workers(b));
     case ReasonCode::leaves_node:
       if (b == 0) return fmt::format("is stopped: node {} drains", r.text);
       return fmt::format("leaves node {}, which drains, and goes on with {}{}", r.text, workers(b),
@@ -174,7 +174,7 @@ std::string run_sentence(const Reason& r) {
     case ReasonCode::target_reached:
       return "has reached its target: its script is told to stop";
     case ReasonCode::starting:
-      return fmt::format("{} of {} run", a, workers(b));
+      return fmt::format("has {} of {} running", a, workers(b));
     case ReasonCode::resizing:
       return fmt::format("goes from {} to {}", a, workers(b));
     case ReasonCode::paused:

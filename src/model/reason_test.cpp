@@ -81,7 +81,7 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::starts_anew, {1}, {}},
      "starts anew with 1 worker: its own slots were not to be had"},
     {{ReasonCode::moves_for, {9}, {}}, "moves so that job 9 finds seats together"},
-    {{ReasonCode::owner_resized, {4, 2}, {}}, "resized by its owner from 4 to 2 workers"},
+    {{ReasonCode::owner_resized, {4, 2}, {}}, "is resized by its owner from 4 to 2 workers"},
     {{ReasonCode::leaves_node, {4, 4}, "gpu1"},
      "leaves node gpu1, which drains, and goes on with 4 workers"},
     {{ReasonCode::leaves_node, {4, 2}, "gpu1 (new kernel)"},
@@ -103,7 +103,7 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
      "there, and is heard of again when the node is; a machine that hears of no server for 15m00s "
      "ends its workers, and the job then starts elsewhere"},
     {{ReasonCode::target_reached, {2}, {}}, "has reached its target: its script is told to stop"},
-    {{ReasonCode::starting, {1, 4}, {}}, "1 of 4 workers run"},
+    {{ReasonCode::starting, {1, 4}, {}}, "has 1 of 4 workers running"},
     {{ReasonCode::resizing, {4, 2}, {}}, "goes from 4 to 2 workers"},
     {{ReasonCode::paused, {}, {}},
      "paused by its owner: it keeps its slots, 'resume' lets it go on"},

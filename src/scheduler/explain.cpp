@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "estimate/remaining.hpp"
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
 #include "policy/settle.hpp"
@@ -101,6 +102,23 @@ std::string span(Duration duration) {
   const double minutes = std::max(0.0, to_seconds(duration) / 60);
   if (minutes < 90) return fmt::format("{:.0f} min", std::ceil(minutes));
   return fmt::format("{:.1f} h", minutes / 60);
+}
+
+// The same with seconds, as long as they matter.
+std::string near_span(Duration duration) {
+  const double seconds = std::max(0.0, to_seconds(duration));
+  return seconds < 120 ? fmt::format("{:.0f} s", seconds) : span(duration);
+}
+
+// Of one that ran, and has not met it.
+void add_target(const Job& job, std::vector<std::string>& lines) {
+  if (!job.spec->target || !job.started_at || job.should_stop()) return;
+  const std::string& metric = job.spec->target->metric;
+  if (job.progress && job.progress->metrics.contains(metric)) return;
+  lines.push_back(
+      fmt::format("No report named {} so far, so its target can't be met: 'paceline show {}' tells "
+                  "how to report it.",
+                  metric, job.id.value));
 }
 
 std::string kept_sentence(const Waits::Kept& kept, Time now) {
@@ -229,8 +247,8 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
   std::vector<std::string> lines{with_full_stop(fmt::format(
       "Job {} ({}) {}", job.id.value, to_string(job.state), sentence(reason(job, viewer))))};
   if (job.last_change.code != ReasonCode::none) {
-    const auto ago = to_seconds(snapshot_.now - job.last_changed_at);
-    lines.push_back(fmt::format("Last decision, {:.0f} s ago: it {}.", std::max(0.0, ago),
+    lines.push_back(fmt::format("Last decision, {} ago: it {}.",
+                                near_span(snapshot_.now - job.last_changed_at),
                                 sentence(job.last_change)));
   }
   if (const auto r = refused_.find(job.id); r != refused_.end() && job.state == JobState::running) {
@@ -242,6 +260,8 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
       lines.push_back(fmt::format("Look at it: {}.",
                                   sentence(warning, size, size * job.spec->slots_per_worker)));
   }
+  if (viewer == Viewer::owner) add_target(job, lines);
+  add_deadline(job, lines);
   add_protection(job, lines);
   if (job.state == JobState::running && !job.checkpoint &&
       job.spec->elastic == Elastic::automatic && job.range.min < job.range.max) {
@@ -266,6 +286,20 @@ std::vector<std::string> Explanation::lines(const Job& job, Viewer viewer) const
     add_holders(lines);
   }
   return lines;
+}
+
+// One that passed, or that is missed even with as many workers as the job may have from now on.
+void Explanation::add_deadline(const Job& job, std::vector<std::string>& lines) const {
+  const auto deadline = snapshot_.state.deadline(job);
+  if (!deadline || is_over(job.state)) return;
+  const Duration in = *deadline - snapshot_.now;
+  if (in <= Duration::zero())
+    return lines.push_back(fmt::format("Its deadline passed {} ago.", near_span(-in)));
+  const auto left = remaining(job, snapshot_.now, job.range.max);
+  if (left && left->likely > in)
+    lines.push_back(
+        fmt::format("Its deadline can't be met: it is in {}, and the job is likely to run {} more.",
+                    near_span(in), near_span(left->likely)));
 }
 
 // From when on others may have its slots, where that isn't now.

@@ -12,27 +12,73 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::span;
+using ::testing::StartsWith;
 using testing::World;
 
-class ExplanationTest : public ::testing::Test {
+class ExplainTest : public ::testing::Test {
  protected:
-  std::vector<std::string> lines(JobId job, Viewer viewer) {
+  std::vector<std::string> why(JobId job, Viewer viewer = Viewer::owner) {
     return Explanation(world.snapshot(), fifo.get(), placer, Protects::no)
         .lines(world.job(job), viewer);
   }
+  void report(JobId job, const std::string& metric, double value) {
+    Progress progress;
+    progress.metrics[metric] = value;
+    world.report(job, progress);
+  }
 
-  World world{"1x4 cpu"};
+  World world{"1x4 cpu", "fifo"};
   std::unique_ptr<Policy> fifo = *PolicyRegistry().make("fifo", {});
   PackPlacer placer;
 };
 
-TEST_F(ExplanationTest, WarnsTheOwnerOfAGangThatDoesNotMeet) {
+TEST_F(ExplainTest, AGangThatDoesNotMeetIsNamedToTheOwner) {
   const JobId job = world.run("2", 2);
   const auto warned = Contains(HasSubstr("Look at it: none of its 2 workers"));
-  EXPECT_THAT(lines(job, Viewer::owner), Not(warned));
+  EXPECT_THAT(why(job), Not(warned));
   world.tell(JobWarned{job, world.job(job).current->generation, Warning::no_rendezvous, true});
-  EXPECT_THAT(lines(job, Viewer::owner), warned);
-  EXPECT_THAT(lines(job, Viewer::other), Not(warned));
+  EXPECT_THAT(why(job), warned);
+  EXPECT_THAT(why(job, Viewer::other), Not(warned));
+}
+
+TEST_F(ExplainTest, ATargetThatNobodyReportedIsNamedToTheOwner) {
+  const JobId job = world.run("1 target=acc>=0.9", 1);
+  const auto silent = Contains(
+      "No report named acc so far, so its target can't be met: 'paceline show 1' tells how to "
+      "report it.");
+  EXPECT_THAT(why(job), silent);
+  EXPECT_THAT(why(job, Viewer::other), Not(silent));
+  report(job, "loss", 2);
+  EXPECT_THAT(why(job), silent);
+  report(job, "acc", 0.1);
+  EXPECT_THAT(why(job), Not(silent));
+  EXPECT_THAT(why(world.submit("4 target=acc>=0.9")), Not(silent)) << "it did not run yet";
+}
+
+TEST_F(ExplainTest, ADeadlineThatIsMissedIsSaid) {
+  const JobId late = world.run("1..4@1 expect=100s deadline=50s", 1);
+  EXPECT_THAT(why(late), Not(Contains(HasSubstr("deadline"))))
+      << "with four workers it could be met";
+  const JobId rigid = world.run("1 expect=100s deadline=50s", 1);
+  EXPECT_THAT(why(rigid), Contains("Its deadline can't be met: it is in 50 s, and the job is "
+                                   "likely to run 100 s more."));
+  world.advance(span("200s"));
+  EXPECT_THAT(why(rigid), Contains("Its deadline passed 3 min ago."));
+  EXPECT_THAT(why(world.run("1 deadline=300s", 1)), Not(Contains(HasSubstr("deadline"))))
+      << "nobody knows its length";
+  world.ended(rigid);
+  EXPECT_THAT(why(rigid), Not(Contains(HasSubstr("deadline"))));
+}
+
+TEST_F(ExplainTest, TheLastDecisionIsSoLongAgo) {
+  const JobId job = world.submit("1");
+  world.round();
+  world.started(job);
+  world.advance(span("50s"));
+  EXPECT_THAT(why(job), Contains(StartsWith("Last decision, 50 s ago: it starts")));
+  world.advance(span("2013s"));
+  EXPECT_THAT(why(job), Contains(StartsWith("Last decision, 35 min ago: it starts")));
 }
 
 }  // namespace

@@ -41,6 +41,12 @@ def lines(text):
     return [line for line in (re.sub(r"\s+#.*", "", line).strip() for line in text.splitlines()) if line]
 
 
+def take(typed, command):
+    """The lines that call this command of Paceline's, and the others."""
+    calls = re.compile(rf"\S*paceline {command} ")
+    return [line for line in typed if calls.match(line)], [line for line in typed if not calls.match(line)]
+
+
 def can_train():
     return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
 
@@ -105,6 +111,21 @@ class Newcomer:
         shutil.rmtree(self.home, ignore_errors=True)
 
 
+class OneDevice(unittest.TestCase):
+    """README's first line of training, of each block that has one, with a script that knows of no others."""
+
+    def test_a_plain_script_is_started_once(self):
+        newcomer = Newcomer()
+        self.addCleanup(newcomer.leaves)
+        (newcomer.home / "train.py").write_text("print('started', file=open('starts', 'a'))\n")
+        newcomer.serves("paceline up --slots 4")
+        for holding in ("apt install", "why 7"):
+            runs, _ = take(lines(block("README.md", "sh", holding)), "run")
+            newcomer.types(runs[0].replace("build/release/paceline", "paceline"))
+            self.assertEqual((newcomer.home / "starts").read_text(), "started\n", runs[0])
+            (newcomer.home / "starts").unlink()
+
+
 @unittest.skipUnless(can_train(), "without PyTorch")
 class OwnBox(unittest.TestCase):
     """README, "Use it": one after the other, in the words of the page."""
@@ -114,24 +135,25 @@ class OwnBox(unittest.TestCase):
         self.addCleanup(newcomer.leaves)
         build, *typed = [line.replace("build/release/paceline", "paceline") for line in lines(block("README.md", "sh", "why 7"))]
         self.assertIn("script/bootstrap", build)
-        told = {command.split()[1]: command for command in typed if not command.startswith("paceline simulate")}
-        simulations = [command for command in typed if command.startswith("paceline simulate")]
-        self.assertEqual(list(told), ["up", "run", "queue", "top", "why", "plan", "policy", "down"])
+        (alone, together), typed = take(typed, "run")
+        simulations, typed = take(typed, "simulate")
+        told = {command.split()[1]: command for command in typed}
+        self.assertEqual(list(told), ["up", "queue", "top", "why", "plan", "policy", "down"])
 
         newcomer.serves(f"{told['up']} --slots 2")
-        said = newcomer.types(told["run"])
-        self.assertRegex(said, r"Submitted job 1\b")
-        self.assertRegex(said, r"Job 1 is COMPLETED")
-        self.assertIn("accuracy", newcomer.types("paceline show 1"))
+        for job, run in enumerate([alone, together], 1):
+            said = newcomer.types(run)
+            self.assertRegex(said, rf"Submitted job {job}\b")
+            self.assertRegex(said, rf"Job {job} is COMPLETED")
+            self.assertIn("accuracy", newcomer.types(f"paceline show {job}"))
 
-        second = newcomer.types(told["run"].replace(" run ", " submit "))
-        self.assertIn("Submitted job 2", second)
+        self.assertIn("Submitted job 3", newcomer.types(together.replace(" run ", " submit ")))
         newcomer.waits_for("RUNNING", told["queue"])
-        self.assertRegex(newcomer.types(told["top"]), r"(?m)^ +2 .* RUNNING ")
-        self.assertIn("Job 2 (RUNNING)", newcomer.types(told["why"].replace("7", "2")))
+        self.assertRegex(newcomer.types(told["top"]), r"(?m)^ +3 .* RUNNING ")
+        self.assertIn("Job 3 (RUNNING)", newcomer.types(told["why"].replace("7", "3")))
         self.assertRegex(newcomer.types(told["plan"].replace("4", "2")), r"^It would start")
         self.assertIn("round-robin", newcomer.types(f"{told['policy']} --yes; paceline policy list"))
-        newcomer.types("paceline wait 2")
+        newcomer.types("paceline wait 3")
         self.assertIn("COMPLETED", newcomer.types("paceline queue --all"))
 
         csv = newcomer.home / "jobs.csv"
@@ -160,7 +182,7 @@ class TwoOnASharedBox(SharedBox):
     def test_both_train_and_neither_reads_what_is_the_others(self):
         (run,) = [line for line in lines(block("README.md", "sh", "apt install")) if line.startswith("paceline run")]
         owner, other = self.people
-        shell = owner.start(run.replace("1..4", "2"))
+        shell = owner.start(run.replace(" run ", " run --slots 2 "))
         owner.waits_for("RUNNING", "paceline queue")
         plan = other.types("paceline plan --expect 5m -- python3 train.py")
         self.assertRegex(plan, r"^It would (start|be)")

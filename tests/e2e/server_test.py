@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pty
 import resource
 import signal
 import socket
@@ -86,6 +87,32 @@ class ServerTest(unittest.TestCase):
                 for command in (["up", "--detach", "--slots", "1"], ["down"]):
                     done = subprocess.run([str(BINARY), *command], env=environment, capture_output=True, text=True)
                     self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_closing_the_terminal_that_it_was_started_from_ends_nothing(self):
+        with tempfile.TemporaryDirectory() as directory:
+            environment = {**os.environ, "PACELINE_DIR": directory}
+            go = Path(directory, "go")
+
+            def paceline(*words):
+                return subprocess.run([str(BINARY), *words], env=environment, capture_output=True, text=True)
+
+            job = f"sh -c 'echo begun; until test -e {go}; do sleep 0.05; done'"
+            script = f"{BINARY} up --detach --slots 1 && {BINARY} submit -- {job} && {BINARY} logs -f 1; exec sleep 600"
+            shell, terminal = pty.fork()
+            if shell == 0:
+                os.execve("/bin/sh", ["sh", "-c", script], environment)
+            try:
+                said = b""
+                while b"begun" not in said:
+                    said += os.read(terminal, 4096)
+                os.close(terminal)
+                _, status = os.waitpid(shell, 0)
+                self.assertEqual(os.WTERMSIG(status), signal.SIGHUP)
+                self.assertIn("RUNNING", paceline("queue").stdout)
+                go.touch()
+                self.assertEqual(paceline("wait", "1").stdout, "Job 1 is COMPLETED: exited with code 0.\n")
+            finally:
+                paceline("down", "--jobs")
 
     def test_it_and_its_plans_say_what_it_was_built_from(self):
         with Box(BINARY, slots=1) as box:

@@ -52,8 +52,8 @@ def screen(text):
 
 
 class TerminalTest(unittest.TestCase):
-    def on_terminal(self, box, *words):
-        """All that `paceline` wrote to a terminal of its own, and how it ended."""
+    def on_terminal(self, box, *words, answer=None):
+        """All that `paceline` wrote to a terminal of its own, and how it ended. `answer`: what is typed once it wrote what."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         child = subprocess.Popen([box.binary, *words], env=box.environment | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs)
@@ -62,6 +62,9 @@ class TerminalTest(unittest.TestCase):
         try:
             while piece := os.read(ours, 4096):
                 written += piece
+                if answer and answer[0] in written:
+                    os.write(ours, answer[1])
+                    answer = None
         except OSError:  # the other end is gone
             pass
         os.close(ours)
@@ -95,6 +98,30 @@ class TerminalTest(unittest.TestCase):
             self.assertNotIn("Standard input", box.call("run", "--", "true").stderr)  # /dev/null
             self.assertEqual(box.call("logs", "--tail", "1", "1").stdout, "done\n")
 
+    def test_input_that_comes_later_is_refused_aloud_too(self):
+        with Box(BINARY, slots=1) as box:
+            said = box.directory / "run.err"
+            with open(said, "w") as err:
+                run = subprocess.Popen([box.binary, "run", "--", "sleep", "600"], env=box.environment, stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, stderr=err, text=True)
+            box.until(lambda: box.call("show", "1", check=False).returncode == 0, 60, "nothing is submitted")
+            box.wait_state(1, "RUNNING")
+            self.assertNotIn("Standard input", said.read_text())
+            run.stdin.write("data\n")
+            run.stdin.flush()
+            box.until(lambda: "Standard input is not handed to the job" in said.read_text(), 60, "nothing is said")
+            box.call("cancel", "1")
+            run.communicate()
+            self.assertEqual(said.read_text().count("Standard input"), 1)
+
+    def test_leaving_a_terminal_begins_a_line(self):
+        with Box(BINARY, slots=1) as box:
+            text, code = self.on_terminal(box, "run", "--pty", "--", "sh", "-c", "printf 'prompt> '; sleep 600",
+                                          answer=(b"prompt> ", b"\x1d\x1d\x1d"))
+            rows = screen(text)
+            self.assertEqual(code, 0)
+            self.assertRegex(rows[rows.index("prompt>") + 1], "^paceline: Job 1 goes on")
+
     def test_the_rank_that_failed_has_the_last_word(self):
         script = 'if [ $RANK = 1 ]; then echo "no such file"; sleep 3; exit 3; fi; sleep 1; for i in $(seq 30); do echo $i; done; sleep 60'
         with Box(BINARY, slots=2) as box:
@@ -102,6 +129,8 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(run.returncode, 3)
             self.assertIn("paceline: Rank 1 failed. It wrote last:\n", run.stderr)
             self.assertIn("  [1] no such file\n", run.stderr)
+            for command in ("show", "why"):
+                self.assertIn("Rank 1 failed. It wrote last:\n  [1] no such file\n", box.call(command, "1").stdout)
 
     def test_a_target_that_was_met_stays_met(self):
         script = """for v in 0.5 0.96 0.8; do echo "{\\"paceline\\": {\\"acc\\": $v, \\"step\\": 1, \\"total_steps\\": 9}}"; sleep 0.5; done"""
@@ -110,10 +139,13 @@ class TerminalTest(unittest.TestCase):
             silent = box.submit("--target", "f1>=0.95", "--", "sleep", "60")
             box.wait_state(met, "COMPLETED")
             box.wait_state(silent, "RUNNING")
+            run = box.call("run", "--target", "f1>=0.95", "--", "true")
+            self.assertIn('Job 3: no report named f1 so far: print {"paceline": {"f1": 0.5}} as a line of its own.\n', run.stderr)
             self.assertRegex(box.call("show", str(met)).stdout, "Target +acc >= 0.95, met by 0.96, reached")
             self.assertIn('no report named f1 so far: print {"paceline": {"f1": 0.5}}', box.call("show", str(silent)).stdout)
+            self.assertIn("No report named f1 so far", box.call("why", str(silent)).stdout)
             self.assertRegex(box.call("queue", "--last", "2", "--name", "s*").stdout, f"{met} .*COMPLETED .*100%  ≥0.95 acc")
-            self.assertEqual(box.call("queue", "--last", "1", "-o", "name").stdout, f"{silent}\n")
+            self.assertEqual(box.call("queue", "--last", "1", "-o", "name", "--name", "sleep").stdout, f"{silent}\n")
 
 
 if __name__ == "__main__":

@@ -62,4 +62,14 @@ std::string failure_text(std::int64_t rank, const std::vector<std::string>& line
   return text;
 }
 
+std::string last_words_of(Api& api, const Document& job) {
+  if (text_of(job, "state") != "FAILED") return {};
+  const auto id = static_cast<std::uint32_t>(whole_of(job, "id"));
+  const auto rank =
+      whole_of(job, "max") == 1 ? std::optional<std::int64_t>(0) : failing_rank(api, id);
+  if (!rank) return {};
+  const auto lines = read_last_lines(api, id, *rank);
+  return lines.empty() ? "" : failure_text(*rank, lines);
+}
+
 }  // namespace paceline

@@ -21,4 +21,8 @@ std::vector<std::string> read_last_lines(Api& api, std::uint32_t job, std::int64
 // "Rank 1 failed. It wrote last:" and the lines.
 std::string failure_text(std::int64_t rank, const std::vector<std::string>& lines);
 
+// That of a job that FAILED, as a document of the API: what its failing worker wrote last says more
+// than how it ended. Empty of others, and where the rank is not known or the log can't be read.
+std::string last_words_of(Api& api, const Document& job);
+
 }  // namespace paceline

@@ -24,6 +24,16 @@ constexpr std::string_view kInputUnread =
     "Standard input is not handed to the job: let its command read a file instead, as in\n"
     "          paceline run -- sh -c 'python3 train.py < input.txt'";
 
+// What a script reads that is run by hand, and nobody reads here: bytes that wait in a file or a
+// pipe. What has none, as /dev/null and most that scripts hand down, is nothing to speak of.
+bool has_unread_input(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return false;
+  if (S_ISREG(status.st_mode)) return ::lseek(fd, 0, SEEK_CUR) < status.st_size;
+  int waiting = 0;
+  return S_ISFIFO(status.st_mode) && ::ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
 // Follows one job: its log to standard output, how it is on standard error.
 class Follow {
  public:
@@ -37,6 +47,7 @@ class Follow {
     for (;;) {
       if (Interrupt::pending() != 0) return detach();
       if (console_.broken()) return detach();
+      tell_input();
       tell_state();
       const auto step = log_.step(kLook);
       if (!step) return fail(step.error());
@@ -48,6 +59,13 @@ class Follow {
  private:
   using Steady = std::chrono::steady_clock;
   static constexpr auto kLook = std::chrono::milliseconds{500};
+
+  // Once, when there is something: what fills a pipe may be slower than the submission.
+  void tell_input() {
+    if (input_told_ || !has_unread_input(console_.input_fd())) return;
+    input_told_ = true;
+    console_.note(kInputUnread);
+  }
 
   // On a terminal a line that stays at the bottom; elsewhere a note when the state changes.
   void tell_state() {
@@ -94,7 +112,10 @@ class Follow {
     const auto job = wait_until_over(api_, console_, id_);
     if (!job) return Interrupt::pending() != 0 ? detach() : fail(job.error());
     console_.status("");
+    tell_input();
     tell_last_lines(*job);
+    if (const auto silent = unreported_target(*job); !silent.empty())
+      console_.note(fmt::format("Job {}: {}.", id_, printable(silent)));
     console_.note(job_sentence(*job));
     return exit_code_of(*job);
   }
@@ -116,22 +137,13 @@ class Follow {
   std::string state_;
   std::optional<double> asked_since_;
   std::set<std::string> warned_;
+  bool input_told_ = false;
 };
 
 // A terminal belongs to one process: it sees all the slots.
 void make_one_worker(JobSpec& spec) {
   spec.slots_per_worker *= spec.workers.want;
   spec.workers = {1, 1, 1};
-}
-
-// What a script reads that is run by hand, and nobody reads here: bytes that wait in a file or a
-// pipe. What has none, as /dev/null and most that scripts hand down, is nothing to speak of.
-bool has_unread_input(int fd) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return false;
-  if (S_ISREG(status.st_mode)) return ::lseek(fd, 0, SEEK_CUR) < status.st_size;
-  int waiting = 0;
-  return S_ISFIFO(status.st_mode) && ::ioctl(fd, FIONREAD, &waiting) == 0 && waiting > 0;
 }
 
 struct Run {
@@ -148,7 +160,6 @@ Result<int> submit_and_follow(Context& context, const SubmissionBody& submission
   const auto api = context.api();
   if (!api) return fail(api.error());
   if (submission.spec.pty) return attach(context, **api, *id);
-  if (has_unread_input(context.console.input_fd())) context.console.note(kInputUnread);
   const Interrupt interrupt;
   const LogShow show{
       .name_ranks = submission.spec.workers.max > 1, .newest = true, .reports = typed.reports};
@@ -163,7 +174,7 @@ Command run_command() {
       "",
       "Jobs",
       "Submit a job and follow it; exits as the job did",
-      "paceline run --slots 2 -- python3 train.py --lr 0.1\n"
+      "paceline run -- python3 train.py --lr 0.1\n"
       "paceline run --pty -- bash",
       [](Options& options) -> Action {
         const auto typed = std::make_shared<Run>();

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/client/failing_rank.hpp"
 #include "cli/client/job_curve.hpp"
 #include "cli/client/watch.hpp"
 #include "cli/commands/kinds.hpp"
@@ -27,7 +28,9 @@ Result<std::string> drawn(Api& api, const Document& job, const Output& output,
   }
   const auto curve = read_curve(api, job);
   if (!curve) return fail(curve.error());
-  return job_page(job, *curve, console, to_seconds(Context::now()));
+  const auto failure = last_words_of(api, job);
+  return job_page(job, *curve, console, to_seconds(Context::now())) +
+         (failure.empty() ? "" : fmt::format("\n{}\n", failure));
 }
 
 Result<int> show_job(Context& context, Api& api, std::uint32_t id, const Output& output) {

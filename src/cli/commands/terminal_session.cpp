@@ -143,6 +143,8 @@ Result<int> attach(Context& context, Api& api, std::uint32_t id) {
     was_there = true;
     patience.over();
     if (Session(context.console, *upgraded->stream).run(upgraded->first) == End::left) {
+      if (context.console.output_terminal())
+        context.console.print("\n");  // its prompt stands there
       context.console.note(goes_on(id));
       return 0;
     }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -32,6 +33,12 @@ Result<void> read_keeping(const Up& typed, UpOptions& options) {
   return {};
 }
 
+// systemd starts root's server without HOME, and there the folder is the same.
+std::string former_directory(const Environment& environment) {
+  if (auto folder = data_folder(environment)) return *folder;
+  return data_folder_of(::geteuid()).value_or("");
+}
+
 Result<void> read_directories(const Up& typed, const Environment& environment, UpOptions& options) {
   auto named =
       typed.directory ? Result<std::string>(*typed.directory) : default_directory(environment);
@@ -45,7 +52,7 @@ Result<void> read_directories(const Up& typed, const Environment& environment, U
   }
   if (options.directory != kSystemState) return {};
   options.socket_directory = kSystemSockets;
-  options.former_directory = data_folder(environment).value_or("");
+  options.former_directory = former_directory(environment);
   return {};
 }
 

@@ -13,14 +13,9 @@ struct Wait {
   bool quiet = false;
 };
 
-// Nobody followed its log: what a failed job wrote last says the most.
-void tell_failure(Context& context, Api& api, std::uint32_t id, const Document& job) {
-  if (text_of(job, "state") != "FAILED") return;
-  const auto rank =
-      whole_of(job, "max") == 1 ? std::optional<std::int64_t>(0) : failing_rank(api, id);
-  if (!rank) return;
-  const auto lines = read_last_lines(api, id, *rank);
-  if (!lines.empty()) context.console.note(failure_text(*rank, lines));
+// Nobody followed its log.
+void tell_failure(Context& context, Api& api, const Document& job) {
+  if (const auto text = last_words_of(api, job); !text.empty()) context.console.note(text);
 }
 
 }  // namespace
@@ -50,7 +45,7 @@ Command wait_command() {
                 const auto job = wait_until_over(api, context.console, id);
                 if (!job) return fail(job.error());
                 if (typed->quiet) return exit_code_of(*job);
-                tell_failure(context, api, id, *job);
+                tell_failure(context, api, *job);
                 context.console.print(job_sentence(*job) + "\n");
                 return exit_code_of(*job);
               };

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/client/failing_rank.hpp"
 #include "cli/commands/kinds.hpp"
 #include "cli/words/job_view.hpp"
 
@@ -15,6 +16,28 @@ std::string page(const Document& why, double now) {
   return text;
 }
 
+// What a job that failed wrote last, below.
+std::string failure(Api& api, std::uint32_t id, const Document& why) {
+  if (text_of(why, "state") != "FAILED") return {};
+  const auto job = api.get(job_target(id));
+  const auto text = job ? last_words_of(api, *job) : "";
+  return text.empty() ? "" : text + "\n";
+}
+
+struct Why {
+  std::vector<std::string> ids;
+  OutputOptions output;
+};
+
+Result<int> tell_why(Context& context, Api& api, std::uint32_t id, const Output& output) {
+  const auto why = api.get(job_target(id, "why"));
+  if (!why) return fail(why.error());
+  context.console.print(output.format == Format::json
+                            ? json_text(*why, context.console)
+                            : page(*why, to_seconds(Context::now())) + failure(api, id, *why));
+  return 0;
+}
+
 }  // namespace
 
 Command why_command() {
@@ -24,25 +47,15 @@ Command why_command() {
           "Say why a job is as it is, and what would change it",
           "paceline why 7",
           [](Options& options) -> Action {
-            struct Why {
-              std::vector<std::string> ids;
-              OutputOptions output;
-            };
             const auto typed = std::make_shared<Why>();
             options.words("ID", typed->ids, Count::some, "ids of jobs");
             options.output(typed->output, Watchable::no);
             return [typed](Context& context) -> Result<int> {
               const auto output = read_output(typed->output);
               if (!output) return fail(output.error());
-              return for_each_job(
-                  context, typed->ids, [&](Api& api, std::uint32_t id) -> Result<int> {
-                    const auto why = api.get(job_target(id, "why"));
-                    if (!why) return fail(why.error());
-                    context.console.print(output->format == Format::json
-                                              ? json_text(*why, context.console)
-                                              : page(*why, to_seconds(Context::now())));
-                    return 0;
-                  });
+              return for_each_job(context, typed->ids, [&](Api& api, std::uint32_t id) {
+                return tell_why(context, api, id, *output);
+              });
             };
           }};
 }

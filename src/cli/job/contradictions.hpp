@@ -10,7 +10,8 @@
 namespace paceline {
 
 // One sentence each: a deadline that its own expected length misses, an expected length that its
-// maximum cuts off. Both lengths are of running, and say nothing about the time that it waits.
+// maximum cuts off, a range of sizes for a job whose size is to stay. Lengths are of running, and
+// say nothing about the time that it waits.
 std::vector<std::string> contradictions(const JobSpec& spec, WallTime now);
 
 }  // namespace paceline

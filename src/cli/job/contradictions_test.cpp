@@ -37,6 +37,18 @@ TEST(Contradictions, TellOfALengthThatTheMaximumCutsOff) {
   EXPECT_THAT(contradictions(spec, kNow), IsEmpty());
 }
 
+TEST(Contradictions, TellOfARangeForAJobWhoseSizeStays) {
+  JobSpec spec;
+  spec.workers = {1, 4, 1};
+  EXPECT_THAT(contradictions(spec, kNow), IsEmpty());
+  spec.elastic = Elastic::no;
+  EXPECT_THAT(contradictions(spec, kNow),
+              ElementsAre("Its size stays what it starts with, one of 1 to 4 workers: "
+                          "--elastic no."));
+  spec.workers = {4, 4, 4};
+  EXPECT_THAT(contradictions(spec, kNow), IsEmpty());
+}
+
 TEST(Contradictions, AreNoneWhereNoLengthIsKnown) {
   JobSpec spec;
   spec.deadline = kNow + hours{1};

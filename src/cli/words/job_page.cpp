@@ -134,15 +134,6 @@ std::string metrics_line(const Document& job) {
   return joined(parts);
 }
 
-// Nobody can reach a target whose metric nobody reports.
-std::string unreported(const Document& job) {
-  const auto metric = text_of(member(job, "target"), "metric");
-  if (!number_of(job, "started_at") || number_of(member(job, "metrics"), metric)) return "";
-  return fmt::format(
-      "no report named {} so far: print {{\"paceline\": {{{}: 0.5}}}} as a line of its own", metric,
-      Document(metric).dump());
-}
-
 std::string target_line(const Document& job, const Curve& curve, double now) {
   const auto& target = member(job, "target");
   const auto deliver = number_of(target, "deliver"), final = number_of(target, "final");
@@ -154,7 +145,7 @@ std::string target_line(const Document& job, const Curve& curve, double now) {
                  *deliver != *final ? fmt::format("delivered at {}", human_number(*deliver)) : "",
                  curve.met ? fmt::format("met by {}", human_number(*curve.met)) : "",
                  reached ? labelled("reached", when(target, "reached_at", now)) : "not reached yet",
-                 reached ? "" : unreported(job)});
+                 unreported_target(job)});
 }
 
 std::string checkpoint_line(const Document& job, double now) {
@@ -239,6 +230,17 @@ std::string gang_table(const Document& job, const Console& console) {
 }
 
 }  // namespace
+
+std::string unreported_target(const Document& job) {
+  const auto& target = member(job, "target");
+  const auto& metrics = member(job, "metrics");
+  const auto metric = text_of(target, "metric");
+  if (!target.is_object() || flag_of(target, "reached") || !number_of(job, "started_at")) return "";
+  if (!metrics.is_object() || number_of(metrics, metric)) return "";
+  return fmt::format(
+      "no report named {} so far: print {{\"paceline\": {{{}: 0.5}}}} as a line of its own", metric,
+      Document(metric).dump());
+}
 
 std::string job_page(const Document& job, const Curve& curve, const Console& console, double now) {
   const auto state = text_of(job, "state");

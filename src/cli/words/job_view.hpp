@@ -48,6 +48,10 @@ struct Curve {
   std::optional<double> met = {};  // the value that met the target
 };
 
+// How to report the metric that a target awaits, where no report of a job that started named it;
+// else empty. Only of the owner's own jobs, as others don't see what is reported.
+std::string unreported_target(const Document& job);
+
 // The page of `show`. `now`: seconds since 1970.
 std::string job_page(const Document& job, const Curve& curve, const Console& console, double now);
 

@@ -77,6 +77,9 @@ TEST(JobView, SaysHowToReportWhatATargetAwaits) {
   auto waiting = job(R"("started_at": 5, "target": {"metric": "acc", "direction": ">=",
                         "deliver": 0.9, "final": 0.9, "reached": false})");
   const auto page = [&] { return job_page(waiting, {}, Console({}), 100); };
+  waiting["metrics"] = nullptr;
+  EXPECT_THAT(page(), HasSubstr("acc >= 0.9, not reached yet\n")) << "another's";
+  waiting["metrics"] = Document::object();
   EXPECT_THAT(page(), HasSubstr("no report named acc so far: print {\"paceline\": {\"acc\": 0.5}} "
                                 "as a line of its own\n"));
   waiting["metrics"] = {{"acc", 0.1}};

@@ -162,6 +162,13 @@ TEST(Report, HasTablesOfPoliciesSizesAndSettings) {
   EXPECT_FALSE(has(single, "Each policy against"));
 }
 
+TEST(Report, CountsTheNodesOfItsCluster) {
+  auto plan = plan_of({{"fifo", {}, {}}});
+  EXPECT_TRUE(has(page_of(plan), "(2 nodes)"));
+  plan.setup.nodes = *parse_cluster("1x8");
+  EXPECT_TRUE(has(page_of(plan), "(1 node)"));
+}
+
 TEST(Report, OfNoJobsStillReads) {
   auto plan = plan_of({{"fifo", {}, {}}});
   plan.workload.until = Duration::zero();

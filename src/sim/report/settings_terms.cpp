@@ -45,7 +45,8 @@ std::string settings_terms(const StudyPlan& plan, const StudyWords& words) {
   const Setup& setup = plan.setup;
   HtmlTerms terms;
   terms.add("trace", fmt::format("{}, format {}", words.trace, plan.trace->format));
-  terms.add("cluster", fmt::format("{} ({} nodes)", words.cluster, setup.nodes.size()));
+  terms.add("cluster", fmt::format("{} ({} node{})", words.cluster, setup.nodes.size(),
+                                   setup.nodes.size() == 1 ? "" : "s"));
   terms.add("seeds", seeds_text(plan.seeds.size()));
   terms.add("submissions", span_of(plan.workload));
   terms.add("load", fmt::format("{}", plan.workload.load));
