@@ -74,7 +74,7 @@ std::vector<std::string> Script::run(std::string_view line) {
   if (verb == "reclaim-after") return world().tell(RulesSet{{span(words.at(1))}}), Words{};
   if (verb == "advance") return world().advance(span(words.at(1))), Words{};
   if (verb == "round") return round();
-  if (verb == "settle") return settle();
+  if (verb == "calm") return calm();
   if (verb == "obey") return obey(), Words{};
   if (verb == "show" || verb == "why" || verb == "jobs") return shown(words);
   if (verb == "down" || verb == "up" || verb == "lost" || verb == "retire" || verb == "refuse")
@@ -205,7 +205,7 @@ std::vector<std::string> Script::plan_lines(const Plan& plan) {
   for (const auto& key : world().state().queue()) {
     const Job& job = world().job(key.job);
     if (job.state != JobState::pending && !(job.lends() && !job.forming)) continue;
-    lines.push_back(fmt::format("hold {} \"{}\"", job.id.value, sentence(explanation.reason(job))));
+    lines.push_back(fmt::format("wait {} \"{}\"", job.id.value, sentence(explanation.reason(job))));
   }
   return lines;
 }
@@ -221,17 +221,17 @@ std::string Script::where(const Placement& placement) const {
   return text;
 }
 
-std::vector<std::string> Script::settle() {
+std::vector<std::string> Script::calm() {
   std::vector<std::string> lines;
   for (int i = 0; i < kSettleRoundsMax; ++i) {
     const auto before = world().state().seq();
     for (auto& line : round()) {
-      if (!line.starts_with("hold")) lines.push_back(std::move(line));
+      if (!line.starts_with("wait")) lines.push_back(std::move(line));
     }
     obey();
     if (world().state().seq() == before) return lines;
   }
-  throw std::logic_error("the world does not settle");
+  throw std::logic_error("the world does not come to rest");
 }
 
 bool Script::obey() {

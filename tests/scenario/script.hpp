@@ -11,7 +11,7 @@
 //   round                              one round of the active policy
 //   obey                               workers start where their gang's seats are leased, and
 //                                      end where it was told to stop
-//   settle                             round and obey in turns until nothing changes
+//   calm                               round and obey in turns until nothing changes
 //   started JOB [RANK]
 //   ended JOB [RANK] [HOW]             an exit code, `signal 9`, or a cause; 0 if left out
 //   checkpoint JOB    report JOB metric=VALUE …    expire JOB
@@ -59,7 +59,7 @@ class Script {
   void set_placement(const Words& words);
   std::vector<std::string> submit(std::string_view literal);
   std::vector<std::string> round();
-  std::vector<std::string> settle();
+  std::vector<std::string> calm();
   bool obey();
   bool obey(JobId job, std::int32_t rank);
   std::vector<std::string> plan_lines(const Plan& plan);

@@ -66,13 +66,13 @@ class Life {
   }
 
   // Rounds, each heard out, until nothing changes: the promises see every one.
-  void settle() {
+  void calm() {
     for (int i = 0; i < kSettleRoundsMax && promises_.broken().empty(); ++i) {
       const auto before = script_.world().state().seq();
       for (const char* line : {"round", "obey"}) run(line);
       if (script_.world().state().seq() == before) return;
     }
-    if (promises_.broken().empty()) broken_.push_back("the world does not settle");
+    if (promises_.broken().empty()) broken_.push_back("the world does not come to rest");
   }
 
   // From here on nodes are up, every 10 minutes a small job comes and the job that runs for longest
@@ -87,7 +87,7 @@ class Life {
     for (int i = 0; i < kArrivalsMax && !wait.empty() && promises_.broken().empty(); ++i) {
       run("submit 1 priority=1");
       for (const char* line : {"round", "advance 10m"}) run(line);
-      settle();
+      calm();
       end_the_oldest();
       std::erase_if(wait, [&](JobId id) { return script_.world().job(id).started_at.has_value(); });
     }
@@ -96,7 +96,7 @@ class Life {
     for (const Job& job : script_.world().state().jobs()) {
       if (!is_over(job.state)) run(fmt::format("cancel {}", job.id.value));
     }
-    settle();
+    calm();
   }
 
   void end_the_oldest() {
@@ -120,10 +120,10 @@ class Life {
     auto left = script_.world().state().queue().size();
     for (std::int64_t ends = 0; left > 0 && promises_.broken().empty() && broken_.empty(); --left) {
       resume_everybody();
-      settle();
+      calm();
       resume_everybody();  // also who was on its way out of a gang that was paused
       run("advance 10m");
-      settle();
+      calm();
       run("round");
       if (ends == 0) count_jobs_before();
       check_bound(ends);
