@@ -52,19 +52,19 @@ class ShortServer {
   ShortServer() {
     start();
     for (std::int64_t i = 0; i < kNodes; ++i) engine_->tell(gpu_node(i));
-    settle();
+    run_until_quiet();
   }
 
   void run(std::uint32_t jobs) {
     for (std::uint32_t i = 0; i < jobs; ++i) submit(i);
-    settle();
+    run_until_quiet();
     std::vector<ProcessKey> workers;
     for (const auto& key : state().active())
       workers.push_back(state().job(key.job).current->process(key.job, 0));
     clock_.advance(std::chrono::seconds{1});
     for (const ProcessKey& worker : workers)
       engine_->tell(WorkerEnded{worker, {Cause::exited, 0, 0, {}, clock_.now()}});
-    settle();
+    run_until_quiet();
   }
 
   // As after a kill: the newest checkpoint and the journal after it.
@@ -109,7 +109,7 @@ class ShortServer {
     controller_->submit(std::move(submission), [](const Result<JobId>&) {});
   }
 
-  void settle() {
+  void run_until_quiet() {
     do {
       (void)controller_->step();
     } while (!engine_->quiet());

@@ -40,7 +40,7 @@ class Cluster {
   [[nodiscard]] Snapshot snapshot() const { return {state_, now_}; }
 
   // Until the policy has nothing to change: a cluster that it has run for a while.
-  void settle(const Policy& policy) {
+  void run_until_quiet(const Policy& policy) {
     for (int i = 0; i < kRoundsMax && play(policy); ++i) now_ += std::chrono::seconds{30};
   }
 
@@ -120,11 +120,11 @@ void policy_round(benchmark::State& bench, const std::string& name, std::int64_t
   const bool shares_out = name == "ffdl";
   Cluster cluster(slots, jobs, shares_out ? 0 : jobs, shares_out ? 1 : kWorkersMax);
   const auto policy = PolicyRegistry().make(name, {}).value();
-  cluster.settle(*policy);
+  cluster.run_until_quiet(*policy);
   std::vector<double> milliseconds;
   for (auto _ : bench) {
     if (changed) {
-      cluster.settle(*policy);
+      cluster.run_until_quiet(*policy);
       cluster.one_ends_one_comes();
     }
     const auto began = std::chrono::steady_clock::now();

@@ -147,6 +147,17 @@ class Documents(unittest.TestCase):
                 with self.subTest(path=path, line=number):
                     self.assertIsNone(bare.search(line))
 
+    # The glossary's verbs, and words that stood for its nouns: the paths that may use them.
+    def test_a_word_has_one_meaning(self):
+        allowed = {"settle": r"src/policy/|src/scheduler/explain\.cpp", "settled": "^$", "borrower": "^$", "lender": "^$", "taker": "^$", "victim": "^$"}
+        words = re.compile(rf"\b({'|'.join(allowed)})\b")
+        folders = ("src", "runtime/cpp", "tests/scenario", "tests/support", "tests/worlds", "bench")
+        for path in (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".cpp", ".hpp", ".txt")):
+            name = str(path.relative_to(ROOT))
+            for word in set(words.findall(path.read_text())):
+                with self.subTest(path=name, word=word):
+                    self.assertRegex(name, allowed[word])
+
     @staticmethod
     def sources(folder):
         return "".join(path.read_text() for path in (ROOT / "src" / folder).glob("*.cpp"))

@@ -315,7 +315,7 @@ class RoutesTest(PeopleTest):
                 path += "?timeout_seconds=0" if path.endswith("/wait") else ""
                 headers = {"Connection": "Upgrade", "Upgrade": "paceline-pty"} if path.endswith("/attach") else {}
                 with self.subTest(f"{method} {pattern}", who=who):
-                    self.settle()
+                    self.make_quiet()
                     status, text = self.ask(uid, method, path, body, headers)
                     self.assertEqual(status, wanted[who], text)
                     if answer:
@@ -323,7 +323,7 @@ class RoutesTest(PeopleTest):
                     if who == "other":
                         self.assertNotIn(SECRET, text)
 
-    def settle(self):
+    def make_quiet(self):
         """Until it is known what a command to the job answers: it is not between two states."""
         self.until_state(self.saved, "RUNNING", "PAUSED", "CANCELLED")
 

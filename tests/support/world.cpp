@@ -193,15 +193,15 @@ Plan World::resize_in_place(JobId id, const Placement& seats,
   return made;
 }
 
-Plan World::preempt(JobId victim, JobId beneficiary, std::int32_t workers) {
+Plan World::preempt(JobId giver, JobId beneficiary, std::int32_t workers) {
   return make_way(beneficiary, workers, [&](Draft& draft) {
-    draft.stop(victim, {ReasonCode::stops_for, {beneficiary.value}, {}}, beneficiary);
+    draft.stop(giver, {ReasonCode::stops_for, {beneficiary.value}, {}}, beneficiary);
   });
 }
 
-Plan World::lend(JobId lender, JobId beneficiary, std::int32_t workers) {
+Plan World::lend(JobId giver, JobId beneficiary, std::int32_t workers) {
   return make_way(beneficiary, workers, [&](Draft& draft) {
-    draft.pause(lender, {ReasonCode::pauses_for, {beneficiary.value}, {}}, beneficiary);
+    draft.pause(giver, {ReasonCode::pauses_for, {beneficiary.value}, {}}, beneficiary);
   });
 }
 

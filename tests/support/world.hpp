@@ -87,10 +87,10 @@ class World {
   // ---- rounds of one change each; std::invalid_argument if the seats don't fit ----
   Plan start(JobId job, std::int32_t workers);
   Plan change_size(JobId job, std::int32_t workers);
-  // Stops `victim`; its slots go to `beneficiary`, who starts with `workers` workers.
-  Plan preempt(JobId victim, JobId beneficiary, std::int32_t workers);
-  // The same, and `lender` is frozen instead.
-  Plan lend(JobId lender, JobId beneficiary, std::int32_t workers);
+  // Stops `giver`; its slots go to `beneficiary`, which starts with `workers` workers.
+  Plan preempt(JobId giver, JobId beneficiary, std::int32_t workers);
+  // The same, and `giver` is frozen instead.
+  Plan lend(JobId giver, JobId beneficiary, std::int32_t workers);
   // To these seats, where the survivors keep theirs: by hand, as no policy asks for it.
   Plan resize_in_place(JobId job, const Placement& seats, const std::vector<Survivor>& survivors);
   // Submits a job, starts it, and every worker runs.

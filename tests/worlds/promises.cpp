@@ -99,33 +99,33 @@ bool Promises::sits_on_kept(const Job& job) const {
 void Promises::check_victims() {
   for (const Change& change : plan_.changes) {
     if (change.kind != ChangeKind::stop) continue;
-    const Job& victim = script_.world().job(change.job);
-    check_asked_in_time(victim);
+    const Job& giver = script_.world().job(change.job);
+    check_asked_in_time(giver);
     const Job& starts = script_.world().job(change.beneficiary.value_or(change.job));
     const JobSpec& spec = *starts.spec;
     const bool fits_anywhere =
         spec.mesh.step() == 1 && spec.slots_per_worker == 1 && !spec.exclusive;
-    if (expected_.by_tenant && fits_anywhere) check_loses_least(victim);
+    if (expected_.by_tenant && fits_anywhere) check_loses_least(giver);
   }
 }
 
 // Whoever never saved was told so long before.
-void Promises::check_asked_in_time(const Job& victim) {
+void Promises::check_asked_in_time(const Job& giver) {
   const World& world = script_.world();
   const Duration after = world.state().rules().reclaim_after.value_or(Duration::zero());
-  if (victim.checkpoint || victim.spec->elastic == Elastic::restart || after == Duration::zero())
+  if (giver.checkpoint || giver.spec->elastic == Elastic::restart || after == Duration::zero())
     return;
-  const auto notice = notices_.find(victim.id);
+  const auto notice = notices_.find(giver.id);
   const bool told = notice != notices_.end() &&
-                    notice->second.generation == victim.current->generation &&
+                    notice->second.generation == giver.current->generation &&
                     world.now() - notice->second.at >= after;
   expect(told, fmt::format("job {} never saved and is stopped without a notice of {} s",
-                           victim.id.value, to_seconds(after)));
+                           giver.id.value, to_seconds(after)));
 }
 
 // No job of the same tenant and priority that goes on, and could have given as much, would have lost
 // less. Where every slot serves who starts.
-void Promises::check_loses_least(const Job& victim) {
+void Promises::check_loses_least(const Job& giver) {
   const World& world = script_.world();
   const Snapshot snapshot = world.snapshot();
   Draft draft(snapshot, script_.placer(), script_.protects());
@@ -141,12 +141,12 @@ void Promises::check_loses_least(const Job& victim) {
     const bool goes_on = other.state == JobState::running && other.preemptible() &&
                          other.range.contains(other.workers()) && !is_changed(other);
     const bool equal =
-        other.spec->user == victim.spec->user && other.spec->priority == victim.spec->priority;
-    if (!goes_on || !equal || least(other) < least(victim)) continue;
+        other.spec->user == giver.spec->user && other.spec->priority == giver.spec->priority;
+    if (!goes_on || !equal || least(other) < least(giver)) continue;
     if (must_be_asked(snapshot, other) || is_protected(snapshot, other.id)) continue;
     if (sits_on_kept(other) || !draft.affords(other.id, ChangeKind::stop)) continue;
-    expect(loss(victim) <= loss(other), fmt::format("job {} is stopped, and job {} would lose less",
-                                                    victim.id.value, other.id.value));
+    expect(loss(giver) <= loss(other), fmt::format("job {} is stopped, and job {} would lose less",
+                                                   giver.id.value, other.id.value));
   }
 }
 

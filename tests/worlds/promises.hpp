@@ -39,8 +39,8 @@ class Promises {
   void check_sizes(const Change& change);
   void check_stop(const Plan& plan, const Change& change);
   void check_victims();
-  void check_asked_in_time(const Job& victim);
-  void check_loses_least(const Job& victim);
+  void check_asked_in_time(const Job& giver);
+  void check_loses_least(const Job& giver);
   void remember_asked();
   void check_idle();
   [[nodiscard]] bool is_changed(const Job& job) const;

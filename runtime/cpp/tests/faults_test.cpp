@@ -82,17 +82,17 @@ TEST(Faults, AKilledMemberEndsEveryOperationOfTheOthers) {
   std::mt19937 random(std::random_device{}());
   for (int kill = 0; kill < kills; ++kill) {
     const int size = 2 + static_cast<int>(random() % 4);
-    const int victim = static_cast<int>(random() % static_cast<unsigned>(size));
+    const int dead = static_cast<int>(random() % static_cast<unsigned>(size));
     const auto seed = static_cast<unsigned>(random());
     Processes gang(size, 30s, seed);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     const auto killed = Clock::now();
-    gang.member(victim).signal(SIGKILL);
+    gang.member(dead).signal(SIGKILL);
     for (int rank = 0; rank < size; ++rank) {
-      if (rank == victim) continue;
+      if (rank == dead) continue;
       EXPECT_EQ(gang.member(rank).line(),
-                std::to_string(PACELINE_LOST) + " " + std::to_string(victim) + " Rank " +
-                    std::to_string(victim) + " is gone: its connection ended.")
+                std::to_string(PACELINE_LOST) + " " + std::to_string(dead) + " Rank " +
+                    std::to_string(dead) + " is gone: its connection ended.")
           << "rank " << rank << " of " << size << ", seed " << seed;
     }
     // A guard against hangs: a second is what is promised on a machine that isn't busy.

@@ -70,9 +70,9 @@ class VictimsTest(SharedBox):
         self.assertEqual(status, 200, text)
         return json.loads(text)["next_round"]
 
-    def assert_gave_way(self, victim, other):
+    def assert_gave_way(self, giver, other):
         self.until(lambda: self.state(self.waits) == "RUNNING", "nobody gave way")
-        self.assertEqual(self.shown(victim)["preemptions"], 1)
+        self.assertEqual(self.shown(giver)["preemptions"], 1)
         self.assertEqual([self.shown(other)[key] for key in ("state", "generation", "preemptions")], ["RUNNING", 1, 0])
 
     def test_who_saved_gives_way_and_a_switch_says_so_first(self):
