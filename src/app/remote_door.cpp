@@ -9,7 +9,7 @@
 namespace paceline {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::hours{1};
+constexpr auto kLookEvery = std::chrono::minutes{1};
 constexpr std::chrono::milliseconds kProofWithin{10'000};
 constexpr std::size_t kHeaderBytesMax = 16 << 10;
 
@@ -79,11 +79,11 @@ void RemoteDoor::stop(std::chrono::milliseconds patience, std::function<void()> 
   server_->stop(patience, std::move(stopped));
 }
 
-// Its own, from the authority: new at every start, and when two thirds of its time are over.
+// Its own, from the authority: new at every start, and whenever it wants renewal.
 Result<void> RemoteDoor::take_certificate() {
   const auto issued = kept_.authority.issue_server(clock_.wall());
   if (!issued) return fail(issued.error());
-  renew_at_ = issued->validity.renew_at();
+  validity_ = issued->validity;
   if (certificates_) return certificates_->renew(issued->credentials);
   auto made = TlsCertificates::make(issued->credentials, kept_.authority.certificate());
   if (!made) return fail(std::move(made.error()));
@@ -95,7 +95,7 @@ void RemoteDoor::watch_certificate() {
   look_.expires_after(kLookEvery);
   look_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    if (clock_.wall() >= renew_at_) {
+    if (validity_.wants_renewal(clock_.wall())) {
       if (const auto taken = take_certificate(); !taken)
         spdlog::error("The server's certificate can't be renewed: {}", taken.error().message);
     }

@@ -76,7 +76,7 @@ class RemoteDoor {
   std::vector<std::string> own_nodes_;
   std::string address_;
   std::shared_ptr<TlsCertificates> certificates_;
-  WallTime renew_at_{};
+  Validity validity_;
   boost::asio::steady_timer look_;
   std::optional<HttpServer> server_;
 };

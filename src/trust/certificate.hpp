@@ -20,6 +20,8 @@ struct Validity {
 
   // When two thirds of it are over.
   [[nodiscard]] WallTime renew_at() const { return from + (until - from) / 3 * 2; }
+  // Also where the clock was ahead when it was issued, and was set right since.
+  [[nodiscard]] bool wants_renewal(WallTime now) const { return now < from || now >= renew_at(); }
   friend bool operator==(const Validity&, const Validity&) = default;
 };
 

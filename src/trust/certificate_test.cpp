@@ -71,6 +71,11 @@ TEST_F(Judged, HoldsInItsTimeAlone) {
   EXPECT_EQ(late.flaw, Flaw::expired);
   EXPECT_EQ(late.validity, (Validity{from, until}));
   EXPECT_EQ(late.validity.renew_at(), from + (until - from) / 3 * 2);
+  EXPECT_FALSE(late.validity.wants_renewal(from));
+  EXPECT_TRUE(late.validity.wants_renewal(from - hours{1}))
+      << "the clock was ahead when it was issued";
+  EXPECT_FALSE(late.validity.wants_renewal(late.validity.renew_at() - hours{1}));
+  EXPECT_TRUE(late.validity.wants_renewal(late.validity.renew_at()));
 }
 
 TEST_F(Judged, IsForeignToEveryOtherAuthority) {
