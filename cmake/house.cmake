@@ -137,7 +137,7 @@ function(paceline_folder_test folder extra)
   string(REPLACE "/" "_" name ${folder})
   paceline_glob(here ${folder})
   paceline_targets(links "${folder};${extra}")
-  paceline_test(paceline_${name}_test SOURCES ${here_tests} LINK ${links} paceline_core)
+  paceline_test(paceline_${name}_test SOURCES ${here_tests} LINK ${links} paceline_core ${tests_use_${name}})
 endfunction()
 
 # Reads "folder: deps | extra" into <out>_folder, <out>_deps, <out>_extra.

@@ -41,7 +41,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS libarchive13)  # which is loaded when it is needed
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libarchive13, libssl3")  # which are loaded when they are needed
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS curl)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS librsvg2-bin)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${CMAKE_SOURCE_DIR}/packaging/postinst;${CMAKE_SOURCE_DIR}/packaging/prerm;\

@@ -30,7 +30,7 @@ target_compile_definitions(paceline_boost PUBLIC
 # gcc 12 takes the allocator of Asio's coroutine frames for a mismatched pair of new and delete.
 target_compile_options(paceline_boost PUBLIC
   "SHELL:-include utility" "SHELL:-include coroutine" -Wno-mismatched-new-delete)
-target_link_libraries(paceline_boost PUBLIC Boost::headers OpenSSL::SSL Threads::Threads)
+target_link_libraries(paceline_boost PUBLIC Boost::headers Threads::Threads)
 
 # The thread sanitizer does not understand fences; Asio has locks where it matters.
 if(PACELINE_SANITIZE MATCHES "thread")

@@ -1,12 +1,10 @@
 #include "http/tls_context.hpp"
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include <array>
 #include <chrono>
 
 #include "base/check.hpp"
+#include "trust/openssl_library.hpp"
 #include "trust/pem.hpp"
 
 namespace paceline {
@@ -41,7 +39,7 @@ Result<void> show(SSL_CTX& context, const Credentials& credentials) {
 }
 
 TlsContext make_context(const SSL_METHOD* method) {
-  TlsContext context(SSL_CTX_new(method), &SSL_CTX_free);
+  TlsContext context(SSL_CTX_new(method), SSL_CTX_free.function());
   check(context != nullptr, "OpenSSL has memory");
   auto& made = *context;
   check(SSL_CTX_set_min_proto_version(&made, TLS1_3_VERSION) == 1, "OpenSSL speaks TLS 1.3");
@@ -59,6 +57,7 @@ TlsContext make_context(const SSL_METHOD* method) {
 }  // namespace
 
 Result<TlsContext> make_server_context(const Credentials& credentials) {
+  if (auto there = openssl_library(); !there) return fail(std::move(there.error()));
   auto context = make_context(TLS_server_method());
   SSL_CTX_set_alpn_select_cb(context.get(), &choose_http, nullptr);
   if (auto shown = show(*context, credentials); !shown) return fail(std::move(shown.error()));
@@ -66,6 +65,7 @@ Result<TlsContext> make_server_context(const Credentials& credentials) {
 }
 
 Result<TlsContext> make_client_context(const Credentials& credentials) {
+  if (auto there = openssl_library(); !there) return fail(std::move(there.error()));
   auto context = make_context(TLS_client_method());
   check(SSL_CTX_set_alpn_protos(context.get(), kHttp.data(), kHttp.size()) == 0,
         "OpenSSL has memory");

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -17,6 +15,7 @@
 #include "http/tls_context.hpp"
 #include "http/tls_session.hpp"
 #include "trust/openssl.hpp"
+#include "trust/openssl_library.hpp"
 #include "trust/pem.hpp"
 
 namespace paceline {

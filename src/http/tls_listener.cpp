@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -27,6 +26,7 @@
 #include "http/tcp_socket.hpp"
 #include "http/tls_context.hpp"
 #include "http/tls_stream.hpp"
+#include "trust/openssl_library.hpp"
 #include "trust/pem.hpp"
 
 namespace asio = boost::asio;

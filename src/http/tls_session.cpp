@@ -1,8 +1,5 @@
 #include "http/tls_session.hpp"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -12,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "trust/certificate.hpp"
+#include "trust/openssl_library.hpp"
 
 namespace paceline {
 namespace {
@@ -82,7 +80,7 @@ struct TlsSession::Bridge {
 };
 
 TlsSession::TlsSession(SSL_CTX& context, int socket, TlsSide side)
-    : link_{.socket = socket}, ssl_(SSL_new(&context), &SSL_free) {
+    : link_{.socket = socket}, ssl_(SSL_new(&context), SSL_free.function()) {
   BIO* const bio = BIO_new(Bridge::method());
   check(ssl_ && bio != nullptr, "OpenSSL has memory");
   BIO_set_data(bio, &link_);

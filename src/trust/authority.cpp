@@ -1,8 +1,6 @@
 #include "trust/authority.hpp"
 
 #include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "files/own.hpp"
 #include "files/private_file.hpp"
 #include "trust/issue.hpp"
+#include "trust/openssl_library.hpp"
 #include "trust/pem.hpp"
 
 namespace paceline {
@@ -83,6 +82,7 @@ const Sha256& Authority::fingerprint() const { return parts_->fingerprint; }
 Validity Authority::validity() const { return validity_of(*parts_->certificate); }
 
 Result<Authority> Authority::open(const fs::path& dir, WallTime now) {
+  if (auto there = openssl_library(); !there) return fail(std::move(there.error()));
   if (auto own = make_own_directory(dir, 0700); !own) return fail(std::move(own.error()));
   const auto file = dir / kAuthorityFile;
   const auto kept = read_private(file, kPemBytesMax);

@@ -174,7 +174,7 @@ TEST_F(Requests, AreOfTheirKeyAlone) {
         std::pair{NID_ext_key_usage, "serverAuth"}, std::pair{NID_basic_constraints, "CA:TRUE"}})
     sk_X509_EXTENSION_push(wishes, X509V3_EXT_conf_nid(nullptr, nullptr, kind, value));
   ASSERT_EQ(X509_REQ_add_extensions(request.get(), wishes), 1);
-  sk_X509_EXTENSION_pop_free(wishes, X509_EXTENSION_free);
+  sk_X509_EXTENSION_pop_free(wishes, X509_EXTENSION_free.function());
   ASSERT_GT(X509_REQ_sign(request.get(), key.get(), EVP_sha256()), 0);
 
   const auto issued = issue(to_pem(*request), "gpu-1", 3);

@@ -1,13 +1,11 @@
 #include "trust/certificate.hpp"
 
 #include <fmt/chrono.h>
-#include <openssl/err.h>
-#include <openssl/x509_vfy.h>
-#include <openssl/x509v3.h>
 
 #include <ctime>
 
 #include "base/check.hpp"
+#include "trust/openssl_library.hpp"
 #include "trust/pem.hpp"
 
 namespace paceline {

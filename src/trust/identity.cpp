@@ -1,7 +1,6 @@
 #include "trust/identity.hpp"
 
 #include <fmt/format.h>
-#include <openssl/err.h>
 #include <unistd.h>
 
 #include <utility>
@@ -9,6 +8,7 @@
 #include "files/own.hpp"
 #include "files/private_file.hpp"
 #include "trust/issue.hpp"
+#include "trust/openssl_library.hpp"
 #include "trust/pem.hpp"
 
 namespace paceline {
@@ -58,6 +58,7 @@ Result<void> check_verdict(const Verdict& verdict, WallTime now) {
 }  // namespace
 
 Result<std::optional<Identity>> IdentityDir::read() const {
+  if (auto there = openssl_library(); !there) return fail(std::move(there.error()));
   const auto file = identity_file();
   const auto kept = read_private(file, kPemBytesMax);
   if (!kept) return fail(kept.error());
@@ -76,6 +77,7 @@ Result<std::optional<Identity>> IdentityDir::read() const {
 }
 
 Result<std::string> IdentityDir::request() const {
+  if (auto there = openssl_library(); !there) return fail(std::move(there.error()));
   if (auto own = make_own_directory(dir_, 0700); !own) return fail(std::move(own.error()));
   const auto kept = read_private(asking_file(), kPemBytesMax);
   if (!kept) return fail(kept.error());

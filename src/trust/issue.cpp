@@ -1,14 +1,11 @@
 #include "trust/issue.hpp"
 
-#include <openssl/ec.h>
-#include <openssl/evp.h>
-#include <openssl/x509v3.h>
-
 #include <array>
 #include <cstring>
 #include <string>
 
 #include "base/check.hpp"
+#include "trust/openssl_library.hpp"
 
 namespace paceline {
 namespace {
@@ -67,7 +64,10 @@ void sign(X509& certificate, EVP_PKEY& key) {
 }  // namespace
 
 OwnedKey make_key() {
-  OwnedKey key(EVP_EC_gen(kCurve));
+  // EVP_EC_gen(), which takes any number of arguments.
+  const auto make =
+      reinterpret_cast<decltype(&::EVP_PKEY_Q_keygen)>(openssl_symbol("EVP_PKEY_Q_keygen"));
+  OwnedKey key(make(nullptr, nullptr, "EC", kCurve));
   done(key != nullptr);
   return key;
 }

@@ -1,15 +1,13 @@
 // OpenSSL's objects with their owners. Only .cpp files include it.
 #pragma once
 
-#include <openssl/bio.h>
-#include <openssl/evp.h>
-#include <openssl/x509.h>
-
 #include <memory>
+
+#include "trust/openssl_library.hpp"
 
 namespace paceline {
 
-template <auto Free>
+template <auto& Free>
 struct FreedBy {
   template <class T>
   void operator()(T* object) const {

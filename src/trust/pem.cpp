@@ -1,9 +1,7 @@
 #include "trust/pem.hpp"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-
 #include "base/check.hpp"
+#include "trust/openssl_library.hpp"
 
 namespace paceline {
 namespace {
@@ -22,7 +20,7 @@ int no_password(char* /*into*/, int /*size*/, int /*writes*/, void* /*data*/) { 
 
 // PEM_read_bio_…() of a kind.
 template <class Owned, class Read>
-Owned read_first(BIO& reader, Read read) {
+Owned read_first(BIO& reader, const Read& read) {
   Owned object(read(&reader, nullptr, &no_password, nullptr));
   ERR_clear_error();
   return object;
@@ -40,22 +38,22 @@ std::string written(Write write) {
 }  // namespace
 
 OwnedKey read_key(std::string_view text) {
-  return read_first<OwnedKey>(*reader_of(text), &PEM_read_bio_PrivateKey);
+  return read_first<OwnedKey>(*reader_of(text), PEM_read_bio_PrivateKey);
 }
 
 OwnedCertificate read_certificate(std::string_view text) {
-  return read_first<OwnedCertificate>(*reader_of(text), &PEM_read_bio_X509);
+  return read_first<OwnedCertificate>(*reader_of(text), PEM_read_bio_X509);
 }
 
 OwnedRequest read_request(std::string_view text) {
-  return read_first<OwnedRequest>(*reader_of(text), &PEM_read_bio_X509_REQ);
+  return read_first<OwnedRequest>(*reader_of(text), PEM_read_bio_X509_REQ);
 }
 
 std::vector<OwnedCertificate> read_certificates(std::string_view text) {
   std::vector<OwnedCertificate> all;
   const auto reader = reader_of(text);
   while (all.size() < kCertificatesMax) {
-    auto next = read_first<OwnedCertificate>(*reader, &PEM_read_bio_X509);
+    auto next = read_first<OwnedCertificate>(*reader, PEM_read_bio_X509);
     if (!next) break;
     all.push_back(std::move(next));
   }

@@ -1,11 +1,9 @@
 #include "trust/sha256.hpp"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-
 #include <cstddef>
 
 #include "base/check.hpp"
+#include "trust/openssl_library.hpp"
 
 namespace paceline {
 namespace {

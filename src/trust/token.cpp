@@ -1,12 +1,12 @@
 #include "trust/token.hpp"
 
 #include <fmt/format.h>
-#include <openssl/crypto.h>
 #include <sys/random.h>
 
 #include <optional>
 
 #include "base/check.hpp"
+#include "trust/openssl_library.hpp"
 
 namespace paceline {
 namespace {

@@ -134,6 +134,8 @@ class PackageTest(unittest.TestCase):
         trace = "job_id,submission_time,duration,num_gpu\na,0,3600,8\n"
         self.bare.by("first", f"printf '{trace}' | gzip > jobs.csv.gz")
         self.assertIn("fifo", self.bare.by("first", f"{paceline} simulate --trace jobs.csv.gz --cluster 1x8 --policy fifo"))
+        self.bare.by("first", f"{paceline} up --dir ~/listening --listen 127.0.0.1:0 --slots 1 --detach && "
+                              f"{paceline} --server ~/listening down")
         found = self.bare.by("first", f"{paceline} run --workdir . -- sh -c 'ls \"$PYTHONPATH\"/paceline/__init__.py "
                                       "\"$PYTHONPATH\"/paceline/horovod/torch/elastic/__init__.py; "
                                       "ldd \"$PYTHONPATH\"/libpaceline.so.0'")
