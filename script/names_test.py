@@ -95,8 +95,24 @@ def clashes(files, headers):
     return said
 
 
+def types_of_header(text):
+    """(namespace, name) of each type that a header defines at the outermost level of its namespace."""
+    namespace = re.search(r"^namespace ([\w:]+) \{", text, re.M)
+    names = re.findall(r"^(?:template <[^\n]*>\n)?(?:struct|class|enum class) (\w+)(?: final)? ?(?:\{|:(?!:))", text, re.M)
+    return [(namespace[1] if namespace else "", name) for name in names]
+
+
 class Names(unittest.TestCase):
     maxDiff = None
+
+    # Two classes of one name in one program are undefined behaviour: the linker keeps one destructor for both.
+    def test_a_type_is_defined_once(self):
+        defined = collections.defaultdict(list)
+        for path in sorted((ROOT / "src").rglob("*.hpp")):
+            for name in types_of_header(path.read_text()):
+                defined[name].append(str(path.relative_to(ROOT)))
+        self.assertGreater(len(defined), 500)
+        self.assertEqual({"::".join(name): paths for name, paths in defined.items() if len(paths) > 1}, {})
 
     def test_a_files_own_names_are_its_own(self):
         headers = {str(path.relative_to(ROOT / top)): path.read_text()

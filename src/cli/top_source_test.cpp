@@ -168,7 +168,7 @@ TEST_F(Watching, TopRefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run_words(server, {"top"}).code, 69);
 }
 
-std::vector<News> next_news(Feed& feed) {
+std::vector<BoardNews> next_news(Feed& feed) {
   pollfd ready{feed.fd(), POLLIN, 0};
   EXPECT_EQ(::poll(&ready, 1, 60'000), 1);
   return feed.take();

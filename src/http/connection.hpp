@@ -121,7 +121,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<ServerStream> socket_;
   std::string origin_;  // of the peer: whose share it takes
   std::shared_ptr<ServerContext> context_;
-  Load load_;
+  ConnectionLoad load_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   boost::asio::steady_timer wake_;

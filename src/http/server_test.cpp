@@ -391,12 +391,12 @@ TEST_F(HttpServerTest, DropsTheOldestUnreadAnswerForAKeeper) {
 
 TEST(Traffic, CountsPerUserAndForAll) {
   Traffic traffic(100, 60);
-  Load one(traffic, "1"), more(traffic, "1");
+  ConnectionLoad one(traffic, "1"), more(traffic, "1");
   one.set(40);
   EXPECT_TRUE(traffic.has_room("1", 20));
   EXPECT_FALSE(traffic.has_room("1", 21));
   {
-    Load two(traffic, "2");
+    ConnectionLoad two(traffic, "2");
     two.set(50);
     EXPECT_FALSE(traffic.has_room("1", 11));
     EXPECT_TRUE(traffic.has_room(10));

@@ -15,7 +15,7 @@ void Traffic::change(const std::string& user, std::size_t from, std::size_t to) 
   if (mine == 0) per_user_.erase(user);
 }
 
-void Load::set(std::size_t bytes) {
+void ConnectionLoad::set(std::size_t bytes) {
   if (bytes == bytes_) return;
   traffic_.change(user_, bytes_, bytes);
   bytes_ = bytes;

@@ -2,7 +2,7 @@
 // or are being answered, answers that nobody has read yet. One sum per user and one for all.
 //
 //   Traffic traffic(256 << 20, 32 << 20);
-//   Load load(traffic, uid);
+//   ConnectionLoad load(traffic, uid);
 //   if (!traffic.has_room(uid, 4096)) …   // refuse, or make room
 //   load.set(4096);                       // given back when `load` is gone
 #pragma once
@@ -29,7 +29,7 @@ class Traffic {
   [[nodiscard]] std::size_t total() const { return total_; }
 
  private:
-  friend class Load;
+  friend class ConnectionLoad;
   void change(const std::string& user, std::size_t from, std::size_t to);
 
   std::size_t bytes_max_, bytes_per_user_max_;
@@ -38,13 +38,13 @@ class Traffic {
 };
 
 // What one connection holds.
-class Load {
+class ConnectionLoad {
  public:
   // REQUIRES: `traffic` outlives it.
-  Load(Traffic& traffic, std::string user) : traffic_(traffic), user_(std::move(user)) {}
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
-  ~Load() { set(0); }
+  ConnectionLoad(Traffic& traffic, std::string user) : traffic_(traffic), user_(std::move(user)) {}
+  ConnectionLoad(const ConnectionLoad&) = delete;
+  ConnectionLoad& operator=(const ConnectionLoad&) = delete;
+  ~ConnectionLoad() { set(0); }
 
   // In place of what it held. REQUIRES: the caller has asked whether there is room.
   void set(std::size_t bytes);

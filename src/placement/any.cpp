@@ -56,7 +56,7 @@ std::optional<Placement> AnyPlacer::refit(const Draft& draft, const Job& job,
   if (!counts_slots_only(draft, job)) return pack_.refit(draft, job, seats, workers);
   const auto kept = std::min(seats.size(), static_cast<std::size_t>(workers));
   Placement found(seats.begin(), seats.begin() + static_cast<std::ptrdiff_t>(kept));
-  WhatIf what_if(draft);
+  SupposedSeats what_if(draft);
   what_if.take(found);
   const auto more = workers - static_cast<std::int32_t>(kept);
   if (!add_seats(draft.free(), job.spec->slots_per_worker, more, found)) return std::nullopt;

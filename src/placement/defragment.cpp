@@ -37,7 +37,7 @@ Movers find_movers(Draft& draft, const Job& job) {
 
 std::optional<Rearranged> room_by(const Draft& draft, const Job& job, std::int32_t workers,
                                   const Movers& movers) {
-  WhatIf what_if(draft);
+  SupposedSeats what_if(draft);
   for (const Given& mover : movers) what_if.give(mover.seats);
   auto seats = draft.fit(job.id, workers);
   if (!seats) return std::nullopt;

@@ -286,7 +286,7 @@ class Refitting {
   Stock stock_;
   Mesh mesh_;
   PlacingStyle style_;
-  WhatIf what_if_;
+  SupposedSeats what_if_;
   std::size_t tensor_;
   Placement kept_;
   std::vector<Placement> partial_;

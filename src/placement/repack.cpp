@@ -151,7 +151,7 @@ class Repacking {
   // ---- from groups to seats ----
   Repacked seats() {
     Repacked repacked;
-    WhatIf what_if(draft_);
+    SupposedSeats what_if(draft_);
     std::vector<std::vector<Placement>> kept;
     for (std::size_t i = 0; i < movers_.size(); ++i) {
       movers_[i].places = (*found_)[i];
@@ -184,7 +184,8 @@ class Repacking {
   }
 
   // The groups that moved take the ranks that are open, then further ones.
-  Placement filled_up(const Mover& mover, const std::vector<Placement>& kept, WhatIf& what_if) {
+  Placement filled_up(const Mover& mover, const std::vector<Placement>& kept,
+                      SupposedSeats& what_if) {
     std::vector<Placement> moved = moved_groups(mover, what_if);
     Placement seats;
     auto next = moved.begin();
@@ -198,7 +199,7 @@ class Repacking {
     return seats;
   }
 
-  std::vector<Placement> moved_groups(const Mover& mover, WhatIf& what_if) {
+  std::vector<Placement> moved_groups(const Mover& mover, SupposedSeats& what_if) {
     const Job& job = state().job(mover.given->job);
     const Constraints constraints = constraints_of(job);
     const Stock stock(draft_, job, constraints, {seats_model(state(), mover.given->seats), false});
@@ -247,7 +248,7 @@ std::optional<Repacked> repack_given(const Draft& draft, std::span<const Given> 
 }
 
 std::optional<Repacked> repack(const Draft& draft, std::span<const NewSize> sizes) {
-  WhatIf what_if(draft);
+  SupposedSeats what_if(draft);
   std::vector<Given> jobs;
   for (const auto& [job, workers] : sizes) {
     jobs.push_back({job, draft.seats(job), workers});

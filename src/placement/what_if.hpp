@@ -6,13 +6,13 @@
 
 namespace paceline {
 
-class WhatIf {
+class SupposedSeats {
  public:
-  explicit WhatIf(const Draft& draft)
+  explicit SupposedSeats(const Draft& draft)
       : free_(draft.snapshot().state.free_slots()), mark_(free_.mark()) {}
-  ~WhatIf() { free_.rewind(mark_); }
-  WhatIf(const WhatIf&) = delete;
-  WhatIf& operator=(const WhatIf&) = delete;
+  ~SupposedSeats() { free_.rewind(mark_); }
+  SupposedSeats(const SupposedSeats&) = delete;
+  SupposedSeats& operator=(const SupposedSeats&) = delete;
 
   void take(const Placement& seats) { set(seats, false); }
   void give(const Placement& seats) { set(seats, true); }

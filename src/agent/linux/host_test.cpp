@@ -999,7 +999,6 @@ TEST_F(HostTest, AClaimWithTheMarksOfAnotherServerIsSetAside) {
   EXPECT_EQ(host.gone(key(1)).cause, Cause::node_lost);
 }
 
-// As an earlier version wrote it.
 TEST_F(HostTest, AWorkerWhoseClaimIsRemovedEnds) {
   TestHost host(directory_.path());
   host.start(shell_worker(key(1), "setsid sleep 1000 & exec sleep 1000"));

@@ -34,20 +34,20 @@ std::int64_t started_at(const ProcessStat& process) {
   return static_cast<std::int64_t>(booted + after - kCoarseSeconds);
 }
 
-std::vector<Segment> read_segments() {
+std::vector<MemorySegment> read_segments() {
   return parse_segments(read_file(kSegments, kSegmentsMax).value_or(""));
 }
 
 }  // namespace
 
-std::vector<Segment> parse_segments(std::string_view text) {
-  std::vector<Segment> segments;
+std::vector<MemorySegment> parse_segments(std::string_view text) {
+  std::vector<MemorySegment> segments;
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::int64_t key = 0, skipped = 0;
     std::string mode;
-    Segment one;
+    MemorySegment one;
     words >> key >> one.id >> mode >> skipped >> one.maker >> skipped >> one.attached >> one.uid >>
         skipped >> one.maker_uid >> skipped >> skipped >> skipped >> one.changed_at;
     if (words) segments.push_back(one);
@@ -57,7 +57,7 @@ std::vector<Segment> parse_segments(std::string_view text) {
 
 void GangSegments::watch(const GangKey& gang, Owner owner) {
   if (owners_.empty()) known_.clear();
-  for (const Segment& segment : read_segments())
+  for (const MemorySegment& segment : read_segments())
     known_.try_emplace({segment.id, segment.maker}, gang_of(segment));
   owners_.emplace(gang, std::move(owner));
 }
@@ -65,7 +65,7 @@ void GangSegments::watch(const GangKey& gang, Owner owner) {
 void GangSegments::look() {
   if (owners_.empty()) return;
   auto before = std::exchange(known_, {});
-  for (const Segment& segment : read_segments()) {
+  for (const MemorySegment& segment : read_segments()) {
     const std::pair name{segment.id, segment.maker};
     const auto known = before.find(name);
     known_.emplace(name, known != before.end() ? known->second : gang_of(segment));
@@ -73,7 +73,7 @@ void GangSegments::look() {
 }
 
 // The maker lives, was there when the segment was made, and is one of a worker's processes.
-std::optional<GangKey> GangSegments::gang_of(const Segment& segment) const {
+std::optional<GangKey> GangSegments::gang_of(const MemorySegment& segment) const {
   if (owners_.empty() || segment.maker <= 0 || segment.uid != segment.maker_uid) return {};
   const auto environment =
       read_file("/proc/" + std::to_string(segment.maker) + "/environ", kEnvironmentMax);
@@ -86,7 +86,7 @@ std::optional<GangKey> GangSegments::gang_of(const Segment& segment) const {
 
 void GangSegments::forget(const GangKey& gang) {
   if (owners_.erase(gang) == 0) return;
-  for (const Segment& segment : read_segments()) {
+  for (const MemorySegment& segment : read_segments()) {
     const auto known = known_.find({segment.id, segment.maker});
     const bool its = known != known_.end() && known->second == gang;
     if (its && segment.uid == segment.maker_uid && segment.attached == 0)

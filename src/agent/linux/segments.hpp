@@ -25,7 +25,7 @@
 
 namespace paceline::agent {
 
-struct Segment {
+struct MemorySegment {
   int id = 0;
   pid_t maker = 0;  // 0: of another pid namespace
   std::uint32_t uid = 0;
@@ -35,7 +35,7 @@ struct Segment {
 };
 
 // The segments in the text of /proc/sysvipc/shm; lines that are none are left out.
-std::vector<Segment> parse_segments(std::string_view text);
+std::vector<MemorySegment> parse_segments(std::string_view text);
 
 class GangSegments {
  public:
@@ -52,7 +52,7 @@ class GangSegments {
   void forget(const GangKey& gang);
 
  private:
-  [[nodiscard]] std::optional<GangKey> gang_of(const Segment& segment) const;
+  [[nodiscard]] std::optional<GangKey> gang_of(const MemorySegment& segment) const;
 
   std::multimap<GangKey, Owner> owners_;
   // By id and maker; nothing: of nobody who is watched.

@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "cli/client/api.hpp"
 #include "cli/client/log_lines.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 #include "cli/words/console.hpp"
 
 namespace paceline {
@@ -69,7 +69,7 @@ class LogFollower {
 
   ServerAddress server_;
   LogPrinter printer_;
-  Patience patience_;
+  Persistence patience_;
   std::optional<EventStream> stream_;
 };
 

@@ -1,7 +1,7 @@
 #include "cli/client/watch.hpp"
 
 #include "cli/client/interrupt.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 
 namespace paceline {
 namespace {
@@ -22,7 +22,7 @@ std::string screenful(const std::string& text, std::size_t height) {
 Result<int> watch(Console& console, const Output& output,
                   const std::function<Result<std::string>()>& draw) {
   const Interrupt interrupt;
-  Patience patience(console);
+  Persistence patience(console);
   std::string shown;
   if (console.output_terminal()) console.print("\x1b[2J");
   while (!console.broken()) {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "cli/client/interrupt.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 #include "cli/commands/agree.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/commands/node_words.hpp"
@@ -141,7 +141,7 @@ bool is_undrained(const Document& answer, const std::vector<std::string>& names)
 // Until none of them has a job. A signal ends the following, not the drain.
 Result<int> follow(Context& context, Api& api, const std::vector<std::string>& names) {
   const Interrupt interrupt;
-  Patience patience(context.console);
+  Persistence patience(context.console);
   std::string told;
   for (;;) {
     const auto answer = api.get("/v1/nodes");

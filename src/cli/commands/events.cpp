@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/client/interrupt.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 #include "cli/commands/command.hpp"
 #include "cli/words/event_view.hpp"
 #include "cli/words/units.hpp"
@@ -57,7 +57,7 @@ Result<int> print_all(Context& context, Api& api, Format format, Cursor cursor) 
 
 // Prints one stream's events until it ends. Errors: why it ended.
 Result<int> follow_once(Context& context, Api& api, Format format, Cursor& cursor,
-                        Patience& patience) {
+                        Persistence& patience) {
   constexpr Duration kLook = std::chrono::hours{1};
   auto stream =
       EventStream::open(api.server(), fmt::format("/v1/events?from={}&follow=1", cursor.from));
@@ -75,7 +75,7 @@ Result<int> follow_once(Context& context, Api& api, Format format, Cursor& curso
 }
 
 Result<int> follow(Context& context, Api& api, Format format, Cursor cursor) {
-  Patience patience(context.console);
+  Persistence patience(context.console);
   for (;;) {
     const auto ended = follow_once(context, api, format, cursor, patience);
     if (ended || !patience.again(ended.error())) return ended;

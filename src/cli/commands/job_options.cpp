@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/utf8.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 #include "cli/job/contradictions.hpp"
 #include "cli/job/conventions.hpp"
 #include "cli/job/job_file.hpp"
@@ -148,7 +148,7 @@ Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission)
   request.target = "/v1/jobs";
   request.body = submission_body(submission);
   request.idempotency_key = fresh_key();
-  Patience patience(context.console);
+  Persistence patience(context.console);
   for (;;) {
     const auto answer = (*api)->ask(request);
     if (answer) {

@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "cli/client/interrupt.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 #include "cli/client/raw_terminal.hpp"
 #include "cli/commands/kinds.hpp"
 #include "cli/commands/wait.hpp"
@@ -105,7 +105,7 @@ std::string goes_on(std::uint32_t id) {
 // The job, once its terminal is there or it is over.
 Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id) {
   const Interrupt interrupt;
-  Patience patience(console);
+  Persistence patience(console);
   for (;;) {
     auto job = api.get(job_target(id));
     if (job) patience.over();
@@ -124,7 +124,7 @@ Result<Document> wait_until_running(Api& api, Console& console, std::uint32_t id
 }  // namespace
 
 Result<int> attach(Context& context, Api& api, std::uint32_t id) {
-  Patience patience(context.console);
+  Persistence patience(context.console);
   bool was_there = false;
   for (;;) {
     const auto job = wait_until_running(api, context.console, id);

@@ -25,7 +25,7 @@ Result<Board::Begin> begin_of(const Top& typed) {
   return Board::Begin{std::move(*filter), typed.all, uid};
 }
 
-std::string whole_json(News news, const Filter& filter, const Console& console) {
+std::string whole_json(BoardNews news, const Filter& filter, const Console& console) {
   Document jobs = {{"jobs", Document::array()}};
   for (auto& job : news.jobs) {
     if (filter.wants(job)) jobs["jobs"].push_back(std::move(job));
@@ -40,7 +40,7 @@ std::string whole_json(News news, const Filter& filter, const Console& console) 
 Result<int> print_once(Console& console, const ServerAddress& server, Board::Begin begin,
                        Format format) {
   constexpr std::size_t kUncut = 100'000;
-  News news = Source(server).look({.ended = begin.ended});
+  BoardNews news = Source(server).look({.ended = begin.ended});
   if (news.away) return fail(std::move(*news.away));
   if (format == Format::json) {
     console.print(whole_json(std::move(news), begin.filter, console));

@@ -1,7 +1,7 @@
 #include "cli/commands/wait.hpp"
 
 #include "cli/client/failing_rank.hpp"
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 #include "cli/commands/kinds.hpp"
 #include "cli/words/job_view.hpp"
 
@@ -21,7 +21,7 @@ void tell_failure(Context& context, Api& api, const Document& job) {
 }  // namespace
 
 Result<Document> wait_until_over(Api& api, Console& console, std::uint32_t id) {
-  Patience patience(console);
+  Persistence patience(console);
   for (;;) {
     auto job = api.get(job_target(id, "wait") + "?timeout_seconds=30");
     if (job) patience.over();

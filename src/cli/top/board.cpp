@@ -54,7 +54,7 @@ void Board::keep_cursor() {
   slots_.keep_cursor(cluster_, filter_);
 }
 
-void Board::told(News news) {
+void Board::told(BoardNews news) {
   if (cluster_.told(news, ended_)) keep_cursor();
   if (news.page && news.page->id == open_) page_ = std::move(news.page);
   if (!news.log || !log_ || news.log->of != log_wish_) return;
@@ -62,8 +62,8 @@ void Board::told(News news) {
   if (!news.log->failed) log_->told(*news.log);
 }
 
-Wish Board::wish() const {
-  Wish wish{.ended = ended_, .stands = stands_, .seen = queue_.seen()};
+BoardWish Board::wish() const {
+  BoardWish wish{.ended = ended_, .stands = stands_, .seen = queue_.seen()};
   for (const auto view : views_) {
     if (view == View::log) wish.log = log_wish_;
     if (view != View::help) wish.page = static_cast<std::uint32_t>(open_);

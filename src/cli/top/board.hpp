@@ -32,11 +32,11 @@ class Board {
   };
   explicit Board(Begin begin);
 
-  void told(News news);
+  void told(BoardNews news);
   // False: the user leaves.
   bool press(const Key& key);
   // After draw(): what is on the screen is what is seen.
-  [[nodiscard]] Wish wish() const;
+  [[nodiscard]] BoardWish wish() const;
   Rows draw(const Paper& paper);
   // All of it below each other, as wide as it is, without anything to press.
   Rows draw_whole(Paper paper);

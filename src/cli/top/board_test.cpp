@@ -42,8 +42,8 @@ Document slot(std::int64_t index, std::string_view state, std::int64_t job) {
 }
 
 // Two nodes of four slots; jobs 1 and 2 run, 3 and 4 wait, bob's first.
-News cluster() {
-  News news;
+BoardNews cluster() {
+  BoardNews news;
   news.at = kNow;
   news.all_jobs = true;
   news.server = document(R"({"version": "0.1.0", "dir": "/var/lib/paceline", "policy": "fair",
@@ -202,7 +202,7 @@ TEST_F(Watched, FiltersWhileOneTypes) {
 
 TEST_F(Watched, KeepsTheCursorOnItsJobUntilItIsSortedAnew) {
   press(KeyKind::end);
-  News news = cluster();
+  BoardNews news = cluster();
   news.jobs.erase(news.jobs.begin());
   board.told(std::move(news));
   type("l");
@@ -216,7 +216,7 @@ TEST_F(Watched, KeepsTheCursorOnItsJobUntilItIsSortedAnew) {
 }
 
 TEST_F(Watched, AJobsNeighbouringSlotsShareARow) {
-  News news = cluster();
+  BoardNews news = cluster();
   auto& slots = news.nodes["nodes"][0]["slots"];
   slots[1]["rank"] = 1;
   slots[2] = slot(2, "leased", 1);
@@ -227,7 +227,7 @@ TEST_F(Watched, AJobsNeighbouringSlotsShareARow) {
 }
 
 TEST_F(Watched, ScrollsThroughVeryManyJobs) {
-  News news = cluster();
+  BoardNews news = cluster();
   for (int id = 5; id <= 10'000; ++id) news.jobs.push_back(job(id, "many", "PENDING", 0));
   board.told(std::move(news));
   EXPECT_EQ(seen().front(), 1);
@@ -241,7 +241,7 @@ TEST_F(Watched, ScrollsThroughVeryManyJobs) {
 }
 
 TEST_F(Watched, TakesWhatChanged) {
-  News news;
+  BoardNews news;
   news.at = kNow + 2;
   news.server = document(R"({"slots": 8})");
   news.jobs = {job(1, "digits", "COMPLETED", 1), job(2, "text", "RUNNING", 0.9)};
@@ -255,7 +255,7 @@ TEST_F(Watched, OpensAJobAndItsLog) {
   press(KeyKind::enter);
   EXPECT_EQ(board.wish().page, 1U) << "of the slot under the cursor";
   EXPECT_THAT(drawn(board), HasSubstr("Asking the server…"));
-  News news;
+  BoardNews news;
   news.page = PageNews{.id = 1,
                        .job = job(1, "digits", "RUNNING", 0.25),
                        .why = document(R"({"lines": ["It runs."]})")};
@@ -266,7 +266,7 @@ TEST_F(Watched, OpensAJobAndItsLog) {
 
   type("l");
   ASSERT_TRUE(board.wish().log);
-  News log;
+  BoardNews log;
   log.log = LogNews{.of = *board.wish().log, .anew = true};
   log.log->chunks.push_back({{"rank", 0}, {"text", "step 1\n"}});
   board.told(log);
@@ -284,7 +284,7 @@ TEST_F(Watched, OpensAJobAndItsLog) {
 
 TEST_F(Watched, KeepsALogOpenThatIsEmptyOrOfAJobThatIsOver) {
   type("l");
-  News news = cluster();
+  BoardNews news = cluster();
   news.jobs.front() = job(1, "digits", "COMPLETED", 1);
   news.page = PageNews{.id = 1, .job = job(1, "digits", "COMPLETED", 1)};
   news.log = LogNews{.of = *board.wish().log, .anew = true};
@@ -294,12 +294,12 @@ TEST_F(Watched, KeepsALogOpenThatIsEmptyOrOfAJobThatIsOver) {
 }
 
 TEST_F(Watched, AsksForFewerLinesOfEachOfManyRanks) {
-  News news = cluster();
+  BoardNews news = cluster();
   news.jobs.front()["workers"] = 100;
   board.told(std::move(news));
   type("l");
   EXPECT_EQ(board.wish().log->lines, 100U);
-  News log;
+  BoardNews log;
   log.log = LogNews{.of = *board.wish().log, .anew = true};
   log.log->chunks.push_back({{"rank", 99}, {"text", "step 1\n"}});
   board.told(std::move(log));
@@ -313,7 +313,7 @@ TEST_F(Watched, AsksForFewerLinesOfEachOfManyRanks) {
 
 TEST_F(Watched, SaysWhyALogIsNotShown) {
   type("jl");
-  News log;
+  BoardNews log;
   log.log = LogNews{.of = *board.wish().log};
   log.log->failed = Error{ErrorCode::forbidden, "Job 2 is bob's.", "", Retry::useless};
   board.told(std::move(log));
@@ -321,7 +321,7 @@ TEST_F(Watched, SaysWhyALogIsNotShown) {
 }
 
 TEST_F(Watched, KeepsTheOldPictureWhileTheServerIsAway) {
-  News away;
+  BoardNews away;
   away.at = kNow;
   away.away = Error{ErrorCode::unavailable, "Nobody answers.", "", Retry::may_help};
   board.told(std::move(away));
@@ -336,7 +336,7 @@ TEST_F(Watched, PausesAndAsksForEndedJobs) {
   EXPECT_TRUE(board.wish().stands);
   EXPECT_TRUE(board.wish().ended);
   EXPECT_THAT(drawn(board), HasSubstr("stands still at 10:55:12\n"));
-  News news = cluster();
+  BoardNews news = cluster();
   news.jobs.push_back(job(5, "old", "COMPLETED", 1));
   board.told(std::move(news));
   EXPECT_THAT(seen(), ElementsAre(1, 2, 3, 4, 5));
@@ -347,7 +347,7 @@ TEST_F(Watched, PausesAndAsksForEndedJobs) {
 
 TEST_F(Watched, KeepsTheNewestOfVeryManyEndedJobs) {
   type("a");
-  News news = cluster();
+  BoardNews news = cluster();
   for (int id = 5; id <= 2000; ++id) news.jobs.push_back(job(id, "old", "FAILED", 0));
   board.told(std::move(news));
   EXPECT_THAT(drawn(board), HasSubstr("Queue  1,004 jobs"));
@@ -356,7 +356,7 @@ TEST_F(Watched, KeepsTheNewestOfVeryManyEndedJobs) {
 }
 
 TEST_F(Watched, MovesNobodysCursor) {
-  News news = cluster();
+  BoardNews news = cluster();
   news.jobs = {job(1, "a\x1b[2J\nb\u202e", "RUNNING", 0.5), job(2, "数据数据数据", "RUNNING", 0.5)};
   news.server["policy"] = "x\x1b[H";
   board.told(std::move(news));
@@ -371,7 +371,7 @@ TEST_F(Watched, BearsWhatItDoesNotKnow) {
   for (const auto* text :
        {"{}", "[]", "null", "7", R"({"jobs": [3], "nodes": [[]], "slots": "x"})"}) {
     Board strange({});
-    News news;
+    BoardNews news;
     news.server = news.nodes = news.expected = document(text);
     news.jobs = {document(text)};
     news.page = PageNews{.id = 0, .job = document(text), .why = document(text)};
@@ -382,7 +382,7 @@ TEST_F(Watched, BearsWhatItDoesNotKnow) {
 }
 
 TEST_F(Watched, AWholePictureHasEveryRow) {
-  News news = cluster();
+  BoardNews news = cluster();
   for (int id = 5; id <= 100; ++id) news.jobs.push_back(job(id, "many", "PENDING", 0));
   board.told(std::move(news));
   const auto rows = board.draw_whole({.size = {100'000, 0}, .now = kNow});

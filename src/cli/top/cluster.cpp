@@ -18,7 +18,7 @@ const Document& Cluster::job(std::int64_t id) const {
   return found == jobs_.end() ? nothing : found->second;
 }
 
-void Cluster::take_jobs(News& news, bool ended) {
+void Cluster::take_jobs(BoardNews& news, bool ended) {
   if (news.all_jobs) jobs_.clear();
   for (auto& job : news.jobs) {
     if (!job.is_object()) continue;
@@ -35,7 +35,7 @@ void Cluster::take_jobs(News& news, bool ended) {
   }
 }
 
-bool Cluster::told(News& news, bool ended) {
+bool Cluster::told(BoardNews& news, bool ended) {
   if (news.away) {
     if (!away_) away_ = {news.at, *news.away};
     return false;

@@ -12,7 +12,7 @@ namespace paceline {
 class Cluster {
  public:
   // `ended`: whether jobs that are over are kept. True if there was something of the cluster.
-  bool told(News& news, bool ended);
+  bool told(BoardNews& news, bool ended);
 
   // By id, with what is expected of them (expected_start, expected_end).
   [[nodiscard]] const std::map<std::int64_t, Document>& jobs() const { return jobs_; }
@@ -30,7 +30,7 @@ class Cluster {
   [[nodiscard]] const std::optional<Away>& away() const { return away_; }
 
  private:
-  void take_jobs(News& news, bool ended);
+  void take_jobs(BoardNews& news, bool ended);
 
   Document server_, nodes_;
   std::map<std::int64_t, Document> jobs_, expected_;

@@ -44,7 +44,7 @@ Feed::~Feed() {
   thread_.join();
 }
 
-void Feed::wish(Wish wish) {
+void Feed::wish(BoardWish wish) {
   {
     const std::lock_guard lock(mutex_);
     const bool only_scrolled = wish.ended == wish_.ended && wish.stands == wish_.stands &&
@@ -56,14 +56,14 @@ void Feed::wish(Wish wish) {
   changed_.notify_all();
 }
 
-std::vector<News> Feed::take() {
+std::vector<BoardNews> Feed::take() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto read = ::read(told_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return std::exchange(news_, {});
 }
 
-void Feed::tell(News news) {
+void Feed::tell(BoardNews news) {
   {
     const std::lock_guard lock(mutex_);
     if (over_) return;
@@ -82,7 +82,7 @@ void Feed::run(ServerAddress server) {
   Steady::time_point look_due = Steady::now(), log_due = look_due;
   std::unique_lock lock(mutex_);
   while (!over_) {
-    const Wish wish = wish_;
+    const BoardWish wish = wish_;
     const bool anew = std::exchange(new_wish_, false);
     lock.unlock();
     const auto began = Steady::now();

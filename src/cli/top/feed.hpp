@@ -28,24 +28,24 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  void wish(Wish wish);
+  void wish(BoardWish wish);
   // Can be read while there is something to take.
   [[nodiscard]] int fd() const { return told_.get(); }
-  std::vector<News> take();
+  std::vector<BoardNews> take();
 
  private:
   void run(ServerAddress server);
   // Waits until then, or until another wish. False: it is over.
   bool wait(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point until);
-  void tell(News news);
+  void tell(BoardNews news);
 
   Duration interval_;
   UniqueFd stop_, told_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Wish wish_;
+  BoardWish wish_;
   bool new_wish_ = true, over_ = false;
-  std::vector<News> news_;
+  std::vector<BoardNews> news_;
   std::thread thread_;
 };
 

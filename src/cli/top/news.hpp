@@ -20,13 +20,13 @@ struct LogWish {
   friend bool operator==(const LogWish&, const LogWish&) = default;
 };
 
-struct Wish {
+struct BoardWish {
   bool ended = false;                      // the newest jobs that are over, too
   bool stands = false;                     // nothing new until this changes
   std::vector<std::int64_t> seen = {};     // jobs that are on the screen
   std::optional<std::uint32_t> page = {};  // the job that is open
   std::optional<LogWish> log = {};
-  friend bool operator==(const Wish&, const Wish&) = default;
+  friend bool operator==(const BoardWish&, const BoardWish&) = default;
 };
 
 // Of the job that is open.
@@ -44,7 +44,7 @@ struct LogNews {
   std::optional<Error> failed = {};
 };
 
-struct News {
+struct BoardNews {
   double at = 0;                   // seconds since 1970
   std::optional<Error> away = {};  // the server doesn't answer; the rest is nothing then
   Document server = {};            // GET /v1/server; null: as before

@@ -36,8 +36,8 @@ void add_jobs(const Document& entry, std::set<std::int64_t>& jobs) {
 
 }  // namespace
 
-News Source::look(const Wish& wish) {
-  News news;
+BoardNews Source::look(const BoardWish& wish) {
+  BoardNews news;
   if (auto looked = look_into(news, wish); !looked) {
     news = {};
     news.away = std::move(looked.error());
@@ -47,7 +47,7 @@ News Source::look(const Wish& wish) {
   return news;
 }
 
-Result<void> Source::look_into(News& news, const Wish& wish) {
+Result<void> Source::look_into(BoardNews& news, const BoardWish& wish) {
   auto server = api_.get("/v1/server");
   if (!server) return fail(std::move(server.error()));
   news.server = std::move(*server);
@@ -60,7 +60,7 @@ Result<void> Source::look_into(News& news, const Wish& wish) {
   return {};
 }
 
-Result<void> Source::read_jobs(News& news, const Wish& wish, std::int64_t newest) {
+Result<void> Source::read_jobs(BoardNews& news, const BoardWish& wish, std::int64_t newest) {
   const bool known = next_ > 0 && ended_ == wish.ended;
   const auto from = next_;
   std::optional<std::set<std::int64_t>> ids;
@@ -99,7 +99,7 @@ Result<std::optional<std::set<std::int64_t>>> Source::changed(std::int64_t newes
   return std::optional(std::move(jobs));
 }
 
-Result<void> Source::list_jobs(News& news, bool ended) {
+Result<void> Source::list_jobs(BoardNews& news, bool ended) {
   news.all_jobs = true;
   auto active = api_.jobs("", {});
   if (!active) return fail(std::move(active.error()));
@@ -145,7 +145,7 @@ Result<std::int64_t> Source::newest_id(std::int64_t known) {
   return last;
 }
 
-Result<void> Source::read_nodes(News& news) {
+Result<void> Source::read_nodes(BoardNews& news) {
   const auto now = Clock::now();
   if (!happened_ && now < nodes_due_) return {};
   auto nodes = api_.get("/v1/nodes");
@@ -155,7 +155,7 @@ Result<void> Source::read_nodes(News& news) {
   return {};
 }
 
-Result<void> Source::read_expected(News& news) {
+Result<void> Source::read_expected(BoardNews& news) {
   const auto began = Clock::now();
   if (began < expected_due_) return {};
   auto expected = api_.expected();

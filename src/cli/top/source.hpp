@@ -18,8 +18,8 @@ class Source {
  public:
   explicit Source(ServerAddress server) : api_(std::move(server)) {}
 
-  // What there is of the cluster and of the open job. Never fails: News::away says why not.
-  News look(const Wish& wish);
+  // What there is of the cluster and of the open job. Never fails: BoardNews::away says why not.
+  BoardNews look(const BoardWish& wish);
   // What came of the log since the last call for the same one; the newest lines at the first.
   LogNews read_log(const LogWish& wish);
   // Of the open job alone.
@@ -28,11 +28,11 @@ class Source {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Result<void> look_into(News& news, const Wish& wish);
-  Result<void> read_jobs(News& news, const Wish& wish, std::int64_t newest);
-  Result<void> list_jobs(News& news, bool ended);
-  Result<void> read_nodes(News& news);
-  Result<void> read_expected(News& news);
+  Result<void> look_into(BoardNews& news, const BoardWish& wish);
+  Result<void> read_jobs(BoardNews& news, const BoardWish& wish, std::int64_t newest);
+  Result<void> list_jobs(BoardNews& news, bool ended);
+  Result<void> read_nodes(BoardNews& news);
+  Result<void> read_expected(BoardNews& news);
   // The jobs that the journal named since the last look; nothing: too many, or it doesn't tell.
   Result<std::optional<std::set<std::int64_t>>> changed(std::int64_t newest);
   Result<std::int64_t> newest_id(std::int64_t known);

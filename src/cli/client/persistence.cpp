@@ -1,4 +1,4 @@
-#include "cli/client/patience.hpp"
+#include "cli/client/persistence.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ constexpr Duration kPauseMax = std::chrono::seconds{2};
 
 }  // namespace
 
-bool Patience::again(const Error& error) {
+bool Persistence::again(const Error& error) {
   if (!is_away(error) || Interrupt::pending() != 0) return false;
   if (!told_ && pause_ > Duration{}) {
     console_.note("The server went away; waiting for it to come back. Jobs go on meanwhile.");
@@ -23,7 +23,7 @@ bool Patience::again(const Error& error) {
   return Interrupt::sleep(pause_);
 }
 
-void Patience::over() {
+void Persistence::over() {
   pause_ = {};
   if (std::exchange(told_, false)) console_.note("The server is back.");
 }

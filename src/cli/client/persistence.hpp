@@ -1,7 +1,7 @@
 // Trying again while the server is away, as over its restart: after longer and longer waits, telling the
 // user once. Jobs go on without the server, so whoever follows one waits for as long as it takes.
 //
-//   Patience patience(console);
+//   Persistence patience(console);
 //   for (;;) {
 //     auto answer = api.get(target);
 //     if (answer) { patience.over(); … }
@@ -15,9 +15,9 @@
 
 namespace paceline {
 
-class Patience {
+class Persistence {
  public:
-  explicit Patience(Console& console) : console_(console) {}
+  explicit Persistence(Console& console) : console_(console) {}
 
   // After a failure: pauses and returns true; false if trying again can't help or a signal arrived.
   bool again(const Error& error);
