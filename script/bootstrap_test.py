@@ -26,7 +26,9 @@ class Bootstrap(unittest.TestCase):
         self.program("dpkg-query", 'shift 2\nfor p in "$@"; do\n'
                      f'  case " {" ".join(absent)} " in *" $p "*) ;; *) echo "$p ii" ;; esac\n'
                      "done")
-        self.program("apt-get", f'echo "$@" >>{self.calls}\nexit {int(apt_fails)}')
+        self.program("apt-get", f'echo "$@" >>{self.calls}\n'
+                     """[[ $* == *--print-uris* ]] && printf "'https://x/%s' %s 1600000 SHA256:0\n" a.deb a.deb b.deb b.deb\n"""
+                     f"exit {int(apt_fails)}")
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
         done = subprocess.run([BOOTSTRAP, *options], env=environment, capture_output=True,
                               text=True, check=False)
@@ -39,8 +41,9 @@ class Bootstrap(unittest.TestCase):
         code, out, _, calls = self.run_with(absent=("ninja-build", "python3-torch"))
         self.assertEqual(code, 0)
         self.assertIn("missing Debian packages: ninja-build python3-torch", out)
-        self.assertEqual(calls, ["-qq update", "-qq install --no-install-recommends --yes "
-                                 "ninja-build python3-torch"])
+        self.assertIn("downloads 3 MB", out)
+        self.assertEqual(calls, ["-qq update", "-qq install --print-uris --no-install-recommends --yes ninja-build python3-torch",
+                                 "-qq install --no-install-recommends --yes ninja-build python3-torch"])
 
     def test_building_needs_no_pytorch(self):
         self.assertEqual(self.run_with("--build-only", absent=("python3-torch",))[3], [])
