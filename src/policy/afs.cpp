@@ -29,6 +29,18 @@ class LongerTree {
     most_.assign(2 * width_, kNone);
   }
 
+  // For many at once; combine() makes the tree know them.
+  void put(std::size_t i, double value) { most_[width_ + i] = value; }
+  // REQUIRES: first < last.
+  void combine(std::size_t first, std::size_t last) {
+    std::size_t from = width_ + first, to = width_ + last - 1;
+    while (from /= 2) {
+      to /= 2;
+      for (std::size_t node = from; node <= to; ++node)
+        most_[node] = std::max(most_[2 * node], most_[2 * node + 1]);
+    }
+  }
+
   void set(std::size_t i, double value) {
     most_[i += width_] = value;
     while (i /= 2) {
@@ -63,7 +75,8 @@ class ShareOut {
       : shares_(shares),
         contenders_(shares.contenders()),
         tree_(contenders_.size()),
-        worth_(contenders_.size()) {
+        worth_(contenders_.size()),
+        newest_(contenders_.size()) {
     scalings_.reserve(contenders_.size());
   }
 
@@ -84,8 +97,10 @@ class ShareOut {
   void share_among(std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) {
       scalings_.emplace_back(*contenders_[i].job);
-      weigh(i);
+      worth_[i] = worth_of(i);
+      tree_.put(i, worth_[i].as_longer);
     }
+    tree_.combine(first, last);
     while (shares_.left() > 0) {
       const auto best = leader(first);
       if (!best) break;
@@ -104,20 +119,30 @@ class ShareOut {
   }
 
   void weigh(std::size_t i) {
+    worth_[i] = worth_of(i);
+    tree_.set(i, worth_[i].as_longer);
+  }
+
+  Worth worth_of(std::size_t i) {
     const Contender& contender = contenders_[i];
     const std::int32_t more = next(contender);
-    if (contender.workers + more > contender.most) return forget(i);
+    if (contender.workers + more > contender.most) return {};
     // A first step counts as the smallest size, whether the job waits or can't be resized: else
     // the two kinds would take turns.
     const std::int32_t step = contender.workers == 0 ? contender.job->range.min : more;
-    const double now = scalings_[i].speed(contender.workers);
-    const double then = scalings_[i].speed(contender.workers + step);
+    const double now = speed(i, contender.workers);
+    const double then = speed(i, contender.workers + step);
     const double gain = (then - now) / static_cast<double>(contender.slots(step));
-    if (gain <= 0) return forget(i);
+    if (gain <= 0) return {};
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const auto slots = static_cast<double>(contender.slots_per_worker);
-    worth_[i] = {now > 0 ? gain * slots / now : kInfinity, gain * slots / then};
-    tree_.set(i, worth_[i].as_longer);
+    return {now > 0 ? gain * slots / now : kInfinity, gain * slots / then};
+  }
+
+  // What it gains by one step is mostly where the next one begins.
+  double speed(std::size_t i, std::int32_t workers) {
+    if (newest_[i].first != workers) newest_[i] = {workers, scalings_[i].speed(workers)};
+    return newest_[i].second;
   }
 
   void forget(std::size_t i) {
@@ -142,6 +167,7 @@ class ShareOut {
   std::vector<Scaling> scalings_;
   LongerTree tree_;
   std::vector<Worth> worth_;
+  std::vector<std::pair<std::int32_t, double>> newest_;  // size and speed that were asked for last
 };
 
 }  // namespace
