@@ -126,6 +126,8 @@ void Shares::all_that_could_start() {
 // In order, until their smallest sizes fill the room.
 void Shares::add_waiting(std::int64_t slots) {
   const std::size_t running = contenders_.size();
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(slots, 0));  // of one slot each
+  contenders_.reserve(running + std::min(most, snapshot_.state.waiting().size()));
   auto walk = snapshot_.state.waiting_by(order_).walk();
   while (slots > 0) {
     const auto contender = next_waiting(walk, room());
