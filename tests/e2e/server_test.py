@@ -100,6 +100,7 @@ class ServerTest(unittest.TestCase):
             script = f"{BINARY} up --detach --slots 1 && {BINARY} submit -- {job} && {BINARY} logs -f 1; exec sleep 600"
             shell, terminal = pty.fork()
             if shell == 0:
+                signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what runs these tests may ignore it
                 os.execve("/bin/sh", ["sh", "-c", script], environment)
             try:
                 said = b""
