@@ -18,6 +18,7 @@ TRUE_JOBS = min(20_000, JOBS // 2)
 AT_ONCE = 500
 LOOKS = 500
 WAITING = 5
+RULED = 300
 PATHS = {"queue": "/v1/jobs?limit=100", "users": "/v1/users", "show": "/v1/jobs/{}"}
 
 
@@ -78,17 +79,19 @@ def measure_forecasts(box):
     box.call("cancel", *map(str, jobs))
 
 
-def database_mb(box):
-    return sum(path.stat().st_size for path in Path(box.directory).glob("paceline.db*")) / 2**20
-
-
-def measure_rule(box):
-    """How large the database is once its rule let go of all that is over."""
-    box.kill()
-    box.up("--keep", "1s", "--limit", "ended-jobs-age=1s")
-    connection = Connection(box.directory)
-    box.until(lambda: not connection.get("/v1/jobs?state=COMPLETED&limit=1")["jobs"], 600, "jobs are still there")
-    report("many_jobs database_kept", database_mb(box), "MB")
+def measure_rule():
+    """How many jobs a day the rule of `--keep` lets go of: the database is bounded where no more are submitted."""
+    with Box(BINARY, slots=4) as box:
+        connection, body = Connection(box.directory), submission(["true"])
+        last = [connection.post("/v1/jobs", body)["id"] for _ in range(RULED)][-1]
+        box.call("wait", str(last))
+        time.sleep(2)
+        box.kill()
+        begun = time.perf_counter()
+        box.up("--keep", "1s", "--limit", "ended-jobs-age=1s")
+        connection = Connection(box.directory)
+        box.until(lambda: not connection.get("/v1/jobs?all=1&limit=1")["jobs"], 120, "jobs are still there")
+        report("many_jobs dropped_a_day", RULED / (time.perf_counter() - begun) * 86_400, "jobs")
 
 
 def main():
@@ -106,7 +109,7 @@ def main():
         measure_forecasts(box)
         report("many_jobs resident", max(most_before, watch.most), "MB")
         report("many_jobs database", Path(box.directory, "paceline.db").stat().st_size / newest, "bytes a job")
-        measure_rule(box)
+    measure_rule()
 
 
 if __name__ == "__main__":
