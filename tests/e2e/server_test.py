@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pty
+import pwd
 import resource
 import signal
 import socket
@@ -49,7 +50,8 @@ class ServerTest(unittest.TestCase):
         self.assertRegex(said, r"Job 1 \(well\) of \S+ COMPLETED after [\d.]+ s of running\.")
         self.assertRegex(said, r"Job 2 \(bad\) of \S+ FAILED \(exit code 3\) after [\d.]+ s of running\.")
         self.assertRegex(said, r"Job 3 \(gone\) of \S+ CANCELLED")
-        self.assertIn("The policy is srtf; it was elastic-fifo.", said)
+        owner = pwd.getpwuid(os.geteuid()).pw_name
+        self.assertIn(f"The policy is srtf, by {owner}'s word; it was elastic-fifo.", said)
         self.assertNotIn("private", said)
 
     def test_a_directory_is_taken_over_once_nothing_runs_there(self):
