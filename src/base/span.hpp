@@ -12,7 +12,7 @@
 
 namespace paceline {
 
-// A whole number of s, m, h or d, without a unit of seconds; at most 365 days.
+// A whole number of s, m, h or d; of seconds where it has no unit. At most 365 days.
 std::optional<Duration> parse_whole_span(std::string_view text);
 
 }  // namespace paceline

@@ -1,6 +1,6 @@
-// OpenSSL, loaded when it is first called: its tables would cost every command a third of its time to start.
+// OpenSSL, loaded when it is first called: its tables would cost every command a quarter of its time to start.
 // Calls keep their names. In namespace paceline SSL_new(context) is the function of that name in libssl.so.3;
-// a call that isn't listed here doesn't link. Only .cpp files include it.
+// a call that isn't listed here doesn't link. Internal to trust and http.
 //
 //   if (auto there = openssl_library(); !there) return there;     // before the first call
 //   SSL_write_ex(ssl, bytes, size, &count);
