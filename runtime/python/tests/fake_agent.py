@@ -59,7 +59,7 @@ class Process:
         self._server = _Server(str(path), _Handler)
         self._server.process = self
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self._output = tempfile.TemporaryFile("w+")
+        self._output = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, env={**environment, "PACELINE_SOCKET": str(path)}, text=True,
                                         stdout=self._output, stderr=subprocess.STDOUT)
         self.pid = self.process.pid
@@ -86,8 +86,9 @@ class Process:
             assert self.ready == generation, self.output()
 
     def output(self):
-        self._output.seek(0)
-        return self._output.read()
+        # The process shares the file's position: moved, it would write over its own lines.
+        file = self._output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode()
 
     def wait(self):
         return self.process.wait(WITHIN_S)
