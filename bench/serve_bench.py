@@ -184,6 +184,7 @@ def measure_restart(box):
 
 
 def main():
+    os.sync()  # what earlier benchmarks wrote would be on the disk's way
     with Box(BINARY, slots=2) as box:
         report("server_idle", resident_mb(box.server.pid), "MB")
         measure_start_latency(box)

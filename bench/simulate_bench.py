@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BINARY = os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")
 CLUSTER = "64x8"
 PHILLY_POLICIES = ("fifo", "sjf", "srtf", "las", "elastic-fifo", "afs")
+REPEATED = 3  # the fastest counts: whatever else the machine does only takes time
 GROWING_POLICIES = ("fifo", "sjf")
 GROWING_JOBS = (1_000, 10_000, 100_000, 1_000_000)
 
@@ -44,10 +45,15 @@ def generate(path, jobs):
 def main():
     philly = Path(os.environ.get("PACELINE_TRACES", "/nonexistent")) / "philly/philly.csv.xz"
     if philly.exists():
+        fifo = None
         for policy in PHILLY_POLICIES:
-            run, peak = simulate(philly, policy)
-            report(f"simulate_philly/{policy}", run["wall_seconds"], "s")
-            report(f"simulate_philly_events/{policy}", run["events"] / run["wall_seconds"], "1/s")
+            runs = [simulate(philly, policy) for _ in range(REPEATED)]
+            run, peak = min(runs, key=lambda each: each[0]["wall_seconds"])
+            seconds = run["wall_seconds"]
+            fifo = fifo or seconds
+            report(f"simulate_philly/{policy}", seconds, "s")
+            report(f"simulate_philly/{policy}, fifo", seconds / fifo, "times")
+            report(f"simulate_philly_events/{policy}", run["events"] / seconds, "1/s")
         report("simulate_philly_memory", peak, "MB")  # of the largest
     with tempfile.TemporaryDirectory() as directory:
         for jobs in GROWING_JOBS:
