@@ -76,7 +76,7 @@ class WorkerGroup {
   // Makes the directories and writes the limits. Errors: storage, forbidden, with a sentence that
   // names the limit that can't be held.
   [[nodiscard]] Result<void> create() const;
-  // Moves the calling process in. Safe between fork and exec of a single-threaded process.
+  // Moves the calling process in. REQUIRES: it is single-threaded. Safe between fork and exec.
   [[nodiscard]] bool enter() const;
   // True if the kernel counts the group's processes against the limit.
   [[nodiscard]] bool counts_processes() const;
