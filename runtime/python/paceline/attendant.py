@@ -23,7 +23,7 @@ class Attendant:
     `should_stop`: Paceline says that the model is good enough.
 
     `next`: what becomes of this worker in its gang's next generation, as soon as it can: {"generation": G, "environment": E},
-    E being that of its place there, or None where it leaves. Else None.
+    E being that of its place there, or None where it leaves. Else None. `hears`: it would be told.
 
     Before `training` is set a notice ends the process at once: there is nothing to save.
     """
@@ -35,7 +35,7 @@ class Attendant:
         self._socket = worker_socket
         self._ended = threading.Event()
         self._asks = None
-        self.next = None
+        self.next, self.hears = None, False
         self._news = threading.Condition()
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
@@ -57,17 +57,26 @@ class Attendant:
     def hear_of_generations(self):
         """From now on hears what becomes of the gang."""
         if self._socket:
+            self.hears = True
             threading.Thread(target=self._hear, daemon=True).start()
 
     def say_ready(self, generation):
         """The worker has all it needs to join its gang. Raises OSError."""
         self._socket.say_ready(generation)
 
-    def wait_for(self, generation, seconds):
-        """`next`, once it is of that generation or a later one; None: it was not heard of in time."""
+    def wait_for(self, generation, seconds, unless_noticed=False):
+        """`next`, once it is of that generation or a later one; None: it was not heard of in time, or before a notice
+        came, which `unless_noticed` ends the waiting."""
+        def told():
+            return self.knows_of(generation) or (unless_noticed and self.notice)
+
         with self._news:
-            heard = self._news.wait_for(lambda: self.next and self.next["generation"] >= generation, seconds)
-            return self.next if heard else None
+            self._news.wait_for(told, seconds)
+            return self.next if self.knows_of(generation) else None
+
+    def knows_of(self, generation):
+        """Of that one, or of a later one? Who leaves with an earlier one is told of no later one."""
+        return self.next is not None and (self.next["generation"] >= generation or self.next["environment"] is None)
 
     def end(self):
         self._ended.set()
@@ -78,7 +87,9 @@ class Attendant:
                 continue
             if not self.training:
                 os._exit(EXIT_REQUEUE)
-            self.notice = signal.SIGTERM
+            with self._news:
+                self.notice = signal.SIGTERM
+                self._news.notify_all()
 
     def _hear(self):
         version = 0

@@ -8,26 +8,53 @@ import functools
 import types
 
 
-class Pieces:
-    """Where the global batch stands; set by what hands out its pieces."""
+MENDABLE = ("lost", "left", "aborted", "timed out")  # causes that other ranks than this one may be
 
-    def __init__(self):
+
+class Pieces:
+    """Where the global batch stands; set by what hands out its pieces.
+
+    `goes_on`: where the group fails, the ranks that are left go on together in the next one.
+    """
+
+    def __init__(self, goes_on=False):
+        self.goes_on = goes_on
         self.between = True  # none is under way: what is carried acts as ever
         self.last = True  # the piece under way is this rank's last
         self.dirty = False  # gradients of pieces lie in .grad that no step has used
+        self.updates = 0  # of optimizers, in the global batch under way
+        self.void = False  # nothing of the last one counts, until the next begins
+        self.error = None  # the group's, until there is another group
         self.rate_factor = 1.0  # that learning rates are multiplied by while an optimizer steps
+
+    def begin(self):
+        """A global batch is under way."""
+        self.between = self.void = False
+        self.updates = 0
+
+    def suffer(self, error):
+        """The group failed. Raises the error where that ends the training."""
+        if not self.goes_on or error.cause not in MENDABLE:
+            raise error
+        self.error = self.error or error
 
 
 def carry_optimizer(optimizer, pieces, before_step):
-    """Lets it act with the last piece, after `before_step()`, and never lose a piece's gradients."""
+    """Lets it act with the last piece, after `before_step()`, and never lose a piece's gradients. Where the group
+    fails before, it does nothing."""
     step, zero_grad = optimizer.step, optimizer.zero_grad
 
     @functools.wraps(step)  # with what schedulers have noted on it
     def step_once(_, *arguments, **options):
+        if pieces.void:
+            return None
         if not pieces.between:
             if not pieces.last:
                 return None
             before_step()
+            if pieces.error:
+                return None
+            pieces.updates += 1
         with _rates_times(optimizer, 1.0 if pieces.between else pieces.rate_factor):
             result = step(*arguments, **options)
         pieces.dirty = False
@@ -72,7 +99,7 @@ def carry_scheduler(scheduler, pieces):
     own = type(scheduler)
 
     def step(self, *arguments, **options):
-        if pieces.between or pieces.last:
+        if not (pieces.void or pieces.error) and (pieces.between or pieces.last):
             return own.step(self, *arguments, **options)
         return None
 

@@ -13,7 +13,7 @@ import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from paceline import chance
-from paceline.errors import PacelineError
+from paceline.errors import GroupError, PacelineError
 from paceline.gradients import RAN_AGAIN, whole_count
 
 
@@ -52,12 +52,16 @@ class InTurn:
             group.receive(total, group.rank - 1)
         for part in self._parts:
             fold(total, part)
-        self._parts.clear()
+        self.drop()
         if group.size > 1:
             if group.rank + 1 < group.size:
                 group.send(total, group.rank + 1)
             group.broadcast(total, group.size - 1)
         return total
+
+
+    def drop(self):
+        self._parts.clear()
 
 
 class ExactGradients:
@@ -92,8 +96,22 @@ class ExactGradients:
             return
         self._close()
         self._awaited = False
-        if not self._parameters:
-            return
+        try:
+            if self._parameters and not self._pieces.error:
+                self._sum_up()
+        except GroupError as error:
+            self._pieces.suffer(error)
+
+    def drop(self):
+        self._open = self._awaited = False
+        self._count = None
+        self._sum.drop()
+        for parameter in self._parameters:
+            parameter.grad = None
+        for norm in self._norms:
+            norm.drop()
+
+    def _sum_up(self):
         # Of each parameter its gradients, and after all of them how many micro-batches gave it one.
         zeros = torch.zeros(sum(self._sizes) + len(self._sizes), dtype=torch.promote_types(
             torch.float32, self._parameters[0].dtype))
@@ -171,3 +189,8 @@ class _Norm:
         module.running_var.copy_(variance)
         module.num_batches_tracked.fill_(int(tracked.item()))
         module.momentum, self._running = momentum, None
+
+    def drop(self):
+        """Its running statistics are put back with the model's other buffers."""
+        self._sum.drop()
+        self._module.momentum, self._running = self._momentum, None

@@ -9,7 +9,7 @@ same order everywhere.
 import torch
 
 from paceline.buckets import Bucket, Buckets, when_accumulated
-from paceline.errors import PacelineError
+from paceline.errors import GroupError, PacelineError
 from paceline.group import SUM
 
 RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed over the ranks: add the losses, "
@@ -49,10 +49,23 @@ class Gradients:
         self._count = (self._count or 0.0) + count
 
     def finish(self):
-        """All pieces have been differentiated. Nothing more where backward() did it already."""
+        """All pieces have been differentiated. Nothing more where backward() did it already, or where the group failed."""
         if self._done:
             return
         self._done, self._backward = True, False
+        try:
+            if not self._pieces.error:
+                self._sum_up()
+        except GroupError as error:
+            self._pieces.suffer(error)
+
+    def drop(self):
+        """What was computed of the global batch doesn't count."""
+        self._done, self._backward = True, False
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    def _sum_up(self):
         if self._ranks.group.size > 1:
             self._buckets.launch(self._ranks.group, of_all=True)
             self._buckets.receive()
@@ -91,7 +104,7 @@ class Gradients:
         return gradient if self._weight == 1.0 else gradient * self._weight
 
     def _accumulated(self, parameter):
-        if self._pieces.between or not self._pieces.last or self._ranks.group.size == 1:
+        if self._pieces.between or not self._pieces.last or self._pieces.error or self._ranks.group.size == 1:
             return
         if self._done:
             raise PacelineError(RAN_AGAIN)
@@ -99,7 +112,10 @@ class Gradients:
             self._backward = True
             torch.autograd.Variable._execution_engine.queue_callback(self.finish)
         self._buckets.complete(parameter)
-        self._buckets.launch(self._ranks.group)
+        try:
+            self._buckets.launch(self._ranks.group)
+        except GroupError as error:
+            self._pieces.suffer(error)
 
 
 def whole_count(group, count):

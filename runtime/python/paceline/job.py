@@ -1,6 +1,8 @@
 """A training that any number of ranks share: docs/runtime.md shows how a script uses it."""
 
+import copy
 import itertools
+import json
 import math
 import os
 import signal
@@ -22,8 +24,9 @@ from paceline.gradients import Gradients
 from paceline.group import MAX, SUM
 from paceline.loading import loader_of
 from paceline.named import NamedStates
-from paceline.order import Order, compare_orders, pieces, share
+from paceline.order import Order, compare_orders, different_data, pieces, share
 from paceline.report import report
+from paceline.savepoint import Savepoint
 from paceline.scaling import RULES, NoiseScale, rate_factor
 from paceline.sharing import share_state
 
@@ -53,6 +56,7 @@ class _Step:
     """The global batch under way."""
     count: int  # samples
     left: int  # pieces that this rank has not finished
+    before: tuple  # what put_back() needs, where it may come to that
 
 
 class Job:
@@ -70,7 +74,7 @@ class Job:
         self.should_stop = False
         self._attendant = attendant
         self._resized = []  # what to call after resizes
-        self._pieces = Pieces()
+        self._pieces = Pieces(attendant.hears)
         self._distributed, self._carried, self._optimizers = [], [], []
         self._named = NamedStates()
         self._exact = None  # which kind of gradients
@@ -79,6 +83,13 @@ class Job:
         self._order = self._step = None
         self._agreeing = None  # what ranks agree on, on its way, and what waits for it
         self._following = None  # the generation to go on in, before the next batch
+        # How many things this rank did to the end together with all ranks (epochs' begins, steps, evaluations): of those
+        # that are left where the group fails, some may have done one more than others.
+        self._acts, self._result = 0, None  # what the last one came to, where it was an evaluation
+        self._torn = False  # of its state, a part is of another step
+        self._void = None  # samples of the global batch that it failed in, until another generation stands
+        self._begun_epoch = None  # whose order ranks have compared
+        self._order_elsewhere = None  # a newcomer's: what the others say of it
         self._part = 0  # samples of the piece under way
         self._epoch = self._total_epochs = 0
         self._resumed = None  # the order's state in the checkpoint, until batches() knows the data
@@ -224,27 +235,55 @@ class Job:
         self._attendant.training = True
         if self._following:  # the script left the loop over the last epoch's batches
             self._resize()
+        self._begin_epoch()
         generation = None
         while generation != self.generation:
             generation = self.generation
             self._scale()
-            compare_orders(self._group, self._order)
-            if self._audit and not self._audit.compared:
-                self._audit.compare(self._group, self._record())
+            if not self._compare_records():
+                continue
             self._order.begin(self._epoch)
             if self.rank == 0:
                 self._attendant.ask()
             yield from self._batches(loader, seed, max_local, micro)
+        self._pieces.void = False
+
+    def _begin_epoch(self):
+        """Raises PacelineError where ranks have different data."""
+        self._scale()
+        if self._begun_epoch != self._epoch:
+            self._together(self._compare_orders)
+            self._begun_epoch = self._epoch
+        elif self._order_elsewhere and str(self._order) != self._order_elsewhere:
+            raise PacelineError(different_data(0, self._order_elsewhere, self.rank, self._order))
+        self._order_elsewhere = None
+
+    def _compare_orders(self):
+        self._scale()
+        compare_orders(self._group, self._order)
+
+    def _compare_records(self):
+        """False: the ranks are others now."""
+        if not self._audit or self._audit.compared:
+            return True
+        try:
+            self._audit.compare(self._group, self._record())
+        except GroupError as error:
+            self._pieces.suffer(error)
+            self._regroup()
+            return False
+        return True
 
     def _batches(self, loader, seed, max_local, micro):
         """Those of this generation's ranks, to the end of the epoch or of the generation."""
+        generation = self.generation
         # What a DataLoader fetches ahead is planned by the same plan, further on.
         plan, ahead = itertools.tee(self._plan(max_local, micro))
         loaded = loader.load(part for share_of_it in ahead for part in share_of_it.parts)
         for share_of_it in plan:
             self._begun_at = time.monotonic()
-            self._step = _Step(share_of_it.count, len(share_of_it.parts))
-            self._pieces.between = False
+            self._step = _Step(share_of_it.count, len(share_of_it.parts), self._before_step())
+            self._pieces.begin()
             self._recent_loss.begin_step()
             for number, part in enumerate(share_of_it.parts, share_of_it.first):
                 self._pieces.last = self._step.left == 1
@@ -256,6 +295,8 @@ class Job:
                 if micro:
                     chance.seed_all(seed, self._epoch, share_of_it.position, number)
                 yield batch
+                if self.generation != generation:
+                    return
                 if self._step and self._step.left == before:
                     raise PacelineError("job.step() was not called for the last batch: call it once for each, "
                                         "after optimizer.step()")
@@ -338,14 +379,16 @@ class Job:
         """
         if self._step is None:
             raise PacelineError("job.step() was called without a batch of job.batches()")
-        if loss is not None and self._part:
+        if loss is not None and self._part and not self._pieces.error:
             value = float(loss)
             self._loss[0] += value * self._part
             self._loss[1] += self._part
             self._recent_loss.add(value, self._part)
         self._step.left -= 1
-        if self._step.left <= 0:
+        if self._step.left <= 0 and not self._pieces.error:
             self._boundary()
+        if self._pieces.error:
+            self._regroup()
 
     def weight(self, count):
         """What the batch counts in the mean over the global batch, in place of its samples: tokens, say.
@@ -363,9 +406,12 @@ class Job:
 
         Without gradients, models in eval mode. Each sample counts once.
         """
+        loader = loader_of(data)
+        return self._together(lambda: self._evaluate(function, loader, batch_size))
+
+    def _evaluate(self, function, loader, batch_size):
         for model in self._models:
             state.average_buffers(self._group, model)
-        loader = loader_of(data)
         mine = share(loader.length, self.rank, self.size)
         sums = {}
         modes = [model.training for model in self._models]
@@ -393,26 +439,40 @@ class Job:
 
     def finish(self):
         """The training is over: a last checkpoint, and all ranks part."""
+        self._together(self._finish)
+        self._attendant.end()
+
+    def _finish(self):
         self._end_audit()
         if self._folder:
             self._save()
-            self._folder.join()
-            self._tell_written()
+            self._finish_writing()
         self._ranks.part()
-        self._attendant.end()
 
     # ---- boundaries ----
 
     def _boundary(self):
         for each in self._distributed:
             each.gradients.finish()
+        if self._pieces.error:
+            return
         count, self._step = self._step.count, None
         self._pieces.between, self._pieces.dirty = True, False
+        self._count_step(count)
+        self._acts, self._result = self._acts + 1, None
+        self._measure_noise(count)
+        try:
+            self._do_what_is_agreed()
+        except GroupError as error:
+            self._pieces.suffer(error)
+
+    def _count_step(self, count):
         self._order.step(count)
         self.steps += 1
-        self._seconds += time.monotonic() - self._begun_at
         self._samples += count
-        self._measure_noise(count)
+        self._seconds += time.monotonic() - self._begun_at
+
+    def _do_what_is_agreed(self):
         agreed = self._agree()
         self._tell_written()
         self.should_stop = self.should_stop or bool(agreed[STOP])
@@ -487,8 +547,7 @@ class Job:
         self._end_audit()
         if self._folder:
             self._save()
-            self._folder.join()
-            self._tell_written()
+            self._finish_writing()
         self._ranks.part()
         sys.exit(EXIT_REQUEUE if self._folder else 128 + notice)
 
@@ -508,68 +567,177 @@ class Job:
         heard = self._attendant.wait_for(generation, HEARD_WITHIN_S)
         if not heard:
             raise GroupError(f"Others of the gang go on as generation {generation}, of which rank {self.rank} heard "
-                             "nothing.", "timed out", self.rank)
+                             "nothing.", "system", self.rank)
         return heard
 
     def _resize(self):
         """All ranks have ended the same step, and none begins another before the next generation stands."""
         environment, self._following = self._following["environment"], None
-        if self._folder:
-            self._folder.join()
-            self._tell_written()
-        self._end_audit()
-        record = self._record()
-        self._ranks.part()
-        if environment is None:
-            self._attendant.end()
-            sys.exit(0)
-        self._ranks.move(environment)
-        self._share(record)
+        try:
+            self._finish_writing()
+            self._end_audit()
+            record = self._record()
+            self._ranks.part()
+        except GroupError as error:
+            self._pieces.suffer(error)
+            self._regroup()
+        else:
+            self._enter(environment, record, self.size)
 
     def _begin(self):
         """A newcomer's training stands where that of the others does, and the script knows of other ranks."""
         if self._joins:
             self._attendant.say_ready(self.generation)
-            self._ranks.connect()
-            self._share(None)
-            self._joins = False
+            self._enter(self._ranks.place.environment, None, None)
         elif self._size_before:
             before, self._size_before = self._size_before, None
             self._tell_resized(before)
 
-    def _share(self, record):
-        """`record`: of before the resize; None on a newcomer."""
-        has_it = not self._joins
+    def _enter(self, environment, record, old_size):
+        """Goes on in the generation of which the environment says this rank's place, or in a later one where that one
+        doesn't come about. `record`: of before the resize; None: of a newcomer, or the group had failed."""
+        while True:
+            if environment is None:
+                self._attendant.end()
+                sys.exit(0)
+            try:
+                self._ranks.move(environment, lambda: self._attendant.knows_of(self.generation + 1))
+                self._share(record, old_size)
+            except GroupError as error:
+                self._pieces.suffer(error)
+                environment = self._next_after(error)
+            else:
+                self._pieces.error = None
+                return
+
+    def _next_after(self, error):
+        """This rank's place in the generation that follows the one that failed. Raises the error where none does."""
+        _note(f"{error} Those that are left wait for the gang's next generation.")
+        heard = self._attendant.wait_for(self.generation + 1, self._ranks.timeout_s, unless_noticed=True)
+        if not heard:
+            raise error
+        return heard["environment"]
+
+    # ---- where the group fails ----
+
+    def _together(self, act):
+        """Does what all ranks do, outside of batches; once more with those that are left where the group fails, unless
+        one of them had done it: then what that came to counts."""
+        while True:
+            acts = self._acts
+            try:
+                result = act()
+            except GroupError as error:
+                self._pieces.suffer(error)
+                self._regroup()
+                if self._acts > acts:
+                    return self._result
+            else:
+                self._acts, self._result = acts + 1, result
+                return result
+
+    def _regroup(self):
+        """The group failed: those that are left go on as the next generation. Raises what it failed of where there is none."""
+        old_size, error = self.size, self._pieces.error
+        self._ranks.leave()
+        self._agreeing = self._following = self._audit = self._saved = None
+        if self._step:
+            self._put_back()
+        self._finish_writing()
+        self._enter(self._next_after(error), None, old_size)
+        self._say(f"paceline: {_ranks_text(self.size)} of {old_size} are left, and go on after step {self.steps}.")
+
+    def _before_step(self):
+        """What put_back() needs."""
+        if not self._pieces.goes_on:
+            return ()
+        return Savepoint(self._models), list(self._loss), copy.copy(self._recent_loss)
+
+    def _put_back(self):
+        """The global batch under way is void."""
+        savepoint, self._loss, self._recent_loss = self._step.before
+        savepoint.restore()
         for each in self._distributed:
-            state.compare(self._group, each.model)
-            state.share_model(self._group, each.model)
-        for each in self._carried:
-            its = share_state(self._group, each.state_dict() if has_it else None, has_it)
-            if not has_it:
-                each.load_state_dict(its)
-        self._share_named(has_it)
-        stands = share_state(self._group, [record, *self._standing()], has_it)
-        if not has_it:
-            record, self.steps, self._samples, self._epoch, self._resumed, self.should_stop, noise = stands
-            self._noise.restore(noise)
-            self._saved = self._samples
-            self._reported_steps = self.steps
-            torch.manual_seed(chance.of(self._samples, self.rank))
-        self._audit = Audit(record, f"in place, on {_ranks_text(self.size)}", "before the resize")
-        self._recent_loss = RecentLoss()
-        self._tell_resized(record["ranks"])
+            each.gradients.drop()
+        self._torn = self._torn or self._pieces.updates > 0
+        self._pieces.between, self._pieces.dirty, self._pieces.void = True, False, True
+        self._void, self._step = self._step.count, None
 
-    # As a whole: ranks may differ in what a value holds.
-    def _share_named(self, has_it):
-        data = state.share_bytes(self._group, state.packed(self._named.states()) if self.rank == 0 else None)
-        if has_it:
+    # ---- what a generation begins with ----
+
+    def _share(self, record, old_size):
+        """All ranks of the generation stand where the one stands that has done most: the lowest of those. `record`,
+        `old_size`: as _enter() has them."""
+        if self._order:
+            self._scale()
+        whole = not (self._joins or self._torn)
+        own = {"acts": self._acts if whole else -1, "void": self._void is not None, "joins": self._joins,
+               "result": self._result, "stop": self.should_stop, "record": record, "size": old_size}
+        everyones = [json.loads(each) for each in self._group.all_gather_bytes(json.dumps(own).encode())]
+        root = max(range(self.size), key=lambda rank: (everyones[rank]["acts"], -rank))
+        its = everyones[root]
+        if its["acts"] < 0:
+            raise PacelineError("Of the gang nobody is left with a whole state: the next start goes on from its last "
+                                "checkpoint.")
+        # Who is behind with an evaluation lacks what it came to, and no state.
+        lacking = [each["acts"] < 0 or each["void"] and each["acts"] < its["acts"] for each in everyones]
+        if any(lacking):
+            self._torn = lacking[self.rank]
+            self._share_state(root, lacking[self.rank])
+        if any(each["joins"] for each in everyones):
+            self._share_standing(root)
+        self._catch_up(its)
+        self._torn, self._joins, self._void = False, False, None
+        self.should_stop = any(each["stop"] for each in everyones)
+        if its["record"]:
             self._named.commit()
-        else:
-            self._named.load(state.unpacked(data))
+            self._recent_loss = RecentLoss()
+            self._audit = Audit(its["record"], f"in place, on {_ranks_text(self.size)}", "before the resize")
+        self._tell_resized(its["size"])
 
-    def _standing(self):
-        return [self.steps, self._samples, self._epoch, self._order.state() if self._order else self._resumed,
-                self.should_stop, self._noise.state()]
+    def _catch_up(self, its):
+        """What another rank did last counts for this one, too, which lacks no more than that."""
+        if self._acts < its["acts"] and self._void and not self._joins:
+            self._count_step(self._void)
+        self._acts, self._result = its["acts"], its["result"]
+
+    def _share_state(self, root, lacks):
+        for each in self._distributed:
+            self._compare(each.model)
+            state.share_model(self._group, each.model, root)
+        for each in self._carried:
+            its = share_state(self._group, None if lacks else each.state_dict(), not lacks, root)
+            if lacks:
+                each.load_state_dict(its)
+        noise = share_state(self._group, self._noise.state(), not lacks, root)
+        self._noise.restore(noise)
+
+    def _compare(self, model):
+        """Where a newcomer built another model, it alone ends."""
+        try:
+            state.compare(self._group, model)
+        except GroupError:
+            raise
+        except PacelineError as error:
+            if self._joins:
+                raise
+            raise GroupError(str(error), "aborted") from error
+
+    def _share_standing(self, root):
+        """With the ranks that join."""
+        order = self._order
+        # As a whole: ranks may differ in what a value that is carried holds.
+        own = self.rank == root and state.packed(
+            [self._named.states(), self.steps, self._samples, self._epoch, self._begun_epoch,
+             order.state() if order else self._resumed, str(order) if order else None])
+        its = state.share_bytes(self._group, own or None, root)
+        if not self._joins:
+            return
+        named, self.steps, self._samples, self._epoch, self._begun_epoch, self._resumed, self._order_elsewhere = (
+            state.unpacked(its))
+        self._named.load(named)
+        self._saved, self._reported_steps = self._samples, self.steps
+        torch.manual_seed(chance.of(self._samples, self.rank))
 
     # ---- the resume audit ----
 
@@ -588,6 +756,11 @@ class Job:
         self._audit = None
 
     # ---- checkpoints ----
+
+    def _finish_writing(self):
+        if self._folder:
+            self._folder.join()
+            self._tell_written()
 
     def _save(self):
         if self._saved == self._samples:
@@ -672,6 +845,10 @@ class Job:
         else:
             order.begin(self._epoch)
         self._order = order
+
+
+def _note(text):
+    print("paceline: " + text, file=sys.stderr, flush=True)
 
 
 def _ranks_text(size):

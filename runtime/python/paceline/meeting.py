@@ -26,17 +26,30 @@ LINE_MAX = 1 << 18
 PAUSE_S = 0.02
 
 
-def meet(rank, size, endpoint, place, secret, generation=0, within_s=300.0):
+def meet(rank, size, endpoint, place, secret, generation=0, within_s=300.0, called_off=lambda: False):
     """Returns the endpoints of all ranks, in their order. Raises GroupError.
 
-    `place`: (address, port), or the name of a unix socket.
+    `place`: (address, port), or the name of a unix socket. `called_off()`: the generation won't come about.
     """
     if size == 1:
         return [endpoint]
-    deadline = time.monotonic() + within_s
+    patience = _Patience(time.monotonic() + within_s, called_off)
     if rank == 0:
-        return _Host(size, endpoint, secret, generation, deadline).hold(place)
-    return _join(rank, endpoint, place, secret, generation, deadline)
+        return _Host(size, endpoint, secret, generation, patience).hold(place)
+    return _join(rank, endpoint, place, secret, generation, patience)
+
+
+class _Patience:
+    """How long a meeting is waited for."""
+
+    def __init__(self, deadline, called_off):
+        self._deadline, self._called_off = deadline, called_off
+
+    def is_over(self):
+        """Raises GroupError where the meeting was called off."""
+        if self._called_off():
+            raise GroupError("The gang goes on without this generation.", "left")
+        return time.monotonic() > self._deadline
 
 
 def _proof(secret, *parts):
@@ -74,9 +87,9 @@ def _write(connection, **values):
 class _Host:
     """Rank 0, to which all others come."""
 
-    def __init__(self, size, endpoint, secret, generation, deadline):
+    def __init__(self, size, endpoint, secret, generation, patience):
         self._size, self._secret, self._generation = size, secret, generation
-        self._deadline = deadline
+        self._patience = patience
         self._endpoints = {0: endpoint}
         self._guests = {}  # by rank: connection, its nonce
         self._heard = {}  # by connection: what it said so far
@@ -89,7 +102,7 @@ class _Host:
             open_things.callback(self._close_all)
             self._selector.register(listener, selectors.EVENT_READ)
             while len(self._endpoints) < self._size:
-                if time.monotonic() > self._deadline:
+                if self._patience.is_over():
                     raise self._late()
                 for key, _ in self._selector.select(0.1):
                     if key.fileobj is listener:
@@ -173,9 +186,9 @@ class _Host:
         self._selector.close()
 
 
-def _join(rank, endpoint, place, secret, generation, deadline):
+def _join(rank, endpoint, place, secret, generation, patience):
     why = "nobody listens there"
-    while time.monotonic() < deadline:
+    while not patience.is_over():
         connection, address = _socket(place)
         try:
             with connection:
@@ -186,7 +199,7 @@ def _join(rank, endpoint, place, secret, generation, deadline):
                 if not _is_own(connection):
                     raise _Foreign(f"Another user's process waits at {_name(place)}.")
                 if not is_itself:
-                    return _ask(connection, rank, endpoint, secret, generation, deadline)
+                    return _ask(connection, rank, endpoint, secret, generation, patience)
         except _Foreign as error:
             raise GroupError(str(error), "refused", 0) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -199,8 +212,8 @@ class _Foreign(Exception):
     pass
 
 
-def _ask(connection, rank, endpoint, secret, generation, deadline):
-    lines = _Lines(connection, deadline)
+def _ask(connection, rank, endpoint, secret, generation, patience):
+    lines = _Lines(connection, patience)
     theirs, mine = str(lines.next()["nonce"]), secrets.token_hex(16)
     _write(connection, rank=rank, generation=generation, endpoint=endpoint, nonce=mine,
            proof=_proof(secret, "joins", theirs, mine, rank, generation, endpoint))
@@ -213,14 +226,14 @@ def _ask(connection, rank, endpoint, secret, generation, deadline):
 
 
 class _Lines:
-    def __init__(self, connection, deadline):
-        self._connection, self._deadline = connection, deadline
+    def __init__(self, connection, patience):
+        self._connection, self._patience = connection, patience
         self._heard = b""
         connection.settimeout(0.1)
 
     def next(self):
         while b"\n" not in self._heard:
-            if time.monotonic() > self._deadline:
+            if self._patience.is_over():
                 raise OSError("no answer")
             try:
                 some = self._connection.recv(65536)

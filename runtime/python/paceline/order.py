@@ -157,4 +157,8 @@ def compare_orders(group, order):
     everyones = [each.decode() for each in group.all_gather_bytes(str(order).encode())]
     other = next((rank for rank, each in enumerate(everyones) if each != everyones[0]), None)
     if other is not None:
-        raise PacelineError(f"The ranks have different data: rank 0 has {everyones[0]}, rank {other} has {everyones[other]}.")
+        raise PacelineError(different_data(0, everyones[0], other, everyones[other]))
+
+
+def different_data(rank, order, other_rank, other):
+    return f"The ranks have different data: rank {rank} has {order}, rank {other_rank} has {other}."

@@ -15,7 +15,7 @@ class Place:
     where they are given. Raises PacelineError where they don't fit together."""
 
     def __init__(self, environment):
-        self._environment = environment
+        self.environment = environment
         self.rank, self.size = self._number("RANK", 0), self._number("WORLD_SIZE", 1)
         if not 0 <= self.rank < self.size:
             raise PacelineError(f"RANK={self.rank} does not fit WORLD_SIZE={self.size}: ranks go from 0 to WORLD_SIZE - 1")
@@ -27,8 +27,9 @@ class Place:
             raise PacelineError(f"WORLD_SIZE={self.size} needs MASTER_ADDR and MASTER_PORT: start this under Paceline "
                                 "or torchrun, or unset WORLD_SIZE")
 
-    def group(self, timeout_s):
-        """The group of the generation, once all its ranks have come. Raises GroupError, PacelineError."""
+    def group(self, timeout_s, called_off=lambda: False):
+        """The group of the generation, once all its ranks have come. `called_off()`: it won't come about.
+        Raises GroupError, PacelineError."""
         if self.size == 1:
             return Alone(self.generation)
         address = _numeric(self.address)
@@ -36,11 +37,12 @@ class Place:
                       None if self.near else _own_address(address, self.port), timeout_s)
         try:
             # torchrun's agent has the port, and a store behind it.
-            if self._environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            if self.environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
                 endpoints = self._meet_in_store(group.endpoint, address)
             else:
                 place = f"paceline-{address}-{self.port}" if self.near else (address, self.port)
-                endpoints = meet(self.rank, self.size, group.endpoint, place, self._secret(), self.generation, timeout_s)
+                endpoints = meet(self.rank, self.size, group.endpoint, place, self._secret(), self.generation, timeout_s,
+                                 called_off)
             group.connect(endpoints)
         except BaseException:
             group.close()
@@ -57,14 +59,14 @@ class Place:
     def _secret(self):
         """The gang's own, where it was given one. Else one that others can guess: on one host they are kept out as
         other users, and of a network it is demanded that it can be trusted, as torchrun demands it."""
-        given = self._environment.get("PACELINE_GANG_SECRET")
+        given = self.environment.get("PACELINE_GANG_SECRET")
         if given:
             return given.encode()
-        shared = self._environment.get("TORCHELASTIC_RUN_ID", "") + (self.address or "")
+        shared = self.environment.get("TORCHELASTIC_RUN_ID", "") + (self.address or "")
         return hashlib.sha256(shared.encode()).hexdigest().encode()
 
     def _number(self, name, default):
-        return number(self._environment, name, default)
+        return number(self.environment, name, default)
 
 
 class Ranks:
@@ -74,11 +76,11 @@ class Ranks:
     """
 
     def __init__(self, environment, timeout_s):
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self.place, self.group = Place(environment), None
 
     def connect(self):
-        self.group = self.place.group(self._timeout_s)
+        self.group = self.place.group(self.timeout_s)
 
     def part(self):
         """All ranks leave the group; each of them calls it."""
@@ -92,10 +94,17 @@ class Ranks:
             with contextlib.suppress(GroupError, ValueError):
                 self.group.barrier()  # what ran may just have ended; what runs next notices, and tells them
 
-    def move(self, environment):
+    def leave(self):
+        """This rank alone leaves the group, which has failed, if there is one."""
+        group, self.group = self.group, None
+        if group:
+            group.close()
+
+    def move(self, environment, called_off):
         """From a group that all have left to the next one."""
+        self.leave()
         self.place = Place(environment)
-        self.connect()
+        self.group = self.place.group(self.timeout_s, called_off)
 
 
 def number(environment, name, default):

@@ -1,4 +1,4 @@
-"""Rank 0's state on every rank: what newcomers of a gang train on with."""
+"""One rank's state on every rank: what newcomers of a gang train on with, and those that the group failed too soon for."""
 
 import torch
 
@@ -12,17 +12,17 @@ class _Tensor:
         self.shape, self.dtype = tuple(tensor.shape), tensor.dtype
 
 
-def share_state(group, value, has_it):
-    """Returns rank 0's `value`: dicts, lists and tuples of tensors and of what pickles. Ranks that have the same
+def share_state(group, value, has_it, root=0):
+    """Returns `root`'s `value`: dicts, lists and tuples of tensors and of what pickles. Ranks that have the same
     already (`has_it`) keep theirs."""
     tensors = []
     outline = _outline(value, tensors) if has_it else None
-    data = state.share_bytes(group, state.packed(outline) if group.rank == 0 else None)
+    data = state.share_bytes(group, state.packed(outline) if group.rank == root else None, root)
     if not has_it:
         outline = state.unpacked(data)
         value = _filled(outline, tensors)
     for each in tensors:
-        state.share_tensor(group, each)
+        state.share_tensor(group, each, root)
     return value
 
 

@@ -52,10 +52,10 @@ def _tensor(described):
     return f"{name} ({'x'.join(map(str, shape)) or 'scalar'} {dtype.removeprefix('torch.')})"
 
 
-def share_model(group, model):
-    """Every rank's parameters and buffers become rank 0's."""
+def share_model(group, model, root=0):
+    """Every rank's parameters and buffers become `root`'s."""
     for value in tensors_of(model).values():
-        share_tensor(group, value)
+        share_tensor(group, value, root)
 
 
 def share_tensor(group, tensor, root=0):
@@ -81,9 +81,9 @@ def average_buffers(group, model):
             each.copy_(mean.view_as(each))
 
 
-def share_bytes(group, data):
-    """Rank 0's bytes, or None."""
-    shared = group.broadcast_bytes(b"" if data is None else b"+" + data)
+def share_bytes(group, data, root=0):
+    """`root`'s bytes, or None."""
+    shared = group.broadcast_bytes(b"" if data is None else b"+" + data, root)
     return shared[1:] if shared else None
 
 

@@ -108,7 +108,7 @@ class Agent:
     def __init__(self, script, *arguments):
         self._command = [support.PYTHON, "-u", str(script), *map(str, arguments)]
         self._folder = tempfile.TemporaryDirectory(prefix="paceline-agent-")
-        self.generation, self.ranks, self.all = 0, [], []
+        self.generation, self.ranks, self.all, self.killed = 0, [], [], []
 
     def close(self):
         for each in self.all:
@@ -117,6 +117,15 @@ class Agent:
 
     def start(self, size):
         self._form([], size, joins=False)
+
+    def kill(self, *ranks):
+        """They die, and the others that have not ended go on as the next generation."""
+        before = self.ranks
+        for rank in ranks:
+            before[rank].process.kill()
+            before[rank].process.wait()
+            self.killed.append(before[rank])
+        self.resize([rank for rank, each in enumerate(before) if each.process.poll() is None])
 
     def resize(self, keep, new=0):
         """The processes at the ranks `keep` go on, in that order, and `new` others come; the rest leaves."""

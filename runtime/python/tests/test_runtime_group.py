@@ -158,6 +158,17 @@ class MeetingTest(unittest.TestCase):
         self.assertEqual((met[0].cause, met[0].rank, str(met[0])),
                          ("timed out", 2, "Rank 2 did not come to the meeting."))
 
+    def test_a_meeting_is_called_off(self):
+        called_off = threading.Event()
+        for rank in (0, 1):  # the other one never comes
+            called_off.clear()
+            timer = threading.Timer(0.3, called_off.set)
+            timer.start()
+            with self.assertRaisesRegex(GroupError, "goes on without this generation"):
+                meet(rank, 2, f"endpoint-{rank}", f"paceline-test-{os.getpid()}", support.SECRET, within_s=60.0,
+                     called_off=called_off.is_set)
+            timer.join()
+
     def test_another_generation_is_not_met(self):
         met = self.hold(2, lambda rank, options: {**options, "generation": 4} if rank == 1 else options, within_s=0.5)
         self.assertEqual(met[0].rank, 1)

@@ -226,8 +226,15 @@ class ResumeTest(unittest.TestCase):
             self.assertEqual(said(each.output(), "resized")[0]["sizes"], [1, 2])
 
     def test_a_newcomer_with_another_model(self):
-        agent = self.resized(1, ([0], 1), codes=[1], joins_with=5)
-        for each in agent.ranks:
+        agent = Agent(SCRIPT, json.dumps({"generation": 3, "joins_with": 5}))
+        self.addCleanup(agent.close)
+        agent.start(1)
+        agent.resize([0], 1)
+        stays, joins = agent.ranks
+        self.assertEqual(joins.wait(), 1, joins.output())
+        agent.kill(1)
+        self.assertEqual(stays.wait(), 0, stays.output())
+        for each in (stays, joins):
             self.assertIn("The ranks built different models: rank 0 has 0.bias (4 float32), rank 1 has 0.bias (5 float32)",
                           each.output())
 

@@ -1,6 +1,7 @@
 """A small training for test_runtime_training.py. What it does is said in a JSON argument; what came out goes, from rank 0,
 as one line "result {...}" to standard output."""
 
+import itertools
 import json
 import os
 import signal
@@ -14,13 +15,32 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "twice": False, "skip_step": False, "different_rate": False, "wrapped": False, "loader_workers": None,
          "slow": 0.0, "slow_until": "/", "weights": False, "tensors": False, "micro": None, "exact": False, "chance": False,
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
-         "different_data": False, **json.loads(sys.argv[1])}
+         "different_data": False, "fails_on": None, **json.loads(sys.argv[1])}
 
 job = paceline.init(timeout_s=ASKED.get("timeout_s", 60))
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+
+
+if ASKED["fails_on"]:  # [N, R, D]: the Nth operation of the training fails on rank R alone; rank D dies after it
+    from paceline.group import Group
+
+    number, unlucky, dying = ASKED["fails_on"]
+    calls, call = itertools.count(1), Group._call
+
+    def call_or_fail(group, name, *arguments):
+        call(group, name, *arguments)
+        if group.generation > 1 or not job._attendant.training or next(calls) != number:
+            return
+        print("operation", name, flush=True)
+        if job.rank == dying:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if job.rank == unlucky:
+            raise paceline.GroupError(f"Rank {dying} is gone.", "lost", dying)
+
+    Group._call = call_or_fail
 
 
 class Net(nn.Module):
@@ -114,7 +134,9 @@ for epoch in job.epochs(ASKED["epochs"]):
             time.sleep(ASKED["slow"])
             slow_enough = ASKED["slow_until"] != "/" and os.path.exists(ASKED["slow_until"])
         if ASKED["skip_step"] is not True:
+            before = job.steps
             job.step(loss=loss)
+            print("steps", before, job.steps, flush=True)
 
     # A backward() outside of batches is nobody's mean.
     aside = torch.ones(1, requires_grad=True)

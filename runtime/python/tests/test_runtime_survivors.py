@@ -1,0 +1,197 @@
+"""Gangs of which ranks die: those that are left go on together, and the training is the one it would have been."""
+
+import json
+import os
+import random
+import re
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import support
+from fake_agent import Agent
+
+SCRIPT = Path(__file__).with_name("training_script.py")
+EPOCHS = 80
+STEPS = EPOCHS * 10  # of 10 samples each
+WAITS = "wait for the gang's next generation"
+OPERATIONS = 40  # of the group, in the training in which one of them fails
+SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
+
+
+@support.has_torch
+@support.has_library
+class SurvivorsTest(unittest.TestCase):
+    def start(self, size, **asked):
+        agent = Agent(SCRIPT, json.dumps({"epochs": EPOCHS, "batch": 10, **asked}))
+        self.addCleanup(agent.close)
+        agent.start(size)
+        return agent
+
+    def until(self, agent, steps):
+        """Returns once rank 0 has taken so many more steps."""
+        def taken():
+            return len(re.findall("^steps", agent.ranks[0].output(), re.M))
+
+        goal, end = taken() + steps, time.monotonic() + 120
+        while taken() < goal:
+            self.assertLess(time.monotonic(), end, agent.ranks[0].output())
+            self.assertIsNone(agent.ranks[0].process.poll(), agent.ranks[0].output())
+            time.sleep(0.01)
+
+    def ends(self, agent):
+        """What those say that stayed to the end."""
+        found = []
+        for each in agent.all:
+            if each in agent.killed:
+                continue
+            self.assertEqual(each.wait(), 0, each.output())
+            said = re.search(r"^result (.*)$", each.output(), re.M)
+            if said:
+                found.append(json.loads(said[1]))
+        return found
+
+    def hurried(self, size, acts, **asked):
+        """A slow training, to which `acts(agent)` happens, and which then goes on to its end fast."""
+        with tempfile.TemporaryDirectory() as folder:
+            hurry = Path(folder) / "hurry"
+            agent = self.start(size, slow=0.01, slow_until=str(hurry), **asked)
+            self.until(agent, 3)
+            acts(agent)
+            hurry.touch()
+            return agent, self.ends(agent)
+
+    def assert_same(self, ended, alone, agent):
+        self.assertTrue(ended)
+        for each in ended:
+            for one, other in zip(each["weights"], alone["weights"]):
+                self.assertAlmostEqual(one, other, delta=1e-5)
+            self.assertEqual(each["accuracies"][-1], alone["accuracies"][-1])
+        for each in agent.all:
+            self.assert_whole(each.output())
+
+    def assert_whole(self, output):
+        """No step was left out, and none was done twice: one that was void left the number what it was."""
+        steps = [(int(before), int(after)) for before, after in re.findall(r"^steps (\d+) (\d+)$", output, re.M)]
+        for (_, one), (other, after) in zip(steps, steps[1:]):
+            self.assertEqual(one, other)
+            self.assertIn(after - other, (0, 1))
+
+    @classmethod
+    def alone(cls, **asked):
+        key = json.dumps(asked)
+        if key not in cls._alone:
+            agent = Agent(SCRIPT, json.dumps({"epochs": EPOCHS, "batch": 10, **asked}))
+            agent.start(1)
+            agent.all[0].wait()
+            cls._alone[key] = json.loads(re.search(r"^result (.*)$", agent.all[0].output(), re.M)[1])
+            agent.close()
+        return cls._alone[key]
+
+    _alone = {}
+
+    def test_the_training_is_the_one_it_would_have_been(self):
+        def acts(agent):
+            agent.kill(2)
+            self.until(agent, 3)
+            agent.kill(0)
+            self.until(agent, 3)
+            agent.resize([0, 1], 2)
+            self.until(agent, 3)
+            agent.kill(1, 3)
+            self.until(agent, 3)
+
+        agent, ended = self.hurried(4, acts)
+        self.assert_same(ended, self.alone(), agent)
+        said = "".join(each.output() for each in agent.all)
+        self.assertIn("paceline: 3 ranks of 4 are left, and go on after step", said)
+        self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")
+
+    def test_exactly(self):
+        asked = {"micro": 4, "exact": True, "chance": True, "epochs": 40}
+
+        def acts(agent):
+            agent.kill(1)
+            self.until(agent, 3)
+            agent.kill(0)
+            self.until(agent, 3)
+
+        agent, ended = self.hurried(3, acts, **asked)
+        self.assertTrue(ended)
+        for each in ended:
+            self.assertEqual(each["bits"], self.alone(**asked)["bits"])
+
+    def test_an_operation_that_ends_well_on_some_ranks_alone(self):
+        """PACELINE_OPERATIONS: which ones, as 1..40; else some."""
+        first, _, last = os.environ.get("PACELINE_OPERATIONS", "").partition("..")
+        chosen = range(int(first), int(last) + 1) if last else random.sample(range(1, OPERATIONS + 1), 4)
+        asked = {"epochs": 3, "batch": 30}
+        for number in chosen:
+            with self.subTest(operation=number):
+                agent = self.start(3, **asked, fails_on=[number, *random.sample(range(3), 2)])
+                self.until_all_wait_or_ended(agent)
+                agent.kill(*[rank for rank, each in enumerate(agent.ranks) if each.process.poll() == -9])
+                ended = self.ends(agent)
+                self.assertEqual(len(ended), 2)
+                self.assert_same(ended, self.alone(**asked), agent)
+                for each in ended:
+                    self.assertEqual(each["accuracies"], self.alone(**asked)["accuracies"])
+
+    def until_all_wait_or_ended(self, agent):
+        end = time.monotonic() + 120
+        while not all(each.process.poll() is not None or WAITS in each.output() for each in agent.ranks):
+            self.assertLess(time.monotonic(), end, "\n".join(each.output() for each in agent.ranks))
+            time.sleep(0.02)
+
+    def test_the_agents_silence_ends_with_the_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            agent = self.start(2, slow=0.01, slow_until=str(Path(folder) / "never"), timeout_s=3)
+            self.until(agent, 3)
+            agent.ranks[1].process.kill()
+            self.assertEqual(agent.ranks[0].wait(), 1)
+            self.assertRegex(agent.ranks[0].output(), r"GroupError: Rank 1 is gone")
+
+    def test_a_notice_ends_the_wait_for_others(self):
+        with tempfile.TemporaryDirectory() as folder:
+            agent = self.start(2, slow=0.01, slow_until=str(Path(folder) / "never"))
+            self.until(agent, 3)
+            agent.ranks[1].process.kill()
+            self.until_all_wait_or_ended(agent)
+            agent.ranks[0].process.terminate()
+            self.assertEqual(agent.ranks[0].wait(), 1)
+
+    def test_any_schedule(self):
+        """PACELINE_SCHEDULES: how many; PACELINE_SEED: the first."""
+        first = int(os.environ.get("PACELINE_SEED", str(random.randrange(1 << 30))))
+        for seed in range(first, first + SCHEDULES):
+            with self.subTest(seed=seed):
+                print("schedule", seed, flush=True)
+                chance = random.Random(seed)
+                exact = chance.random() < 0.3
+                asked = {"micro": 4, "exact": True, "chance": True} if exact else {}
+                agent, ended = self.hurried(chance.randint(2, 4), lambda it: self.play(it, chance), **asked)
+                self.assert_same(ended, self.alone(**asked), agent)
+                if exact:
+                    for each in ended:
+                        self.assertEqual(each["bits"], self.alone(**asked)["bits"])
+
+    def play(self, agent, chance):
+        for _ in range(chance.randint(2, 5)):
+            size = len(agent.ranks)
+            trains = [rank for rank, each in enumerate(agent.ranks) if "\nsteps" in each.output()]
+            stays = sorted({chance.choice(trains), *chance.sample(range(size), chance.randint(0, size - 1))})
+            if len(stays) < size and chance.random() < 0.6:
+                agent.kill(*[rank for rank in range(size) if rank not in stays])
+            else:
+                chance.shuffle(stays)
+                agent.resize(stays, chance.randint(0, 2) if len(stays) < 4 else 0)
+            # At once, in the middle of the change, or after it.
+            if chance.random() < 0.5:
+                time.sleep(chance.random() * 0.1)
+            else:
+                self.until(agent, chance.randint(1, 3))
+
+
+if __name__ == "__main__":
+    unittest.main()
