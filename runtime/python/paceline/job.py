@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 import math
 import os
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 import torch
 
 from paceline import chance, state
+from paceline.acts import Acts
 from paceline.attendant import EXIT_REQUEUE
 from paceline.audit import Audit, RecentLoss
 from paceline.carried import Pieces, carry_optimizer, carry_scheduler, has_scheduler, is_scheduler
@@ -69,7 +69,7 @@ class Job:
     """
 
     def __init__(self, ranks, attendant, joins=False):
-        self._ranks, self._joins = ranks, joins  # joins: the others train already
+        self._ranks, self._acts = ranks, Acts(joins)
         self.device = _device(self.local_rank)
         self.should_stop = False
         self._attendant = attendant
@@ -83,11 +83,6 @@ class Job:
         self._order = self._step = None
         self._agreeing = None  # what ranks agree on, on its way, and what waits for it
         self._following = None  # the generation to go on in, before the next batch
-        # How many things this rank did to the end together with all ranks (epochs' begins, steps, evaluations): of those
-        # that are left where the group fails, some may have done one more than others.
-        self._acts, self._result = 0, None  # what the last one came to, where it was an evaluation
-        self._torn = False  # of its state, a part is of another step
-        self._void = None  # samples of the global batch that it failed in, until another generation stands
         self._begun_epoch = None  # whose order ranks have compared
         self._order_elsewhere = None  # a newcomer's: what the others say of it
         self._part = 0  # samples of the piece under way
@@ -132,7 +127,7 @@ class Job:
         Raises PacelineError where ranks built different models.
         """
         state.check_model(model)
-        if self.size > 1 and not self._joins:
+        if self.size > 1 and not self._acts.joins:
             state.compare(self._group, model)
             state.share_model(self._group, model)
         distributed = _Distributed(model)
@@ -189,7 +184,7 @@ class Job:
         goes on from the newest: call it after distribute(). Raises PacelineError.
         """
         self._folder, self._every = Folder(folder), every
-        if self._joins:
+        if self._acts.joins:
             return
         saved, path = go_on(self._group, self._folder)
         if saved is not None:
@@ -459,7 +454,7 @@ class Job:
         count, self._step = self._step.count, None
         self._pieces.between, self._pieces.dirty = True, False
         self._count_step(count)
-        self._acts, self._result = self._acts + 1, None
+        self._acts.done()
         self._measure_noise(count)
         try:
             self._do_what_is_agreed()
@@ -586,7 +581,7 @@ class Job:
 
     def _begin(self):
         """A newcomer's training stands where that of the others does, and the script knows of other ranks."""
-        if self._joins:
+        if self._acts.joins:
             self._attendant.say_ready(self.generation)
             self._enter(self._ranks.place.environment, None, None)
         elif self._size_before:
@@ -624,16 +619,16 @@ class Job:
         """Does what all ranks do, outside of batches; once more with those that are left where the group fails, unless
         one of them had done it: then what that came to counts."""
         while True:
-            acts = self._acts
+            done = self._acts.count
             try:
                 result = act()
             except GroupError as error:
                 self._pieces.suffer(error)
                 self._regroup()
-                if self._acts > acts:
-                    return self._result
+                if self._acts.count > done:
+                    return self._acts.result
             else:
-                self._acts, self._result = acts + 1, result
+                self._acts.done(result)
                 return result
 
     def _regroup(self):
@@ -659,9 +654,9 @@ class Job:
         savepoint.restore()
         for each in self._distributed:
             each.gradients.drop()
-        self._torn = self._torn or self._pieces.updates > 0
+        self._acts.torn = self._acts.torn or self._pieces.updates > 0
         self._pieces.between, self._pieces.dirty, self._pieces.void = True, False, True
-        self._void, self._step = self._step.count, None
+        self._acts.void, self._step = self._step.count, None
 
     # ---- what a generation begins with ----
 
@@ -670,36 +665,22 @@ class Job:
         `old_size`: as _enter() has them."""
         if self._order:
             self._scale()
-        whole = not (self._joins or self._torn)
-        own = {"acts": self._acts if whole else -1, "void": self._void is not None, "joins": self._joins,
-               "result": self._result, "stop": self.should_stop, "record": record, "size": old_size}
-        everyones = [json.loads(each) for each in self._group.all_gather_bytes(json.dumps(own).encode())]
-        root = max(range(self.size), key=lambda rank: (everyones[rank]["acts"], -rank))
-        its = everyones[root]
-        if its["acts"] < 0:
-            raise PacelineError("Of the gang nobody is left with a whole state: the next start goes on from its last "
-                                "checkpoint.")
-        # Who is behind with an evaluation lacks what it came to, and no state.
-        lacking = [each["acts"] < 0 or each["void"] and each["acts"] < its["acts"] for each in everyones]
-        if any(lacking):
-            self._torn = lacking[self.rank]
-            self._share_state(root, lacking[self.rank])
-        if any(each["joins"] for each in everyones):
-            self._share_standing(root)
-        self._catch_up(its)
-        self._torn, self._joins, self._void = False, False, None
-        self.should_stop = any(each["stop"] for each in everyones)
-        if its["record"]:
+        found = self._acts.compare(self._group, stop=self.should_stop, record=record, size=old_size)
+        if any(found.lacking):
+            lacks = self._acts.torn = found.lacking[self.rank]
+            self._share_state(found.root, lacks)
+        if found.some_join:
+            self._share_standing(found.root)
+        step = self._acts.catch_up(found.its)
+        if step:
+            self._count_step(step)
+        self.should_stop = any(each["stop"] for each in found.everyones)
+        record = found.its["record"]
+        if record:
             self._named.commit()
             self._recent_loss = RecentLoss()
-            self._audit = Audit(its["record"], f"in place, on {_ranks_text(self.size)}", "before the resize")
-        self._tell_resized(its["size"])
-
-    def _catch_up(self, its):
-        """What another rank did last counts for this one, too, which lacks no more than that."""
-        if self._acts < its["acts"] and self._void and not self._joins:
-            self._count_step(self._void)
-        self._acts, self._result = its["acts"], its["result"]
+            self._audit = Audit(record, f"in place, on {_ranks_text(self.size)}", "before the resize")
+        self._tell_resized(found.its["size"])
 
     def _share_state(self, root, lacks):
         for each in self._distributed:
@@ -719,7 +700,7 @@ class Job:
         except GroupError:
             raise
         except PacelineError as error:
-            if self._joins:
+            if self._acts.joins:
                 raise
             raise GroupError(str(error), "aborted") from error
 
@@ -731,7 +712,7 @@ class Job:
             [self._named.states(), self.steps, self._samples, self._epoch, self._begun_epoch,
              order.state() if order else self._resumed, str(order) if order else None])
         its = state.share_bytes(self._group, own or None, root)
-        if not self._joins:
+        if not self._acts.joins:
             return
         named, self.steps, self._samples, self._epoch, self._begun_epoch, self._resumed, self._order_elsewhere = (
             state.unpacked(its))
