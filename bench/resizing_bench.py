@@ -1,18 +1,23 @@
 """How long a training stands still where its gang changes in place: for ranks that stay, from the end of their last step to the begin
-of the next, while one comes, leaves or dies. Real processes with the package, under the agent of its tests. Prints one JSON line per
-measurement."""
+of the next, while one comes, leaves or dies. Real processes with the package, under the agent of its tests; and under torchrun, which
+starts all ranks anew. Prints one JSON line per measurement."""
 
 import json
 import os
 import re
+import signal
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")).parent / "runtime/python"
+PYTHON = "/usr/bin/python3"
 STATES_MB = 1, 100  # parameters and the optimizer's momentum
+RESTARTS = 3  # of torchrun
 ROUNDS = 8  # of one that comes, one that leaves, one that comes and dies
 
 
@@ -82,7 +87,56 @@ class Training:
         return self.begun() - dies_at
 
 
+def work_under_torchrun(steps):
+    import torch
+    import torch.distributed as dist
+
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group("gloo")
+    gradients = torch.zeros(1 << 17)
+    while True:
+        with open(steps, "a") as file:
+            print(os.environ["TORCHELASTIC_RESTART_COUNT"], time.monotonic(), os.getpid(), file=file)
+        dist.all_reduce(gradients)
+
+
+def torchrun_restart():
+    """Seconds from a rank's death to the next step, where torchrun starts all ranks anew: the median."""
+    with tempfile.TemporaryDirectory() as folder:
+        steps, taken = Path(folder) / "steps", []
+        run = subprocess.Popen(
+            [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "--max_restarts", str(RESTARTS),
+             "--monitor_interval", "0.1", "-r", "1", "-t", "1", "--log_dir", folder, __file__, "torchrun", str(steps)],
+            env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            _, pid = first_step(steps, 0)
+            for restart in range(1, RESTARTS + 1):
+                time.sleep(0.5)
+                dies_at = time.monotonic()
+                os.kill(pid, signal.SIGKILL)
+                begun, pid = first_step(steps, restart)
+                taken.append(begun - dies_at)
+        finally:
+            run.terminate()
+            run.wait()
+    return statistics.median(taken)
+
+
+def first_step(steps, restart):
+    """When a rank began its first step after so many restarts, and its process."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        lines = steps.read_text().splitlines() if steps.exists() else []
+        for count, when, pid in (line.split() for line in lines if line.count(" ") == 2):
+            if int(count) == restart:
+                return float(when), int(pid)
+        time.sleep(0.02)
+    raise RuntimeError("torchrun's ranks do not go on")
+
+
 def main():
+    by_torchrun = torchrun_restart()
+    report("a rank's death to the next step, torchrun", by_torchrun)
     for state_mb in STATES_MB:
         training = Training(state_mb)
         pauses, deaths = [], []
@@ -103,7 +157,14 @@ def main():
         report(f"pause of a resize in place, {state_mb} MB", statistics.median(pauses))
         report(f"pause of a resize in place, {state_mb} MB, longest", max(pauses))
         report(f"a rank's death to the next step, {state_mb} MB", statistics.median(deaths))
+        if state_mb == STATES_MB[0]:
+            report("torchrun's restart, pauses of a resize in place", by_torchrun / statistics.median(pauses), "times")
 
 
 if __name__ == "__main__":
-    work(int(sys.argv[1])) if len(sys.argv) > 1 else main()
+    if sys.argv[1:2] == ["torchrun"]:
+        work_under_torchrun(sys.argv[2])
+    elif len(sys.argv) > 1:
+        work(int(sys.argv[1]))
+    else:
+        main()

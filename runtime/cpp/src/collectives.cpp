@@ -189,19 +189,18 @@ Outcome<void> Collectives::all_reduce_many(std::span<std::byte* const> data,
                                            std::span<const std::size_t> counts, paceline_type type,
                                            paceline_op op) {
   const std::size_t size = size_of(type);
-  std::vector<std::byte> fused;
   for (std::size_t begin = 0; begin < data.size();) {
     std::size_t end = begin + 1, count = counts[begin];
     while (end < data.size() && (count + counts[end]) * size <= kFused) count += counts[end++];
     if (end == begin + 1) {
       if (auto done = all_reduce(data[begin], {count, type, op}); !done) return done;
     } else {
-      fused.resize(count * size);
-      std::byte* at = fused.data();
+      if (fused_.size() < count * size) fused_.resize(count * size);
+      std::byte* at = fused_.data();
       for (std::size_t i = begin; i < end; at += counts[i++] * size)
         if (counts[i] > 0) std::memcpy(at, data[i], counts[i] * size);
-      if (auto done = all_reduce(fused.data(), {count, type, op}); !done) return done;
-      at = fused.data();
+      if (auto done = all_reduce(fused_.data(), {count, type, op}); !done) return done;
+      at = fused_.data();
       for (std::size_t i = begin; i < end; at += counts[i++] * size)
         if (counts[i] > 0) std::memcpy(data[i], at, counts[i] * size);
     }

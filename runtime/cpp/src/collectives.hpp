@@ -58,7 +58,7 @@ class Collectives {
   const int rank_, size_;
   std::uint64_t number_ = 0;
   std::vector<std::uint64_t> messages_to_, messages_from_;
-  std::vector<std::byte> scratch_;
+  std::vector<std::byte> scratch_, fused_;  // kept: fresh memory costs more than what is done in it
 };
 
 }  // namespace paceline::runtime

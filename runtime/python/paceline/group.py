@@ -131,7 +131,7 @@ class Group:
 
 def _address(tensor):
     if hasattr(tensor, "data_ptr"):
-        if tensor.device.type != "cpu" or not tensor.is_contiguous():
+        if not (tensor.is_cpu and tensor.is_contiguous()):
             raise ValueError("a tensor must be contiguous and on the CPU")
         return tensor.data_ptr()
     if not tensor.flags.c_contiguous or not tensor.flags.writeable:
