@@ -42,5 +42,18 @@ class Table(unittest.TestCase):
         self.assertEqual(bench_table.verdict(5, None), ("", ""))
 
 
+    def test_what_is_missed_is_measured_again_and_the_best_counts(self):
+        wishes = {"slow": {"max": 10}, "fast": {"min": 100}}
+        asked, given = [], [[("slow", 12, "ms"), ("fast", 50, "1/s"), ("other", 1, "s")], [("slow", 9, "ms"), ("fast", 40, "1/s")],
+                            [("slow", 8, "ms"), ("fast", 90, "1/s")]]
+
+        def measured(names):
+            asked.append(names)
+            return given[len(asked) - 1]
+
+        self.assertEqual(bench_table.rows_of(measured, wishes), [("slow", 9, "ms"), ("fast", 90, "1/s"), ("other", 1, "s")])
+        self.assertEqual(asked, [None, ["slow", "fast"], ["fast"]])
+
+
 if __name__ == "__main__":
     unittest.main()
