@@ -309,8 +309,8 @@ void WorkerGroup::deny_devices() const {
     write_existing(plan_.devices + "/devices.deny", device);
 }
 
-// To move a process, the kernel first waits until nothing forks or ends, for 10 ms and more; not to move
-// the thread that asks, which v1 lets a process do that has one alone.
+// To move a process, the kernel waits until none forks or ends, for 10 ms and more. It doesn't wait to move
+// the calling thread, as v1 allows; this process has no other thread.
 bool WorkerGroup::enter() const {
   bool entered = true;
   for (const std::string& directory : directories()) {
