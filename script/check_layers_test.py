@@ -149,6 +149,12 @@ class Layers(unittest.TestCase):
         subprocess.run(["g++", "-c", source, "-o", obj], check=True)
         self.assertEqual(check_layers.archive_faults(obj), [])
 
+    def test_what_waits_for_a_time_may_go(self):
+        wait = "void f() { timer_.async_wait(\n    [this](const error_code&) { look(); }); }\n"
+        self.assert_fault("clock/x.cpp:1: what waits may have gone", "clock/x.cpp", wait)
+        self.assertEqual(self.faults("clock/x.cpp", wait.replace("timer_", "signals")), [])
+        self.assertEqual(self.faults("clock/x.cpp", wait.replace("[this]", "[self]")), [])
+
     def test_this_house_has_a_sound_table(self):
         self.assertEqual(check_layers.Table(HERE.parent / "src/layers.txt").faults, [])
 

@@ -5,7 +5,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -20,8 +19,9 @@
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "http/tcp_socket.hpp"
-#include "link/errand.hpp"
 #include "link/uplink.hpp"
+#include "loop/errand.hpp"
+#include "loop/timer.hpp"
 
 namespace paceline {
 namespace {
@@ -125,10 +125,7 @@ struct AgentBox::Impl {
 
   void watch_identity() {
     if (clock.wall() >= joined->renew_at() && !renewal.busy()) renew();
-    look.expires_after(kLookAtIdentityEvery);
-    look.async_wait([this](const boost::system::error_code& error) {
-      if (!error) watch_identity();
-    });
+    look.after(kLookAtIdentityEvery, [this] { watch_identity(); });
   }
 
   void renew() {
@@ -167,7 +164,7 @@ struct AgentBox::Impl {
   Pump pump{io, clock};
   std::unique_ptr<Machine> machine;
   std::optional<JoinedServer> joined;
-  boost::asio::steady_timer look{io};
+  Timer look{io};
   Errand renewal{io};
   std::optional<Uplink> uplink;
   std::mutex identity;  // of `joined`, where it is changed and where other threads read it

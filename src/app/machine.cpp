@@ -57,9 +57,7 @@ void Machine::start(Pump& pump) {
 }
 
 void Machine::watch_devices() {
-  devices_timer_.expires_after(kDevicesEvery);
-  devices_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  devices_timer_.after(kDevicesEvery, [this] {
     agent_.devices_changed();
     watch_devices();
   });

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "app/pump.hpp"
 #include "cli/cli.hpp"
 #include "clock/clock.hpp"
+#include "loop/timer.hpp"
 
 namespace paceline {
 
@@ -41,7 +41,7 @@ class Machine {
 
   std::unique_ptr<agent::LinuxHost> host_;
   agent::Agent agent_;
-  boost::asio::steady_timer devices_timer_;
+  Timer devices_timer_;
 };
 
 // "4 H100s (64 cores, 512 GiB of memory)"

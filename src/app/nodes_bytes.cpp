@@ -37,10 +37,7 @@ void NodesBytes::hold_logs() {
     logs[{log.job, log.number}] = job == nullptr ? 0 : job->spec->log_limit_bytes;
   }
   if (!logs.empty()) host_.hold_logs_of_others(logs);
-  look_.expires_after(kHoldEvery);
-  look_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) hold_logs();
-  });
+  look_.after(kHoldEvery, [this] { hold_logs(); });
 }
 
 }  // namespace paceline

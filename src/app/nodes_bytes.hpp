@@ -6,7 +6,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "api/worker_output.hpp"
 #include "clock/clock.hpp"
 #include "link/bytes_door.hpp"
+#include "loop/timer.hpp"
 #include "scheduler/controller.hpp"
 
 namespace paceline {
@@ -42,7 +42,7 @@ class NodesBytes {
   LogPlaces places_;
   BytesDoor door_;
   std::shared_ptr<WorkerOutput> output_;
-  boost::asio::steady_timer look_;
+  Timer look_;
 };
 
 }  // namespace paceline

@@ -205,10 +205,7 @@ std::vector<std::string> Pilots::why(const Job& job) const {
 // ---- looking ----
 
 void Pilots::look_in(Duration span) {
-  timer_.expires_after(span);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) look();
-  });
+  timer_.after(span, [this] { look(); });
 }
 
 void Pilots::look() {

@@ -4,7 +4,6 @@
 // the settings is kept beside that, in DIR/slurm, so a server that starts anew goes on.
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -19,7 +18,8 @@
 #include "api/book_file.hpp"
 #include "api/slurm.hpp"
 #include "clock/clock.hpp"
-#include "link/errand.hpp"
+#include "loop/errand.hpp"
+#include "loop/timer.hpp"
 #include "slurm/provider.hpp"
 
 namespace paceline {
@@ -103,7 +103,7 @@ class Pilots final : public SlurmDesk {
   std::map<JobId, std::string> lost_;    // by which pilot's end jobs were lost last
   std::optional<Time> ask_again_at_, grow_again_at_;
   Duration pause_;  // before Slurm is asked for more again
-  boost::asio::steady_timer timer_;
+  Timer timer_;
   Errand errand_, connecting_;
 };
 

@@ -23,12 +23,8 @@ void Pump::turn() {
 }
 
 void Pump::sleep_until(std::optional<Time> due, Time now) {
-  timer_.cancel();
-  if (!due) return;
-  timer_.expires_after(std::max(Duration{1'000}, *due - now));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) wake();
-  });
+  if (!due) return timer_.cancel();
+  timer_.after(std::max(Duration{1'000}, *due - now), [this] { wake(); });
 }
 
 }  // namespace paceline

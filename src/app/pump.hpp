@@ -3,12 +3,12 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "clock/clock.hpp"
+#include "loop/timer.hpp"
 
 namespace paceline {
 
@@ -30,7 +30,7 @@ class Pump {
 
   boost::asio::io_context& io_;
   Clock& clock_;
-  boost::asio::steady_timer timer_;
+  Timer timer_;
   std::vector<Step> steps_;
   bool awake_ = false;
 };

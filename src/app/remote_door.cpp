@@ -92,9 +92,7 @@ Result<void> RemoteDoor::take_certificate() {
 }
 
 void RemoteDoor::watch_certificate() {
-  look_.expires_after(kLookEvery);
-  look_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  look_.after(kLookEvery, [this] {
     if (validity_.wants_renewal(clock_.wall())) {
       if (const auto taken = take_certificate(); !taken)
         spdlog::error("The server's certificate can't be renewed: {}", taken.error().message);

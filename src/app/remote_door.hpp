@@ -8,7 +8,6 @@
 //   if (auto serving = (*door)->serve(api.router(), options); !serving) …
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -25,6 +24,7 @@
 #include "http/server.hpp"
 #include "http/tcp_socket.hpp"
 #include "http/tls_listener.hpp"
+#include "loop/timer.hpp"
 #include "trust/authority.hpp"
 
 namespace paceline {
@@ -77,7 +77,7 @@ class RemoteDoor {
   std::string address_;
   std::shared_ptr<TlsCertificates> certificates_;
   Validity validity_;
-  boost::asio::steady_timer look_;
+  Timer look_;
   std::optional<HttpServer> server_;
 };
 

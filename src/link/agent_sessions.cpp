@@ -232,11 +232,8 @@ std::shared_ptr<LineStream> AgentSessions::forget(Session session) {
 // ---- the pulse ----
 
 void AgentSessions::watch() {
-  if (std::exchange(ticking_, !dialled_.empty()) || dialled_.empty()) return;
-  ticks_.expires_after(options_.pulse.tick());
-  ticks_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    ticking_ = false;
+  if (ticks_.set() || dialled_.empty()) return;
+  ticks_.after(options_.pulse.tick(), [this] {
     tick();
     watch();
   });

@@ -20,7 +20,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,6 +36,7 @@
 #include "link/line_queue.hpp"
 #include "link/line_stream.hpp"
 #include "link/pulse.hpp"
+#include "loop/timer.hpp"
 #include "wire/agent_link.hpp"
 
 namespace paceline {
@@ -131,8 +131,7 @@ class AgentSessions final : public AgentDoor {
   std::map<Session, Dialled> dialled_;
   std::map<std::string, NodeEntry, std::less<>> nodes_;
   std::vector<Session> overrun_;
-  boost::asio::steady_timer ticks_;
-  bool ticking_ = false;
+  Timer ticks_;
 };
 
 }  // namespace paceline

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "link/wakeup.hpp"
+#include "loop/wakeup.hpp"
 
 namespace asio = boost::asio;
 

@@ -485,7 +485,7 @@ TEST_F(BytesDoorTest, TimesThatANodeTellsAreHeldAgainstTheServersClock) {
 
 TEST_F(BytesDoorTest, ANodeThatSaysNothingIsGone) {
   beat_ = 1ms;
-  silence_ = 5ms;
+  silence_ = 250ms;
   open();
   auto unspoken = dial();
   auto spoken = greeted();

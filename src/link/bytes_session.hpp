@@ -14,7 +14,7 @@
 #include "link/bytes_door.hpp"
 #include "link/bytes_lines.hpp"
 #include "link/log_sources.hpp"
-#include "link/wakeup.hpp"
+#include "loop/wakeup.hpp"
 
 namespace paceline {
 

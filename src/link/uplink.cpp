@@ -118,9 +118,7 @@ void Uplink::hold(std::string line) {
 }
 
 void Uplink::release_when_due() {
-  release_.expires_at(held_.front().due);
-  release_.async_wait([this](const boost::system::error_code& error) {
-    if (error || !lines_) return;
+  release_.at(held_.front().due, [this] {
     const auto now = std::chrono::steady_clock::now();
     while (!held_.empty() && held_.front().due <= now) {
       overrun_ = overrun_ || !lines_->send(held_.front().line);
@@ -132,9 +130,7 @@ void Uplink::release_when_due() {
 }
 
 void Uplink::watch() {
-  ticks_.expires_after(times_.tick());
-  ticks_.async_wait([this](const boost::system::error_code& error) {
-    if (error || !lines_) return;
+  ticks_.after(times_.tick(), [this] {
     tick();
     if (lines_) watch();
   });
@@ -168,10 +164,7 @@ void Uplink::hang_up(const Error& why) {
 void Uplink::retry(const Error& why) {
   status_ = {{}, why};
   tell(why);
-  pause_.expires_after(is_refusal(why.code) ? backoff_.longest() : backoff_.next());
-  pause_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) dial();
-  });
+  pause_.after(is_refusal(why.code) ? backoff_.longest() : backoff_.next(), [this] { dial(); });
 }
 
 // A server that stays away is told of once.

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -23,9 +22,10 @@
 #include "http/client.hpp"
 #include "link/backoff.hpp"
 #include "link/dialled_lines.hpp"
-#include "link/errand.hpp"
 #include "link/link_words.hpp"
 #include "link/pulse.hpp"
+#include "loop/errand.hpp"
+#include "loop/timer.hpp"
 #include "wire/agent_link.hpp"
 
 namespace paceline {
@@ -97,7 +97,7 @@ class Uplink {
   };
   std::deque<Held> held_;  // of this session, in order
   std::size_t held_bytes_ = 0;
-  boost::asio::steady_timer ticks_, pause_, release_;
+  Timer ticks_, pause_, release_;
   Errand errand_;  // ends before what it works on
 };
 

@@ -45,11 +45,8 @@ void FileRemover::remove(std::vector<std::string> files) {
 }
 
 void FileRemover::try_again_soon() {
-  if (std::exchange(waits_, true)) return;
-  again_.expires_after(kAgain);
-  again_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    waits_ = false;
+  if (again_.set()) return;
+  again_.after(kAgain, [this] {
     std::vector<std::string> files;
     bool under_way = false;
     {

@@ -3,12 +3,12 @@
 // next agent.
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "agent/linux/chores.hpp"
+#include "loop/timer.hpp"
 
 namespace paceline::agent {
 
@@ -29,8 +29,7 @@ class FileRemover {
   void try_again_soon();
 
   Chores& chores_;
-  boost::asio::steady_timer again_;
-  bool waits_ = false;
+  Timer again_;
   std::shared_ptr<Left> left_;  // a chore that hangs may outlive the remover
 };
 

@@ -42,10 +42,7 @@ void Health::look() {
   disk_ = disk_problem(options_);
   clock_jumps_.look(boottime(), clock_.wall());
   tell();
-  timer_.expires_after(kHealthInterval);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) look();
-  });
+  timer_.after(kHealthInterval, [this] { look(); });
 }
 
 void Health::tell() {

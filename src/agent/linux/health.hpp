@@ -2,7 +2,6 @@
 // GPUs are looked at one by one (devices.hpp), since the others serve on.
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/health_check.hpp"
 #include "clock/clock.hpp"
+#include "loop/timer.hpp"
 #include "model/node.hpp"
 
 namespace paceline::agent {
@@ -42,7 +42,7 @@ class Health {
   Clock& clock_;
   HealthOptions options_;
   std::function<void()> changed_;
-  boost::asio::steady_timer timer_;
+  Timer timer_;
   ClockJumps clock_jumps_;
   std::optional<HealthCheck> check_;
   std::optional<std::string> disk_;

@@ -95,10 +95,7 @@ void HealthCheck::run() {
 }
 
 void HealthCheck::look_later() {
-  timer_.expires_after(kLookEvery);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) look();
-  });
+  timer_.after(kLookEvery, [this] { look(); });
 }
 
 // Reads on behind what is told, so that a command that says much is not held up.
@@ -139,10 +136,7 @@ void HealthCheck::tell(std::optional<std::string> problem) {
 void HealthCheck::end(std::optional<std::string> problem) {
   output_.reset();
   const auto next = begun_ + times_.every;
-  timer_.expires_at(std::max(next, std::chrono::steady_clock::now() + kLookEvery));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) run();
-  });
+  timer_.at(std::max(next, std::chrono::steady_clock::now() + kLookEvery), [this] { run(); });
   tell(std::move(problem));
 }
 

@@ -6,13 +6,13 @@
 
 #include <sys/types.h>
 
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "files/fd.hpp"
+#include "loop/timer.hpp"
 
 namespace paceline::agent {
 
@@ -48,7 +48,7 @@ class HealthCheck {
   std::string command_;
   HealthCheckTimes times_;
   std::function<void()> changed_;
-  boost::asio::steady_timer timer_;
+  Timer timer_;
   std::optional<std::string> problem_;
   // Of the run under way.
   pid_t pid_ = 0;

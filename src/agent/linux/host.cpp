@@ -9,7 +9,6 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <map>
 #include <numeric>
@@ -42,6 +41,7 @@
 #include "agent/wants.hpp"
 #include "base/check.hpp"
 #include "files/random_name.hpp"
+#include "loop/timer.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -201,12 +201,12 @@ struct LinuxHost::Impl {
   std::set<LogKey> begun_logs;             // since the users' limit was held last
   std::map<JobId, JobLogs> begun_of_jobs;  // since the jobs' limit was
   std::chrono::steady_clock::time_point next_job_logs;
-  boost::asio::steady_timer tick_timer;
-  boost::asio::steady_timer log_timer;
-  boost::asio::steady_timer tidy_timer;
-  boost::asio::steady_timer flush_timer;
-  boost::asio::steady_timer device_timer;
-  boost::asio::steady_timer accounts_timer;
+  Timer tick_timer;
+  Timer log_timer;
+  Timer tidy_timer;
+  Timer flush_timer;
+  Timer device_timer;
+  Timer accounts_timer;
   Health health;
   std::vector<std::pair<ProcessKey, ClaimFile>> unread;  // until load()
   std::map<ProcessKey, std::shared_ptr<SupervisedWorker>> workers;
@@ -224,7 +224,6 @@ struct LinuxHost::Impl {
   std::unique_ptr<StatusListener> status;
   ProcessKey read_last;  // whose log was read last
   bool loaded = false;
-  bool ticking = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
 
@@ -448,13 +447,10 @@ Result<void> LinuxHost::Impl::identify(WorkerLaunch& launch) {
 }
 
 void LinuxHost::Impl::watch_accounts() {
-  accounts_timer.expires_after(kAccountsInterval);
-  accounts_timer.async_wait(
-      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
-        if (error || token.expired()) return;
-        if (accounts.look_again()) devices_changed();
-        if (!accounts.strangers().empty()) watch_accounts();
-      });
+  accounts_timer.after(kAccountsInterval, [this] {
+    if (accounts.look_again()) devices_changed();
+    if (!accounts.strangers().empty()) watch_accounts();
+  });
 }
 
 Result<void> LinuxHost::Impl::try_start(WorkerLaunch launch, const std::string& path) {
@@ -612,13 +608,10 @@ Result<void> LinuxHost::Impl::raise_looker(UniqueFd socket) {
 
 void LinuxHost::Impl::flush_nursery() {
   if (!nursery.busy()) return;
-  flush_timer.expires_after(kFlushWait);
-  flush_timer.async_wait(
-      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
-        if (error || token.expired()) return;
-        nursery.flush();
-        flush_nursery();
-      });
+  flush_timer.after(kFlushWait, [this] {
+    nursery.flush();
+    flush_nursery();
+  });
 }
 
 // ---- devices ----
@@ -657,13 +650,10 @@ bool LinuxHost::Impl::look_at_devices() {
 
 void LinuxHost::Impl::watch_devices(std::chrono::seconds delay) {
   if (!devices.has_devices()) return;
-  device_timer.expires_after(delay);
-  device_timer.async_wait(
-      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
-        if (error || token.expired()) return;
-        if (look_at_devices()) devices_changed();
-        watch_devices(kDeviceInterval);
-      });
+  device_timer.after(delay, [this] {
+    if (look_at_devices()) devices_changed();
+    watch_devices(kDeviceInterval);
+  });
 }
 
 // ---- the other actions ----
@@ -735,27 +725,18 @@ void LinuxHost::Impl::tidy_memory() {
       for (const std::string& directory : directories) empty_memory(directory);
       *busy = false;
     });
-  tidy_timer.expires_after(kTidyInterval);
-  tidy_timer.async_wait(
-      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
-        if (!error && !token.expired()) tidy_memory();
-      });
+  tidy_timer.after(kTidyInterval, [this] { tidy_memory(); });
 }
 
 void LinuxHost::Impl::keep_ticking() {
-  if (ticking || workers.empty()) return;
-  ticking = true;
-  tick_timer.expires_after(kTick);
-  tick_timer.async_wait(
-      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
-        if (error || token.expired()) return;
-        ticking = false;
-        for (const auto& [key, worker] : std::map(workers)) worker->tick();
-        look_at_segments();
-        read_logs();
-        hold_job_logs();
-        keep_ticking();
-      });
+  if (tick_timer.set() || workers.empty()) return;
+  tick_timer.after(kTick, [this] {
+    for (const auto& [key, worker] : std::map(workers)) worker->tick();
+    look_at_segments();
+    read_logs();
+    hold_job_logs();
+    keep_ticking();
+  });
 }
 
 void LinuxHost::Impl::look_at_segments() {
@@ -821,11 +802,7 @@ void LinuxHost::Impl::hold_logs() {
       held->busy = false;
     });
   }
-  log_timer.expires_after(kLogInterval);
-  log_timer.async_wait(
-      [this, token = std::weak_ptr(alive)](const boost::system::error_code& error) {
-        if (!error && !token.expired()) hold_logs();
-      });
+  log_timer.after(kLogInterval, [this] { hold_logs(); });
 }
 
 // ---- the host ----

@@ -1,4 +1,4 @@
-#include "link/errand.hpp"
+#include "loop/errand.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "link/errand.hpp"
+#include "loop/errand.hpp"
 
 #include <sys/eventfd.h>
 
