@@ -1,17 +1,21 @@
 #include "agent/linux/cgroups.hpp"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 
 #include "agent/linux/files.hpp"
+#include "files/fd.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -158,6 +162,17 @@ bool remove_group(const std::string& directory) {
   if (::rmdir(directory.c_str()) != 0 && errno != ENOENT) return false;
   ::rmdir(directory.substr(0, directory.rfind('/')).c_str());
   return true;
+}
+
+// -1: this kernel can't, or lets nobody do so here.
+pid_t fork_into(const std::string& unified) {
+  const UniqueFd group(::open(unified.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!group) return -1;
+  clone_args arguments{};
+  arguments.flags = CLONE_INTO_CGROUP;
+  arguments.exit_signal = SIGCHLD;
+  arguments.cgroup = static_cast<unsigned>(group.get());
+  return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
 }
 
 std::string in_parent(const std::string& parent, const std::string& worker) {
@@ -309,12 +324,21 @@ void WorkerGroup::deny_devices() const {
     write_existing(plan_.devices + "/devices.deny", device);
 }
 
-// To move a process, the kernel waits until none forks or ends, for 10 ms and more. It doesn't wait to move
-// the calling thread, as v1 allows; this process has no other thread.
-bool WorkerGroup::enter() const {
+// To move a process, the kernel waits until none forks or ends, for 10 ms and more. It doesn't wait where a
+// process is born in a group of v2, nor to move the calling thread, as v1 allows: there is no other.
+pid_t WorkerGroup::fork(bool& entered) const {
+  pid_t child = plan_.unified.empty() ? -1 : fork_into(plan_.unified);
+  const bool born_inside = child >= 0;
+  if (!born_inside) child = ::fork();
+  if (child == 0) entered = enter(born_inside);
+  return child;
+}
+
+bool WorkerGroup::enter(bool born_inside) const {
   bool entered = true;
   for (const std::string& directory : directories()) {
     const bool v1 = directory != plan_.unified;
+    if (!v1 && born_inside) continue;
     entered = write_existing(directory + (v1 ? "/tasks" : "/cgroup.procs"), "0") && entered;
   }
   return entered;

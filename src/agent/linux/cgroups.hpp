@@ -5,7 +5,9 @@
 //
 //   const Cgroups cgroups = Cgroups::discover("paceline-1f2e3d4c");
 //   WorkerGroup group(cgroups.plan("7.2.0", {.cpus = 2, .memory_bytes = 1 << 30}));
-//   group.create();                       // then, in the forked child: group.enter()
+//   group.create();
+//   bool entered = false;
+//   if (group.fork(entered) == 0) { … }   // the child, inside
 #pragma once
 
 #include <sys/types.h>
@@ -76,8 +78,9 @@ class WorkerGroup {
   // Makes the directories and writes the limits. Errors: storage, forbidden, with a sentence that
   // names the limit that can't be held.
   [[nodiscard]] Result<void> create() const;
-  // Moves the calling process in. REQUIRES: it is single-threaded. Safe between fork and exec.
-  [[nodiscard]] bool enter() const;
+  // As fork(2). In the child, `entered` says whether it is inside; if not, errno says why. REQUIRES: a
+  // single-threaded caller; no handlers of pthread_atfork, which may be left out.
+  [[nodiscard]] pid_t fork(bool& entered) const;
   // True if the kernel counts the group's processes against the limit.
   [[nodiscard]] bool counts_processes() const;
   // True if every process of the worker is a member.
@@ -93,6 +96,7 @@ class WorkerGroup {
   bool remove() const;
 
  private:
+  [[nodiscard]] bool enter(bool born_inside) const;
   [[nodiscard]] const std::string& tracker() const;
   [[nodiscard]] std::vector<std::string> directories() const;
   [[nodiscard]] Result<void> write_cpu_limit() const;

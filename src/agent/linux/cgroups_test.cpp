@@ -1,6 +1,7 @@
 #include "agent/linux/cgroups.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +201,26 @@ TEST_F(DiscoveryTest, AMachineWithoutGroupsHasNone) {
   EXPECT_FALSE(WorkerGroup(plan()).tracks());
 }
 
+// Runs it in a process in the group.
+pid_t fork_into(const WorkerGroup& group, void (*run)()) {
+  bool entered = false;
+  const pid_t pid = group.fork(entered);
+  if (pid != 0) return pid;
+  if (!entered) ::_exit(99);
+  run();
+  ::_exit(0);
+}
+
+void wait_for_ever() {
+  while (true) ::pause();
+}
+
+int exit_code(pid_t pid) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  return WEXITSTATUS(status);
+}
+
 // What is written where in a group of v2: its files lie in a directory as the kernel would show them.
 class UnifiedGroupTest : public ::testing::Test {
  protected:
@@ -264,7 +285,7 @@ TEST_F(UnifiedGroupTest, SaysWhichLimitCannotBeHeld) {
 
 TEST_F(UnifiedGroupTest, IsEnteredFrozenAndThawed) {
   const WorkerGroup group(plan_);
-  EXPECT_TRUE(group.enter());
+  EXPECT_EQ(exit_code(fork_into(group, [] {})), 0);
   EXPECT_EQ(in("cgroup.procs"), "0");
   put("cgroup.procs", "17\n4711\n");
   EXPECT_EQ(group.members(), (std::vector<pid_t>{17, 4711}));
@@ -285,23 +306,41 @@ TEST_F(UnifiedGroupTest, KnowsWhetherItsMemoryWasTooSmall) {
   EXPECT_TRUE(WorkerGroup(plan_).out_of_memory());
 }
 
+// The kernel's groups of v2, wherever else this machine shows them.
+class MountedUnifiedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    mounted_ = ::mount("none", mount_point().c_str(), "cgroup2", 0, nullptr) == 0;
+    if (!mounted_) GTEST_SKIP() << "cgroup2 can't be mounted here";
+  }
+  void TearDown() override {
+    if (mounted_) ::umount(mount_point().c_str());
+  }
+  [[nodiscard]] const std::string& mount_point() const { return directory_.path(); }
+
+  TempDirectory directory_;
+  bool mounted_ = false;
+};
+
+TEST_F(MountedUnifiedTest, AProcessIsBornInItsGroup) {
+  CgroupPlan plan;
+  plan.unified = mount_point() + "/paceline-test-" + std::to_string(::getpid()) + "/7.2.0";
+  const WorkerGroup group(plan);
+  ASSERT_TRUE(group.create());
+  const pid_t pid = fork_into(group, wait_for_ever);
+  EXPECT_EQ(group.members(), std::vector<pid_t>{pid}) << "from its first moment on";
+  EXPECT_FALSE(group.remove());
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  EXPECT_TRUE(eventually([&] { return group.remove(); }));
+}
+
 // A process of its own in a group of its own.
 class GroupTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!WorkerGroup(cgroups_.plan("probe", {})).tracks()) GTEST_SKIP() << "no control groups here";
   }
-  pid_t fork_into(const WorkerGroup& group, void (*run)()) {
-    const pid_t pid = ::fork();
-    if (pid != 0) return pid;
-    if (!group.enter()) ::_exit(99);
-    run();
-    ::_exit(0);
-  }
-  static void wait_for_ever() {
-    while (true) ::pause();
-  }
-
   std::string name_ = "paceline-test-" + std::to_string(::getpid());
   Cgroups cgroups_ = Cgroups::discover(name_);
 };
@@ -352,9 +391,7 @@ TEST_F(GroupTest, HasOnlySoManyProcesses) {
     }
     ::_exit(made);
   });
-  int status = 0;
-  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(exit_code(pid), 2);
   for (const pid_t member : group.members()) ::kill(member, SIGKILL);
   EXPECT_TRUE(eventually([&] { return group.remove(); }));
 }

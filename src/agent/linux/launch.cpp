@@ -120,7 +120,6 @@ std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& grou
                                const LaunchedProgram& program, pid_t supervisor) {
   default_signals();
   ::setsid();
-  if (!group.enter()) return Failure{Step::group, errno};
   write_existing("/proc/self/oom_score_adj", kWorkerOomScore);
   if (!order.shm.empty())
     if (const int error = enter_memory(order.shm.c_str(), program.ipc); error != 0)
@@ -145,8 +144,9 @@ void tell_script_change(const WorkerOrder& order) {
 
 // The child's side of launch(): never returns.
 [[noreturn]] void run_child(const WorkerOrder& order, const WorkerGroup& group,
-                            const LaunchedProgram& program, pid_t supervisor, int report) {
-  auto failure = prepare(order, group, program, supervisor);
+                            const LaunchedProgram& program, pid_t supervisor, int report,
+                            std::optional<Failure> failure) {
+  if (!failure) failure = prepare(order, group, program, supervisor);
   if (!failure) {
     if (order.rank == 0 && program.command == order.command) tell_script_change(order);
     ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
@@ -225,8 +225,12 @@ Result<Launch> launch(const WorkerOrder& order, const WorkerGroup& group, Launch
   UniqueFd reading(ends[0]);
   const UniqueFd writing(ends[1]);
   const pid_t supervisor = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) run_child(order, group, program, supervisor, writing.get());
+  bool entered = false;
+  const pid_t child = group.fork(entered);
+  if (child == 0) {
+    const auto failure = entered ? std::nullopt : std::optional(Failure{Step::group, errno});
+    run_child(order, group, program, supervisor, writing.get(), failure);
+  }
   if (child < 0) return fail(system_error("A worker can't be started", errno));
   return Launch{child, std::move(reading), std::move(program.command)};
 }
