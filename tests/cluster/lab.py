@@ -27,10 +27,10 @@ PORT = 7443
 class Node:
     """A machine with an agent."""
 
-    def __init__(self, lab, machine, options):
-        self.lab, self.machine, self.options = lab, machine, options
-        self.directory = lab.folder / machine.name
-        self.log = lab.folder / f"{machine.name}.log"
+    def __init__(self, lab, name, machine, options):
+        self.lab, self.name, self.machine, self.options = lab, name, machine, options
+        self.directory = lab.folder / name
+        self.log = lab.folder / f"{name}.log"
         self.agent = None
 
     def begin(self, *words):
@@ -96,9 +96,9 @@ class Lab(unittest.TestCase):
         """The line to paste on the other machine."""
         return self.call("node", "invite", *words).stdout.strip()
 
-    def join(self, name, *options, line=None):
-        """A machine that joins as a person would make it: the line is pasted there."""
-        node = Node(self, self.network.machine(name), options)
+    def join(self, name, *options, line=None, machine=None):
+        """A machine that joins as a person would make it: the line is pasted there. A new one, or `machine`."""
+        node = Node(self, name, machine or self.network.machine(name), options)
         self.nodes[name] = node
         line = line or self.invite()
         with open(node.log, "ab") as log:
@@ -115,11 +115,11 @@ class Lab(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, done.stdout)
         return done.stderr
 
-    def until(self, happened, what, seconds=SECONDS):
+    def until(self, happened, what, seconds=SECONDS, told=lambda: ""):
         deadline = time.monotonic() + seconds
         while not happened():
             if time.monotonic() > deadline:
-                self.fail(f"{what}\n{self.told()}")
+                self.fail(f"{what}\n{told()}\n{self.told()}")
             time.sleep(0.05)
 
     def until_state(self, job, *states):

@@ -14,6 +14,7 @@ the user doesn't permit such namespaces.
 """
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -111,7 +112,7 @@ class Machine:
     def __init__(self, network, name, number):
         self.network, self.name, self.number = network, name, number
         self.address = f"10.77.0.{number}"
-        self.power_on()
+        self.is_on, self.hears, self.is_heard = False, True, True
 
     def power_on(self):
         """As after a boot: nothing runs there."""
@@ -121,9 +122,13 @@ class Machine:
         switch.run("ip", "link", "set", port, "master", "bridge", "up")
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
         self.run("ip", "link", "set", "eth0", "up")
+        self.is_on = True
+        self.network.come_true()
 
     def power_off(self):
         self.namespaces.close()
+        self.is_on = False
+        self.network.come_true()
 
     def run(self, *words, **how):
         return self.namespaces.run(*words, **how)
@@ -133,25 +138,18 @@ class Machine:
 
     def cut(self, outgoing=True, incoming=True):
         """What it sends is lost, and what is sent to it; nobody is told."""
-        for other in self.network.others(self):
-            if outgoing:
-                self._lose(self, other)
-            if incoming:
-                self._lose(other, self)
+        self.is_heard, self.hears = not outgoing, not incoming
+        self.network.come_true()
 
     def heal(self):
-        for other in self.network.others(self):
-            for sender, receiver in ((self, other), (other, self)):
-                sender.run("ip", "neighbour", "delete", receiver.address, "dev", "eth0", check=False)
-
-    @staticmethod
-    def _lose(sender, receiver):
-        sender.run("ip", "neighbour", "replace", receiver.address, "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")
+        self.hears = self.is_heard = True
+        self.network.come_true()
 
 
 class Network:
     def __init__(self):
         self.machines = []
+        self.lost = set()  # (sender, receiver) between which nothing comes through
 
     def __enter__(self):
         self.switch = Namespaces("switch")
@@ -161,13 +159,24 @@ class Network:
 
     def __exit__(self, *_):
         for machine in self.machines:
-            machine.power_off()
+            machine.namespaces.close()
         self.switch.close()
 
     def machine(self, name):
         machine = Machine(self, name, len(self.machines) + 1)
         self.machines.append(machine)
+        machine.power_on()
         return machine
 
-    def others(self, machine):
-        return [other for other in self.machines if other is not machine]
+    def come_true(self):
+        """What each machine may send and hear."""
+        on = [machine for machine in self.machines if machine.is_on]
+        self.lost = {(sender, receiver) for sender, receiver in self.lost if sender.is_on and receiver.is_on}
+        for sender, receiver in itertools.permutations(on, 2):
+            pair, lost = (sender, receiver), not (sender.is_heard and receiver.hears)
+            if lost and pair not in self.lost:
+                sender.run("ip", "neighbour", "replace", receiver.address, "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")
+                self.lost.add(pair)
+            elif not lost and pair in self.lost:
+                sender.run("ip", "neighbour", "delete", receiver.address, "dev", "eth0")
+                self.lost.remove(pair)
