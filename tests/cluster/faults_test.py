@@ -127,14 +127,16 @@ class Faults:
             self.later(self.random.uniform(0, 20), lambda: (node.machine.power_on(), node.begin()), node)
 
     def one(self):
+        """False: there was no machine for it."""
         deed = self.random.choice(["kill_server", "kill_agent", "kill_agent", "cut", "cut", "cut", "drain", "remove", "switch_off"])
         if deed == "kill_server":
             self.kill_server()
         elif node := self.machine():
             getattr(self, deed)(node)
         else:
-            return
+            return False
         self.done[deed] += 1
+        return True
 
 
 class ManyFaults(Lab):
@@ -179,8 +181,7 @@ class ManyFaults(Lab):
             if len(self.kinds) < JOBS:
                 self.submit_one()
             if faults < FAULTS and faults * JOBS <= len(self.kinds) * FAULTS:
-                faults += 1
-                self.faults.one()
+                faults += self.faults.one()
             if self.random.random() < 0.2:
                 self.cancel_one()
             self.faults.mend()

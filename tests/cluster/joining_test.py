@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -154,6 +155,28 @@ class WorkOnANode(Lab):
         self.join("gpu-2", "--slots", "2")
         self.until_state(job, "RUNNING")
         self.call("cancel", job)
+
+
+class ANarrowLine(Lab):
+    def test_a_log_that_fills_it_holds_up_nothing_that_is_said(self):
+        gpu = self.join("gpu-1", "--slots", "4")
+        gpu.machine.narrow("1mbit")
+        there = ("--slots-per-worker", "2")
+        talks = self.submit(*there, "--", "sh", "-c", "seq 100000000 | head -c 20000000; sleep 600")
+        self.until(lambda: self.size_at_the_server(talks) > 200_000, "no log comes")
+        begun = time.monotonic()
+        for _ in range(10):
+            job = self.submit(*there, "--", "sleep", "600")
+            self.until_state(job, "RUNNING")
+            self.call("cancel", job)
+            self.until_state(job, "CANCELLED")
+            self.assertEqual(self.node("gpu-1")["state"], "up")
+        self.assertLess(time.monotonic() - begun, 40, "the log alone takes 160 s")
+        self.assertLess(self.size_at_the_server(talks), 10_000_000, "it is on its way still")
+        self.call("cancel", talks)
+
+    def size_at_the_server(self, job):
+        return len(self.call("logs", job).stdout)
 
 
 class WhoMayJoin(Lab):

@@ -6,6 +6,7 @@
         gpu.run("ping", "-c1", box.address)
         gpu.cut()               # nothing comes or goes; cut(incoming=False): it is heard, and hears nothing
         gpu.heal()
+    gpu.narrow("1mbit")     # its line carries no more
         gpu.power_off()         # every process of it dies at once
 
 All machines see the same files, but for /run and /dev/shm, which each has for itself. Nothing of this touches the namespaces of
@@ -110,16 +111,16 @@ class Process:
 
 class Machine:
     def __init__(self, network, name, number):
-        self.network, self.name, self.number = network, name, number
-        self.address = f"10.77.0.{number}"
+        self.network, self.name = network, name
+        self.address, self.port = f"10.77.0.{number}", f"port{number}"
         self.is_on, self.hears, self.is_heard = False, True, True
 
     def power_on(self):
         """As after a boot: nothing runs there."""
         self.namespaces = Namespaces(self.name)
-        port, switch = f"port{self.number}", self.network.switch
-        switch.run_outside("ip", "link", "add", "name", port, "type", "veth", "peer", "name", "eth0", "netns", self.namespaces.pid)
-        switch.run("ip", "link", "set", port, "master", "bridge", "up")
+        switch = self.network.switch
+        switch.run_outside("ip", "link", "add", "name", self.port, "type", "veth", "peer", "name", "eth0", "netns", self.namespaces.pid)
+        switch.run("ip", "link", "set", self.port, "master", "bridge", "up")
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
         self.run("ip", "link", "set", "eth0", "up")
         self.is_on = True
@@ -127,8 +128,15 @@ class Machine:
 
     def power_off(self):
         self.namespaces.close()
+        self.network.switch.run("ip", "link", "delete", self.port, check=False)  # else it goes in a moment
         self.is_on = False
         self.network.come_true()
+
+    def narrow(self, rate):
+        """Its line carries no more than that, both ways: "1mbit". What is too much waits for up to 0.2 s, then is lost."""
+        shaped = ["root", "tbf", "rate", rate, "burst", "16kb", "latency", "200ms"]
+        self.run("tc", "qdisc", "replace", "dev", "eth0", *shaped)
+        self.network.switch.run("tc", "qdisc", "replace", "dev", self.port, *shaped)
 
     def run(self, *words, **how):
         return self.namespaces.run(*words, **how)
