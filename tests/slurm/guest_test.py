@@ -77,8 +77,9 @@ class GuestTest(Guest):
         self.until(lambda: sizes() == [4, 4], "the jobs do not grow with the second node")
 
     def test_why_tells_of_slurm(self):
-        self.cluster.run("sbatch", "--exclusive", "--nodes=4", "--time=5", "--output=/dev/null", "--wrap=sleep 100")
+        taken = self.cluster.run("sbatch", "--parsable", "--exclusive", "--nodes=4", "--time=5", "--output=/dev/null", "--wrap=sleep 100").stdout.strip()
         self.addCleanup(self.cluster.run, "scancel", "--me")
+        self.until(lambda: self.cluster.state(taken) == "RUNNING", "the nodes are not taken")
         said = self.connect()
         self.assertIn("No node was free to prove", said.stdout)
         waiting = self.submit("--", "true")
