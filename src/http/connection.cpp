@@ -266,6 +266,13 @@ void Connection::route(HttpRequest request) {
   }
 }
 
+Result<void> Connection::may_tunnel() const {
+  const auto& node = peer().certificate;
+  if (!node || context_->tunnels.has_room(node->node)) return {};
+  return fail(ErrorCode::unavailable, "The node has as many connections as it may.",
+              "Try again in a moment.", Retry::may_help);
+}
+
 void Connection::answer(Answer answer) {
   if (phase_ != Phase::handling) return;
   answer_ = std::move(answer);
@@ -286,7 +293,13 @@ Connection::Awaitable<bool> Connection::deliver() {
   if (auto* stream = std::get_if<std::shared_ptr<LiveStream>>(&answer)) {
     co_await write_stream(std::move(*stream));
   }
-  if (auto* there = std::get_if<Tunnel>(&answer)) co_await tunnel(std::move(*there));
+  if (auto* there = std::get_if<Tunnel>(&answer)) {
+    if (auto room = may_tunnel(); !room) {
+      there->far->close();
+      co_return co_await reject(std::move(room.error()));
+    }
+    co_await tunnel(std::move(*there));
+  }
   co_return false;
 }
 
@@ -333,7 +346,7 @@ void Connection::enter(Phase phase) {
 }
 
 Connection::Worth Connection::worth() const {
-  if (phase_ == Phase::tunnelling && peer().certificate) return Worth::kept;
+  if (node_tunnel_) return Worth::kept;
   if (phase_ == Phase::writing) return Worth::unread;
   if (phase_ != Phase::reading) return Worth::busy;
   if (proved_) return Worth::resting;
@@ -375,6 +388,7 @@ void Connection::close() {
   if (std::exchange(phase_, Phase::closed) == Phase::closed) return;
   socket_->close();
   if (far_end_) far_end_->close();
+  node_tunnel_.reset();
   wake();
   if (const auto exchange = std::exchange(exchange_, nullptr)) exchange->client_left();
   if (const auto stream = std::exchange(stream_, nullptr)) stream->client_left();

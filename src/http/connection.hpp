@@ -20,6 +20,7 @@
 
 #include "http/exchange.hpp"
 #include "http/http.hpp"
+#include "http/node_tunnels.hpp"
 #include "http/router.hpp"
 #include "http/server.hpp"
 #include "http/traffic.hpp"
@@ -33,7 +34,8 @@ struct ServerContext {
       : io(i),
         router(std::move(r)),
         options(std::move(o)),
-        traffic(options.traffic_bytes_max, options.traffic_bytes_per_user_max) {}
+        traffic(options.traffic_bytes_max, options.traffic_bytes_per_user_max),
+        tunnels(options.tunnels_per_node_max) {}
 
   [[nodiscard]] bool keeps(const Peer& peer) const {
     return options.keeper ? options.keeper(peer) : peer.account && peer.account->uid == 0;
@@ -43,6 +45,7 @@ struct ServerContext {
   Router router;
   ServerOptions options;
   Traffic traffic;
+  NodeTunnels tunnels;
   std::function<bool()> make_room = {};  // drops the answer that is unread for the longest, if any
   bool stopping = false;
 };
@@ -99,6 +102,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Room for a request and for its answer. Errors: unavailable.
   Result<void> take_body(std::size_t bytes);
   Result<void> take_answer();
+  // A node that has as many tunnels as it may gets no more. Errors: unavailable.
+  [[nodiscard]] Result<void> may_tunnel() const;
   [[nodiscard]] Result<void> admit() const;
   void enter(Phase phase);
   void dispatch();
@@ -126,6 +131,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   boost::asio::steady_timer wake_;
   std::shared_ptr<ServerStream> far_end_;  // of a tunnel
+  std::optional<NodeTunnel> node_tunnel_;  // while it is one of a node's
   std::shared_ptr<LiveExchange> exchange_;
   std::shared_ptr<LiveStream> stream_;
   Answer answer_;

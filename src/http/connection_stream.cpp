@@ -85,6 +85,7 @@ Connection::Awaitable<bool> Connection::write_pieces(StreamQueue& queue) {
 Connection::Awaitable<void> Connection::tunnel(Tunnel tunnel) {
   const auto far = std::move(tunnel.far);
   far_end_ = far;
+  if (peer().certificate) node_tunnel_.emplace(context_->tunnels, peer().certificate->node);
   enter(Phase::tunnelling);
   const auto head =
       fmt::format("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {}\r\n\r\n",

@@ -90,6 +90,10 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
  private:
   static asio::awaitable<void> accept_all(std::shared_ptr<Impl> self);
   void welcome(std::shared_ptr<ServerStream> stream);
+  // Tunnels of nodes aren't.
+  [[nodiscard]] std::size_t counted() const {
+    return connections_.size() - context_->tunnels.total();
+  }
   [[nodiscard]] const Error* too_many(const Peer& peer) const;
   [[nodiscard]] bool close_stillest();
   bool close_unread();
@@ -135,7 +139,7 @@ asio::awaitable<void> HttpServer::Impl::accept_all(std::shared_ptr<Impl> self) {
 void HttpServer::Impl::welcome(std::shared_ptr<ServerStream> stream) {
   const Error* error = too_many(stream->peer());
   if (error == nullptr && takes_a_last_descriptor(*stream)) error = &too_many_of_all();
-  const bool full = connections_.size() >= context_->options.connections_max;
+  const bool full = counted() >= context_->options.connections_max;
   if (error == nullptr && full && !close_stillest()) error = &too_many_of_all();
   if (error != nullptr) return turn_away(*stream, *error);
   auto connection = std::make_shared<Connection>(std::move(stream), context_);
@@ -155,7 +159,7 @@ const Error* HttpServer::Impl::too_many(const Peer& peer) const {
   const auto mine = per_user_.find(peer.origin);
   if (mine != per_user_.end() && mine->second >= options.connections_per_user_max)
     return &too_many_of_one();
-  return connections_.size() >= options.connections_max ? &too_many_of_all() : nullptr;
+  return counted() >= options.connections_max ? &too_many_of_all() : nullptr;
 }
 
 // False: there is none that may be closed.

@@ -29,8 +29,8 @@ class io_context;
 
 namespace paceline {
 
-// What becomes of one connection over `connections_max`. A tunnel of a node, which showed a
-// certificate, is never closed for it.
+// What becomes of one connection over `connections_max`. The tunnels of a node, which showed a
+// certificate, aren't counted, and never closed for it.
 enum class WhenFull {
   refuse,   // 503, and it is closed; but a keeper's takes the place of the stillest
   replace,  // it takes the place of the stillest, unless all are being answered
@@ -46,6 +46,7 @@ struct ServerOptions {
   WhenFull when_full = WhenFull::refuse;
   std::size_t connections_max = 1024;
   std::size_t connections_per_user_max = 64;  // the same
+  std::size_t tunnels_per_node_max = 80;      // over it: 503
   std::size_t traffic_bytes_max = 256 << 20;  // of requests and unread answers; over it: 503
   std::size_t traffic_bytes_per_user_max = 32 << 20;  // the same
   std::size_t header_bytes_max = 64 << 10;            // over it: 413

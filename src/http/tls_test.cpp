@@ -10,6 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
+constexpr std::string_view kOpensTunnel =
+    "GET /attach HTTP/1.1\r\nHost: x\r\nUpgrade: paceline-pty\r\n\r\n";
+
 TEST_F(TlsHttpTest, KeepsAConnectionForRequestsAndBodies) {
   start();
   Client client = this->client();
@@ -109,12 +112,12 @@ TEST_F(TlsHttpTest, EndsATunnelWhoseClientLeaves) {
 }
 
 TEST_F(TlsHttpTest, ClosesNoTunnelOfANodeForOthers) {
-  start({.when_full = WhenFull::replace, .connections_max = 2});
+  start({.when_full = WhenFull::replace, .connections_max = 1});
   Terminal terminal(folder_.path() / "terminal.sock");
   auto way = options();
   way.shown = node_of(authority_, now());
   Client node(dial(way));
-  node.send("GET /attach HTTP/1.1\r\nHost: x\r\nUpgrade: paceline-pty\r\n\r\n");
+  node.send(kOpensTunnel);
   terminal.accept();
   EXPECT_THAT(node.until("\r\n\r\n"), HasSubstr("101"));
   Client reader = client();
@@ -127,18 +130,40 @@ TEST_F(TlsHttpTest, ClosesNoTunnelOfANodeForOthers) {
   EXPECT_EQ(node.take(11), "still there");
 }
 
-TEST_F(TlsHttpTest, TurnsOthersAwayWhereAllAreTunnelsOfNodes) {
+TEST_F(TlsHttpTest, TunnelsOfNodesTakeNobodysPlace) {
   start({.when_full = WhenFull::replace, .connections_max = 1});
   Terminal terminal(folder_.path() / "terminal.sock");
   auto way = options();
   way.shown = node_of(authority_, now());
   Client node(dial(way));
-  node.send("GET /attach HTTP/1.1\r\nHost: x\r\nUpgrade: paceline-pty\r\n\r\n");
+  node.send(kOpensTunnel);
   terminal.accept();
   EXPECT_THAT(node.until("\r\n\r\n"), HasSubstr("101"));
-  EXPECT_EQ(client().reply().status, 503);
+  EXPECT_EQ(client().get("/hello").body, "{}");
   terminal.write("still there");
   EXPECT_EQ(node.take(11), "still there");
+}
+
+TEST_F(TlsHttpTest, ANodeHasSoManyTunnels) {
+  start({.when_full = WhenFull::replace, .tunnels_per_node_max = 1});
+  Terminal terminal(folder_.path() / "terminal.sock");
+  auto way = options();
+  way.shown = node_of(authority_, now());
+  const auto dialled = [&] {
+    Client node(dial(way));
+    node.send(kOpensTunnel);
+    return node;
+  };
+  Client first = dialled();
+  terminal.accept();
+  EXPECT_THAT(first.until("\r\n\r\n"), HasSubstr("101"));
+  EXPECT_EQ(dialled().reply().status, 503);
+  terminal.write("still there");
+  EXPECT_EQ(first.take(11), "still there");
+  first.close();
+  terminal.hang_up();
+  wait_for_connections(0);
+  EXPECT_THAT(dialled().until("\r\n\r\n"), HasSubstr("101"));
 }
 
 TEST_F(TlsHttpTest, NoticesThatAClientLeavesWhileItWaits) {
