@@ -234,12 +234,12 @@ void Connection::dispatch() {
   route(std::move(request));
 }
 
-// By the header alone.
+// By the header alone; of a node its certificate says all.
 Result<void> Connection::admit() const {
   if (!context_->options.admit) return {};
   HttpRequest request;
   request.peer = peer();
-  request.headers = headers_of(parser_->get());
+  if (!request.peer.certificate) request.headers = headers_of(parser_->get());
   return context_->options.admit(request);
 }
 

@@ -113,6 +113,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<void> write_stream(std::shared_ptr<LiveStream> stream);
   Awaitable<bool> write_pieces(StreamQueue& queue);
   Awaitable<void> tunnel(Tunnel tunnel);
+  void give_back_request();
   Awaitable<bool> write(std::string_view head, std::string_view body = {});
   Awaitable<void> discard_rest();
 

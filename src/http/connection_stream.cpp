@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "http/connection.hpp"
+#include "http/read_buffer.hpp"
 
 namespace asio = boost::asio;
 
@@ -28,12 +29,12 @@ Connection::Instant stream_now() { return std::chrono::steady_clock::now(); }
 
 // Passes bytes on until `from` ends; then `to` is told. False if either broke.
 asio::awaitable<bool> copy(ServerStream& from, ServerStream& to) {
-  std::vector<char> bytes(16 << 10);
+  ReadBuffer buffer;
   error_code error;
   while (!error) {
-    const auto count = co_await from.read_some(asio::buffer(bytes), error);
+    const auto count = co_await from.read_some(buffer.room(), error);
     if (error) break;
-    const bool passed_on = co_await write_all(to, {bytes.data(), count});
+    const bool passed_on = co_await write_all(to, buffer.took(count));
     if (!passed_on) co_return false;
   }
   to.finish_sending();
@@ -82,6 +83,13 @@ Connection::Awaitable<bool> Connection::write_pieces(StreamQueue& queue) {
   co_return true;
 }
 
+// It is asked for no more.
+void Connection::give_back_request() {
+  parser_.reset();
+  buffer_.clear();
+  buffer_.shrink_to_fit();
+}
+
 Connection::Awaitable<void> Connection::tunnel(Tunnel tunnel) {
   const auto far = std::move(tunnel.far);
   far_end_ = far;
@@ -96,6 +104,7 @@ Connection::Awaitable<void> Connection::tunnel(Tunnel tunnel) {
   const bool handed_on =
       co_await write_all(*far, {static_cast<const char*>(early.data()), early.size()});
   if (!begun || !handed_on) co_return;
+  if (node_tunnel_) give_back_request();
   // What the worker says, until it is done: then so are we.
   const auto self = shared_from_this();
   asio::co_spawn(context_->io, copy(*far, *socket_),

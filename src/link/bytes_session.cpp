@@ -13,8 +13,7 @@ namespace asio = boost::asio;
 namespace paceline {
 namespace {
 
-constexpr std::size_t kReadBytes = 16 << 10;  // as a tunnel brings them
-constexpr std::size_t kOutMax = 256 << 10;    // beyond it nothing more is read
+constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
 
@@ -147,14 +146,13 @@ BytesSession::Awaitable<std::optional<std::string>> BytesSession::first_line() {
 }
 
 BytesSession::Awaitable<bool> BytesSession::more() {
-  std::string bytes(kReadBytes, '\0');
   ServerStream::Failure failure;
   while (out_.size() > kOutMax && !ending_ && !gone_) co_await out_changed_.wait();
   waiting_since_ = std::chrono::steady_clock::now();
-  const auto count = co_await own_->read_some(asio::buffer(bytes), failure);
+  const auto count = co_await own_->read_some(buffer_.room(), failure);
   waiting_since_.reset();
   if (failure) co_return false;
-  reader_.feed({bytes.data(), count});
+  reader_.feed(buffer_.took(count));
   co_return true;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "http/read_buffer.hpp"
 #include "http/transport.hpp"
 #include "link/bytes_door.hpp"
 #include "link/bytes_lines.hpp"
@@ -84,6 +85,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   std::string node_;
   std::shared_ptr<ServerStream> own_;
   boost::asio::steady_timer beat_, sleep_;
+  ReadBuffer buffer_;
   BytesReader reader_;
   Sha256 source_{};
   Duration ahead_{};                      // of this machine's clock before the node's
