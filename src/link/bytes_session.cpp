@@ -15,11 +15,18 @@ namespace {
 
 constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
+constexpr int kInstantsOfBeat = 16;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
 
 Error spoken_out_of_turn() {
   return {ErrorCode::invalid, "A connection for bytes begins with 'hello' or 'ticket', once.",
           "Both ends must be Paceline programs."};
+}
+
+// After such a span at most. All sessions beat at few instants, for each of which the server wakes once.
+std::chrono::steady_clock::time_point next_beat(std::chrono::steady_clock::duration span) {
+  const auto latest = std::chrono::steady_clock::now() + span;
+  return latest - latest.time_since_epoch() % (span / kInstantsOfBeat);
 }
 
 }  // namespace
@@ -87,7 +94,7 @@ BytesSession::Awaitable<void> BytesSession::beat() {
   const auto& options = context_->options;
   while (!gone_ && !handed_on_) {
     ServerStream::Failure ended;
-    beat_.expires_after(std::min(options.beat, options.silence));
+    beat_.expires_at(next_beat(std::min(options.beat, options.silence)));
     co_await beat_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
     if (gone_ || handed_on_) co_return;
     const auto silent_for = std::chrono::steady_clock::now() -
