@@ -85,6 +85,12 @@ std::string to_string(const TcpAddress& address) {
                : fmt::format("{}:{}", address.host, address.port);
 }
 
+int bind_tcp(int socket, const TcpAddress& address) {
+  const auto found = resolve(address);
+  if (!found) return EADDRNOTAVAIL;
+  return ::bind(socket, found->ai_addr, found->ai_addrlen) == 0 ? 0 : errno;
+}
+
 Result<UniqueFd> listen_tcp(const TcpAddress& address) {
   const auto found = resolve(address);
   if (!found) return cannot_listen(address, EADDRNOTAVAIL);

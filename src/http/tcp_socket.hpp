@@ -28,6 +28,8 @@ std::string to_string(const TcpAddress& address);
 // A listening, non-blocking socket. Errors: conflict (the port is taken), forbidden, invalid (not an
 // address of this machine), storage.
 Result<UniqueFd> listen_tcp(const TcpAddress& address);
+// Gives a socket that address at this end. 0, or the errno.
+int bind_tcp(int socket, const TcpAddress& address);
 // This machine's end of a socket that listens, or that was connected here.
 TcpAddress tcp_address_of(int socket);
 // The other end of a connected one, of IPv4 where it is one by way of IPv6; an empty host: it is

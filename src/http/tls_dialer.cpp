@@ -188,10 +188,11 @@ Result<UniqueFd> connect_to(const addrinfo* addresses, Instant deadline,
   int reason = EADDRNOTAVAIL;
   for (const auto* each = addresses; each != nullptr; each = each->ai_next, --left) {
     UniqueFd socket(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    reason = socket ? 0 : errno;
+    if (reason == 0 && !options.from.empty()) reason = bind_tcp(socket.get(), {options.from});
     const auto now = std::chrono::steady_clock::now();
-    reason =
-        socket ? connect_by(socket.get(), *each, now + (deadline - now) / left, options.interrupted)
-               : errno;
+    if (reason == 0)
+      reason = connect_by(socket.get(), *each, now + (deadline - now) / left, options.interrupted);
     if (reason == 0) return socket;
     if (reason == ECANCELED) return failures.waited(Waited::interrupted);
   }

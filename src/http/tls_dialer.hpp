@@ -27,6 +27,7 @@ namespace paceline {
 struct TlsDialerOptions {
   std::string host;  // a name, or an address of IPv4 or IPv6
   std::uint16_t port = 0;
+  std::string from = {};  // an address of this machine; empty: the kernel chooses one
   // The certificate of its authority, PEM; or the fingerprint of that, where no more is known: the
   // server shows it.
   std::variant<std::string, Sha256> authority;

@@ -49,6 +49,16 @@ TEST_F(TlsHttpTest, IsReachedByNameAndByAddress) {
   }
 }
 
+TEST_F(TlsHttpTest, IsDialledFromTheAddressThatWasAskedFor) {
+  start();
+  auto way = options();
+  way.from = "127.1.2.3";
+  Client client(dial(way));
+  EXPECT_EQ(client.get("/who").body, "127.1.2.3 false -");
+  way.from = "192.0.2.1";
+  EXPECT_THAT(refusal(way).message, HasSubstr("Cannot assign requested address"));
+}
+
 TEST_F(TlsHttpTest, GivesASlowReaderAllOfABigAnswer) {
   start();
   Client client = this->client();
