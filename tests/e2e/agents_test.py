@@ -1,12 +1,8 @@
 """Machines that lend their slots to another one's server: an agent with a directory of its own, over TLS on loopback."""
 
-import contextlib
-import json
 import os
-import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from people import BINARY, OWNER, SharedBox, add_people
+from agents import SECONDS, Agent, address_of, invite
 
-SECONDS = 60
 THERE = {"affinity": ["label:site=there"]}
 
 
@@ -23,53 +19,16 @@ def setUpModule():
     add_people()
 
 
-class Agent:
-    """A machine of its own, as far as its agent can tell."""
-
-    def __init__(self, directory):
-        self.directory, self.process = Path(directory), None
-        self.log = self.directory.with_suffix(".log")
-
-    def start(self, *options, token=None, within=()):
-        """`within`: what runs the agent, if not this process itself."""
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*within, str(BINARY), "agent", "--dir", str(self.directory), *options], text=True,
-                                            stdin=subprocess.PIPE, stdout=log, stderr=log)
-        self.process.stdin.write((token or "") + "\n")
-        self.process.stdin.close()
-
-    def said(self):
-        return self.log.read_text()
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(timeout=SECONDS)
-
-    def close(self):
-        if self.process and self.process.poll() is None:
-            self.end(signal.SIGKILL)
-        mark = f"PACELINE_DIR={self.directory}".encode()
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, ValueError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(entry.name), signal.SIGKILL)
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.log.unlink(missing_ok=True)
-
-
 class BoxWithAgents(SharedBox):
     options = ("--listen", "127.0.0.1:0")
 
     def setUp(self):
         super().setUp()
-        self.address = re.search(r"paceline login (\S+)", self.box.log.read_text())[1]
+        self.address = address_of(self.box)
 
     def invite(self, *options):
         """The token, and the address, of the line to paste."""
-        line = self.box.call("node", "invite", "--label", "site=there", *options).stdout
-        told = re.fullmatch(r"echo (plj_\S+) \| paceline agent --join (\S+) --token -\n", line)
-        self.assertIsNotNone(told, line)
-        return told[1], told[2]
+        return invite(self.box, "--label", "site=there", *options)
 
     def agent(self, source=None):
         directory = tempfile.mkdtemp(prefix="paceline-agent-")
@@ -77,7 +36,7 @@ class BoxWithAgents(SharedBox):
         if source:
             shutil.copytree(source.directory, directory, dirs_exist_ok=True,
                             ignore=lambda at, names: [n for n in names if n in ("run", "agent.lock")])
-        agent = Agent(directory)
+        agent = Agent(BINARY, directory)
         self.addCleanup(agent.close)
         return agent
 
@@ -214,7 +173,7 @@ class AgentsTest(BoxWithAgents):
 
     def test_one_directory_has_one_agent(self):
         agent = self.joined()
-        second = Agent(agent.directory)
+        second = Agent(BINARY, agent.directory)
         second.log = agent.directory.with_suffix(".second")
         self.addCleanup(lambda: second.log.unlink(missing_ok=True))
         second.start()

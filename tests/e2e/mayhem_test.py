@@ -9,7 +9,6 @@ mount and a pid namespace of its own, with the server's directory on a small dis
 
 import os
 import random
-import re
 import signal
 import socket
 import subprocess
@@ -22,9 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
-from agents_test import Agent
+from agents import Agent, invite
 from box import Failed, workers_of
-from boxes import APART, FAKETIME, SmallDisk, WrongBox, go_apart
+from boxes import APART, BINARY, FAKETIME, SmallDisk, WrongBox, go_apart
 
 KILLS = int(os.environ.get("PACELINE_KILLS", 40))
 SLOTS = 4
@@ -85,9 +84,8 @@ class Machine(Agent):
     """The one that joined the box, with a disk and a clock that are well."""
 
     def __init__(self, box):
-        super().__init__(tempfile.mkdtemp(prefix="paceline-agent-"))
-        line = box.call("node", "invite", "--label", "site=there").stdout
-        token, address = re.fullmatch(r"echo (plj_\S+) \| paceline agent --join (\S+) --token -\n", line).groups()
+        super().__init__(BINARY, tempfile.mkdtemp(prefix="paceline-agent-"))
+        token, address = invite(box, "--label", "site=there")
         self.up("--join", address, "--token", "-", token=token)
         box.until(lambda: "there lends" in self.said(), 60, "the machine did not join", told=self.said)
 

@@ -1,10 +1,7 @@
 """Logs and terminals of workers on another machine: an agent with a directory of its own, over TLS on loopback."""
 
-import re
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,6 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from people import BINARY, OWNER, SharedBox, add_people
+from agents import Agent, address_of, invite
 
 THERE = {"affinity": ["label:site=there"]}
 LINES = 20_000
@@ -36,29 +34,14 @@ class NodeLogsTest(SharedBox):
 
     def setUp(self):
         super().setUp()
-        self.address = re.search(r"paceline login (\S+)", self.box.log.read_text())[1]
-        line = self.box.call("node", "invite", "--label", "site=there").stdout
-        token, address = re.fullmatch(r"echo (plj_\S+) \| paceline agent --join (\S+) --token -\n", line).groups()
-        self.there = Path(tempfile.mkdtemp(prefix="paceline-agent-"))
-        self.there.chmod(0o711)
-        self.addCleanup(shutil.rmtree, self.there, ignore_errors=True)
-        self.agent = None
-        self.addCleanup(self.end_agent, signal.SIGKILL)
-        self.start_agent("--join", address, "--token", "-", "--node", "other", "--slots", "2", token=token)
+        self.address = address_of(self.box)
+        token, address = invite(self.box, "--label", "site=there")
+        self.agent = Agent(BINARY, tempfile.mkdtemp(prefix="paceline-agent-"))
+        self.addCleanup(self.agent.close)
+        self.agent.directory.chmod(0o711)
+        self.agent.start("--join", address, "--token", "-", "--node", "other", "--slots", "2", token=token)
         self.until(lambda: any(n["name"] == "other" and n["state"] == "up" for n in self.box.json("nodes")["nodes"]),
                    "the node is not up")
-
-    def start_agent(self, *options, token=""):
-        with open(self.there.with_suffix(".log"), "ab") as log:
-            self.agent = subprocess.Popen([str(BINARY), "agent", "--dir", str(self.there), *options], text=True,
-                                          stdin=subprocess.PIPE, stdout=log, stderr=log)
-        self.agent.stdin.write(token + "\n")
-        self.agent.stdin.close()
-
-    def end_agent(self, number=signal.SIGTERM):
-        if self.agent and self.agent.poll() is None:
-            self.agent.send_signal(number)
-            self.agent.wait(timeout=60)
 
     def state(self, job):
         return self.get(OWNER, f"/v1/jobs/{job}")["state"]
@@ -74,15 +57,15 @@ class NodeLogsTest(SharedBox):
         job = self.submit(OWNER, THERE, ["/usr/bin/python3", "-c", WRITER])
         first, all_of_them = ([f"line {number:06}" for number in range(count)] for count in (LINES, 2 * LINES))
         self.until(lambda: self.lines(self.log_of(job)) == first, "the first half did not come")
-        self.end_agent(signal.SIGKILL)
+        self.agent.end(signal.SIGKILL)
         self.assertEqual(self.lines(self.box.call("logs", str(job)).stdout), first, "read while its machine is off")
         (self.home / "go").touch()
-        self.start_agent()
+        self.agent.start()
         self.box.kill()
         self.box.up("--listen", self.address)
         self.until(lambda: self.state(job) == "COMPLETED", "the job is not over")
         self.assertEqual(self.lines(self.box.call("logs", "-f", str(job)).stdout), all_of_them)
-        self.assertEqual(self.log_of(job), (self.there / "logs" / str(job) / "rank0.log").read_text())
+        self.assertEqual(self.log_of(job), (self.agent.directory / "logs" / str(job) / "rank0.log").read_text())
 
     def test_who_follows_is_told_the_end_with_the_last_line(self):
         for number in range(5):
