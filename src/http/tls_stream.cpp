@@ -84,16 +84,16 @@ TlsStream::Awaitable<std::size_t> TlsStream::write_some(Pieces pieces, Failure& 
   co_return co_await repeat([&] { return session_->send(record.data(), record.size()); }, failure);
 }
 
-// Even what can be done at once lets others have their turn.
+// Even what can be done at once lets others have their turn; they had it where it was waited for.
 template <class Attempt>
 TlsStream::Awaitable<std::size_t> TlsStream::repeat(Attempt attempt, Failure& failure) {
   failure = {};
-  for (;;) {
+  for (bool waited = false;; waited = true) {
     if (!socket_.is_open()) failure = asio::error::operation_aborted;
     if (failure) co_return 0;
     const auto tried = attempt();
     if (tried.bytes > 0) {
-      co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+      if (!waited) co_await asio::post(socket_.get_executor(), asio::use_awaitable);
       co_return tried.bytes;
     }
     if (tried.awaits != 0)
