@@ -45,8 +45,9 @@ class Agent:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*within, self.binary, "agent", "--dir", str(self.directory), *options], text=True,
                                             stdin=subprocess.PIPE, stdout=log, stderr=log)
-        self.process.stdin.write((token or "") + "\n")
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended by then
+            self.process.stdin.write((token or "") + "\n")
+            self.process.stdin.close()
 
     def said(self):
         return self.log.read_text()
