@@ -15,8 +15,8 @@
 //     order where none is passed over
 //   - at the end every report is stored and every checkpoint acknowledged that a worker wrote whose
 //     end was heard of, but for as many reports as the server says it passed over
-//   - at the end the store has all that became durable: points, what starts a job, the keys of
-//     submissions
+//   - at the end the store has all that became durable: points, but for those that were thinned out of an
+//     ended job's, what starts a job, the keys of submissions
 //
 // A gang that was disturbed, by a plan, by people or by a lost machine, may end either way and proves
 // nothing of retries.
@@ -113,6 +113,7 @@ class Oracle {
   void check_marks(const Job& job);
   void check_progress(const Course& course, const Job& job);
   void check_written(const MetricPoint& point);
+  void check_thinned(const Remains& left, JobId job, std::uint64_t newest, std::uint64_t points);
   void check_missing();
   [[nodiscard]] bool was_heard_out(const ProcessKey& worker, const Ending& ending) const;
   [[nodiscard]] const MetricPoint* find_written(const MetricPoint& point) const;
@@ -135,6 +136,7 @@ class Oracle {
   std::set<Report> stored_, there_;  // there_: in the store
   bool passes_over_ = false;
   std::map<JobId, std::uint64_t> passed_over_;
+  std::map<JobId, std::uint64_t> thinned_out_;  // points
   std::set<JobId> dropped_;
   std::map<Session, std::map<std::uint64_t, AgentMessage>> told_;
   std::map<Session, std::uint64_t> confirmed_;

@@ -5,6 +5,7 @@
 
 #include "faults/oracle.hpp"
 #include "faults/worker_text.hpp"
+#include "store/point_choice.hpp"
 
 namespace paceline::faults {
 namespace {
@@ -78,16 +79,20 @@ void Oracle::check_missing() {
 
 // What was told again after a crash may be kept where it was passed over before: then it comes late.
 void Oracle::compare(Store& store, const Job& job) {
+  const auto left = store.remains(job.id);
+  const bool thinned = left && *left && (*left)->kept == Kept::thinned;
   std::map<ProcessKey, std::uint64_t> newest;
-  std::uint64_t number = 0;
+  std::uint64_t number = 0, points = 0;
   for (;;) {
     const auto page = store.points(job.id, "", number + 1, kPointsAtOnce);
     if (!page || page->points.empty()) break;
     for (const NumberedPoint& each : page->points) {
       const MetricPoint& point = each.point;
-      if (each.number != ++number)
+      ++points;
+      if (each.number != ++number && !thinned)
         wrong_(fmt::format("{} is point {} of its job, and not {}", name_of(point), each.number,
                            number));
+      number = each.number;
       const bool late = point.report <= std::exchange(newest[worker_of(point)], point.report);
       if (late && !passes_over_) wrong_(name_of(point) + " comes too late");
       if (!there_.insert({point.job, point.born, point.number, point.report}).second)
@@ -96,6 +101,16 @@ void Oracle::compare(Store& store, const Job& job) {
       check_tiers(job, point.values, name_of(point));
     }
   }
+  if (thinned) check_thinned(**left, job.id, number, points);
+}
+
+// In each of so many stretches one stays at least, and the newest does.
+void Oracle::check_thinned(const Remains& left, JobId job, std::uint64_t newest,
+                           std::uint64_t points) {
+  if (newest != left.points || points < std::min(left.points, kThinnedPoints))
+    wrong_(fmt::format("of job {}'s {} points {} are left, the newest of them {}", job.value,
+                       left.points, points, newest));
+  thinned_out_[job] = left.points - std::min(points, left.points);
 }
 
 void Oracle::dropped(Store& store, JobId job) {
@@ -107,7 +122,11 @@ void Oracle::dropped(Store& store, JobId job) {
 
 void Oracle::compare_done() {
   for (const auto& [job, generation, rank, report] : stored_) {
-    if (!dropped_.contains(job) && !there_.contains({job, generation, rank, report}))
+    if (dropped_.contains(job) || there_.contains({job, generation, rank, report})) continue;
+    std::uint64_t& may_miss = thinned_out_[job];
+    if (may_miss > 0)
+      --may_miss;
+    else
       wrong_(fmt::format("report {} of {} was stored and is not there", report,
                          text(ProcessKey{job, generation, rank})));
   }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "store/memory/memory_store.hpp"
+#include "store/point_choice.hpp"
 #include "support/world.hpp"
 
 namespace paceline::faults {
@@ -60,6 +61,12 @@ class OracleTest : public ::testing::Test {
   void store(const MetricPoint& each) {
     oracle.stored(each);
     ASSERT_TRUE(disk.append({{}, {}, {each}, {}}));
+  }
+  // The job's points may be thinned from here on.
+  void forget() {
+    Batch batch;
+    batch.forgotten.push_back(world.job(job));
+    ASSERT_TRUE(disk.append(batch));
   }
   void compare() {
     for (const Job& each : world.state().jobs()) oracle.compare(disk, each);
@@ -231,6 +238,34 @@ TEST_F(OracleTest, SeesReportsInAnotherOrder) {
   compare();
   EXPECT_THAT(faults, ElementsAre(HasSubstr("report 1 of worker 0 of generation 1 of job 1 comes "
                                             "too late")));
+}
+
+TEST_F(OracleTest, IsContentWithPointsThatWereThinned) {
+  for (std::uint64_t report = 1; report <= kThinnedPoints + 2; ++report) {
+    write(report, 0.5);
+    store(point(report));
+  }
+  dies(Cause::exited, 0);
+  world.ended(job, ending("0"));
+  commit();
+  forget();
+  ASSERT_TRUE(disk.thin(job).value());
+  EXPECT_LT(disk.points(job, "", 1, 2'000)->points.size(), kThinnedPoints + 2);
+  oracle.compare(disk, world.job(job));
+  oracle.compare_done();
+  EXPECT_THAT(faults, IsEmpty());
+}
+
+TEST_F(OracleTest, SeesThatMoreIsThinnedThanMayBe) {
+  for (const std::uint64_t report : {1U, 2U}) {
+    write(report, 0.5);
+    oracle.stored(point(report));
+  }
+  ASSERT_TRUE(disk.append({{}, {}, {point(1)}, {}}));
+  forget();
+  ASSERT_TRUE(disk.thin(job).value());
+  compare();
+  expect("report 2 of worker 0 of generation 1 of job 1 was stored and is not there");
 }
 
 TEST_F(OracleTest, SeesAReportThatTheStoreLost) {
