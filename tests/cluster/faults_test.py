@@ -21,6 +21,7 @@ from machines import skip_unless_permitted
 
 sys.path.insert(0, str(ROOT / "script"))
 from box import workers_of
+from rough_jobs import WORKER, kinds
 
 FAULTS = int(os.environ.get("PACELINE_FAULTS", 12))
 JOBS = int(os.environ.get("PACELINE_JOBS", 40))
@@ -28,28 +29,7 @@ MACHINES = 8
 LEASE = 10  # seconds
 LOST = LEASE * 1.05 + 30  # after a cut, until what ran there may start elsewhere
 
-# A worker holds its lock for as long as anything of it lives, in a session of its own too: to find it held is to run beside an
-# earlier one. Starts are noted by rank, with the generation and the machine; failures by job.
-WORKER = """
-exec 9>>"$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.lock"
-flock -n 9 || echo "$PACELINE_JOB_ID $PACELINE_RANK $PACELINE_GENERATION" >> "$NOTES/doubled"
-echo "$PACELINE_GENERATION $(hostname)" >> "$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.starts"
-setsid sleep "$SECONDS_TO_RUN" & wait
-failures="$NOTES/$PACELINE_JOB_ID.failures"
-if [ "$(cat "$failures" 2>/dev/null | wc -l)" -lt "$FAILURES" ]; then echo failed >> "$failures"; exit 3; fi
-"""
-
-# How a job is submitted, how often its script fails, how long it runs at most, and how it may end. A failure that is on its way
-# when its machine is lost counts for nobody, so that one more may follow.
-KINDS = {
-    "plain": (["--slots", "1"], 0, 4.0, {"COMPLETED"}),
-    "gang": (["--slots", "5"], 0, 3.0, {"COMPLETED"}),
-    "tried-again": (["--retry", "2"], 2, 1.0, {"COMPLETED"}),
-    "fails": (["--retry", "1"], 99, 1.0, {"FAILED"}),
-    "too-long": (["--max-duration", "2s"], 0, 600, {"TIMEOUT"}),
-    "cancelled": (["--slots", "2"], 0, 600, {"CANCELLED"}),
-    "resized": (["--slots", "1..6", "--elastic", "restart"], 0, 6.0, {"COMPLETED"}),
-}
+KINDS = kinds(gang=5, most=6, longest=4.0)
 
 
 class Faults:

@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
 from agents import Agent, invite
 from box import Failed, workers_of
 from boxes import APART, BINARY, FAKETIME, SmallDisk, WrongBox, go_apart
+from rough_jobs import WORKER, kinds
 
 KILLS = int(os.environ.get("PACELINE_KILLS", 40))
 SLOTS = 4
@@ -31,28 +32,7 @@ DAYS = 86400
 CLOCK_DAYS = 10  # how far the clock is set at most
 THERE = ("--affinity", "label:site=there")
 
-# A worker holds its lock for as long as anything of it lives, in a session of its own too. Who finds it held was started
-# while an earlier one still ran. Starts and failures are counted by rank.
-WORKER = """
-exec 9>>"$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.lock"
-flock -n 9 || echo "$PACELINE_JOB_ID $PACELINE_RANK" >> "$NOTES/doubled"
-echo "$PACELINE_DIR" >> "$NOTES/$PACELINE_JOB_ID.$PACELINE_RANK.starts"
-setsid sleep "$SECONDS_TO_RUN" & wait
-failures="$NOTES/$PACELINE_JOB_ID.failures"
-if [ "$(cat "$failures" 2>/dev/null | wc -l)" -lt "$FAILURES" ]; then echo failed >> "$failures"; exit 3; fi
-"""
-
-# How a job is submitted, how often its script fails, how long it runs at most, and how it may end. A failure that is on its
-# way when its supervisor is killed counts for nobody, so that one more may follow.
-KINDS = {
-    "plain": (["--slots", "1"], 0, 1.0, {"COMPLETED"}),
-    "gang": (["--slots", "3"], 0, 0.6, {"COMPLETED"}),
-    "tried-again": (["--retry", "2"], 2, 0.3, {"COMPLETED"}),
-    "fails": (["--retry", "1"], 99, 0.3, {"FAILED"}),
-    "too-long": (["--max-duration", "1s"], 0, 600, {"TIMEOUT"}),
-    "cancelled": (["--slots", "2"], 0, 600, {"CANCELLED"}),
-    "resized": (["--slots", "1..3", "--elastic", "restart"], 0, 4.0, {"COMPLETED"}),
-}
+KINDS = kinds(gang=3, most=3, longest=1.0)
 
 
 class ListeningBox(WrongBox):
@@ -266,7 +246,7 @@ class MayhemTest(unittest.TestCase):
         return "\n".join(of_job + notes + [self.box.call("logs", str(number), check=False).stdout])
 
     def starts_by(self, directory):
-        return sum(path.read_text().splitlines().count(str(directory)) for path in self.notes.glob("*.starts"))
+        return sum(line.split()[1] == str(directory) for path in self.notes.glob("*.starts") for line in path.read_text().splitlines())
 
     def assert_nothing_left(self):
         for place in (self.box, self.machine):
