@@ -22,7 +22,7 @@ void Agent::start() {
   check(workers_.empty(), "an agent is started once");
   for (Claim& claim : host_.claims()) {
     workers_[claim.key] = {
-        claim.pid, std::move(claim.slots), claim.noticed, std::move(claim.gone), {}, {}, 0};
+        claim.pid, std::move(claim.slots), claim.noticed, std::move(claim.gone), {}, {}, 0, claim.ready, claim.stands};
   }
 }
 
@@ -88,7 +88,7 @@ void Agent::renew_leases() {
 // What Hello says is not told again after it; what only a report says is.
 void Agent::greet() {
   outbox_.drop_unsent([](const AgentMessage& m) {
-    return is<Hello>(m) || is<NodeChanged>(m) || is<WorkerRuns>(m);
+    return is<Hello>(m) || is<NodeChanged>(m) || is<WorkerRuns>(m) || is<WorkerPlaced>(m);
   });
   tell_ends_again();
   outbox_.push_front(hello());
@@ -98,7 +98,7 @@ Hello Agent::hello() {
   node_ = describe();
   Hello hello{node_, host_.boot_id(), {}};
   for (const auto& [key, worker] : workers_) {
-    hello.claims.push_back({key, worker.pid, {}, worker.noticed, worker.slots});
+    hello.claims.push_back({key, worker.pid, {}, worker.noticed, worker.slots, worker.ready, worker.stands});
   }
   return hello;
 }
@@ -180,6 +180,14 @@ void Agent::on(const WorkerGone& gone) {
 void Agent::on(const WorkerReport& report) { outbox_.push(report); }
 void Agent::on(const CheckpointSeen& checkpoint) { outbox_.push(checkpoint); }
 void Agent::on(const WorkerWarning& warning) { outbox_.push(warning); }
+
+void Agent::on(const WorkerPlaced& placed) {
+  Worker* worker = find_alive(placed.key);
+  if (!worker) return;
+  worker->ready = placed.ready;
+  worker->stands = placed.stands;
+  outbox_.push(placed);
+}
 
 void Agent::forget_stored(std::uint64_t durable) {
   outbox_.forget(durable, [this](const AgentMessage& message) {

@@ -82,6 +82,7 @@ class Agent final : public AgentEnd {
     std::optional<Time> kill_at;
     Duration kill_wait{};        // between the last kill and the next; 0: none was tried
     std::uint64_t refusals = 0;  // of this machine, when its start was asked for
+    Generation ready = {}, stands = {};  // as it said last
   };
   struct Connected {
     Session session;
@@ -103,6 +104,7 @@ class Agent final : public AgentEnd {
   void on(const WorkerReport& report);
   void on(const CheckpointSeen& checkpoint);
   void on(const WorkerWarning& warning);
+  void on(const WorkerPlaced& placed);
 
   void on(const StartWorker& start);
   void on(const StopWorker& stop);
@@ -113,6 +115,7 @@ class Agent final : public AgentEnd {
   void on(const FenceJob& fence);
   void on(const LimitWorker& limited);
   void on(const EnrolWorker& enrolled);
+  void on(const LeaveGang& leave);
 
   void give_notice(const ProcessKey& key, Worker& worker, std::int32_t signal);
   void kill(const ProcessKey& key, Worker& worker);

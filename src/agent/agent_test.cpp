@@ -109,16 +109,44 @@ TEST_F(AgentTest, StartsNothingThatHasAClaim) {
 TEST_F(AgentTest, HandsOnWhereAProcessStandsNow) {
   connect();
   start_running(kKey);
-  const Membership place{Generation{4}, 2, 3};
-  say(EnrolWorker{kKey, place});
-  say(EnrolWorker{kOther, place});
+  const Membership membership{Generation{4}, 2, 3};
+  const GangPlace place{1, 2, 0, 2, "10.0.0.7", 24'000};
+  say(EnrolWorker{kKey, membership, place});
+  say(EnrolWorker{kOther, membership, place});
   ASSERT_EQ(host.count<SetMembership>(), 1U) << "of one that lives";
   const auto& set = std::get<SetMembership>(host.actions.back());
   EXPECT_EQ(set.key, kKey);
-  EXPECT_EQ(set.membership, place);
+  EXPECT_EQ(set.membership, membership);
+  EXPECT_EQ(set.place, place);
   restart_agent();
   connect();
   EXPECT_EQ(std::get<Hello>(told.back()).claims.at(0).key, kKey) << "its name stays";
+}
+
+TEST_F(AgentTest, TellsOneThatLeavesItsGangAndKillsItAfterItsGrace) {
+  connect();
+  start_running(kKey);
+  say(LeaveGang{kKey, Generation{2}, std::chrono::seconds{10}});
+  const auto& dismissed = std::get<Dismiss>(host.actions.back());
+  EXPECT_EQ(dismissed.key, kKey);
+  EXPECT_EQ(dismissed.generation, Generation{2});
+  EXPECT_EQ(host.count<GiveNotice>(), 0U) << "a notice would be for all of its gang";
+  EXPECT_EQ(host.count<Kill>(), 0U);
+  step(std::chrono::seconds{11});
+  EXPECT_EQ(host.count<Kill>(), 1U);
+}
+
+TEST_F(AgentTest, TellsWhatAWorkerSaysOfItsGangAndSaysItAgainInEachSession) {
+  connect();
+  start_running(kKey);
+  const WorkerPlaced placed{kKey, Generation{3}, Generation{2}};
+  host.tell(placed);
+  step();
+  EXPECT_THAT(told, ::testing::Contains(::testing::VariantWith<WorkerPlaced>(placed)));
+  connect();
+  const Claim& claim = std::get<Hello>(told.back()).claims.at(0);
+  EXPECT_EQ(claim.ready, Generation{3});
+  EXPECT_EQ(claim.stands, Generation{2});
 }
 
 TEST_F(AgentTest, RenewsLeasesWhileItIsConnected) {

@@ -73,7 +73,16 @@ void Agent::on(const LimitWorker& limited) {
 }
 
 void Agent::on(const EnrolWorker& enrolled) {
-  if (find_alive(enrolled.key)) host_.perform(SetMembership{enrolled.key, enrolled.membership});
+  if (find_alive(enrolled.key)) host_.perform(SetMembership{enrolled.key, enrolled.membership, enrolled.place});
+}
+
+// Without a notice: that would be for its whole gang.
+void Agent::on(const LeaveGang& leave) {
+  Worker* worker = find_alive(leave.key);
+  if (!worker || worker->kill_wait > Duration::zero()) return;
+  host_.perform(Dismiss{leave.key, leave.generation});
+  const Time at = now_ + leave.grace;
+  set_timer(leave.key, *worker, std::min(worker->kill_at.value_or(at), at));
 }
 
 void Agent::on(const DiscardWorker& discard) {

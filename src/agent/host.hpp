@@ -20,6 +20,7 @@ using paceline::CheckpointSeen;
 using paceline::Claim;
 using paceline::WorkerGone;
 using paceline::WorkerLaunch;
+using paceline::WorkerPlaced;
 using paceline::WorkerReport;
 using paceline::WorkerRuns;
 using paceline::WorkerWarning;
@@ -57,10 +58,17 @@ struct SetLimit {
   RunLimit limit;
 };
 
-// What GET /v1/me answers from now on; until it is said, as the process was started.
+// What GET /v1/me and GET /v1/gang answer from now on; until it is said, as the process was started.
 struct SetMembership {
   ProcessKey key;
   Membership membership;
+  GangPlace place;
+};
+
+// GET /v1/gang answers from now on that its gang goes on as this generation, without it.
+struct Dismiss {
+  ProcessKey key;
+  Generation generation;
 };
 
 // The server is heard: from now on the leases of all workers that have one last so long anew.
@@ -69,11 +77,11 @@ struct RenewLeases {
 };
 
 using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetShouldStop, SetLimit,
-                            SetMembership, RenewLeases>;
+                            SetMembership, Dismiss, RenewLeases>;
 
 // ---- what the host tells ----
 using Observation =
-    std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen, WorkerWarning>;
+    std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen, WorkerWarning, WorkerPlaced>;
 
 inline constexpr std::size_t kUnstoredMax = 10'000;
 

@@ -21,7 +21,7 @@ class ObedientEngine : public Engine {
   void committed() override {}
   void on_news(std::function<void()> wake) override { wake_ = std::move(wake); }
   void act(const State& state, std::span<const JobId> jobs) override {
-    for (const JobId id : jobs) obey(state.job(id));
+    for (const JobId id : jobs) obey(state, state.job(id));
   }
 
   void tell(Event event) {
@@ -36,7 +36,7 @@ class ObedientEngine : public Engine {
 
   // Of all jobs that hold anything.
   void obey(const State& state) {
-    for (const auto& key : state.active()) obey(state.job(key.job));
+    for (const auto& key : state.active()) obey(state, state.job(key.job));
   }
 
  protected:
@@ -48,16 +48,14 @@ class ObedientEngine : public Engine {
   }
 
  private:
-  void obey(const Job& job) {
-    if (!job.current) return;
-    const Gang& gang = *job.current;
-    for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
-      const auto left = unmet(job, rank);
-      const ProcessKey worker = gang.process(job.id, rank);
-      if (!left || !told_.emplace(worker, *left).second) continue;
+  void obey(const State& state, const Job& job) {
+    each_unmet(state, job, [&](const ProcessKey& worker, Unmet left, const Stop* stop) {
+      if (!told_.emplace(worker, left).second) return;
       if (left == Unmet::start) start(worker);
-      if (left == Unmet::end) end(worker, *gang.stop);
-    }
+      if (left == Unmet::ready) tell(WorkerReady{worker, job.forming->generation});
+      if (left == Unmet::end) end(worker, *stop);
+    });
+    if (is_to_stand(job)) tell(GangStands{job.id, job.current->generation});
   }
   void wake() {
     if (wake_) wake_();

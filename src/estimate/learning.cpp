@@ -13,6 +13,11 @@ constexpr double kNewestLength = 0.2;  // of the newest length of a name, at lea
 // Of the n-th value: the plain mean while there are few.
 double newest_weight(std::uint32_t n, double least) { return std::max(least, 1.0 / n); }
 
+void learn_pause(double& mean, std::int32_t& count, double seconds) {
+  ++count;
+  mean += newest_weight(static_cast<std::uint32_t>(count), kNewestPause) * (seconds - mean);
+}
+
 }  // namespace
 
 void learn(Mean& mean, double sample, std::uint64_t seq) {
@@ -31,9 +36,11 @@ void learn_rate(SpeedPoint& point, double rate) {
 }
 
 void learn_pause(Job& job, double seconds) {
-  ++job.resize_pauses;
-  job.resize_pause += newest_weight(static_cast<std::uint32_t>(job.resize_pauses), kNewestPause) *
-                      (seconds - job.resize_pause);
+  learn_pause(job.resize_pause, job.resize_pauses, seconds);
+}
+
+void learn_pause_in_place(Job& job, double seconds) {
+  learn_pause(job.in_place_pause, job.in_place_pauses, seconds);
 }
 
 void learn_length(NameHistory& history, double seconds, Time at) {

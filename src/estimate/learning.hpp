@@ -18,6 +18,8 @@ void learn(Mean& mean, double sample, std::uint64_t seq);
 void learn_rate(SpeedPoint& point, double rate);
 // Seconds from the plan that disturbed the job until all of its workers ran again.
 void learn_pause(Job& job, double seconds);
+// Seconds for which its ranks trained no step while they became another generation in place.
+void learn_pause_in_place(Job& job, double seconds);
 // Running seconds at the wanted size of a job of that name, which completed at that instant.
 void learn_length(NameHistory& history, double seconds, Time at);
 

@@ -6,9 +6,18 @@ double work_at_risk(const Job& job, Time now) {
   return to_seconds(job.unsaved(now)) * job.slots(job.current->size());
 }
 
+double work_lost_by_resizing(const Job& job, Time now) {
+  return job.resizes_in_place() ? 0 : work_at_risk(job, now);
+}
+
+double resize_pause(const Job& job) {
+  if (job.resizes_in_place())
+    return job.in_place_pauses > 0 ? job.in_place_pause : kInPlacePausePriorSeconds;
+  return job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds;
+}
+
 double resize_cost(const Job& job, Time now) {
-  const double pause = job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds;
-  return work_at_risk(job, now) + pause * job.slots(job.current->size());
+  return work_lost_by_resizing(job, now) + resize_pause(job) * job.slots(job.current->size());
 }
 
 }  // namespace paceline

@@ -1,6 +1,6 @@
-// What it costs to give a running job another generation by restart, in slot-seconds: the work
-// since its last acknowledged checkpoint, which is done again, and the pause, measured at its
-// earlier resizes and restarts.
+// What it costs to give a running job another generation, in slot-seconds: the pause, measured at its
+// earlier resizes and restarts, and by restart the work since its last acknowledged checkpoint, which is
+// done again.
 #pragma once
 
 #include "base/time.hpp"
@@ -8,10 +8,14 @@
 
 namespace paceline {
 
-inline constexpr double kPausePriorSeconds = 5;  // of a job that was never interrupted
+// Of a job that was never interrupted: by a restart, and in place.
+inline constexpr double kPausePriorSeconds = 5;
+inline constexpr double kInPlacePausePriorSeconds = 0.5;
 
 // REQUIRES: the job has a current gang.
 double work_at_risk(const Job& job, Time now);  // since the last acknowledged checkpoint
+double work_lost_by_resizing(const Job& job, Time now);
+double resize_pause(const Job& job);  // seconds
 double resize_cost(const Job& job, Time now);
 
 }  // namespace paceline

@@ -15,6 +15,7 @@ constexpr std::uint64_t kReportsPerWarning = 5;
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
 constexpr Duration kHostSlack = std::chrono::seconds{1};
+constexpr Duration kMeetMax = std::chrono::seconds{2};  // until a generation has met
 constexpr std::int64_t kSlotsMore = 2;  // than at first may a machine come to have
 
 Duration between(Rng& rng, Duration low, Duration high) {
@@ -198,6 +199,8 @@ void FaultyHost::on(const agent::Start& start) {
   worker.limit = start.worker.limit;
   if (start.worker.lease) worker.lease = start.worker.lease->left;
   worker.leased_at = queue_.now();
+  worker.generation = key.born;
+  worker.joins = start.worker.joins.has_value();
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
   ledger_.launched(queue_.now(), start.worker);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &FaultyHost::run);
@@ -276,7 +279,20 @@ void FaultyHost::on(const agent::SetShouldStop& should_stop) {
 }
 
 void FaultyHost::on(const agent::SetMembership& enrolled) {
-  if (find_alive(enrolled.key)) ledger_.enrolled(queue_.now(), enrolled.key, enrolled.membership);
+  Worker* worker = find_alive(enrolled.key);
+  if (!worker) return;
+  ledger_.enrolled(queue_.now(), enrolled.key, enrolled.membership);
+  worker->generation = enrolled.membership.generation;
+  meet(*worker);
+}
+
+void FaultyHost::on(const agent::Dismiss& dismissed) {
+  Worker* worker = find_supervised(dismissed.key);
+  if (!worker || !worker->runs() || worker->frozen) return;
+  ledger_.count("worker dismissed");
+  ++worker->version;
+  if (worker->habits.on_notice != Habits::OnNotice::hangs)
+    later(dismissed.key, worker->habits.leaving, &FaultyHost::depart);
 }
 
 void FaultyHost::on(const agent::SetLimit& limited) {
@@ -305,6 +321,7 @@ void FaultyHost::run(Worker& worker) {
   if (worker.frozen) return;
   if (!worker.counts_since) worker.counts_since = queue_.now();
   watch_limit(worker);
+  meet(worker);
   go_on(worker);
 }
 
@@ -316,7 +333,46 @@ void FaultyHost::refuse(Worker& worker) {
   end(worker, agent::blame(step, *want_), {}, 0, std::strerror(*want_));
 }
 
+// ---- generations in place ----
+
+// Of every second job all workers use the runtime that can go on in another generation.
+bool FaultyHost::goes_on_in_place(const Worker& worker) {
+  return worker.claim.key.job.value % 2 == 0;
+}
+
+// One that is to join others trains with them, and not before.
+void FaultyHost::join(Worker& worker) {
+  place(worker, worker.claim.key.born, worker.claim.stands);
+  if (!ledger_.is_member(worker.claim.key)) return later(worker.claim.key, 1s, &FaultyHost::join);
+  worker.joins = false;
+  meet(worker);
+  go_on(worker);
+}
+
+// It meets the others of its generation after a while; it works meanwhile.
+void FaultyHost::meet(Worker& worker) {
+  if (!goes_on_in_place(worker)) return;
+  const ProcessKey key = worker.claim.key;
+  const Generation generation = worker.generation;
+  queue_.after(Duration{rng_.between(0, Duration{kMeetMax}.count())}, [this, key, generation] {
+    Worker* found = find_alive(key);
+    if (found && found->runs() && !found->frozen && found->generation == generation)
+      place(*found, found->claim.ready, generation);
+  });
+}
+
+void FaultyHost::place(Worker& worker, Generation ready, Generation stands) {
+  worker.claim.ready = ready;
+  worker.claim.stands = stands;
+  tell(WorkerPlaced{worker.claim.key, ready, stands});
+}
+
+void FaultyHost::depart(Worker& worker) {
+  if (!worker.frozen) end(worker, Cause::exited, 0, 0, "");
+}
+
 void FaultyHost::go_on(Worker& worker) {
+  if (worker.joins) return join(worker);
   worker.since = queue_.now();
   later(worker.claim.key, std::min(worker.left, worker.habits.report_every), &FaultyHost::work);
 }

@@ -86,6 +86,8 @@ class FaultyHost final : public agent::Host {
     bool frozen = false;
     bool orphaned = false;   // its supervisor died
     bool unclaimed = false;  // its claim is gone
+    Generation generation;   // that it was told of last
+    bool joins = false;      // others, which it has not met yet
     std::optional<RunLimit> limit;
     std::optional<Duration> lease;
     Time leased_at;
@@ -112,6 +114,7 @@ class FaultyHost final : public agent::Host {
   void on(const agent::SetShouldStop& should_stop);
   void on(const agent::SetLimit& limited);
   void on(const agent::SetMembership& enrolled);
+  void on(const agent::Dismiss& dismissed);
   void on(const agent::RenewLeases& renewed);
 
   void change_size();
@@ -120,6 +123,11 @@ class FaultyHost final : public agent::Host {
   bool take_ports(const WorkerLaunch& launch);
   void run(Worker& worker);
   void refuse(Worker& worker);
+  static bool goes_on_in_place(const Worker& worker);
+  void join(Worker& worker);
+  void meet(Worker& worker);
+  void place(Worker& worker, Generation ready, Generation stands);
+  void depart(Worker& worker);
   void go_on(Worker& worker);
   void work(Worker& worker);
   void finish(Worker& worker);

@@ -45,9 +45,11 @@ void Ledger::started(Time now, const std::string& machine, const ProcessKey& wor
   if (story_) tell("worker started", fmt::format("{} on {}", text(worker), machine));
   refused_.erase(worker);  // asked for again: nobody had heard of the refusal
   if (!ever_.insert(worker).second) wrong(now, text(worker) + " is started a second time");
-  if (const Wanted* gang = find_gang(worker); !gang || gang->generation != worker.born) {
+  const Wanted* gang = find_gang(worker);
+  const bool born_into_it = gang && gang->generation == worker.born;
+  if (!gang || (!born_into_it && !gang->beside.contains(worker))) {
     wrong(now, text(worker) + " is started, and the state does not want it");
-  } else {
+  } else if (born_into_it) {
     Wanted& mine = current_[worker.job];
     mine.begun.insert(worker);
     if (!mine.begun_at) mine.begun_at = worked_by(now);
@@ -61,11 +63,16 @@ void Ledger::started(Time now, const std::string& machine, const ProcessKey& wor
   if (!lending_.contains(worker.job)) occupy(now, worker, process, "is started");
 }
 
-// The current gang of its job, if it is a member.
+// The current gang of its job, if it is a member, is to become one or leaves it.
 const Ledger::Wanted* Ledger::find_gang(const ProcessKey& worker) const {
   const auto current = current_.find(worker.job);
-  const bool member = current != current_.end() && current->second.ranks.contains(worker);
-  return member ? &current->second : nullptr;
+  const bool known = current != current_.end() && current->second.knows(worker);
+  return known ? &current->second : nullptr;
+}
+
+bool Ledger::is_member(const ProcessKey& worker) const {
+  const auto current = current_.find(worker.job);
+  return current != current_.end() && current->second.ranks.contains(worker);
 }
 
 void Ledger::enrolled(Time now, const ProcessKey& worker, const Membership& membership) {
@@ -186,14 +193,20 @@ void Ledger::check_processes(Time now) {
     const Wanted* gang = find_gang(worker);
     if (!gang) {
       wrong(now, text(worker) + " is alive, and the state has given it up");
-    } else if (gang->dead_by && !gang->going_on.contains(worker) &&
-               worked_by(now) > heard_after(gang->machine_of(worker), *gang->dead_by) + patience_) {
+    } else if (const auto dead_by = gang->dead_by_of(worker);
+               dead_by &&
+               worked_by(now) > heard_after(gang->machine_of(worker), *dead_by) + patience_) {
       wrong(now, text(worker) + " outlives its stop");
     }
   }
 }
 
 void Ledger::check_gang(Time now, JobId job, const Wanted& gang) {
+  for (const auto& [process, beside] : gang.beside) {
+    if (!beside.wanted_at || ever_.contains(process)) continue;
+    if (worked_by(now) > heard_after(beside.machine, *beside.wanted_at) + patience_)
+      wrong(now, text(process) + " is never started");
+  }
   if (!gang.begun_at || gang.dead_by || gang.begun.size() == gang.machines.size()) return;
   Time since = *gang.begun_at;
   for (const std::string& machine : gang.machines) since = heard_after(machine, since);

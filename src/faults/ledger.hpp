@@ -79,6 +79,8 @@ class Ledger {
   void worked(Time now, const ProcessKey& worker);
   // It was told that this is its place now.
   void enrolled(Time now, const ProcessKey& worker, const Membership& membership);
+  // Is it a member of its job's current gang, as far as is committed?
+  [[nodiscard]] bool is_member(const ProcessKey& worker) const;
   [[nodiscard]] std::size_t alive() const { return alive_.size(); }
   // Nothing is to be expected of the machine before. It is named by its identity, as another one may
   // bear its name, or by its name where it has none.
@@ -136,6 +138,13 @@ class Ledger {
     std::string machine;
     std::vector<std::uint32_t> slots;
   };
+  // A process that is to join a gang, or leaves one that goes on.
+  struct Beside {
+    std::string machine;
+    std::optional<Time> stop_at;
+    std::optional<Time> dead_by;
+    std::optional<Time> wanted_at;  // it may be started, and was not yet; worked
+  };
   // The current gang of a job, as it was committed.
   struct Wanted {
     Generation generation;
@@ -143,11 +152,19 @@ class Ledger {
     std::vector<std::string> machines;  // by rank, as away() names them
     std::set<ProcessKey> begun;         // those that were started, ever
     std::optional<Time> begun_at;       // the first of them; worked
-    std::set<ProcessKey> going_on;      // in the gang that forms
-    std::optional<Time> stop_at;        // as the state has it
-    std::optional<Time> dead_by;        // it is stopped: nobody is alive any more; worked
-    [[nodiscard]] const std::string& machine_of(const ProcessKey& member) const {
-      return machines[static_cast<std::size_t>(ranks.at(member))];
+    std::map<ProcessKey, Beside> beside;
+    std::optional<Time> stop_at;  // as the state has it
+    std::optional<Time> dead_by;  // it is stopped: nobody is alive any more; worked
+    [[nodiscard]] bool knows(const ProcessKey& worker) const {
+      return ranks.contains(worker) || beside.contains(worker);
+    }
+    [[nodiscard]] const std::string& machine_of(const ProcessKey& worker) const {
+      const auto rank = ranks.find(worker);
+      return rank == ranks.end() ? beside.at(worker).machine
+                                 : machines[static_cast<std::size_t>(rank->second)];
+    }
+    [[nodiscard]] std::optional<Time> dead_by_of(const ProcessKey& worker) const {
+      return ranks.contains(worker) ? dead_by : beside.at(worker).dead_by;
     }
   };
 
@@ -178,6 +195,7 @@ class Ledger {
   void check_job(Time now, const State& state, const Job& job);
   void check_generations(Time now, const Job& job);
   void follow_gang(Time now, const State& state, const Job& job);
+  void follow_beside(Time now, const State& state, const Job& job, Wanted& gang) const;
   void follow_lending(Time now, const Job& job);
   [[nodiscard]] const Wanted* find_gang(const ProcessKey& worker) const;
   void leave(const ProcessKey& worker, const Process& process);

@@ -231,14 +231,37 @@ void Ledger::follow_gang(Time now, const State& state, const Job& job) {
       gang.machines.push_back(node.machine.empty() ? node.name : node.machine);
     }
   }
-  gang.going_on.clear();
-  for (const auto& [process, rank] : gang.ranks)
-    if (job.goes_on(rank)) gang.going_on.insert(process);
+  follow_beside(now, state, job, gang);
   if (!gang.begun.empty() && !gang.begun_at) gang.begun_at = worked_by(now);
   const auto& stop = job.current->stop;
   const auto stop_at = stop ? std::optional(stop->at) : std::nullopt;
   if (std::exchange(gang.stop_at, stop_at) == stop_at) return;
   gang.dead_by = stop ? std::optional(worked_by(now) + stop->grace) : std::nullopt;
+}
+
+void Ledger::follow_beside(Time now, const State& state, const Job& job, Wanted& gang) const {
+  const auto before = std::exchange(gang.beside, {});
+  const auto machine_of = [&](const Seat& seat) {
+    const NodeSpec& node = state.find_node(seat.node)->spec;
+    return node.machine.empty() ? node.name : node.machine;
+  };
+  for (std::int32_t rank = 0; job.forms_in_place() && !job.lends() && rank < job.forming->size();
+       ++rank) {
+    const Worker& worker = job.forming->workers[static_cast<std::size_t>(rank)];
+    if (!job.joins(rank)) continue;
+    const ProcessKey process = job.forming->process(job.id, rank);
+    Beside& mine = gang.beside[process] = {machine_of(worker.seat), {}, {}, {}};
+    const auto known = before.find(process);
+    if (ever_.contains(process) || !state.has_seat(process, worker.seat)) continue;
+    const bool wanted = known != before.end() && known->second.wanted_at;
+    mine.wanted_at = wanted ? known->second.wanted_at : worked_by(now);
+  }
+  for (const auto& [process, worker, stop] : job.parting) {
+    Beside& mine = gang.beside[process] = {machine_of(worker.seat), stop.at, {}, {}};
+    const auto known = before.find(process);
+    const bool same = known != before.end() && known->second.stop_at == mine.stop_at;
+    mine.dead_by = same ? known->second.dead_by : worked_by(now) + stop.grace;
+  }
 }
 
 void Ledger::recovered(Time now, std::span<const Entry> untold, const State& state) {

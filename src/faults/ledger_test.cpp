@@ -87,7 +87,7 @@ class GoingOnLedgerTest : public LedgerTest {
   GoingOnLedgerTest() {
     more = world.run("1..3 name=more", 2);
     commit();
-    for (const std::int32_t number : {0, 1}) begin(born(1, number), number);
+    for (const std::int32_t number : {0, 1}) begin(born(1, number));
     const auto slots = [&](std::int32_t rank) {
       return world.job(more).current->workers[static_cast<std::size_t>(rank)].seat;
     };
@@ -98,19 +98,25 @@ class GoingOnLedgerTest : public LedgerTest {
   [[nodiscard]] ProcessKey born(std::uint32_t generation, std::int32_t number) const {
     return {more, Generation{generation}, number};
   }
-  void begin(const ProcessKey& process, std::int32_t rank) {
-    const Seat& where = world.job(more).current->workers.at(static_cast<std::size_t>(rank)).seat;
-    ledger.started(world.now(), "box", process, where.slots);
+  void begin(const ProcessKey& process) {
+    ledger.started(world.now(), "box", process, world.job(more).find_worker(process)->seat.slots);
+  }
+  // Rank 1 is there, and all have met.
+  void grow() {
+    begin(born(2, 2));
+    world.tell(WorkerStarted{born(2, 2), 1});
+    world.tell(WorkerReady{born(2, 2), Generation{2}});
+    commit();
+    ledger.enrolled(world.now(), born(1, 0), {Generation{2}, 2, 3});
+    ledger.enrolled(world.now(), born(1, 1), {Generation{2}, 0, 3});
+    world.tell(GangStands{more, Generation{2}});
+    commit();
   }
   JobId more;
 };
 
 TEST_F(GoingOnLedgerTest, IsContentWithProcessesThatGoOn) {
-  begin(born(2, 2), 1);
-  world.started(more);
-  ledger.enrolled(world.now(), born(1, 0), {Generation{2}, 2, 3});
-  ledger.enrolled(world.now(), born(1, 1), {Generation{2}, 0, 3});
-  commit();
+  grow();
   ledger.passed(world.now() + span("1h"));
   for (const ProcessKey& each : {born(1, 0), born(1, 1), born(2, 2), key(0), key(1)}) end(each);
   world.ended(more);
@@ -121,23 +127,28 @@ TEST_F(GoingOnLedgerTest, IsContentWithProcessesThatGoOn) {
 }
 
 TEST_F(GoingOnLedgerTest, SeesAPlaceThatIsToldWrongly) {
+  grow();
   ledger.enrolled(world.now(), born(1, 0), {Generation{2}, 0, 3});
   expect("worker 0 of generation 1 of job 2 is told a place that is not its own");
 }
 
+TEST_F(GoingOnLedgerTest, SeesAPlaceThatIsToldBeforeNewcomersAreReady) {
+  ledger.enrolled(world.now(), born(1, 0), {Generation{2}, 2, 3});
+  expect("worker 0 of generation 1 of job 2 is told a place that is not its own");
+}
+
 TEST_F(GoingOnLedgerTest, SeesAProcessThatGoesOnStartedAgain) {
-  begin(born(1, 1), 0);
+  begin(born(1, 1));
   expect("worker 1 of generation 1 of job 2 is started a second time");
 }
 
 TEST_F(GoingOnLedgerTest, SeesANewcomerThatNeverComes) {
   ledger.passed(world.now() + span("1h"));
-  expect("generation 2 of job 2 is in part: 2 of 3 workers were started");
+  expect("worker 2 of generation 2 of job 2 is never started");
 }
 
 TEST_F(GoingOnLedgerTest, SeesOneThatShouldHaveLeft) {
-  begin(born(2, 2), 1);
-  world.started(more);
+  grow();
   const auto first = world.job(more).current->workers[0].seat;
   world.resize_in_place(more, {first}, {{born(1, 1), 0}});
   commit();

@@ -211,8 +211,8 @@ Generation Oracle::last_of(const ProcessKey& worker) const {
 
 bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const {
   if (acknowledged_.contains({worker.job, worker.born, step})) return true;
-  const auto later = later_.find(worker);
-  return later != later_.end() && std::ranges::any_of(later->second, [&](Generation generation) {
+  const auto counts = counts_in_.find(worker);
+  return counts != counts_in_.end() && std::ranges::any_of(counts->second, [&](Generation generation) {
            return acknowledged_.contains({worker.job, generation, step});
          });
 }
@@ -220,7 +220,7 @@ bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const
 bool Oracle::is_saved(const Save& acknowledged) const {
   if (saved_.contains(acknowledged)) return true;
   const auto& [job, generation, step] = acknowledged;
-  for (auto it = later_.lower_bound(first_of(job)); it != later_.end() && it->first.job == job;
+  for (auto it = counts_in_.lower_bound(first_of(job)); it != counts_in_.end() && it->first.job == job;
        ++it)
     if (it->second.contains(generation) && saved_.contains({job, it->first.born, step}))
       return true;
@@ -237,37 +237,50 @@ void Oracle::follow_checkpoint(Course& course, const Job& job) {
 void Oracle::follow_gang(Course& course, const Job& job) {
   const Generation now = job.current ? job.current->generation : Generation{};
   if (now == course.generation) return;
-  if (course.generation != Generation{}) gang_over(course, job.id, course.generation);
+  bool goes_on = false;
+  for (std::int32_t rank = 0; job.current && rank < job.current->size(); ++rank)
+    goes_on = goes_on || members_.contains(job.current->process(job.id, rank));
+  if (course.generation != Generation{}) gang_over(course, job.id, course.generation, goes_on);
   course.generation = now;
   course.disturbed = false;
   for (std::int32_t rank = 0; job.current && rank < job.current->size(); ++rank) {
     const ProcessKey process = job.current->process(job.id, rank);
+    members_.insert(process);
     if (process.born != now) later_[process].insert(now);
+    if (process.born != now) counts_in_[process].insert(now);
   }
+  for (const Parting& each : job.parting) counts_in_[each.process].insert(now);
 }
 
-void Oracle::gang_over(Course& course, JobId id, Generation generation) {
+bool Oracle::was_of(const ProcessKey& worker, Generation generation) const {
+  return members_.contains(worker) && last_of(worker) == generation;
+}
+
+// Where some of its workers go on without those that died, that costs no retry; but again and again it is a
+// crash loop, too.
+void Oracle::gang_over(Course& course, JobId id, Generation generation, bool goes_on) {
   bool bad = false, again = false, certain = !course.disturbed;
   for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it) {
-    if (last_of(it->first) != generation) continue;
+    if (!was_of(it->first, generation)) continue;
     bad = bad || counts_as_failure(it->second);
     again = again || asks_again(it->second);
   }
   for (auto it = endings_.lower_bound(first_of(id)); it != endings_.end() && it->first.job == id;
        ++it) {
-    if (last_of(it->first) != generation) continue;
+    if (!was_of(it->first, generation)) continue;
     const Ending& ending = it->second;
     certain = certain && ending.cause != Cause::node_lost && ending.cause != Cause::refused &&
               !ending.asks_requeue();
   }
-  course.perhaps += bad ? 1 : 0;
   course.row += bad || again ? 1 : 0;
+  if (goes_on) return;
+  course.perhaps += bad ? 1 : 0;
   course.failed += bad && certain ? 1 : 0;
 }
 
 bool Oracle::failed_by_itself(JobId id, Generation generation) const {
   for (auto it = ends_.lower_bound(first_of(id)); it != ends_.end() && it->first.job == id; ++it)
-    if (last_of(it->first) == generation && counts_as_failure(it->second)) return true;
+    if (was_of(it->first, generation) && counts_as_failure(it->second)) return true;
   return false;
 }
 

@@ -101,7 +101,9 @@ class Oracle {
   // Is a save acknowledged of a generation that the process was of?
   [[nodiscard]] bool is_acknowledged(const ProcessKey& worker, std::uint64_t step) const;
   [[nodiscard]] bool is_saved(const Save& acknowledged) const;
-  void gang_over(Course& course, JobId id, Generation generation);
+  void gang_over(Course& course, JobId id, Generation generation, bool goes_on);
+  // Was it a member of that generation at last?
+  [[nodiscard]] bool was_of(const ProcessKey& worker, Generation generation) const;
   static void follow_checkpoint(Course& course, const Job& job);
   [[nodiscard]] bool ended_by_machine(const Job& job) const;
   void check_end(const Course& course, const State& state, const Job& job);
@@ -127,7 +129,10 @@ class Oracle {
   std::set<ProcessKey> disturbed_;
   std::map<ProcessKey, Ending> endings_;  // in the journal
   std::map<JobId, Course> courses_;
+  std::set<ProcessKey> members_;                            // that were ever in a current gang
   std::map<ProcessKey, std::set<Generation>> later_;        // that it went on in
+  // The same, and of one that leaves a gang those that go on meanwhile: what it tells counts there.
+  std::map<ProcessKey, std::set<Generation>> counts_in_;
   std::map<ProcessKey, std::vector<MetricPoint>> written_;  // by report
   std::map<ProcessKey, std::vector<Save>> saves_;
   std::set<Save> saved_, acknowledged_;

@@ -147,9 +147,18 @@ void Forecast::obey() {
 bool Forecast::obey(JobId id) {
   const Job& job = state_.job(id);
   if (!job.current || job.state == JobState::paused) return false;
-  const auto left = unmet(job);
-  if (left == Unmet::end) return end_unwanted(job);
-  return left == Unmet::start && start_workers(job);
+  if (is_to_stand(job)) return tell(GangStands{id, job.current->generation}), true;
+  std::vector<ProcessKey> ends, comes, gets_ready;
+  each_unmet(state_, job, [&](const ProcessKey& process, Unmet left, const Stop*) {
+    (left == Unmet::end ? ends : left == Unmet::start ? comes : gets_ready).push_back(process);
+  });
+  const Ending told{Cause::signalled, {}, 15, {}, now_};
+  for (const ProcessKey& process : ends) tell(WorkerEnded{process, told});
+  if (!ends.empty()) return true;
+  for (const ProcessKey& process : gets_ready)
+    if (job.forming) tell(WorkerReady{process, job.forming->generation});
+  if (!gets_ready.empty()) return true;
+  return !comes.empty() && start_workers(job, comes);
 }
 
 namespace {
@@ -163,29 +172,17 @@ std::vector<ProcessKey> processes(const Job& job) {
 
 }  // namespace
 
-bool Forecast::start_workers(const Job& job) {
+bool Forecast::start_workers(const Job& job, const std::vector<ProcessKey>& workers) {
   auto& at = work_.at(job.id).starts_at;
   if (!at) at = now_ + start_pause(job);
   if (now_ < *at) return false;
   at.reset();
-  for (const ProcessKey& process : processes(job)) tell(WorkerStarted{process});
+  for (const ProcessKey& process : workers) tell(WorkerStarted{process});
   return true;
 }
 
 bool Forecast::end_workers(const Job& job, const Ending& how) {
   for (const ProcessKey& process : processes(job)) tell(WorkerEnded{process, how});
-  return true;
-}
-
-// In a resize in place those that leave, one by one.
-bool Forecast::end_unwanted(const Job& job) {
-  const Ending told{Cause::signalled, {}, 15, {}, now_};
-  if (!job.forms_in_place()) return end_workers(job, told);
-  std::vector<ProcessKey> leave;
-  for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
-    if (unmet(job, rank) == Unmet::end) leave.push_back(job.current->process(job.id, rank));
-  }
-  for (const ProcessKey& process : leave) tell(WorkerEnded{process, told});
   return true;
 }
 
@@ -238,10 +235,10 @@ void Forecast::follow(const Job& job) {
     return;
   }
   const bool runs = job.state == JobState::running;
-  if (!job.current || job.current->all_started()) work.starts_at.reset();
+  if (!job.current || (job.current->all_started() && !job.forms_in_place())) work.starts_at.reset();
   advance(work);
   if (runs == (work.speed > 0)) return;
-  if (!runs && job.state != JobState::paused) work.left = work.kept;
+  if (!runs && job.state != JobState::paused && !is_to_stand(job)) work.left = work.kept;
   work.speed = runs ? std::max(kSpeedMin, Scaling(job).speed(job.current->size())) : 0;
   work.kept = work.left;
   work.saved_at = now_;

@@ -92,9 +92,8 @@ class Forecast {
   void pass_moment();
   void obey();
   bool obey(JobId id);
-  bool start_workers(const Job& job);
+  bool start_workers(const Job& job, const std::vector<ProcessKey>& workers);
   bool end_workers(const Job& job, const Ending& how);
-  bool end_unwanted(const Job& job);
   void save();
   bool round();
   [[nodiscard]] Result<Plan> decide();

@@ -87,6 +87,18 @@ struct WorkerStarted {
   std::int64_t pid = 0;
   friend bool operator==(const WorkerStarted&, const WorkerStarted&) = default;
 };
+// A process that was started for a generation that forms in place has all it needs to join it.
+struct WorkerReady {
+  ProcessKey worker;
+  Generation generation;
+  friend bool operator==(const WorkerReady&, const WorkerReady&) = default;
+};
+// All ranks of that generation have met, as one of them said: they train, and can go on in another.
+struct GangStands {
+  JobId job;
+  Generation generation;
+  friend bool operator==(const GangStands&, const GangStands&) = default;
+};
 struct WorkerEnded {  // nothing of its process tree is left
   ProcessKey worker;
   Ending ending;
@@ -167,6 +179,7 @@ using Event =
     std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
-                 JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained>;
+                 JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained, WorkerReady,
+                 GangStands>;
 
 }  // namespace paceline

@@ -49,6 +49,7 @@ struct Worker {
   std::optional<Ending> ending;  // set when `ended`: nothing of its process tree is left
   // That fills the seat; none: the one born for it, {job, generation, rank}.
   std::optional<ProcessKey> process = {};
+  bool ready = false;  // to join: of a gang that forms in place
 
   friend bool operator==(const Worker&, const Worker&) = default;
 };
@@ -83,6 +84,8 @@ struct Gang {
   Duration unsaved{};                // of its running before `started_at`, what no checkpoint has
   std::optional<Asked> asked = {};
   std::vector<Warning> warnings = {};  // that hold, in their order
+  bool in_place = false;  // its workers can go on in the next generation: one of them said so
+  std::int32_t joins_failed = 0;  // in a row, of the generations that were to follow it in place
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
   // The process that fills the rank. REQUIRES: its own job; a rank of it.
@@ -99,6 +102,15 @@ struct Gang {
   [[nodiscard]] const Ending* first_failure() const;
 
   friend bool operator==(const Gang&, const Gang&) = default;
+};
+
+// A process that was told to go while its gang goes on: it left for a smaller one, or was to join one
+// that did not come about.
+struct Parting {
+  ProcessKey process;
+  Worker worker;
+  Stop stop;
+  friend bool operator==(const Parting&, const Parting&) = default;
 };
 
 }  // namespace paceline

@@ -42,16 +42,33 @@ std::int32_t Job::planned_workers() const { return forming ? forming->size() : w
 
 bool operator==(const Job& a, const Job& b) {
   const auto key = [](const Job& j) {
-    return std::tie(j.id, *j.spec, j.range, j.pinned, j.state, j.held, j.current, j.forming,
+    return std::tie(j.id, *j.spec, j.range, j.pinned, j.state, j.held, j.current, j.forming, j.parting,
                     j.last_generation, j.attempt, j.retries_used, j.quick_failures, j.resizes,
                     j.preemptions, j.submitted_at, j.eligible_at, j.started_at, j.ended_at,
                     j.last_resized_at, j.paused_at, j.changed_at, j.waited, j.ran, j.paused,
                     j.leased, j.slot_seconds, j.service_from, j.bill, j.progress, j.checkpoint,
                     j.target, j.ending, j.last_change, j.last_changed_at, j.waiting_since, j.ran_at,
                     j.saved_at, j.usual_length, j.speeds, j.speed_mark, j.resize_pause,
-                    j.resize_pauses, j.dropped);
+                    j.resize_pauses, j.in_place_pause, j.in_place_pauses, j.dropped);
   };
   return key(a) == key(b);
+}
+
+const Worker* Job::find_worker(const ProcessKey& process) const {
+  for (const auto* gang : {&current, &forming}) {
+    const auto rank = *gang ? (*gang)->rank_of(process) : std::nullopt;
+    if (rank) return &(*gang)->workers[static_cast<std::size_t>(*rank)];
+  }
+  const auto leaves = std::ranges::find(parting, process, &Parting::process);
+  return leaves == parting.end() ? nullptr : &leaves->worker;
+}
+
+bool Job::resizes_in_place() const {
+  const bool trains = state == JobState::running && current && !forming && parting.empty();
+  return trains && current->in_place && spec->mesh.step() == 1 &&
+         std::ranges::all_of(current->workers, [](const Worker& worker) {
+           return worker.state == WorkerState::running;
+         });
 }
 
 bool Job::preemptible() const {
@@ -73,14 +90,14 @@ double Job::length_run() const {
 }
 
 bool Job::resizable() const {
-  if (should_stop() || (current && current->any_ended())) return false;
+  if (should_stop() || (current && current->any_ended()) || forms_in_place()) return false;
   switch (spec->elastic) {
     case Elastic::no:
       return false;
     case Elastic::restart:
       return true;
     case Elastic::automatic:
-      return checkpoint.has_value();
+      return checkpoint.has_value() || resizes_in_place();
   }
   return false;
 }

@@ -70,9 +70,11 @@ struct Job {
   JobState state = JobState::pending;
   bool held = false;
 
-  // At most one gang has running workers (current) and at most one waits for its seats (forming).
+  // At most one gang trains (current), and at most one waits for its seats or, where it forms in
+  // place, for its newcomers (forming).
   std::optional<Gang> current;
   std::optional<Gang> forming;
+  std::vector<Parting> parting;  // while there is a current gang, which ends after them
   Generation last_generation;
   std::int32_t attempt = 0;
 
@@ -107,6 +109,9 @@ struct Job {
   // that followed a stop.
   double resize_pause = 0;
   std::int32_t resize_pauses = 0;
+  // The same of resizes in place: from when all ranks could be told until they trained again.
+  double in_place_pause = 0;
+  std::int32_t in_place_pauses = 0;
 
   std::optional<Progress> progress;
   std::optional<Checkpoint> checkpoint;
@@ -127,10 +132,14 @@ struct Job {
   [[nodiscard]] bool forms_in_place() const {
     return forming && current && forming->attempt == current->attempt;
   }
-  // Does that of this rank? The stop of the current gang is not for it.
-  [[nodiscard]] bool goes_on(std::int32_t rank) const {
-    return forms_in_place() && forming->rank_of(current->process(id, rank)).has_value();
+  // Does a process of this rank of the forming gang come anew? REQUIRES: forms_in_place().
+  [[nodiscard]] bool joins(std::int32_t rank) const {
+    return !current->rank_of(forming->process(id, rank)).has_value();
   }
+  // Of its current gang, else of the forming one, else one that leaves; nullptr: it is none of them.
+  [[nodiscard]] const Worker* find_worker(const ProcessKey& process) const;
+  // Can it get another generation now of which its processes are members as they are?
+  [[nodiscard]] bool resizes_in_place() const;
   // Running of the current gang up to then that no checkpoint has. REQUIRES: there is one.
   [[nodiscard]] Duration unsaved(Time until) const;
   // Workers it has now: of the current gang, else of the forming one, else 0.

@@ -105,6 +105,13 @@ const Slot& State::slot(SlotId id) const {
   return node->slots[id.index];
 }
 
+bool State::has_seat(const ProcessKey& worker, const Seat& seat) const {
+  return std::ranges::all_of(seat.slots, [&](std::uint32_t index) {
+    const auto& lease = slot({seat.node, index}).lease;
+    return lease && lease->worker == worker;
+  });
+}
+
 std::int64_t State::workers_ever(std::int32_t slots_per_worker) const {
   std::int64_t workers = 0;
   for (const auto& [slots, nodes] : sizes_ever_) workers += nodes * (slots / slots_per_worker);

@@ -270,6 +270,8 @@ class State {
   [[nodiscard]] const Interference& interference() const { return parts_.interference; }
 
   [[nodiscard]] const Slot& slot(SlotId id) const;
+  // Is all of the seat leased to it?
+  [[nodiscard]] bool has_seat(const ProcessKey& worker, const Seat& seat) const;
   // Slots of nodes that are up and usable, and how many of them are leased.
   [[nodiscard]] std::int64_t slots_available() const { return slots_available_; }
   [[nodiscard]] std::int64_t slots_leased() const { return slots_leased_; }

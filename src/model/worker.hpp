@@ -33,6 +33,18 @@ struct Membership {
   friend bool operator==(const Membership&, const Membership&) = default;
 };
 
+// How the processes of a generation that goes on in place find each other, and where one of them stands
+// on its node.
+struct GangPlace {
+  std::int32_t local_rank = 0;
+  std::int32_t local_world_size = 1;
+  std::int32_t group_rank = 0;
+  std::int32_t group_world_size = 1;
+  std::string address;     // of rank 0's node
+  std::uint32_t port = 0;  // where rank 0 waits there
+  friend bool operator==(const GangPlace&, const GangPlace&) = default;
+};
+
 // One worker, ready to start. Everything is decided; the host adds what only it knows
 // (device paths, sockets).
 struct WorkerLaunch {
@@ -70,6 +82,8 @@ struct WorkerLaunch {
   // How long it runs without its machine hearing of a server, the grace at the end included; nothing:
   // for ever.
   std::optional<RunLimit> lease = {};
+  // Where it is to join a gang that goes on; nothing: all of its gang start with it.
+  std::optional<GangPlace> joins = {};
 
   friend bool operator==(const WorkerLaunch&, const WorkerLaunch&) = default;
 };
@@ -125,6 +139,14 @@ struct WorkerWarning {
   friend bool operator==(const WorkerWarning&, const WorkerWarning&) = default;
 };
 
+// What a worker says of its gang, as its machine heard it last; generation 0: nothing yet.
+struct WorkerPlaced {
+  ProcessKey key;
+  Generation ready;   // that it can join
+  Generation stands;  // of which it met all ranks
+  friend bool operator==(const WorkerPlaced&, const WorkerPlaced&) = default;
+};
+
 // A claim as found: what is known about a worker this host started and has not been told to
 // discard.
 struct Claim {
@@ -133,6 +155,7 @@ struct Claim {
   std::optional<WorkerGone> gone;    // set once nothing of it is left
   bool noticed = false;              // a notice was given
   std::vector<std::uint32_t> slots;  // it has, as launched
+  Generation ready = {}, stands = {};  // as in WorkerPlaced
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 

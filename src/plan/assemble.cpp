@@ -51,10 +51,7 @@ class PartsCheck {
   [[nodiscard]] bool is_worker(const ProcessKey& key) const {
     const Job* found = parts_.jobs.find(key.job);
     if (!found) return false;
-    const Job& job = *found;
-    return std::ranges::any_of(std::array{&job.current, &job.forming}, [&](const auto* gang) {
-      return *gang && (*gang)->rank_of(key).has_value();
-    });
+    return found->find_worker(key) != nullptr;
   }
 
   void look_at(const Job& job) {
@@ -71,6 +68,11 @@ class PartsCheck {
     for (const auto* gang : {&job.current, &job.forming}) {
       if (*gang) look_at(job.id, **gang, need);
     }
+    need(job.parting.empty() || job.current, "has workers that leave no gang");
+    for (const Parting& each : job.parting) {
+      need(each.process.job == job.id, "has a process of another job, or one in two ranks");
+      look_at(each.worker, need);
+    }
     const bool twice =
         job.current && job.forming && job.current->generation == job.forming->generation;
     need(!twice || job.current->size() == job.forming->size(), "has two gangs of one generation");
@@ -84,7 +86,11 @@ class PartsCheck {
       need(process.job == job && gang.rank_of(process) == rank,
            "has a process of another job, or one in two ranks");
     }
-    for (const Worker& worker : gang.workers) {
+    for (const Worker& worker : gang.workers) look_at(worker, need);
+  }
+
+  template <class Need>
+  void look_at(const Worker& worker, const Need& need) {
       need((worker.state == WorkerState::ended) == worker.ending.has_value(),
            "has a worker that ended without an ending, or the other way round");
       const auto node = worker.seat.node.value;
@@ -93,7 +99,6 @@ class PartsCheck {
       need(!worker.seat.slots.empty(), "has a seat without slots");
       need(std::ranges::all_of(worker.seat.slots, [&](auto index) { return index < slots; }),
            "has a seat on a slot that is not there");
-    }
   }
 
   const StateParts& parts_;

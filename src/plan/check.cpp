@@ -66,11 +66,26 @@ class PlanCheck {
       if (!before.insert(*rank).second || !after.insert(survivor.rank).second)
         wrong("worker {} of job {} is to go on twice", *rank, job.id.value);
     }
+    if (!change.survivors.empty()) check_newcomers(job, change, after);
+  }
+
+  // Nobody leaves before they are there.
+  void check_newcomers(const Job& job, const Change& change, const std::set<std::int32_t>& stay) {
+    std::set<SlotId> held;
+    for (const Worker& worker : job.current->workers)
+      for (const auto index : worker.seat.slots) held.insert({worker.seat.node, index});
+    for (std::size_t rank = 0; rank < change.placement.size(); ++rank) {
+      const Seat& seat = change.placement[rank];
+      const bool waits = std::ranges::any_of(
+          seat.slots, [&](std::uint32_t index) { return held.contains({seat.node, index}); });
+      if (waits && !stay.contains(static_cast<std::int32_t>(rank)))
+        wrong("a worker that joins job {} waits for one that leaves it", job.id.value);
+    }
   }
 
   static bool may_go_on_in_place(const Job& job, const Change& change) {
     const bool next = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
-    return next && job.state == JobState::running && job.current;
+    return next && job.resizes_in_place();
   }
 
   void check_counted_anew(JobId id) {
@@ -96,6 +111,9 @@ class PlanCheck {
     if (change.kind == ChangeKind::stop && job.state == JobState::running &&
         must_be_asked(snapshot_, job))
       wrong("job {} never saved and is stopped before its time", job.id.value);
+    const bool resizes = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
+    if (resizes && job.forming && !job.lends())
+      return wrong("job {} is on its way already", job.id.value);
     if (job.state == JobState::running) return;
     const bool comes_up = job.current && !job.forming && job.state == JobState::starting;
     const bool may = change.kind == ChangeKind::stop ? comes_up : job.lends() && waits;
@@ -271,6 +289,7 @@ class StateCheck {
     const bool over = is_over(job.state);
     expect(!over || (!job.current && !job.forming && job.leased == 0), job,
            "is over and holds something");
+    expect(job.parting.empty() || job.current, job, "has workers that leave no gang");
     expect(!over || job.ended_at.has_value(), job, "is over without an end");
     expect(job.state != JobState::pending || (!job.current && !job.forming), job,
            "waits and holds a gang");
@@ -297,6 +316,7 @@ class StateCheck {
     std::int32_t leased = 0;
     if (job.current) leased += check_seats(job, *job.current, "lacks the lease of");
     if (job.forming) leased += check_seats(job, *job.forming, "is neither leased nor promised");
+    for (const Parting& each : job.parting) leased += check_parting(job, each);
     if (leased != job.leased)
       expect(false, job, fmt::format("counts {} leases, has {}", job.leased, leased));
   }
@@ -323,6 +343,11 @@ class StateCheck {
       }
     }
     return leased;
+  }
+
+  std::int32_t check_parting(const Job& job, const Parting& each) {
+    expect(state_.has_seat(each.process, each.worker.seat), job, "lacks the lease of one that leaves");
+    return static_cast<std::int32_t>(each.worker.seat.slots.size());
   }
 
   // With the current gang, which it is to survive.
@@ -356,15 +381,9 @@ class StateCheck {
 
   bool holds(const ProcessKey& key, NodeId node, std::uint32_t index) const {
     const Job* job = state_.find_job(key.job);
-    if (!job) return false;
-    for (const auto* gang : {&job->current, &job->forming}) {
-      const auto rank = *gang ? (*gang)->rank_of(key) : std::nullopt;
-      if (!rank) continue;
-      const auto& seat = (*gang)->workers[static_cast<std::size_t>(*rank)].seat;
-      return seat.node == node &&
-             std::find(seat.slots.begin(), seat.slots.end(), index) != seat.slots.end();
-    }
-    return false;
+    const Worker* worker = job ? job->find_worker(key) : nullptr;
+    return worker && worker->seat.node == node &&
+           std::ranges::find(worker->seat.slots, index) != worker->seat.slots.end();
   }
 
   const State& state_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.hpp"
 #include "estimate/interference.hpp"
@@ -37,6 +38,13 @@ Placement seats_of(const State& state, const Job& job) {
   return seats;
 }
 
+bool takes_any(const Placement& seats, const std::set<SlotId>& slots) {
+  return std::ranges::any_of(seats, [&](const Seat& seat) {
+    return std::ranges::any_of(
+        seat.slots, [&](std::uint32_t index) { return slots.contains({seat.node, index}); });
+  });
+}
+
 // Does it matter to the job which other jobs stand on its nodes?
 bool minds_others(const State& state, const JobSpec& spec) {
   return spec.cpus > 0 || spec.memory_bytes > 0 || spec.exclusive || !spec.affinity.empty() ||
@@ -54,17 +62,18 @@ std::optional<JobId> occupant(const Slot& slot) {
 
 std::vector<SlotId> slots_left_by(const State& state, const Job& job) {
   std::vector<SlotId> slots;
-  const auto add = [&](const Gang& gang) {
-    for (const Worker& worker : gang.workers) {
-      if (!usable(state, worker.seat)) continue;
-      for (const std::uint32_t index : worker.seat.slots) {
-        const SlotId slot{worker.seat.node, index};
-        if (occupant(state.slot(slot)) == job.id) slots.push_back(slot);
-      }
+  const auto add_seat = [&](const Seat& seat) {
+    if (!usable(state, seat)) return;
+    for (const std::uint32_t index : seat.slots) {
+      if (occupant(state.slot({seat.node, index})) == job.id) slots.push_back({seat.node, index});
     }
+  };
+  const auto add = [&](const Gang& gang) {
+    for (const Worker& worker : gang.workers) add_seat(worker.seat);
   };
   if (job.forming) add(*job.forming);
   if (job.current) add(*job.current);
+  for (const Parting& each : job.parting) add_seat(each.worker.seat);
   return slots;
 }
 
@@ -489,11 +498,47 @@ void Draft::revisit(Time at) {
   if (!awaited_.revisit_at || at < *awaited_.revisit_at) awaited_.revisit_at = at;
 }
 
+// Those that keep their seats, in the lowest ranks. None where the job can only be restarted: also where
+// a newcomer, or another job while newcomers get ready, would wait for one that leaves.
+void Draft::name_survivors(Change& change) const {
+  const Job& job = snapshot_.state.job(change.job);
+  const bool next = change.kind == ChangeKind::resize || change.kind == ChangeKind::move;
+  if (!next || !job.resizes_in_place()) return;
+  std::set<SlotId> left;
+  Placement seats;
+  std::vector<Survivor> survivors;
+  for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
+    const Seat& seat = job.current->workers[static_cast<std::size_t>(rank)].seat;
+    if (std::ranges::find(change.placement, seat) != change.placement.end()) {
+      survivors.push_back({job.current->process(job.id, rank),
+                           static_cast<std::int32_t>(survivors.size())});
+      seats.push_back(seat);
+    } else {
+      for (const auto index : seat.slots) left.insert({seat.node, index});
+    }
+  }
+  const bool grows = change.placement.size() > survivors.size();
+  if (survivors.empty() || (grows && takes_any(change.placement, left))) return;
+  if (grows && !left.empty() && others_take_any(change.job, left)) return;
+  std::ranges::copy_if(change.placement, std::back_inserter(seats), [&](const Seat& seat) {
+    return std::ranges::find(seats, seat) == seats.end();
+  });
+  change.placement = std::move(seats);
+  change.survivors = std::move(survivors);
+}
+
+bool Draft::others_take_any(JobId but, const std::set<SlotId>& slots) const {
+  return std::ranges::any_of(changes_, [&](const Change& change) {
+    return change.job != but && takes_any(change.placement, slots);
+  });
+}
+
 Plan Draft::plan() const {
   check(!open_, "no trade is open");
   Plan plan;
   plan.round = snapshot_.state.round() + 1;
   plan.changes = changes_;
+  for (Change& change : plan.changes) name_survivors(change);
   plan.memo = memo_;
   plan.counted_anew = counted_anew_;
   plan.asked = newly_asked();

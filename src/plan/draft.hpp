@@ -204,6 +204,8 @@ class Draft {
   void name_neighbour(const Job& job, const Placement& seats, Reason& reason) const;
   void record(Change change);
   void record_resize(JobId job, Placement seats, Reason reason, std::optional<JobId> beneficiary);
+  void name_survivors(Change& change) const;
+  [[nodiscard]] bool others_take_any(JobId but, const std::set<SlotId>& slots) const;
   void release(JobId job) const;
   void take(const Placement& seats) const;
   [[nodiscard]] std::vector<Asking> newly_asked() const;

@@ -76,7 +76,8 @@ class Leave {
   }
 
   void stop(const Job& job) {
-    const bool may = job.current && !job.forming && !job.current->stop;
+    const bool may =
+        job.current && !job.forming && !job.current->stop && stands_on(job, node_.id);
     if (!may) return draft_.revisit(snapshot_.now + kLookAgain);
     draft_.stop(job.id, {ReasonCode::leaves_node, {job.current->size(), 0}, named(node_)}, {});
   }
@@ -129,6 +130,7 @@ std::vector<JobId> jobs_on(const State& state, const Node& node) {
 
 Time may_leave_from(const Snapshot& snapshot, const Job& job, const Node& node) {
   check(job.current.has_value() && node.drains(), "it has a gang there, and the node drains");
+  if (job.resizes_in_place()) return snapshot.now;
   if (!job.checkpoint || job.unsaved(snapshot.now) <= kLeavesUnsaved) return snapshot.now;
   const Duration patience = snapshot.state.rules().reclaim_after.value_or(Duration::zero());
   const Time latest = *node.drain->begun_at + patience;

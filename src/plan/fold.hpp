@@ -46,6 +46,8 @@ class Fold {
   void on(const TrialEnded& e);
   void on(const RulesSet& e);
   void on(const WorkerStarted& e);
+  void on(const WorkerReady& e);
+  void on(const GangStands& e);
   void on(const WorkerEnded& e);
   void on(const CheckpointAcknowledged& e);
   void on(const Progressed& e);
@@ -62,16 +64,19 @@ class Fold {
   void pause(Job& job);
   void resume(Job& job);
   void learn_interference(const Job& job, double step_seconds);
-  static std::int32_t find_rank(const Job& job, const ProcessKey& key);
-  static Worker* find_worker(Job& job, std::int32_t rank);
+  static Worker* find_worker(std::optional<Gang>& gang, const ProcessKey& key);
+  static Worker* find_newcomer(Job& job, const ProcessKey& key);
   void all_run(Job& job);  // every worker of its current gang
-  void worker_ended(Job& job, Worker& worker, const WorkerEnded& e);
+  void member_ended(Job& job, Worker& worker, const WorkerEnded& e);
+  void newcomer_ended(Job& job, const WorkerEnded& e);
+  void parting_ended(Job& job, const WorkerEnded& e);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 
   // ---- measures (fold_measures.cpp) ----
   static void count_running(Job& job, Duration passed);
   void measure_speed(Job& job, Generation generation);
   void measure_pause(Job& job, std::optional<Time> since);  // that its workers were asked for
+  void measure_pause_in_place(Job& job);
   void learn_length(const Job& job);                        // of a job that completed
   void recall_length(Job& job);                             // for a job that begins to wait
   void bill(Job& job, double Bill::*cause, double slot_seconds);
@@ -85,6 +90,11 @@ class Fold {
   void preempt(Job& job, const Change& change);
   void form(Job& job, const Change& change);
   static void keep_survivors(const Job& job, const Change& change, Gang& next);
+  void leave_for_smaller(Job& job, const Change& change);
+  void go_on_in_place(Job& job, Gang next);  // its members are told; the others leave
+  [[nodiscard]] bool goes_on_without(const Job& job, const Ending& ending) const;
+  void go_on_without_the_dead(Job& job);
+  void leave(Job& job, const ProcessKey& process, Worker worker, Duration grace);
   void lend(Job& job);
   void take_back(Job& job);
   void go_on_frozen(Job& job);  // all its slots are its own again
@@ -113,12 +123,13 @@ class Fold {
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);
   void drop_forming(Job& job);
+  void free_seat(const ProcessKey& worker, const Seat& seat);  // where none was started
   void empty(const ProcessKey& worker, const Seat& seat, Time gone_at);  // the worker is gone
   void mark_ending(const Job& job, const Gang& gang);
+  void mark_ending(const Seat& seat);  // REQUIRES: all of it is leased
   void lend_slots(const Job& job, const Gang& gang);
   void forget_lent(const Job& job, const Gang& gang);
   void try_switch(Job& job);
-  void go_on_in_place(Job& job);  // the leavers are gone, every seat is leased
   [[nodiscard]] bool all_leased(const Job& job, const Gang& gang) const;
   void lease(SlotId id, const ProcessKey& worker);
   void unlease(SlotId id, Time until);  // the sums of its job count until then

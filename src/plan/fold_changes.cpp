@@ -135,6 +135,72 @@ void Fold::keep_survivors(const Job& job, const Change& change, Gang& next) {
   }
 }
 
+// Where nobody joins, those that leave do so at once, and others may be promised their slots.
+void Fold::leave_for_smaller(Job& job, const Change& change) {
+  check(job.resizes_in_place(), "only a gang that can go on does");
+  if (change.placement.size() > change.survivors.size()) return;
+  for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
+    const ProcessKey process = job.current->process(job.id, rank);
+    const Seat& seat = job.current->workers[static_cast<std::size_t>(rank)].seat;
+    const bool stays = std::ranges::find(change.survivors, process, &Survivor::process) !=
+                       change.survivors.end();
+    if (!stays) mark_ending(seat);
+  }
+}
+
+// Those of the current gang that are no members leave.
+void Fold::go_on_in_place(Job& job, Gang next) {
+  next.unsaved = job.unsaved(at_);
+  const Gang before = std::move(*job.current);
+  next.in_place = true;
+  next.started_at = at_;
+  job.current = std::move(next);
+  job.last_resized_at = at_;
+  job.speed_mark.reset();
+  enter(job, JobState::resizing);
+  for (std::int32_t rank = 0; rank < before.size(); ++rank) {
+    const ProcessKey process = before.process(job.id, rank);
+    const Worker& worker = before.workers[static_cast<std::size_t>(rank)];
+    if (!job.current->rank_of(process) && worker.state != WorkerState::ended)
+      leave(job, process, worker, job.spec->notice.grace);
+  }
+}
+
+void Fold::leave(Job& job, const ProcessKey& process, Worker worker, Duration grace) {
+  mark_ending(worker.seat);
+  job.parting.push_back({process, std::move(worker), {Cause::resized, at_, grace, {}}});
+}
+
+// An error of the script's own is every rank's.
+bool Fold::goes_on_without(const Job& job, const Ending& ending) const {
+  const bool trains = job.state == JobState::running || job.state == JobState::resizing;
+  const bool died = ending.cause == Cause::signalled || ending.cause == Cause::out_of_memory ||
+                    ending.cause == Cause::node_lost;
+  if (!trains || !died || !job.current->in_place || job.current->stop) return false;
+  const auto& workers = job.current->workers;
+  const auto left = std::ranges::count(workers, WorkerState::running, &Worker::state);
+  if (left + 1 != std::ssize(workers)) return false;
+  const bool loops = counts_as_quick(job) && job.quick_failures + 1 >= kQuickFailuresMax;
+  return !loops && job.spec->mesh.step() == 1 &&
+         job.range.contains(static_cast<std::int32_t>(left));
+}
+
+void Fold::go_on_without_the_dead(Job& job) {
+  job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
+  Gang next;
+  next.generation = job.last_generation = Generation{job.last_generation.value + 1};
+  next.attempt = job.attempt;
+  next.formed_at = at_;
+  const Gang& now = *job.current;
+  for (std::int32_t rank = 0; rank < now.size(); ++rank) {
+    Worker worker = now.workers[static_cast<std::size_t>(rank)];
+    if (worker.state == WorkerState::ended) continue;
+    worker.process = now.process(job.id, rank);
+    next.workers.push_back(std::move(worker));
+  }
+  go_on_in_place(job, std::move(next));
+}
+
 void Fold::start(Job& job, const Change& change) {
   check(job.state == JobState::pending && !job.current, "only a waiting job is started");
   enter(job, JobState::starting);
@@ -145,6 +211,7 @@ void Fold::start(Job& job, const Change& change) {
 void Fold::resize(Job& job, const Change& change) {
   check(job.current && (job.state == JobState::running || job.lends()),
         "only a job that runs or has lent its slots is resized");
+  if (!change.survivors.empty()) return leave_for_smaller(job, change);
   enter(job, JobState::resizing);
   ++job.resizes;
   job.last_resized_at = at_;
@@ -152,7 +219,8 @@ void Fold::resize(Job& job, const Change& change) {
 }
 
 void Fold::preempt(Job& job, const Change& change) {
-  check(job.current.has_value() && !job.forming, "only a job with a gang is preempted");
+  check(job.current.has_value(), "only a job with a gang is preempted");
+  drop_forming(job);
   ++job.preemptions;
   stop_gang(job, {Cause::preempted, at_, job.spec->notice.grace, change.beneficiary});
   enter(job, JobState::stopping);

@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "estimate/interference.hpp"
 #include "model/kind.hpp"
+#include "model/unmet.hpp"
 #include "plan/apply.hpp"
 #include "plan/fold.hpp"
 #include "plan/retirement.hpp"
@@ -137,6 +138,7 @@ void Fold::resume(Job& job) {
   if (job.state != JobState::paused || job.lends()) return;
   enter(job, JobState::running);
   job.paused_at.reset();
+  try_switch(job);
 }
 
 void Fold::on(const RangeSet& e) {
@@ -201,24 +203,47 @@ void Fold::on(const JournalAccepted& e) {
   }
 }
 
-// In the current gang; -1: it is no member.
-std::int32_t Fold::find_rank(const Job& job, const ProcessKey& key) {
-  return job.current ? job.current->rank_of(key).value_or(-1) : -1;
+Worker* Fold::find_worker(std::optional<Gang>& gang, const ProcessKey& key) {
+  const auto rank = gang ? gang->rank_of(key) : std::nullopt;
+  return rank ? &gang->workers[static_cast<std::size_t>(*rank)] : nullptr;
 }
 
-Worker* Fold::find_worker(Job& job, std::int32_t rank) {
-  const bool known = job.current && rank >= 0 && rank < job.current->size();
-  return known ? &job.current->workers[static_cast<std::size_t>(rank)] : nullptr;
+// Of a gang that forms in place.
+Worker* Fold::find_newcomer(Job& job, const ProcessKey& key) {
+  if (!job.forms_in_place() || job.current->rank_of(key)) return nullptr;
+  return find_worker(job.forming, key);
 }
 
 void Fold::on(const WorkerStarted& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job);
-  Worker* worker = find_worker(job, find_rank(job, e.worker));
+  Worker* member = find_worker(job.current, e.worker);
+  Worker* worker = member ? member : find_newcomer(job, e.worker);
   if (!worker || worker->state != WorkerState::assigned) return;
   worker->state = WorkerState::running;
   worker->pid = e.pid;
-  if (job.current->all_started() && !job.current->started_at) all_run(job);
+  if (member && job.current->all_started() && !job.current->started_at) all_run(job);
+}
+
+void Fold::on(const WorkerReady& e) {
+  if (!state_.find_job(e.worker.job)) return;
+  Job& job = touch(e.worker.job);
+  Worker* worker = find_newcomer(job, e.worker);
+  if (!worker || job.forming->generation != e.generation) return;
+  worker->ready = true;
+  try_switch(job);
+}
+
+void Fold::on(const GangStands& e) {
+  if (!speaks(e.job, e.generation)) return;
+  Job& job = touch(e.job);
+  if (!job.current || job.current->generation != e.generation) return;
+  const bool waits = is_to_stand(job);
+  job.current->in_place = true;
+  if (!waits) return;
+  job.current->started_at = at_;
+  measure_pause_in_place(job);
+  enter(job, JobState::running);
 }
 
 void Fold::all_run(Job& job) {
@@ -234,25 +259,45 @@ void Fold::all_run(Job& job) {
 void Fold::on(const WorkerEnded& e) {
   if (!state_.find_job(e.worker.job)) return;
   Job& job = touch(e.worker.job, at_ - e.unseen);
-  Worker* worker = find_worker(job, find_rank(job, e.worker));
-  if (worker && worker->state != WorkerState::ended) worker_ended(job, *worker, e);
+  if (Worker* worker = find_worker(job.current, e.worker)) {
+    if (worker->state != WorkerState::ended) member_ended(job, *worker, e);
+  } else if (find_newcomer(job, e.worker) != nullptr) {
+    newcomer_ended(job, e);
+  } else {
+    parting_ended(job, e);
+  }
 }
 
-// Without a worker that was to go on, nothing forms; without one that was to leave, the others go
-// on.
-void Fold::worker_ended(Job& job, Worker& worker, const WorkerEnded& e) {
+// The generation that it was to join doesn't come about. Where that happens again and again, the next
+// is formed by a restart.
+void Fold::newcomer_ended(Job& job, const WorkerEnded& e) {
+  drop_forming(job);
+  if (++job.current->joins_failed >= kJoinsFailedMax) job.current->in_place = false;
+  parting_ended(job, e);
+}
+
+void Fold::parting_ended(Job& job, const WorkerEnded& e) {
+  const auto parting = std::ranges::find(job.parting, e.worker, &Parting::process);
+  if (parting == job.parting.end()) return;
+  const Seat seat = parting->worker.seat;
+  job.parting.erase(parting);
+  empty(e.worker, seat, at_ - e.unseen);
+  if (job.parting.empty() && job.current->all_ended()) gang_over(job, at_ - e.unseen);
+}
+
+// Nothing forms in place where a member has ended.
+void Fold::member_ended(Job& job, Worker& worker, const WorkerEnded& e) {
   const Ending& ending = e.ending;
   worker.state = WorkerState::ended;
   worker.ending = ending;
-  const bool was_to_go_on = job.forms_in_place() && job.forming->rank_of(e.worker);
-  if (was_to_go_on) drop_forming(job);
-  if (was_to_go_on && job.current->stop) mark_ending(job, *job.current);
-  const Generation left = job.current->generation;
+  if (job.forms_in_place() && !job.lends()) drop_forming(job);
   empty(e.worker, Seat(worker.seat), at_ - e.unseen);
-  if (job.forms_in_place()) try_switch(job);
-  if (job.current->generation != left) return;
-  if (job.current->all_ended()) return gang_over(job, at_ - e.unseen);
-  if (ending.clean() || (job.current->stop && !was_to_go_on)) return;
+  if (job.current->all_ended()) {
+    if (job.parting.empty()) gang_over(job, at_ - e.unseen);
+    return;
+  }
+  if (ending.clean() || job.current->stop) return;
+  if (goes_on_without(job, ending)) return go_on_without_the_dead(job);
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
   // Until now it was what it is no longer; but where its machine ended it, its running was over

@@ -99,6 +99,10 @@ void Fold::measure_pause(Job& job, std::optional<Time> since) {
   learn_pause(job, to_seconds(at_ - since.value_or(at_)));
 }
 
+void Fold::measure_pause_in_place(Job& job) {
+  learn_pause_in_place(job, to_seconds(at_ - *job.last_resized_at));
+}
+
 // Those of its name that wait without a length of their own are told while the mean still moves:
 // after the 1st, 2nd, 4th, 8th, … job.
 void Fold::learn_length(const Job& job) {

@@ -28,12 +28,11 @@ void for_each_slot(const Job& job, const Gang& gang, Visit visit) {
   }
 }
 
-// Is no process of the current gang left but those that go on?
-bool only_survivors_are_left(const Job& job) {
-  if (!job.forms_in_place()) return false;
-  for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
-    const Worker& worker = job.current->workers[static_cast<std::size_t>(rank)];
-    if (!job.goes_on(rank) && worker.state != WorkerState::ended) return false;
+// Is every process that is to join the gang there, and has all it needs?
+bool newcomers_are_ready(const Job& job) {
+  for (std::int32_t rank = 0; rank < job.forming->size(); ++rank) {
+    const Worker& worker = job.forming->workers[static_cast<std::size_t>(rank)];
+    if (job.joins(rank) && (worker.state != WorkerState::running || !worker.ready)) return false;
   }
   return true;
 }
@@ -113,17 +112,30 @@ void Fold::empty(const ProcessKey& worker, const Seat& seat, Time gone_at) {
   }
 }
 
+// Newcomers that may have been started leave; whatever else it held is free.
 void Fold::drop_forming(Job& job) {
   if (!job.forming) return;
-  const bool survives = job.forms_in_place() && !job.current->lent_at;
+  const bool in_place = job.forms_in_place() && !job.current->lent_at;
   const Gang gang = *std::exchange(job.forming, std::nullopt);
-  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker&, SlotId id) {
-    if (survives && job.current->rank_of(key)) return;  // the current gang's still
+  for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+    const ProcessKey key = gang.process(job.id, rank);
+    const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
+    if (worker.state == WorkerState::ended || (in_place && job.current->rank_of(key))) continue;
+    if (in_place && state_.has_seat(key, worker.seat))
+      leave(job, key, worker, Duration::zero());
+    else
+      free_seat(key, worker.seat);
+  }
+}
+
+void Fold::free_seat(const ProcessKey& key, const Seat& seat) {
+  for (const auto index : seat.slots) {
+    const SlotId id{seat.node, index};
     Slot& s = slot(id);
     if (s.promise == key) s.promise.reset();
     if (s.lease && s.lease->worker == key) unlease(id, at_);
     update_free(id);
-  });
+  }
 }
 
 void Fold::mark_ending(const Job& job, const Gang& gang) {
@@ -134,13 +146,16 @@ void Fold::mark_ending(const Job& job, const Gang& gang) {
   });
 }
 
+void Fold::mark_ending(const Seat& seat) {
+  for (const auto index : seat.slots) slot({seat.node, index}).lease->ending = true;
+}
+
 bool Fold::all_leased(const Job& job, const Gang& gang) const {
-  bool all = true;
-  for_each_slot(job, gang, [&](const ProcessKey& key, const Worker&, SlotId id) {
-    const Slot& s = state_.slot(id);
-    all = all && s.lease && s.lease->worker == key;
-  });
-  return all;
+  for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
+    const Seat& seat = gang.workers[static_cast<std::size_t>(rank)].seat;
+    if (!state_.has_seat(gang.process(job.id, rank), seat)) return false;
+  }
+  return true;
 }
 
 void Fold::lend_slots(const Job& job, const Gang& gang) {
@@ -158,20 +173,14 @@ void Fold::forget_lent(const Job& job, const Gang& gang) {
 void Fold::try_switch(Job& job) {
   if (!job.forming || !all_leased(job, *job.forming)) return;
   if (job.lends()) return go_on_frozen(job);
-  if (job.current) {
-    if (only_survivors_are_left(job)) go_on_in_place(job);
-    return;
+  if (job.forms_in_place()) {
+    if (job.state != JobState::running || !newcomers_are_ready(job)) return;
+    ++job.resizes;
+    return go_on_in_place(job, *std::exchange(job.forming, std::nullopt));
   }
+  if (job.current) return;
   job.current = std::exchange(job.forming, std::nullopt);
   job.attempt = job.current->attempt;
-}
-
-// What no checkpoint has is unsaved still.
-void Fold::go_on_in_place(Job& job) {
-  job.forming->unsaved = job.unsaved(at_);
-  job.current = std::exchange(job.forming, std::nullopt);
-  job.speed_mark.reset();
-  if (job.current->all_started()) all_run(job);
 }
 
 void Fold::count_node(const Node& node, int sign) {

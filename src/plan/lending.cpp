@@ -6,7 +6,7 @@ namespace paceline {
 
 bool may_lend(const State& state, const Job& job) {
   if (job.spec->memory_bytes == 0 || job.state != JobState::running) return false;
-  if (job.current->size() != 1) return false;
+  if (job.current->size() != 1 || job.forming || !job.parting.empty()) return false;
   const Seat& seat = job.current->workers.front().seat;
   const Node& node = *state.find_node(seat.node);
   if (!node.up || node.spec.memory_bytes == 0) return false;

@@ -17,6 +17,13 @@ double limit_of(const Job& job, ChangeKind kind, const LossLimits& limits) {
   return job.spec->stop_loss.value_or(limits.stops);
 }
 
+// 0 while none was measured.
+double measured_pause(const Job& job, ChangeKind kind) {
+  if (is_resize(kind) && job.resizes_in_place())
+    return job.in_place_pauses > 0 ? job.in_place_pause : 0;
+  return job.resize_pauses > 0 ? job.resize_pause : 0;
+}
+
 Time left_alone_until(const Snapshot& snapshot, const Job& job, const LossLimits& limits) {
   const Duration least = job.spec->minimum_run.value_or(limits.min_run);
   const Time until = job.current->started_at.value_or(snapshot.now) + least;
@@ -35,7 +42,7 @@ std::optional<double> seconds_to_pay(const Snapshot& snapshot, const Job& job, C
   const Accrual since = accrued(job, snapshot.now);
   const Bill lost = lost_with(job, since);
   const double slots = job.slots(job.current->size());
-  const double pause = job.resize_pauses > 0 ? job.resize_pause : 0;
+  const double pause = measured_pause(job, kind);
   const double ran = to_seconds(snapshot.now - job.current->started_at.value_or(snapshot.now));
   const bool forgets = kind == ChangeKind::stop && job.begins_anew();
   const double anew = forgets ? to_seconds(job.unsaved(snapshot.now)) : 0;

@@ -18,6 +18,7 @@ std::set<NodeId> nodes_with_seats(const State& state) {
       if (!*gang) continue;
       for (const Worker& worker : (*gang)->workers) nodes.insert(worker.seat.node);
     }
+    for (const Parting& each : job.parting) nodes.insert(each.worker.seat.node);
   }
   return nodes;
 }

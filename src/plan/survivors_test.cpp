@@ -5,8 +5,11 @@
 #include <set>
 
 #include "base/rng.hpp"
+#include "model/unmet.hpp"
+#include "placement/pack.hpp"
 #include "plan/assemble.hpp"
 #include "plan/check.hpp"
+#include "plan/draft.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -21,7 +24,10 @@ using testing::World;
 // A job whose two workers run in the slots 0 and 1 of a node with four.
 class Survivors : public ::testing::Test {
  protected:
-  Survivors() { job_ = world_.run("1..4 elastic=restart retry=1 grace=10s", 2); }
+  Survivors() {
+    job_ = world_.run("1..4 elastic=restart retry=1 grace=10s", 2);
+    world_.tell(GangStands{job_, Generation{1}});
+  }
 
   static Seat seat(std::uint32_t slot) { return {NodeId{0}, {slot}}; }
   [[nodiscard]] ProcessKey born(std::uint32_t generation, std::int32_t number) const {
@@ -52,6 +58,16 @@ class Survivors : public ::testing::Test {
   void grow() {
     world_.resize_in_place(job_, {seat(1), seat(2), seat(0)}, {{born(1, 0), 2}, {born(1, 1), 0}});
   }
+  void come(const ProcessKey& newcomer) {
+    world_.tell(WorkerStarted{newcomer, 4711});
+    world_.tell(WorkerReady{newcomer, job().last_generation});
+  }
+  void stand() { world_.tell(GangStands{job_, job().current->generation}); }
+  void grown() {
+    grow();
+    come(born(2, 2));
+    stand();
+  }
   // One worker: rank 0 leaves.
   void shrink() { world_.resize_in_place(job_, {seat(1)}, {{born(1, 1), 0}}); }
 
@@ -59,32 +75,66 @@ class Survivors : public ::testing::Test {
   JobId job_;
 };
 
+TEST_F(Survivors, TrainUntilTheirNewcomersAreReady) {
+  grow();
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().current->generation, Generation{1});
+  EXPECT_EQ(job().forming->generation, Generation{2});
+  EXPECT_EQ(slot(2).lease, (Lease{born(2, 2), false}));
+  EXPECT_EQ(job().leased, 3);
+  EXPECT_FALSE(job().resizable()) << "one generation at a time";
+  world_.tell(WorkerStarted{born(2, 2), 4711});
+  EXPECT_EQ(job().current->generation, Generation{1});
+  world_.tell(WorkerReady{born(2, 2), Generation{1}});
+  EXPECT_EQ(job().current->generation, Generation{1}) << "for another one";
+  world_.tell(WorkerReady{born(2, 2), Generation{2}});
+  EXPECT_EQ(job().current->generation, Generation{2});
+  EXPECT_EQ(job().state, JobState::resizing);
+  EXPECT_FALSE(job().forming);
+}
+
 TEST_F(Survivors, KeepNameSlotsAndPidWhenTheirRanksChange) {
   grow();
-  EXPECT_EQ(job().current->generation, Generation{2});
+  come(born(2, 2));
   EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 1), born(2, 2), born(1, 0)));
   EXPECT_EQ(slot(0).lease, (Lease{born(1, 0), false}));
   EXPECT_EQ(slot(1).lease, (Lease{born(1, 1), false}));
   EXPECT_EQ(slot(2).lease, (Lease{born(2, 2), false}));
   EXPECT_EQ(job().current->workers[2].pid, 4000);
+  EXPECT_EQ(job().current->workers[1].pid, 4711);
   EXPECT_EQ(job().leased, 3);
   EXPECT_EQ(job().attempt, 1) << "an attempt lasts as long as a worker survives";
-  EXPECT_EQ(job().state, JobState::resizing);
-  world_.tell(WorkerStarted{born(2, 2), 4711});
+  EXPECT_EQ(job().resizes, 1);
+  stand();
   EXPECT_EQ(job().state, JobState::running);
-  EXPECT_EQ(job().current->workers[1].pid, 4711);
-  EXPECT_EQ(job().bill, Bill{}) << "no work is lost";
+  EXPECT_EQ(job().bill.total(), 0) << "no work is lost";
+}
+
+TEST_F(Survivors, MeasureHowLongTheyTrainNoStep) {
+  grow();
+  world_.advance(testing::span("30s"));
+  come(born(2, 2));
+  world_.advance(testing::span("2s"));
+  stand();
+  EXPECT_EQ(job().in_place_pauses, 1);
+  EXPECT_EQ(job().in_place_pause, 2) << "newcomers get ready while the others train";
+  EXPECT_EQ(job().resize_pauses, 0);
+}
+
+TEST_F(Survivors, KeepTheirUnsavedWork) {
+  world_.advance(testing::span("60s"));
+  grown();
+  EXPECT_EQ(job().unsaved(world_.now()), testing::span("60s"));
 }
 
 TEST_F(Survivors, AreStartedNoSecondTime) {
-  grow();
+  grown();
   world_.tell(WorkerStarted{born(1, 0), 9999});
   EXPECT_EQ(job().current->workers[2].pid, 4000);
-  EXPECT_EQ(job().state, JobState::resizing) << "the newcomer does not run yet";
 }
 
 TEST_F(Survivors, SpeakForTheGenerationThatTheyAreIn) {
-  grow();
+  grown();
   Progress report;
   report.step = 7;
   world_.tell(Progressed{job_, Generation{1}, report});
@@ -93,9 +143,8 @@ TEST_F(Survivors, SpeakForTheGenerationThatTheyAreIn) {
   EXPECT_EQ(job().progress->step, 7U);
 }
 
-TEST_F(Survivors, EndTheGangThatTheyAreIn) {
-  grow();
-  world_.tell(WorkerStarted{born(2, 2), 4711});
+TEST_F(Survivors, EndTheGangThatTheyAreInWhereTheirScriptFails) {
+  grown();
   ends(born(1, 0), ending("1"));
   EXPECT_EQ(job().current->generation, Generation{2});
   EXPECT_EQ(job().current->workers[2].state, WorkerState::ended);
@@ -109,23 +158,26 @@ TEST_F(Survivors, EndTheGangThatTheyAreIn) {
 }
 
 TEST_F(Survivors, CompleteTheirJob) {
-  grow();
-  world_.started(job_);
+  grown();
   world_.ended(job_);
   EXPECT_EQ(job().state, JobState::completed);
 }
 
-TEST_F(Survivors, GoOnOnceTheLeaversAreGone) {
+TEST_F(Survivors, GoOnAtOnceWhereNobodyJoins) {
   shrink();
   EXPECT_EQ(job().state, JobState::resizing);
-  EXPECT_EQ(job().current->generation, Generation{1});
+  EXPECT_EQ(job().current->generation, Generation{2});
+  EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 1)));
+  ASSERT_EQ(job().parting.size(), 1U);
+  EXPECT_EQ(job().parting[0].process, born(1, 0));
   EXPECT_EQ(slot(0).lease, (Lease{born(1, 0), true}));
   EXPECT_EQ(slot(1).lease, (Lease{born(1, 1), false})) << "it stays";
-  ends(born(1, 0), told(Cause::resized));
-  EXPECT_EQ(job().state, JobState::running) << "nobody is to be started";
-  EXPECT_EQ(job().current->generation, Generation{2});
-  EXPECT_FALSE(job().current->stop);
-  EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 1)));
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_FALSE(job().resizes_in_place()) << "one has not left yet";
+  ends(born(1, 0), ending("0"));
+  EXPECT_TRUE(job().parting.empty());
+  EXPECT_TRUE(job().resizes_in_place());
   EXPECT_EQ(job().leased, 1);
   EXPECT_FALSE(slot(0).lease);
 }
@@ -133,89 +185,227 @@ TEST_F(Survivors, GoOnOnceTheLeaversAreGone) {
 TEST_F(Survivors, GoOnHoweverSomebodyLeft) {
   shrink();
   ends(born(1, 0), ending("1"));
+  stand();
   EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().retries_used, 0);
+}
+
+TEST_F(Survivors, GiveASlotToAnotherJobOnceTheLeaverIsGone) {
+  const JobId other = world_.submit("1");
+  world_.advance(testing::span("1s"));
+  const JobId filler = world_.run("2", 2);
+  Change shrinks{ChangeKind::resize, job_, Generation{2}, {seat(1)}, {ReasonCode::shrinks_for, {2, 1}, {}},
+                 1,  other,          {{born(1, 1), 0}}};
+  Change starts{ChangeKind::start, other, Generation{1}, {seat(0)}, {ReasonCode::starts, {1}, {}}, 1, {}};
+  // The start stands first in the plan.
+  world_.fold(Plan{world_.state().round() + 1, "fifo", "", {starts, shrinks}, {}, {}, {}});
+  EXPECT_EQ(slot(0).promise, (ProcessKey{other, Generation{1}, 0}));
+  EXPECT_EQ(world_.job(other).state, JobState::starting);
+  ends(born(1, 0), ending("0"));
+  EXPECT_EQ(slot(0).lease, (Lease{{other, Generation{1}, 0}, false}));
+  EXPECT_EQ(world_.job(filler).state, JobState::running);
+}
+
+TEST_F(Survivors, WaitForSlotsThatOthersLeave) {
+  const JobId filler = world_.run("2", 2);
+  world_.cancel(filler);
+  ASSERT_TRUE(slot(2).lease->ending);
+  Change grows{ChangeKind::resize, job_, Generation{2}, {seat(0), seat(1), seat(2)},
+               {ReasonCode::grows, {2, 3}, {}}, 1, {}, {{born(1, 0), 0}, {born(1, 1), 1}}};
+  world_.fold(Plan{world_.state().round() + 1, "fifo", "", {grows}, {}, {}, {}});
+  EXPECT_EQ(slot(2).promise, born(2, 2));
+  EXPECT_EQ(unmet_of_newcomer(world_.state(), job(), 2), std::nullopt);
+  world_.killed(filler);
+  EXPECT_EQ(unmet_of_newcomer(world_.state(), job(), 2), Unmet::start);
+  come(born(2, 2));
   EXPECT_EQ(job().current->generation, Generation{2});
 }
 
-TEST_F(Survivors, WaitForASlotThatAnotherProcessOfTheirsLeaves) {
-  world_.resize_in_place(job_, {seat(1), seat(0)}, {{born(1, 1), 0}});
-  EXPECT_EQ(slot(0).promise, born(2, 2)) << "0 and 1 are numbers of processes that live";
-  ends(born(1, 0), told(Cause::resized));
-  EXPECT_EQ(job().current->generation, Generation{2});
-  EXPECT_EQ(slot(0).lease, (Lease{born(2, 2), false}));
-  EXPECT_EQ(job().state, JobState::resizing);
-  world_.tell(WorkerStarted{born(2, 2), 1});
-  EXPECT_EQ(job().state, JobState::running);
-}
+// ---- newcomers that don't come ----
 
-TEST_F(Survivors, ThatEndBeforeTheyGoOnEndTheGangTheyWereIn) {
-  shrink();
-  ends(born(1, 1), ending("1"));
+TEST_F(Survivors, GoOnAsTheyWereWhereANewcomerEnds) {
+  grow();
+  world_.tell(WorkerStarted{born(2, 2), 4711});
+  ends(born(2, 2), ending("1"));
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().current->generation, Generation{1});
   EXPECT_FALSE(job().forming);
+  EXPECT_TRUE(job().parting.empty());
+  EXPECT_FALSE(slot(2).lease);
+  EXPECT_EQ(job().retries_used, 0);
+  EXPECT_EQ(job().last_generation, Generation{2}) << "no name is given twice";
+}
+
+TEST_F(Survivors, AreResizedByRestartWhereNewcomersFailAgainAndAgain) {
+  for (std::uint32_t generation = 2; generation <= 4; ++generation) {
+    EXPECT_TRUE(job().resizes_in_place());
+    world_.resize_in_place(job_, {seat(0), seat(1), seat(2)}, {{born(1, 0), 0}, {born(1, 1), 1}});
+    ends(born(generation, 2), ending("1"));
+  }
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_FALSE(job().resizes_in_place());
+}
+
+TEST_F(Survivors, SendNewcomersAwayWhereTheJobIsStopped) {
+  grow();
+  world_.cancel(job_);
+  EXPECT_FALSE(job().forming);
+  ASSERT_EQ(job().parting.size(), 1U);
+  EXPECT_EQ(job().parting[0].process, born(2, 2));
+  EXPECT_TRUE(slot(2).lease->ending) << "it may have been started";
+  world_.killed(job_);
+  EXPECT_EQ(job().state, JobState::stopping) << "one is there still";
+  ends(born(2, 2), told(Cause::resized));
+  EXPECT_EQ(job().state, JobState::cancelled);
+  EXPECT_EQ(world_.state().slots_leased(), 0);
+}
+
+TEST_F(Survivors, WaitWithNewcomersThatAreReadyWhileTheirOwnerPausesThem) {
+  grow();
+  world_.tell(JobRequested{job_, Request::pause, {}});
+  come(born(2, 2));
+  EXPECT_EQ(job().state, JobState::paused);
+  EXPECT_EQ(job().current->generation, Generation{1});
+  world_.tell(JobRequested{job_, Request::resume, {}});
+  EXPECT_EQ(job().state, JobState::resizing);
+  EXPECT_EQ(job().current->generation, Generation{2});
+}
+
+// ---- deaths ----
+
+TEST_F(Survivors, GoOnWithoutOneThatDies) {
+  grown();
+  world_.advance(testing::span("60s"));
+  ends(born(1, 1), ending("signal 9"));
+  EXPECT_EQ(job().state, JobState::resizing);
+  EXPECT_EQ(job().current->generation, Generation{3});
+  EXPECT_THAT(processes(), ::testing::ElementsAre(born(2, 2), born(1, 0)));
+  EXPECT_FALSE(slot(1).lease);
+  EXPECT_EQ(job().retries_used, 0);
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().resizes, 1) << "nobody planned it";
+}
+
+TEST_F(Survivors, GoOnWithoutTwoThatDieAtOnce) {
+  grown();
+  world_.advance(testing::span("60s"));
+  ends(born(1, 1), ending("signal 9"));
+  ends(born(1, 0), told(Cause::node_lost));
+  EXPECT_EQ(job().current->generation, Generation{4});
+  EXPECT_THAT(processes(), ::testing::ElementsAre(born(2, 2)));
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
+}
+
+TEST_F(Survivors, StartAnewWhereTooFewAreLeft) {
+  world_.tell(RangeSet{job_, {2, 4, 2}, {}});
+  ends(born(1, 0), ending("signal 9"));
   EXPECT_EQ(job().current->stop->cause, Cause::gang_failed);
-  ends(born(1, 0), told(Cause::gang_failed));
+  ends(born(1, 1), told(Cause::gang_failed));
   EXPECT_EQ(job().state, JobState::pending);
   EXPECT_EQ(job().retries_used, 1);
 }
 
-TEST_F(Survivors, ThatAreDoneBeforeTheyGoOnEndItForTheOthersToo) {
+TEST_F(Survivors, StopTheGenerationThatFormsWhereOneDies) {
   grow();
-  world_.started(job_);
-  world_.resize_in_place(job_, {seat(0), seat(1)}, {{born(1, 0), 0}, {born(1, 1), 1}});
-  EXPECT_FALSE(slot(1).lease->ending);
-  ends(born(1, 0), ending("0"));
-  EXPECT_FALSE(job().forming);
-  EXPECT_TRUE(slot(1).lease->ending) << "the stop is for all of them again";
-  EXPECT_FALSE(job().goes_on(0));
-  ends(born(1, 1), told(Cause::resized));
+  world_.tell(WorkerStarted{born(2, 2), 4711});
+  ends(born(1, 1), ending("signal 9"));
+  EXPECT_EQ(job().current->generation, Generation{3});
+  EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 0)));
+  ASSERT_EQ(job().parting.size(), 1U);
+  EXPECT_EQ(job().parting[0].process, born(2, 2));
   ends(born(2, 2), told(Cause::resized));
-  EXPECT_EQ(job().state, JobState::pending);
+  EXPECT_FALSE(slot(2).lease);
 }
+
+TEST_F(Survivors, AreACrashLoopWhereOneAfterTheOtherDiesAtOnce) {
+  const JobId wide = world_.submit("1..9 retry=0");
+  world_.start(wide, 1);
+  world_.started(wide);
+  world_.tell(GangStands{wide, Generation{1}});
+  const auto wider = [&] { return world_.job(wide); };
+  for (std::uint32_t i = 0; i < 5 && wider().state == JobState::running; ++i) {
+    const Seat own = wider().current->workers[0].seat;
+    const ProcessKey first = wider().current->process(wide, 0);
+    const Seat other{NodeId{0}, {own.slots[0] == 2 ? 3U : 2U}};
+    world_.resize_in_place(wide, {own, other}, {{first, 0}});
+    const ProcessKey newcomer = wider().forming->process(wide, 1);
+    world_.tell(WorkerStarted{newcomer, 1});
+    world_.tell(WorkerReady{newcomer, wider().last_generation});
+    world_.tell(GangStands{wide, wider().last_generation});
+    Ending killed = ending("signal 9");
+    killed.at = world_.now();
+    world_.tell(WorkerEnded{newcomer, killed});
+    if (wider().current && !wider().current->stop)
+      world_.tell(GangStands{wide, wider().last_generation});
+  }
+  EXPECT_EQ(wider().state, JobState::stopping) << "the fifth ends it";
+}
+
+TEST_F(Survivors, EndWithAllOthersWhereNobodySaidThatTheyCanGoOn) {
+  const JobId other = world_.run("1..2 retry=1", 2);
+  Ending killed = ending("signal 9");
+  killed.at = world_.now();
+  world_.tell(WorkerEnded{{other, Generation{1}, 0}, killed});
+  EXPECT_EQ(world_.job(other).current->stop->cause, Cause::gang_failed);
+}
+
+// ---- others ----
 
 TEST_F(Survivors, MayOnlyChangePlaces) {
   world_.resize_in_place(job_, {seat(1), seat(0)}, {{born(1, 0), 1}, {born(1, 1), 0}});
-  EXPECT_EQ(job().state, JobState::running);
   EXPECT_EQ(job().current->generation, Generation{2});
   EXPECT_EQ(job().current->rank_of(born(1, 0)), 1);
+  stand();
+  EXPECT_EQ(job().state, JobState::running);
 }
 
 TEST_F(Survivors, AreStoppedWithTheRestIfTheirJobIsCancelled) {
   shrink();
   world_.cancel(job_);
-  EXPECT_FALSE(job().forming);
   EXPECT_TRUE(slot(0).lease->ending);
   EXPECT_TRUE(slot(1).lease->ending);
-  world_.killed(job_);
+  ends(born(1, 1), told(Cause::cancelled));
+  EXPECT_EQ(job().state, JobState::stopping) << "one that left before is there still";
+  ends(born(1, 0), told(Cause::resized));
   EXPECT_EQ(job().state, JobState::cancelled);
 }
 
 TEST_F(Survivors, AreRequeuedWithTheirJobIfTheirNodeIsLost) {
-  grow();
-  world_.started(job_);
+  grown();
   world_.node_lost(world_.state().nodes()[0].spec.name);
   EXPECT_EQ(job().state, JobState::pending);
   EXPECT_EQ(job().retries_used, 0);
 }
 
 TEST_F(Survivors, MaySurviveAgain) {
-  grow();
-  world_.tell(WorkerStarted{born(2, 2), 4711});
+  grown();
   world_.resize_in_place(job_, {seat(0), seat(2)}, {{born(1, 0), 0}, {born(2, 2), 1}});
-  ends(born(1, 1), told(Cause::resized));
+  stand();
+  ends(born(1, 1), ending("0"));
   EXPECT_EQ(job().current->generation, Generation{3});
   EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 0), born(2, 2)));
   EXPECT_EQ(job().state, JobState::running);
 }
 
 TEST_F(Survivors, AreThereAgainInAStateFromItsParts) {
+  const auto expect_whole = [&] {
+    const auto again = assemble(world_.state().parts());
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_THAT(testing::differences(world_.state(), *again), IsEmpty());
+  };
   grow();
-  const auto again = assemble(world_.state().parts());
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_THAT(testing::differences(world_.state(), *again), IsEmpty());
+  expect_whole();
+  come(born(2, 2));
+  expect_whole();
+  stand();
+  world_.resize_in_place(job_, {seat(0)}, {{born(1, 0), 0}});
+  expect_whole();
 }
 
 TEST_F(Survivors, AreNotBelievedToBeInTwoRanksOrOfAnotherJob) {
-  grow();
+  grown();
   StateParts twice = world_.state().parts();
   twice.nodes[0].slots[2].lease.reset();
   twice.jobs.at(JobId{1}).current->workers[1].process = born(1, 0);
@@ -243,12 +433,33 @@ TEST_F(Survivors, MustBeWorkersThatRunAndStayWhereTheyAre) {
               Contains("worker 0 of job 1 is to go on elsewhere, or does not run"));
   EXPECT_THAT(wrong({seat(0), seat(1)}, {first, first}),
               Contains("worker 0 of job 1 is to go on twice"));
+  EXPECT_THAT(wrong({seat(0), seat(1)}, {first}),
+              Contains("a worker that joins job 1 waits for one that leaves it"));
   const JobId waits = world_.submit("1..1");
   Change start{
       ChangeKind::start, waits, Generation{1}, {seat(3)}, {ReasonCode::starts, {1}, {}}, 0, {}};
   start.survivors = {{{waits, Generation{1}, 0}, 0}};
   EXPECT_THAT(violations(world_.snapshot(), {1, "fifo", "", {start}, {}, {}, {}}),
               Contains("job 2 is to go on with a worker it has not"));
+}
+
+TEST_F(Survivors, AreNamedByDraftsForJobsThatCanGoOn) {
+  const PackPlacer placer;
+  const auto planned = [&](std::int32_t workers) {
+    Draft draft(world_.snapshot(), placer);
+    auto seats = draft.refit(job_, workers);
+    draft.resize(job_, *seats, {ReasonCode::grows, {2, workers}, {}});
+    return draft.plan().changes.at(0);
+  };
+  const Change grows = planned(4);
+  EXPECT_THAT(grows.survivors, ::testing::ElementsAre(Survivor{born(1, 0), 0}, Survivor{born(1, 1), 1}));
+  EXPECT_EQ(grows.placement[0], job().current->workers[0].seat);
+  EXPECT_EQ(grows.placement[1], job().current->workers[1].seat);
+  EXPECT_EQ(planned(1).survivors.size(), 1U);
+  const JobId other = world_.run("1..2 elastic=restart", 1);
+  Draft draft(world_.snapshot(), placer);
+  draft.resize(other, *draft.refit(other, 2), {ReasonCode::grows, {1, 2}, {}});
+  EXPECT_THAT(draft.plan().changes.at(0).survivors, IsEmpty()) << "nobody said that it can";
 }
 
 // ---- whatever happens ----
@@ -266,6 +477,7 @@ class RandomGangs {
     for (int i = 0; i < 40; ++i) step();
     if (!is_over(job().state)) world_.cancel(job_);
     while (job().current) end_one(Cause::cancelled);
+    EXPECT_TRUE(job().parting.empty());
     EXPECT_TRUE(is_over(job().state));
     EXPECT_EQ(world_.state().slots_leased(), 0);
   }
@@ -278,6 +490,8 @@ class RandomGangs {
     world_.advance(testing::span("20s"));
     if (is_over(job().state)) return;
     if (job().state == JobState::pending) return start_again();
+    if (rng_.chance(0.3)) world_.tell(GangStands{job_, job().last_generation});
+    if (rng_.chance(0.3)) return get_ready();
     switch (rng_.below(6)) {
       case 0:
         return end_one(rng_.chance(0.3) ? Cause::exited : Cause::preempted);
@@ -299,19 +513,30 @@ class RandomGangs {
     const auto rank = static_cast<std::int32_t>(rng_.below(job().current->workers.size()));
     world_.tell(WorkerStarted{job().current->process(job_, rank), 1});
   }
+  void get_ready() {
+    if (!job().forms_in_place()) return;
+    for (std::int32_t rank = 0; job().forming && rank < job().forming->size(); ++rank) {
+      const ProcessKey process = job().forming->process(job_, rank);
+      if (rng_.chance(0.5)) world_.tell(WorkerStarted{process, 1});
+      if (rng_.chance(0.5)) world_.tell(WorkerReady{process, job().last_generation});
+    }
+    note_born();
+  }
   // Those that are told to go first; others fail.
   void end_one(Cause cause) {
-    std::vector<std::int32_t> alive;
+    std::vector<ProcessKey> alive;
     for (std::int32_t rank = 0; job().current && rank < job().current->size(); ++rank) {
       const auto& worker = job().current->workers[static_cast<std::size_t>(rank)];
-      if (worker.state != WorkerState::ended) alive.push_back(rank);
+      if (worker.state != WorkerState::ended) alive.push_back(job().current->process(job_, rank));
     }
+    for (std::int32_t rank = 0; job().forms_in_place() && rank < job().forming->size(); ++rank)
+      if (job().joins(rank)) alive.push_back(job().forming->process(job_, rank));
+    for (const Parting& each : job().parting) alive.push_back(each.process);
     if (alive.empty()) return;
-    Ending how = ending(rng_.chance(0.1) ? "0" : "1");
+    Ending how = ending(rng_.chance(0.1) ? "0" : rng_.chance(0.5) ? "1" : "signal 9");
     if (job().current->stop) how.cause = cause;
     how.at = world_.now();
-    const std::int32_t rank = alive[rng_.below(alive.size())];
-    world_.tell(WorkerEnded{job().current->process(job_, rank), how});
+    world_.tell(WorkerEnded{alive[rng_.below(alive.size())], how});
     note_born();
   }
   // Survivors and newcomers in whatever order.

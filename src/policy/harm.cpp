@@ -7,7 +7,8 @@
 namespace paceline {
 
 Harm harm_of_shrinking(const Snapshot& snapshot, const Job& job) {
-  return {Gives::shrinks, job.begins_anew(), false, {}, work_at_risk(job, snapshot.now)};
+  const bool anew = job.begins_anew() && !job.resizes_in_place();
+  return {Gives::shrinks, anew, false, {}, work_lost_by_resizing(job, snapshot.now)};
 }
 
 Harm harm_of_stopping(const Snapshot& snapshot, const Job& job) {

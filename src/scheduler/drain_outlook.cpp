@@ -72,7 +72,7 @@ class Rehearsal {
   }
 
   [[nodiscard]] double pause_of(const Job& job) const {
-    return resize_cost(job, now_) - work_at_risk(job, now_);
+    return resize_pause(job) * job.slots(job.current->size());
   }
 
   // A job that saves is taken to have as much unsaved then as now; one that never did loses it all.
@@ -80,7 +80,8 @@ class Rehearsal {
     if (!job.current || job.lends()) return 0;
     const double slots = job.slots(job.current->size());
     const double more = job.checkpoint ? 0 : to_seconds(at - now_) * slots;
-    return resize_cost(job, now_) + more;
+    const double pause = job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds;
+    return work_at_risk(job, now_) + pause * slots + more;
   }
 
   Time now_;

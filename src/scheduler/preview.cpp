@@ -12,7 +12,8 @@ namespace {
 // What stopping its gang now would lose.
 Effect effect_on(const Snapshot& snapshot, const Job& job, ChangeKind kind) {
   Effect effect{job.id, kind, false, job.workers(), 0, {}};
-  if (kind == ChangeKind::pause || !job.current) return effect;
+  const bool in_place = kind != ChangeKind::stop && job.resizes_in_place();
+  if (kind == ChangeKind::pause || !job.current || in_place) return effect;
   effect.lost = job.unsaved(snapshot.now);
   effect.lost_slot_seconds = work_at_risk(job, snapshot.now);
   effect.anew = job.begins_anew();

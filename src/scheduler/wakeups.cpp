@@ -11,10 +11,25 @@ bool names(const std::vector<JobId>& jobs, JobId job) {
   return std::binary_search(jobs.begin(), jobs.end(), job);
 }
 
-// May a job be resized from its first checkpoint on?
+// May a job be resized from its first checkpoint on? Others can be because they go on in place.
 bool frees_size(const Job& job) {
   return !job.checkpoint && job.spec->elastic == Elastic::automatic &&
          job.range.min < job.range.max;
+}
+
+// Does it let the job be resized, which could not be before?
+bool frees_size(const Job& job, const GangStands& stands) {
+  return frees_size(job) && job.current && job.current->generation == stands.generation &&
+         !job.current->in_place;
+}
+
+// The job of which a worker is up, or all of a gang that went on in place.
+std::optional<JobId> job_that_comes_up(const State& state, const Event& event) {
+  if (const auto* started = std::get_if<WorkerStarted>(&event)) return started->worker.job;
+  const auto* stands = std::get_if<GangStands>(&event);
+  const Job* job = stands ? state.find_job(stands->job) : nullptr;
+  if (!job || frees_size(*job, *stands)) return std::nullopt;
+  return job->id;
 }
 
 // Did the plan of that time ask for what the event tells?
@@ -53,14 +68,15 @@ bool Wakeups::concerns_policy(const Event& event) const {
   }
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
          !std::holds_alternative<TrialEnded>(event) &&
-         !std::holds_alternative<JobsForgotten>(event) && !std::holds_alternative<JobWarned>(event);
+         !std::holds_alternative<JobsForgotten>(event) &&
+         !std::holds_alternative<JobWarned>(event) && !std::holds_alternative<WorkerReady>(event);
 }
 
 void Wakeups::see(News& news, const Event& event) const {
   const bool as_planned = quiet_ && quiet_->as_planned;
-  const auto* started = std::get_if<WorkerStarted>(&event);
-  if (as_planned && started) {
-    if (names(starts_, started->worker.job)) news.came_up.push_back(started->worker.job);
+  const auto came_up = as_planned ? job_that_comes_up(state_, event) : std::nullopt;
+  if (came_up) {
+    if (names(starts_, *came_up)) news.came_up.push_back(*came_up);
   } else if (concerns_policy(event)) {
     const bool planned = as_planned && last_plan_ && is_asked_for(state_, event, *last_plan_);
     news.decides = news.decides || !planned;

@@ -244,6 +244,8 @@ Result<void> hold(WorkerGone& gone) {
 
 Result<void> hold(WorkerWarning& warned) { return check_key(warned.key); }
 
+Result<void> hold(WorkerPlaced& placed) { return check_key(placed.key); }
+
 // ---- a server's ----
 
 Result<void> check_span(Duration span) {
@@ -282,6 +284,10 @@ Result<void> hold(const EnrolWorker& enrolled) {
   const auto& [generation, rank, world_size] = enrolled.membership;
   return all([&] { return check_key(enrolled.key); },
              [&] { return within(0 <= rank && rank < world_size, "a rank"); });
+}
+
+Result<void> hold(const LeaveGang& leave) {
+  return all([&] { return check_key(leave.key); }, [&] { return check_span(leave.grace); });
 }
 
 Result<void> hold(const FenceJob& fence) { return within(fence.job.value >= 1, "a job"); }

@@ -261,7 +261,7 @@ TEST(AgentBounds, HoldTheServersWordToo) {
   EXPECT_THAT(of_server(StopWorker{kWorker, 15, Duration::max()}), HasSubstr("span"));
   EXPECT_THAT(of_server(StopWorker{kWorker, 15, Duration{-1}}), HasSubstr("span"));
   EXPECT_THAT(of_server(LimitWorker{kWorker, {Duration::max(), 15, {}}}), HasSubstr("span"));
-  EXPECT_THAT(of_server(EnrolWorker{kWorker, {Generation{4}, 4, 4}}), HasSubstr("rank"));
+  EXPECT_THAT(of_server(EnrolWorker{kWorker, {Generation{4}, 4, 4}, {}}), HasSubstr("rank"));
   EXPECT_THAT(of_server(FenceJob{JobId{0}, Generation{1}}), HasSubstr("job"));
   EXPECT_THAT(of_server(ThawWorker{{JobId{1}, Generation{1}, -1}}), HasSubstr("process"));
   StartWorker start;

@@ -22,11 +22,19 @@ void describe(Fields& fields, FieldsOf<Fields, RunLimit>& limit) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, GangPlace>& place) {
+  auto& [local_rank, local_world_size, group_rank, group_world_size, address, port] = place;
+  fields("local_rank", local_rank)("local_world_size", local_world_size);
+  fields("group_rank", group_rank)("group_world_size", group_world_size);
+  fields("address", address)("port", port);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   auto& [key, rank, attempt, restart_count, world_size, local_rank, local_world_size, group_rank,
          group_world_size, addresses, slots, local_slots, port, job_name, user, uid, launch,
          slots_per_worker, cpus, memory_bytes, log_limit_bytes, retries, pty, checkpoint_glob,
-         checkpoint, age, limit, lease] = worker;
+         checkpoint, age, limit, lease, joins] = worker;
   describe(fields, key);
   fields.unless(key.number, "rank_in_gang", rank);
   fields("attempt", attempt)("restart_count", restart_count)("world_size", world_size);
@@ -39,6 +47,7 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerLaunch>& worker) {
   fields("retries", retries)("pty", pty);
   fields("checkpoint_glob", checkpoint_glob)("checkpoint", checkpoint);
   fields.unless(Duration::zero(), "age_seconds", age)("limit", limit)("lease", lease);
+  fields("joins", joins);
 }
 
 template <class Fields>
@@ -81,10 +90,18 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerWarning>& warned) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerPlaced>& placed) {
+  auto& [key, ready, stands] = placed;
+  describe(fields, key);
+  fields.unless(Generation{}, "ready", ready).unless(Generation{}, "stands", stands);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Claim>& claim) {
-  auto& [key, pid, gone, noticed, slots] = claim;
+  auto& [key, pid, gone, noticed, slots, ready, stands] = claim;
   describe(fields, key);
   fields("pid", pid)("gone", gone)("noticed", noticed)("slots", slots);
+  fields.unless(Generation{}, "ready", ready).unless(Generation{}, "stands", stands);
 }
 
 template <class Fields>
@@ -158,9 +175,16 @@ void describe(Fields& fields, FieldsOf<Fields, Membership>& membership) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, EnrolWorker>& enrolled) {
-  auto& [key, membership] = enrolled;
+  auto& [key, membership, place] = enrolled;
   describe(fields, key);
-  fields("membership", membership);
+  fields("membership", membership)("place", place);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, LeaveGang>& leave) {
+  auto& [key, generation, grace] = leave;
+  describe(fields, key);
+  fields("without", generation)("grace_seconds", grace);
 }
 
 namespace {
@@ -172,13 +196,15 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kKin
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
     kKinds<AgentMessage> = {"hello",           "node_changed", "worker_runs",   "worker_report",
-                            "checkpoint_seen", "worker_gone",  "worker_warning"};
+                            "checkpoint_seen", "worker_gone",  "worker_warning",
+                            "worker_placed"};
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>
     kKinds<ServerMessage> = {"start_worker", "stop_worker",  "freeze_worker",
                              "thaw_worker",  "should_stop",  "discard_worker",
-                             "fence_job",    "limit_worker", "enrol_worker"};
+                             "fence_job",    "limit_worker", "enrol_worker",
+                             "leave_gang"};
 
 template <class Message>
 std::string encode_frame(const Frame<Message>& frame) {

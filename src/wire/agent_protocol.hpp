@@ -42,7 +42,7 @@ struct NodeChanged {
 };
 
 using AgentMessage = std::variant<Hello, NodeChanged, WorkerRuns, WorkerReport, CheckpointSeen,
-                                  WorkerGone, WorkerWarning>;
+                                  WorkerGone, WorkerWarning, WorkerPlaced>;
 
 // ---- server → agent ----
 
@@ -96,11 +96,20 @@ struct LimitWorker {
 struct EnrolWorker {
   ProcessKey key;
   Membership membership;
+  GangPlace place;
   friend bool operator==(const EnrolWorker&, const EnrolWorker&) = default;
 };
 
+// The gang goes on as this generation, without the process: it is told so, and killed after `grace`.
+struct LeaveGang {
+  ProcessKey key;
+  Generation generation;
+  Duration grace{};
+  friend bool operator==(const LeaveGang&, const LeaveGang&) = default;
+};
+
 using ServerMessage = std::variant<StartWorker, StopWorker, FreezeWorker, ThawWorker, ShouldStop,
-                                   DiscardWorker, FenceJob, LimitWorker, EnrolWorker>;
+                                   DiscardWorker, FenceJob, LimitWorker, EnrolWorker, LeaveGang>;
 
 // ---- frames ----
 

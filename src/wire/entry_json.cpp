@@ -95,6 +95,19 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerStarted>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, WorkerReady>& event) {
+  auto& [worker, generation] = event;
+  describe(fields, worker);
+  fields("joins", generation);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, GangStands>& event) {
+  auto& [job, generation] = event;
+  fields("job", job)("generation", generation);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
   auto& [worker, ending, unseen] = event;
   describe(fields, worker);
@@ -225,7 +238,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "policy_failed",    "trial_began",        "trial_ended",
     "rules_set",        "clock_set",          "jobs_forgotten",
     "journal_accepted", "nodes_retired",      "job_warned",
-    "node_drained",     "drain_began",        "node_undrained"};
+    "node_drained",     "drain_began",        "node_undrained",
+    "worker_ready",     "gang_stands"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {
@@ -309,7 +323,7 @@ void write_entry(JsonWriter& json, const Entry& entry) {
   begin_entry(json, entry);
   std::visit([&](const auto& body) { write_members(json, body); }, entry.body);
   FieldWriter fields(json);
-  fields("began", entry.began)("quiet_round", entry.quiet_round);
+  fields("began", entry.began)("quiet_round", entry.quiet_round).unless(false, "again", entry.again);
   json.end_object();
 }
 
@@ -327,7 +341,8 @@ Result<Entry> read_entry(std::string_view text) {
   in.expect('{');
   fields("seq", entry.seq)("at", entry.at)("kind", kind);
   if (in.ok()) entry.body = read_body(in, fields, kind);
-  if (in.ok()) fields("began", entry.began)("quiet_round", entry.quiet_round);
+  if (in.ok())
+    fields("began", entry.began)("quiet_round", entry.quiet_round).unless(false, "again", entry.again);
   in.expect('}').finish();
   if (!in.ok()) return fail(ErrorCode::data, in.problem());
   return entry;

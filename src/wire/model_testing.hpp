@@ -248,8 +248,8 @@ inline void randomize(Rng& rng, PolicyTrial& value) {
   randomize_all(rng, name, parameters, since);
 }
 inline void randomize(Rng& rng, Worker& value) {
-  auto& [seat, state, pid, ending, process] = value;
-  randomize_all(rng, seat, state, pid, ending, process);
+  auto& [seat, state, pid, ending, process, ready] = value;
+  randomize_all(rng, seat, state, pid, ending, process, ready);
 }
 inline void randomize(Rng& rng, Stop& value) {
   auto& [cause, at, grace, beneficiary] = value;
@@ -260,10 +260,14 @@ inline void randomize(Rng& rng, Asked& value) {
   randomize_all(rng, by, since);
 }
 inline void randomize(Rng& rng, Gang& value) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
-         warnings] = value;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked, warnings,
+         in_place, joins_failed] = value;
   randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved,
-                asked, warnings);
+                asked, warnings, in_place, joins_failed);
+}
+inline void randomize(Rng& rng, Parting& value) {
+  auto& [process, worker, stop] = value;
+  randomize_all(rng, process, worker, stop);
 }
 inline void randomize(Rng& rng, Bill& value) {
   auto& [preemption, resize, failure] = value;
@@ -290,10 +294,10 @@ inline void randomize(Rng& rng, NameHistory& value) {
 }
 inline void randomize(Rng& rng, Job& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
-         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq] = value;
+         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
-  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq);
+  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at);
 }
 inline void randomize(Rng& rng, Mean& value) {
   auto& [mean, count, seq] = value;
@@ -400,13 +404,19 @@ inline void randomize(Rng& rng, Progressed& value) {
 inline void randomize(Rng& rng, JobWarned& value) {
   randomize_all(rng, value.job, value.generation, value.warning, value.holds);
 }
+inline void randomize(Rng& rng, WorkerReady& value) {
+  randomize_all(rng, value.worker, value.generation);
+}
+inline void randomize(Rng& rng, GangStands& value) {
+  randomize_all(rng, value.job, value.generation);
+}
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {
   randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.protects,
                 value.patience, value.hear_out, value.rules, value.recovered);
 }
 inline void randomize(Rng& rng, Entry& value) {
-  randomize_all(rng, value.seq, value.at, value.began, value.quiet_round);
+  randomize_all(rng, value.seq, value.at, value.began, value.quiet_round, value.again);
   constexpr auto kEvents = std::variant_size_v<Event>;
   const auto kind = rng.below(kEvents + 1);
   if (kind == kEvents) {

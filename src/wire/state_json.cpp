@@ -48,8 +48,9 @@ void describe(Fields& fields, FieldsOf<Fields, PolicyTrial>& trial) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Worker>& worker) {
-  auto& [seat, state, pid, ending, process] = worker;
+  auto& [seat, state, pid, ending, process, ready] = worker;
   fields("seat", seat)("state", state)("pid", pid)("ending", ending)("process", process);
+  fields.unless(false, "ready", ready);
 }
 
 template <class Fields>
@@ -66,13 +67,20 @@ void describe(Fields& fields, FieldsOf<Fields, Asked>& asked) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
-         warnings] = gang;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked, warnings,
+         in_place, joins_failed] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
   fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
   fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
   fields("asked", asked);
-  fields.unless({}, "warnings", warnings);
+  fields.unless({}, "warnings", warnings).unless(false, "in_place", in_place);
+  fields.unless(0, "joins_failed", joins_failed);
+}
+
+template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, Parting>& parting) {
+  auto& [process, worker, stop] = parting;
+  fields("process", process)("worker", worker)("stop", stop);
 }
 
 template <class Fields>
@@ -126,11 +134,11 @@ void describe(Fields& fields, FieldsOf<Fields, TargetStatus>& target) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
-  auto& [id, spec, range, pinned, state, held, current, forming, last_generation, attempt,
+  auto& [id, spec, range, pinned, state, held, current, forming, parting, last_generation, attempt,
          retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
          ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran, paused,
          leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
-         speed_mark, resize_pause, resize_pauses, progress, checkpoint, target, ending, last_change,
+         speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress, checkpoint, target, ending, last_change,
          last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
@@ -142,6 +150,8 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("ran_at", ran_at)("saved_at", saved_at)("usual_length_seconds", usual_length);
   fields("speeds", speeds)("speed_mark", speed_mark)("resize_pause", resize_pause);
   fields("resize_pauses", resize_pauses)("dropped", dropped);
+  fields.unless({}, "parting", parting).unless(0.0, "in_place_pause", in_place_pause);
+  fields.unless(0, "in_place_pauses", in_place_pauses);
   fields("changed_at", changed_at)("waited_seconds", waited)("ran_seconds", ran);
   fields("paused_seconds", paused)("leased", leased)("slot_seconds", slot_seconds);
   fields.unless(0.0, "service_from", service_from);

@@ -179,6 +179,7 @@ Plan World::change_size(JobId id, std::int32_t workers) {
 
 Plan World::resize_in_place(JobId id, const Placement& seats,
                             const std::vector<Survivor>& survivors) {
+  if (!job(id).current->in_place) tell(GangStands{id, job(id).current->generation});
   Plan made{state_.round() + 1, state_.policy()->name, "", {}, {}, {}, {}};
   Change change;
   change.kind = ChangeKind::resize;

@@ -4,6 +4,7 @@ Signals are read from a descriptor by a thread of its own, since a handler in Py
 two bytecodes of the main thread, which may sit in an operation of the group for as long as a peer lets it.
 """
 
+import contextlib
 import os
 import signal
 import threading
@@ -36,6 +37,7 @@ class Attendant:
         self._ended = threading.Event()
         self._asks = None
         self.next, self.hears = None, False
+        self._said = {}
         self._news = threading.Condition()
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
@@ -60,9 +62,13 @@ class Attendant:
             self.hears = True
             threading.Thread(target=self._hear, daemon=True).start()
 
-    def say_ready(self, generation):
-        """The worker has all it needs to join its gang. Raises OSError."""
-        self._socket.say_ready(generation)
+    def say_of_gang(self, **said):
+        """`ready`: the generation that this worker can join; `stands`: the one of which it has met all ranks. Said again
+        where Paceline doesn't know it any more."""
+        self._said.update(said)
+        if self.hears:
+            with contextlib.suppress(OSError):
+                self._socket.say_of_gang(**said)
 
     def wait_for(self, generation, seconds, unless_noticed=False):
         """`next`, once it is of that generation or a later one; None: it was not heard of in time, or before a notice
@@ -95,12 +101,14 @@ class Attendant:
         version = 0
         while not self._ended.is_set():
             try:
-                version, found = self._socket.next_generation(version)
+                version, found, known = self._socket.gang_news(version)
+                if any(known[name] != said for name, said in self._said.items()):
+                    self._socket.say_of_gang(**self._said)
             except (OSError, KeyError, ValueError):
                 self._ended.wait(ASK_EVERY_S)
                 continue
             with self._news:
-                self.next = found
+                self.next = found or self.next
                 self._news.notify_all()
 
     def _ask(self):

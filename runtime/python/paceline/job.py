@@ -240,6 +240,7 @@ class Job:
             self._order.begin(self._epoch)
             if self.rank == 0:
                 self._attendant.ask()
+            self._say_it_stands()
             yield from self._batches(loader, seed, max_local, micro)
         self._pieces.void = False
 
@@ -582,7 +583,7 @@ class Job:
     def _begin(self):
         """A newcomer's training stands where that of the others does, and the script knows of other ranks."""
         if self._acts.joins:
-            self._attendant.say_ready(self.generation)
+            self._attendant.say_of_gang(ready=self.generation)
             self._enter(self._ranks.place.environment, None, None)
         elif self._size_before:
             before, self._size_before = self._size_before, None
@@ -603,7 +604,12 @@ class Job:
                 environment = self._next_after(error)
             else:
                 self._pieces.error = None
+                self._say_it_stands()
                 return
+
+    def _say_it_stands(self):
+        if self.rank == 0:
+            self._attendant.say_of_gang(stands=self.generation)
 
     def _next_after(self, error):
         """This rank's place in the generation that follows the one that failed. Raises the error where none does."""

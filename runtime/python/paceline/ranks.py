@@ -40,7 +40,8 @@ class Place:
             if self.environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
                 endpoints = self._meet_in_store(group.endpoint, address)
             else:
-                place = f"paceline-{address}-{self.port}" if self.near else (address, self.port)
+                run = self.environment.get("TORCHELASTIC_RUN_ID", "")
+                place = f"paceline-{run}-{address}-{self.port}" if self.near else (address, self.port)
                 endpoints = meet(self.rank, self.size, group.endpoint, place, self._secret(), self.generation, timeout_s,
                                  called_off)
             group.connect(endpoints)

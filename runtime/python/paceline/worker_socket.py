@@ -19,15 +19,16 @@ class WorkerSocket:
         answer = self._ask("GET", "/v1/should_stop")
         return answer.get("reason") if answer.get("should_stop") is True else None
 
-    def next_generation(self, after):
-        """(version, next): waits for a version other than `after`, for some seconds. `next`: what is to become of
-        this worker in its gang's next generation, or None."""
+    def gang_news(self, after):
+        """(version, next, said): waits for a version other than `after`, for some seconds. `next`: what is to become of
+        this worker in its gang's next generation, or None. `said`: what is known there of what say_of_gang() said."""
         answer = self._ask("GET", f"/v1/gang?after={after}")
-        return int(answer["version"]), answer.get("next")
+        return int(answer["version"]), answer.get("next"), {name: answer.get(name, 0) for name in ("ready", "stands")}
 
-    def say_ready(self, generation):
-        """This worker can join its gang, as soon as the others come to the end of a step."""
-        self._ask("POST", "/v1/gang", {"ready": generation})
+    def say_of_gang(self, **said):
+        """`ready`: the generation that this worker can join, as soon as the others come to the end of a step; `stands`:
+        the one of which it has met all ranks."""
+        self._ask("POST", "/v1/gang", said)
 
     def _ask(self, method, path, body=None):
         connection = http.client.HTTPConnection("paceline", timeout=self._timeout_s)

@@ -25,7 +25,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.process.is_ready(body["ready"])
+        self.server.process.says(body)
         self._answer({})
 
     def _answer(self, body):
@@ -54,7 +54,7 @@ class Process:
 
     def __init__(self, command, environment, path):
         self.stops = False
-        self._version, self._next, self.ready = 0, None, None
+        self._version, self._next, self.ready, self.stands = 0, None, 0, 0
         self._news = threading.Condition()
         self._server = _Server(str(path), _Handler)
         self._server.process = self
@@ -72,11 +72,11 @@ class Process:
     def news_after(self, version):
         with self._news:
             self._news.wait_for(lambda: self._version != version, 1.0)
-            return {"version": self._version, "next": self._next}
+            return {"version": self._version, "next": self._next, "ready": self.ready, "stands": self.stands}
 
-    def is_ready(self, generation):
+    def says(self, said):
         with self._news:
-            self.ready = generation
+            self.ready, self.stands = said.get("ready", self.ready), said.get("stands", self.stands)
             self._news.notify_all()
 
     def wait_ready(self, generation):

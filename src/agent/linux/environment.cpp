@@ -28,17 +28,26 @@ std::uint32_t own_port(const WorkerFacts& facts, std::int32_t rank) {
   return facts.port + kFixedPorts + static_cast<std::uint32_t>(rank);
 }
 
+void add_gang(JobId job, const Membership& membership, const GangPlace& place, Environment& out) {
+  out["MASTER_ADDR"] = place.address;
+  out["MASTER_PORT"] = std::to_string(place.port);
+  out["RANK"] = out["ROLE_RANK"] = out["PACELINE_RANK"] = std::to_string(membership.rank);
+  out["WORLD_SIZE"] = out["ROLE_WORLD_SIZE"] = out["PACELINE_WORLD_SIZE"] =
+      std::to_string(membership.world_size);
+  out["LOCAL_RANK"] = std::to_string(place.local_rank);
+  out["LOCAL_WORLD_SIZE"] = std::to_string(place.local_world_size);
+  out["GROUP_RANK"] = std::to_string(place.group_rank);
+  out["GROUP_WORLD_SIZE"] = std::to_string(place.group_world_size);
+  out["TORCHELASTIC_RUN_ID"] = fmt::format("paceline-{}", job.value);
+  out["PACELINE_GENERATION"] = std::to_string(membership.generation.value);
+}
+
 void add_torchrun(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
-  out["MASTER_ADDR"] = address_of(worker, 0);
-  out["MASTER_PORT"] = std::to_string(facts.port);
-  out["RANK"] = out["ROLE_RANK"] = std::to_string(worker.rank);
-  out["WORLD_SIZE"] = out["ROLE_WORLD_SIZE"] = std::to_string(worker.world_size);
-  out["LOCAL_RANK"] = std::to_string(worker.local_rank);
-  out["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
-  out["GROUP_RANK"] = std::to_string(worker.group_rank);
-  out["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  const GangPlace starts{worker.local_rank,  worker.local_world_size, worker.group_rank,
+                         worker.group_world_size, address_of(worker, 0),  facts.port};
+  add_gang(worker.key.job, {worker.key.born, worker.rank, worker.world_size},
+           worker.joins.value_or(starts), out);
   out["ROLE_NAME"] = "default";
-  out["TORCHELASTIC_RUN_ID"] = fmt::format("paceline-{}", worker.key.job.value);
   out["TORCHELASTIC_RESTART_COUNT"] = std::to_string(worker.restart_count);
   out["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(worker.retries);
   out["TORCHELASTIC_USE_AGENT_STORE"] = "False";
@@ -71,10 +80,10 @@ void add_paceline(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
   for (const std::uint32_t slot : worker.slots) slots.push_back(std::to_string(slot));
   out["PACELINE_JOB_ID"] = std::to_string(worker.key.job.value);
   out["PACELINE_JOB_NAME"] = worker.job_name;
-  out["PACELINE_GENERATION"] = std::to_string(worker.key.born.value);
   out["PACELINE_ATTEMPT"] = std::to_string(worker.attempt);
-  out["PACELINE_RANK"] = std::to_string(worker.rank);
-  out["PACELINE_WORLD_SIZE"] = std::to_string(worker.world_size);
+  out.try_emplace("PACELINE_RESIZE", "in-place");
+  out.erase("PACELINE_JOINS");
+  if (worker.joins) out["PACELINE_JOINS"] = "1";
   out["PACELINE_SLOTS"] = join(slots);
   out["PACELINE_SLOTS_PER_WORKER"] = std::to_string(worker.slots_per_worker);
   out["PACELINE_SOCKET"] = facts.socket;
@@ -146,6 +155,13 @@ void add_defaults(const WorkerLaunch& worker, const WorkerFacts& facts, Environm
 }
 
 }  // namespace
+
+std::map<std::string, std::string> gang_environment(JobId job, const Membership& membership,
+                                                    const GangPlace& place) {
+  Environment out;
+  add_gang(job, membership, place, out);
+  return out;
+}
 
 std::vector<std::string> build_environment(const WorkerLaunch& worker, const WorkerFacts& facts) {
   Environment out = worker.launch.environment;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct WorkerFacts {
                                              // order of local ranks
   bool machine_has_gpus = false;             // then workers on CPU slots see none of them
 };
+
+// What of it says where a process stands in its gang, in another generation than it was started for.
+std::map<std::string, std::string> gang_environment(JobId job, const Membership& membership,
+                                                    const GangPlace& place);
 
 // "NAME=value" entries, sorted by name. Values of the launch are kept unless the contract sets
 // them; OMP_NUM_THREADS, PYTHONUNBUFFERED and PATH are set only where the owner has not,

@@ -926,7 +926,10 @@ void LinuxHost::perform(const Action& action) {
         worker->send({ControlCommand::Kind::lease, 0, {.left = a.lease}});
     }
     void operator()(const SetMembership& a) const {
-      if (auto* worker = impl.find(a.key)) worker->set_membership(a.membership);
+      if (auto* worker = impl.find(a.key)) worker->set_membership(a.membership, a.place);
+    }
+    void operator()(const Dismiss& a) const {
+      if (auto* worker = impl.find(a.key)) worker->dismiss(a.generation);
     }
     void operator()(const SetShouldStop& a) const {
       if (auto* worker = impl.find(a.key)) worker->set_should_stop(a.reason);

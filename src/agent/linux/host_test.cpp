@@ -321,7 +321,7 @@ TEST_F(HostTest, AProcessThatGoesOnKeepsClaimLogAndPidBesideThoseBornLater) {
     first.start(launch);
     first_pid = first.running(survivor);
     second_pid = first.running(newcomer);
-    first->perform(SetMembership{survivor, {Generation{2}, 1, 2}});
+    first->perform(SetMembership{survivor, {Generation{2}, 1, 2}, {}});
     ASSERT_TRUE(first.until([&] { return log(7, 1).ends_with("I am 0\n"); }));
     first.crash();
   }

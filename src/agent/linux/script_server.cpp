@@ -33,8 +33,7 @@ void ask(const std::shared_ptr<const ScriptHandler>& handler,
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> serve_scripts(boost::asio::io_context& io, UniqueFd listening,
-                                                  ScriptHandler handler) {
-  Router router;
+                                                  ScriptHandler handler, Router router) {
   router.otherwise([handler = std::make_shared<const ScriptHandler>(std::move(handler))](
                        const std::shared_ptr<Exchange>& exchange) {
     ask(handler, exchange, kBusyPatience / kBusyWait);

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "files/fd.hpp"
 #include "http/http.hpp"
+#include "http/router.hpp"
 #include "http/server.hpp"
 
 namespace paceline::agent {
@@ -18,8 +19,9 @@ using ScriptHandler = std::function<HttpResponse(const HttpRequest&)>;
 // destroyed, which also drops all connections. A request that the handler answers with busy() waits
 // and is handed to it again, for ten seconds at most: then whoever sent it is told. Errors:
 // unavailable: the machine lacks what that takes.
+// `router` may have routes that answer later.
 Result<std::unique_ptr<HttpServer>> serve_scripts(boost::asio::io_context& io, UniqueFd listening,
-                                                  ScriptHandler handler);
+                                                  ScriptHandler handler, Router router = {});
 
 // A report can't be stored now.
 HttpResponse busy();

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <utility>
 
+#include "agent/linux/environment.hpp"
 #include "agent/linux/files.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/remains.hpp"
@@ -64,6 +65,10 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
           context.log_at_end),
       times_(times_path(order_.log)),
       membership_{order_.key.born, order_.rank, order_.world_size},
+      gang_news_(static_cast<std::uint64_t>(to_us(context.clock.now())),
+                 [this](Generation ready, Generation stands) {
+                   context_.tell(WorkerPlaced{order_.key, ready, stands});
+                 }),
       control_(context.io),
       timer_(context.io),
       answer_timer_(context.io),
@@ -423,14 +428,24 @@ Result<void> SupervisedWorker::open_socket() {
       [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
       [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; },
       [this] { return membership_; }};
+  Router router;
+  router.add("GET", "/v1/gang",
+             [this](const std::shared_ptr<Exchange>& exchange) { gang_news_.wait(exchange); });
   auto served =
       serve_scripts(context_.io, std::move(*listening), [this, voice](const HttpRequest& request) {
         if (request.method == "POST" && !context_.has_room()) return busy();
+        if (request.method == "POST" && request.path == "/v1/gang")
+          return gang_news_.say(request.body);
         return answer_worker(request, order_, voice);
-      });
+      }, std::move(router));
   if (!served) return fail(served.error());
   socket_ = std::move(*served);
   return {};
+}
+
+void SupervisedWorker::set_membership(const Membership& membership, const GangPlace& place) {
+  membership_ = membership;
+  gang_news_.go_on(membership.generation, gang_environment(order_.key.job, membership, place));
 }
 
 // A report that is no line of the log: what stands in the log before it is told before it.

@@ -16,6 +16,7 @@
 #include "agent/linux/checkpoint_watch.hpp"
 #include "agent/linux/claim.hpp"
 #include "agent/linux/control.hpp"
+#include "agent/linux/gang_news.hpp"
 #include "agent/linux/log_tail.hpp"
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/rendezvous.hpp"
@@ -76,7 +77,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   // without it.
   void kill();
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
-  void set_membership(const Membership& membership) { membership_ = membership; }
+  void set_membership(const Membership& membership, const GangPlace& place);
+  void dismiss(Generation generation) { gang_news_.leave(generation); }
   // Takes the body of a trainer-status POST.
   HttpResponse take_status(const std::string& body);
   // Does what is due. Cheap.
@@ -156,6 +158,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   bool said_cut_ = false;
   std::string should_stop_;
   Membership membership_;
+  GangNews gang_news_;
   std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
   boost::asio::steady_timer timer_;

@@ -62,7 +62,7 @@ HttpResponse answer_worker(const HttpRequest& request, const WorkerOrder& order,
   if (request.path == "/v1/me" && get) return tell_me(order, voice);
   return error_response({ErrorCode::not_found,
                          "The worker socket has POST /v1/metrics, POST /v1/checkpoint, GET "
-                         "/v1/should_stop and GET /v1/me.",
+                         "/v1/should_stop, GET and POST /v1/gang and GET /v1/me.",
                          {},
                          Retry::useless});
 }

@@ -35,12 +35,15 @@ void AgentsEngine::committed() {
 void AgentsEngine::act(const State& state, std::span<const JobId> jobs) {
   const bool first = !std::exchange(recovered_, true);
   if (first) learn_nodes(state);
+  acting_ = true;
   for (const JobId job : jobs) take_view(view_gang(state, job), job, first);
+  acting_ = false;
   kit_.reset();
   for (const auto& frame : std::exchange(early_, {})) serve(frame);
 }
 
 std::optional<Time> AgentsEngine::next_due() const {
+  if (!unheard_.empty()) return clock_.now();
   if (timers_.empty()) return {};
   return timers_.begin()->first;
 }

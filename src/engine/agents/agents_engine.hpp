@@ -20,6 +20,9 @@
 //   among the claims, running                  → frozen, thawed or told to stop, as the state wants;
 //                                                told its place, if it was born into another generation
 //   among the claims, gone                     → WorkerEnded
+//   leaves a gang that goes on                 → told so, and killed after its grace
+//   of a gang that forms in place              → started like others, to join it; WorkerReady once it says
+//                                                that it can
 // and for a claim that the state does not want: killed, then discarded.
 #pragma once
 
@@ -121,6 +124,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void on(NodeView& node, const WorkerReport& report);
   void on(NodeView& node, const CheckpointSeen& checkpoint);
   void on(NodeView& node, const WorkerWarning& warning);
+  void on(NodeView& node, const WorkerPlaced& placed);
   void on(NodeView& node, const WorkerGone& gone);
   // What the agent tells with its own time, by the server's.
   static void note_clock(NodeView& node, const AgentFrame& frame, Time now);
@@ -137,16 +141,20 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void reconcile_unwanted(NodeView& node, const ProcessKey& key);
   void reconcile_absent(NodeView& node, const GangView& gang, const ProcessKey& key,
                         SeatView& seat);
-  void reconcile_away(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
-  void reconcile_present(NodeView& node, const GangView& gang, const ProcessKey& key,
-                         const SeatView& seat, ClaimView& claim);
+  void reconcile_away(NodeView& node, const ProcessKey& key, SeatView& seat);
+  void reconcile_present(NodeView& node, GangView& gang, const ProcessKey& key, SeatView& seat,
+                         ClaimView& claim);
+  void enrol(NodeView& node, const GangView& gang, const ProcessKey& key, ClaimView& claim);
+  void hear(GangView& gang, const ProcessKey& key, SeatView& seat, const ClaimView& claim);
   void stop(NodeView& node, const GangView& gang, const ProcessKey& key, ClaimView& claim,
-            Time deadline);
+            const std::optional<Stop>& stop, Time deadline);
   void start(NodeView& node, const GangView& gang, const ProcessKey& key, SeatView& seat);
   void settle_held(NodeView& node);
   void fence(NodeView& node, const ProcessKey& key, ClaimView& claim);
   [[nodiscard]] Error out_of_reach(const GangView& gang, std::size_t rank) const;
   Result<WorkerLaunch> launch_of(const GangView& gang, const ProcessKey& key);
+  [[nodiscard]] std::optional<std::uint32_t> port_of(const GangView& gang) const;
+  [[nodiscard]] bool forms_in_place(const GangView& gang) const;
   GangView* find_gang(const ProcessKey& key);
   // The seat of a worker that has not ended in the state; nullptr if there is none.
   SeatView* find_seat(const ProcessKey& key);
@@ -157,7 +165,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   struct StartKit {
     JobId job;
     Generation generation;
-    std::vector<LocalPlace> places;
+    std::vector<GangPlace> places;
     Result<LaunchSpec> launch;
   };
 
@@ -168,6 +176,8 @@ class AgentsEngine final : public Engine, public ServerEnd {
   std::function<void(ServerFrame)> send_;
 
   bool recovered_ = false;        // act() was called: the state is known
+  bool acting_ = false;           // it is being called
+  std::set<ProcessKey> unheard_;  // that said something before the state was as far
   std::deque<AgentFrame> early_;  // came before that
   std::deque<NodeView> nodes_;    // by id
   std::map<std::string, NodeId, std::less<>> names_;

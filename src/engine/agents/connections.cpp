@@ -31,8 +31,7 @@ bool is_another(const NodeSpec& known, const NodeSpec& machine) {
 Ending ending_of(const WorkerGone& gone, const GangView& gang, const SeatView& seat, Time at) {
   Ending ending{gone.cause, gone.exit_code, gone.signal, gone.message, at};
   const bool ours = gone.signal == kSigkill || gone.signal == gang.spec->notice.signal;
-  if (gang.stop && !seat.goes_on && gone.cause == Cause::signalled && ours)
-    ending.cause = gang.stop->cause;
+  if (seat.stop && gone.cause == Cause::signalled && ours) ending.cause = seat.stop->cause;
   // A machine ends a worker only at the limit that it was told.
   if (gone.cause == Cause::timed_out && !gang.spec->max_duration) ending.cause = Cause::node_lost;
   return ending;
@@ -121,6 +120,11 @@ void AgentsEngine::set_timer(NodeView& node) {
 
 void AgentsEngine::step() {
   const Time now = clock_.now();
+  for (const ProcessKey& key : std::exchange(unheard_, {})) {
+    SeatView* seat = find_seat(key);
+    ClaimView* claim = seat ? nodes_[seat->node.value].find_claim(key) : nullptr;
+    if (claim) hear(*find_gang(key), key, *seat, *claim);
+  }
   while (!timers_.empty() && timers_.begin()->first <= now) {
     NodeView& node = nodes_[timers_.begin()->second.value];
     if (node.down_at && *node.down_at <= now) count_down(node);
@@ -254,6 +258,8 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
     }
     // An agent that can't read a claim any more says that it may hold everything.
     claim.slots = seat ? seat->slots : each.slots;
+    claim.ready = each.ready;
+    claim.stands = each.stands;
     if (!seat) continue;
     seat->maybe_started = true;
     if (each.pid != 0) tell_started(each.key, *seat, each.pid);
@@ -325,6 +331,15 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
 void AgentsEngine::on(NodeView& node, const WorkerWarning& warned) {
   const auto& [key, warning, holds] = warned;
   if (find_seat(node, key)) tell(JobWarned{key.job, find_gang(key)->generation, warning, holds});
+}
+
+void AgentsEngine::on(NodeView& node, const WorkerPlaced& placed) {
+  ClaimView* claim = node.find_claim(placed.key);
+  SeatView* seat = find_seat(node, placed.key);
+  if (!claim || !seat) return;
+  claim->ready = placed.ready;
+  claim->stands = placed.stands;
+  hear(*find_gang(placed.key), placed.key, *seat, *claim);
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerGone& gone) {

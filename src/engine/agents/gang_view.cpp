@@ -19,23 +19,24 @@ bool is_loopback(std::string_view address) {
 
 }  // namespace
 
-std::optional<GangView> view_gang(const State& state, JobId id) {
-  const Job* job = state.find_job(id);
-  if (!job || !job->current || is_over(job->state)) return {};
-  const Gang& gang = *job->current;
-  GangView view{id,
+namespace {
+
+GangView view_of(const State& state, const Job& job, const Gang& gang) {
+  GangView view{job.id,
                 gang.generation,
                 gang.generation,
-                job->spec,
+                gang.in_place && job.state != JobState::resizing,
+                job.spec,
                 gang.attempt,
-                gang.stop,
-                job->state == JobState::paused,
+                job.state == JobState::paused,
                 gang.lent_at.has_value(),
-                job->should_stop(),
-                job->checkpoint ? job->checkpoint->path : "",
-                job->submitted_at,
-                job->ran,
-                job->limit_at(),
+                job.should_stop(),
+                job.checkpoint ? job.checkpoint->path : "",
+                job.submitted_at,
+                job.ran,
+                job.limit_at(),
+                {},
+                {},
                 {},
                 {},
                 {0, std::numeric_limits<std::uint32_t>::max()}};
@@ -43,14 +44,33 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
   view.addresses.reserve(gang.workers.size());
   for (std::int32_t rank = 0; rank < gang.size(); ++rank) {
     const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
-    const ProcessKey process = gang.process(id, rank);
+    const ProcessKey process = gang.process(job.id, rank);
+    const Seat& seat = worker.seat;
     view.oldest = std::min(view.oldest, process.born);
-    view.seats.push_back({process, worker.seat.node, worker.seat.slots, worker.state,
-                          job->goes_on(rank), false, false, false});
-    const Node* node = state.find_node(worker.seat.node);
+    view.seats.push_back({process, seat.node, seat.slots, worker.state, gang.stop,
+                          false, worker.ready, false, false, false});
+    const Node* node = state.find_node(seat.node);
     view.addresses.push_back(node ? node->spec.address : "");
     if (node) view.ports = common(view.ports, node->spec.ports.value_or(kUsualPorts));
   }
+  return view;
+}
+
+}  // namespace
+
+std::optional<GangView> view_gang(const State& state, JobId id) {
+  const Job* job = state.find_job(id);
+  if (!job || !job->current || is_over(job->state)) return {};
+  GangView view = view_of(state, *job, *job->current);
+  for (const auto& [process, worker, stop] : job->parting) {
+    view.oldest = std::min(view.oldest, process.born);
+    view.parting.push_back({process, worker.seat.node, worker.seat.slots, worker.state, stop, false,
+                             worker.ready, false, false, false});
+  }
+  if (!job->forms_in_place() || job->lends()) return view;
+  view.next = std::make_shared<GangView>(view_of(state, *job, *job->forming));
+  for (SeatView& seat : view.next->seats)
+    seat.waits = !state.has_seat(seat.process, {seat.node, seat.slots});
   return view;
 }
 
@@ -70,33 +90,47 @@ Membership GangView::membership(const ProcessKey& process) const {
           static_cast<std::int32_t>(seats.size())};
 }
 
-void inherit(GangView& view, const GangView& before) {
-  for (SeatView& seat : view.seats) {
-    const auto rank = before.rank_of(seat.process);
-    if (!rank) continue;
-    const SeatView& known = before.seats[*rank];
+SeatView* GangView::find(const ProcessKey& process) {
+  if (const auto rank = rank_of(process)) return &seats[*rank];
+  const auto leaves = std::ranges::find(parting, process, &SeatView::process);
+  return leaves == parting.end() ? nullptr : &*leaves;
+}
+
+GangView* GangView::gang_of(const ProcessKey& process) {
+  if (find(process) != nullptr) return this;
+  return next && next->rank_of(process) ? next.get() : nullptr;
+}
+
+void inherit(GangView& view, GangView& before) {
+  view.each_seat([&](SeatView& seat) {
+    GangView* gang = before.gang_of(seat.process);
+    if (gang == nullptr) return;
+    const SeatView& known = *gang->find(seat.process);
     seat.maybe_started = known.maybe_started;
     seat.start_told = known.start_told;
     seat.end_told = known.end_told;
-  }
+    seat.ready = seat.ready || known.ready;
+  });
+  if (view.generation == before.generation) view.stands = view.stands || before.stands;
 }
 
-std::vector<LocalPlace> local_places(const GangView& gang) {
+std::vector<GangPlace> gang_places(const GangView& gang, std::uint32_t port) {
   struct Group {
     std::int32_t rank = 0;
     std::int32_t size = 0;
   };
   std::map<NodeId, Group> groups;
-  std::vector<LocalPlace> places;
+  std::vector<GangPlace> places;
   places.reserve(gang.seats.size());
   for (const SeatView& seat : gang.seats) {
     const auto rank = static_cast<std::int32_t>(groups.size());
     Group& group = groups.try_emplace(seat.node, Group{rank, 0}).first->second;
-    places.push_back({group.size++, 0, group.rank, 0});
+    places.push_back({group.size++, 0, group.rank, 0, gang.addresses.front(), port});
   }
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     places[rank].local_world_size = groups[gang.seats[rank].node].size;
     places[rank].group_world_size = static_cast<std::int32_t>(groups.size());
+    if (groups.size() == 1) places[rank].address = kLoopback;
   }
   return places;
 }
@@ -120,7 +154,7 @@ std::optional<RunLimit> lease_of(const JobSpec& spec, const NodeSpec& node) {
                   std::min(spec.notice.grace, *node.lease / kGraceOfLease)};
 }
 
-WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const LocalPlace& place,
+WorkerLaunch make_launch(const GangView& gang, std::size_t rank, const GangPlace& place,
                          LaunchSpec launch) {
   const JobSpec& spec = *gang.spec;
   WorkerLaunch worker;

@@ -241,7 +241,7 @@ class Player {
   }
 
   static bool begins_step(const Entry& entry, const Entry& before) {
-    return entry.at != before.at || entry.began || entry.quiet_round;
+    return entry.at != before.at || entry.began || entry.quiet_round || entry.again;
   }
 
   Result<void> look_ahead() {
