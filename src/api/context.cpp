@@ -67,7 +67,8 @@ const CommandLines::Line& CommandLines::of(JobId job, Store& store) {
   if (known != lines_.end()) return known->second;
   if (lines_.size() >= kLinesMax) lines_.erase(lines_.begin());
   const auto launch = store.launch(job);
-  const auto line = launch ? Line{command_line(*launch), launch->directory} : Line{};
+  const auto line =
+      launch ? Line{command_line(*launch), launch->directory, launch->shipped} : Line{};
   return lines_.insert_or_assign(job, line).first->second;
 }
 
@@ -157,6 +158,11 @@ Result<KnownNode> ApiContext::node(const Peer& peer) const {
               "'paceline agent' does that, once it has joined.");
 }
 
+Error no_account(const std::string& user) {
+  return {ErrorCode::forbidden, fmt::format("{} has no account on this machine.", user),
+          "Ask its administrator for one: jobs run as their owner.", Retry::useless};
+}
+
 Error joins_nobody() {
   return {ErrorCode::conflict, "This server serves no other machines, so none can join.",
           "Start it with 'paceline up --listen ADDR:PORT'.", Retry::useless};
@@ -232,6 +238,7 @@ void ApiContext::write_job(JsonWriter& json, const Job& job, const Principal& by
     const auto& line = commands.of(job.id, controller.store());
     view.command = line.command;
     view.directory = line.directory;
+    view.shipped = line.shipped;
   }
   paceline::write_job(json, view);
 }
@@ -305,6 +312,7 @@ Routes HttpApi::all_routes() const {
   add_job_routes(routes, context_);
   add_expected_routes(routes, context_);
   add_command_routes(routes, context_);
+  add_ship_routes(routes, context_);
   add_log_routes(routes, context_);
   add_node_routes(routes, context_);
   add_user_routes(routes, context_);

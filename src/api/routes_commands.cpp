@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/context.hpp"
+#include "api/ship_desk.hpp"
 #include "wire/json.hpp"
 #include "wire/submission_json.hpp"
 
@@ -22,11 +23,6 @@ Result<std::string> read_key(const HttpRequest& request) {
   return fail(ErrorCode::invalid,
               fmt::format("An Idempotency-Key has at most {} printable characters.", kKeyBytesMax),
               "Use a random identifier, a new one for every submission.");
-}
-
-Error no_account(const std::string& user) {
-  return {ErrorCode::forbidden, fmt::format("{} has no account on this machine.", user),
-          "Ask its administrator for one: jobs run as their owner.", Retry::useless};
 }
 
 // What a submission leaves to the account: "~", and, where its environment is no shell's, who one
@@ -83,10 +79,22 @@ Result<Submission> read(ApiContext& context, const HttpRequest& request, const P
                     std::move(body->notify)};
 }
 
+// The directory that travels with the job is the submitter's own, and here.
+Result<void> admit_ship(const ApiContext& context, Submission& submission) {
+  ShippedDirectory& shipped = submission.launch.shipped;
+  if (shipped.ship.empty()) return {};
+  if (context.options.ships != nullptr)
+    return context.options.ships->admit(submission.spec.uid, shipped);
+  return fail(ErrorCode::unavailable, "This server takes no shipped directories.",
+              "Put the directory where the nodes find it.");
+}
+
 void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
             const Principal& by) {
   auto submission = read(*context, exchange->request(), by);
   if (!submission) return exchange->refuse(submission.error());
+  if (auto admitted = admit_ship(*context, *submission); !admitted)
+    return exchange->refuse(admitted.error());
   const auto next = context->state().next_job_id();
   context->controller.submit(std::move(*submission), [exchange, next](const Result<JobId>& id) {
     if (!id) return exchange->refuse(id.error());

@@ -13,6 +13,7 @@
 
 #include "api/api.hpp"
 #include "api/local_output.hpp"
+#include "api/ship_desk.hpp"
 #include "api/testing.hpp"
 #include "clock/manual/manual_clock.hpp"
 #include "engine/obedient_testing.hpp"
@@ -67,11 +68,13 @@ class World {
       controller->prospects().foresight().on_work([this] { drive(); });
       EXPECT_TRUE(controller->recover().has_value());
       EXPECT_TRUE(controller->step().has_value());
+      ships.emplace(*controller, ShipStore::Options{.directory = folder.path() / "ships"});
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
       options.leave = [this] { left.set_value(); };
       options.may_notify = [](const Notify&) { return Result<void>(); };
       options.identify = std::move(identify);
       options.remote = std::move(remote);
+      options.ships = &*ships;
       options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());
       api.emplace(*controller, options);
       const ServerOptions server_options{.admit = api->admission()};
@@ -146,6 +149,7 @@ class World {
   LuaEngine scripts;
   PolicyRegistry policies{&scripts};
   std::optional<Controller> controller;
+  std::optional<ShipDesk> ships;
   std::optional<HttpApi> api;
   std::optional<HttpServer> server;
   std::promise<void> left;

@@ -24,6 +24,7 @@ class NodesBytes {
   struct Options {
     std::string directory;  // the server's
     std::string own_node;   // its machine's
+    std::string ships;      // the directory of its ShipStore
   };
 
   // REQUIRES: everything outlives it; the controller has recovered.
@@ -35,6 +36,7 @@ class NodesBytes {
   [[nodiscard]] BytesDoor& door() { return door_; }
 
  private:
+  [[nodiscard]] Result<ShipRight> ship_of(std::string_view node, JobId job) const;
   void hold_logs();
 
   Controller& controller_;

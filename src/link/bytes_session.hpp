@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -74,8 +75,18 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   Awaitable<void> take(const PieceHead& piece);
   Awaitable<void> take(const LogsWhole& whole);
   Awaitable<void> take(const NoTerminal& none);
+  Awaitable<void> take(const ShipWanted& wanted);
+  Awaitable<void> take(const ShipDamaged& damaged);
   Awaitable<void> take_piece(PieceHead piece, const std::string& bytes);
   Result<std::uint64_t> store(PieceHead& piece, std::uint32_t uid, const std::string& bytes);
+
+  // What this node may have of a job's directory, as of its first question.
+  struct Grant {
+    ShipRight right;
+    std::set<std::string> files;  // digests
+  };
+  Result<const Grant*> grant(JobId job);
+  Result<std::string> part_of(const ShipWanted& wanted);
 
   void stand(const LogName& log, const LogRight& right, std::uint64_t taken);
   void refuse(Error error);
@@ -88,7 +99,8 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   ReadBuffer buffer_;
   BytesReader reader_;
   Sha256 source_{};
-  Duration ahead_{};                      // of this machine's clock before the node's
+  Duration ahead_{};  // of this machine's clock before the node's
+  std::map<JobId, Grant> grants_;
   std::set<LogName> in_step_;             // their next piece goes on where the last one ended
   std::optional<Instant> waiting_since_;  // for the node to say something
   std::string out_;

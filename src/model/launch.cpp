@@ -28,6 +28,11 @@ bool is_full(std::string_view directory) {
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
+bool is_ship(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  return name.size() == 64 && name.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
 Result<void> validate_environment(const LaunchSpec& launch) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : launch.environment) {
@@ -67,6 +72,9 @@ Result<void> validate(const LaunchSpec& launch) {
                 fmt::format("The directory '{}' is not absolute.", launch.directory),
                 "Give the full path with --workdir.");
   }
+  if (!launch.shipped.ship.empty() && !is_ship(launch.shipped.ship))
+    return fail(ErrorCode::invalid, "A ship's name has 64 small hexadecimal digits.",
+                "It is what POST /v1/ships answers.");
   return validate_environment(launch);
 }
 

@@ -35,6 +35,8 @@ TEST(ValidateLaunch, RefusesWhatCannotBeStarted) {
       {[&](LaunchSpec& l) { l.environment["A"] = nul; }, "'A' can't be an environment variable."},
       {[](LaunchSpec& l) { l.environment["A"] = std::string(kEnvironmentBytesMax, 'x'); },
        "The environment is larger than 1 MiB."},
+      {[](LaunchSpec& l) { l.shipped.ship = "../../etc"; },
+       "A ship's name has 64 small hexadecimal digits."},
   };
   for (const auto& [spoil, sentence] : cases) {
     auto launch = valid_launch();

@@ -33,6 +33,7 @@ inline LaunchSpec some_launch(std::uint32_t user, std::uint32_t job) {
         fmt::format("/opt/conda{}/{:=<75}", user, "envs/torch/bin:");
   }
   launch.shared_shm = job % 5 == 0;
+  if (job % 4 == 0) launch.shipped = {std::string(64, 'a'), job, 1000};
   return launch;
 }
 

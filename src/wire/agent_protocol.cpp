@@ -1,17 +1,58 @@
 #include "wire/agent_protocol.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <map>
 #include <utility>
 
+#include "base/number.hpp"
 #include "wire/agent_bounds.hpp"
 #include "wire/model_fields.hpp"
 
 namespace paceline {
 
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+// An agent from before takes a message for malformed that has a key which it doesn't know, and is cut off with
+// all that runs there. So what travels with a job is told as a variable, as "9f86d0… 132 4100000": there the
+// job then looks for its directory where that came from.
+constexpr const char* kShipped = "PACELINE_SHIPPED";
+
+Variables with_shipped(const LaunchSpec& launch) {
+  Variables variables = launch.environment;
+  variables.erase(kShipped);
+  const auto& [ship, files, bytes] = launch.shipped;
+  if (!ship.empty()) variables[kShipped] = fmt::format("{} {} {}", ship, files, bytes);
+  return variables;
+}
+
+ShippedDirectory take_shipped(Variables& variables) {
+  const auto told = variables.extract(kShipped);
+  const std::string_view text = told.empty() ? std::string_view() : told.mapped();
+  const auto first = text.find(' '), last = text.rfind(' ');
+  if (first == last) return {};
+  const auto files = parse_number<std::uint64_t>(text.substr(first + 1, last - first - 1));
+  const auto bytes = parse_number<std::uint64_t>(text.substr(last + 1));
+  if (first == 0 || !files || !bytes) return {};
+  return {std::string(text.substr(0, first)), *files, *bytes};
+}
+
+}  // namespace
+
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, LaunchSpec>& launch) {
-  auto& [command, shell, setup, environment, directory, umask, shared_shm, groups] = launch;
-  fields("command", command)("shell", shell)("setup", setup)("environment", environment);
+  auto& [command, shell, setup, environment, directory, umask, shared_shm, groups, shipped] =
+      launch;
+  fields("command", command)("shell", shell)("setup", setup);
+  if constexpr (Fields::kWrites) {
+    fields("environment", with_shipped(launch));
+  } else {
+    fields("environment", environment);
+    shipped = take_shipped(environment);
+  }
   fields("directory", directory)("umask", umask)("shared_shm", shared_shm)("groups", groups);
 }
 

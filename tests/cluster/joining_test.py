@@ -1,6 +1,7 @@
 """Machines that join a server: what docs/cluster.md says, typed; gangs over machines; agents, servers and networks that go away."""
 
 import re
+import shutil
 import sys
 import time
 import unittest
@@ -61,9 +62,23 @@ class FiveMinutes(Lab):
         self.assertEqual({line[3] for line in said}, {"3"})
         self.assertNotIn("127.0.0.1", {line[2] for line in said})
 
+    def test_a_directory_travels_to_both(self):
+        gpu = self.join("gpu-1", "--slots", "2")
+        work = self.folder / "work"
+        work.mkdir()
+        (work / "sum.py").write_text(SUM)
+        job = self.submit("--ship", "--workdir", work, "--slots", "3", "--", "sh", "-c", "pwd; exec python3 sum.py")
+        shutil.rmtree(work)
+        self.until_state(job, "COMPLETED", "FAILED")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.state(job), "COMPLETED", logs + self.told())
+        for directory in (self.directory, gpu.directory):
+            self.assertIn(f"{directory}/jobs/{job}-", logs)
+            self.until(lambda: not list((directory / "jobs").iterdir()), f"{directory} keeps the job's directory")
+
     def test_the_page_says_what_is_typed_here(self):
         page = (ROOT / "docs/cluster.md").read_text()
-        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove"):
+        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove", "paceline submit --ship"):
             self.assertIn(words, page)
 
     def test_the_place_is_what_the_invitation_says(self):

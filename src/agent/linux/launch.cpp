@@ -177,6 +177,12 @@ std::string program_sentence(const std::string& program, int error_number) {
   return fmt::format("'{}' can't be started: {}.", program, std::strerror(error_number));
 }
 
+// The next start would find the same.
+bool is_missing(int error_number) {
+  constexpr int kMissing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
+  return std::ranges::find(kMissing, error_number) != std::end(kMissing);
+}
+
 std::string sentence(const WorkerOrder& order, const std::string& program, const Failure& failure) {
   const char* reason = std::strerror(failure.error_number);
   switch (failure.step) {
@@ -191,17 +197,12 @@ std::string sentence(const WorkerOrder& order, const std::string& program, const
     case Step::terminal:
       return fmt::format("The worker's output can't be set up: {}.", reason);
     case Step::directory:
-      return fmt::format("The directory '{}' can't be entered: {}.", order.directory, reason);
+      return fmt::format("The directory '{}' can't be entered: {}.{}", order.directory, reason,
+                         is_missing(failure.error_number) ? kWaysOut : "");
     case Step::program:
       break;
   }
   return program_sentence(program, failure.error_number);
-}
-
-// The next start would find the same.
-bool is_missing(int error_number) {
-  constexpr int kMissing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
-  return std::ranges::find(kMissing, error_number) != std::end(kMissing);
 }
 
 // Of the machine's wants nothing of the job is told: everybody gets to see them.

@@ -55,7 +55,7 @@ std::string without_slash(std::string path) {
 // The directory to run in: absolute, or from the home elsewhere.
 Result<std::string> directory_of(const JobWords& words, const Submitter& submitter) {
   if (!words.workdir) return submitter.directory;
-  if (submitter.elsewhere) {
+  if (submitter.elsewhere && !ships(words)) {
     const bool full = words.workdir->starts_with('/') || words.workdir->starts_with('~');
     const std::filesystem::path path = full ? *words.workdir : "~/" + *words.workdir;
     return without_slash(path.lexically_normal().string());

@@ -1,0 +1,80 @@
+// Directories that travel with jobs, over the API.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/world_testing.hpp"
+#include "ship/manifest.hpp"
+#include "ship/pieces.hpp"
+#include "trust/sha256.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kAnn = 40'001, kBob = 40'002;
+
+class ShipRoutesTest : public ::testing::Test {
+ protected:
+  static std::string manifest(const std::string& text) {
+    Manifest made{{{"a.py", 0644, text.size(), to_hex(sha256(text))}}, {}, {}};
+    EXPECT_TRUE(tidy_manifest(made));
+    return to_text(made);
+  }
+  static std::string pieces(const std::string& text) {
+    return piece_line({to_hex(sha256(text)), 0, static_cast<std::uint32_t>(text.size())}) + text;
+  }
+  static std::string job(const std::string& ship) {
+    return fmt::format(
+        R"({{"launch": {{"command": ["true"], "directory": "/", "shipped": {{"ship": "{}"}}}}}})",
+        ship);
+  }
+  HttpResponse post(std::uint32_t uid, std::string_view target, std::string body) {
+    return world_.ask_now(uid, "POST", target, std::move(body));
+  }
+
+  World world_{0};
+};
+
+TEST_F(ShipRoutesTest, AShipIsOfferedSentAndNamed) {
+  const auto offered = json_of(post(kAnn, "/v1/ships", manifest("one")));
+  EXPECT_EQ(offered["ship"], ship_name(manifest("one")));
+  EXPECT_EQ(offered["missing"].size(), 1U);
+  const std::string ship = offered["ship"];
+  EXPECT_EQ(post(kAnn, "/v1/jobs", job(ship)).status, 409) << "it isn't whole";
+  EXPECT_EQ(post(kAnn, "/v1/ships/pieces", pieces("one")).status, 200);
+  EXPECT_EQ(json_of(post(kAnn, "/v1/ships", manifest("one")))["missing"].size(), 0U);
+  ASSERT_EQ(world_.ask_later(kAnn, "POST", "/v1/jobs", job(ship)).status, 201);
+  const auto shown = json_of(world_.ask_now(kAnn, "GET", "/v1/jobs/1"))["shipped"];
+  EXPECT_EQ(shown["ship"], ship);
+  EXPECT_EQ(shown["files"], 1);
+  EXPECT_EQ(shown["bytes"], 3);
+  EXPECT_TRUE(json_of(world_.ask_now(kBob, "GET", "/v1/jobs/1"))["shipped"].is_null());
+}
+
+TEST_F(ShipRoutesTest, AnotherOnesShipIsNobodys) {
+  const std::string ship = json_of(post(kAnn, "/v1/ships", manifest("one")))["ship"];
+  EXPECT_EQ(post(kAnn, "/v1/ships/pieces", pieces("one")).status, 200);
+  EXPECT_EQ(post(kBob, "/v1/jobs", job(ship)).status, 409);
+  EXPECT_EQ(post(kBob, "/v1/ships/pieces", pieces("one")).status, 409) << "nobody asked Bob for it";
+  EXPECT_EQ(json_of(post(kBob, "/v1/ships", manifest("one")))["missing"].size(), 1U);
+}
+
+TEST_F(ShipRoutesTest, WhatIsWrongIsOneSentence) {
+  for (
+      const auto* body :
+      {"", "[]",
+       R"({"files": [{"path": "../x", "mode": 1, "bytes": 1, "sha256": "x"}], "links": [], "directories": []})"})
+    EXPECT_EQ(post(kAnn, "/v1/ships", body).status, 400) << body;
+  EXPECT_EQ(post(kAnn, "/v1/ships/pieces", "nonsense").status, 400);
+  EXPECT_EQ(post(kAnn, "/v1/jobs", job("short")).status, 400);
+  EXPECT_EQ(post(kAnn, "/v1/jobs", job(std::string(64, 'a'))).status, 409);
+  EXPECT_EQ(post(kAnn, "/v1/ships", manifest("one")).status, 200);
+  const auto lie = piece_line({to_hex(sha256("one")), 0, 3}) + "two";
+  const auto refused = post(kAnn, "/v1/ships/pieces", lie);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("changed while it was shipped"));
+}
+
+}  // namespace
+}  // namespace paceline
