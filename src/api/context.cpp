@@ -28,12 +28,12 @@ std::optional<TimeLeft> time_left(const Job& job, Time now) {
   return TimeLeft{left->likely, left->low, left->high, to_string(length_source(job))};
 }
 
+}  // namespace
+
 void answer(Exchange& exchange, Result<std::string> body) {
   if (!body) return exchange.refuse(body.error());
   exchange.reply({.body = std::move(*body)});
 }
-
-}  // namespace
 
 JobCounts::JobCounts(const State& state) {
   for (const auto& job : state.jobs()) {
@@ -161,6 +161,11 @@ Result<KnownNode> ApiContext::node(const Peer& peer) const {
 Error no_account(const std::string& user) {
   return {ErrorCode::forbidden, fmt::format("{} has no account on this machine.", user),
           "Ask its administrator for one: jobs run as their owner.", Retry::useless};
+}
+
+Error ships_nothing() {
+  return {ErrorCode::unavailable, "This server takes no shipped directories.",
+          "Put the directory where the nodes find it.", Retry::useless};
 }
 
 Error joins_nobody() {

@@ -160,6 +160,9 @@ std::optional<std::string_view> bearer_token(const HttpRequest& request);
 // Of somebody whom this machine has no account for.
 Error no_account(const std::string& user);
 
+// Of a server that keeps no directories of jobs.
+Error ships_nothing();
+
 // Of a server without a door for other machines.
 Error joins_nobody();
 
@@ -177,6 +180,8 @@ std::string_view word_of(const Effect& effect);
 
 using SharedContext = std::shared_ptr<ApiContext>;
 
+// With a body for 200, or an error.
+void answer(Exchange& exchange, Result<std::string> body);
 // A route that answers at once: a body for 200, or an error.
 Handler answering(std::function<Result<std::string>(const HttpRequest&)> route);
 RouteHandler answering(

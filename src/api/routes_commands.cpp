@@ -79,28 +79,36 @@ Result<Submission> read(ApiContext& context, const HttpRequest& request, const P
                     std::move(body->notify)};
 }
 
-// The directory that travels with the job is the submitter's own, and here.
-Result<void> admit_ship(const ApiContext& context, Submission& submission) {
-  ShippedDirectory& shipped = submission.launch.shipped;
-  if (shipped.ship.empty()) return {};
-  if (context.options.ships != nullptr)
-    return context.options.ships->admit(submission.spec.uid, shipped);
-  return fail(ErrorCode::unavailable, "This server takes no shipped directories.",
-              "Put the directory where the nodes find it.");
+void enter(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+           Submission submission, const std::shared_ptr<void>& hold = {}) {
+  const auto next = context->state().next_job_id();
+  const auto ship = submission.launch.shipped.ship;
+  context->controller.submit(
+      std::move(submission), [context, exchange, next, ship, hold](const Result<JobId>& id) {
+        if (!id) return exchange->refuse(id.error());
+        const bool known = *id < next;
+        if (!known && !ship.empty()) context->options.ships->named(*id, ship);
+        exchange->reply(
+            {.status = known ? 200 : 201, .body = fmt::format(R"({{"id":{}}})", id->value)});
+      });
 }
 
+// A directory that travels with the job is the submitter's own, and here.
 void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
             const Principal& by) {
   auto submission = read(*context, exchange->request(), by);
   if (!submission) return exchange->refuse(submission.error());
-  if (auto admitted = admit_ship(*context, *submission); !admitted)
-    return exchange->refuse(admitted.error());
-  const auto next = context->state().next_job_id();
-  context->controller.submit(std::move(*submission), [exchange, next](const Result<JobId>& id) {
-    if (!id) return exchange->refuse(id.error());
-    const int status = *id < next ? 200 : 201;
-    exchange->reply({.status = status, .body = fmt::format(R"({{"id":{}}})", id->value)});
-  });
+  const auto ship = submission->launch.shipped.ship;
+  if (ship.empty()) return enter(context, exchange, std::move(*submission));
+  auto* ships = context->options.ships;
+  if (ships == nullptr) return exchange->refuse(ships_nothing());
+  const auto uid = submission->spec.uid;
+  ships->admit(uid, ship,
+               [=, made = std::move(*submission)](Result<AdmittedShip> admitted) mutable {
+                 if (!admitted) return exchange->refuse(admitted.error());
+                 made.launch.shipped = std::move(admitted->shipped);
+                 enter(context, exchange, std::move(made), admitted->hold);
+               });
 }
 
 // Others' jobs as the queue shows them; one that ended meanwhile is left out.

@@ -10,7 +10,9 @@
 namespace paceline {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::uint32_t kAnn = 40'001, kBob = 40'002;
 
@@ -30,7 +32,7 @@ class ShipRoutesTest : public ::testing::Test {
         ship);
   }
   HttpResponse post(std::uint32_t uid, std::string_view target, std::string body) {
-    return world_.ask_now(uid, "POST", target, std::move(body));
+    return world_.ask_later(uid, "POST", target, std::move(body));
   }
 
   World world_{0};
@@ -74,6 +76,31 @@ TEST_F(ShipRoutesTest, WhatIsWrongIsOneSentence) {
   const auto refused = post(kAnn, "/v1/ships/pieces", lie);
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(refused.body, HasSubstr("changed while it was shipped"));
+}
+
+// Of jobs from before it the desk reads what they name.
+TEST_F(ShipRoutesTest, WhatAJobNamesStaysUntilItIsOver) {
+  const std::string ship = json_of(post(kAnn, "/v1/ships", manifest("one")))["ship"];
+  EXPECT_EQ(post(kAnn, "/v1/ships/pieces", pieces("one")).status, 200);
+  ASSERT_EQ(post(kAnn, "/v1/jobs", job(ship)).status, 201);
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& each : std::filesystem::directory_iterator(world_.folder.path() / "ships" /
+                                                                std::to_string(kAnn) / "ships"))
+      all.push_back(each.path().filename());
+    return all;
+  };
+  for (const bool restarted : {false, true}) {
+    if (restarted) world_.open_ships(1 + manifest("two").size() + 3);
+    const auto full = post(kAnn, "/v1/ships", manifest("two"));
+    EXPECT_EQ(full.status, restarted ? 503 : 200) << full.body;
+    EXPECT_THAT(names(), Contains(ship));
+  }
+  world_.advance(std::chrono::seconds{1});
+  world_.end_worker(1, 0);
+  world_.advance(std::chrono::seconds{1});
+  EXPECT_EQ(post(kAnn, "/v1/ships", manifest("two")).status, 200);
+  EXPECT_THAT(names(), Not(Contains(ship)));
 }
 
 }  // namespace

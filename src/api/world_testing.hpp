@@ -68,7 +68,7 @@ class World {
       controller->prospects().foresight().on_work([this] { drive(); });
       EXPECT_TRUE(controller->recover().has_value());
       EXPECT_TRUE(controller->step().has_value());
-      ships.emplace(*controller, ShipStore::Options{.directory = folder.path() / "ships"});
+      ships.emplace(loop.io(), *controller, ships_in(folder.path()));
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
       options.leave = [this] { left.set_value(); };
       options.may_notify = [](const Notify&) { return Result<void>(); };
@@ -89,11 +89,21 @@ class World {
     loop.on([&] {
       server.reset();
       api.reset();
+      ships.reset();
       closing_ = true;
     });
   }
 
   [[nodiscard]] std::filesystem::path socket() const { return folder.path() / "paceline.sock"; }
+
+  // As after a restart, with this bound.
+  void open_ships(std::uint64_t bytes_per_user_max) {
+    loop.on([&] {
+      auto options = ships_in(folder.path());
+      options.bytes_per_user_max = bytes_per_user_max;
+      ships.emplace(loop.io(), *controller, std::move(options));
+    });
+  }
 
   // Appends to a log as a worker would.
   void log(int job, int rank, std::string_view text) const {
@@ -155,6 +165,10 @@ class World {
   std::promise<void> left;
 
  private:
+  static ShipStore::Options ships_in(const std::filesystem::path& folder) {
+    return {.directory = folder / "ships"};
+  }
+
   // One step after the other until nothing is due; new commands wake it again.
   void drive() {
     if (std::exchange(driving_, true)) return;

@@ -298,7 +298,7 @@ struct Box::Impl {
     api_options.metrics_of_jobs = options.metrics_of_jobs;
     nodes_bytes.emplace(io, clock, *controller, machine->host(),
                         NodesBytes::Options{options.directory, node_name, ships_directory()});
-    ships.emplace(*controller, ship_options());
+    ships.emplace(io, *controller, ship_options());
     api_options.ships = &*ships;
     remove_directories();
     api_options.output = nodes_bytes->output();

@@ -14,6 +14,7 @@
 #include "api/worker_output.hpp"
 #include "clock/clock.hpp"
 #include "link/bytes_door.hpp"
+#include "loop/errands.hpp"
 #include "loop/timer.hpp"
 #include "scheduler/controller.hpp"
 
@@ -42,6 +43,7 @@ class NodesBytes {
   Controller& controller_;
   agent::LinuxHost& host_;
   LogPlaces places_;
+  Errands reading_;
   BytesDoor door_;
   std::shared_ptr<WorkerOutput> output_;
   Timer look_;

@@ -27,6 +27,8 @@
 
 namespace paceline {
 
+class Errands;
+
 // What a node may do with a log of that name.
 struct LogRight {
   LogState state = LogState::unwanted;  // `later`: somebody else writes it now
@@ -49,6 +51,8 @@ class BytesDoor {
     // not_found: nothing travels with it. Empty: nothing ever does.
     std::function<Result<ShipRight>(std::string_view node, JobId job)> ship = {};
     std::filesystem::path ships = {};  // the store that they lie in
+    Errands* reading =
+        nullptr;  // of them. REQUIRES: it is there where `ship` is, and outlives the door
     std::function<WallTime()> wall;
     std::chrono::milliseconds beat{5'000};      // a word at least that often
     std::chrono::milliseconds silence{15'000};  // whoever says nothing for so long is gone

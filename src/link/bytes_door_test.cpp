@@ -24,6 +24,7 @@
 #include "link/byte_pipe.hpp"
 #include "link/bytes_testing.hpp"
 #include "link/log_sender.hpp"
+#include "loop/errands.hpp"
 #include "ship/store.hpp"
 #include "trust/sha256.hpp"
 
@@ -113,6 +114,7 @@ class BytesDoorTest : public ::testing::Test {
         .retry = 1ms,
         .last_words = 0ms};
     options.ships = server_.directory() / "ships";
+    options.reading = &reading_;
     options.ship = [this](std::string_view node, JobId job) -> Result<ShipRight> {
       if (node != "gpu-3" || job != JobId{7})
         return fail(ErrorCode::forbidden, "The job has no business there.");
@@ -135,9 +137,11 @@ class BytesDoorTest : public ::testing::Test {
 
   // Everything that can happen now does.
   void run_until_quiet() {
-    io_.restart();
-    while (io_.poll() > 0) {
-    }
+    do {
+      io_.restart();
+      while (io_.poll() > 0) {
+      }
+    } while (reading_.busy());
   }
   template <class Condition>
   [[nodiscard]] bool eventually(Condition condition) {
@@ -218,6 +222,7 @@ class BytesDoorTest : public ::testing::Test {
   static constexpr std::size_t kUnbounded = std::string::npos;
   TestLogs server_, node_;
   asio::io_context io_;
+  Errands reading_{io_};
   std::size_t room_ = kUnbounded;
   std::map<JobId, LogState> states_;
   bool over_ = false;

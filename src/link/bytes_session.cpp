@@ -21,7 +21,7 @@ constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
 constexpr int kInstantsOfBeat = 16;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
-constexpr std::size_t kGrantsMax = 16;    // jobs whose directories a node asks for at once
+constexpr std::size_t kShipsMax = 16;     // jobs whose directories a node asks for at once
 
 Error spoken_out_of_turn() {
   return {ErrorCode::invalid, "A connection for bytes begins with 'hello' or 'ticket', once.",
@@ -227,70 +227,72 @@ BytesSession::Awaitable<void> BytesSession::take(const LogsWhole& whole) {
 
 // ---- directories that travel ----
 
-Result<const BytesSession::Grant*> BytesSession::grant(JobId job) {
-  const auto known = grants_.find(job);
-  if (known != grants_.end()) return &known->second;
+Result<ShipOf> BytesSession::ship_of(JobId job) {
+  const auto known = ships_.find(job);
+  if (known != ships_.end()) return known->second;
   const auto& options = context_->options;
   if (!options.ship) return fail(ErrorCode::not_found, "Nothing travels with this job.");
   auto right = options.ship(node_, job);
   if (!right) return fail(std::move(right.error()));
-  const auto manifest = read_ship(options.ships, right->uid, right->ship);
-  if (!manifest) return fail(manifest.error());
-  Grant made{std::move(*right), {}};
-  for (const auto& file : manifest->files) made.files.insert(file.sha256);
-  made.files.insert(made.right.ship);
-  if (grants_.size() >= kGrantsMax) grants_.erase(grants_.begin());
-  return &grants_.emplace(job, std::move(made)).first->second;
+  if (ships_.size() >= kShipsMax) ships_.erase(ships_.begin());
+  return ships_.emplace(job, ShipOf{right->uid, std::move(right->ship)}).first->second;
 }
 
-// Its line with the bytes behind it.
-Result<std::string> BytesSession::part_of(const ShipWanted& wanted) {
-  const auto granted = grant(wanted.job);
-  if (!granted) return fail(granted.error());
-  if (!(*granted)->files.contains(wanted.sha256))
-    return fail(ErrorCode::forbidden, "No such file travels with this job.");
-  const auto& store = context_->options.ships;
-  const auto uid = (*granted)->right.uid;
-  const auto whole = ship_file_bytes(store, uid, wanted.sha256);
-  if (!whole) return fail(whole.error());
-  const auto bytes = read_ship_bytes(store, uid, wanted.sha256, wanted.from, kPieceBytesMax);
-  if (!bytes) return fail(bytes.error());
-  return encode(ShipPart{wanted.job, wanted.sha256, wanted.from,
-                         static_cast<std::uint32_t>(bytes->size()), *whole}) +
-         *bytes;
+// Others have their turn while the disk is read.
+BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipOf ship, std::string digest,
+                                                                   std::uint64_t from) {
+  auto read = [context = context_.get(), ship = std::move(ship), digest = std::move(digest), from] {
+    return context->ships.read(ship, digest, from, kPieceBytesMax);
+  };
+  co_return co_await context_->options.reading->run(std::move(read));
 }
 
 BytesSession::Awaitable<void> BytesSession::take(const ShipWanted& wanted) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
   while (out_.size() > kOutMax && !ending_ && !gone_) co_await out_changed_.wait();
-  auto part = part_of(wanted);
-  if (!part) grants_.erase(wanted.job);
-  out_ +=
-      part ? *part
-           : encode(NoShipPart{wanted.job, wanted.sha256, part.error().message, part.error().hint});
+  const auto ship = ship_of(wanted.job);
+  if (!ship) co_return answer(wanted, fail(ship.error()));
+  const auto read = co_await read_ship(*ship, wanted.sha256, wanted.from);
+  answer(wanted, read);
+}
+
+void BytesSession::answer(const ShipWanted& wanted, const Result<ShipBytes>& read) {
+  const auto& [job, digest, from] = wanted;
+  if (read) {
+    const auto size = static_cast<std::uint32_t>(read->bytes.size());
+    out_ += encode(ShipPart{job, digest, from, size, read->of});
+    out_ += read->bytes;
+  } else {
+    ships_.erase(job);
+    out_ += encode(NoShipPart{job, digest, read.error().message, read.error().hint});
+  }
   out_changed_.tell();
 }
 
 // A node's word alone removes nothing.
 BytesSession::Awaitable<void> BytesSession::take(const ShipDamaged& damaged) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
-  const auto granted = grant(damaged.job);
-  if (!granted || !(*granted)->files.contains(damaged.sha256)) co_return;
-  const auto uid = (*granted)->right.uid;
-  const auto& store = context_->options.ships;
-  Sha256Sum sum;
-  for (std::uint64_t at = 0; !is_cut();) {
-    const auto bytes = read_ship_bytes(store, uid, damaged.sha256, at, kPieceBytesMax);
-    if (!bytes) co_return;
-    sum.add(*bytes);
-    at += bytes->size();
-    if (bytes->size() < kPieceBytesMax) break;
-    co_await asio::post(context_->io, asio::use_awaitable);
+  const auto ship = ship_of(damaged.job);
+  if (!ship || damaged.sha256 == ship->second) co_return;
+  const auto sum = std::make_shared<Sha256Sum>();
+  for (std::uint64_t at = 0, of = 1; at < of && !is_cut();) {
+    auto read = co_await read_ship(*ship, damaged.sha256, at);
+    if (!read || (read->bytes.empty() && read->of > at)) co_return;
+    at += read->bytes.size();
+    of = read->of;
+    auto add = [sum, bytes = std::move(read->bytes)] {
+      sum->add(bytes);
+      return bytes.size();
+    };
+    co_await context_->options.reading->run(std::move(add));
   }
-  if (is_cut() || to_hex(sum.finish()) == damaged.sha256) co_return;
-  spdlog::error("The shipped file {} of user {} is damaged: it is asked for anew.", damaged.sha256,
-                uid);
-  remove_ship_file(store, uid, damaged.sha256);
+  if (is_cut() || to_hex(sum->finish()) == damaged.sha256) co_return;
+  auto remove = [store = context_->options.ships, uid = ship->first, digest = damaged.sha256] {
+    spdlog::error("The shipped file {} of user {} is damaged: it is asked for anew.", digest, uid);
+    remove_ship_file(store, uid, digest);
+    return true;
+  };
+  co_await context_->options.reading->run(std::move(remove));
 }
 
 void BytesSession::stand(const LogName& log, const LogRight& right, std::uint64_t taken) {

@@ -63,7 +63,7 @@ class ShipFetcherTest : public ::testing::Test {
   [[nodiscard]] bool has_all() {
     for (const auto& file : manifest_.files) {
       const auto bytes = read_ship_bytes(folder_.path() / "ships", 1000, file.sha256, 0, 10 << 20);
-      if (!bytes || to_hex(sha256(*bytes)) != file.sha256) return false;
+      if (!bytes || to_hex(sha256(bytes->bytes)) != file.sha256) return false;
     }
     return true;
   }

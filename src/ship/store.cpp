@@ -352,9 +352,13 @@ Result<void> ShipStore::finish(std::uint32_t uid, const std::string& digest, Par
 
 bool ShipStore::has(std::uint32_t uid, const std::string& name) {
   const auto found = manifest(uid, name);
-  return found && std::ranges::all_of(found->files, [&](const ShipFile& file) {
-           return size_of(folder(uid, kFiles) / file.sha256) == file.bytes;
-         });
+  return found && has(uid, *found);
+}
+
+bool ShipStore::has(std::uint32_t uid, const Manifest& manifest) const {
+  return std::ranges::all_of(manifest.files, [&](const ShipFile& file) {
+    return size_of(folder(uid, kFiles) / file.sha256) == file.bytes;
+  });
 }
 
 Result<Manifest> ShipStore::manifest(std::uint32_t uid, const std::string& name) {
@@ -377,32 +381,25 @@ Result<UniqueFd> open_ship_file(const fs::path& store, std::uint32_t uid,
               "Submit the job again.");
 }
 
-Result<std::string> read_ship_bytes(const fs::path& store, std::uint32_t uid,
-                                    const std::string& digest, std::uint64_t from,
-                                    std::size_t max) {
+Result<ShipBytes> read_ship_bytes(const fs::path& store, std::uint32_t uid,
+                                  const std::string& digest, std::uint64_t from, std::size_t max) {
   const auto fd = open_ship_file(store, uid, digest);
   if (!fd) return fail(fd.error());
-  std::string bytes(max, '\0');
+  struct stat info {};
+  if (::fstat(fd->get(), &info) != 0) return not_kept("read", errno);
+  ShipBytes read{{}, static_cast<std::uint64_t>(info.st_size)};
+  read.bytes.resize(std::min<std::uint64_t>(max, read.of - std::min(from, read.of)));
   std::size_t size = 0;
-  while (size < max) {
-    const auto count =
-        ::pread(fd->get(), bytes.data() + size, max - size, static_cast<off_t>(from + size));
+  while (size < read.bytes.size()) {
+    const auto count = ::pread(fd->get(), read.bytes.data() + size, read.bytes.size() - size,
+                               static_cast<off_t>(from + size));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return not_kept("read", errno);
     if (count == 0) break;
     size += static_cast<std::size_t>(count);
   }
-  bytes.resize(size);
-  return bytes;
-}
-
-Result<std::uint64_t> ship_file_bytes(const fs::path& store, std::uint32_t uid,
-                                      const std::string& digest) {
-  const auto fd = open_ship_file(store, uid, digest);
-  if (!fd) return fail(fd.error());
-  struct stat info {};
-  if (::fstat(fd->get(), &info) != 0) return not_kept("read", errno);
-  return static_cast<std::uint64_t>(info.st_size);
+  read.bytes.resize(size);
+  return read;
 }
 
 Result<Manifest> read_ship(const fs::path& store, std::uint32_t uid, const std::string& name) {
@@ -411,9 +408,9 @@ Result<Manifest> read_ship(const fs::path& store, std::uint32_t uid, const std::
                 "Offer its manifest first: POST /v1/ships.");
   const auto text = read_ship_bytes(store, uid, name, 0, kManifestBytesMax + 1);
   if (!text) return fail(text.error());
-  if (ship_name(*text) != name)
+  if (ship_name(text->bytes) != name)
     return fail(ErrorCode::data, "The list of a ship's files is damaged.", "Submit the job again.");
-  return read_manifest(*text);
+  return read_manifest(text->bytes);
 }
 
 void remove_ship_file(const fs::path& store, std::uint32_t uid, const std::string& digest) {

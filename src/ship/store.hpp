@@ -72,6 +72,8 @@ class ShipStore {
   Result<void> take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes);
   // The manifest is there, and all of its files.
   [[nodiscard]] bool has(std::uint32_t uid, const std::string& name);
+  // The files of that manifest are.
+  [[nodiscard]] bool has(std::uint32_t uid, const Manifest& manifest) const;
   // Errors: not_found; data: it is damaged, and removed.
   Result<Manifest> manifest(std::uint32_t uid, const std::string& name);
   // It counts as used now.
@@ -102,13 +104,16 @@ class ShipStore {
   std::map<std::pair<std::uint32_t, std::string>, std::unique_ptr<Part>> parts_;
 };
 
+// Some bytes of a file.
+struct ShipBytes {
+  std::string bytes;
+  std::uint64_t of = 0;  // so many has the whole file
+};
+
 // At most `max` bytes of a file in a store's directory from there on; the manifest of a ship goes by the
 // ship's name. Errors: not_found, storage.
-Result<std::string> read_ship_bytes(const std::filesystem::path& store, std::uint32_t uid,
-                                    const std::string& digest, std::uint64_t from, std::size_t max);
-// How many bytes it has. Errors: as above.
-Result<std::uint64_t> ship_file_bytes(const std::filesystem::path& store, std::uint32_t uid,
-                                      const std::string& digest);
+Result<ShipBytes> read_ship_bytes(const std::filesystem::path& store, std::uint32_t uid,
+                                  const std::string& digest, std::uint64_t from, std::size_t max);
 // Errors: not_found: it isn't there.
 Result<UniqueFd> open_ship_file(const std::filesystem::path& store, std::uint32_t uid,
                                 const std::string& digest);

@@ -66,7 +66,9 @@ TEST_F(ShipStoreTest, TheSameFilesAreSentOnceAndAChangedOneAlone) {
   EXPECT_EQ(changed->missing[0].path, "b.py");
   EXPECT_NE(changed->name, name);
   EXPECT_FALSE(store.has(kAnn, changed->name));
-  EXPECT_EQ(read_ship_bytes(options().directory, kAnn, to_hex(sha256("two")), 1, 10), "wo");
+  const auto rest = read_ship_bytes(options().directory, kAnn, to_hex(sha256("two")), 1, 10);
+  EXPECT_EQ(rest->bytes, "wo");
+  EXPECT_EQ(rest->of, 3U);
 }
 
 TEST_F(ShipStoreTest, NobodyLearnsWhatAnotherOneHas) {
