@@ -150,7 +150,9 @@ struct LinuxHost::Impl {
   void start_now(const WorkerLaunch& launch);
   void start_shipped(WorkerLaunch launch);
   void take_directory(JobId job, const Result<std::string>& directory);
-  void refuse_start(const ProcessKey& key, const Error& error);
+  void warn_of_directory(JobId job);
+  enum class Refused { machine, job };  // who is held back
+  void refuse_start(const ProcessKey& key, const Error& error, Refused refused = Refused::machine);
   bool keep_for_later(const Action& action);
   Result<void> try_start(WorkerLaunch launch, const std::string& path);
   Result<void> identify(WorkerLaunch& launch);
@@ -208,7 +210,9 @@ struct LinuxHost::Impl {
   struct Waiting {
     WorkerLaunch launch;
     std::vector<Action> actions;
+    bool warned = false;
   };
+  void take_back_warning(const Waiting& start);
   std::map<ProcessKey, Waiting> waiting;
   Lookers lookers;
   std::shared_ptr<HeldLogs> held_logs;
@@ -443,7 +447,7 @@ void LinuxHost::Impl::start_now(const WorkerLaunch& launch) {
 }
 
 // What the job's owner can mend alone is no want of this machine.
-void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error) {
+void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error, Refused refused) {
   const std::string socket = socket_path(key);
   ::unlink(socket.c_str());
   ::unlink(token_path(socket).c_str());
@@ -454,7 +458,7 @@ void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error) {
   gone.cause = error.retry == Retry::may_help ? Cause::refused
                : lost                         ? Cause::missing
                                               : Cause::launch_failed;
-  gone.alone = error.code == ErrorCode::conflict;
+  gone.alone = refused == Refused::job || error.code == ErrorCode::conflict;
   gone.message = error.message;
   if (lost && !error.hint.empty()) gone.message += " " + error.hint;
   watch_devices(std::chrono::seconds{0});
@@ -473,9 +477,22 @@ void LinuxHost::Impl::start_shipped(WorkerLaunch launch) {
   const bool under_way = first != waiting.end() && first->first.job == job;
   const auto& kept = waiting.emplace(launch.key, Waiting{std::move(launch), {}}).first->second;
   if (under_way) return;
-  directories.make(kept.launch, [this, job](const Result<std::string>& directory) {
-    take_directory(job, directory);
-  });
+  directories.make(
+      kept.launch,
+      [this, job](const Result<std::string>& directory) { take_directory(job, directory); },
+      [this, job] { warn_of_directory(job); });
+}
+
+void LinuxHost::Impl::warn_of_directory(JobId job) {
+  const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
+  for (auto it = first; it != waiting.end() && it->first.job == job; ++it) {
+    it->second.warned = true;
+    tell_later(WorkerWarning{it->first, Warning::no_directory, true});
+  }
+}
+
+void LinuxHost::Impl::take_back_warning(const Waiting& start) {
+  if (start.warned) tell_later(WorkerWarning{start.launch.key, Warning::no_directory, false});
 }
 
 void LinuxHost::Impl::take_directory(JobId job, const Result<std::string>& directory) {
@@ -488,9 +505,12 @@ void LinuxHost::Impl::take_directory(JobId job, const Result<std::string>& direc
   const auto worker = workers.lower_bound(ProcessKey{job, {}, 0});
   const bool has_workers = worker != workers.end() && worker->first.job == job;
   if (ready.empty() && !has_workers) directories.remove(job);  // nobody tells of its end
-  for (auto& [launch, actions] : ready) {
+  for (auto& start : ready) {
+    take_back_warning(start);
+    auto& [launch, actions, warned] = start;
     if (!directory) {
-      refuse_start(launch.key, directory.error());
+      // What this machine lacks for other jobs, their starts find out.
+      refuse_start(launch.key, directory.error(), Refused::job);
       continue;
     }
     launch.launch.directory = *directory;
@@ -517,6 +537,7 @@ bool LinuxHost::Impl::keep_for_later(const Action& action) {
     found->second.actions.push_back(action);
     return true;
   }
+  take_back_warning(found->second);
   waiting.erase(found);
   WorkerGone gone;
   gone.key = *key;

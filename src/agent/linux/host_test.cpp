@@ -1677,12 +1677,46 @@ TEST_F(ShippedTest, WhatIsAskedMeanwhileIsDoneOnceItIsThere) {
   EXPECT_EQ(host.gone(key(9)).exit_code, 0) << "nobody waits for others";
 }
 
-TEST_F(ShippedTest, WhatDoesNotComeIsTheMachinesWantOrLost) {
-  TestHost host(directory_.path(), options());
+TEST_F(ShippedTest, WhatDoesNotComeHoldsThatStartBackAlone) {
+  HostOptions impatient = options();
+  impatient.ships.patience = {};
+  TestHost host(directory_.path(), impatient);
   comes_ = fail(ErrorCode::unavailable, "It doesn't come.", "", Retry::may_help);
   host.start(shipped_worker(key(7), "true"));
-  EXPECT_EQ(host.gone(key(7)).cause, Cause::refused);
-  EXPECT_EQ(host.gone(key(7)).message, "It doesn't come.");
+  const WorkerGone gone = host.gone(key(7));
+  EXPECT_EQ(gone.cause, Cause::refused);
+  EXPECT_TRUE(gone.alone) << "others may start";
+  EXPECT_EQ(gone.message, "It doesn't come.");
+  host.start(shell_worker(key(9), "true"));
+  EXPECT_EQ(host.gone(key(9)).exit_code, 0);
+}
+
+TEST_F(ShippedTest, WhatMayHelpItselfIsTriedAgain) {
+  TestHost host(directory_.path(), options());
+  comes_ = fail(ErrorCode::storage, "There is no room.", "", Retry::may_help);
+  host.start(shipped_worker(key(7), "true"));
+  EXPECT_TRUE(host.until([&] { return brought_ == 1; }));
+  comes_ = {};
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_EQ(brought_, 2);
+}
+
+TEST_F(ShippedTest, ItsOwnerHearsThatItTakesLong) {
+  holds_ = true;
+  HostOptions impatient = options();
+  impatient.ships.late = {};
+  TestHost host(directory_.path(), impatient);
+  host.start(shipped_worker(key(7), "true"));
+  const auto warnings = [&] { return host.seen<WorkerWarning>(); };
+  EXPECT_TRUE(host.until([&] { return !warnings().empty(); }));
+  held_({});
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_EQ(warnings(), (std::vector{WorkerWarning{key(7), Warning::no_directory, true},
+                                     WorkerWarning{key(7), Warning::no_directory, false}}));
+}
+
+TEST_F(ShippedTest, WhatIsLostIsSaid) {
+  TestHost host(directory_.path(), options());
   comes_ = fail(ErrorCode::not_found, "It is not there any more.", "Submit the job again.");
   host.start(shipped_worker(key(8), "true"));
   EXPECT_EQ(host.gone(key(8)).cause, Cause::missing);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -19,8 +20,10 @@
 namespace paceline::agent {
 namespace {
 
+using Steady = std::chrono::steady_clock;
+
 constexpr std::chrono::milliseconds kMakingsEvery{20};
-constexpr int kBringsMax = 2;  // a file that is found damaged is brought anew
+constexpr std::chrono::seconds kAgainAfter{2};
 constexpr std::size_t kShownDigits = 16;
 constexpr DiskSpace kRoomBeside{64U << 20, 1'024};
 
@@ -78,8 +81,10 @@ Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store,
 struct JobDirectories::Making {
   WorkerLaunch launch;
   std::string path;
-  std::vector<Made> made;  // all who asked for it
-  int brings = 0;
+  Steady::time_point since = Steady::now();
+  std::vector<Made> made;                   // all who asked for it
+  std::vector<std::function<void()>> late;  // the same, until they are told
+  std::optional<Steady::time_point> again_at;
   std::optional<Error> lost;  // what was wrong at first
   std::mutex mutex;
   std::optional<Result<void>> brought, unpacked;
@@ -105,15 +110,17 @@ std::string JobDirectories::path_of(const WorkerLaunch& launch) const {
                      launch.launch.shipped.ship.substr(0, kShownDigits));
 }
 
-void JobDirectories::make(const WorkerLaunch& launch, Made made) {
+void JobDirectories::make(const WorkerLaunch& launch, Made made, std::function<void()> late) {
   const auto path = path_of(launch);
-  for (const auto& each : makings_)
-    if (each->path == path) return each->made.push_back(std::move(made));
-  auto making = std::make_shared<Making>();
+  auto found = std::ranges::find_if(makings_, [&](const auto& each) { return each->path == path; });
+  const bool fresh = found == makings_.end();
+  if (fresh) found = makings_.insert(found, std::make_shared<Making>());
+  const auto making = *found;
+  making->made.push_back(std::move(made));
+  making->late.push_back(std::move(late));
+  if (!fresh) return;
   making->launch = launch;
   making->path = path;
-  making->made.push_back(std::move(made));
-  makings_.push_back(making);
   if (is_directory_of(making->path, launch.uid))
     making->unpacked = Result<void>{};
   else
@@ -125,7 +132,6 @@ void JobDirectories::make(const WorkerLaunch& launch, Made made) {
 void JobDirectories::bring(const std::shared_ptr<Making>& making) {
   using What = std::optional<Result<void>> Making::*;
   constexpr What kBrought = &Making::brought;
-  ++making->brings;
   const auto& shipped = making->launch.launch.shipped;
   if (source_.store.empty() || !source_.bring)
     return making->tell(kBrought,
@@ -140,31 +146,48 @@ void JobDirectories::bring(const std::shared_ptr<Making>& making) {
 }
 
 void JobDirectories::look() {
-  for (const auto& making : std::list(makings_)) {
-    if (auto brought = making->take(&Making::brought)) {
-      if (!*brought)
-        making->tell(&Making::unpacked, std::move(*brought));
-      else
-        chores_.add([making, store = source_.store] {
-          making->tell(&Making::unpacked, unpack_for(making->launch, store, making->path));
-        });
-    }
-    auto unpacked = making->take(&Making::unpacked);
-    if (!unpacked) continue;
-    const bool lacks = !*unpacked && (unpacked->error().code == ErrorCode::data ||
-                                      unpacked->error().code == ErrorCode::not_found);
-    if (lacks && !making->lost) making->lost = unpacked->error();
-    if (lacks && making->brings > 0 && making->brings < kBringsMax) {
-      bring(making);
-      continue;
-    }
-    if (lacks) unpacked = Result<void>(fail(*making->lost));
-    makings_.remove(making);
-    Result<std::string> outcome = making->path;
-    if (!*unpacked) outcome = fail(std::move(unpacked->error()));
-    for (const Made& made : making->made) made(outcome);
-  }
+  for (const auto& making : std::list(makings_)) look(making);
   if (!makings_.empty()) look_.after(kMakingsEvery, [this] { look(); });
+}
+
+void JobDirectories::look(const std::shared_ptr<Making>& making) {
+  const auto now = Steady::now();
+  if (making->again_at && *making->again_at <= now) {
+    making->again_at.reset();
+    bring(making);
+  }
+  if (auto brought = making->take(&Making::brought)) {
+    if (!*brought)
+      making->tell(&Making::unpacked, std::move(*brought));
+    else
+      chores_.add([making, store = source_.store] {
+        making->tell(&Making::unpacked, unpack_for(making->launch, store, making->path));
+      });
+  }
+  if (auto unpacked = making->take(&Making::unpacked)) return settle(making, std::move(*unpacked));
+  if (now - making->since < source_.late) return;
+  for (const auto& late : std::exchange(making->late, {})) late();
+}
+
+// What is lost or damaged is brought anew, once.
+void JobDirectories::settle(const std::shared_ptr<Making>& making, Result<void> outcome) {
+  const bool lacks = !outcome && (outcome.error().code == ErrorCode::data ||
+                                  outcome.error().code == ErrorCode::not_found);
+  if (lacks && !making->lost) {
+    making->lost = std::move(outcome.error());
+    return bring(making);
+  }
+  if (lacks) outcome = fail(*making->lost);
+  const auto now = Steady::now();
+  const bool may_help = !outcome && !lacks && outcome.error().retry == Retry::may_help;
+  if (may_help && now - making->since < source_.patience) {
+    making->again_at = now + kAgainAfter;
+    return;
+  }
+  makings_.remove(making);
+  Result<std::string> made = making->path;
+  if (!outcome) made = fail(std::move(outcome.error()));
+  for (const Made& each : making->made) each(made);
 }
 
 void JobDirectories::remove(JobId job) {

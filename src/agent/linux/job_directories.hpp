@@ -10,6 +10,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -33,6 +34,9 @@ struct ShipSource {
   std::function<void(JobId job, std::uint32_t uid, const std::string& ship,
                      std::function<void(Result<void>)> done)>
       bring;
+  // What may help itself is tried again for so long.
+  std::chrono::milliseconds patience = std::chrono::minutes{1};
+  std::chrono::milliseconds late = std::chrono::seconds{10};  // what takes longer is told
 };
 
 class JobDirectories {
@@ -42,10 +46,10 @@ class JobDirectories {
   JobDirectories(boost::asio::io_context& io, std::string directory, ShipSource source);
   ~JobDirectories();
 
-  // Calls `made` on the loop, later, with the directory's path. REQUIRES: something travels with the launch, and
-  // its uid is that of this machine. Errors: not_found, data: it can't be had any more; else the machine lacks
-  // something, and trying again may help.
-  void make(const WorkerLaunch& launch, Made made);
+  // Calls `made` on the loop, later, with the directory's path; before it `late`, where it takes long. REQUIRES:
+  // something travels with the launch, and its uid is that of this machine. Errors: not_found, data: it can't
+  // be had any more; else the machine or the way to it lacks something, and trying again may help.
+  void make(const WorkerLaunch& launch, Made made, std::function<void()> late);
   // The job is over.
   void remove(JobId job);
   // Jobs that have one.
@@ -57,6 +61,8 @@ class JobDirectories {
   [[nodiscard]] std::string path_of(const WorkerLaunch& launch) const;
   void bring(const std::shared_ptr<Making>& making);
   void look();
+  void look(const std::shared_ptr<Making>& making);
+  void settle(const std::shared_ptr<Making>& making, Result<void> outcome);
 
   std::string directory_;  // DIR/jobs
   ShipSource source_;
