@@ -33,6 +33,10 @@ bool is_ship(std::string_view name) {
   return name.size() == 64 && name.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
+bool is_witness(const std::string& text) {
+  return text.size() <= kWitnessBytesMax && text.find('\n') == std::string::npos && !has_nul(text);
+}
+
 Result<void> validate_environment(const LaunchSpec& launch) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : launch.environment) {
@@ -75,6 +79,9 @@ Result<void> validate(const LaunchSpec& launch) {
   if (!launch.shipped.ship.empty() && !is_ship(launch.shipped.ship))
     return fail(ErrorCode::invalid, "A ship's name has 64 small hexadecimal digits.",
                 "It is what POST /v1/ships answers.");
+  if (launch.witnesses.size() > kWitnessesMax || !std::ranges::all_of(launch.witnesses, is_witness))
+    return fail(ErrorCode::invalid, "That is no witness of a directory.",
+                "Leave out 'witnesses': then no machine asks whether it has the same one.");
   return validate_environment(launch);
 }
 

@@ -35,11 +35,16 @@ struct LaunchSpec {
   std::vector<std::uint32_t> groups = {};
   // Each node that the job starts on makes its own directory of it; `directory` is where it came from.
   ShippedDirectory shipped = {};
+  // By which another machine knows that its directory of that path is this one (files/witnesses.hpp); none: it
+  // isn't asked.
+  std::vector<std::string> witnesses = {};
 
   friend bool operator==(const LaunchSpec&, const LaunchSpec&) = default;
 };
 
 inline constexpr std::size_t kCommandBytesMax = 1 << 20;
+inline constexpr std::size_t kWitnessesMax = 16;
+inline constexpr std::size_t kWitnessBytesMax = 512;  // of each
 inline constexpr std::size_t kEnvironmentBytesMax = 1 << 20;
 
 // Errors: invalid (no command, relative directory, a name with '=' or NUL), too_large.

@@ -37,6 +37,9 @@ TEST(ValidateLaunch, RefusesWhatCannotBeStarted) {
        "The environment is larger than 1 MiB."},
       {[](LaunchSpec& l) { l.shipped.ship = "../../etc"; },
        "A ship's name has 64 small hexadecimal digits."},
+      {[](LaunchSpec& l) { l.witnesses = {"1 2 a\nb"}; }, "That is no witness of a directory."},
+      {[](LaunchSpec& l) { l.witnesses.resize(kWitnessesMax + 1); },
+       "That is no witness of a directory."},
   };
   for (const auto& [spoil, sentence] : cases) {
     auto launch = valid_launch();

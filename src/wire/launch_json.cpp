@@ -33,7 +33,8 @@ Result<LaunchSpec> read_launch(const Json& json) {
       .text_map("environment", launch.environment, kWordsMax)
       .text("directory", launch.directory, kPathBytesMax)
       .whole("umask", launch.umask, 0, kUmaskMax)
-      .flag("shared_shm", launch.shared_shm);
+      .flag("shared_shm", launch.shared_shm)
+      .texts("witnesses", launch.witnesses, kWitnessesMax);
   const auto* shipped_json = reader.find("shipped");
   if (auto read = reader.finish(); !read) return fail(std::move(read.error()));
   if (shipped_json != nullptr) {
@@ -61,6 +62,11 @@ void write_launch(JsonWriter& json, const LaunchSpec& launch) {
   if (!launch.shipped.ship.empty()) {
     json.key("shipped");
     write_shipped(json, launch.shipped);
+  }
+  if (!launch.witnesses.empty()) {
+    json.key("witnesses").begin_array();
+    for (const auto& witness : launch.witnesses) json.value(witness);
+    json.end_array();
   }
   json.end_object();
 }

@@ -15,7 +15,8 @@ Result<LaunchSpec> read_launch(const Json& json);
 // {"ship", "files", "bytes"}
 void write_shipped(JsonWriter& json, const ShippedDirectory& shipped);
 
-// Every key, but `shipped` only where something is. read_launch(write_launch(launch)) equals `launch`, provided its strings are UTF-8.
+// Every key, but `shipped` and `witnesses` only where something is. read_launch(write_launch(launch))
+// equals `launch`, provided its strings are UTF-8.
 void write_launch(JsonWriter& json, const LaunchSpec& launch);
 
 }  // namespace paceline

@@ -219,7 +219,8 @@ TEST(LaunchJson, ComesBackEqual) {
                           027,
                           true,
                           {},
-                          {std::string(64, 'a'), 132, 4'100'000}};
+                          {std::string(64, 'a'), 132, 4'100'000},
+                          {"1311 1763636100000000000 ."}};
   JsonWriter json;
   write_launch(json, launch);
   const auto read = read_launch(*parse_json(json.text()));

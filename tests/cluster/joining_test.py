@@ -76,6 +76,27 @@ class FiveMinutes(Lab):
             self.assertIn(f"{directory}/jobs/{job}-", logs)
             self.until(lambda: not list((directory / "jobs").iterdir()), f"{directory} keeps the job's directory")
 
+    def test_another_directory_of_that_name_is_none(self):
+        gpu = self.join("gpu-1", "--slots", "2")
+        work, copy = self.folder / "work", self.folder / "copy"
+        work.mkdir()
+        (work / "data.txt").write_text("here")
+        shutil.copytree(work, copy)
+        (copy / "data.txt").write_text("there")
+
+        def run(*words):
+            job = self.call("submit", "--parsable", *words, "--slots-per-worker", "2", "--", "cat", "data.txt", cwd=work).stdout.strip()
+            self.until_state(job, "COMPLETED", "FAILED")
+            return self.call("logs", job).stdout, self.call("why", job).stdout
+
+        self.assertIn("here", run()[0], "it is the same one")
+        gpu.machine.run("mount", "--bind", copy, work)
+        logs, why = run()
+        self.assertNotIn("there", logs)
+        self.assertIn(f"On gpu-1: The directory '{work}' is not the one that the job was submitted in", why)
+        self.assertIn("there", run("--workdir", work)[0], "a copy that is named")
+        self.assertIn("here", run("--ship")[0])
+
     def test_the_page_says_what_is_typed_here(self):
         page = (ROOT / "docs/cluster.md").read_text()
         for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove", "paceline submit --ship"):

@@ -670,6 +670,9 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.command = launch.launch.command;
   order.environment = build_environment(launch, facts);
   order.directory = launch.launch.directory;
+  // The server's machine is where it was submitted.
+  if (options.accounts != Accounts::as_told && launch.launch.shipped.ship.empty())
+    order.witnesses = launch.launch.witnesses;
   order.umask = launch.launch.umask;
   order.groups = launch.launch.groups;
   order.shell = launch.launch.shell;

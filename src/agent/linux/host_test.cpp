@@ -29,6 +29,7 @@
 #include "agent/linux/process.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/testing.hpp"
+#include "files/witnesses.hpp"
 #include "ship/store.hpp"
 #include "trust/sha256.hpp"
 
@@ -1728,6 +1729,40 @@ TEST_F(ShippedTest, AMachineThatShipsNothingSaysSo) {
   TestHost host(directory_.path());
   host.start(shipped_worker(key(7), "true"));
   EXPECT_EQ(host.gone(key(7)).cause, Cause::missing);
+}
+
+TEST_F(HostTest, OnANodeAnotherDirectoryOfThatNameIsNone) {
+  const std::filesystem::path here = directory_ / "work", copy = directory_ / "copy/work";
+  std::filesystem::create_directories(here / "src");
+  const auto command =
+      "mkdir -p '" + copy.string() + "' && cp -a '" + here.string() + "/.' '" + copy.string() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  auto witnesses = witnesses_of(here);
+  std::erase_if(witnesses, [](const std::string& each) { return each.find("..") != each.npos; });
+  ASSERT_FALSE(witnesses.empty());
+  const auto in = [&](std::uint32_t job, const std::filesystem::path& directory) {
+    WorkerLaunch launch = shell_worker(key(job), "true");
+    launch.user = find_user(::geteuid());
+    launch.launch.directory = directory.string();
+    launch.launch.witnesses = witnesses;
+    return launch;
+  };
+  HostOptions options;
+  options.accounts = Accounts::by_name_and_root;
+  options.node_name = "gpu-3";
+  {
+    TestHost node(directory_.path(), options);
+    node.start(in(1, here));
+    EXPECT_EQ(node.gone(key(1)).exit_code, 0);
+    node.start(in(2, copy));
+    const WorkerGone gone = node.gone(key(2));
+    EXPECT_EQ(gone.cause, Cause::missing);
+    EXPECT_THAT(gone.message, AllOf(HasSubstr("On gpu-3: The directory"), HasSubstr("--ship"),
+                                    EndsWith("--workdir " + copy.string() + ".")));
+  }
+  TestHost box(directory_.path());
+  box.start(in(3, copy));
+  EXPECT_EQ(box.gone(key(3)).exit_code, 0) << "where it was submitted nobody asks";
 }
 
 TEST_F(HostTest, ASetupInADirectoryThatIsMissingIsNoFailedSetup) {

@@ -397,7 +397,7 @@ std::string SupervisedWorker::why_it_ended() const {
   const std::string& message = ending_->message;
   if (ending_->cause != Cause::missing || context_.node.empty()) return message;
   return fmt::format("On {}: {}{}", context_.node, message,
-                     message.ends_with(kWaysOut) ? "" : kWaysOut);
+                     message.find("--ship") != std::string::npos ? "" : kWaysOut);
 }
 
 void SupervisedWorker::finish_looked() {

@@ -10,6 +10,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/job/program.hpp"
+#include "files/witnesses.hpp"
 
 namespace paceline {
 namespace {
@@ -79,6 +80,9 @@ Result<LaunchSpec> launch_of(const JobWords& words, const Submitter& submitter, 
   auto directory = directory_of(words, submitter);
   if (!directory) return fail(std::move(directory.error()));
   launch.directory = std::move(*directory);
+  const bool named = words.workdir.has_value();
+  if (!named && !submitter.elsewhere && !ships(words))
+    launch.witnesses = witnesses_of(launch.directory);
   launch.command = words.command;
   launch.shell = words.shell;
   launch.setup = words.setup.value_or("");

@@ -165,9 +165,11 @@ void to_version_10(SQLite::Database& db) {
                     table));
 }
 
-// Which directory travels with a job, as text for people: "9f86d0… 132 4100000"; empty: none does.
+// Which directory travels with a job, as text for people: "9f86d0… 132 4100000"; empty: none does. And by what
+// the one that doesn't is known.
 void to_version_11(SQLite::Database& db) {
   db.exec("ALTER TABLE launches ADD COLUMN shipped TEXT NOT NULL DEFAULT ''");
+  db.exec("ALTER TABLE launches ADD COLUMN witnesses BLOB NOT NULL DEFAULT x''");
 }
 
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
