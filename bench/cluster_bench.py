@@ -125,6 +125,7 @@ def fill(directory):
     directory.mkdir()
     for number in range(SHIP_FILES):
         (directory / f"{number}.bin").write_bytes(os.urandom(1_000_000))
+    os.sync()  # nobody waits for what was left behind to be written
 
 
 def ship(box, directory):
@@ -170,6 +171,7 @@ def measure_ships():
         for _ in range(SHIPS):
             fill(directory)
             taken["rsync"].append(copy_to_each(directory, Path(folder)))
+            os.sync()
             taken["ship"].append(ship(box, directory))
         kept = shipped_files(box, agents)
         again = ship(box, directory)

@@ -30,7 +30,7 @@ std::optional<TimeLeft> time_left(const Job& job, Time now) {
 
 }  // namespace
 
-void answer(Exchange& exchange, Result<std::string> body) {
+void reply_with(Exchange& exchange, Result<std::string> body) {
   if (!body) return exchange.refuse(body.error());
   exchange.reply({.body = std::move(*body)});
 }
@@ -288,7 +288,7 @@ void ApiContext::committed(std::span<const Entry> batch, std::span<const JobId> 
 
 Handler answering(std::function<Result<std::string>(const HttpRequest&)> route) {
   return [route = std::move(route)](const std::shared_ptr<Exchange>& exchange) {
-    answer(*exchange, route(exchange->request()));
+    reply_with(*exchange, route(exchange->request()));
   };
 }
 
@@ -296,7 +296,7 @@ RouteHandler answering(
     std::function<Result<std::string>(const HttpRequest&, const Principal&)> route) {
   return
       [route = std::move(route)](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
-        answer(*exchange, route(exchange->request(), by));
+        reply_with(*exchange, route(exchange->request(), by));
       };
 }
 

@@ -181,7 +181,7 @@ std::string_view word_of(const Effect& effect);
 using SharedContext = std::shared_ptr<ApiContext>;
 
 // With a body for 200, or an error.
-void answer(Exchange& exchange, Result<std::string> body);
+void reply_with(Exchange& exchange, Result<std::string> body);
 // A route that answers at once: a body for 200, or an error.
 Handler answering(std::function<Result<std::string>(const HttpRequest&)> route);
 RouteHandler answering(

@@ -54,7 +54,7 @@ RouteHandler working(const SharedContext& context, Work work) {
         [work, uid = *uid, &body = exchange->request().body](ShipStore& store) {
           return work(store, uid, body);
         },
-        [exchange](Result<std::string> text) { answer(*exchange, std::move(text)); });
+        [exchange](Result<std::string> text) { reply_with(*exchange, std::move(text)); });
   };
 }
 

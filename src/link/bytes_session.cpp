@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
+constexpr std::size_t kShippedAheadMax = 512
+                                         << 10;  // of what is shipped, with what waits to go out
 constexpr int kInstantsOfBeat = 16;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
 constexpr std::size_t kShipsMax = 16;     // jobs whose directories a node asks for at once
@@ -238,7 +240,6 @@ Result<ShipOf> BytesSession::ship_of(JobId job) {
   return ships_.emplace(job, ShipOf{right->uid, std::move(right->ship)}).first->second;
 }
 
-// Others have their turn while the disk is read.
 BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipOf ship, std::string digest,
                                                                    std::uint64_t from) {
   auto read = [context = context_.get(), ship = std::move(ship), digest = std::move(digest), from] {
@@ -247,13 +248,22 @@ BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipOf ship, 
   co_return co_await context_->options.reading->run(std::move(read));
 }
 
+// Others have their turn while the disk is read, and more is read while this goes out. Answers keep their order.
 BytesSession::Awaitable<void> BytesSession::take(const ShipWanted& wanted) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
-  while (out_.size() > kOutMax && !ending_ && !gone_) co_await out_changed_.wait();
-  const auto ship = ship_of(wanted.job);
-  if (!ship) co_return answer(wanted, fail(ship.error()));
-  const auto read = co_await read_ship(*ship, wanted.sha256, wanted.from);
-  answer(wanted, read);
+  while (out_.size() + read_ahead_ > kShippedAheadMax && !ending_ && !gone_)
+    co_await out_changed_.wait();
+  read_ahead_ += kPieceBytesMax;
+  auto read = [context = context_.get(), ship = ship_of(wanted.job),
+               wanted]() -> Result<ShipBytes> {
+    if (!ship) return fail(ship.error());
+    return context->ships.read(*ship, wanted.sha256, wanted.from, kPieceBytesMax);
+  };
+  context_->options.reading->add(
+      std::move(read), [self = shared_from_this(), wanted](const Result<ShipBytes>& bytes) {
+        self->read_ahead_ -= kPieceBytesMax;
+        self->answer(wanted, bytes);
+      });
 }
 
 void BytesSession::answer(const ShipWanted& wanted, const Result<ShipBytes>& read) {

@@ -104,6 +104,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   std::set<LogName> in_step_;             // their next piece goes on where the last one ended
   std::optional<Instant> waiting_since_;  // for the node to say something
   std::string out_;
+  std::size_t read_ahead_ = 0;  // of what is shipped: at most so much is on its way from the disk
   Wakeup out_changed_;
   bool greeted_ = false;
   bool handed_on_ = false;  // the connection is a terminal's

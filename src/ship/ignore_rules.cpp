@@ -34,8 +34,8 @@ bool fits(std::span<const std::string> pattern, std::span<const std::string> pat
   return false;
 }
 
-bool fits(const IgnoreRule& rule, std::span<const std::string> path, Entry entry) {
-  if (path.empty() || (rule.of_directories && entry != Entry::directory)) return false;
+bool fits(const IgnoreRule& rule, std::span<const std::string> path, EntryKind entry) {
+  if (path.empty() || (rule.of_directories && entry != EntryKind::directory)) return false;
   return rule.anchored ? fits(rule.parts, path) : fits_part(rule.parts.front(), path.back());
 }
 
@@ -85,7 +85,7 @@ void IgnoreRules::enter(const PathParts& folder, std::string_view text) {
   files_.push_back(std::move(file));
 }
 
-bool IgnoreRules::ignores(const PathParts& path, Entry entry) const {
+bool IgnoreRules::ignores(const PathParts& path, EntryKind entry) const {
   for (const auto& file : files_ | std::views::reverse) {
     if (file.depth >= path.size()) continue;
     const auto below = std::span(path).subspan(file.depth);

@@ -3,7 +3,7 @@
 //
 //   IgnoreRules rules;
 //   rules.enter({}, "*.ckpt\n/data/\n");              // the ignore file of the top folder
-//   rules.ignores({"runs", "a.ckpt"}, Entry::file);   // true
+//   rules.ignores({"runs", "a.ckpt"}, EntryKind::file);   // true
 //
 // Whose folder is ignored need not be asked for: git never looks into it, and neither may the caller.
 #pragma once
@@ -34,7 +34,7 @@ struct IgnoreRule {
 // Of one line. Nothing: it is empty or a comment.
 std::optional<IgnoreRule> parse_ignore_rule(std::string_view line);
 
-enum class Entry { file, directory };
+enum class EntryKind { file, directory };
 
 class IgnoreRules {
  public:
@@ -45,7 +45,7 @@ class IgnoreRules {
   void leave(std::size_t size) { files_.resize(size); }
 
   // The last pattern that fits decides.
-  [[nodiscard]] bool ignores(const PathParts& path, Entry entry) const;
+  [[nodiscard]] bool ignores(const PathParts& path, EntryKind entry) const;
 
  private:
   struct File {

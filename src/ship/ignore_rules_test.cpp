@@ -9,7 +9,7 @@ bool ignored(std::string_view patterns, std::string_view path) {
   IgnoreRules rules;
   rules.enter({}, patterns);
   const bool directory = path.ends_with('/');
-  return rules.ignores(path_parts(path), directory ? Entry::directory : Entry::file);
+  return rules.ignores(path_parts(path), directory ? EntryKind::directory : EntryKind::file);
 }
 
 TEST(IgnoreRules, ANameFitsAtAnyDepth) {
@@ -57,11 +57,11 @@ TEST(IgnoreRules, ADeeperFileGoesBefore) {
   IgnoreRules rules;
   rules.enter({}, "*.txt\n");
   rules.enter({"a"}, "!/b.txt\n");
-  EXPECT_FALSE(rules.ignores({"a", "b.txt"}, Entry::file));
-  EXPECT_TRUE(rules.ignores({"a", "x", "b.txt"}, Entry::file));
-  EXPECT_TRUE(rules.ignores({"b.txt"}, Entry::file));
+  EXPECT_FALSE(rules.ignores({"a", "b.txt"}, EntryKind::file));
+  EXPECT_TRUE(rules.ignores({"a", "x", "b.txt"}, EntryKind::file));
+  EXPECT_TRUE(rules.ignores({"b.txt"}, EntryKind::file));
   rules.leave(1);
-  EXPECT_TRUE(rules.ignores({"a", "b.txt"}, Entry::file));
+  EXPECT_TRUE(rules.ignores({"a", "b.txt"}, EntryKind::file));
 }
 
 }  // namespace

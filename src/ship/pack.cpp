@@ -129,7 +129,8 @@ class Walk {
     const bool directory = S_ISDIR(info.st_mode);
     if (path.back() == kGit || !is_wanted(path)) return {};
     const bool named = !wanted_.empty() && is_on_the_way(path);
-    if (!named && rules_.ignores(from_above(path), directory ? Entry::directory : Entry::file))
+    if (!named &&
+        rules_.ignores(from_above(path), directory ? EntryKind::directory : EntryKind::file))
       return {};
     if (directory) return walk(path);
     if (S_ISREG(info.st_mode))

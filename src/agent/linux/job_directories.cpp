@@ -164,13 +164,14 @@ void JobDirectories::look(const std::shared_ptr<Making>& making) {
         making->tell(&Making::unpacked, unpack_for(making->launch, store, making->path));
       });
   }
-  if (auto unpacked = making->take(&Making::unpacked)) return settle(making, std::move(*unpacked));
+  if (auto unpacked = making->take(&Making::unpacked))
+    return take_outcome(making, std::move(*unpacked));
   if (now - making->since < source_.late) return;
   for (const auto& late : std::exchange(making->late, {})) late();
 }
 
 // What is lost or damaged is brought anew, once.
-void JobDirectories::settle(const std::shared_ptr<Making>& making, Result<void> outcome) {
+void JobDirectories::take_outcome(const std::shared_ptr<Making>& making, Result<void> outcome) {
   const bool lacks = !outcome && (outcome.error().code == ErrorCode::data ||
                                   outcome.error().code == ErrorCode::not_found);
   if (lacks && !making->lost) {

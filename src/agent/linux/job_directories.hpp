@@ -62,7 +62,7 @@ class JobDirectories {
   void bring(const std::shared_ptr<Making>& making);
   void look();
   void look(const std::shared_ptr<Making>& making);
-  void settle(const std::shared_ptr<Making>& making, Result<void> outcome);
+  void take_outcome(const std::shared_ptr<Making>& making, Result<void> outcome);
 
   std::string directory_;  // DIR/jobs
   ShipSource source_;
