@@ -88,7 +88,7 @@ struct AgentBox::Impl {
                                        .bytes_max = options.limits.ships}});
     host_options.ships = {store,
                           [fetcher = ships](JobId job, std::uint32_t uid, const std::string& ship,
-                                            std::function<void(Result<void>)> done) {
+                                            ShipFetcher::Done done) {
                             fetcher->fetch({job, uid, ship}, std::move(done));
                           }};
     auto opened = Machine::open(io, clock, options, std::move(host_options));

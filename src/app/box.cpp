@@ -226,9 +226,10 @@ struct Box::Impl {
     host_options.directory = options.directory;
     host_options.address = gang_address(options.advertise, options.listen);
     // What the server keeps lies on this machine already.
-    host_options.ships = {ships_directory(),
-                          [](JobId, std::uint32_t, const std::string&,
-                             const std::function<void(Result<void>)>& done) { done({}); }};
+    host_options.ships = {
+        ships_directory(),
+        [](JobId, std::uint32_t, const std::string&,
+           const std::function<void(Result<std::set<std::string>>)>& done) { done({}); }};
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
     machine = std::move(*opened);

@@ -77,7 +77,7 @@ void ShipFetcher::look(Instant now) {
   for (const JobId job : anew) look_what_is_missing(fetches_.at(job));
 }
 
-void ShipFetcher::finish(JobId job, Result<void> outcome) {
+void ShipFetcher::finish(JobId job, Fetched outcome) {
   const auto found = fetches_.find(job);
   if (found == fetches_.end()) return;
   for (const auto bytes : found->second.awaited) {
@@ -193,7 +193,8 @@ void ShipFetcher::look_what_is_missing(Fetch& fetch) {
 
 // Nothing is asked for any more.
 void ShipFetcher::go_on(Fetch& fetch) {
-  if (store_.has(fetch.ship.uid, fetch.ship.ship)) return finish(fetch.ship.job, {});
+  if (store_.has(fetch.ship.uid, fetch.ship.ship))
+    return finish(fetch.ship.job, std::move(fetch.fresh));
   if (++fetch.rounds < kRoundsMax) return look_what_is_missing(fetch);
   finish(fetch.ship.job,
          fail(ErrorCode::storage, "The job's shipped files don't stay on this node.", "",
@@ -213,6 +214,7 @@ void ShipFetcher::take_file(Fetch& fetch, const ShipPart& part, std::string_view
   if (!taken && ++fetch.rounds >= kRoundsMax)
     return finish(part.job, fail(ErrorCode::data, "The job's shipped files are other ones.",
                                  "Submit the job again."));
+  if (taken && *taken) fetch.fresh.insert(part.sha256);
   fetch.again = !taken;
   if (!fetch.awaited.empty()) return;
   if (fetch.again) return look_what_is_missing(fetch);

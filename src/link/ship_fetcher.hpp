@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,11 @@ struct JobsShip {
 class ShipFetcher {
  public:
   using Instant = std::chrono::steady_clock::time_point;
+  // The digests of the files that came, each compared with it.
+  using Fetched = Result<std::set<std::string>>;
   // Called on the connection's thread. Errors: not_found, data: it can't be had any more; storage,
   // unavailable: trying again may help.
-  using Done = std::function<void(Result<void>)>;
+  using Done = std::function<void(Fetched)>;
 
   struct Options {
     ShipStore::Options store;                                 // its in_use aside
@@ -75,6 +78,7 @@ class ShipFetcher {
     std::size_t file = 0;           // of them, that is asked for next
     std::uint64_t from = 0;
     std::vector<std::uint64_t> awaited;  // bytes of each question that has no answer yet
+    std::set<std::string> fresh;         // that came
     int rounds = 0;
     bool again = false;  // something didn't fit: it is looked at anew once nothing is awaited
   };
@@ -86,7 +90,7 @@ class ShipFetcher {
   void take_file(Fetch& fetch, const ShipPart& part, std::string_view bytes);
   void look_what_is_missing(Fetch& fetch);
   void go_on(Fetch& fetch);
-  void finish(JobId job, Result<void> outcome);
+  void finish(JobId job, Fetched outcome);
 
   Options options_;
   ShipStore store_;

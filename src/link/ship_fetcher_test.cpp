@@ -35,7 +35,8 @@ class ShipFetcherTest : public ::testing::Test {
 
   void fetch() {
     outcome_.reset();
-    fetcher_.fetch({kJob, 1000, ship_}, [this](Result<void> done) { outcome_ = std::move(done); });
+    fetcher_.fetch({kJob, 1000, ship_},
+                   [this](ShipFetcher::Fetched done) { outcome_ = std::move(done); });
     fetcher_.look(now_);
   }
   // The server's answer to a line of the node's.
@@ -76,7 +77,7 @@ class ShipFetcherTest : public ::testing::Test {
   Manifest manifest_;
   std::string text_, ship_;
   std::map<std::string, std::string> served_;
-  std::optional<Result<void>> outcome_;
+  std::optional<ShipFetcher::Fetched> outcome_;
   std::size_t sent_ = 0;
   int damaged_ = 0;
 };
@@ -99,9 +100,9 @@ TEST_F(ShipFetcherTest, GoesOnOverTheNextConnectionWhereverOneEnds) {
   for (std::size_t after = 0; after < 6; ++after) {
     std::filesystem::remove_all(folder_.path() / "ships");
     ShipFetcher fresh{{.store = {.directory = folder_.path() / "ships"}}};
-    std::optional<Result<void>> outcome;
+    std::optional<ShipFetcher::Fetched> outcome;
     fresh.begin();
-    fresh.fetch({kJob, 1000, ship_}, [&](Result<void> done) { outcome = std::move(done); });
+    fresh.fetch({kJob, 1000, ship_}, [&](ShipFetcher::Fetched done) { outcome = std::move(done); });
     fresh.look(now_);
     const auto play = [&](std::size_t most) {
       for (; most > 0; --most) {

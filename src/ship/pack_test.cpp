@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "files/temp_folder_testing.hpp"
 #include "ship/store.hpp"
 #include "ship/unpack.hpp"
+#include "trust/sha256.hpp"
 
 namespace paceline {
 namespace {
@@ -156,6 +159,40 @@ TEST_F(PackTest, ADamagedShipIsNotUnpacked) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "there"));
   EXPECT_FALSE(store.has(7, offered->name));
   EXPECT_EQ(unpack_ship(order).error().code, ErrorCode::not_found);
+}
+
+TEST_F(PackTest, WhatCameJustNowIsGivenAwayAndTheStoreGetsACopy) {
+  write("a.py", "one");
+  write("b.py", "two");
+  write("same.py", "two");
+  const auto manifest = pack({top()});
+  const auto directory = folder_.path() / "ships", there = folder_.path() / "there";
+  ShipStore store({.directory = directory});
+  const auto offered = store.offer(7, *manifest);
+  std::set<std::string> fresh;
+  for (const auto* text : {"one", "two"}) {
+    const auto digest = to_hex(sha256(text));
+    const auto whole = store.take(7, {digest, 0, 3}, text);
+    EXPECT_TRUE(whole && *whole);
+    fresh.insert(digest);
+  }
+  const auto number = [](const std::filesystem::path& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+  };
+  const auto one = directory / "7/files" / to_hex(sha256("one"));
+  const auto two = directory / "7/files" / to_hex(sha256("two"));
+  ASSERT_TRUE(unpack_ship({directory, 7, offered->name, there, {}, fresh}));
+  EXPECT_EQ(*pack({there}), *manifest);
+  EXPECT_EQ(number(there / "a.py"), number(one));
+  EXPECT_NE(number(there / "b.py"), number(there / "same.py"));
+  std::ofstream(there / "b.py") << "2";
+  restock_ships(directory, 7, fresh);
+  EXPECT_NE(number(there / "a.py"), number(one));
+  EXPECT_NE(number(one), 0U);
+  EXPECT_EQ(number(two), 0U) << "it was changed before";
+  EXPECT_EQ(pack({there})->files[1].bytes, 1U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory / "7/files"), {}), 1);
 }
 
 }  // namespace

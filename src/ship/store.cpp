@@ -296,7 +296,7 @@ void ShipStore::drop(std::uint32_t uid, const std::string& name) {
   }
 }
 
-Result<void> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes) {
+Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes) {
   const auto digest = sha256_from_hex(piece.sha256);
   User& mine = user(uid);
   const auto file = digest ? mine.files.find(*digest) : mine.files.end();
@@ -305,7 +305,7 @@ Result<void> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
                 "Offer the manifest again: POST /v1/ships.", Retry::may_help);
   };
   if (file == mine.files.end()) return out_of_step();
-  if (file->second.there) return {};
+  if (file->second.there) return false;
   const auto key = std::pair(uid, piece.sha256);
   if (piece.from == 0) {
     parts_.erase(key);
@@ -329,13 +329,13 @@ Result<void> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
   }
   part.sum.add(bytes);
   part.bytes += bytes.size();
-  if (part.bytes < file->second.bytes) return {};
+  if (part.bytes < file->second.bytes) return false;
   auto finished = finish(uid, piece.sha256, part);
   parts_.erase(found);
-  if (!finished) return finished;
+  if (!finished) return fail(std::move(finished.error()));
   file->second.there = true;
   mine.bytes += file->second.bytes;
-  return {};
+  return true;
 }
 
 Result<void> ShipStore::finish(std::uint32_t uid, const std::string& digest, Part& part) {
@@ -413,8 +413,12 @@ Result<Manifest> read_ship(const fs::path& store, std::uint32_t uid, const std::
   return read_manifest(text->bytes);
 }
 
+fs::path ship_file_path(const fs::path& store, std::uint32_t uid, const std::string& digest) {
+  return folder_of(store, uid, kFiles) / digest;
+}
+
 void remove_ship_file(const fs::path& store, std::uint32_t uid, const std::string& digest) {
-  ::unlink((folder_of(store, uid, kFiles) / digest).c_str());
+  ::unlink(ship_file_path(store, uid, digest).c_str());
 }
 
 }  // namespace paceline

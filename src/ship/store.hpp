@@ -69,7 +69,8 @@ class ShipStore {
   Result<OfferedShip> offer(std::uint32_t uid, const Manifest& manifest);
   // Takes the next bytes of a missing file; from 0 it begins anew. Errors: conflict: nobody asked for it, or
   // it doesn't go on there: offer the manifest again; invalid: the bytes are not those of the digest; storage.
-  Result<void> take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes);
+  // True: by them the file became whole, and is as its digest says.
+  Result<bool> take(std::uint32_t uid, const ShipPiece& piece, std::string_view bytes);
   // The manifest is there, and all of its files.
   [[nodiscard]] bool has(std::uint32_t uid, const std::string& name);
   // The files of that manifest are.
@@ -114,6 +115,9 @@ struct ShipBytes {
 // ship's name. Errors: not_found, storage.
 Result<ShipBytes> read_ship_bytes(const std::filesystem::path& store, std::uint32_t uid,
                                   const std::string& digest, std::uint64_t from, std::size_t max);
+// Where a file lies in a store's directory.
+std::filesystem::path ship_file_path(const std::filesystem::path& store, std::uint32_t uid,
+                                     const std::string& digest);
 // Errors: not_found: it isn't there.
 Result<UniqueFd> open_ship_file(const std::filesystem::path& store, std::uint32_t uid,
                                 const std::string& digest);

@@ -34,7 +34,7 @@ class ShipStoreTest : public ::testing::Test {
               return in_use_.contains(name);
             }};
   }
-  static Result<void> put(ShipStore& store, std::uint32_t uid, const std::string& text) {
+  static Result<bool> put(ShipStore& store, std::uint32_t uid, const std::string& text) {
     return store.take(uid, {to_hex(sha256(text)), 0, static_cast<std::uint32_t>(text.size())},
                       text);
   }

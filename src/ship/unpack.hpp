@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.hpp"
@@ -21,10 +22,17 @@ struct Unpacking {
     std::uint32_t uid = 0, gid = 0;
   };
   std::optional<Owner> owner;  // nothing: this process's user
+  // Digests of files that were compared as they came into the store just now. One that is in no other directory
+  // is given away, and not copied: restock() is to be called then.
+  std::set<std::string> fresh = {};
 };
 
 // Errors: not_found, data: a file of it is not in the store, or damaged there (and no more there then): have
 // it sent anew; storage: trying again may help.
 Result<void> unpack_ship(const Unpacking& order);
+
+// Copies what was given away back into the store. What its owner has changed by then is missing from there on.
+void restock_ships(const std::filesystem::path& store, std::uint32_t uid,
+                   const std::set<std::string>& digests);
 
 }  // namespace paceline

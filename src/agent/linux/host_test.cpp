@@ -1624,8 +1624,9 @@ class ShippedTest : public HostTest {
   }
   HostOptions options() {
     HostOptions options;
-    options.ships = {directory_ / "ships", [this](JobId, std::uint32_t, const std::string&,
-                                                  const std::function<void(Result<void>)>& done) {
+    options.ships = {directory_ / "ships",
+                     [this](JobId, std::uint32_t, const std::string&,
+                            const std::function<void(Result<std::set<std::string>>)>& done) {
                        ++brought_;
                        if (!holds_) return done(comes_);
                        held_ = done;
@@ -1643,8 +1644,8 @@ class ShippedTest : public HostTest {
   ShippedDirectory ship_;
   int brought_ = 0;
   bool holds_ = false;
-  Result<void> comes_;
-  std::function<void(Result<void>)> held_;
+  Result<std::set<std::string>> comes_;
+  std::function<void(Result<std::set<std::string>>)> held_;
 };
 
 TEST_F(ShippedTest, RunsInADirectoryOfTheJobAndFindsItAgain) {
@@ -1697,7 +1698,7 @@ TEST_F(ShippedTest, WhatMayHelpItselfIsTriedAgain) {
   comes_ = fail(ErrorCode::storage, "There is no room.", "", Retry::may_help);
   host.start(shipped_worker(key(7), "true"));
   EXPECT_TRUE(host.until([&] { return brought_ == 1; }));
-  comes_ = {};
+  comes_ = std::set<std::string>();
   EXPECT_EQ(host.gone(key(7)).exit_code, 0);
   EXPECT_EQ(brought_, 2);
 }

@@ -67,12 +67,12 @@ std::optional<Unpacking::Owner> owner_of(const WorkerLaunch& launch) {
   return Unpacking::Owner{launch.uid, found == nullptr ? launch.uid : found->pw_gid};
 }
 
-Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store,
-                        const std::string& to) {
+Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store, const std::string& to,
+                        const std::set<std::string>& fresh) {
   if (is_directory_of(to, launch.uid)) return {};
   std::error_code ignored;
   std::filesystem::remove_all(to, ignored);
-  return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner_of(launch)});
+  return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner_of(launch), fresh});
 }
 
 }  // namespace
@@ -87,6 +87,7 @@ struct JobDirectories::Making {
   std::optional<Steady::time_point> again_at;
   std::optional<Error> lost;  // what was wrong at first
   std::mutex mutex;
+  std::set<std::string> fresh;  // of what was brought
   std::optional<Result<void>> brought, unpacked;
 
   void tell(std::optional<Result<void>> Making::*what, Result<void> outcome) {
@@ -142,7 +143,11 @@ void JobDirectories::bring(const std::shared_ptr<Making>& making) {
   const DiskSpace least{2 * shipped.bytes + kRoomBeside.bytes, shipped.files + kRoomBeside.inodes};
   if (auto room = look_for_room(directory_, least); !room) return making->tell(kBrought, room);
   source_.bring(making->launch.key.job, making->launch.uid, shipped.ship,
-                [making](Result<void> done) { making->tell(kBrought, std::move(done)); });
+                [making](Result<std::set<std::string>> done) {
+                  if (!done) return making->tell(kBrought, fail(std::move(done.error())));
+                  making->fresh.merge(*done);
+                  making->tell(kBrought, {});
+                });
 }
 
 void JobDirectories::look() {
@@ -161,7 +166,8 @@ void JobDirectories::look(const std::shared_ptr<Making>& making) {
       making->tell(&Making::unpacked, std::move(*brought));
     else
       chores_.add([making, store = source_.store] {
-        making->tell(&Making::unpacked, unpack_for(making->launch, store, making->path));
+        making->tell(&Making::unpacked,
+                     unpack_for(making->launch, store, making->path, making->fresh));
       });
   }
   if (auto unpacked = making->take(&Making::unpacked))
@@ -186,6 +192,10 @@ void JobDirectories::take_outcome(const std::shared_ptr<Making>& making, Result<
     return;
   }
   makings_.remove(making);
+  if (outcome && !making->fresh.empty())
+    restocking_.add([making, store = source_.store] {
+      restock_ships(store, making->launch.uid, making->fresh);
+    });
   Result<std::string> made = making->path;
   if (!outcome) made = fail(std::move(outcome.error()));
   for (const Made& each : making->made) each(made);

@@ -30,9 +30,10 @@ namespace paceline::agent {
 struct ShipSource {
   std::string store;  // the directory of a ShipStore; empty: nothing is shipped here
   // Has the store hold the ship of the job, whole, for the user of that number here. May call `done` at once,
-  // later, or on another thread. Errors: not_found, data: it can't be had any more; else trying again may help.
+  // later, or on another thread, with the digests of the files that came just now and were compared. Errors:
+  // not_found, data: it can't be had any more; else trying again may help.
   std::function<void(JobId job, std::uint32_t uid, const std::string& ship,
-                     std::function<void(Result<void>)> done)>
+                     std::function<void(Result<std::set<std::string>>)> done)>
       bring;
   // What may help itself is tried again for so long.
   std::chrono::milliseconds patience = std::chrono::minutes{1};
@@ -67,7 +68,7 @@ class JobDirectories {
   std::string directory_;  // DIR/jobs
   ShipSource source_;
   Timer look_;
-  Chores chores_;
+  Chores chores_, restocking_;
   std::list<std::shared_ptr<Making>> makings_;
 };
 
