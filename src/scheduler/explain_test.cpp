@@ -67,9 +67,10 @@ TEST_F(ExplainTest, AStrangerOnTheOnlySlotIsNamed) {
   EXPECT_TRUE(fits_some_day(box.state(), *box.job(job).spec, 1, {})) << "once it is given back";
   const auto lines = Explanation(box.snapshot(), fifo.get(), placer, Protects::no)
                          .lines(box.job(job), Viewer::owner);
-  EXPECT_EQ(lines.at(0),
-            "Job 1 (PENDING) no slot can be used now; slot 0 of node h100-0: in use by process 4711 of "
-            "ann: python3 train.py.");
+  EXPECT_EQ(
+      lines.at(0),
+      "Job 1 (PENDING) no slot can be used now; slot 0 of node h100-0: in use by process 4711 of "
+      "ann: python3 train.py.");
 }
 
 TEST_F(ExplainTest, ADeadlineThatIsMissedIsSaid) {
