@@ -21,8 +21,15 @@ Agent::Agent(Host& host) : host_(host) {
 void Agent::start() {
   check(workers_.empty(), "an agent is started once");
   for (Claim& claim : host_.claims()) {
-    workers_[claim.key] = {
-        claim.pid, std::move(claim.slots), claim.noticed, std::move(claim.gone), {}, {}, 0, claim.ready, claim.stands};
+    workers_[claim.key] = {claim.pid,
+                           std::move(claim.slots),
+                           claim.noticed,
+                           std::move(claim.gone),
+                           {},
+                           {},
+                           0,
+                           claim.ready,
+                           claim.stands};
   }
 }
 
@@ -98,7 +105,8 @@ Hello Agent::hello() {
   node_ = describe();
   Hello hello{node_, host_.boot_id(), {}};
   for (const auto& [key, worker] : workers_) {
-    hello.claims.push_back({key, worker.pid, {}, worker.noticed, worker.slots, worker.ready, worker.stands});
+    hello.claims.push_back(
+        {key, worker.pid, {}, worker.noticed, worker.slots, worker.ready, worker.stands});
   }
   return hello;
 }

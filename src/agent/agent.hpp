@@ -80,8 +80,8 @@ class Agent final : public AgentEnd {
     bool noticed = false;
     std::optional<WorkerGone> end;
     std::optional<Time> kill_at;
-    Duration kill_wait{};        // between the last kill and the next; 0: none was tried
-    std::uint64_t refusals = 0;  // of this machine, when its start was asked for
+    Duration kill_wait{};                // between the last kill and the next; 0: none was tried
+    std::uint64_t refusals = 0;          // of this machine, when its start was asked for
     Generation ready = {}, stands = {};  // as it said last
   };
   struct Connected {

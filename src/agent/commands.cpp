@@ -73,7 +73,8 @@ void Agent::on(const LimitWorker& limited) {
 }
 
 void Agent::on(const EnrolWorker& enrolled) {
-  if (find_alive(enrolled.key)) host_.perform(SetMembership{enrolled.key, enrolled.membership, enrolled.place});
+  if (find_alive(enrolled.key))
+    host_.perform(SetMembership{enrolled.key, enrolled.membership, enrolled.place});
 }
 
 // Without a notice: that would be for its whole gang.

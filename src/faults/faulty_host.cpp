@@ -16,7 +16,7 @@ constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
 constexpr Duration kHostSlack = std::chrono::seconds{1};
 constexpr Duration kMeetMax = std::chrono::seconds{2};  // until a generation has met
-constexpr std::int64_t kSlotsMore = 2;  // than at first may a machine come to have
+constexpr std::int64_t kSlotsMore = 2;                  // than at first may a machine come to have
 
 Duration between(Rng& rng, Duration low, Duration high) {
   return Duration{rng.between(low.count(), high.count())};

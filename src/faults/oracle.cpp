@@ -212,7 +212,8 @@ Generation Oracle::last_of(const ProcessKey& worker) const {
 bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const {
   if (acknowledged_.contains({worker.job, worker.born, step})) return true;
   const auto counts = counts_in_.find(worker);
-  return counts != counts_in_.end() && std::ranges::any_of(counts->second, [&](Generation generation) {
+  return counts != counts_in_.end() &&
+         std::ranges::any_of(counts->second, [&](Generation generation) {
            return acknowledged_.contains({worker.job, generation, step});
          });
 }
@@ -220,8 +221,8 @@ bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const
 bool Oracle::is_saved(const Save& acknowledged) const {
   if (saved_.contains(acknowledged)) return true;
   const auto& [job, generation, step] = acknowledged;
-  for (auto it = counts_in_.lower_bound(first_of(job)); it != counts_in_.end() && it->first.job == job;
-       ++it)
+  for (auto it = counts_in_.lower_bound(first_of(job));
+       it != counts_in_.end() && it->first.job == job; ++it)
     if (it->second.contains(generation) && saved_.contains({job, it->first.born, step}))
       return true;
   return false;

@@ -129,8 +129,8 @@ class Oracle {
   std::set<ProcessKey> disturbed_;
   std::map<ProcessKey, Ending> endings_;  // in the journal
   std::map<JobId, Course> courses_;
-  std::set<ProcessKey> members_;                            // that were ever in a current gang
-  std::map<ProcessKey, std::set<Generation>> later_;        // that it went on in
+  std::set<ProcessKey> members_;                      // that were ever in a current gang
+  std::map<ProcessKey, std::set<Generation>> later_;  // that it went on in
   // The same, and of one that leaves a gang those that go on meanwhile: what it tells counts there.
   std::map<ProcessKey, std::set<Generation>> counts_in_;
   std::map<ProcessKey, std::vector<MetricPoint>> written_;  // by report

@@ -179,7 +179,7 @@ using Event =
     std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
-                 JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained, WorkerReady,
-                 GangStands>;
+                 JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained,
+                 WorkerReady, GangStands>;
 
 }  // namespace paceline

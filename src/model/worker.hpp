@@ -151,10 +151,10 @@ struct WorkerPlaced {
 // discard.
 struct Claim {
   ProcessKey key;
-  std::int64_t pid = 0;              // 0: not started yet
-  std::optional<WorkerGone> gone;    // set once nothing of it is left
-  bool noticed = false;              // a notice was given
-  std::vector<std::uint32_t> slots;  // it has, as launched
+  std::int64_t pid = 0;                // 0: not started yet
+  std::optional<WorkerGone> gone;      // set once nothing of it is left
+  bool noticed = false;                // a notice was given
+  std::vector<std::uint32_t> slots;    // it has, as launched
   Generation ready = {}, stands = {};  // as in WorkerPlaced
   friend bool operator==(const Claim&, const Claim&) = default;
 };

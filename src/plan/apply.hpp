@@ -33,7 +33,7 @@ inline constexpr Duration kBackoffMax = std::chrono::minutes{5};
 inline constexpr Duration kQuickFailure =
     std::chrono::seconds{30};                // a run shorter than this, without progress, is quick
 inline constexpr int kQuickFailuresMax = 5;  // in a row: a crash loop
-inline constexpr int kJoinsFailedMax = 3;  // in a row: then a job is resized by restart
+inline constexpr int kJoinsFailedMax = 3;    // in a row: then a job is resized by restart
 inline constexpr Duration kGangFailureGrace =
     std::chrono::seconds{5};  // for the survivors of a failed gang
 

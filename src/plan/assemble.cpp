@@ -91,14 +91,14 @@ class PartsCheck {
 
   template <class Need>
   void look_at(const Worker& worker, const Need& need) {
-      need((worker.state == WorkerState::ended) == worker.ending.has_value(),
-           "has a worker that ended without an ending, or the other way round");
-      const auto node = worker.seat.node.value;
-      if (node >= parts_.nodes.size()) return need(false, "has a seat on a node that is not there");
-      const auto slots = parts_.nodes[node].slots.size();
-      need(!worker.seat.slots.empty(), "has a seat without slots");
-      need(std::ranges::all_of(worker.seat.slots, [&](auto index) { return index < slots; }),
-           "has a seat on a slot that is not there");
+    need((worker.state == WorkerState::ended) == worker.ending.has_value(),
+         "has a worker that ended without an ending, or the other way round");
+    const auto node = worker.seat.node.value;
+    if (node >= parts_.nodes.size()) return need(false, "has a seat on a node that is not there");
+    const auto slots = parts_.nodes[node].slots.size();
+    need(!worker.seat.slots.empty(), "has a seat without slots");
+    need(std::ranges::all_of(worker.seat.slots, [&](auto index) { return index < slots; }),
+         "has a seat on a slot that is not there");
   }
 
   const StateParts& parts_;

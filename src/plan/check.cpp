@@ -76,8 +76,9 @@ class PlanCheck {
       for (const auto index : worker.seat.slots) held.insert({worker.seat.node, index});
     for (std::size_t rank = 0; rank < change.placement.size(); ++rank) {
       const Seat& seat = change.placement[rank];
-      const bool waits = std::ranges::any_of(
-          seat.slots, [&](std::uint32_t index) { return held.contains({seat.node, index}); });
+      const bool waits = std::ranges::any_of(seat.slots, [&](std::uint32_t index) {
+        return held.contains({seat.node, index});
+      });
       if (waits && !stay.contains(static_cast<std::int32_t>(rank)))
         wrong("a worker that joins job {} waits for one that leaves it", job.id.value);
     }
@@ -346,7 +347,8 @@ class StateCheck {
   }
 
   std::int32_t check_parting(const Job& job, const Parting& each) {
-    expect(state_.has_seat(each.process, each.worker.seat), job, "lacks the lease of one that leaves");
+    expect(state_.has_seat(each.process, each.worker.seat), job,
+           "lacks the lease of one that leaves");
     return static_cast<std::int32_t>(each.worker.seat.slots.size());
   }
 

@@ -40,8 +40,9 @@ Placement seats_of(const State& state, const Job& job) {
 
 bool takes_any(const Placement& seats, const std::set<SlotId>& slots) {
   return std::ranges::any_of(seats, [&](const Seat& seat) {
-    return std::ranges::any_of(
-        seat.slots, [&](std::uint32_t index) { return slots.contains({seat.node, index}); });
+    return std::ranges::any_of(seat.slots, [&](std::uint32_t index) {
+      return slots.contains({seat.node, index});
+    });
   });
 }
 
@@ -510,8 +511,8 @@ void Draft::name_survivors(Change& change) const {
   for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
     const Seat& seat = job.current->workers[static_cast<std::size_t>(rank)].seat;
     if (std::ranges::find(change.placement, seat) != change.placement.end()) {
-      survivors.push_back({job.current->process(job.id, rank),
-                           static_cast<std::int32_t>(survivors.size())});
+      survivors.push_back(
+          {job.current->process(job.id, rank), static_cast<std::int32_t>(survivors.size())});
       seats.push_back(seat);
     } else {
       for (const auto index : seat.slots) left.insert({seat.node, index});

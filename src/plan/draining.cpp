@@ -76,8 +76,7 @@ class Leave {
   }
 
   void stop(const Job& job) {
-    const bool may =
-        job.current && !job.forming && !job.current->stop && stands_on(job, node_.id);
+    const bool may = job.current && !job.forming && !job.current->stop && stands_on(job, node_.id);
     if (!may) return draft_.revisit(snapshot_.now + kLookAgain);
     draft_.stop(job.id, {ReasonCode::leaves_node, {job.current->size(), 0}, named(node_)}, {});
   }

@@ -77,8 +77,8 @@ class Fold {
   void measure_speed(Job& job, Generation generation);
   void measure_pause(Job& job, std::optional<Time> since);  // that its workers were asked for
   void measure_pause_in_place(Job& job);
-  void learn_length(const Job& job);                        // of a job that completed
-  void recall_length(Job& job);                             // for a job that begins to wait
+  void learn_length(const Job& job);  // of a job that completed
+  void recall_length(Job& job);       // for a job that begins to wait
   void bill(Job& job, double Bill::*cause, double slot_seconds);
   void bill_plan(Time planned, double Bill::*cause, double slot_seconds);
 
@@ -123,7 +123,7 @@ class Fold {
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);
   void drop_forming(Job& job);
-  void free_seat(const ProcessKey& worker, const Seat& seat);  // where none was started
+  void free_seat(const ProcessKey& worker, const Seat& seat);            // where none was started
   void empty(const ProcessKey& worker, const Seat& seat, Time gone_at);  // the worker is gone
   void mark_ending(const Job& job, const Gang& gang);
   void mark_ending(const Seat& seat);  // REQUIRES: all of it is leased

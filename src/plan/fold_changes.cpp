@@ -142,8 +142,8 @@ void Fold::leave_for_smaller(Job& job, const Change& change) {
   for (std::int32_t rank = 0; rank < job.current->size(); ++rank) {
     const ProcessKey process = job.current->process(job.id, rank);
     const Seat& seat = job.current->workers[static_cast<std::size_t>(rank)].seat;
-    const bool stays = std::ranges::find(change.survivors, process, &Survivor::process) !=
-                       change.survivors.end();
+    const bool stays =
+        std::ranges::find(change.survivors, process, &Survivor::process) != change.survivors.end();
     if (!stays) mark_ending(seat);
   }
 }

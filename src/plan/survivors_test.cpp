@@ -6,7 +6,6 @@
 
 #include "base/rng.hpp"
 #include "model/unmet.hpp"
-#include "placement/pack.hpp"
 #include "plan/assemble.hpp"
 #include "plan/check.hpp"
 #include "plan/draft.hpp"
@@ -194,9 +193,16 @@ TEST_F(Survivors, GiveASlotToAnotherJobOnceTheLeaverIsGone) {
   const JobId other = world_.submit("1");
   world_.advance(testing::span("1s"));
   const JobId filler = world_.run("2", 2);
-  Change shrinks{ChangeKind::resize, job_, Generation{2}, {seat(1)}, {ReasonCode::shrinks_for, {2, 1}, {}},
-                 1,  other,          {{born(1, 1), 0}}};
-  Change starts{ChangeKind::start, other, Generation{1}, {seat(0)}, {ReasonCode::starts, {1}, {}}, 1, {}};
+  Change shrinks{ChangeKind::resize,
+                 job_,
+                 Generation{2},
+                 {seat(1)},
+                 {ReasonCode::shrinks_for, {2, 1}, {}},
+                 1,
+                 other,
+                 {{born(1, 1), 0}}};
+  Change starts{
+      ChangeKind::start, other, Generation{1}, {seat(0)}, {ReasonCode::starts, {1}, {}}, 1, {}};
   // The start stands first in the plan.
   world_.fold(Plan{world_.state().round() + 1, "fifo", "", {starts, shrinks}, {}, {}, {}});
   EXPECT_EQ(slot(0).promise, (ProcessKey{other, Generation{1}, 0}));
@@ -210,8 +216,14 @@ TEST_F(Survivors, WaitForSlotsThatOthersLeave) {
   const JobId filler = world_.run("2", 2);
   world_.cancel(filler);
   ASSERT_TRUE(slot(2).lease->ending);
-  Change grows{ChangeKind::resize, job_, Generation{2}, {seat(0), seat(1), seat(2)},
-               {ReasonCode::grows, {2, 3}, {}}, 1, {}, {{born(1, 0), 0}, {born(1, 1), 1}}};
+  Change grows{ChangeKind::resize,
+               job_,
+               Generation{2},
+               {seat(0), seat(1), seat(2)},
+               {ReasonCode::grows, {2, 3}, {}},
+               1,
+               {},
+               {{born(1, 0), 0}, {born(1, 1), 1}}};
   world_.fold(Plan{world_.state().round() + 1, "fifo", "", {grows}, {}, {}, {}});
   EXPECT_EQ(slot(2).promise, born(2, 2));
   EXPECT_EQ(unmet_of_newcomer(world_.state(), job(), 2), std::nullopt);
@@ -452,7 +464,8 @@ TEST_F(Survivors, AreNamedByDraftsForJobsThatCanGoOn) {
     return draft.plan().changes.at(0);
   };
   const Change grows = planned(4);
-  EXPECT_THAT(grows.survivors, ::testing::ElementsAre(Survivor{born(1, 0), 0}, Survivor{born(1, 1), 1}));
+  EXPECT_THAT(grows.survivors,
+              ::testing::ElementsAre(Survivor{born(1, 0), 0}, Survivor{born(1, 1), 1}));
   EXPECT_EQ(grows.placement[0], job().current->workers[0].seat);
   EXPECT_EQ(grows.placement[1], job().current->workers[1].seat);
   EXPECT_EQ(planned(1).survivors.size(), 1U);

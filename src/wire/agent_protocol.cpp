@@ -255,16 +255,14 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Message>> kKin
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<AgentMessage>>
-    kKinds<AgentMessage> = {"hello",           "node_changed", "worker_runs",   "worker_report",
-                            "checkpoint_seen", "worker_gone",  "worker_warning",
-                            "worker_placed"};
+    kKinds<AgentMessage> = {"hello",           "node_changed", "worker_runs",    "worker_report",
+                            "checkpoint_seen", "worker_gone",  "worker_warning", "worker_placed"};
 
 template <>
 inline constexpr std::array<std::string_view, std::variant_size_v<ServerMessage>>
-    kKinds<ServerMessage> = {"start_worker", "stop_worker",  "freeze_worker",
-                             "thaw_worker",  "should_stop",  "discard_worker",
-                             "fence_job",    "limit_worker", "enrol_worker",
-                             "leave_gang"};
+    kKinds<ServerMessage> = {"start_worker", "stop_worker",    "freeze_worker", "thaw_worker",
+                             "should_stop",  "discard_worker", "fence_job",     "limit_worker",
+                             "enrol_worker", "leave_gang"};
 
 template <class Message>
 std::string encode_frame(const Frame<Message>& frame) {

@@ -260,8 +260,8 @@ inline void randomize(Rng& rng, Asked& value) {
   randomize_all(rng, by, since);
 }
 inline void randomize(Rng& rng, Gang& value) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked, warnings,
-         in_place, joins_failed] = value;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
+         warnings, in_place, joins_failed] = value;
   randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved,
                 asked, warnings, in_place, joins_failed);
 }

@@ -67,8 +67,8 @@ void describe(Fields& fields, FieldsOf<Fields, Asked>& asked) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
-  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked, warnings,
-         in_place, joins_failed] = gang;
+  auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
+         warnings, in_place, joins_failed] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
   fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
   fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
@@ -138,8 +138,8 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
          retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
          ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran, paused,
          leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
-         speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress, checkpoint, target, ending, last_change,
-         last_changed_at, dropped] = job;
+         speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress,
+         checkpoint, target, ending, last_change, last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
   fields("attempt", attempt)("retries_used", retries_used)("quick_failures", quick_failures);

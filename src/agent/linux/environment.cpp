@@ -43,8 +43,8 @@ void add_gang(JobId job, const Membership& membership, const GangPlace& place, E
 }
 
 void add_torchrun(const WorkerLaunch& worker, const WorkerFacts& facts, Environment& out) {
-  const GangPlace starts{worker.local_rank,  worker.local_world_size, worker.group_rank,
-                         worker.group_world_size, address_of(worker, 0),  facts.port};
+  const GangPlace starts{worker.local_rank,       worker.local_world_size, worker.group_rank,
+                         worker.group_world_size, address_of(worker, 0),   facts.port};
   add_gang(worker.key.job, {worker.key.born, worker.rank, worker.world_size},
            worker.joins.value_or(starts), out);
   out["ROLE_NAME"] = "default";

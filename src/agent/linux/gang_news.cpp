@@ -29,8 +29,10 @@ Result<std::optional<Generation>> generation_in(const Json& body, const char* na
 }
 
 Error malformed() {
-  return {ErrorCode::invalid, R"(POST /v1/gang takes {"ready": GENERATION} or {"stands": GENERATION}.)",
-          {}, Retry::useless};
+  return {ErrorCode::invalid,
+          R"(POST /v1/gang takes {"ready": GENERATION} or {"stands": GENERATION}.)",
+          {},
+          Retry::useless};
 }
 
 }  // namespace

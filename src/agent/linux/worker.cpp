@@ -432,13 +432,15 @@ Result<void> SupervisedWorker::open_socket() {
   Router router;
   router.add("GET", "/v1/gang",
              [this](const std::shared_ptr<Exchange>& exchange) { gang_news_.wait(exchange); });
-  auto served =
-      serve_scripts(context_.io, std::move(*listening), [this, voice](const HttpRequest& request) {
+  auto served = serve_scripts(
+      context_.io, std::move(*listening),
+      [this, voice](const HttpRequest& request) {
         if (request.method == "POST" && !context_.has_room()) return busy();
         if (request.method == "POST" && request.path == "/v1/gang")
           return gang_news_.say(request.body);
         return answer_worker(request, order_, voice);
-      }, std::move(router));
+      },
+      std::move(router));
   if (!served) return fail(served.error());
   socket_ = std::move(*served);
   return {};

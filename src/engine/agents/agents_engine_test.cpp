@@ -11,12 +11,12 @@
 namespace paceline {
 namespace {
 
+using agent::Dismiss;
 using agent::Freeze;
 using agent::GiveNotice;
 using agent::Kill;
 using agent::NotingHost;
 using agent::SetLimit;
-using agent::Dismiss;
 using agent::SetMembership;
 using agent::SetShouldStop;
 using agent::Start;
@@ -724,10 +724,11 @@ TEST_F(AgentsEngineTest, MembersAreToldOnceAllNewcomersAreReady) {
   EXPECT_EQ(state(job), JobState::resizing);
   EXPECT_EQ(host().count<SetMembership>(), 2U);
   const auto& place = std::get<SetMembership>(host().actions.back()).place;
-  const auto& newcomer = std::get<Start>(*std::ranges::find_if(host().actions, [&](const auto& action) {
-    const auto* start = std::get_if<Start>(&action);
-    return start && start->worker.joins;
-  }));
+  const auto& newcomer =
+      std::get<Start>(*std::ranges::find_if(host().actions, [&](const auto& action) {
+        const auto* start = std::get_if<Start>(&action);
+        return start && start->worker.joins;
+      }));
   EXPECT_EQ(place.port, newcomer.worker.joins->port) << "they meet at one place";
   EXPECT_EQ(place.address, newcomer.worker.joins->address);
   says(key(job, 1, 1), 0, 2);

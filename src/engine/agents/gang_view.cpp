@@ -47,8 +47,8 @@ GangView view_of(const State& state, const Job& job, const Gang& gang) {
     const ProcessKey process = gang.process(job.id, rank);
     const Seat& seat = worker.seat;
     view.oldest = std::min(view.oldest, process.born);
-    view.seats.push_back({process, seat.node, seat.slots, worker.state, gang.stop,
-                          false, worker.ready, false, false, false});
+    view.seats.push_back({process, seat.node, seat.slots, worker.state, gang.stop, false,
+                          worker.ready, false, false, false});
     const Node* node = state.find_node(seat.node);
     view.addresses.push_back(node ? node->spec.address : "");
     if (node) view.ports = common(view.ports, node->spec.ports.value_or(kUsualPorts));
@@ -65,7 +65,7 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
   for (const auto& [process, worker, stop] : job->parting) {
     view.oldest = std::min(view.oldest, process.born);
     view.parting.push_back({process, worker.seat.node, worker.seat.slots, worker.state, stop, false,
-                             worker.ready, false, false, false});
+                            worker.ready, false, false, false});
   }
   if (!job->forms_in_place() || job->lends()) return view;
   view.next = std::make_shared<GangView>(view_of(state, *job, *job->forming));

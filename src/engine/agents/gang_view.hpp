@@ -32,7 +32,7 @@ struct SeatView {
 struct GangView {
   JobId job;
   Generation generation;
-  Generation oldest;  // into which one of its processes was born
+  Generation oldest;    // into which one of its processes was born
   bool stands = false;  // all ranks have met, as the state knows or was told
   std::shared_ptr<const JobSpec> spec;
   std::int32_t attempt = 1;
@@ -41,10 +41,10 @@ struct GangView {
   bool should_stop = false;
   std::string checkpoint;
   Time submitted_at;
-  Duration ran{};                      // of the job, while no time of it counts
-  std::optional<Time> limit_at;        // when its time is over, while it counts
-  std::vector<SeatView> seats;         // by rank
-  std::vector<SeatView> parting;      // that leave; of the current one
+  Duration ran{};                 // of the job, while no time of it counts
+  std::optional<Time> limit_at;   // when its time is over, while it counts
+  std::vector<SeatView> seats;    // by rank
+  std::vector<SeatView> parting;  // that leave; of the current one
   // That forms in place; of the current one. Its seats of processes that are there already say nothing.
   std::shared_ptr<GangView> next;
   std::vector<std::string> addresses;  // by rank

@@ -150,8 +150,8 @@ void AgentsEngine::enrol(NodeView& node, const GangView& gang, const ProcessKey&
 void AgentsEngine::hear(GangView& gang, const ProcessKey& key, SeatView& seat,
                         const ClaimView& claim) {
   const bool joins = forms_in_place(gang);
-  const bool is_ready = joins && claim.ready == gang.generation && !seat.ready &&
-                        seat.state == WorkerState::running;
+  const bool is_ready =
+      joins && claim.ready == gang.generation && !seat.ready && seat.state == WorkerState::running;
   const bool stands = !joins && claim.stands == gang.generation && !gang.stands;
   if (!is_ready && !stands) return;
   if (acting_) return static_cast<void>(unheard_.insert(key));
@@ -235,8 +235,8 @@ Error AgentsEngine::out_of_reach(const GangView& gang, std::size_t rank) const {
 Result<WorkerLaunch> AgentsEngine::launch_of(const GangView& gang, const ProcessKey& key) {
   const auto port = port_of(gang);
   if (!kit_ || kit_->job != key.job || kit_->generation != gang.generation) {
-    kit_ = StartKit{key.job, gang.generation, gang_places(gang, port.value_or(0)),
-                    launches_(key.job)};
+    kit_ =
+        StartKit{key.job, gang.generation, gang_places(gang, port.value_or(0)), launches_(key.job)};
   }
   if (!kit_->launch) return fail(kit_->launch.error());
   if (const auto rank = rank_out_of_reach(gang)) return fail(out_of_reach(gang, *rank));

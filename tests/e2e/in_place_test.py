@@ -1,0 +1,156 @@
+"""Jobs of the runtime that are resized, and lose workers, while those that stay keep their processes: between a real server, its
+agent and real trainings."""
+
+import json
+import os
+import re
+import signal
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from first_hour_test import can_train
+from people import BINARY
+from box import Box
+
+PATIENCE = 120  # seconds
+SAMPLES = 600  # an epoch
+SCRIPT = """
+import os, sys, time
+import paceline, torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import TensorDataset
+
+job = paceline.init()
+points = torch.rand(600, 2, generator=torch.Generator().manual_seed(1)) * 2 - 1
+train_set = TensorDataset(points, (points.square().sum(1) < 0.6).long(), torch.arange(600))
+torch.manual_seed(1)
+model = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+job.distribute(model, optimizer)
+job.on_resize(lambda old, new: print("RESIZED", old, new, flush=True))
+for epoch in job.epochs(int(sys.argv[1])):
+    for x, y, index in job.batches(train_set, global_batch_size=30, seed=1):
+        print("SAW", epoch, job.generation, *index.tolist(), flush=True)
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        job.step(loss=loss)
+        time.sleep(0.01)
+    if job.rank == 0:
+        print("WEIGHTS", epoch, sum(float(each.double().abs().sum()) for each in model.parameters()), flush=True)
+job.finish()
+"""
+
+
+@unittest.skipUnless(can_train(), "without PyTorch")
+class InPlaceTest(unittest.TestCase):
+    def setUp(self):
+        self.box = Box(BINARY, slots=4)
+        self.addCleanup(self.box.close)
+        self.box.up()
+        self.script = self.box.directory.with_suffix(".py")
+        self.script.write_text(SCRIPT)
+        self.addCleanup(self.script.unlink)
+
+    def start(self, workers, epochs, *options):
+        job = self.box.submit("--slots", workers, *options, "--", "/usr/bin/python3", str(self.script), str(epochs))
+        self.until(job, lambda: "SAW" in self.logs(job), "does not train")
+        return job
+
+    def logs(self, job):
+        return self.box.call("logs", str(job)).stdout
+
+    def until(self, job, happened, what):
+        self.box.until(happened, PATIENCE, f"job {job} {what}", told=lambda: self.logs(job)[-3000:] + self.box.call("show", str(job)).stdout)
+
+    def resize(self, job, workers):
+        self.box.call("resize", str(job), "--workers", str(workers))
+        self.until(job, lambda: self.stands(job, workers), f"does not come to have {workers} workers")
+
+    def stands(self, job, workers):
+        shown = self.box.job(job)
+        return shown["state"] == "RUNNING" and shown["workers"] == workers
+
+    def pids(self, job):
+        return [worker["pid"] for worker in self.box.job(job)["gang"]]
+
+    def completed(self, job):
+        self.until(job, lambda: self.box.job(job)["ended_at"], "does not end")
+        shown = self.box.job(job)
+        self.assertEqual(shown["state"], "COMPLETED", self.logs(job)[-3000:])
+        return shown
+
+    def expect_each_sample_once_an_epoch(self, job, epochs, dead=0):
+        """Where a worker died, all began its last step once more."""
+        seen = {}
+        for epoch, indices in re.findall(r"SAW (\d+) \d+ (.*)", self.logs(job)):
+            seen.setdefault(int(epoch), []).extend(map(int, indices.split()))
+        self.assertEqual(sorted(seen), list(range(epochs)))
+        repeated = 0
+        for epoch, indices in seen.items():
+            self.assertEqual(set(indices), set(range(SAMPLES)), f"epoch {epoch}")
+            repeated += len(indices) - SAMPLES
+        self.assertLessEqual(repeated, 30 * dead)
+
+    def weights(self, job):
+        return [float(each) for each in re.findall(r"WEIGHTS \d+ (\S+)", self.logs(job))]
+
+    def test_those_that_stay_keep_their_processes(self):
+        job = self.start("1..4", 30)
+        self.resize(job, 2)
+        two = self.pids(job)
+        self.resize(job, 4)
+        four = self.pids(job)
+        self.assertEqual(four[:2], two)
+        self.resize(job, 1)
+        self.assertEqual(self.pids(job), two[:1])
+        self.resize(job, 3)
+        self.assertEqual(self.pids(job)[:1], two[:1])
+        shown = self.completed(job)
+        self.assertEqual((shown["attempt"], shown["preemptions"], shown["retries_used"]), (1, 0, 0))
+        self.assertEqual(shown["lost_slot_seconds"]["failure"], 0)
+        self.expect_each_sample_once_an_epoch(job, 30)
+        fixed = self.start("1", 30)
+        self.completed(fixed)
+        for one, other in zip(self.weights(job), self.weights(fixed), strict=True):
+            self.assertAlmostEqual(one, other, delta=1e-3)
+
+    def test_the_others_go_on_where_one_dies(self):
+        job = self.start("2..3", 25, "--retry", "0")
+        self.until(job, lambda: self.stands(job, 3), "does not come to have 3 workers")
+        before = self.pids(job)
+        os.kill(before[1], signal.SIGKILL)
+        self.until(job, lambda: before[1] not in self.pids(job), "keeps a worker that died")
+        self.assertEqual([pid for pid in self.pids(job) if pid in before], [before[0], before[2]])
+        shown = self.completed(job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
+        self.expect_each_sample_once_an_epoch(job, 25, dead=1)
+
+    def test_a_training_outlives_server_and_agent_in_the_middle_of_a_resize(self):
+        job = self.start("1..4", 30)
+        self.resize(job, 1)
+        self.box.call("resize", str(job), "--workers", "4")
+        self.box.kill()
+        self.box.up()
+        self.until(job, lambda: self.stands(job, 4), "does not come to have 4 workers")
+        self.completed(job)
+        self.expect_each_sample_once_an_epoch(job, 30)
+
+    def test_a_job_that_wants_restarts_gets_them(self):
+        job = self.start("1..2", 15, "--env", "PACELINE_RESIZE=restart")
+        shown = self.box.job(job)
+        self.assertEqual(shown["state"], "RUNNING")
+        self.box.call("resize", str(job), "--workers", "1")
+        reason = json.loads(self.box.call("why", str(job), "-o", "json").stdout)
+        self.assertEqual(reason["waits"], None)
+        self.assertEqual(self.box.job(job)["workers"], 2, "it never saved")
+        self.completed(job)
+
+
+if __name__ == "__main__":
+    unittest.main()
