@@ -177,6 +177,11 @@ std::string run_sentence(const Reason& r) {
       return fmt::format("has {} of {} running", a, workers(b));
     case ReasonCode::resizing:
       return fmt::format("goes from {} to {}", a, workers(b));
+    case ReasonCode::awaits_newcomers:
+      return fmt::format("runs with {}, and goes on with {} once the new ones are ready", workers(a),
+                         b);
+    case ReasonCode::meets_anew:
+      return fmt::format("goes on with {}, which meet now", workers(a));
     case ReasonCode::paused:
       return "paused by its owner: it keeps its slots, 'resume' lets it go on";
     case ReasonCode::stopping:
@@ -274,6 +279,10 @@ std::string_view name(ReasonCode code) {
       return "starting";
     case ReasonCode::resizing:
       return "resizing";
+    case ReasonCode::awaits_newcomers:
+      return "awaits_newcomers";
+    case ReasonCode::meets_anew:
+      return "meets_anew";
     case ReasonCode::paused:
       return "paused";
     case ReasonCode::stopping:

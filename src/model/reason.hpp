@@ -65,7 +65,9 @@ enum class ReasonCode {
   asked,           // slots, job that would start in its place, seconds until it may be stopped,
                    // seconds of work that it would lose now
   starting,        // workers running, of
-  resizing,        // from, to
+  resizing,          // from, to
+  awaits_newcomers,  // workers, workers with those that get ready to join them
+  meets_anew,        // workers: it goes on in place with them
   paused,
   stopping,  // text: cause
   ended,     // text: the ending's sentence

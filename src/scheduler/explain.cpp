@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "estimate/remaining.hpp"
+#include "model/unmet.hpp"
 #include "plan/reclaim.hpp"
 #include "policy/patient.hpp"
 #include "policy/settle.hpp"
@@ -184,6 +185,7 @@ Reason Explanation::reason(const Job& job, Viewer viewer) const {
     case JobState::running:
       return running(job);
     case JobState::resizing: {
+      if (is_to_stand(job)) return {ReasonCode::meets_anew, {job.workers()}, {}};
       const auto from = job.current && job.forming ? job.current->size() : 0;
       if (from == 0) return starting(job);
       return {ReasonCode::resizing, {from, job.planned_workers()}, {}};
@@ -245,6 +247,8 @@ Reason Explanation::running(const Job& job) const {
   if (const Node* node = silent_node(snapshot_.state, job))
     return {ReasonCode::node_away, {job.workers(), lease_seconds(job, *node)}, node->spec.name};
   if (job.is_asked()) return asked(job);
+  if (job.forms_in_place())
+    return {ReasonCode::awaits_newcomers, {job.workers(), job.planned_workers()}, {}};
   if (const auto wait = waits_.find(job.id); wait != waits_.end()) return wait->second;
   return {ReasonCode::runs, {job.workers(), job.range.max}, {}};
 }
