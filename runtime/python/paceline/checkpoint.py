@@ -1,5 +1,6 @@
 """Checkpoints: written whole or not at all, beside the training; the newest two are kept."""
 
+import copy
 import io
 import os
 import threading
@@ -67,9 +68,7 @@ class Folder:
         written() tells of it with `mark`. Where it can't be written the older ones are untouched.
         """
         self.join()
-        room = io.BytesIO()
-        torch.save({"format": self._format, **values}, room)
-        self._writes = threading.Thread(target=self._write, args=(number, room.getbuffer(), mark))
+        self._writes = threading.Thread(target=self._write, args=(number, _taken({"format": self._format, **values}), mark))
         self._writes.start()
 
     def join(self):
@@ -83,10 +82,11 @@ class Folder:
         while self._written:
             yield self._written.popleft()
 
-    def _write(self, number, data, mark):
+    def _write(self, number, packed, mark):
         path = self.path / f"ckpt-{number:012d}.pt"
         unfinished = self.path / f".{path.name}.unfinished"
         try:
+            data = packed()
             with open(unfinished, "wb") as file:
                 file.write(data)
                 file.flush()
@@ -94,11 +94,49 @@ class Folder:
             os.replace(unfinished, path)
             _sync(self.path)
             remove_older(self.path, PATTERN)
-        except OSError as error:
+        except Exception as error:  # of the disk, or whatever packing comes up with
             unfinished.unlink(missing_ok=True)
-            self._written.append((mark, None, error.strerror))
+            self._written.append((mark, None, getattr(error, "strerror", None) or str(error)))
         else:
             self._written.append((mark, path, None))
+
+
+def _taken(values):
+    """A function that packs the values as they are now. Of what lies on GPUs copies are under way when this returns, for
+    which that function waits."""
+    rooms, copies = {}, {}
+    for tensor in _tensors_on_gpus(values):
+        same = tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()  # under another name, say
+        if same not in rooms:
+            room = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            rooms[same] = room.copy_(tensor.detach(), non_blocking=True)
+        copies[id(tensor)] = rooms[same]
+    if not copies:
+        return _packed(values).getbuffer
+    events = [torch.cuda.current_stream(device).record_event(torch.cuda.Event(blocking=True))
+              for device in {device for device, *_ in rooms}]
+    # What else there is must not change either before it is packed.
+    values = copy.deepcopy(values, copies)
+
+    def packed():
+        for event in events:
+            event.synchronize()
+        return _packed(values).getbuffer()
+
+    return packed
+
+
+def _packed(values):
+    room = io.BytesIO()
+    torch.save(values, room)
+    return room
+
+
+def _tensors_on_gpus(values):
+    if torch.is_tensor(values):
+        return [values] if values.is_cuda else []
+    parts = values.values() if isinstance(values, dict) else values if isinstance(values, (list, tuple)) else []
+    return [tensor for each in parts for tensor in _tensors_on_gpus(each)]
 
 
 def go_on(group, folder):
