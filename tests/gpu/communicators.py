@@ -38,10 +38,10 @@ def sums_are_right(carrier, kind, count):
     """Whole numbers, so that each sum is exact in each type."""
     chance = torch.Generator().manual_seed(3)
     parts = [torch.randint(-8, 9, (count,), generator=chance).to(kind) for _ in range(group.size)]
+    whole = sum(part.double() for part in parts)
     flat = carriers.Flat(parts[group.rank].to(device), min(3, count))
     tail = carrier.start(flat)
     carrier.settle(flat)
-    whole = sum(part.double() for part in parts)
     return torch.equal(flat.tensor.cpu().double(), whole) and tail() == whole[-min(3, count):].tolist()
 
 

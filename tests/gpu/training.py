@@ -27,12 +27,12 @@ if ASKED["buckets_of"]:
 
 
 def build(device):
+    torch.manual_seed(7)
     width, parts = ASKED["width"], [nn.Linear(32, ASKED["width"])]
     for _ in range(ASKED["layers"]):
         parts += [nn.ReLU(), nn.Dropout(ASKED["dropout"]), nn.Linear(width, width)]
     if ASKED["norm"]:
         parts.append(nn.BatchNorm1d(width))
-    torch.manual_seed(7)
     net = nn.Sequential(*parts, nn.ReLU(), nn.Linear(width, 8)).to(device)
     make = torch.optim.Adam if ASKED["adam"] else torch.optim.SGD
     return net, make(net.parameters(), lr=0.001 if ASKED["adam"] else 0.05)
@@ -53,7 +53,7 @@ def samples(count):
 
 def train_step(net, optimizer, scaler, x, y):
     optimizer.zero_grad(set_to_none=True)
-    with torch.autocast("cuda", getattr(torch, ASKED["amp"] or "float16"), enabled=bool(ASKED["amp"])):
+    with torch.autocast("cuda", getattr(torch, ASKED["amp"] or "bfloat16"), enabled=bool(ASKED["amp"])):
         loss = F.cross_entropy(net(x), y)
     (scaler.scale(loss) if scaler else loss).backward()
     if ASKED["clip"]:
