@@ -67,8 +67,10 @@ def share_tensor(group, tensor, root=0):
 def share_tensors(group, tensors, root=0):
     """Each becomes `root`'s, in place. The next one is on its way from a GPU while one goes from rank to rank."""
     tensors = [each.detach() for each in tensors if each.numel()]
+    if not tensors:
+        return
     sends = group.rank == root
-    ahead = _Room(tensors[0], sends) if tensors else None
+    ahead = _Room(tensors[0], sends)
     for following in [*tensors[1:], None]:
         room, ahead = ahead, None if following is None else _Room(following, sends)
         room.share(group, root)

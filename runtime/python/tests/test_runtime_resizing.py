@@ -42,7 +42,7 @@ class ResizingTest(unittest.TestCase):
         def taken():
             return len(re.findall("^seen", agent.ranks[0].output(), re.M))
 
-        goal, end = taken() + steps, time.monotonic() + 120
+        goal, end = taken() + steps, time.monotonic() + 300
         while taken() < goal:
             self.assertLess(time.monotonic(), end, agent.ranks[0].output())
             time.sleep(0.02)

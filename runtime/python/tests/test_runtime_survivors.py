@@ -34,7 +34,7 @@ class SurvivorsTest(unittest.TestCase):
         def taken():
             return len(re.findall("^steps", agent.ranks[0].output(), re.M))
 
-        goal, end = taken() + steps, time.monotonic() + 120
+        goal, end = taken() + steps, time.monotonic() + 300
         while taken() < goal:
             self.assertLess(time.monotonic(), end, agent.ranks[0].output())
             self.assertIsNone(agent.ranks[0].process.poll(), agent.ranks[0].output())
@@ -151,7 +151,7 @@ class SurvivorsTest(unittest.TestCase):
                     self.assertEqual(each["accuracies"], self.alone(**asked)["accuracies"])
 
     def until_all_wait_or_ended(self, agent):
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while not all(each.process.poll() is not None or WAITS in each.output() for each in agent.ranks):
             self.assertLess(time.monotonic(), end, "\n".join(each.output() for each in agent.ranks))
             time.sleep(0.02)
