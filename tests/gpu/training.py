@@ -78,7 +78,7 @@ def measured(device, steps):
             times.append((now - before) * 1000)
         before = now
     times = sorted(times[len(times) // 2:])
-    return {"ms": times[len(times) // 2], "least": times[0], "most": times[-1]}
+    return {"ms": times[len(times) // 2], "mean": sum(times) / len(times), "least": times[0], "most": times[-1]}
 
 
 def train_plainly(how):
@@ -168,5 +168,6 @@ if ASKED["weights"] and job.rank == 0:
     torch.save([each.detach().cpu() for each in net.parameters()], ASKED["weights"])
 total = sum(float(each.detach().double().sum()) for each in net.state_dict().values())
 result.update(sum=total, accuracies=accuracies, shared_s=shared_s, scale=scaler.get_scale() if scaler else None,
+              took_s=job._folder.took_s if job._folder else None,
               millions=sum(each.numel() for each in net.parameters()) / 1e6)
 print("result", json.dumps(result), flush=True)

@@ -522,7 +522,8 @@ class Job:
         if self.rank == 0:
             wishes[STOP] = float(self._attendant.should_stop)
             wishes[REPORT] = float(now - self._reported_at >= REPORT_EVERY_S)
-            wishes[CHECKPOINT] = float(self._folder is not None and now - self._saved_at >= self._every)
+            wishes[CHECKPOINT] = float(self._folder is not None and now - self._saved_at >= self._every
+                                       and not self._folder.is_writing())
         wishes[RATE], wishes[LESS_RATE] = rate, -rate
         return wishes
 
