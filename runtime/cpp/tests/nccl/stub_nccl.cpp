@@ -59,8 +59,9 @@ std::string setting(const std::string& name, int rank) {
 void nap() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 struct Shared {
-  std::atomic<int> come;                  // ranks that are here
-  std::atomic<std::uint64_t> arrived[2];  // at the two sides of each chunk, over all chunks and ranks
+  std::atomic<int> come;  // ranks that are here
+  std::atomic<std::uint64_t>
+      arrived[2];  // at the two sides of each chunk, over all chunks and ranks
   alignas(64) std::byte rooms[kRanksMax][kRoom];
 };
 
@@ -77,10 +78,14 @@ std::atomic<std::uint64_t> done{0};
 // NCCL's numbers of types.
 paceline_type type_of(int type) {
   switch (type) {
-    case 6: return PACELINE_FLOAT16;
-    case 7: return PACELINE_FLOAT32;
-    case 8: return PACELINE_FLOAT64;
-    default: return PACELINE_BFLOAT16;
+    case 6:
+      return PACELINE_FLOAT16;
+    case 7:
+      return PACELINE_FLOAT32;
+    case 8:
+      return PACELINE_FLOAT64;
+    default:
+      return PACELINE_BFLOAT16;
   }
 }
 
@@ -170,7 +175,8 @@ class Communicator {
       if (!meet(0)) return false;
       std::memcpy(to + at * size, shared_->rooms[0], count * size);
       for (int rank = 1; rank < ranks_; ++rank)
-        paceline::runtime::combine(to + at * size, to + at * size, shared_->rooms[rank], count, type, PACELINE_SUM);
+        paceline::runtime::combine(to + at * size, to + at * size, shared_->rooms[rank], count,
+                                   type, PACELINE_SUM);
       if (!meet(1)) return false;
       ++chunks_;
     }
@@ -228,7 +234,8 @@ int ncclGetUniqueId(UniqueId* id) {
   return kSuccess;
 }
 
-int ncclCommInitRankConfig(Communicator** comm, int ranks, UniqueId id, int rank, const Config* config) {
+int ncclCommInitRankConfig(Communicator** comm, int ranks, UniqueId id, int rank,
+                           const Config* config) {
   int version = 0;
   ncclGetVersion(&version);
   if (config->size != 24 || config->magic != kMagic || config->version > unsigned(version) ||
@@ -247,8 +254,7 @@ int ncclCommInitRank(Communicator** comm, int ranks, UniqueId id, int rank) {
 }
 
 int ncclCommAbort(Communicator* comm) {
-  if (setting("abort", own_rank()) == "hang")
-    std::this_thread::sleep_for(std::chrono::hours(1));
+  if (setting("abort", own_rank()) == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
   delete comm;
   return kSuccess;
 }
@@ -258,7 +264,8 @@ int ncclCommGetAsyncError(Communicator* comm, int* state) {
   return kSuccess;
 }
 
-int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, Communicator* comm, void*) {
+int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation,
+                  Communicator* comm, void*) {
   if (operation != 0 || comm->state() != kSuccess) return kInvalidArgument;
   comm->start(Sum{from, to, count, type});
   int version = 0;
@@ -274,5 +281,4 @@ const char* ncclGetErrorString(int result) {
 // How many sums this process has been given, and how many of them ended: what its streams would say.
 std::uint64_t stub_given() { return given; }
 std::uint64_t stub_done() { return done; }
-
 }
