@@ -56,7 +56,7 @@ class SurvivorsTest(unittest.TestCase):
         """A slow training, to which `acts(agent)` happens, and which then goes on to its end fast."""
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"
-            agent = self.start(size, slow=0.01, slow_until=str(hurry), **asked)
+            agent = self.start(size, slow=0.1, slow_until=str(hurry), **asked)
             self.until(agent, 3)
             acts(agent)
             hurry.touch()
