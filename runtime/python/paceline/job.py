@@ -270,9 +270,8 @@ class Job:
     def _agree_first(self):
         """On what a generation needs for its first batch. False: the ranks are others now."""
         try:
-            if self.size > 1 and not self._exact and not self._ranks.carrier:
-                parameters = [each for model in self._models for each in trained(model)]
-                self._ranks.carrier = ways.choose(self._group, parameters, self._ranks.moved)
+            if not self._exact:
+                self._choose_way()
             if self._audit and not self._audit.compared:
                 self._audit.compare(self._group, self._record())
         except GroupError as error:
@@ -280,6 +279,13 @@ class Job:
             self._regroup()
             return False
         return True
+
+    def _choose_way(self):
+        """How gradients travel. A generation that went on in place chooses as soon as it stands: its ranks may be at
+        different places of the script."""
+        if self.size > 1 and not self._ranks.carrier:
+            parameters = [each for model in self._models for each in trained(model)]
+            self._ranks.carrier = ways.choose(self._group, parameters, self._ranks.moved)
 
     def _batches(self, loader, seed, max_local, micro):
         """Those of this generation's ranks, to the end of the epoch or of the generation."""
@@ -615,6 +621,7 @@ class Job:
             try:
                 self._ranks.move(environment, lambda: self._attendant.knows_of(self.generation + 1))
                 self._share(record, old_size)
+                self._choose_way()
             except GroupError as error:
                 self._pieces.suffer(error)
                 environment = self._next_after(error)
