@@ -15,6 +15,7 @@
 
 #include "base/number.hpp"
 #include "files/private_file.hpp"
+#include "files/write_all.hpp"
 #include "trust/sha256.hpp"
 
 namespace paceline {
@@ -60,16 +61,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
        it.increment(error))
     names.push_back(it->path().filename().string());
   return names;
-}
-
-bool write_bytes(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
 }
 
 std::size_t entries_of(const Manifest& manifest) {
@@ -178,7 +169,7 @@ Result<void> ShipStore::keep_text(std::uint32_t uid, const std::string& name,
     if (auto made = make_private_folder(path); !made) return made;
   const auto aside = folder(uid, kParts) / (name + ".ship");
   const UniqueFd fd(::open(aside.c_str(), kPartFlags, 0600));
-  if (!fd || !write_bytes(fd.get(), text) ||
+  if (!fd || !write_all(fd.get(), text) ||
       ::rename(aside.c_str(), (folder(uid, kShips) / name).c_str()) != 0) {
     const int reason = errno;
     ::unlink(aside.c_str());
@@ -322,7 +313,7 @@ Result<bool> ShipStore::take(std::uint32_t uid, const ShipPiece& piece, std::str
       piece.from + bytes.size() > file->second.bytes)
     return out_of_step();
   Part& part = *found->second;
-  if (!write_bytes(part.fd.get(), bytes)) {
+  if (!write_all(part.fd.get(), bytes)) {
     const int reason = errno;
     parts_.erase(found);
     return not_kept("kept", reason);

@@ -34,7 +34,7 @@ class SurvivorsTest(unittest.TestCase):
         def taken():
             return len(re.findall("^steps", agent.ranks[0].output(), re.M))
 
-        goal, end = taken() + steps, time.monotonic() + 120
+        goal, end = taken() + steps, time.monotonic() + 300
         while taken() < goal:
             self.assertLess(time.monotonic(), end, agent.ranks[0].output())
             self.assertIsNone(agent.ranks[0].process.poll(), agent.ranks[0].output())
@@ -56,7 +56,7 @@ class SurvivorsTest(unittest.TestCase):
         """A slow training, to which `acts(agent)` happens, and which then goes on to its end fast."""
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"
-            agent = self.start(size, slow=0.01, slow_until=str(hurry), **asked)
+            agent = self.start(size, slow=0.1, slow_until=str(hurry), **asked)
             self.until(agent, 3)
             acts(agent)
             hurry.touch()
@@ -122,6 +122,18 @@ class SurvivorsTest(unittest.TestCase):
         for each in ended:
             self.assertEqual(each["bits"], self.alone(**asked)["bits"])
 
+    def test_a_scaler_does_nothing_in_a_void_step(self):
+        def acts(agent):
+            agent.kill(1)
+            self.until(agent, 3)
+            agent.resize([0, 1], 1)
+            self.until(agent, 3)
+
+        agent, ended = self.hurried(3, acts, scaler=True, epochs=40)
+        self.assert_same(ended, self.alone(epochs=40), agent)
+        for each in ended:
+            self.assertEqual(*each["updates"])
+
     def test_an_operation_that_ends_well_on_some_ranks_alone(self):
         """PACELINE_OPERATIONS: which ones, as 1..40; else some."""
         first, _, last = os.environ.get("PACELINE_OPERATIONS", "").partition("..")
@@ -139,7 +151,7 @@ class SurvivorsTest(unittest.TestCase):
                     self.assertEqual(each["accuracies"], self.alone(**asked)["accuracies"])
 
     def until_all_wait_or_ended(self, agent):
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while not all(each.process.poll() is not None or WAITS in each.output() for each in agent.ranks):
             self.assertLess(time.monotonic(), end, "\n".join(each.output() for each in agent.ranks))
             time.sleep(0.02)

@@ -30,6 +30,7 @@
 #include "agent/linux/shm.hpp"
 #include "agent/linux/testing.hpp"
 #include "files/witnesses.hpp"
+#include "files/write_all.hpp"
 #include "ship/store.hpp"
 #include "trust/sha256.hpp"
 

@@ -25,6 +25,7 @@
 #include "agent/linux/shm.hpp"
 #include "agent/wants.hpp"
 #include "files/witnesses.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {
