@@ -8,14 +8,11 @@
 
 namespace paceline {
 
-// Of a job that was never interrupted: by a restart, and in place.
-inline constexpr double kPausePriorSeconds = 5;
-inline constexpr double kInPlacePausePriorSeconds = 0.5;
-
 // REQUIRES: the job has a current gang.
 double work_at_risk(const Job& job, Time now);  // since the last acknowledged checkpoint
 double work_lost_by_resizing(const Job& job, Time now);
-double resize_pause(const Job& job);  // seconds
+double restart_pause(const Job& job);  // seconds
+double resize_pause(const Job& job);   // seconds, by restart or in place
 double resize_cost(const Job& job, Time now);
 
 }  // namespace paceline

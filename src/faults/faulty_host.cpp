@@ -15,6 +15,7 @@ constexpr std::uint64_t kReportsPerWarning = 5;
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
 constexpr Duration kHostSlack = std::chrono::seconds{1};
+constexpr double kStalls = 0.1;  // of newcomers
 constexpr Duration kMeetMax = std::chrono::seconds{2};  // until a generation has met
 constexpr std::int64_t kSlotsMore = 2;                  // than at first may a machine come to have
 
@@ -201,6 +202,7 @@ void FaultyHost::on(const agent::Start& start) {
   worker.leased_at = queue_.now();
   worker.generation = key.born;
   worker.joins = start.worker.joins.has_value();
+  worker.stalls = worker.joins && rng_.chance(kStalls);
   ledger_.started(queue_.now(), node_.name, key, start.worker.slots);
   ledger_.launched(queue_.now(), start.worker);
   if (!worker.habits.never_runs) later(key, worker.habits.setup, &FaultyHost::run);
@@ -372,7 +374,8 @@ void FaultyHost::depart(Worker& worker) {
 }
 
 void FaultyHost::go_on(Worker& worker) {
-  if (worker.joins) return join(worker);
+  if (worker.joins && !worker.stalls) join(worker);
+  if (worker.joins) return;
   worker.since = queue_.now();
   later(worker.claim.key, std::min(worker.left, worker.habits.report_every), &FaultyHost::work);
 }

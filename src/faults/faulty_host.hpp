@@ -88,6 +88,7 @@ class FaultyHost final : public agent::Host {
     bool unclaimed = false;  // its claim is gone
     Generation generation;   // that it was told of last
     bool joins = false;      // others, which it has not met yet
+    bool stalls = false;     // before it is ready to
     std::optional<RunLimit> limit;
     std::optional<Duration> lease;
     Time leased_at;

@@ -75,6 +75,8 @@ void draw_retiring(WorldHabits& world, Rng rng) {
   world.server.limits->absent_nodes_age = kSeconds[rng.below(kSeconds.size())];
   static constexpr std::array<std::uint64_t, 3> kOwners = {0, 1, 3};
   world.server.limits->failing_owners = kOwners[rng.below(kOwners.size())];
+  static constexpr std::array<std::uint64_t, 3> kWaits = {2, 20, 600};
+  world.server.limits->newcomers_wait = kWaits[rng.below(kWaits.size())];
 }
 
 void draw_spacing(WorldHabits& world, Rng rng) {

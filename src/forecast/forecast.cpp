@@ -61,7 +61,7 @@ double median(std::vector<double> values) {
 // Until the workers of a new gang run: nothing for a job that never ran.
 Duration start_pause(const Job& job) {
   if (!job.started_at) return Duration::zero();
-  return from_seconds(job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds);
+  return from_seconds(restart_pause(job));
 }
 
 Time end_of(double left, double speed, Time since) { return since + from_seconds(left / speed); }
@@ -100,7 +100,7 @@ void Forecast::estimate() {
         unknown ? seconds_left(job, now_, lengths_, usual) : length_left(job, now_);
     work.since = work.saved_at = now_;
     live_.push_back(job.id);
-    limits_.watch(job);
+    limits_.watch(job.id, job.limit_at());
     follow(job);
     if (work.speed > 0)
       work.kept += work_at_risk(job, now_) / job.slots(job.workers()) * work.speed;
@@ -220,7 +220,7 @@ Result<Plan> Forecast::decide() {
 void Forecast::tell(std::variant<Event, Plan> body) {
   for (const JobId id : apply(state_, {state_.seq() + 1, now_, std::move(body)})) {
     const Job& job = state_.job(id);
-    limits_.watch(job);
+    limits_.watch(job.id, job.limit_at());
     follow(job);
   }
 }

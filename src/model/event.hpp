@@ -175,11 +175,19 @@ struct NodeUndrained {  // jobs may start there again
   friend bool operator==(const NodeUndrained&, const NodeUndrained&) = default;
 };
 
+// Workers that are to join a gang in place ran for as long as the server waits for them, and are not
+// ready.
+struct NewcomersLate {
+  JobId job;
+  Generation generation;  // that they were to join
+  friend bool operator==(const NewcomersLate&, const NewcomersLate&) = default;
+};
+
 using Event =
     std::variant<NodeUp, NodeDown, JobSubmitted, JobRequested, RangeSet, PolicySet, WorkerStarted,
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
                  JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained,
-                 WorkerReady, GangStands>;
+                 WorkerReady, GangStands, NewcomersLate>;
 
 }  // namespace paceline

@@ -81,6 +81,11 @@ std::optional<Time> Job::limit_at() const {
   return changed_at + std::max(Duration::zero(), *spec->max_duration - ran);
 }
 
+std::optional<Time> Job::newcomers_since() const {
+  if (state != JobState::running || !forms_in_place() || !forming->started_at) return std::nullopt;
+  return std::max(*forming->started_at, changed_at);
+}
+
 bool Job::begins_anew() const { return !checkpoint && spec->elastic != Elastic::restart; }
 
 double Job::length_run() const {

@@ -156,6 +156,8 @@ struct Job {
   [[nodiscard]] double length_run() const;
   // When its time is over, if it goes on as it does; nothing while no time counts or none is set.
   [[nodiscard]] std::optional<Time> limit_at() const;
+  // Since when its newcomers all run without a pause, and are waited for.
+  [[nodiscard]] std::optional<Time> newcomers_since() const;
   // Does nothing tell that it can go on from where it was?
   [[nodiscard]] bool begins_anew() const;
   // Was it told that it will be stopped for others?

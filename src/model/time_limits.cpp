@@ -4,15 +4,14 @@
 
 namespace paceline {
 
-void TimeLimits::watch(const Job& job) {
-  if (const auto known = watched_.find(job.id); known != watched_.end()) {
-    due_.erase({known->second, job.id});
+void TimeLimits::watch(JobId job, std::optional<Time> at) {
+  if (const auto known = watched_.find(job); known != watched_.end()) {
+    due_.erase({known->second, job});
     watched_.erase(known);
   }
-  if (const auto at = job.limit_at()) {
-    due_.emplace(*at, job.id);
-    watched_.emplace(job.id, *at);
-  }
+  if (!at) return;
+  due_.emplace(*at, job);
+  watched_.emplace(job, *at);
 }
 
 std::vector<JobId> TimeLimits::take_due(Time now) {

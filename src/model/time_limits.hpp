@@ -1,4 +1,4 @@
-// When jobs reach their time limit. A job is watched anew whenever it changed, so that pauses and
+// When jobs reach a time limit. A job is watched anew whenever it changed, so that pauses and
 // requeues need no bookkeeping; it is in here at most once.
 #pragma once
 
@@ -8,14 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "model/job.hpp"
+#include "base/time.hpp"
+#include "model/ids.hpp"
 
 namespace paceline {
 
 class TimeLimits {
  public:
-  // Called for every job touched.
-  void watch(const Job& job);
+  // Called for every job touched. `at`: when it reaches its limit, if nothing changes.
+  void watch(JobId job, std::optional<Time> at);
   // Jobs over their limit at `now`, in id order; each is returned once per watch().
   std::vector<JobId> take_due(Time now);
   [[nodiscard]] std::optional<Time> next() const;

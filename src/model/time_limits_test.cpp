@@ -15,6 +15,7 @@ using testing::World;
 
 class SomeLimits : public ::testing::Test {
  protected:
+  void watch(JobId job) { limits_.watch(job, world_.job(job).limit_at()); }
   std::vector<JobId> due() { return limits_.take_due(world_.now()); }
 
   World world_{"1x4 cpu"};
@@ -23,7 +24,7 @@ class SomeLimits : public ::testing::Test {
 
 TEST_F(SomeLimits, AreReachedAfterRunningThatLong) {
   const JobId a = world_.run("1..1 max_duration=60s", 1);
-  limits_.watch(world_.job(a));
+  watch(a);
   EXPECT_EQ(limits_.next(), world_.now() + span("60s"));
   world_.advance(span("59s"));
   EXPECT_THAT(due(), IsEmpty());
@@ -37,11 +38,11 @@ TEST_F(SomeLimits, DoNotCountPauses) {
   const JobId a = world_.run("1..1 max_duration=60s", 1);
   world_.advance(span("50s"));
   world_.pause(a);
-  limits_.watch(world_.job(a));
+  watch(a);
   EXPECT_EQ(limits_.next(), std::nullopt);
   world_.advance(span("1h"));
   world_.resume(a);
-  limits_.watch(world_.job(a));
+  watch(a);
   EXPECT_EQ(limits_.next(), world_.now() + span("10s"));
 }
 
@@ -49,12 +50,12 @@ TEST_F(SomeLimits, SpanAttempts) {
   const JobId a = world_.run("1..1 max_duration=60s retry=1", 1);
   world_.advance(span("40s"));
   world_.ended(a, testing::ending("1"));
-  limits_.watch(world_.job(a));
+  watch(a);
   EXPECT_EQ(limits_.next(), std::nullopt);
   world_.advance(span("5m"));
   world_.start(a, 1);
   world_.started(a);
-  limits_.watch(world_.job(a));
+  watch(a);
   EXPECT_EQ(limits_.next(), world_.now() + span("20s"));
 }
 
@@ -63,7 +64,7 @@ TEST_F(SomeLimits, HoldAJobOnceHoweverOftenItIsTouched) {
   for (int i = 0; i < 1000; ++i) {
     world_.advance(span("1s"));
     world_.report(a, {});
-    limits_.watch(world_.job(a));
+    watch(a);
   }
   world_.advance(span("24h"));
   EXPECT_THAT(due(), ElementsAre(a));
@@ -73,7 +74,7 @@ TEST_F(SomeLimits, AreTakenInIdOrder) {
   const JobId a = world_.run("1..1 max_duration=60s", 1);
   const JobId b = world_.run("1..1 max_duration=30s", 1);
   const JobId c = world_.run("1..1", 1);
-  for (const JobId id : {c, b, a}) limits_.watch(world_.job(id));
+  for (const JobId id : {c, b, a}) watch(id);
   world_.advance(span("60s"));
   EXPECT_THAT(due(), ElementsAre(a, b));
 }

@@ -53,6 +53,7 @@ class Fold {
   void on(const Progressed& e);
   void on(const JobWarned& e);
   void on(const TimeLimitReached& e);
+  void on(const NewcomersLate& e);
   void on(const ClockSet& e);
   void on(const JobsForgotten& e);
   void on(const JournalAccepted& e);
@@ -68,7 +69,7 @@ class Fold {
   static Worker* find_newcomer(Job& job, const ProcessKey& key);
   void all_run(Job& job);  // every worker of its current gang
   void member_ended(Job& job, Worker& worker, const WorkerEnded& e);
-  void newcomer_ended(Job& job, const WorkerEnded& e);
+  void fail_newcomers(Job& job);
   void parting_ended(Job& job, const WorkerEnded& e);
   [[nodiscard]] bool speaks(JobId job, Generation generation) const;
 

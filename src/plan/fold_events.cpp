@@ -223,6 +223,7 @@ void Fold::on(const WorkerStarted& e) {
   worker->state = WorkerState::running;
   worker->pid = e.pid;
   if (member && job.current->all_started() && !job.current->started_at) all_run(job);
+  if (!member && job.forming->all_started()) job.forming->started_at = at_;
 }
 
 void Fold::on(const WorkerReady& e) {
@@ -261,19 +262,24 @@ void Fold::on(const WorkerEnded& e) {
   Job& job = touch(e.worker.job, at_ - e.unseen);
   if (Worker* worker = find_worker(job.current, e.worker)) {
     if (worker->state != WorkerState::ended) member_ended(job, *worker, e);
-  } else if (find_newcomer(job, e.worker) != nullptr) {
-    newcomer_ended(job, e);
-  } else {
-    parting_ended(job, e);
+    return;
   }
+  if (find_newcomer(job, e.worker) != nullptr) fail_newcomers(job);
+  parting_ended(job, e);
 }
 
-// The generation that it was to join doesn't come about. Where that happens again and again, the next
-// is formed by a restart.
-void Fold::newcomer_ended(Job& job, const WorkerEnded& e) {
+void Fold::on(const NewcomersLate& e) {
+  if (!state_.find_job(e.job)) return;
+  Job& job = touch(e.job);
+  const bool waits = job.newcomers_since() && job.forming->generation == e.generation;
+  if (waits) fail_newcomers(job);
+}
+
+// The generation that they were to join doesn't come about. Where that happens again and again, the
+// next is formed by a restart.
+void Fold::fail_newcomers(Job& job) {
   drop_forming(job);
   if (++job.current->joins_failed >= kJoinsFailedMax) job.current->in_place = false;
-  parting_ended(job, e);
 }
 
 void Fold::parting_ended(Job& job, const WorkerEnded& e) {

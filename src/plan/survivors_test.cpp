@@ -109,6 +109,25 @@ TEST_F(Survivors, KeepNameSlotsAndPidWhenTheirRanksChange) {
   EXPECT_EQ(job().bill.total(), 0) << "no work is lost";
 }
 
+TEST_F(Survivors, GoOnWithoutNewcomersThatAreLate) {
+  grow();
+  EXPECT_EQ(job().newcomers_since(), std::nullopt) << "they don't run yet";
+  world_.tell(NewcomersLate{job_, Generation{2}});
+  EXPECT_TRUE(job().forming);
+  world_.tell(WorkerStarted{born(2, 2), 4711});
+  EXPECT_EQ(job().newcomers_since(), world_.now());
+  world_.tell(NewcomersLate{job_, Generation{1}});
+  EXPECT_TRUE(job().forming) << "of another generation";
+  world_.tell(NewcomersLate{job_, Generation{2}});
+  EXPECT_FALSE(job().forming);
+  EXPECT_EQ(job().state, JobState::running);
+  EXPECT_EQ(job().current->joins_failed, 1);
+  ASSERT_EQ(job().parting.size(), 1U);
+  EXPECT_EQ(job().parting[0].process, born(2, 2));
+  world_.tell(WorkerReady{born(2, 2), Generation{2}});
+  EXPECT_EQ(job().current->generation, Generation{1});
+}
+
 TEST_F(Survivors, MeasureHowLongTheyTrainNoStep) {
   grow();
   world_.advance(testing::span("30s"));

@@ -130,6 +130,7 @@ struct Controller::Impl {
     for (const Progressed& report : reports.journalled) add(pending, report, now);
     forget(pending, now);
     retire(pending, now);
+    give_newcomers_up(pending, now);
     for (const Event& event : observed.events) {
       if (!std::holds_alternative<Progressed>(event)) add(pending, event, now);
     }
@@ -163,6 +164,24 @@ struct Controller::Impl {
     auto nodes = retiring ? retiring->due(state, now) : std::vector<NodeId>();
     if (nodes.empty()) return;
     add(pending, NodesRetired{std::move(nodes)}, now);
+  }
+
+  void give_newcomers_up(Pending& pending, Time now) {
+    if (now < limits_from) return;
+    for (const JobId id : newcomers.take_due(now)) {
+      const Generation joined = state.job(id).forming->generation;
+      spdlog::warn("Job {} goes on as it is: the workers that were to join it were not ready within {} s.",
+                   id.value, options.limits->newcomers_wait);
+      add(pending, NewcomersLate{id, joined}, now);
+    }
+  }
+
+  void watch(const Job& job) {
+    limits.watch(job.id, job.limit_at());
+    if (!options.limits) return;
+    const auto since = job.newcomers_since();
+    const std::chrono::seconds wait{options.limits->newcomers_wait};
+    newcomers.watch(job.id, since ? std::optional(*since + wait) : std::nullopt);
   }
 
   void add(Pending& pending, Event event, Time now) const {
@@ -247,7 +266,7 @@ struct Controller::Impl {
     spdlog::error("{} {}", error.message, error.hint);
     for (const auto& tell : pending.tell) tell(fail(error));
     if (admission) admission->drop_from(state.next_job_id());
-    for (const auto& key : state.active()) limits.watch(state.job(key.job));
+    for (const auto& key : state.active()) watch(state.job(key.job));
     retry_at = now + kStorageRetry;
     act();
     return fail(error);
@@ -264,7 +283,7 @@ struct Controller::Impl {
       if (retiring) retiring->follow(state, entry);
     }
     sort_once(list);
-    for (const JobId id : list) limits.watch(state.job(id));
+    for (const JobId id : list) watch(state.job(id));
     if (admission) admission->follow(state, list);
     if (forgetting) forgetting->follow(state, list);
     prospects.follow(list);
@@ -399,7 +418,7 @@ struct Controller::Impl {
     std::vector<JobId> live;
     for (const auto& key : state.queue()) {
       live.push_back(key.job);
-      limits.watch(state.job(key.job));
+      watch(state.job(key.job));
     }
     wakeups.want();
     touched.clear();
@@ -488,7 +507,7 @@ struct Controller::Impl {
                  }}};
   Prospects prospects{{state, clock, registry, *placer, protects, options.policy,
                        [this] { return options.coming(); }}};
-  TimeLimits limits;
+  TimeLimits limits, newcomers;
   Time limits_from;  // not held before
   std::optional<Admission> admission;
   std::optional<Thinning> thinning;
@@ -587,11 +606,12 @@ Result<void> Controller::step() {
 }
 
 std::optional<Time> Controller::next_due() const {
-  std::optional<Time> due = impl_->limits.next();
-  if (due) due = std::max(*due, impl_->limits_from);
+  std::optional<Time> due;
   const auto sooner = [&](std::optional<Time> at) {
     if (at && (!due || *at < *due)) due = at;
   };
+  for (const TimeLimits* limits : {&impl_->limits, &impl_->newcomers})
+    if (const auto at = limits->next()) sooner(std::max(*at, impl_->limits_from));
   sooner(impl_->wakeups.next(impl_->clock.now()));
   if (impl_->behind) sooner(impl_->clock.now());
   if (impl_->forgetting) sooner(impl_->forgetting->next());

@@ -325,6 +325,38 @@ TEST_F(ControllerTest, ForgetsWhatIsOverAndGoesOnFromThere) {
   EXPECT_EQ(state().forgotten(), before.forgotten());
 }
 
+TEST_F(ControllerTest, GivesUpNewcomersThatAreNotReadyInTime) {
+  options.limits.emplace();
+  options.limits->newcomers_wait = 60;
+  restart();
+  const JobId a = run("2..2");
+  engine->tell(GangStands{a, Generation{1}});
+  controller->set_range(a, {3, 3}, account(1000), [](const Result<void>& r) { EXPECT_TRUE(r); });
+  run_until_quiet();
+  ASSERT_TRUE(job(a).forms_in_place());
+  const ProcessKey newcomer{a, Generation{2}, 2};
+  clock.advance(span("1h"));
+  step();
+  ASSERT_TRUE(job(a).forms_in_place()) << "its start is the agent's to bound";
+  engine->tell(WorkerStarted{newcomer, 4711});
+  step();
+  clock.advance(span("59s"));
+  request(a, Request::pause);
+  step();
+  clock.advance(span("1h"));
+  request(a, Request::resume);
+  step();
+  clock.advance(span("59s"));
+  step();
+  EXPECT_THAT(job(a).parting, IsEmpty()) << "a pause is not counted";
+  clock.advance(span("1s"));
+  run_until_quiet();
+  ASSERT_EQ(job(a).parting.size(), 1U);
+  EXPECT_EQ(job(a).parting[0].process, newcomer);
+  EXPECT_EQ(job(a).state, JobState::running);
+  EXPECT_EQ(job(a).current->joins_failed, 1);
+}
+
 TEST_F(ControllerTest, RetiresANodeThatWasAbsentForLong) {
   options.limits.emplace();
   options.limits->absent_nodes_age = 3'600;

@@ -80,8 +80,7 @@ class Rehearsal {
     if (!job.current || job.lends()) return 0;
     const double slots = job.slots(job.current->size());
     const double more = job.checkpoint ? 0 : to_seconds(at - now_) * slots;
-    const double pause = job.resize_pauses > 0 ? job.resize_pause : kPausePriorSeconds;
-    return work_at_risk(job, now_) + pause * slots + more;
+    return work_at_risk(job, now_) + restart_pause(job) * slots + more;
   }
 
   Time now_;

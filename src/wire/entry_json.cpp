@@ -108,6 +108,12 @@ void describe(Fields& fields, FieldsOf<Fields, GangStands>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, NewcomersLate>& event) {
+  auto& [job, generation] = event;
+  fields("job", job)("generation", generation);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerEnded>& event) {
   auto& [worker, ending, unseen] = event;
   describe(fields, worker);
@@ -239,7 +245,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "rules_set",        "clock_set",          "jobs_forgotten",
     "journal_accepted", "nodes_retired",      "job_warned",
     "node_drained",     "drain_began",        "node_undrained",
-    "worker_ready",     "gang_stands"};
+    "worker_ready",     "gang_stands",        "newcomers_late"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {

@@ -410,6 +410,10 @@ inline void randomize(Rng& rng, WorkerReady& value) {
 inline void randomize(Rng& rng, GangStands& value) {
   randomize_all(rng, value.job, value.generation);
 }
+inline void randomize(Rng& rng, NewcomersLate& value) {
+  randomize(rng, value.job);
+  randomize(rng, value.generation);
+}
 inline void randomize(Rng& rng, TimeLimitReached& value) { randomize(rng, value.job); }
 inline void randomize(Rng& rng, Began& value) {
   randomize_all(rng, value.build, value.policy, value.placement, value.coalesce, value.protects,

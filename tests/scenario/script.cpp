@@ -80,7 +80,7 @@ std::vector<std::string> Script::run(std::string_view line) {
   if (verb == "down" || verb == "up" || verb == "lost" || verb == "retire" || verb == "refuse")
     return nodes(words);
   if (verb == "started" || verb == "ended" || verb == "checkpoint" || verb == "report" ||
-      verb == "expire")
+      verb == "expire" || verb == "stands")
     return workers(words);
   return people(words, rest);
 }
@@ -150,6 +150,7 @@ std::vector<std::string> Script::workers(const Words& words) {
   if (words[0] == "checkpoint") return world().checkpoint(id), Words{};
   if (words[0] == "report") return world().report(id, progress_of(words)), Words{};
   if (words[0] == "expire") return world().time_limit(id), Words{};
+  if (words[0] == "stands") return world().stands(id), Words{};
   const bool one = words.size() > 2 && words[2].starts_with("rank=");
   const auto rank = one ? static_cast<std::int32_t>(number(words[2].substr(5))) : 0;
   if (words[0] == "started") return one ? world().started(id, rank) : world().started(id), Words{};
@@ -238,19 +239,24 @@ bool Script::obey() {
   const auto before = world().state().seq();
   std::vector<JobId> active;
   for (const auto& key : world().state().active()) active.push_back(key.job);
-  for (const JobId id : active) {
-    for (std::int32_t rank = 0; world().job(id).current && rank < world().job(id).current->size();
-         ++rank)
-      obey(id, rank);
-  }
+  for (const JobId id : active) obey(id);
   return world().state().seq() != before;
 }
 
-bool Script::obey(JobId id, std::int32_t rank) {
-  const auto left = unmet(world().job(id), rank);
-  if (left == Unmet::end) world().killed(id, rank);
-  if (left == Unmet::start) world().started(id, rank);
-  return left.has_value();
+void Script::obey(JobId id) {
+  const Job& job = world().job(id);
+  std::vector<Event> told;
+  each_unmet(world().state(), job, [&](const ProcessKey& worker, Unmet left, const Stop* stop) {
+    if (left == Unmet::start) told.emplace_back(WorkerStarted{worker, 4000 + worker.number});
+    if (left == Unmet::ready) told.emplace_back(WorkerReady{worker, job.forming->generation});
+    if (left != Unmet::end) return;
+    Ending how = ending("signal 9");
+    how.cause = stop->cause;
+    how.at = world().now();
+    told.emplace_back(WorkerEnded{worker, how});
+  });
+  for (Event& event : told) world().tell(std::move(event));
+  if (is_to_stand(job)) world().stands(id);
 }
 
 }  // namespace paceline::testing

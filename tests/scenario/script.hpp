@@ -10,11 +10,13 @@
 //   advance SPAN                       10s, 5m
 //   round                              one round of the active policy
 //   obey                               workers start where their gang's seats are leased, and
-//                                      end where it was told to stop
+//                                      end where it was told to stop; newcomers get ready, and
+//                                      a gang that went on in place stands
 //   calm                               round and obey in turns until nothing changes
 //   started JOB [RANK]
 //   ended JOB [RANK] [HOW]             an exit code, `signal 9`, or a cause; 0 if left out
 //   checkpoint JOB    report JOB metric=VALUE …    expire JOB
+//   stands JOB                         from here on it is resized in place
 //   down NODE    up NODE    lost NODE    retire NODE
 //   refuse NODE SPAN WHY…: it starts nothing until it is up again
 //   show JOB    why JOB    jobs
@@ -61,7 +63,7 @@ class Script {
   std::vector<std::string> round();
   std::vector<std::string> calm();
   bool obey();
-  bool obey(JobId job, std::int32_t rank);
+  void obey(JobId job);
   std::vector<std::string> plan_lines(const Plan& plan);
   std::string where(const Placement& placement) const;
   std::string line_of(JobId job);

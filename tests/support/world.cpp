@@ -68,35 +68,41 @@ void World::started(JobId id, std::int32_t rank) {
   tell(WorkerStarted{gang(id).process(id, rank), 4000 + rank});
 }
 
-std::vector<std::int32_t> World::alive(JobId id) const {
-  std::vector<std::int32_t> ranks;
+std::vector<ProcessKey> World::alive(JobId id) const {
+  std::vector<ProcessKey> alive;
   for (std::int32_t rank = 0; rank < gang(id).size(); ++rank) {
     if (gang(id).workers[static_cast<std::size_t>(rank)].state != WorkerState::ended)
-      ranks.push_back(rank);
+      alive.push_back(gang(id).process(id, rank));
   }
-  return ranks;
+  return alive;
 }
 
 void World::ended(JobId id, const Ending& how) {
-  for (const auto rank : alive(id)) ended(id, rank, how);
+  for (const auto& process : alive(id)) ended(process, how);
 }
 
 void World::ended(JobId id, std::int32_t rank, const Ending& how) {
-  Ending e = how;
-  e.at = now_;
-  tell(WorkerEnded{gang(id).process(id, rank), e});
+  ended(gang(id).process(id, rank), how);
+}
+
+void World::ended(const ProcessKey& process, Ending how) {
+  how.at = now_;
+  tell(WorkerEnded{process, std::move(how)});
 }
 
 void World::killed(JobId id) {
-  for (const auto rank : alive(id)) killed(id, rank);
+  const Ending how = told_to_stop(id);
+  for (const auto& process : alive(id)) ended(process, how);
 }
 
-void World::killed(JobId id, std::int32_t rank) {
+void World::killed(JobId id, std::int32_t rank) { ended(id, rank, told_to_stop(id)); }
+
+Ending World::told_to_stop(JobId id) const {
   if (!gang(id).stop)
     throw std::invalid_argument(fmt::format("job {} was not told to stop", id.value));
-  Ending e = testing::ending("signal 9");
-  e.cause = gang(id).stop->cause;
-  ended(id, rank, e);
+  Ending how = testing::ending("signal 9");
+  how.cause = gang(id).stop->cause;
+  return how;
 }
 
 void World::checkpoint(JobId id) {
@@ -109,6 +115,8 @@ void World::report(JobId id, const Progress& progress) {
   report.reported_at = now_;
   tell(Progressed{id, gang(id).generation, report});
 }
+
+void World::stands(JobId id) { tell(GangStands{id, gang(id).generation}); }
 
 void World::node_up(std::string_view name) {
   const NodeId id = node_named(state_, name);
@@ -179,7 +187,7 @@ Plan World::change_size(JobId id, std::int32_t workers) {
 
 Plan World::resize_in_place(JobId id, const Placement& seats,
                             const std::vector<Survivor>& survivors) {
-  if (!job(id).current->in_place) tell(GangStands{id, job(id).current->generation});
+  if (!gang(id).in_place) stands(id);
   Plan made{state_.round() + 1, state_.policy()->name, "", {}, {}, {}, {}};
   Change change;
   change.kind = ChangeKind::resize;

@@ -62,11 +62,13 @@ class World {
   void started(JobId job, std::int32_t rank);
   void ended(JobId job, const Ending& how = testing::ending("0"));
   void ended(JobId job, std::int32_t rank, const Ending& how);
+  void ended(const ProcessKey& process, Ending how);
   void killed(JobId job);
   void killed(JobId job, std::int32_t rank);
   void checkpoint(JobId job);
   void report(JobId job, const Progress& progress);
   void time_limit(JobId job) { tell(TimeLimitReached{job}); }
+  void stands(JobId job);  // its current gang: from then on it can be resized in place
 
   // ---- what nodes do ----
   void node_up(std::string_view name);  // and starts what it is asked
@@ -104,8 +106,8 @@ class World {
   Plan make_way(JobId beneficiary, std::int32_t workers,
                 const std::function<void(Draft&)>& give_up);
   [[nodiscard]] const Gang& gang(JobId job) const;
-  [[nodiscard]] std::vector<std::int32_t> alive(
-      JobId job) const;  // ranks of the current gang that have not ended
+  [[nodiscard]] std::vector<ProcessKey> alive(JobId job) const;  // of the current gang
+  [[nodiscard]] Ending told_to_stop(JobId job) const;
 
   Time now_ = time_from_us(1'000'000'000);
   State state_;

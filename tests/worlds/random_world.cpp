@@ -103,6 +103,7 @@ std::string RandomWorld::of_a_running_job(const World& world) {
   if (running.empty()) return "round";
   const Job& job = *running[rng_.below(running.size())];
   const auto dice = rng_.below(10);
+  if (dice == 0 && !job.current->in_place) return fmt::format("stands {}", job.id.value);
   if (dice < 4) return fmt::format("checkpoint {}", job.id.value);
   if (dice < 6) {
     const auto before = job.progress && job.progress->samples ? *job.progress->samples : 0;

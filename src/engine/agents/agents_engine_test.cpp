@@ -1528,8 +1528,10 @@ TEST_F(RandomGangsTest, AreStartedOnceAndLeftAlone) {
   act();
   run_until_quiet();
   all_run();
-  leave();
-  leave();
+  for (int i = 0; i < 2; ++i) {
+    look();
+    leave();
+  }
   EXPECT_TRUE(host().kept.empty());
 }
 
