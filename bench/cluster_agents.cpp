@@ -203,8 +203,10 @@ class PlayedNode {
     });
     agent_.on_wake([this] { pump_.wake(); });
     agent_.start();
-    auto options =
-        uplink_options({member.directory, member.machine, way_to(asked, member, number)}, clock);
+    auto options = uplink_options({.directory = member.directory,
+                                   .machine = member.machine,
+                                   .server = way_to(asked, member, number)},
+                                  clock);
     options.look = kLookAtLogs;
     bytes_.emplace(std::move(options));
     uplink_.start();

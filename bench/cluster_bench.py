@@ -1,6 +1,6 @@
 """More than one machine, over TLS on loopback: what a job on another node costs beside one here, what a thousand agents cost the server,
-how fast a log comes, how fast a gang starts on all of 512 nodes, and how fast they are back after a restart. Few agents are real
-processes; many are bench/cluster_agents.cpp. Prints one JSON line per measurement."""
+how fast a log comes, how fast a directory travels to eight of them, how fast a gang starts on all of 512 nodes, and how fast they are
+back after a restart. Few agents are real processes; many are bench/cluster_agents.cpp. Prints one JSON line per measurement."""
 
 import json
 import os
@@ -8,9 +8,10 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from serve_bench import BINARY, ROOT, Connection, percentile, start_seconds, submission
@@ -20,6 +21,7 @@ from box import Box, Failed
 
 PAIRS = 40  # of starts, here and there in turns
 LOG_MB = 512
+SHIP_FILES, SHIP_NODES, SHIPS = 100, 8, 3  # files of 1 MB each
 MANY = 1_000  # agents, of so many slots each:
 SLOTS = 8
 IDLE_SECONDS = 30
@@ -45,16 +47,16 @@ def listening(slots=2):
 # ---- one agent ----
 
 @contextmanager
-def one_agent(box):
-    """A process of its own, joined as `other`."""
+def one_agent(box, name="other", slots=2):
+    """A process of its own, joined under that name."""
     directory = tempfile.mkdtemp(prefix="paceline-agent-")
     os.chmod(directory, 0o711)
     agent = Agent(BINARY, directory)
     try:
         token, address = invite(box, "--label", "site=there")
         root = ["--serve-root"] if os.geteuid() == 0 else []
-        agent.start("--join", address, "--token", "-", "--node", "other", "--slots", "2", *root, token=token)
-        box.until(lambda: any(node["name"] == "other" and node["state"] == "up" for node in box.json("nodes")["nodes"]), 60,
+        agent.start("--join", address, "--token", "-", "--node", name, "--slots", str(slots), *root, token=token)
+        box.until(lambda: any(node["name"] == name and node["state"] == "up" for node in box.json("nodes")["nodes"]), 60,
                   "the agent's node is not up", told=agent.said)
         yield agent
     finally:
@@ -113,6 +115,73 @@ def measure_logs(box):
     if got < size or follower.wait() != 0:
         raise Failed(f"logs -f brought {got} of {size} bytes, and ended with {follower.wait()}")
     report("logs_follow", size / 1e6 / seconds, "MB/s")
+
+
+# ---- a directory that travels ----
+
+def fill(directory):
+    """With files that nobody has yet."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    for number in range(SHIP_FILES):
+        (directory / f"{number}.bin").write_bytes(os.urandom(1_000_000))
+    os.sync()  # nobody waits for what was left behind to be written
+
+
+def ship(box, directory):
+    """Seconds from the command to when a job runs in a copy on every node. A job for each: nodes of one machine share their ports."""
+    begun, connection = time.perf_counter(), Connection(box.directory)
+    jobs = [int(box.call("submit", "--parsable", "--ship", "--workdir", str(directory), "--affinity", *THERE, "--", "sleep", "600").stdout)]
+    more = submission(["sleep", "600"], affinity=THERE)
+    more["launch"]["shipped"] = {"ship": connection.get(f"/v1/jobs/{jobs[0]}")["shipped"]["ship"]}
+    jobs += [connection.post("/v1/jobs", more)["id"] for _ in range(SHIP_NODES - 1)]
+    box.until(lambda: all(connection.get(f"/v1/jobs/{job}")["state"] == "RUNNING" for job in jobs), 120, "the directory is not everywhere")
+    seconds = time.perf_counter() - begun
+    for job in jobs:
+        box.call("cancel", str(job))
+        box.wait_state(job, "CANCELLED")
+    return seconds
+
+
+def copy_to_each(directory, folder):
+    """The same by rsync, one node after the other."""
+    begun = time.perf_counter()
+    for number in range(SHIP_NODES):
+        subprocess.run(["rsync", "-a", f"{directory}/", folder / str(number)], check=True)
+    seconds = time.perf_counter() - begun
+    for number in range(SHIP_NODES):
+        shutil.rmtree(folder / str(number))
+    return seconds
+
+
+def shipped_files(box, agents):
+    """What server and nodes keep, each file with its size and when it was written."""
+    stores = [box.directory / "ships", *(agent.directory / "agent/ships" for agent in agents)]
+    files = (path for store in stores for path in store.glob("*/files/*"))
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def measure_ships():
+    if not shutil.which("rsync"):
+        print("There is no rsync to compare --ship with: see script/bootstrap.", file=sys.stderr)
+        return
+    with listening() as box, ExitStack() as stack, tempfile.TemporaryDirectory(prefix="paceline-ship-") as folder:
+        agents = [stack.enter_context(one_agent(box, f"node-{number}", slots=1)) for number in range(SHIP_NODES)]
+        directory, taken = Path(folder) / "work", {"ship": [], "rsync": []}
+        for _ in range(SHIPS):
+            fill(directory)
+            taken["rsync"].append(copy_to_each(directory, Path(folder)))
+            os.sync()
+            taken["ship"].append(ship(box, directory))
+        kept = shipped_files(box, agents)
+        again = ship(box, directory)
+        sent = sum(size for path, (size, at) in shipped_files(box, agents).items() if kept.get(path) != (size, at))
+        seconds = {name: statistics.median(each) for name, each in taken.items()}
+        report("ship_100mb_to_8_nodes", seconds["ship"], "s")
+        report("ship_100mb_to_8_nodes, by rsync", seconds["rsync"], "s")
+        report("ship_100mb_to_8_nodes, of rsync's time", seconds["ship"] / seconds["rsync"], "x")
+        report("ship_again", again, "s")
+        report("ship_again, sent", sent, "bytes")
 
 
 # ---- many agents ----
@@ -230,6 +299,7 @@ def main():
         measure_agent(box, agent)
         measure_starts(box)
         measure_logs(box)
+    measure_ships()
     measure_many()
     measure_gangs()
 

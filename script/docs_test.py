@@ -7,7 +7,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 # What the design tells of in prose until it is there: where its pattern is found, and its mark is to go then.
 UNBUILT = {"Kubernetes": ("src", r"kubernetes/"), "publish a model": ("src", r'"publish"'), "PACELINE_TORCH": ("CMakeLists.txt", "PACELINE_TORCH"),
-           "NCCL": ("src", "libnccl"), "resizes in place": ("src", r'"in-place"'), "hang and idle": ("src/model", r"\bidle_slot_seconds")}
+           "resizes in place": ("src", r'"in-place"'), "hang and idle": ("src/model", r"\bidle_slot_seconds")}
 
 
 def glossary():

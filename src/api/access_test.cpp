@@ -53,6 +53,8 @@ const std::map<std::string, Expected> kRoutes = {
     {"GET /v1/shadow", kEverybody},
     {"POST /v1/jobs", kOwners},
     {"POST /v1/plan", kOwners},
+    {"POST /v1/ships", kOwners},
+    {"POST /v1/ships/pieces", kOwners},
     {"POST /v1/jobs/{id}/pause", kOwners},
     {"POST /v1/jobs/{id}/resume", kOwners},
     {"POST /v1/jobs/{id}/resize", kOwners},
@@ -189,6 +191,8 @@ TEST(Access, AnAccountIsNeededToSubmit) {
   const auto refused = world.ask_now(kOther, "POST", "/v1/jobs", submission());
   EXPECT_EQ(refused.status, 403);
   EXPECT_NE(refused.body.find("remote has no account"), std::string::npos) << refused.body;
+  for (const auto* route : {"/v1/ships", "/v1/ships/pieces"})
+    EXPECT_EQ(world.ask_now(kOther, "POST", route).status, 403) << route;
 }
 
 TEST(Access, ACallerTheTransportDoesNotTellIsRefused) {

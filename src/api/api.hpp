@@ -40,6 +40,7 @@ struct MessageSums {
 class AgentDoor;
 class Authority;
 class NodeBook;
+class ShipDesk;
 class SlurmDesk;
 class TokenBook;
 
@@ -75,6 +76,8 @@ struct ApiOptions {
   std::optional<RemoteAccess> remote = {};
   // Nodes that Slurm brings; nullptr: none, as no other machines are served. It outlives the API.
   SlurmDesk* slurm = nullptr;
+  // Directories that travel with jobs; nullptr: none do. It outlives the API.
+  ShipDesk* ships = nullptr;
   // Of a shared server: may this user's account run anything? Empty: every one may.
   std::function<Result<void>(std::uint32_t)> account = {};
   // Is an agent connected? Empty: a node that is up will do.

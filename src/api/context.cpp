@@ -28,12 +28,12 @@ std::optional<TimeLeft> time_left(const Job& job, Time now) {
   return TimeLeft{left->likely, left->low, left->high, to_string(length_source(job))};
 }
 
-void answer(Exchange& exchange, Result<std::string> body) {
+}  // namespace
+
+void reply_with(Exchange& exchange, Result<std::string> body) {
   if (!body) return exchange.refuse(body.error());
   exchange.reply({.body = std::move(*body)});
 }
-
-}  // namespace
 
 JobCounts::JobCounts(const State& state) {
   for (const auto& job : state.jobs()) {
@@ -67,7 +67,8 @@ const CommandLines::Line& CommandLines::of(JobId job, Store& store) {
   if (known != lines_.end()) return known->second;
   if (lines_.size() >= kLinesMax) lines_.erase(lines_.begin());
   const auto launch = store.launch(job);
-  const auto line = launch ? Line{command_line(*launch), launch->directory} : Line{};
+  const auto line =
+      launch ? Line{command_line(*launch), launch->directory, launch->shipped} : Line{};
   return lines_.insert_or_assign(job, line).first->second;
 }
 
@@ -157,6 +158,16 @@ Result<KnownNode> ApiContext::node(const Peer& peer) const {
               "'paceline agent' does that, once it has joined.");
 }
 
+Error no_account(const std::string& user) {
+  return {ErrorCode::forbidden, fmt::format("{} has no account on this machine.", user),
+          "Ask its administrator for one: jobs run as their owner.", Retry::useless};
+}
+
+Error ships_nothing() {
+  return {ErrorCode::unavailable, "This server takes no shipped directories.",
+          "Put the directory where the nodes find it.", Retry::useless};
+}
+
 Error joins_nobody() {
   return {ErrorCode::conflict, "This server serves no other machines, so none can join.",
           "Start it with 'paceline up --listen ADDR:PORT'.", Retry::useless};
@@ -232,6 +243,7 @@ void ApiContext::write_job(JsonWriter& json, const Job& job, const Principal& by
     const auto& line = commands.of(job.id, controller.store());
     view.command = line.command;
     view.directory = line.directory;
+    view.shipped = line.shipped;
   }
   paceline::write_job(json, view);
 }
@@ -276,7 +288,7 @@ void ApiContext::committed(std::span<const Entry> batch, std::span<const JobId> 
 
 Handler answering(std::function<Result<std::string>(const HttpRequest&)> route) {
   return [route = std::move(route)](const std::shared_ptr<Exchange>& exchange) {
-    answer(*exchange, route(exchange->request()));
+    reply_with(*exchange, route(exchange->request()));
   };
 }
 
@@ -284,7 +296,7 @@ RouteHandler answering(
     std::function<Result<std::string>(const HttpRequest&, const Principal&)> route) {
   return
       [route = std::move(route)](const std::shared_ptr<Exchange>& exchange, const Principal& by) {
-        answer(*exchange, route(exchange->request(), by));
+        reply_with(*exchange, route(exchange->request(), by));
       };
 }
 
@@ -305,6 +317,7 @@ Routes HttpApi::all_routes() const {
   add_job_routes(routes, context_);
   add_expected_routes(routes, context_);
   add_command_routes(routes, context_);
+  add_ship_routes(routes, context_);
   add_log_routes(routes, context_);
   add_node_routes(routes, context_);
   add_user_routes(routes, context_);

@@ -60,6 +60,7 @@ class CommandLines {
   struct Line {
     std::string command;
     std::string directory;
+    ShippedDirectory shipped;
   };
   // Empty for a job whose launch is forgotten.
   const Line& of(JobId job, Store& store);
@@ -156,6 +157,12 @@ struct ApiContext {
 // What stands behind "Bearer" in the request. Nothing: it shows no token.
 std::optional<std::string_view> bearer_token(const HttpRequest& request);
 
+// Of somebody whom this machine has no account for.
+Error no_account(const std::string& user);
+
+// Of a server that keeps no directories of jobs.
+Error ships_nothing();
+
 // Of a server without a door for other machines.
 Error joins_nobody();
 
@@ -173,6 +180,8 @@ std::string_view word_of(const Effect& effect);
 
 using SharedContext = std::shared_ptr<ApiContext>;
 
+// With a body for 200, or an error.
+void reply_with(Exchange& exchange, Result<std::string> body);
 // A route that answers at once: a body for 200, or an error.
 Handler answering(std::function<Result<std::string>(const HttpRequest&)> route);
 RouteHandler answering(
@@ -182,6 +191,7 @@ void add_server_routes(Routes& routes, const SharedContext& context);
 void add_job_routes(Routes& routes, const SharedContext& context);
 void add_expected_routes(Routes& routes, const SharedContext& context);
 void add_command_routes(Routes& routes, const SharedContext& context);
+void add_ship_routes(Routes& routes, const SharedContext& context);
 void add_log_routes(Routes& routes, const SharedContext& context);
 void add_node_routes(Routes& routes, const SharedContext& context);
 void add_token_routes(Routes& routes, const SharedContext& context);

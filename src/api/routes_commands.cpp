@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/context.hpp"
+#include "api/ship_desk.hpp"
 #include "wire/json.hpp"
 #include "wire/submission_json.hpp"
 
@@ -22,11 +23,6 @@ Result<std::string> read_key(const HttpRequest& request) {
   return fail(ErrorCode::invalid,
               fmt::format("An Idempotency-Key has at most {} printable characters.", kKeyBytesMax),
               "Use a random identifier, a new one for every submission.");
-}
-
-Error no_account(const std::string& user) {
-  return {ErrorCode::forbidden, fmt::format("{} has no account on this machine.", user),
-          "Ask its administrator for one: jobs run as their owner.", Retry::useless};
 }
 
 // What a submission leaves to the account: "~", and, where its environment is no shell's, who one
@@ -83,16 +79,36 @@ Result<Submission> read(ApiContext& context, const HttpRequest& request, const P
                     std::move(body->notify)};
 }
 
+void enter(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
+           Submission submission, const std::shared_ptr<void>& hold = {}) {
+  const auto next = context->state().next_job_id();
+  const auto ship = submission.launch.shipped.ship;
+  context->controller.submit(
+      std::move(submission), [context, exchange, next, ship, hold](const Result<JobId>& id) {
+        if (!id) return exchange->refuse(id.error());
+        const bool known = *id < next;
+        if (!known && !ship.empty()) context->options.ships->named(*id, ship);
+        exchange->reply(
+            {.status = known ? 200 : 201, .body = fmt::format(R"({{"id":{}}})", id->value)});
+      });
+}
+
+// A directory that travels with the job is the submitter's own, and here.
 void submit(const SharedContext& context, const std::shared_ptr<Exchange>& exchange,
             const Principal& by) {
   auto submission = read(*context, exchange->request(), by);
   if (!submission) return exchange->refuse(submission.error());
-  const auto next = context->state().next_job_id();
-  context->controller.submit(std::move(*submission), [exchange, next](const Result<JobId>& id) {
-    if (!id) return exchange->refuse(id.error());
-    const int status = *id < next ? 200 : 201;
-    exchange->reply({.status = status, .body = fmt::format(R"({{"id":{}}})", id->value)});
-  });
+  const auto ship = submission->launch.shipped.ship;
+  if (ship.empty()) return enter(context, exchange, std::move(*submission));
+  auto* ships = context->options.ships;
+  if (ships == nullptr) return exchange->refuse(ships_nothing());
+  const auto uid = submission->spec.uid;
+  ships->admit(uid, ship,
+               [=, made = std::move(*submission)](Result<AdmittedShip> admitted) mutable {
+                 if (!admitted) return exchange->refuse(admitted.error());
+                 made.launch.shipped = std::move(admitted->shipped);
+                 enter(context, exchange, std::move(made), admitted->hold);
+               });
 }
 
 // Others' jobs as the queue shows them; one that ended meanwhile is left out.

@@ -13,6 +13,7 @@
 
 #include "api/api.hpp"
 #include "api/local_output.hpp"
+#include "api/ship_desk.hpp"
 #include "api/testing.hpp"
 #include "clock/manual/manual_clock.hpp"
 #include "engine/obedient_testing.hpp"
@@ -67,11 +68,13 @@ class World {
       controller->prospects().foresight().on_work([this] { drive(); });
       EXPECT_TRUE(controller->recover().has_value());
       EXPECT_TRUE(controller->step().has_value());
+      ships.emplace(loop.io(), *controller, ships_in(folder.path()));
       ApiOptions options{.directory = folder.path(), .version = "1", .uid = server_uid};
       options.leave = [this] { left.set_value(); };
       options.may_notify = [](const Notify&) { return Result<void>(); };
       options.identify = std::move(identify);
       options.remote = std::move(remote);
+      options.ships = &*ships;
       options.output = std::make_shared<LocalOutput>(loop.io(), folder.path());
       api.emplace(*controller, options);
       const ServerOptions server_options{.admit = api->admission()};
@@ -86,11 +89,21 @@ class World {
     loop.on([&] {
       server.reset();
       api.reset();
+      ships.reset();
       closing_ = true;
     });
   }
 
   [[nodiscard]] std::filesystem::path socket() const { return folder.path() / "paceline.sock"; }
+
+  // As after a restart, with this bound.
+  void open_ships(std::uint64_t bytes_per_user_max) {
+    loop.on([&] {
+      auto options = ships_in(folder.path());
+      options.bytes_per_user_max = bytes_per_user_max;
+      ships.emplace(loop.io(), *controller, std::move(options));
+    });
+  }
 
   // Appends to a log as a worker would.
   void log(int job, int rank, std::string_view text) const {
@@ -146,11 +159,16 @@ class World {
   LuaEngine scripts;
   PolicyRegistry policies{&scripts};
   std::optional<Controller> controller;
+  std::optional<ShipDesk> ships;
   std::optional<HttpApi> api;
   std::optional<HttpServer> server;
   std::promise<void> left;
 
  private:
+  static ShipStore::Options ships_in(const std::filesystem::path& folder) {
+    return {.directory = folder / "ships"};
+  }
+
   // One step after the other until nothing is due; new commands wake it again.
   void drive() {
     if (std::exchange(driving_, true)) return;

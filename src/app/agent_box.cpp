@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -19,6 +20,7 @@
 #include "app/pump.hpp"
 #include "clock/system/system_clock.hpp"
 #include "http/tcp_socket.hpp"
+#include "link/ship_fetcher.hpp"
 #include "link/uplink.hpp"
 #include "loop/errand.hpp"
 #include "loop/timer.hpp"
@@ -79,10 +81,29 @@ struct AgentBox::Impl {
     const char* lent = std::getenv("CUDA_VISIBLE_DEVICES");
     if (options.guest && lent != nullptr && *lent != '\0') host_options.lent_gpus = lent;
     if (options.advertise) host_options.address = *options.advertise;
+    const std::string store = options.directory + "/agent/ships";
+    ships = std::make_shared<ShipFetcher>(
+        ShipFetcher::Options{.store = {.directory = store,
+                                       .bytes_per_user_max = options.limits.ships_per_user,
+                                       .bytes_max = options.limits.ships}});
+    host_options.ships = {store,
+                          [fetcher = ships](JobId job, std::uint32_t uid, const std::string& ship,
+                                            ShipFetcher::Done done) {
+                            fetcher->fetch({job, uid, ship}, std::move(done));
+                          }};
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
     machine = std::move(*opened);
+    remove_strays();
     return {};
+  }
+
+  // Directories of jobs of which nothing ever ran here: nobody will tell of their end (bytes_of_node.cpp).
+  void remove_strays() {
+    std::error_code error;
+    for (const JobId job : machine->host().jobs_with_directories())
+      if (!std::filesystem::exists(fmt::format("{}/logs/{}", options.directory, job.value), error))
+        machine->host().remove_directory_of(job);
   }
 
   Result<void> join(const std::string& name) {
@@ -115,6 +136,7 @@ struct AgentBox::Impl {
     uplink->start();
     bytes.emplace(uplink_options({.directory = options.directory,
                                   .machine = machine->host().describe().machine,
+                                  .ships = ships,
                                   .server =
                                       [this](std::function<int()> interrupted) {
                                         const std::lock_guard held(identity);
@@ -162,6 +184,7 @@ struct AgentBox::Impl {
   SystemClock clock;
   std::optional<AgentLock> lock;
   Pump pump{io, clock};
+  std::shared_ptr<ShipFetcher> ships;
   std::unique_ptr<Machine> machine;
   std::optional<JoinedServer> joined;
   Timer look{io};

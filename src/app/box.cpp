@@ -19,6 +19,7 @@
 
 #include "agent/linux/files.hpp"
 #include "api/api.hpp"
+#include "api/ship_desk.hpp"
 #include "app/account.hpp"
 #include "app/background.hpp"
 #include "app/gang_address.hpp"
@@ -224,6 +225,11 @@ struct Box::Impl {
     agent::HostOptions host_options;
     host_options.directory = options.directory;
     host_options.address = gang_address(options.advertise, options.listen);
+    // What the server keeps lies on this machine already.
+    host_options.ships = {
+        ships_directory(),
+        [](JobId, std::uint32_t, const std::string&,
+           const std::function<void(Result<std::set<std::string>>)>& done) { done({}); }};
     auto opened = Machine::open(io, clock, options, std::move(host_options));
     if (!opened) return fail(std::move(opened.error()));
     machine = std::move(*opened);
@@ -292,7 +298,10 @@ struct Box::Impl {
     api_options.measures = [this] { return measures(); };
     api_options.metrics_of_jobs = options.metrics_of_jobs;
     nodes_bytes.emplace(io, clock, *controller, machine->host(),
-                        NodesBytes::Options{options.directory, node_name});
+                        NodesBytes::Options{options.directory, node_name, ships_directory()});
+    ships.emplace(io, *controller, ship_options());
+    api_options.ships = &*ships;
+    remove_directories();
     api_options.output = nodes_bytes->output();
     if (auto opened = open_door(api_options); !opened) return opened;
     api.emplace(*controller, std::move(api_options));
@@ -313,6 +322,34 @@ struct Box::Impl {
       if (auto serving = door->serve(api->router(), remote_options); !serving) return serving;
     }
     return serve_metrics();
+  }
+
+  [[nodiscard]] std::string ships_directory() const { return options.directory + "/ships"; }
+
+  [[nodiscard]] ShipStore::Options ship_options() const {
+    return {.directory = ships_directory(),
+            .ship_bytes_max = options.limits.ship_size,
+            .bytes_per_user_max = options.limits.ships_per_user,
+            .bytes_max = options.limits.ships,
+            .in_use = {},
+            .room = [directory = options.directory](std::uint64_t bytes) {
+              return agent::look_for_room(
+                  directory, {bytes + kRoomForSubmissions.bytes, kRoomForSubmissions.inodes});
+            }};
+  }
+
+  // Those that travelled here with jobs that are over by now, or unknown.
+  void remove_directories() {
+    for (const JobId job : machine->host().jobs_with_directories()) {
+      const Job* found = controller->state().find_job(job);
+      if (found == nullptr || is_over(found->state)) machine->host().remove_directory_of(job);
+    }
+    directory_ends =
+        controller->on_commit([this](std::span<const Entry>, std::span<const JobId> touched) {
+          for (const JobId job : touched)
+            if (is_over(controller->state().job(job).state))
+              machine->host().remove_directory_of(job);
+        });
   }
 
   // For people and machines elsewhere.
@@ -427,9 +464,10 @@ struct Box::Impl {
   std::optional<Controller> controller;
   std::unique_ptr<Messages> messages;
   std::optional<ServerLog> server_log;
-  std::shared_ptr<void> commits;  // are listened to
+  std::shared_ptr<void> commits, directory_ends;  // are listened to
   Pump pump{io, clock};
   std::optional<AgentSessions> sessions;
+  std::optional<ShipDesk> ships;
   std::optional<NodesBytes> nodes_bytes;  // is there before another machine can dial
   std::unique_ptr<RemoteDoor> door;       // none: no other machines are served
   std::unique_ptr<Pilots> pilots;         // none: the same

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/job_directories.hpp"
 #include "agent/linux/log_removal.hpp"
 #include "http/unix_socket.hpp"
 
@@ -41,6 +42,10 @@ BytesUplink::Options uplink_options(BytesOfNode node, Clock& clock) {
     const auto removed = agent::remove_logs(directory, job, kEveryFile);
     if (!removed) spdlog::warn("{} {}", removed.error().message, removed.error().hint);
   };
+  options.logs.over = [directory = node.directory](JobId job) {
+    agent::remove_job_directories(directory, job);
+  };
+  options.ships = std::move(node.ships);
   options.terminal = [directory = node.directory](const ProcessKey& worker) {
     const auto name =
         fmt::format("{}.{}.{}.sock", worker.job.value, worker.born.value, worker.number);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "clock/clock.hpp"
@@ -13,6 +14,8 @@ namespace paceline {
 struct BytesOfNode {
   std::string directory;  // the agent's
   std::string machine;    // NodeSpec::machine
+  // Brings directories that travel here.
+  std::shared_ptr<ShipFetcher> ships = {};
   // The way to the server now; called from several threads.
   std::function<ServerAddress(std::function<int()> interrupted)> server;
 };

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "agent/linux/files.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline {
 namespace {
@@ -66,7 +67,7 @@ Result<void> Detached::serve(const std::string& log, const std::string& greeting
   const UniqueFd file = open_log(log);
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!file || !nothing) return fail(cannot("The server's log can't be opened"));
-  static_cast<void>(agent::write_all(news_.get(), greeting));  // nobody may be left to read it
+  static_cast<void>(write_all(news_.get(), greeting));  // nobody may be left to read it
   std::fflush(nullptr);
   ::dup2(nothing.get(), STDIN_FILENO);
   ::dup2(file.get(), STDOUT_FILENO);

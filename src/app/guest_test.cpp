@@ -72,7 +72,8 @@ TEST_F(GuestTest, NothingOutlivesItsAgent) {
 
 TEST_F(GuestTest, ASignalEndsTheAgentFirstAndLetsWorkersSave) {
   start("setsid sh -c 'trap \"echo 1 > " + file("saved") + "; exit 0\" TERM; echo $$ > " +
-        file("worker") + "; while :; do sleep 0.05; done' & exec sleep 1000");
+            file("worker") + "; while :; do sleep 0.05; done' & exec sleep 1000",
+        std::chrono::minutes{1});
   const auto worker = agent::identify(pid_in("worker"));
   ::kill(pid_, SIGTERM);
   EXPECT_EQ(wait(), 0);

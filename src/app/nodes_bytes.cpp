@@ -1,5 +1,7 @@
 #include "app/nodes_bytes.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <map>
 #include <utility>
@@ -19,14 +21,32 @@ NodesBytes::NodesBytes(boost::asio::io_context& io, Clock& clock, Controller& co
     : controller_(controller),
       host_(host),
       places_(controller, options.directory, options.own_node),
+      reading_(io),
       door_(io, {.intake = {.directory = options.directory},
                  .right = [this](std::string_view node,
                                  const LogName& log) { return places_.right(node, log); },
+                 .ship = [this](std::string_view node, JobId job) { return ship_of(node, job); },
+                 .ships = options.ships,
+                 .reading = &reading_,
                  .wall = [&clock] { return clock.wall(); }}),
       output_(std::make_shared<NodeOutput>(io, std::make_shared<LocalOutput>(io, options.directory),
                                            places_, door_)),
       look_(io) {
   hold_logs();
+}
+
+// A worker of the job was placed there.
+Result<ShipRight> NodesBytes::ship_of(std::string_view node, JobId job) const {
+  const Job* found = controller_.state().find_job(job);
+  const bool placed =
+      found != nullptr && !is_over(found->state) && places_.nodes(job).contains(node);
+  if (!placed)
+    return fail(ErrorCode::forbidden, fmt::format("Job {} has no business there.", job.value));
+  const auto launch = controller_.store().launch(job);
+  if (!launch) return fail(launch.error());
+  if (launch->shipped.ship.empty())
+    return fail(ErrorCode::not_found, "Nothing travels with this job.");
+  return ShipRight{found->spec->uid, launch->shipped.ship};
 }
 
 // What came since the last look is held to the limits, as what this machine's workers wrote.

@@ -14,6 +14,7 @@
 #include "api/worker_output.hpp"
 #include "clock/clock.hpp"
 #include "link/bytes_door.hpp"
+#include "loop/errands.hpp"
 #include "loop/timer.hpp"
 #include "scheduler/controller.hpp"
 
@@ -24,6 +25,7 @@ class NodesBytes {
   struct Options {
     std::string directory;  // the server's
     std::string own_node;   // its machine's
+    std::string ships;      // the directory of its ShipStore
   };
 
   // REQUIRES: everything outlives it; the controller has recovered.
@@ -35,11 +37,13 @@ class NodesBytes {
   [[nodiscard]] BytesDoor& door() { return door_; }
 
  private:
+  [[nodiscard]] Result<ShipRight> ship_of(std::string_view node, JobId job) const;
   void hold_logs();
 
   Controller& controller_;
   agent::LinuxHost& host_;
   LogPlaces places_;
+  Errands reading_;
   BytesDoor door_;
   std::shared_ptr<WorkerOutput> output_;
   Timer look_;

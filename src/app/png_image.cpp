@@ -15,6 +15,7 @@
 
 #include "agent/linux/files.hpp"
 #include "files/fd.hpp"
+#include "files/write_all.hpp"
 
 extern char** environ;
 
@@ -81,7 +82,7 @@ Result<std::string> png_of(std::string_view svg) {
   if (auto found = find_painter(); !found) return fail(found.error());
   const UniqueFd from(::memfd_create("drawing", MFD_CLOEXEC));
   const UniqueFd to(::memfd_create("image", MFD_CLOEXEC));
-  if (!from || !to || !agent::write_all(from.get(), svg) || ::lseek(from.get(), 0, SEEK_SET) != 0)
+  if (!from || !to || !write_all(from.get(), svg) || ::lseek(from.get(), 0, SEEK_SET) != 0)
     return fail(no_memory(errno));
   const auto status = paint(from.get(), to.get());
   if (!status) return fail(status.error());

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/fake_server.hpp"
 #include "cli/words/directory_testing.hpp"
+#include "files/temp_folder_testing.hpp"
+#include "ship/manifest.hpp"
 #include "wire/submission_json.hpp"
 
 namespace paceline {
@@ -45,6 +48,39 @@ TEST(Submit, SaysWhichVariableOfTheCallerStaysBehind) {
   EXPECT_EQ(clean.err, "") << "it takes none along";
   for (const auto& request : server.requests())
     EXPECT_FALSE(read_submission(request.body).value().launch.environment.contains("PICTURE"));
+}
+
+TEST(Submit, ShipsItsDirectoryFirst) {
+  const TempFolder work;
+  std::ofstream(work.path() / "train.sh") << "true\n";
+  std::string sent;
+  const FakeServer server([&](const FakeRequest& request) -> FakeAnswer {
+    if (request.target == "/v1/ships") {
+      const auto manifest = read_manifest(request.body);
+      EXPECT_TRUE(manifest) << request.body;
+      const auto digest = manifest->files.at(0).sha256;
+      return {fmt::format(R"({{"ship": "{}", "files": 1, "bytes": 5, "missing": [{}]}})",
+                          ship_name(request.body), sent.empty() ? '"' + digest + '"' : "")};
+    }
+    if (request.target == "/v1/ships/pieces") {
+      sent = request.body;
+      return {R"({"taken": 1})"};
+    }
+    return accepted(request);
+  });
+  const auto result =
+      run_words(server, {"submit", "--ship", "--workdir", work.path().string(), "sh", "train.sh"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("Ships 1 file, 5B; 5B to send."));
+  EXPECT_TRUE(sent.ends_with("\ntrue\n")) << sent;
+  const auto body = read_submission(server.requests().back().body);
+  ASSERT_TRUE(body);
+  EXPECT_EQ(body->launch.directory, work.path().string());
+  EXPECT_EQ(body->launch.shipped.files, 1U);
+  EXPECT_EQ(body->launch.shipped.ship.size(), 64U);
+  const auto plan =
+      run_words(server, {"plan", "--ship", "--workdir", work.path().string(), "true"});
+  EXPECT_EQ(server.log().back(), "POST /v1/plan") << plan.err;
 }
 
 TEST(Submit, SendsEveryOption) {

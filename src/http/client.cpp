@@ -131,7 +131,7 @@ http::request<http::string_body> compose(const ServerAddress& server,
   if (!server.token.empty()) message.set(http::field::authorization, "Bearer " + server.token);
   if (!server.version.empty()) message.set("Paceline-Version", server.version);
   if (!request.idempotency_key.empty()) message.set("Idempotency-Key", request.idempotency_key);
-  if (!request.body.empty()) message.set(http::field::content_type, "application/json");
+  if (!request.body.empty()) message.set(http::field::content_type, request.content_type);
   message.body() = request.body;
   message.prepare_payload();
   return message;

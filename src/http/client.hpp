@@ -35,7 +35,8 @@ struct ServerAddress {
 struct ClientRequest {
   std::string method = "GET";
   std::string target = {};
-  std::string body = {};             // JSON; empty: none
+  std::string body = {};  // empty: none
+  std::string content_type = "application/json";
   std::string idempotency_key = {};  // empty: none
   Duration timeout = std::chrono::seconds{60};
 };

@@ -12,8 +12,10 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -25,6 +27,8 @@
 
 namespace paceline {
 
+class Errands;
+
 // What a node may do with a log of that name.
 struct LogRight {
   LogState state = LogState::unwanted;  // `later`: somebody else writes it now
@@ -32,11 +36,23 @@ struct LogRight {
   bool over = false;                    // the job is
 };
 
+// The directory that travels with a job: whose it is in the server's store, and its name there.
+struct ShipRight {
+  std::uint32_t uid = 0;
+  std::string ship;
+};
+
 class BytesDoor {
  public:
   struct Options {
     LogIntake::Options intake;
     std::function<LogRight(std::string_view node, const LogName& log)> right;
+    // What a node may have of a job's directory. Errors: forbidden: the job has no business there;
+    // not_found: nothing travels with it. Empty: nothing ever does.
+    std::function<Result<ShipRight>(std::string_view node, JobId job)> ship = {};
+    std::filesystem::path ships = {};  // the store that they lie in
+    Errands* reading =
+        nullptr;  // of them. REQUIRES: it is there where `ship` is, and outlives the door
     std::function<WallTime()> wall;
     std::chrono::milliseconds beat{5'000};      // a word at least that often
     std::chrono::milliseconds silence{15'000};  // whoever says nothing for so long is gone

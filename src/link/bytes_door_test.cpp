@@ -10,6 +10,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,9 @@
 #include "link/byte_pipe.hpp"
 #include "link/bytes_testing.hpp"
 #include "link/log_sender.hpp"
+#include "loop/errands.hpp"
+#include "ship/store.hpp"
+#include "trust/sha256.hpp"
 
 namespace paceline {
 namespace {
@@ -109,6 +113,13 @@ class BytesDoorTest : public ::testing::Test {
         .attach_within = attach_within_,
         .retry = 1ms,
         .last_words = 0ms};
+    options.ships = server_.directory() / "ships";
+    options.reading = &reading_;
+    options.ship = [this](std::string_view node, JobId job) -> Result<ShipRight> {
+      if (node != "gpu-3" || job != JobId{7})
+        return fail(ErrorCode::forbidden, "The job has no business there.");
+      return ShipRight{1000, ship_};
+    };
     door_.emplace(io_, std::move(options));
   }
   ssize_t write(int fd, const char* bytes, std::size_t size) {
@@ -126,9 +137,11 @@ class BytesDoorTest : public ::testing::Test {
 
   // Everything that can happen now does.
   void run_until_quiet() {
-    io_.restart();
-    while (io_.poll() > 0) {
-    }
+    do {
+      io_.restart();
+      while (io_.poll() > 0) {
+      }
+    } while (reading_.busy());
   }
   template <class Condition>
   [[nodiscard]] bool eventually(Condition condition) {
@@ -209,6 +222,7 @@ class BytesDoorTest : public ::testing::Test {
   static constexpr std::size_t kUnbounded = std::string::npos;
   TestLogs server_, node_;
   asio::io_context io_;
+  Errands reading_{io_};
   std::size_t room_ = kUnbounded;
   std::map<JobId, LogState> states_;
   bool over_ = false;
@@ -217,9 +231,42 @@ class BytesDoorTest : public ::testing::Test {
   LogSender::Instant now_{};
   std::set<JobId> in_use_;
   std::vector<JobId> removed_;
+  std::string ship_ = std::string(64, 'a');
   std::optional<BytesDoor> door_;
   std::optional<LogSender> sender_;
 };
+
+// ---- directories that travel ----
+
+TEST_F(BytesDoorTest, ANodeGetsWhatTravelsWithItsJobsAndNothingElse) {
+  const std::string other(64, 'b'), digest = to_hex(sha256("one"));
+  Manifest manifest{{{"a.py", 0644, 3, digest}}, {}, {}};
+  ASSERT_TRUE(tidy_manifest(manifest));
+  ShipStore store({.directory = server_.directory() / "ships"});
+  const auto offered = store.offer(1000, manifest);
+  ASSERT_TRUE(offered);
+  ASSERT_TRUE(store.take(1000, {digest, 0, 3}, "one"));
+  ship_ = offered->name;
+  auto mine = greeted();
+  const auto text = to_text(manifest);
+  EXPECT_EQ(
+      answer(mine, encode(ShipWanted{JobId{7}, ship_, 0})),
+      encode(ShipPart{JobId{7}, ship_, 0, static_cast<std::uint32_t>(text.size()), text.size()}) +
+          text);
+  EXPECT_EQ(answer(mine, encode(ShipWanted{JobId{7}, digest, 1})),
+            encode(ShipPart{JobId{7}, digest, 1, 2, 3}) + "ne");
+  EXPECT_THAT(answer(mine, encode(ShipWanted{JobId{7}, other, 0})), HasSubstr("No such file"));
+  EXPECT_THAT(answer(mine, encode(ShipWanted{JobId{8}, ship_, 0})), HasSubstr("no business"));
+  auto stranger = greeted("gpu-4");
+  EXPECT_THAT(answer(stranger, encode(ShipWanted{JobId{7}, ship_, 0})), HasSubstr("no business"));
+  EXPECT_EQ(answer(mine, encode(ShipDamaged{JobId{7}, digest})), "");
+  EXPECT_TRUE(store.has(1000, ship_)) << "it is as it should be, whatever the node says";
+  std::ofstream(server_.directory() / "ships/1000/files" / digest) << "two";
+  EXPECT_EQ(answer(mine, encode(ShipDamaged{JobId{7}, digest})), "");
+  EXPECT_FALSE(store.has(1000, ship_));
+  EXPECT_THAT(answer(mine, encode(ShipWanted{JobId{7}, digest, 0})),
+              HasSubstr("not there any more"));
+}
 
 // ---- logs ----
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ship/manifest.hpp"
 #include "wire/error_json.hpp"
 #include "wire/json.hpp"
 #include "wire/json_writer.hpp"
@@ -16,6 +17,7 @@ constexpr JsonBounds kBounds{kBytesLineMax, 3, 32};
 constexpr std::size_t kMachineMax = 128;
 constexpr std::size_t kTicketMax = 128;
 constexpr std::size_t kSentenceMax = 4 << 10;
+constexpr std::size_t kDigestMax = 64;
 constexpr std::uint64_t kOffsetMax = std::numeric_limits<std::int64_t>::max();
 constexpr auto kIdMax = std::numeric_limits<std::uint32_t>::max();
 constexpr auto kNumberMax = std::numeric_limits<std::int32_t>::max();
@@ -40,7 +42,21 @@ void write_log(JsonWriter& json, const LogName& log) {
   json.field("job", log.job.value).field("number", log.number);
 }
 
+void write_file(JsonWriter& json, JobId job, const std::string& sha256) {
+  json.field("job", job.value).field("sha256", sha256);
+}
+
 struct NodeWriter {
+  std::string operator()(const ShipWanted& wanted) const {
+    return line_of("want", [&](JsonWriter& json) {
+      write_file(json, wanted.job, wanted.sha256);
+      json.field("from", wanted.from);
+    });
+  }
+  std::string operator()(const ShipDamaged& damaged) const {
+    return line_of("damaged",
+                   [&](JsonWriter& json) { write_file(json, damaged.job, damaged.sha256); });
+  }
   std::string operator()(const BytesHello& hello) const {
     return line_of("hello", [&](JsonWriter& json) {
       json.field("version", hello.version).field("machine", hello.machine).field("now", hello.now);
@@ -70,6 +86,18 @@ struct NodeWriter {
 };
 
 struct ServerWriter {
+  std::string operator()(const ShipPart& part) const {
+    return line_of("part", [&](JsonWriter& json) {
+      write_file(json, part.job, part.sha256);
+      json.field("from", part.from).field("bytes", part.bytes).field("of", part.of);
+    });
+  }
+  std::string operator()(const NoShipPart& none) const {
+    return line_of("no_part", [&](JsonWriter& json) {
+      write_file(json, none.job, none.sha256);
+      json.field("message", none.message).field("hint", none.hint);
+    });
+  }
   std::string operator()(const BytesWelcome&) const {
     return line_of("welcome", [](JsonWriter&) {});
   }
@@ -166,6 +194,47 @@ Result<NodeLine> read_no_terminal(const Json& object) {
   return finished<NodeLine>(reader, std::move(none));
 }
 
+ObjectReader& read_file(ObjectReader& reader, JobId& job, std::string& sha256) {
+  reader.require({"job", "sha256"}).whole("job", job.value, 1, kIdMax);
+  reader.text("sha256", sha256, kDigestMax);
+  if (reader.ok() && !is_ship_name(sha256))
+    reader.refuse({ErrorCode::invalid, "A shipped file is named by something else than a digest.",
+                   "Both ends must be Paceline programs."});
+  return reader;
+}
+
+Result<NodeLine> read_want(const Json& object) {
+  ShipWanted wanted;
+  ObjectReader reader(object, "want");
+  read_file(reader, wanted.job, wanted.sha256).require({"from"});
+  reader.whole("from", wanted.from, 0, kShipBytesMax);
+  return finished<NodeLine>(reader, std::move(wanted));
+}
+
+Result<NodeLine> read_damaged(const Json& object) {
+  ShipDamaged damaged;
+  ObjectReader reader(object, "damaged");
+  read_file(reader, damaged.job, damaged.sha256);
+  return finished<NodeLine>(reader, std::move(damaged));
+}
+
+Result<ServerLine> read_part(const Json& object) {
+  ShipPart part;
+  ObjectReader reader(object, "part");
+  read_file(reader, part.job, part.sha256).require({"from", "bytes", "of"});
+  reader.whole("from", part.from, 0, kShipBytesMax).whole("bytes", part.bytes, 0, kPieceBytesMax);
+  reader.whole("of", part.of, 0, kShipBytesMax);
+  return finished<ServerLine>(reader, std::move(part));
+}
+
+Result<ServerLine> read_no_part(const Json& object) {
+  NoShipPart none;
+  ObjectReader reader(object, "no_part");
+  read_file(reader, none.job, none.sha256).require({"message"});
+  reader.text("message", none.message, kSentenceMax).text("hint", none.hint, kSentenceMax);
+  return finished<ServerLine>(reader, std::move(none));
+}
+
 Result<ServerLine> read_standing(const Json& object) {
   LogStanding standing;
   std::string state;
@@ -220,17 +289,21 @@ struct Kind {
   Result<Line> (*read)(const Json& object);
 };
 
-constexpr std::array<Kind<NodeLine>, 6> kNodeKinds{{{"hello", read_hello},
+constexpr std::array<Kind<NodeLine>, 8> kNodeKinds{{{"hello", read_hello},
                                                     {"ticket", read_ticket},
                                                     {"ask", read_ask},
                                                     {"piece", read_piece},
                                                     {"whole", read_whole},
-                                                    {"no_terminal", read_no_terminal}}};
-constexpr std::array<Kind<ServerLine>, 5> kServerKinds{{{"welcome", read_welcome},
+                                                    {"no_terminal", read_no_terminal},
+                                                    {"want", read_want},
+                                                    {"damaged", read_damaged}}};
+constexpr std::array<Kind<ServerLine>, 7> kServerKinds{{{"welcome", read_welcome},
                                                         {"standing", read_standing},
                                                         {"flush", read_flush},
                                                         {"attach", read_attach},
-                                                        {"refused", read_refused}}};
+                                                        {"refused", read_refused},
+                                                        {"part", read_part},
+                                                        {"no_part", read_no_part}}};
 
 template <class Line, std::size_t N>
 Result<Line> decode(std::string_view line, const std::array<Kind<Line>, N>& kinds) {

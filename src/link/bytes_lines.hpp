@@ -1,6 +1,6 @@
 // What server and node say to each other on a connection for bytes (agent_door.hpp): lines of JSON,
 // of which each is one object with one key, its kind. Behind a `piece` so many bytes of a log follow,
-// raw. An empty line says nothing but that somebody is there.
+// raw, behind a `part` so many of a shipped file. An empty line says nothing but that somebody is there.
 //
 //   node → server                           server → node
 //   {"hello": {version, machine, now}}      {"welcome": {}}
@@ -8,6 +8,8 @@
 //   {"piece": {job, number, from, offset, bytes, at, anew}}
 //   {"whole": {job}}                        {"flush": {job}}
 //   {"no_terminal": {ticket, message}}      {"attach": {job, born, number, ticket}}
+//   {"want": {job, sha256, from}}           {"part": {job, sha256, from, bytes, of}}
+//   {"damaged": {job, sha256}}              {"no_part": {job, sha256, message, hint}}
 //   {"ticket": {ticket}}                    {"refused": {code, message, hint}}, the last one
 //
 // A node begins with `hello` and sends logs from then on. Or it begins with `ticket`, as it was asked
@@ -16,6 +18,10 @@
 // A log is known by its job and number (agent/linux/log_file.hpp). The node asks how far the server
 // has it, and sends pieces from there. Each is answered by a `standing`. A log whose standing isn't
 // `taken` is sent no further, until the node has asked anew.
+//
+// Of a job that was placed there a node wants the directory that travels with it: first its manifest, by
+// the ship's name, then the files that it lacks, piece by piece. Each `want` is answered by a `part` or a
+// `no_part`, in order.
 #pragma once
 
 #include <cstddef>
@@ -78,7 +84,21 @@ struct NoTerminal {
   std::string message;  // one sentence
   friend bool operator==(const NoTerminal&, const NoTerminal&) = default;
 };
-using NodeLine = std::variant<BytesHello, TicketShown, LogAsked, PieceHead, LogsWhole, NoTerminal>;
+// At most kPieceBytesMax of a file of the job's ship from there on.
+struct ShipWanted {
+  JobId job;
+  std::string sha256;  // of the manifest: the ship's name
+  std::uint64_t from = 0;
+  friend bool operator==(const ShipWanted&, const ShipWanted&) = default;
+};
+// What came of it is something else.
+struct ShipDamaged {
+  JobId job;
+  std::string sha256;
+  friend bool operator==(const ShipDamaged&, const ShipDamaged&) = default;
+};
+using NodeLine = std::variant<BytesHello, TicketShown, LogAsked, PieceHead, LogsWhole, NoTerminal,
+                              ShipWanted, ShipDamaged>;
 
 // ---- server → node ----
 
@@ -112,7 +132,22 @@ struct BytesRefused {
   Error error;
   friend bool operator==(const BytesRefused&, const BytesRefused&) = default;
 };
-using ServerLine = std::variant<BytesWelcome, LogStanding, FlushAsked, TerminalAsked, BytesRefused>;
+struct ShipPart {
+  JobId job;
+  std::string sha256;
+  std::uint64_t from = 0;
+  std::uint32_t bytes = 0;
+  std::uint64_t of = 0;  // so many has the whole file
+  friend bool operator==(const ShipPart&, const ShipPart&) = default;
+};
+struct NoShipPart {
+  JobId job;
+  std::string sha256;
+  std::string message, hint;
+  friend bool operator==(const NoShipPart&, const NoShipPart&) = default;
+};
+using ServerLine = std::variant<BytesWelcome, LogStanding, FlushAsked, TerminalAsked, BytesRefused,
+                                ShipPart, NoShipPart>;
 
 // With the newline.
 std::string encode(const NodeLine& line);

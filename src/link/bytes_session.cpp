@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <exception>
 #include <utility>
+
+#include "ship/store.hpp"
+#include "trust/sha256.hpp"
 
 namespace asio = boost::asio;
 
@@ -15,8 +19,11 @@ namespace {
 
 constexpr std::size_t kOutMax = 256 << 10;  // beyond it nothing more is read
 constexpr std::size_t kOutRefused = 1 << 20;
+constexpr std::size_t kShippedAheadMax = 512
+                                         << 10;  // of what is shipped, with what waits to go out
 constexpr int kInstantsOfBeat = 16;
 constexpr std::size_t kLogsMax = 65'536;  // of a node, in step
+constexpr std::size_t kShipsMax = 16;     // jobs whose directories a node asks for at once
 
 Error spoken_out_of_turn() {
   return {ErrorCode::invalid, "A connection for bytes begins with 'hello' or 'ticket', once.",
@@ -218,6 +225,84 @@ BytesSession::Awaitable<void> BytesSession::take(const NoTerminal& none) {
 BytesSession::Awaitable<void> BytesSession::take(const LogsWhole& whole) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
   context_->whole(node_, whole.job);
+}
+
+// ---- directories that travel ----
+
+Result<ShipOf> BytesSession::ship_of(JobId job) {
+  const auto known = ships_.find(job);
+  if (known != ships_.end()) return known->second;
+  const auto& options = context_->options;
+  if (!options.ship) return fail(ErrorCode::not_found, "Nothing travels with this job.");
+  auto right = options.ship(node_, job);
+  if (!right) return fail(std::move(right.error()));
+  if (ships_.size() >= kShipsMax) ships_.erase(ships_.begin());
+  return ships_.emplace(job, ShipOf{right->uid, std::move(right->ship)}).first->second;
+}
+
+BytesSession::Awaitable<Result<ShipBytes>> BytesSession::read_ship(ShipOf ship, std::string digest,
+                                                                   std::uint64_t from) {
+  auto read = [context = context_.get(), ship = std::move(ship), digest = std::move(digest), from] {
+    return context->ships.read(ship, digest, from, kPieceBytesMax);
+  };
+  co_return co_await context_->options.reading->run(std::move(read));
+}
+
+// Others have their turn while the disk is read, and more is read while this goes out. Answers keep their order.
+BytesSession::Awaitable<void> BytesSession::take(const ShipWanted& wanted) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  while (out_.size() + read_ahead_ > kShippedAheadMax && !ending_ && !gone_)
+    co_await out_changed_.wait();
+  read_ahead_ += kPieceBytesMax;
+  auto read = [context = context_.get(), ship = ship_of(wanted.job),
+               wanted]() -> Result<ShipBytes> {
+    if (!ship) return fail(ship.error());
+    return context->ships.read(*ship, wanted.sha256, wanted.from, kPieceBytesMax);
+  };
+  context_->options.reading->add(
+      std::move(read), [self = shared_from_this(), wanted](const Result<ShipBytes>& bytes) {
+        self->read_ahead_ -= kPieceBytesMax;
+        self->answer(wanted, bytes);
+      });
+}
+
+void BytesSession::answer(const ShipWanted& wanted, const Result<ShipBytes>& read) {
+  const auto& [job, digest, from] = wanted;
+  if (read) {
+    const auto size = static_cast<std::uint32_t>(read->bytes.size());
+    out_ += encode(ShipPart{job, digest, from, size, read->of});
+    out_ += read->bytes;
+  } else {
+    ships_.erase(job);
+    out_ += encode(NoShipPart{job, digest, read.error().message, read.error().hint});
+  }
+  out_changed_.tell();
+}
+
+// A node's word alone removes nothing.
+BytesSession::Awaitable<void> BytesSession::take(const ShipDamaged& damaged) {
+  if (!greeted_) co_return refuse(spoken_out_of_turn());
+  const auto ship = ship_of(damaged.job);
+  if (!ship || damaged.sha256 == ship->second) co_return;
+  const auto sum = std::make_shared<Sha256Sum>();
+  for (std::uint64_t at = 0, of = 1; at < of && !is_cut();) {
+    auto read = co_await read_ship(*ship, damaged.sha256, at);
+    if (!read || (read->bytes.empty() && read->of > at)) co_return;
+    at += read->bytes.size();
+    of = read->of;
+    auto add = [sum, bytes = std::move(read->bytes)] {
+      sum->add(bytes);
+      return bytes.size();
+    };
+    co_await context_->options.reading->run(std::move(add));
+  }
+  if (is_cut() || to_hex(sum->finish()) == damaged.sha256) co_return;
+  auto remove = [store = context_->options.ships, uid = ship->first, digest = damaged.sha256] {
+    spdlog::error("The shipped file {} of user {} is damaged: it is asked for anew.", digest, uid);
+    remove_ship_file(store, uid, digest);
+    return true;
+  };
+  co_await context_->options.reading->run(std::move(remove));
 }
 
 void BytesSession::stand(const LogName& log, const LogRight& right, std::uint64_t taken) {

@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,7 +16,9 @@
 #include "link/bytes_door.hpp"
 #include "link/bytes_lines.hpp"
 #include "link/log_sources.hpp"
+#include "loop/errands.hpp"
 #include "loop/wakeup.hpp"
+#include "ship/reader.hpp"
 
 namespace paceline {
 
@@ -24,11 +27,12 @@ class BytesSession;
 // What the sessions of a door share.
 struct BytesContext {
   BytesContext(boost::asio::io_context& i, BytesDoor::Options o)
-      : io(i), options(std::move(o)), intake(options.intake) {}
+      : io(i), options(std::move(o)), intake(options.intake), ships(options.ships) {}
 
   boost::asio::io_context& io;
   BytesDoor::Options options;
   LogIntake intake;
+  ShipReader ships;  // of the thread that reads them alone
   // The node sends logs by this session from now on.
   std::function<void(const std::shared_ptr<BytesSession>&)> greeted;
   std::function<void(const std::shared_ptr<BytesSession>&)> gone;
@@ -74,8 +78,15 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   Awaitable<void> take(const PieceHead& piece);
   Awaitable<void> take(const LogsWhole& whole);
   Awaitable<void> take(const NoTerminal& none);
+  Awaitable<void> take(const ShipWanted& wanted);
+  Awaitable<void> take(const ShipDamaged& damaged);
   Awaitable<void> take_piece(PieceHead piece, const std::string& bytes);
   Result<std::uint64_t> store(PieceHead& piece, std::uint32_t uid, const std::string& bytes);
+
+  // What this node may have of a job's directory, as of its first question.
+  Result<ShipOf> ship_of(JobId job);
+  void answer(const ShipWanted& wanted, const Result<ShipBytes>& read);
+  Awaitable<Result<ShipBytes>> read_ship(ShipOf ship, std::string digest, std::uint64_t from);
 
   void stand(const LogName& log, const LogRight& right, std::uint64_t taken);
   void refuse(Error error);
@@ -89,9 +100,11 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   BytesReader reader_;
   Sha256 source_{};
   Duration ahead_{};                      // of this machine's clock before the node's
+  std::map<JobId, ShipOf> ships_;         // that it may have
   std::set<LogName> in_step_;             // their next piece goes on where the last one ended
   std::optional<Instant> waiting_since_;  // for the node to say something
   std::string out_;
+  std::size_t read_ahead_ = 0;  // of what is shipped: at most so much is on its way from the disk
   Wakeup out_changed_;
   bool greeted_ = false;
   bool handed_on_ = false;  // the connection is a terminal's

@@ -20,15 +20,17 @@ Instant steady_now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-BytesTalk::BytesTalk(const BytesUplink::Options& options, LogSender& sender, Attach attach,
-                     Upgraded connection)
+BytesTalk::BytesTalk(const BytesUplink::Options& options, LogSender& sender, ShipFetcher* ships,
+                     Attach attach, Upgraded connection)
     : options_(options),
       sender_(sender),
+      ships_(ships),
       attach_(std::move(attach)),
       connection_(std::move(connection)),
       out_(sender.begin(options.wall())),
       heard_(steady_now()) {
   reader_.feed(connection_.first);
+  if (ships_ != nullptr) ships_->begin();
 }
 
 bool BytesTalk::lost(std::string why) {
@@ -50,6 +52,7 @@ Error BytesTalk::run(int interrupted) {
 }
 
 void BytesTalk::look(Instant now) {
+  if (ships_ != nullptr) ships_->look(now);
   if (now >= next_look_) {
     sender_.look(now);
     next_look_ = now + options_.look;
@@ -60,9 +63,16 @@ void BytesTalk::look(Instant now) {
   }
 }
 
+// What a start waits for goes before logs.
+std::optional<std::string> BytesTalk::next() {
+  if (welcomed_ && ships_ != nullptr)
+    if (auto line = ships_->next()) return line;
+  return sender_.next();
+}
+
 void BytesTalk::fill() {
   while (out_.size() - out_begin_ < kReadAheadMax) {
-    const auto bytes = sender_.next();
+    const auto bytes = next();
     if (!bytes) return;
     if (out_begin_ > 0) out_.erase(0, std::exchange(out_begin_, 0));
     out_ += *bytes;
@@ -103,6 +113,12 @@ bool BytesTalk::receive(Instant now) {
 bool BytesTalk::take_lines(Instant now) {
   std::string line;
   for (;;) {
+    if (part_) {
+      std::string bytes;
+      if (!reader_.next_bytes(part_->bytes, bytes)) return true;
+      if (ships_ != nullptr) ships_->take(*part_, bytes, now);
+      part_.reset();
+    }
     auto found = reader_.next_line(line);
     if (!found) end_ = std::move(found.error());
     if (!found || !*found) return found.has_value();
@@ -122,6 +138,9 @@ void BytesTalk::take(const ServerLine& line, Instant now) {
   if (std::holds_alternative<BytesWelcome>(line)) welcomed_ = true;
   if (const auto* standing = std::get_if<LogStanding>(&line)) sender_.take(*standing, now);
   if (const auto* flush = std::get_if<FlushAsked>(&line)) sender_.take(*flush, now);
+  if (const auto* part = std::get_if<ShipPart>(&line)) part_ = *part;
+  if (const auto* none = std::get_if<NoShipPart>(&line); none && ships_ != nullptr)
+    ships_->take(*none, now);
   if (const auto* asked = std::get_if<TerminalAsked>(&line))
     if (const auto none = attach_(*asked)) out_ += encode(*none);
 }
@@ -131,8 +150,9 @@ bool BytesTalk::wait(int interrupted) {
   const auto until = std::min(next_look_, next_beat_);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_now()).count();
   const auto events = static_cast<short>(POLLIN | awaits_out_);
-  std::array<pollfd, 2> waits{
-      {{connection_.stream->descriptor(), events, 0}, {interrupted, POLLIN, 0}}};
+  std::array<pollfd, 3> waits{{{connection_.stream->descriptor(), events, 0},
+                               {interrupted, POLLIN, 0},
+                               {ships_ == nullptr ? -1 : ships_->wakes(), POLLIN, 0}}};
   ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
   return waits[1].revents == 0;
 }

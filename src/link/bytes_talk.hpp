@@ -18,8 +18,9 @@ class BytesTalk {
   // The answer to a wish for a terminal; nothing: it is on its way.
   using Attach = std::function<std::optional<NoTerminal>(const TerminalAsked& asked)>;
 
-  BytesTalk(const BytesUplink::Options& options, LogSender& sender, Attach attach,
-            Upgraded connection);
+  // `ships`: nullptr: nothing is shipped here.
+  BytesTalk(const BytesUplink::Options& options, LogSender& sender, ShipFetcher* ships,
+            Attach attach, Upgraded connection);
 
   // Until the connection ends or `interrupted` can be read. Why it ended: no
   // sentence where it was interrupted.
@@ -34,14 +35,17 @@ class BytesTalk {
   bool receive(Instant now);
   bool take_lines(Instant now);
   void take(const ServerLine& line, Instant now);
+  [[nodiscard]] std::optional<std::string> next();
   bool wait(int interrupted);
   [[nodiscard]] bool lost(std::string why);
 
   const BytesUplink::Options& options_;
   LogSender& sender_;
+  ShipFetcher* ships_;
   Attach attach_;
   Upgraded connection_;
   BytesReader reader_;
+  std::optional<ShipPart> part_;  // whose bytes are next
   std::string out_;
   std::size_t out_begin_ = 0;
   short awaits_out_ = 0;

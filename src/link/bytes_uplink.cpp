@@ -63,8 +63,8 @@ struct BytesUplink::Impl {
       bool welcomed = false;
       if (connection) {
         BytesTalk talk(
-            options, sender, [this](const auto& asked) { return attach(asked); },
-            std::move(*connection));
+            options, sender, options.ships.get(),
+            [this](const auto& asked) { return attach(asked); }, std::move(*connection));
         end = talk.run(ended.get());
         welcomed = talk.welcomed();
       }
@@ -78,6 +78,7 @@ struct BytesUplink::Impl {
 
   // False: it ends.
   bool rest(std::chrono::milliseconds span) {
+    if (options.ships) options.ships->look(std::chrono::steady_clock::now());
     pollfd waits{ended.get(), POLLIN, 0};
     return ::poll(&waits, 1, static_cast<int>(span.count())) == 0;
   }

@@ -18,6 +18,7 @@
 #include "http/client.hpp"
 #include "link/backoff.hpp"
 #include "link/log_sender.hpp"
+#include "link/ship_fetcher.hpp"
 
 namespace paceline {
 
@@ -30,6 +31,8 @@ class BytesUplink {
     LogSender::Options logs;
     // A socket that is connected to the terminal of a worker here, and doesn't block.
     std::function<Result<UniqueFd>(const ProcessKey& worker)> terminal;
+    // Brings the directories that travel with jobs; nullptr: none do.
+    std::shared_ptr<ShipFetcher> ships = {};
     std::function<WallTime()> wall;
     std::chrono::milliseconds look{200};        // at the logs
     std::chrono::milliseconds beat{5'000};      // a word at least that often

@@ -118,6 +118,10 @@ bool LogSender::may_go(JobId id, Job& job, Instant now) const {
     return false;
   }
   if (!job.done_since) job.done_since = now;
+  if (!job.told_over && !options_.in_use(id)) {
+    job.told_over = true;
+    options_.over(id);
+  }
   const bool kept = !unwanted && now - *job.done_since < options_.keep;
   return !kept && !options_.in_use(id);
 }

@@ -34,6 +34,8 @@ class LogSender {
     std::string machine;              // drawn at random, with the directory (BytesHello::machine)
     // Does a process of the job live here, or is one about to?
     std::function<bool(JobId)> in_use = [](JobId) { return false; };
+    // The job is over, and nothing of it lives here any more; told once.
+    std::function<void(JobId)> over = [](JobId) {};
     // Removes the job's logs.
     std::function<void(JobId)> remove = [](JobId) {};
     std::chrono::seconds keep = std::chrono::hours{1};  // logs of a job that is over
@@ -72,6 +74,7 @@ class LogSender {
     std::map<std::int32_t, Log> logs;
     std::int32_t turn = -1;  // whose log was sent last
     std::optional<Instant> done_since;
+    bool told_over = false;
     Instant looked_at{};
 
     // Nothing grows there any more.

@@ -28,6 +28,15 @@ bool is_full(std::string_view directory) {
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
+bool is_ship(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  return name.size() == 64 && name.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+bool is_witness(const std::string& text) {
+  return text.size() <= kWitnessBytesMax && text.find('\n') == std::string::npos && !has_nul(text);
+}
+
 Result<void> validate_environment(const LaunchSpec& launch) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : launch.environment) {
@@ -67,6 +76,12 @@ Result<void> validate(const LaunchSpec& launch) {
                 fmt::format("The directory '{}' is not absolute.", launch.directory),
                 "Give the full path with --workdir.");
   }
+  if (!launch.shipped.ship.empty() && !is_ship(launch.shipped.ship))
+    return fail(ErrorCode::invalid, "A ship's name has 64 small hexadecimal digits.",
+                "It is what POST /v1/ships answers.");
+  if (launch.witnesses.size() > kWitnessesMax || !std::ranges::all_of(launch.witnesses, is_witness))
+    return fail(ErrorCode::invalid, "That is no witness of a directory.",
+                "Leave out 'witnesses': then no machine asks whether it has the same one.");
   return validate_environment(launch);
 }
 

@@ -35,6 +35,11 @@ TEST(ValidateLaunch, RefusesWhatCannotBeStarted) {
       {[&](LaunchSpec& l) { l.environment["A"] = nul; }, "'A' can't be an environment variable."},
       {[](LaunchSpec& l) { l.environment["A"] = std::string(kEnvironmentBytesMax, 'x'); },
        "The environment is larger than 1 MiB."},
+      {[](LaunchSpec& l) { l.shipped.ship = "../../etc"; },
+       "A ship's name has 64 small hexadecimal digits."},
+      {[](LaunchSpec& l) { l.witnesses = {"1 2 a\nb"}; }, "That is no witness of a directory."},
+      {[](LaunchSpec& l) { l.witnesses.resize(kWitnessesMax + 1); },
+       "That is no witness of a directory."},
   };
   for (const auto& [spoil, sentence] : cases) {
     auto launch = valid_launch();

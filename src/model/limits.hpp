@@ -31,6 +31,9 @@ struct Limits {
   std::uint64_t logs_per_user = std::uint64_t{16} << 30;
   std::uint64_t logs_per_job = std::uint64_t{1} << 30;
   std::uint64_t log_at_end = 128U << 20;
+  std::uint64_t ship_size = std::uint64_t{2} << 30;
+  std::uint64_t ships_per_user = std::uint64_t{16} << 30;
+  std::uint64_t ships = std::uint64_t{64} << 30;
   std::uint64_t checkpoint_entries = 100'000;
   std::uint64_t script_time = 1;
   std::uint64_t ended_jobs = 10'000;
@@ -83,6 +86,12 @@ inline constexpr std::array kLimits = {
           std::uint64_t{1} << 50, "logs of one job on a machine, by the room they take"},
     Limit{"log-at-end", &Limits::log_at_end, LimitUnit::bytes, 1U << 20, std::uint64_t{1} << 50,
           "bytes of a log that are read for reports after its worker's end"},
+    Limit{"ship-size", &Limits::ship_size, LimitUnit::bytes, 1U << 20, std::uint64_t{2} << 30,
+          "files of one directory that is shipped"},
+    Limit{"ships-per-user", &Limits::ships_per_user, LimitUnit::bytes, 1U << 20,
+          std::uint64_t{1} << 50, "shipped files of one user on a machine"},
+    Limit{"ships", &Limits::ships, LimitUnit::bytes, 1U << 20, std::uint64_t{1} << 50,
+          "shipped files of all users on a machine"},
     Limit{"checkpoint-entries", &Limits::checkpoint_entries, LimitUnit::count, 1'000, 800'000,
           "entries of directories that one look for checkpoint files goes through"},
     Limit{"script-time", &Limits::script_time, LimitUnit::seconds, 1, 60,

@@ -16,6 +16,10 @@ std::string sentence(Warning warning, std::int32_t workers, std::int32_t slots) 
           "slots: "
           "--slots-per-worker {1})",
           workers, slots);
+    case Warning::no_directory:
+      return "its directory has not come to all of its nodes yet: one of them lacks room for it, "
+             "or "
+             "the server's connection to it is cut or hangs; no retry is spent";
   }
   check(false, "a warning is one of its enumerators");
   return {};

@@ -8,6 +8,7 @@ namespace paceline {
 
 enum class Warning {
   no_rendezvous,  // several workers, and for a while nobody has opened a port of the gang's
+  no_directory,   // what travels with it has not come to all of its nodes for a while
 };
 
 // For people: "none of its 4 workers has opened MASTER_PORT …". Of a gang of so many workers, which

@@ -451,6 +451,7 @@ TEST(Nodes, AddTheirUsableSlotsWhileTheyAreUp) {
   spec.slots[0].note = "used by process 4711";
   world.tell(NodeUp{NodeId{1}, spec});
   EXPECT_EQ(world.state().slots_available(), 5);
+  EXPECT_EQ(world.state().slots_ever(), 6) << "it may be given back";
   EXPECT_FALSE(world.state().free_slots().is_free({NodeId{1}, 0}));
   EXPECT_EQ(world.state().find_node("a100-0")->id, NodeId{1});
 }

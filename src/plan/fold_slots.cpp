@@ -176,15 +176,17 @@ void Fold::go_on_in_place(Job& job) {
 
 void Fold::count_node(const Node& node, int sign) {
   const auto& slots = node.spec.slots;
-  const std::int64_t size =
-      std::count_if(slots.begin(), slots.end(), [](const SlotSpec& s) { return s.usable; });
-  if (size == 0) return;
-  const auto count = [&](std::int64_t& total, std::map<std::int64_t, std::int64_t>& sizes) {
+  const auto count = [&](std::int64_t size, std::int64_t& total,
+                         std::map<std::int64_t, std::int64_t>& sizes) {
+    if (size == 0) return;
     total += sign * size;
     if ((sizes[size] += sign) == 0) sizes.erase(size);
   };
-  count(state_.slots_ever_, state_.sizes_ever_);
-  if (node.up) count(state_.slots_available_, state_.sizes_up_);
+  // What strangers use now, or is out of order, comes back some day.
+  count(std::ssize(slots), state_.slots_ever_, state_.sizes_ever_);
+  if (node.up)
+    count(std::ranges::count_if(slots, &SlotSpec::usable), state_.slots_available_,
+          state_.sizes_up_);
 }
 
 bool Fold::dependencies_met(const Job& job) const {

@@ -95,6 +95,19 @@ const Node* only_refusals(const State& state) {
   return first;
 }
 
+// Where nodes are up and none of their slots can be used; empty: no node is up.
+std::string only_unusable(const State& state) {
+  for (const Node& node : state.nodes()) {
+    for (std::size_t i = 0; node.up && i < node.spec.slots.size(); ++i) {
+      const SlotSpec& slot = node.spec.slots[i];
+      if (!slot.usable)
+        return fmt::format("no slot can be used now; slot {} of node {}: {}", i, node.spec.name,
+                           slot.note.empty() ? "out of order" : slot.note);
+    }
+  }
+  return {};
+}
+
 std::string times(std::size_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
 
 // "12 min", "3.5 h": as exact as it is worth.
@@ -196,7 +209,11 @@ Reason Explanation::waiting(const Job& job) const {
     if (open++ == 0) first = id;
   }
   if (open > 0) return {ReasonCode::waits_for_jobs, {open, first.value}, {}};
-  if (state.slots_available() == 0) return {ReasonCode::no_node, {}, {}};
+  if (state.slots_available() == 0) {
+    std::string why = only_unusable(state);
+    const auto code = why.empty() ? ReasonCode::no_node : ReasonCode::node_refuses;
+    return {code, {}, std::move(why)};
+  }
   if (const Node* node = only_refusals(state))
     return {ReasonCode::node_refuses, {}, refusal_clause(*node, snapshot_.now)};
   // It was taken when there were nodes for it.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/registry.hpp"
+#include "scheduler/room.hpp"
 #include "support/world.hpp"
 
 namespace paceline {
@@ -54,6 +55,22 @@ TEST_F(ExplainTest, ATargetThatNobodyReportedIsNamedToTheOwner) {
   report(job, "acc", 0.1);
   EXPECT_THAT(why(job), Not(silent));
   EXPECT_THAT(why(world.submit("4 target=acc>=0.9")), Not(silent)) << "it did not run yet";
+}
+
+TEST_F(ExplainTest, AStrangerOnTheOnlySlotIsNamed) {
+  World box("1x1 h100", "fifo");
+  NodeSpec spec = box.state().nodes()[0].spec;
+  spec.slots[0].usable = false;
+  spec.slots[0].note = "in use by process 4711 of ann: python3 train.py";
+  box.tell(NodeUp{NodeId{0}, spec});
+  const JobId job = box.submit("1");
+  EXPECT_TRUE(fits_some_day(box.state(), *box.job(job).spec, 1, {})) << "once it is given back";
+  const auto lines = Explanation(box.snapshot(), fifo.get(), placer, Protects::no)
+                         .lines(box.job(job), Viewer::owner);
+  EXPECT_EQ(
+      lines.at(0),
+      "Job 1 (PENDING) no slot can be used now; slot 0 of node h100-0: in use by process 4711 of "
+      "ann: python3 train.py.");
 }
 
 TEST_F(ExplainTest, ADeadlineThatIsMissedIsSaid) {

@@ -76,7 +76,7 @@ std::int64_t slots_for(const JobSpec& spec, const NodeSpec& node) {
   for (const SlotSpec& slot : node.slots) {
     if (judged == nullptr || judged->model != slot.model) takes = takes_device(spec, slot.model);
     judged = &slot;
-    count += takes && slot.usable ? 1 : 0;
+    count += takes ? 1 : 0;
   }
   return count;
 }

@@ -33,6 +33,8 @@ inline LaunchSpec some_launch(std::uint32_t user, std::uint32_t job) {
         fmt::format("/opt/conda{}/{:=<75}", user, "envs/torch/bin:");
   }
   launch.shared_shm = job % 5 == 0;
+  if (job % 4 == 0) launch.shipped = {std::string(64, 'a'), job, 1000};
+  if (job % 4 == 1) launch.witnesses = {fmt::format("{} 1763636100000000000 .", job)};
   return launch;
 }
 

@@ -84,6 +84,11 @@ class OpensslCall<Returned (*)(Taken...)> {
   CALL(ERR_peek_error)                   \
   CALL(ERR_reason_error_string)          \
   CALL(EVP_Digest)                       \
+  CALL(EVP_DigestFinal_ex)               \
+  CALL(EVP_DigestInit_ex)                \
+  CALL(EVP_DigestUpdate)                 \
+  CALL(EVP_MD_CTX_free)                  \
+  CALL(EVP_MD_CTX_new)                   \
   CALL(EVP_PKEY_free)                    \
   CALL(EVP_PKEY_get_base_id)             \
   CALL(EVP_PKEY_get_group_name)          \

@@ -6,15 +6,38 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/result.hpp"
 
 namespace paceline {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 
+// Errors: unavailable: this machine lacks what it takes (OpenSSL). Then nothing else here may be called.
+Result<void> sha256_library();
+
 Sha256 sha256(std::string_view bytes);
+
+// The same of bytes that come in pieces.
+class Sha256Sum {
+ public:
+  Sha256Sum();
+  ~Sha256Sum();
+  Sha256Sum(Sha256Sum&& other) noexcept;
+  Sha256Sum& operator=(Sha256Sum&& other) noexcept;
+
+  void add(std::string_view bytes);
+  // Once, and nothing after it.
+  Sha256 finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // Takes as long wherever they differ.
 bool same(const Sha256& one, const Sha256& other);

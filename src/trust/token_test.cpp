@@ -87,6 +87,9 @@ TEST(Sha256, IsTheOneThatEverybodyKnows) {
   EXPECT_EQ(to_hex(sha256("abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256_from_hex(to_hex(kSomeAuthority)), kSomeAuthority);
+  Sha256Sum sum;
+  for (const auto* piece : {"a", "", "bc"}) sum.add(piece);
+  EXPECT_EQ(sum.finish(), sha256("abc"));
   EXPECT_EQ(sha256_from_hex("ab"), std::nullopt);
   EXPECT_EQ(sha256_from_hex(std::string(64, 'g')), std::nullopt);
   EXPECT_EQ(sha256_from_hex(std::string(64, 'A')), std::nullopt);

@@ -1,17 +1,77 @@
 #include "wire/agent_protocol.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <utility>
 
+#include "base/number.hpp"
 #include "wire/agent_bounds.hpp"
 #include "wire/model_fields.hpp"
 
 namespace paceline {
 
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+// An agent from before takes a message for malformed that has a key which it doesn't know, and is cut off with
+// all that runs there. So what travels with a job is told as a variable, as "9f86d0… 132 4100000", and so are
+// witnesses, a line for each: there the job then looks for its directory where that came from.
+constexpr const char *kShipped = "PACELINE_SHIPPED", *kWitnesses = "PACELINE_WITNESSES";
+
+Variables with_directory(const LaunchSpec& launch) {
+  Variables variables = launch.environment;
+  variables.erase(kShipped);
+  variables.erase(kWitnesses);
+  const auto& [ship, files, bytes] = launch.shipped;
+  if (!ship.empty()) variables[kShipped] = fmt::format("{} {} {}", ship, files, bytes);
+  if (!launch.witnesses.empty())
+    variables[kWitnesses] = fmt::format("{}", fmt::join(launch.witnesses, "\n"));
+  return variables;
+}
+
+std::vector<std::string> take_witnesses(Variables& variables) {
+  const auto told = variables.extract(kWitnesses);
+  std::vector<std::string> witnesses;
+  if (told.empty()) return witnesses;
+  for (std::size_t begin = 0; begin <= told.mapped().size();) {
+    const auto end = std::min(told.mapped().find('\n', begin), told.mapped().size());
+    witnesses.push_back(told.mapped().substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return witnesses;
+}
+
+ShippedDirectory take_shipped(Variables& variables) {
+  const auto told = variables.extract(kShipped);
+  const std::string_view text = told.empty() ? std::string_view() : told.mapped();
+  const auto first = text.find(' '), last = text.rfind(' ');
+  if (first == last) return {};
+  const auto files = parse_number<std::uint64_t>(text.substr(first + 1, last - first - 1));
+  const auto bytes = parse_number<std::uint64_t>(text.substr(last + 1));
+  if (first == 0 || !files || !bytes) return {};
+  return {std::string(text.substr(0, first)), *files, *bytes};
+}
+
+}  // namespace
+
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, LaunchSpec>& launch) {
-  auto& [command, shell, setup, environment, directory, umask, shared_shm, groups] = launch;
-  fields("command", command)("shell", shell)("setup", setup)("environment", environment);
+  auto& [command, shell, setup, environment, directory, umask, shared_shm, groups, shipped,
+         witnesses] = launch;
+  fields("command", command)("shell", shell)("setup", setup);
+  if constexpr (Fields::kWrites) {
+    fields("environment", with_directory(launch));
+  } else {
+    fields("environment", environment);
+    shipped = take_shipped(environment);
+    witnesses = take_witnesses(environment);
+  }
   fields("directory", directory)("umask", umask)("shared_shm", shared_shm)("groups", groups);
 }
 

@@ -24,8 +24,16 @@ WorkerLaunch launch() {
   worker.job_name = "digits";
   worker.user = "ann";
   worker.uid = 1000;
-  worker.launch = {
-      {"python3", "train.py"}, false, "true", {{"A", "b"}}, "/home/ann", 027, true, {1000, 44}};
+  worker.launch = {{"python3", "train.py"},
+                   false,
+                   "true",
+                   {{"A", "b"}},
+                   "/home/ann",
+                   027,
+                   true,
+                   {1000, 44},
+                   {std::string(64, 'a'), 132, 4'100'000},
+                   {"1311 1763636100000000000 .", "1312 1763636100000000000 a b.py"}};
   worker.slots_per_worker = 2;
   worker.cpus = 1.5;
   worker.memory_bytes = 1ULL << 40;
@@ -90,6 +98,12 @@ TEST(AgentProtocol, ReadsWhatAnAgentWrites) {
 
 TEST(AgentProtocol, ReadsWhatTheServerWrites) {
   expect_from_server(StartWorker{launch()});
+  StartWorker start{launch()};
+  for (const auto* name : {"PACELINE_SHIPPED", "PACELINE_WITNESSES"})
+    start.worker.launch.environment[name] = "somebody's own";
+  EXPECT_EQ(decode_server_frame(encode(ServerFrame{Session{1}, 1, 0, 0, start}))->message,
+            ServerMessage(StartWorker{launch()}))
+      << "they are told by variables of those names";
   expect_from_server(StopWorker{kKey, 10, std::chrono::milliseconds{2500}});
   expect_from_server(FreezeWorker{kKey});
   expect_from_server(ThawWorker{kKey});

@@ -7,6 +7,7 @@
 
 #include "model/accrual.hpp"
 #include "plan/reclaim.hpp"
+#include "wire/launch_json.hpp"
 #include "wire/spec_json.hpp"
 #include "wire/words.hpp"
 
@@ -237,7 +238,12 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_sums(json, view);
   write_ending(json, view);
   json.field("command", owner ? unless_empty(view.command) : std::nullopt);
-  json.field("directory", owner ? unless_empty(view.directory) : std::nullopt).end_object();
+  json.field("directory", owner ? unless_empty(view.directory) : std::nullopt).key("shipped");
+  if (owner && !view.shipped.ship.empty())
+    write_shipped(json, view.shipped);
+  else
+    json.null();
+  json.end_object();
 }
 
 }  // namespace paceline

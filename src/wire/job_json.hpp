@@ -8,6 +8,7 @@
 
 #include "base/time.hpp"
 #include "model/job.hpp"
+#include "model/launch.hpp"
 #include "model/reason.hpp"
 #include "model/state.hpp"
 #include "model/viewer.hpp"
@@ -30,6 +31,7 @@ struct JobView {
   std::string directory;  // likewise
   Viewer viewer = Viewer::owner;
   std::optional<TimeLeft> left = {};
+  ShippedDirectory shipped = {};  // as `directory` is
 };
 
 void write_job(JsonWriter& json, const JobView& view);

@@ -212,7 +212,7 @@ TEST(JobJson, RunsSumsUpToNow) {
 
 TEST(JobJson, KeepsWhatIsPrivateToItsOwner) {
   const auto job = job_shown(running(), Viewer::other);
-  for (const auto* key : {"command", "directory", "metrics", "checkpoint"}) {
+  for (const auto* key : {"command", "directory", "shipped", "metrics", "checkpoint"}) {
     EXPECT_TRUE(job[key].is_null()) << key;
   }
   EXPECT_EQ(job["progress"]["step"], 120);

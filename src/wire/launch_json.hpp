@@ -12,7 +12,11 @@ namespace paceline {
 // Errors: invalid, naming the key, what it must be and what it is; too_large.
 Result<LaunchSpec> read_launch(const Json& json);
 
-// Every key. read_launch(write_launch(launch)) equals `launch`, provided its strings are UTF-8.
+// {"ship", "files", "bytes"}
+void write_shipped(JsonWriter& json, const ShippedDirectory& shipped);
+
+// Every key, but `shipped` and `witnesses` only where something is. read_launch(write_launch(launch))
+// equals `launch`, provided its strings are UTF-8.
 void write_launch(JsonWriter& json, const LaunchSpec& launch);
 
 }  // namespace paceline

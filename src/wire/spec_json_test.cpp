@@ -217,7 +217,10 @@ TEST(LaunchJson, ComesBackEqual) {
                           {{"PATH", "/bin"}, {"EMPTY", ""}},
                           "/home/ann",
                           027,
-                          true};
+                          true,
+                          {},
+                          {std::string(64, 'a'), 132, 4'100'000},
+                          {"1311 1763636100000000000 ."}};
   JsonWriter json;
   write_launch(json, launch);
   const auto read = read_launch(*parse_json(json.text()));

@@ -66,6 +66,8 @@ std::string_view to_string(Warning warning) {
   switch (warning) {
     case Warning::no_rendezvous:
       return "no_rendezvous";
+    case Warning::no_directory:
+      return "no_directory";
   }
   check(false, "a warning is one of its enumerators");
   return {};

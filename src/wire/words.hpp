@@ -23,7 +23,7 @@ std::string_view to_string(Request request);    // "cancel", "pause", "resume"
 std::string_view to_string(Role role);          // "viewer", "operator", "node"…
 std::string_view to_string(KnownBy known_by);   // "unix_socket", "token", "certificate"
 std::string_view to_string(WorkerState state);  // "assigned", "running", "ended"
-std::string_view to_string(Warning warning);    // "no_rendezvous"
+std::string_view to_string(Warning warning);    // "no_rendezvous", "no_directory"
 
 // The last enumerator of each: all are numbered from 0 without a gap.
 template <class E>
@@ -37,7 +37,7 @@ inline constexpr auto kLast<KnownBy> = KnownBy::certificate;
 template <>
 inline constexpr auto kLast<WorkerState> = WorkerState::ended;
 template <>
-inline constexpr auto kLast<Warning> = Warning::no_rendezvous;
+inline constexpr auto kLast<Warning> = Warning::no_directory;
 template <>
 inline constexpr auto kLast<Elastic> = Elastic::no;
 template <>

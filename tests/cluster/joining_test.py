@@ -1,6 +1,7 @@
 """Machines that join a server: what docs/cluster.md says, typed; gangs over machines; agents, servers and networks that go away."""
 
 import re
+import shutil
 import sys
 import time
 import unittest
@@ -61,9 +62,44 @@ class FiveMinutes(Lab):
         self.assertEqual({line[3] for line in said}, {"3"})
         self.assertNotIn("127.0.0.1", {line[2] for line in said})
 
+    def test_a_directory_travels_to_both(self):
+        gpu = self.join("gpu-1", "--slots", "2")
+        work = self.folder / "work"
+        work.mkdir()
+        (work / "sum.py").write_text(SUM)
+        job = self.submit("--ship", "--workdir", work, "--slots", "3", "--", "sh", "-c", "pwd; exec python3 sum.py")
+        shutil.rmtree(work)
+        self.until_state(job, "COMPLETED", "FAILED")
+        logs = self.call("logs", job).stdout
+        self.assertEqual(self.state(job), "COMPLETED", logs + self.told())
+        for directory in (self.directory, gpu.directory):
+            self.assertIn(f"{directory}/jobs/{job}-", logs)
+            self.until(lambda: not list((directory / "jobs").iterdir()), f"{directory} keeps the job's directory")
+
+    def test_another_directory_of_that_name_is_none(self):
+        gpu = self.join("gpu-1", "--slots", "2")
+        work, copy = self.folder / "work", self.folder / "copy"
+        work.mkdir()
+        (work / "data.txt").write_text("here")
+        shutil.copytree(work, copy)
+        (copy / "data.txt").write_text("there")
+
+        def run(*words):
+            job = self.call("submit", "--parsable", *words, "--slots-per-worker", "2", "--", "cat", "data.txt", cwd=work).stdout.strip()
+            self.until_state(job, "COMPLETED", "FAILED")
+            return self.call("logs", job).stdout, self.call("why", job).stdout
+
+        self.assertIn("here", run()[0], "it is the same one")
+        gpu.machine.run("mount", "--bind", copy, work)
+        logs, why = run()
+        self.assertNotIn("there", logs)
+        self.assertIn(f"On gpu-1: The directory '{work}' is not the one that the job was submitted in", why)
+        self.assertIn("there", run("--workdir", work)[0], "a copy that is named")
+        self.assertIn("here", run("--ship")[0])
+
     def test_the_page_says_what_is_typed_here(self):
         page = (ROOT / "docs/cluster.md").read_text()
-        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove"):
+        for words in ("paceline up --listen", "paceline node invite", "paceline agent --join", "paceline node remove", "paceline submit --ship"):
             self.assertIn(words, page)
 
     def test_the_place_is_what_the_invitation_says(self):

@@ -72,8 +72,8 @@ class Lab(unittest.TestCase):
                                          self.environment, log)
         self.until(lambda: self.call("nodes", check=False).returncode == 0, "the server does not answer")
 
-    def call(self, *words, check=True, given="", machine=None):
-        done = (machine or self.box).run(BINARY, *words, check=False, env=self.environment, cwd=self.folder, input=given)
+    def call(self, *words, check=True, given="", machine=None, cwd=None):
+        done = (machine or self.box).run(BINARY, *words, check=False, env=self.environment, cwd=cwd or self.folder, input=given)
         if check:
             self.assertEqual(done.returncode, 0, f"paceline {' '.join(map(str, words))}: {done.stderr}{self.told()}")
         return done

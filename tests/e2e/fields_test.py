@@ -85,7 +85,7 @@ JOB = Answer(
     "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
-    owners="command directory metrics.* checkpoint.{path,step,samples,acknowledged_at} warnings[].{code,text}?")
+    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at} warnings[].{code,text}?")
 WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
              "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
 ACTIVE = Answer("name parameters.* since")
@@ -169,6 +169,8 @@ ROUTES = {
     ("GET", "/v1/shadow"): ("", (404, 404, 404), TRIAL),  # none is tried
     ("POST", "/v1/jobs"): ('{"spec": {"hold": true}, "launch": {"command": ["true"], "directory": "/"}}', (201, 201, 201),
                            Answer("id")),
+    ("POST", "/v1/ships"): ('{"files": [], "links": [], "directories": []}', (200, 200, 200), Answer("ship files bytes missing[]?")),
+    ("POST", "/v1/ships/pieces"): ("", (200, 200, 200), Answer("taken")),
     ("POST", "/v1/jobs/{id}/pause"): ("", (200, 403, 409), JOB),  # root comes last: it is paused already
     ("POST", "/v1/jobs/{id}/resume"): ("", (200, 403, 409), JOB),
     ("POST", "/v1/jobs/{id}/resize"): ('{"workers": 1}', (200, 403, 200), JOB),

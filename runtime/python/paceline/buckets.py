@@ -1,12 +1,13 @@
 """Gradients travel in buckets, while backward runs, in an order that is the same on every rank."""
 
 BUCKET_BYTES = 4 << 20
+GPU_BUCKET_BYTES = 16 << 20
 
 
 class Bucket:
-    """Parameters of one type whose gradients travel together. What derives from it sends and receives them:
+    """Parameters of one type and device whose gradients travel together. What derives from it sends and receives them:
 
-    send(group): starts the reduction and puts into `wait` what waits for it.
+    send(by): starts the reduction by a group or a carrier, and puts into `wait` what waits for it.
     receive(): waits, and changes the gradients.
     """
 
@@ -30,6 +31,10 @@ class Buckets:
     def __iter__(self):
         return iter(self._buckets)
 
+    @property
+    def last(self):
+        return self._buckets[-1]
+
     def begin(self):
         """None has been sent."""
         for bucket in self._buckets:
@@ -39,14 +44,14 @@ class Buckets:
         """Its gradient is what is to be sent."""
         self._bucket_of[id(parameter)].ready.add(id(parameter))
 
-    def launch(self, group, of_all=False):
+    def launch(self, by, of_all=False):
         """Sends those that are complete, up to the first that isn't; `of_all`: complete or not."""
         for bucket in self._buckets:
             if bucket.wait:
                 continue
             if not of_all and len(bucket.ready) < len(bucket.parameters):
                 return
-            bucket.send(group)
+            bucket.send(by)
 
     def receive(self):
         """Returns once all gradients are what the ranks made of them. REQUIRES: all were sent."""
@@ -62,14 +67,16 @@ def when_accumulated(parameter, function):
 
 
 def _split(parameters):
-    """The last first, as backward() comes to them; each of one type."""
+    """The last first, as backward() comes to them; each of one type and device."""
     found, open_ones = [], {}
     for parameter in reversed(parameters):
-        size, listed = open_ones.get(parameter.dtype, (0, None))
+        kind = parameter.dtype, parameter.device
+        size, listed = open_ones.get(kind, (0, None))
         bytes_of_it = parameter.numel() * parameter.element_size()
-        if listed is None or size + bytes_of_it > BUCKET_BYTES:
+        limit = BUCKET_BYTES if parameter.device.type == "cpu" else GPU_BUCKET_BYTES
+        if listed is None or size + bytes_of_it > limit:
             size, listed = 0, []
             found.append(listed)
         listed.append(parameter)
-        open_ones[parameter.dtype] = (size + bytes_of_it, listed)
+        open_ones[kind] = (size + bytes_of_it, listed)
     return found

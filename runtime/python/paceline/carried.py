@@ -1,4 +1,4 @@
-"""Optimizers and schedulers that act once per global batch, however many pieces it is computed in.
+"""Optimizers, schedulers and scalers of gradients that act once per global batch, however many pieces it is computed in.
 
 They stay the same objects.
 """
@@ -105,3 +105,35 @@ def carry_scheduler(scheduler, pieces):
 
     # Not on the object: all that lies there is in its state_dict().
     scheduler.__class__ = type(own.__name__, (own,), {"step": step, "__module__": own.__module__})
+
+
+def is_scaler(thing):
+    """AMP's GradScaler, of torch.cuda.amp or torch.amp."""
+    return all(hasattr(thing, each) for each in ("unscale_", "step", "update", "get_scale"))
+
+
+def carry_scaler(scaler, pieces, before):
+    """Lets it act with the last piece, on gradients that all ranks have summed: `before(optimizer)` sees to that. Where the
+    group fails before, it does nothing."""
+    own = type(scaler)
+
+    def acts(optimizer=None):
+        if pieces.between or not pieces.last:
+            return pieces.between and not pieces.void
+        if optimizer is not None:
+            before(optimizer)
+        return not pieces.error
+
+    def unscale_(self, optimizer):
+        if acts(optimizer):
+            own.unscale_(self, optimizer)
+
+    def step(self, optimizer, *arguments, **options):
+        return own.step(self, optimizer, *arguments, **options) if acts(optimizer) else None
+
+    def update(self, *arguments, **options):
+        if acts():
+            own.update(self, *arguments, **options)
+
+    scaler.__class__ = type(own.__name__, (own,), {"unscale_": unscale_, "step": step, "update": update,
+                                                   "__module__": own.__module__})

@@ -1,4 +1,4 @@
-"""Where chance comes from in a training: torch, random, and NumPy where it is installed."""
+"""Where chance comes from in a training: torch, the GPU that computes, random, and NumPy where it is installed."""
 
 import random
 
@@ -22,23 +22,37 @@ def of(*parts):
 
 def seed_all(*parts):
     """Seeds them all by these whole numbers."""
+    torch.manual_seed(of(*parts))
+    _seed_others(*parts)
+
+
+def seed_host(*parts):
+    """All but GPUs, of which a loader's worker has none."""
+    torch.default_generator.manual_seed(of(*parts))
+    _seed_others(*parts)
+
+
+def _seed_others(*parts):
     seed = of(*parts)
-    torch.manual_seed(seed)
     random.seed(seed)
     if numpy:
         numpy.random.seed(seed)
 
 
-def states():
-    """What restore() goes on from."""
+def states(device=None):
+    """What restore() goes on from. `device`: the one that this process computes on, where its chance counts, too."""
     found = {"torch": torch.get_rng_state(), "python": random.getstate()}
     if numpy:
         found["numpy"] = numpy.random.get_state()
+    if device is not None and device.type == "cuda" and torch.cuda.is_initialized():
+        found["cuda"] = torch.cuda.get_rng_state(device)
     return found
 
 
-def restore(found):
+def restore(found, device=None):
     torch.set_rng_state(found["torch"])
+    if "cuda" in found and device is not None and device.type == "cuda":
+        torch.cuda.set_rng_state(found["cuda"], device)
     random.setstate(found["python"])
     if numpy and "numpy" in found:
         numpy.random.set_state(found["numpy"])

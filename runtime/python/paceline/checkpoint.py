@@ -1,8 +1,14 @@
 """Checkpoints: written whole or not at all, beside the training; the newest two are kept."""
 
-import io
+import copy
+import ctypes
+import inspect
 import os
+import pickle
+import struct
 import threading
+import time
+import zipfile
 from collections import deque
 from pathlib import Path
 
@@ -17,13 +23,16 @@ KEPT = 2
 
 
 class Folder:
-    """Where a training keeps its checkpoints. Only one rank writes. `format`: what they say of their kind."""
+    """Where a training keeps its checkpoints. Only one rank writes. `format`: what they say of their kind.
+
+    `took_s`: how long the newest took from begin() until it was written, or had failed.
+    """
 
     def __init__(self, folder, format=FORMAT):
         self.path = Path(folder).resolve()
         self._format = format
-        self._writes = None
-        self._written = deque()
+        self._writes, self._rooms = None, _Rooms()
+        self._written, self.took_s = deque(), 0.0
 
     def prepare(self):
         """Makes it, and proves that it can be written to. Raises PacelineError."""
@@ -67,10 +76,14 @@ class Folder:
         written() tells of it with `mark`. Where it can't be written the older ones are untouched.
         """
         self.join()
-        room = io.BytesIO()
-        torch.save({"format": self._format, **values}, room)
-        self._writes = threading.Thread(target=self._write, args=(number, room.getbuffer(), mark))
+        begun = time.monotonic()
+        copied = self._rooms.copied({"format": self._format, **values})
+        self._writes = threading.Thread(target=self._write, args=(number, *copied, mark, begun))
         self._writes.start()
+
+    def is_writing(self):
+        """What was begun is under way: another one would have to wait for it."""
+        return self._writes is not None and self._writes.is_alive()
 
     def join(self):
         """Returns once what was begun is written, or has failed."""
@@ -83,22 +96,94 @@ class Folder:
         while self._written:
             yield self._written.popleft()
 
-    def _write(self, number, data, mark):
+    def _write(self, number, values, events, mark, begun):
         path = self.path / f"ckpt-{number:012d}.pt"
         unfinished = self.path / f".{path.name}.unfinished"
         try:
+            for each in events:
+                each.synchronize()
             with open(unfinished, "wb") as file:
-                file.write(data)
+                _save(values, file)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(unfinished, path)
             _sync(self.path)
             remove_older(self.path, PATTERN)
-        except OSError as error:
+        except Exception as error:  # of the disk, or whatever packing comes up with
             unfinished.unlink(missing_ok=True)
-            self._written.append((mark, None, error.strerror))
+            path, why = None, getattr(error, "strerror", None) or str(error)
         else:
-            self._written.append((mark, path, None))
+            why = None
+        self.took_s = time.monotonic() - begun
+        self._written.append((mark, path, why))
+
+
+class _Rooms:
+    """Host memory for copies of tensors, kept from checkpoint to checkpoint: getting it anew takes longer than a copy."""
+
+    def __init__(self):
+        self._kept = {}  # by type, shape, and whether GPUs copy to it
+
+    def copied(self, values):
+        """(a copy of the values as they are now, events after which what comes from GPUs is there).
+        REQUIRES: the copy before this one is done with."""
+        kept, self._kept = self._kept, {}
+        rooms, copies = {}, {}
+        for tensor in _tensors_in(values):
+            same = tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride()  # under another name, say
+            if same not in rooms:
+                kind = tensor.dtype, tensor.shape, tensor.is_cuda
+                free = kept.get(kind)
+                room = free.pop() if free else torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+                self._kept.setdefault(kind, []).append(room)
+                rooms[same] = room.copy_(tensor, non_blocking=True)
+            copies[id(tensor)] = rooms[same]
+        values = copy.deepcopy(values, copies)
+        return values, [torch.cuda.current_stream(device).record_event(torch.cuda.Event(blocking=True))
+                        for device in {device for device, *_ in rooms if device.type == "cuda"}]
+
+
+def _tensors_in(values):
+    if type(values) is torch.Tensor:
+        plain = values.layout == torch.strided and values.device.type in ("cpu", "cuda") and not values.requires_grad
+        return [values] if plain else []
+    parts = values.values() if isinstance(values, dict) else values if isinstance(values, (list, tuple)) else []
+    return [tensor for each in parts for tensor in _tensors_in(each)]
+
+
+def _save(values, file):
+    """What torch.save() writes, but the training goes on meanwhile: torch.save() keeps Python's lock over whole tensors."""
+    save = getattr(torch.serialization, "_save", None)
+    more = len(inspect.signature(save).parameters) - 4 if save else -1
+    if more not in (0, 1):  # those of the versions that are known
+        torch.save(values, file)
+        return
+    with zipfile.ZipFile(file, "w") as archive:
+        save(values, _Records(archive), pickle, 2, *[False] * more)
+        _Records(archive).write_record("version", b"3\n", 2)
+
+
+class _Records:
+    """What torch.serialization writes to, as a zip archive."""
+
+    ALIGNMENT = 64
+    HEADER = 30 + 20  # bytes before a record's data, beside its name: zip's own, and its size in 64 bits
+
+    def __init__(self, archive):
+        self._archive = archive
+
+    def write_record(self, name, data, size):
+        if isinstance(data, str):
+            data = data.encode()
+        elif not isinstance(data, bytes):
+            address = data if isinstance(data, int) else data.data_ptr()
+            data = memoryview((ctypes.c_char * size).from_address(address)) if size else b""
+        record = zipfile.ZipInfo("archive/" + name)
+        # Its data begin where loading may map them to memory.
+        begin = self._archive.fp.tell() + self.HEADER + len(record.filename)
+        record.extra = struct.pack("<2sH", b"FB", room := -(begin + 4) % self.ALIGNMENT) + bytes(room)
+        with self._archive.open(record, "w", force_zip64=True) as file:
+            file.write(data)
 
 
 def go_on(group, folder):

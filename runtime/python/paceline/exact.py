@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from paceline import chance
 from paceline.errors import GroupError, PacelineError
-from paceline.gradients import RAN_AGAIN, whole_count
+from paceline.gradients import RAN_AGAIN, trained, whole_count
 
 
 class Seeded(torch.utils.data.Dataset):
@@ -28,7 +28,7 @@ class Seeded(torch.utils.data.Dataset):
 
     def __getitem__(self, index):
         before = chance.states()
-        chance.seed_all(self._seed, self._epoch, index)
+        chance.seed_host(self._seed, self._epoch, index)
         try:
             return self._dataset[index]
         finally:
@@ -68,7 +68,7 @@ class ExactGradients:
     """What Gradients does, in the order of micro-batches."""
 
     def __init__(self, model, ranks, pieces):
-        self._parameters = [each for each in model.parameters() if each.requires_grad]
+        self._parameters = trained(model)
         self._pieces, self._weight = pieces, 1.0
         self._sizes = [each.numel() for each in self._parameters]
         self._ranks, self._sum = ranks, InTurn(ranks)
@@ -76,7 +76,7 @@ class ExactGradients:
         self._norms = [_Norm(each, ranks) for each in model.modules()
                        if isinstance(each, _BatchNorm) and each.track_running_stats]
         self._open = False  # a micro-batch is being computed
-        self._awaited = False  # the end of the last one's backward()
+        self._awaited = False  # the end of its backward()
         for parameter in self._parameters:
             parameter.register_hook(self._note)
 
@@ -95,7 +95,6 @@ class ExactGradients:
         if not self._open:
             return
         self._close()
-        self._awaited = False
         try:
             if self._parameters and not self._pieces.error:
                 self._sum_up()
@@ -129,23 +128,30 @@ class ExactGradients:
         if self._pieces.between:
             return gradient
         self._pieces.dirty = True
-        if self._pieces.last and not self._open:
+        if not self._open:
             raise PacelineError(RAN_AGAIN)
-        if self._pieces.last and not self._awaited:
+        if not self._awaited:
             self._awaited = True
-            torch.autograd.Variable._execution_engine.queue_callback(self.finish)
+            torch.autograd.Variable._execution_engine.queue_callback(self._end_piece)
         return gradient
+
+    def _end_piece(self):
+        if self._pieces.last:
+            self.finish()
+        else:
+            self._close()
 
     # Takes the gradients of the micro-batch that was computed last.
     def _close(self):
         if not self._open:
             return
-        self._open = False
+        self._open = self._awaited = False
         has = torch.tensor([float(each.grad is not None) for each in self._parameters])
-        flat = [torch.zeros(size) if each.grad is None else each.grad.detach().reshape(-1).cpu() * self._weight
-                for each, size in zip(self._parameters, self._sizes)]
         if self._counts:
-            self._sum.add(torch.cat([*flat, has]))
+            flat = [each.new_zeros(size) if each.grad is None else each.grad.detach().reshape(-1)
+                    for each, size in zip(self._parameters, self._sizes)]
+            whole = torch.cat([each.to(flat[0].device) for each in flat]).cpu()
+            self._sum.add(torch.cat([whole * self._weight, has]))
         for parameter in self._parameters:
             parameter.grad = None
         for norm in self._norms:
@@ -164,15 +170,15 @@ class _Norm:
     def begin(self):
         module = self._module
         if self._running is None:
-            self._running = torch.cat([module.running_mean, module.running_var]).clone()
-            self._tracked = module.num_batches_tracked.clone()
+            self._running = torch.cat([module.running_mean, module.running_var]).cpu()
+            self._tracked = module.num_batches_tracked.cpu().clone()
         module.momentum = 1.0
         self._before = module.num_batches_tracked.clone()
 
     def close(self, counts):
         module = self._module
         if counts and module.num_batches_tracked > self._before:
-            self._sum.add(torch.cat([module.running_mean, module.running_var]))
+            self._sum.add(torch.cat([module.running_mean, module.running_var]).cpu())
 
     def finish(self):
         module, momentum = self._module, self._momentum

@@ -2,15 +2,18 @@
 
 Each rank computes its share in one or more pieces. Every gradient of a piece counts by the piece's
 part of the global batch, so the sum over pieces and ranks is the mean. While the last piece's backward
-runs, buckets of gradients that are complete are summed over the ranks by the group's own thread, in the
+runs, buckets of gradients that are complete are summed over the ranks by the generation's carrier, in the
 same order everywhere.
 """
 
 import torch
 
 from paceline.buckets import Bucket, Buckets, when_accumulated
+from paceline.carriers import Flat
 from paceline.errors import GroupError, PacelineError
 from paceline.group import SUM
+from paceline.nccl import NcclError
+from paceline.ways import over_host
 
 RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed over the ranks: add the losses, "
              "and call backward() once for each batch")
@@ -18,34 +21,46 @@ RAN_AGAIN = ("backward() ran again after the gradients of this batch were summed
 
 class Gradients:
     """REQUIRES: the model's parameters are the same, in the same order, on every rank; `ranks` has the
-    group, `pieces` tells where the global batch stands."""
+    group and the carrier, `pieces` tells where the global batch stands."""
 
     def __init__(self, model, ranks, pieces):
         self._ranks, self._pieces = ranks, pieces
-        self._parameters = [each for each in model.parameters() if each.requires_grad]
+        self._parameters = trained(model)
         self._buckets = Buckets(self._parameters, _Bucket)
         self._accumulators = []  # kept, or the hooks on them are gone
-        self._weight = 1.0
+        self._weight, self._at_once = 1.0, False
         self._count = None  # what this rank's pieces count, where the script says it
         self._part = 0.0  # of the global batch that this rank's pieces are
         self._measures, self._squares = False, None
         self._done = True  # the global batch is summed up
-        self._backward = False  # one runs, of the last piece
+        self._backward = False  # one runs
+        self._aside = []  # gradients of the pieces so far, between two of them
         for parameter in self._parameters:
             parameter.register_hook(self._weigh)
             self._accumulators.append(when_accumulated(parameter, self._accumulated))
 
     def begin(self, weight):
         """The next piece is `weight` of the global batch."""
+        # Gradients of a single piece are weighed as they are sent, all at once.
+        self._at_once = self._done and self._pieces.last and self._ranks.group.size > 1
         if self._done:
             self._count, self._part = None, 0.0
-        self._weight, self._done = weight, False
+        self._done = False
+        for parameter, gradient in zip(self._parameters, self._aside):
+            parameter.grad = gradient
+        self._aside = []
         self._part += weight
         self._buckets.begin()
+        self._weigh_by(weight)
+
+    def _weigh_by(self, weight):
+        self._weight = 1.0 if self._at_once else weight
+        for bucket in self._buckets:
+            bucket.weight = weight if self._at_once else 1.0
 
     def count(self, count):
         """The piece counts so much, and the mean is over what all pieces count: every rank says it of every piece."""
-        self._weight = count
+        self._weigh_by(count)
         self._count = (self._count or 0.0) + count
 
     def finish(self):
@@ -61,14 +76,13 @@ class Gradients:
 
     def drop(self):
         """What was computed of the global batch doesn't count."""
-        self._done, self._backward = True, False
+        self._done, self._backward, self._aside = True, False, []
         for parameter in self._parameters:
             parameter.grad = None
 
     def _sum_up(self):
         if self._ranks.group.size > 1:
-            self._buckets.launch(self._ranks.group, of_all=True)
-            self._buckets.receive()
+            self._exchange()
             if self._measures and self._count is None:
                 self._take_measure()
         if self._count is not None:
@@ -76,6 +90,19 @@ class Gradients:
             for parameter in self._parameters:
                 if parameter.grad is not None:
                     parameter.grad.div_(whole)
+
+    def _exchange(self):
+        if not self._parameters:
+            return
+        try:
+            self._buckets.launch(self._ranks.carrier, of_all=True)
+            self._ranks.carrier.settle(self._buckets.last.flat)
+        except NcclError as error:  # of all ranks; the gradients themselves are as they were
+            self._ranks.drop_carrier()
+            self._ranks.carrier = over_host(self._ranks.group, f"NCCL broke: {error}")
+            self._buckets.begin()
+            self._buckets.launch(self._ranks.carrier, of_all=True)
+        self._buckets.receive()
 
     def measure(self):
         """From now on squares are measured."""
@@ -91,29 +118,45 @@ class Gradients:
 
     def _take_measure(self):
         # What a rank sends is its gradient times its part, and in the mean it counts by its part.
-        sent = sum(bucket.square for bucket in self._buckets)
+        sent = _total(bucket.square for bucket in self._buckets)
         mean = torch.tensor([sent / self._part if self._part else 0.0], dtype=torch.float64)
         self._ranks.group.all_reduce(mean, SUM)
-        whole = sum(float(each.grad.double().square().sum()) for each in self._parameters if each.grad is not None)
+        whole = _total(_square(each.grad) for each in self._parameters if each.grad is not None)
         self._squares = mean.item(), whole
 
     def _weigh(self, gradient):
         if self._pieces.between:
             return gradient  # of something else than a batch
         self._pieces.dirty = True
+        if not self._pieces.last:
+            self._when_over(self._set_aside)
         return gradient if self._weight == 1.0 else gradient * self._weight
+
+    def _when_over(self, act):
+        if not self._backward:
+            self._backward = True
+            torch.autograd.Variable._execution_engine.queue_callback(act)
+
+    # What the script does with gradients it does to those of the whole global batch: it clips them, say.
+    def _set_aside(self):
+        self._backward = False
+        if self._pieces.last or self._pieces.between:
+            return
+        before = self._aside or [None] * len(self._parameters)
+        self._aside = [each.grad if sum_ is None else sum_ if each.grad is None else sum_.add_(each.grad)
+                       for each, sum_ in zip(self._parameters, before)]
+        for parameter in self._parameters:
+            parameter.grad = None
 
     def _accumulated(self, parameter):
         if self._pieces.between or not self._pieces.last or self._pieces.error or self._ranks.group.size == 1:
             return
         if self._done:
             raise PacelineError(RAN_AGAIN)
-        if not self._backward:
-            self._backward = True
-            torch.autograd.Variable._execution_engine.queue_callback(self.finish)
+        self._when_over(self.finish)
         self._buckets.complete(parameter)
         try:
-            self._buckets.launch(self._ranks.group)
+            self._buckets.launch(self._ranks.carrier)
         except GroupError as error:
             self._pieces.suffer(error)
 
@@ -127,33 +170,66 @@ def whole_count(group, count):
     return whole.item()
 
 
+def trained(model):
+    """The parameters whose gradients travel."""
+    return [each for each in model.parameters() if each.requires_grad]
+
+
+def _square(tensor):
+    return tensor.double().square().sum()
+
+
+def _total(values):
+    """Of single numbers on any device, which is asked but once."""
+    values = list(values)
+    return float(torch.stack([each.to(values[0].device) for each in values]).sum()) if values else 0.0
+
+
 class _Bucket(Bucket):
     """After its gradients travels how many ranks have each of them."""
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        self.measures, self.square = False, 0.0  # whether, and |.|^2 of what was sent
+        self.weight = 1.0  # by which gradients are multiplied
+        self.measures, self.square = False, None  # whether, and |.|^2 of what was sent
         self._sizes = [each.numel() for each in parameters]
-        self._flat = torch.zeros(sum(self._sizes) + len(parameters), dtype=parameters[0].dtype)
+        count = len(parameters)
+        self.flat = Flat(parameters[0].new_zeros(sum(self._sizes) + count), count)
+        *self._parts, self._counts = self.flat.tensor.split([*self._sizes, count])
+        self._had = self._has = None  # which gradients there were, in two forms
 
-    def send(self, group):
-        parts = [*self._flat.split(self._sizes + [len(self.parameters)])]
-        for parameter, part in zip(self.parameters, parts):
-            if parameter.grad is None:
+    def send(self, by):
+        gradients = [each.grad for each in self.parameters]
+        for gradient, part in zip(gradients, self._parts):
+            if gradient is None:
                 part.zero_()
-            else:
-                part.copy_(parameter.grad.reshape(-1))
+        there = [(part, each.reshape(-1)) for part, each in zip(self._parts, gradients) if each is not None]
+        copy_all([part for part, _ in there], [each for _, each in there])
+        if self.weight != 1.0:
+            self.flat.tensor[:-len(self.parameters)].mul_(self.weight)
         if self.measures:
-            self.square = float(self._flat[:-len(self.parameters)].double().square().sum())
-        parts[-1].copy_(torch.tensor([float(p.grad is not None) for p in self.parameters]))
-        self.wait = group.start_all_reduce(self._flat, SUM)
+            self.square = _square(self.flat.tensor[:-len(self.parameters)])
+        had = [float(each is not None) for each in gradients]
+        if had != self._had:
+            self._had, self._has = had, torch.tensor(had).to(self._counts)
+        self._counts.copy_(self._has)
+        self.wait = by.start(self.flat)
 
     def receive(self):
-        self.wait()
-        *parts, counts = self._flat.split(self._sizes + [len(self.parameters)])
-        for parameter, part, ranks in zip(self.parameters, parts, counts.tolist()):
+        received = []
+        for parameter, part, ranks in zip(self.parameters, self._parts, self.wait()):
             if ranks == 0:
                 continue  # unused on every rank, as on one device
             if parameter.grad is None:
                 parameter.grad = torch.empty_like(parameter)
-            parameter.grad.copy_(part.view_as(parameter.grad))
+            received.append((parameter.grad, part.view_as(parameter.grad)))
+        copy_all([gradient for gradient, _ in received], [part for _, part in received])
+
+
+def copy_all(targets, sources):
+    """Each into its target; on a GPU at once, where PyTorch can."""
+    if targets and targets[0].device.type != "cpu" and hasattr(torch, "_foreach_copy_"):
+        torch._foreach_copy_(targets, sources)
+        return
+    for target, source in zip(targets, sources):
+        target.copy_(source)

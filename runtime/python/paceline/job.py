@@ -7,20 +7,21 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from paceline import chance, state
+from paceline import chance, state, ways
 from paceline.acts import Acts
 from paceline.attendant import EXIT_REQUEUE
 from paceline.audit import Audit, RecentLoss
-from paceline.carried import Pieces, carry_optimizer, carry_scheduler, has_scheduler, is_scheduler
+from paceline.carried import (Pieces, carry_optimizer, carry_scaler, carry_scheduler, has_scheduler, is_scaler,
+                              is_scheduler)
 from paceline.checkpoint import Folder, go_on
 from paceline.errors import GroupError, PacelineError
 from paceline.exact import ExactGradients, Seeded
-from paceline.gradients import Gradients
+from paceline.gradients import Gradients, trained
 from paceline.group import MAX, SUM
 from paceline.loading import loader_of
 from paceline.named import NamedStates
@@ -57,6 +58,7 @@ class _Step:
     count: int  # samples
     left: int  # pieces that this rank has not finished
     before: tuple  # what put_back() needs, where it may come to that
+    losses: list = field(default_factory=list)  # of its pieces, and how many samples each had
 
 
 class Job:
@@ -76,6 +78,7 @@ class Job:
         self._resized = []  # what to call after resizes
         self._pieces = Pieces(attendant.hears)
         self._distributed, self._carried, self._optimizers = [], [], []
+        self._trained_by = {}  # by the optimizer's id
         self._named = NamedStates()
         self._exact = None  # which kind of gradients
         self._scaled = None  # the rule, and one rank's batch, where the global batch grows with the ranks
@@ -122,8 +125,8 @@ class Job:
         """Makes the model train on all ranks, and returns what it was given.
 
         Every rank starts from rank 0's parameters. When the backward() of a global batch returns,
-        gradients are the mean over its samples. `carried`: optimizers, schedulers and whatever else has a
-        state_dict() and belongs into checkpoints; optimizers and schedulers act once per global batch.
+        gradients are the mean over its samples. `carried`: optimizers, schedulers, AMP's GradScaler and whatever
+        else has a state_dict() and belongs into checkpoints; those three act once per global batch.
         Raises PacelineError where ranks built different models.
         """
         state.check_model(model)
@@ -143,9 +146,12 @@ class Job:
     def _carry(self, each, distributed):
         if isinstance(each, torch.optim.Optimizer):
             self._optimizers.append(each)
+            self._trained_by[id(each)] = distributed
             carry_optimizer(each, self._pieces, lambda: self._before_update(distributed))
         elif is_scheduler(each):
             carry_scheduler(each, self._pieces)
+        elif is_scaler(each):
+            carry_scaler(each, self._pieces, self._finish_of)
         elif not hasattr(each, "state_dict"):
             raise PacelineError(f"A {type(each).__name__} can't be carried: it has no state_dict().")
         self._carried.append(each)
@@ -171,6 +177,10 @@ class Job:
         """Puts what was given to carry() back to how it was at the last commit(). Models, optimizers and the place in
         the data stay."""
         self._named.restore()
+
+    def _finish_of(self, optimizer):
+        if id(optimizer) in self._trained_by:
+            self._trained_by[id(optimizer)].gradients.finish()
 
     # What ranks agree on travels while parameters are updated.
     def _before_update(self, distributed):
@@ -235,7 +245,7 @@ class Job:
         while generation != self.generation:
             generation = self.generation
             self._scale()
-            if not self._compare_records():
+            if not self._agree_first():
                 continue
             self._order.begin(self._epoch)
             if self.rank == 0:
@@ -257,17 +267,25 @@ class Job:
         self._scale()
         compare_orders(self._group, self._order)
 
-    def _compare_records(self):
-        """False: the ranks are others now."""
-        if not self._audit or self._audit.compared:
-            return True
+    def _agree_first(self):
+        """On what a generation needs for its first batch. False: the ranks are others now."""
         try:
-            self._audit.compare(self._group, self._record())
+            if not self._exact:
+                self._choose_way()
+            if self._audit and not self._audit.compared:
+                self._audit.compare(self._group, self._record())
         except GroupError as error:
             self._pieces.suffer(error)
             self._regroup()
             return False
         return True
+
+    def _choose_way(self):
+        """How gradients travel. A generation that went on in place chooses as soon as it stands: its ranks may be at
+        different places of the script."""
+        if self.size > 1 and not self._ranks.carrier:
+            parameters = [each for model in self._models for each in trained(model)]
+            self._ranks.carrier = ways.choose(self._group, parameters, self._ranks.moved)
 
     def _batches(self, loader, seed, max_local, micro):
         """Those of this generation's ranks, to the end of the epoch or of the generation."""
@@ -302,6 +320,9 @@ class Job:
     def _prepare(self, exact):
         if self._exact not in (None, exact):
             raise PacelineError("A training is exact as a whole, or not at all: pass the same exact= to every batches()")
+        if exact and self._exact is None and any(each.is_cuda for model in self._models for each in model.parameters()):
+            self._say("paceline: exact=True on GPUs: what is summed over micro-batches is summed in one order. Weights are the "
+                      "same bits only on GPUs of one type, and after torch.use_deterministic_algorithms(True).")
         self._exact = exact
         for each in self._distributed:
             if each.gradients is None:
@@ -374,11 +395,8 @@ class Job:
         """
         if self._step is None:
             raise PacelineError("job.step() was called without a batch of job.batches()")
-        if loss is not None and self._part and not self._pieces.error:
-            value = float(loss)
-            self._loss[0] += value * self._part
-            self._loss[1] += self._part
-            self._recent_loss.add(value, self._part)
+        if loss is not None and self._part:
+            self._step.losses.append((loss.detach() if torch.is_tensor(loss) else loss, self._part))
         self._step.left -= 1
         if self._step.left <= 0 and not self._pieces.error:
             self._boundary()
@@ -418,10 +436,10 @@ class Job:
                 value, count = function(batch)
                 values = value if isinstance(value, dict) else {"": value}
                 for name, each in {None: count, **values}.items():
-                    sums[name] = sums.get(name, 0.0) + (float(each) if mine else 0.0)
+                    sums[name] = sums.get(name, 0.0) + (_number(each) if mine else 0.0)
         for model, training in zip(self._models, modes):
             model.train(training)
-        totals = torch.tensor(list(sums.values()), dtype=torch.float64)
+        totals = torch.tensor([float(each) for each in sums.values()], dtype=torch.float64)
         self._group.all_reduce(totals, SUM)
         count, *values = totals.tolist()
         means = {name: value / count if count else math.nan for name, value in zip([*sums][1:], values)}
@@ -451,6 +469,10 @@ class Job:
             each.gradients.finish()
         if self._pieces.error:
             return
+        for loss, samples in self._step.losses:
+            self._loss[0] += float(loss) * samples
+            self._loss[1] += samples
+            self._recent_loss.add(float(loss), samples)
         count, self._step = self._step.count, None
         self._pieces.between, self._pieces.dirty = True, False
         self._count_step(count)
@@ -506,7 +528,8 @@ class Job:
         if self.rank == 0:
             wishes[STOP] = float(self._attendant.should_stop)
             wishes[REPORT] = float(now - self._reported_at >= REPORT_EVERY_S)
-            wishes[CHECKPOINT] = float(self._folder is not None and now - self._saved_at >= self._every)
+            wishes[CHECKPOINT] = float(self._folder is not None and now - self._saved_at >= self._every
+                                       and not self._folder.is_writing())
         wishes[RATE], wishes[LESS_RATE] = rate, -rate
         return wishes
 
@@ -598,6 +621,7 @@ class Job:
             try:
                 self._ranks.move(environment, lambda: self._attendant.knows_of(self.generation + 1))
                 self._share(record, old_size)
+                self._choose_way()
             except GroupError as error:
                 self._pieces.suffer(error)
                 environment = self._next_after(error)
@@ -646,7 +670,7 @@ class Job:
         """What put_back() needs."""
         if not self._pieces.goes_on:
             return ()
-        return Savepoint(self._models), list(self._loss), copy.copy(self._recent_loss)
+        return Savepoint(self._models, self.device), list(self._loss), copy.copy(self._recent_loss)
 
     def _put_back(self):
         """The global batch under way is void."""
@@ -749,7 +773,7 @@ class Job:
         self._saved, self._saved_at = self._samples, time.monotonic()
         for model in self._models:
             state.average_buffers(self._group, model)
-        states = self._group.all_gather_bytes(state.packed(chance.states()))
+        states = self._group.all_gather_bytes(state.packed(chance.states(self.device)))
         record = self._record() if self._order else None
         if self.rank > 0:
             return
@@ -804,7 +828,7 @@ class Job:
         if "noise" in saved:
             self._noise.restore(saved["noise"])
         if self.rank < len(saved["chance"]):
-            chance.restore(state.unpacked(saved["chance"][self.rank]))
+            chance.restore(state.unpacked(saved["chance"][self.rank]), self.device)
         else:
             torch.manual_seed(chance.of(self._samples, self.rank))
         self._say(f"Going on from {path}, after {self._samples} samples, on {self.size} ranks.")
@@ -830,6 +854,11 @@ class Job:
 
 def _note(text):
     print("paceline: " + text, file=sys.stderr, flush=True)
+
+
+def _number(value):
+    """What can be added up: a number, but on a GPU a tensor, for which the host needn't wait."""
+    return value.double() if torch.is_tensor(value) and value.is_cuda else float(value)
 
 
 def _ranks_text(size):

@@ -70,14 +70,14 @@ class Place:
 
 
 class Ranks:
-    """The group that this process is in now.
+    """The group that this process is in now, and what carries gradients in it.
 
-    `group` is None until connect().
+    `group` is None until connect(), `carrier` until it is set. `moved`: it was in another group before, or joined one.
     """
 
     def __init__(self, environment, timeout_s):
         self.timeout_s = timeout_s
-        self.place, self.group = Place(environment), None
+        self.place, self.group, self.carrier, self.moved = Place(environment), None, None, False
 
     def connect(self):
         self.group = self.place.group(self.timeout_s)
@@ -85,6 +85,7 @@ class Ranks:
     def part(self):
         """All ranks leave the group; each of them calls it."""
         self.group.barrier()
+        self.drop_carrier()
         self.group.close()
 
     def abort(self, reason):
@@ -96,14 +97,20 @@ class Ranks:
 
     def leave(self):
         """This rank alone leaves the group, which has failed, if there is one."""
+        self.drop_carrier()
         group, self.group = self.group, None
         if group:
             group.close()
 
+    def drop_carrier(self):
+        carrier, self.carrier = self.carrier, None
+        if carrier:
+            carrier.close()
+
     def move(self, environment, called_off):
         """From a group that all have left to the next one."""
         self.leave()
-        self.place = Place(environment)
+        self.place, self.moved = Place(environment), True
         self.group = self.place.group(self.timeout_s, called_off)
 
 

@@ -21,8 +21,7 @@ def share_state(group, value, has_it, root=0):
     if not has_it:
         outline = state.unpacked(data)
         value = _filled(outline, tensors)
-    for each in tensors:
-        state.share_tensor(group, each, root)
+    state.share_tensors(group, tensors, root)
     return value
 
 

@@ -7,6 +7,7 @@ import json
 import torch
 
 from paceline.errors import PacelineError
+from paceline.group import MEAN
 
 WRAPPED = {"DistributedDataParallel", "FullyShardedDataParallel", "DataParallel"}
 
@@ -54,19 +55,49 @@ def _tensor(described):
 
 def share_model(group, model, root=0):
     """Every rank's parameters and buffers become `root`'s."""
-    for value in tensors_of(model).values():
-        share_tensor(group, value, root)
+    share_tensors(group, tensors_of(model).values(), root)
 
 
 def share_tensor(group, tensor, root=0):
     """Every rank's becomes `root`'s, in place."""
-    with torch.no_grad():
+    share_tensors(group, [tensor], root)
+
+
+@torch.no_grad()
+def share_tensors(group, tensors, root=0):
+    """Each becomes `root`'s, in place. The next one is on its way from a GPU while one goes from rank to rank."""
+    tensors = [each.detach() for each in tensors if each.numel()]
+    if not tensors:
+        return
+    sends = group.rank == root
+    ahead = _Room(tensors[0], sends)
+    for following in [*tensors[1:], None]:
+        room, ahead = ahead, None if following is None else _Room(following, sends)
+        room.share(group, root)
+    for device in {each.device for each in tensors if each.is_cuda}:
+        torch.cuda.current_stream(device).synchronize()
+
+
+class _Room:
+    """A tensor in host memory, contiguous: itself, or a copy."""
+
+    def __init__(self, tensor, sends):
+        self._tensor, self._sends, self._there = tensor, sends, None
+        self._room = tensor
         if tensor.device.type != "cpu" or not tensor.is_contiguous():
-            room = tensor.detach().to("cpu").contiguous().clone()
-            group.broadcast(room, root)
-            tensor.copy_(room)
-        elif tensor.numel():
-            group.broadcast(tensor.detach(), root)
+            self._room = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+            if sends:
+                self._room.copy_(tensor, non_blocking=tensor.is_cuda)
+                if tensor.is_cuda:
+                    self._there = torch.cuda.Event()
+                    self._there.record(torch.cuda.current_stream(tensor.device))
+
+    def share(self, group, root):
+        if self._there:
+            self._there.synchronize()
+        group.broadcast(self._room, root)
+        if self._room is not self._tensor and not self._sends:
+            self._tensor.copy_(self._room, non_blocking=self._tensor.is_cuda)
 
 
 def average_buffers(group, model):
@@ -75,9 +106,10 @@ def average_buffers(group, model):
     if group.size == 1 or not floats:
         return
     with torch.no_grad():
-        flat = torch.cat([each.reshape(-1).double().cpu() for each in floats])
-        group.all_reduce(flat, 1)
-        for each, mean in zip(floats, flat.split([each.numel() for each in floats])):
+        device = floats[0].device
+        flat = torch.cat([each.reshape(-1).double().to(device) for each in floats]).cpu()
+        group.all_reduce(flat, MEAN)
+        for each, mean in zip(floats, flat.to(device).split([each.numel() for each in floats])):
             each.copy_(mean.view_as(each))
 
 

@@ -105,8 +105,9 @@ class Process:
 class Agent:
     """REQUIRES: close() is called. `ranks`: the processes of the gang, by rank."""
 
-    def __init__(self, script, *arguments):
+    def __init__(self, script, *arguments, **environment):
         self._command = [support.PYTHON, "-u", str(script), *map(str, arguments)]
+        self._environment = environment
         self._folder = tempfile.TemporaryDirectory(prefix="paceline-agent-")
         self.generation, self.ranks, self.all, self.killed = 0, [], [], []
 
@@ -151,6 +152,6 @@ class Agent:
     def _spawn(self, place, joins):
         environment = {**os.environ, **place, "PYTHONPATH": str(support.PACKAGE), "OMP_NUM_THREADS": "1",
                        "PYTHONDONTWRITEBYTECODE": "1", "PACELINE_RESIZE": "in-place",
-                       **({"PACELINE_JOINS": "1"} if joins else {})}
+                       **({"PACELINE_JOINS": "1"} if joins else {}), **self._environment}
         self.all.append(Process(self._command, environment, Path(self._folder.name) / f"{len(self.all)}.sock"))
         return self.all[-1]

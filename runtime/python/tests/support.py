@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = Path(os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")).parent / "runtime/python"
-PYTHON = "/usr/bin/python3"
+PYTHON = sys.executable
+STUB_NCCL = PACKAGE.parent / "tests/libstub_nccl.so"
 SECRET = b"a secret of thirty-two bytes ..."
 
 sys.path.insert(0, str(PACKAGE))

@@ -50,7 +50,7 @@ class ResizingTest(unittest.TestCase):
     def resized(self, schedule, **asked):
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"
-            agent = self.start(2, slow=0.03, slow_until=str(hurry), **asked)
+            agent = self.start(2, slow=0.1, slow_until=str(hurry), **asked)
             for keep, new in schedule:
                 self.until(agent, 3)
                 agent.resize(keep, new)

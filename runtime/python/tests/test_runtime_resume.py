@@ -18,7 +18,8 @@ if support.HAS_TORCH:
     from paceline.named import NamedStates
 
 SCRIPT = Path(__file__).with_name("resume_script.py")
-WITHIN_S = 120  # far less than the ranks' patience with each other
+WITHIN_S = 300  # less than the ranks' patience with each other
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": ""}
 
 
 def said(output, word):
@@ -111,7 +112,7 @@ class ResumeTest(unittest.TestCase):
 
     def train(self, size, codes, **asked):
         """The ranks' outputs."""
-        gang = support.Gang(SCRIPT, size, json.dumps({"folder": self.folder, **asked}))
+        gang = support.Gang(SCRIPT, size, json.dumps({"folder": self.folder, **asked}), **ON_THE_CPU)
         self.addCleanup(gang.kill)
         ended = gang.ends(WITHIN_S)
         for code, output in ended:
@@ -126,7 +127,7 @@ class ResumeTest(unittest.TestCase):
         return self.train(size, [0], steps=20, **asked)
 
     def resized(self, size, *schedule, codes=(0,), **asked):
-        agent = Agent(SCRIPT, json.dumps({"generation": 1 + len(schedule), **asked}))
+        agent = Agent(SCRIPT, json.dumps({"generation": 1 + len(schedule), **asked}), **ON_THE_CPU)
         self.addCleanup(agent.close)
         agent.start(size)
         for keep, new in schedule:
@@ -257,7 +258,7 @@ class ResumeTest(unittest.TestCase):
     def test_a_state_that_is_not_that_of_its_record_is_told(self):
         self.leave(1)
         path = max(Path(self.folder).glob("ckpt-*.pt"))
-        saved = torch.load(path)
+        saved = torch.load(path, weights_only=False)
         saved["order"]["position"], saved["samples"], saved["steps"] = 30, 130, 13
         torch.save(saved, path)
         found = self.audited(self.go_on(1))

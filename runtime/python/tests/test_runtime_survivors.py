@@ -56,7 +56,7 @@ class SurvivorsTest(unittest.TestCase):
         """A slow training, to which `acts(agent)` happens, and which then goes on to its end fast."""
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"
-            agent = self.start(size, slow=0.01, slow_until=str(hurry), **asked)
+            agent = self.start(size, slow=0.1, slow_until=str(hurry), **asked)
             self.until(agent, 3)
             acts(agent)
             hurry.touch()
@@ -121,6 +121,18 @@ class SurvivorsTest(unittest.TestCase):
         self.assertTrue(ended)
         for each in ended:
             self.assertEqual(each["bits"], self.alone(**asked)["bits"])
+
+    def test_a_scaler_does_nothing_in_a_void_step(self):
+        def acts(agent):
+            agent.kill(1)
+            self.until(agent, 3)
+            agent.resize([0, 1], 1)
+            self.until(agent, 3)
+
+        agent, ended = self.hurried(3, acts, scaler=True, epochs=40)
+        self.assert_same(ended, self.alone(epochs=40), agent)
+        for each in ended:
+            self.assertEqual(*each["updates"])
 
     def test_an_operation_that_ends_well_on_some_ranks_alone(self):
         """PACELINE_OPERATIONS: which ones, as 1..40; else some, one of them without script/test --all."""

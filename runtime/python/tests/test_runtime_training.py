@@ -126,6 +126,20 @@ class TrainingTest(unittest.TestCase):
         for each in results(self.train(2, clip=0.05)):
             self.assert_close(each["weights"], alone["weights"])
 
+    def test_clipping_between_pieces_clips_nothing(self):
+        alone, = results(self.train(1, clip=0.05))
+        for size, asked in ((1, {"max_local": 7}), (2, {"max_local": 4}), (2, {"micro": 5}), (2, {"micro": 5, "exact": True})):
+            for each in results(self.train(size, clip=0.05, **asked)):
+                self.assert_close(each["weights"], alone["weights"])
+
+    def test_a_scaler_acts_once_per_global_batch(self):
+        for clip in (None, 0.05):
+            alone, = results(self.train(1, clip=clip))
+            for size, asked in ((1, {}), (1, {"max_local": 7}), (3, {"max_local": 4}), (2, {"micro": 5, "exact": True})):
+                for each in results(self.train(size, clip=clip, scaler=True, **asked)):
+                    self.assert_close(each["weights"], alone["weights"])
+                    self.assertEqual(*each["updates"])
+
     def test_more_ranks_than_samples_of_a_batch(self):
         alone, = results(self.train(1, batch=3, samples=10))
         for each in results(self.train(4, batch=3, samples=10)):

@@ -15,14 +15,32 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "twice": False, "skip_step": False, "different_rate": False, "wrapped": False, "loader_workers": None,
          "slow": 0.0, "slow_until": "/", "weights": False, "tensors": False, "micro": None, "exact": False, "chance": False,
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
-         "different_data": False, "fails_on": None, **json.loads(sys.argv[1])}
+         "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
+         "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, **json.loads(sys.argv[1])}
 
+if ASKED["gpus"]:  # of the tests' own
+    import stub_streams
+
+    stub_streams.install()
 job = paceline.init(timeout_s=ASKED.get("timeout_s", 60))
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+
+if ASKED["buckets_of"]:
+    from paceline import buckets
+
+    buckets.BUCKET_BYTES = ASKED["buckets_of"]
+if ASKED["formed_within"]:
+    from paceline import ways
+
+    ways.FORM_WITHIN_S = ASKED["formed_within"]
+if ASKED["abort_within"]:
+    from paceline import nccl
+
+    nccl.ABORT_WITHIN_S = ASKED["abort_within"]
 
 if ASKED["fails_on"]:  # [N, R, D]: the Nth operation of the training fails on rank R alone; rank D dies after it
     from paceline.group import Group
@@ -57,6 +75,41 @@ class Net(nn.Module):
         return y + self.seldom(x) if ASKED["unused"] and job.rank == 0 else y
 
 
+class Scaler:
+    """AMP's GradScaler, which does nothing on CPUs, in short: as particular about the order of its calls."""
+
+    def __init__(self):
+        self.factor, self.updates, self.stage = 4.0, 0, "ready"
+
+    def get_scale(self):
+        return self.factor
+
+    def unscale_(self, optimizer):
+        gradients = [each.grad for group in optimizer.param_groups for each in group["params"] if each.grad is not None]
+        assert gradients and self.stage == "ready", self.stage
+        for each in gradients:
+            each.div_(self.factor)
+        self.stage = "unscaled"
+
+    def step(self, optimizer):
+        assert self.stage != "stepped"
+        if self.stage == "ready":
+            self.unscale_(optimizer)
+        optimizer.step()
+        self.stage = "stepped"
+
+    def update(self):
+        assert self.stage == "stepped", self.stage
+        self.stage, self.updates = "ready", self.updates + 1
+        self.factor = 2.0 if self.factor == 4.0 else 4.0
+
+    def state_dict(self):
+        return {"factor": self.factor, "updates": self.updates}
+
+    def load_state_dict(self, state):
+        self.factor, self.updates = state["factor"], state["updates"]
+
+
 class Samples(torch.utils.data.Dataset):
     def __init__(self, count):
         chance = torch.Generator().manual_seed(5)
@@ -73,6 +126,9 @@ class Samples(torch.utils.data.Dataset):
 
 torch.manual_seed(job.rank)  # rank 0's parameters are what counts
 net = Net(ASKED["width"] + 1 if ASKED["different_model"] and job.rank == 1 else ASKED["width"])
+if ASKED["frozen"]:
+    for each in (*net.never.parameters(), *net.seldom.parameters()):
+        each.requires_grad_(False)
 rate = 0.5 if ASKED["different_rate"] and job.rank == 1 else ASKED["rate"]
 optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9, weight_decay=0.01)
 if ASKED["adam"]:
@@ -82,6 +138,9 @@ train, test = Samples(ASKED["samples"] - (job.rank if ASKED["different_data"] el
 if ASKED["wrapped"]:
     job.distribute(nn.DataParallel(net))
 carried = (optimizer,) if ASKED["forgets"] else (optimizer, scheduler)
+scaler = Scaler()
+if ASKED["scaler"]:
+    carried = (*carried, scaler)
 assert job.distribute(net, *carried) == (net, *carried)
 scheduler = scheduler or torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.95)
 if ASKED["folder"]:
@@ -94,6 +153,8 @@ if ASKED["tensors"]:
     data = torch.utils.data.TensorDataset(torch.arange(len(train)), train.x, train.y)
 
 seen, steps, accuracies, slow_enough = [], 0, [], False
+if ASKED["waits_in_step"]:  # as for a number that lies on the GPU
+    net.one.weight.register_hook(lambda _: stub_streams.synchronize() if steps == ASKED["waits_in_step"] else None)
 for epoch in job.epochs(ASKED["epochs"]):
     for indices, x, y in job.batches(data, ASKED["batch"], max_local=ASKED["max_local"], seed=3,
                                       micro=ASKED["micro"], exact=ASKED["exact"],
@@ -106,12 +167,18 @@ for epoch in job.epochs(ASKED["epochs"]):
             loss = (F.cross_entropy(net(x), y, reduction="none") * counts).sum() / counts.sum().clamp(min=1)
             if ASKED["weights"] is True or job.rank == 0:
                 job.weight(counts.sum())
-        loss.backward()
+        (loss * scaler.factor if ASKED["scaler"] else loss).backward()
         if ASKED["twice"]:
             F.cross_entropy(net(x), y).backward()
+        if ASKED["scaler"] and ASKED["clip"]:
+            scaler.unscale_(optimizer)
         if ASKED["clip"]:
             torch.nn.utils.clip_grad_norm_(net.parameters(), ASKED["clip"])
-        optimizer.step()
+        if ASKED["scaler"]:
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
         if ASKED["order"] == "zero last":
             optimizer.zero_grad()
         if ASKED["scheduler"]:
@@ -162,4 +229,4 @@ job.finish()
 bits = [value.tolist() for value in net.state_dict().values()]
 weights = [round(value, 9) for each in net.parameters() for value in each.detach().double().flatten().tolist()]
 print("result", json.dumps({"weights": weights, "accuracies": accuracies, "bits": bits, "rate": optimizer.param_groups[0]["lr"],
-                            "never": net.never.weight.grad is None}), flush=True)
+                            "never": net.never.weight.grad is None, "updates": [scaler.updates, job.steps]}), flush=True)

@@ -8,6 +8,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/looker.hpp"
 #include "agent/linux/testing.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

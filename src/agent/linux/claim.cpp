@@ -12,6 +12,7 @@
 
 #include "agent/linux/files.hpp"
 #include "base/digest.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -88,8 +88,8 @@ template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerOrder>& order, ClaimFormat format) {
   auto& [key, boot_id, command, environment, directory, umask, uid, groups, shell, setup,
          runs_setup, setup_outcome, log, log_offset, marker, terminal, control, cgroups, limit,
-         lease_us, lease_signal, lease_grace_us, shm, submitted_us, started_us, attempt, rank,
-         world_size, local_rank, slots, port, job_name, socket, checkpoint, checkpoint_glob,
+         lease_us, lease_signal, lease_grace_us, shm, submitted_us, witnesses, started_us, attempt,
+         rank, world_size, local_rank, slots, port, job_name, socket, checkpoint, checkpoint_glob,
          status_port, status_token, log_limit_bytes] = order;
   fields(kPlainFirst, key)("argument", command)("environment", environment)("slot", slots);
   fields("boot", boot_id)("directory", directory)("setup", setup)("setup_outcome", setup_outcome);
@@ -99,7 +99,7 @@ void describe(Fields& fields, FieldsOf<Fields, WorkerOrder>& order, ClaimFormat 
   fields("log_offset", log_offset)("started_us", started_us)("attempt", attempt);
   fields("world_size", world_size)("local_rank", local_rank)("port", port);
   describe(fields, cgroups, format);
-  fields("group", groups).unless(0, "status_port", status_port);
+  fields("group", groups)("witness", witnesses).unless(0, "status_port", status_port);
   fields.unless({}, "status_token", status_token).unless(key.number, "rank", rank);
   fields.unless(0U, "log_limit", log_limit_bytes).unless(0, "submitted_us", submitted_us);
   fields.unless(0, "lease_us", lease_us).unless(15, "lease_signal", lease_signal);

@@ -52,6 +52,7 @@ struct WorkerOrder {
   std::int64_t lease_grace_us = 0;
   std::string shm;                // the directory that it sees as /dev/shm; empty: the machine's
   std::int64_t submitted_us = 0;  // when the job was, by this machine's clock; 0: not known
+  std::vector<std::string> witnesses;  // see LaunchSpec; none: the directory is taken as it is
 
   // For the agent alone.
   std::int64_t started_us = 0;

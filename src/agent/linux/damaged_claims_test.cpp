@@ -17,6 +17,7 @@
 #include "agent/linux/marks.hpp"
 #include "agent/linux/signals.hpp"
 #include "agent/linux/testing.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "agent/wants.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -60,16 +61,6 @@ std::optional<std::string> read_file(const std::string& path, std::size_t max) {
 bool write_existing(const std::string& path, std::string_view text) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 Result<void> replace_file(int directory, const char* name, std::string_view text) {

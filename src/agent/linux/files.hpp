@@ -33,8 +33,6 @@ bool write_existing(const std::string& path, std::string_view text);
 // Replaces a file as a whole: a reader sees the old text or the new one. Mode 0600.
 Result<void> replace_file(int directory, const char* name, std::string_view text);
 
-bool write_all(int fd, std::string_view text);
-
 // Makes every missing directory of an absolute path with `mode`. Errors: storage, forbidden.
 Result<void> make_directories(const std::string& path, mode_t mode);
 Result<UniqueFd> open_directory(const std::string& path);

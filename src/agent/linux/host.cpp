@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <csignal>
 #include <map>
 #include <numeric>
 #include <set>
@@ -112,6 +113,7 @@ struct LinuxHost::Impl {
         blocks(options.port_lock_directories.empty() ? port_lock_directories(options.directory)
                                                      : options.port_lock_directories),
         nursery(options.supervisor, raise_open_files()),
+        directories(io_context, options.directory, options.ships),
         lookers(io_context, [this](UniqueFd socket) { return raise_looker(std::move(socket)); }),
         held_logs(std::make_shared<HeldLogs>(options)),
         tick_timer(io_context),
@@ -145,6 +147,13 @@ struct LinuxHost::Impl {
   void tidy_memory();
 
   void start(const WorkerLaunch& launch);
+  void start_now(const WorkerLaunch& launch);
+  void start_shipped(WorkerLaunch launch);
+  void take_directory(JobId job, const Result<std::string>& directory);
+  void warn_of_directory(JobId job);
+  enum class Refused { machine, job };  // who is held back
+  void refuse_start(const ProcessKey& key, const Error& error, Refused refused = Refused::machine);
+  bool keep_for_later(const Action& action);
   Result<void> try_start(WorkerLaunch launch, const std::string& path);
   Result<void> identify(WorkerLaunch& launch);
   void watch_accounts();
@@ -152,6 +161,7 @@ struct LinuxHost::Impl {
   void offer_status(const WorkerOrder& order, WorkerFacts& facts) const;
   Result<std::uint32_t> gang_port(const WorkerLaunch& launch);
   [[nodiscard]] bool wants_own_memory(const WorkerLaunch& launch) const;
+  void perform(const Action& action);
   void discard(const ProcessKey& key);
   bool forget_gang(const ProcessKey& key);
   void discard_aside(const ProcessKey& key);
@@ -195,6 +205,15 @@ struct LinuxHost::Impl {
   Devices devices;
   PortBlocks blocks;
   Nursery nursery;
+  JobDirectories directories;
+  // Starts that wait for their job's directory, each with what was asked of it meanwhile.
+  struct Waiting {
+    WorkerLaunch launch;
+    std::vector<Action> actions;
+    bool warned = false;
+  };
+  void take_back_warning(const Waiting& start);
+  std::map<ProcessKey, Waiting> waiting;
   Lookers lookers;
   std::shared_ptr<HeldLogs> held_logs;
   std::shared_ptr<std::atomic<bool>> emptying = std::make_shared<std::atomic<bool>>(false);
@@ -415,23 +434,118 @@ SupervisedWorker* LinuxHost::Impl::find(const ProcessKey& key) const {
 // ---- start ----
 
 void LinuxHost::Impl::start(const WorkerLaunch& launch) {
-  if (find(launch.key) != nullptr || aside.contains(launch.key)) return;
-  const std::string path = marks.claim_path(launch.key);
-  if (const auto started = try_start(launch, path); !started) {
-    const std::string socket = socket_path(launch.key);
-    ::unlink(socket.c_str());
-    ::unlink(token_path(socket).c_str());
-    if (forget_gang(launch.key)) forget_memory(gang_of(launch.key));
-    WorkerGone gone;
-    gone.key = launch.key;
-    gone.cause = started.error().retry == Retry::may_help ? Cause::refused : Cause::launch_failed;
-    gone.alone = started.error().code == ErrorCode::conflict;
-    gone.message = started.error().message;
-    watch_devices(std::chrono::seconds{0});
-    gone.at = context.clock.now();
-    tell_later(gone);
-  }
+  if (find(launch.key) != nullptr || aside.contains(launch.key) || waiting.contains(launch.key))
+    return;
+  if (launch.launch.shipped.ship.empty()) return start_now(launch);
+  start_shipped(launch);
+}
+
+void LinuxHost::Impl::start_now(const WorkerLaunch& launch) {
+  const auto started = try_start(launch, marks.claim_path(launch.key));
+  if (!started) refuse_start(launch.key, started.error());
   keep_ticking();
+}
+
+// What the job's owner can mend alone is no want of this machine.
+void LinuxHost::Impl::refuse_start(const ProcessKey& key, const Error& error, Refused refused) {
+  const std::string socket = socket_path(key);
+  ::unlink(socket.c_str());
+  ::unlink(token_path(socket).c_str());
+  if (forget_gang(key)) forget_memory(gang_of(key));
+  const bool lost = error.code == ErrorCode::not_found || error.code == ErrorCode::data;
+  WorkerGone gone;
+  gone.key = key;
+  gone.cause = error.retry == Retry::may_help ? Cause::refused
+               : lost                         ? Cause::missing
+                                              : Cause::launch_failed;
+  gone.alone = refused == Refused::job || error.code == ErrorCode::conflict;
+  gone.message = error.message;
+  if (lost && !error.hint.empty()) gone.message += " " + error.hint;
+  watch_devices(std::chrono::seconds{0});
+  gone.at = context.clock.now();
+  tell_later(gone);
+}
+
+// ---- a job's directory that travels ----
+
+// One is made for all workers of the job here.
+void LinuxHost::Impl::start_shipped(WorkerLaunch launch) {
+  if (auto sound = validate(launch.launch); !sound) return refuse_start(launch.key, sound.error());
+  if (auto known = identify(launch); !known) return refuse_start(launch.key, known.error());
+  const JobId job = launch.key.job;
+  const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
+  const bool under_way = first != waiting.end() && first->first.job == job;
+  const auto& kept = waiting.emplace(launch.key, Waiting{std::move(launch), {}}).first->second;
+  if (under_way) return;
+  directories.make(
+      kept.launch,
+      [this, job](const Result<std::string>& directory) { take_directory(job, directory); },
+      [this, job] { warn_of_directory(job); });
+}
+
+void LinuxHost::Impl::warn_of_directory(JobId job) {
+  const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
+  for (auto it = first; it != waiting.end() && it->first.job == job; ++it) {
+    it->second.warned = true;
+    tell_later(WorkerWarning{it->first, Warning::no_directory, true});
+  }
+}
+
+void LinuxHost::Impl::take_back_warning(const Waiting& start) {
+  if (start.warned) tell_later(WorkerWarning{start.launch.key, Warning::no_directory, false});
+}
+
+void LinuxHost::Impl::take_directory(JobId job, const Result<std::string>& directory) {
+  std::vector<Waiting> ready;
+  const auto first = waiting.lower_bound(ProcessKey{job, {}, 0});
+  auto last = first;
+  for (; last != waiting.end() && last->first.job == job; ++last)
+    ready.push_back(std::move(last->second));
+  waiting.erase(first, last);
+  const auto worker = workers.lower_bound(ProcessKey{job, {}, 0});
+  const bool has_workers = worker != workers.end() && worker->first.job == job;
+  if (ready.empty() && !has_workers) directories.remove(job);  // nobody tells of its end
+  for (auto& start : ready) {
+    take_back_warning(start);
+    auto& [launch, actions, warned] = start;
+    if (!directory) {
+      // What this machine lacks for other jobs, their starts find out.
+      refuse_start(launch.key, directory.error(), Refused::job);
+      continue;
+    }
+    launch.launch.directory = *directory;
+    auto& environment = launch.launch.environment;
+    if (environment.contains("PWD")) environment["PWD"] = *directory;
+    start_now(launch);
+    for (const Action& action : actions) perform(action);
+  }
+}
+
+// A worker that waits is nobody yet: its kill is its end, all else is done once it has started.
+bool LinuxHost::Impl::keep_for_later(const Action& action) {
+  const auto key = std::visit(
+      [](const auto& each) -> std::optional<ProcessKey> {
+        if constexpr (requires { each.key; })
+          return each.key;
+        else
+          return std::nullopt;
+      },
+      action);
+  const auto found = key ? waiting.find(*key) : waiting.end();
+  if (found == waiting.end()) return false;
+  if (!std::holds_alternative<Kill>(action)) {
+    found->second.actions.push_back(action);
+    return true;
+  }
+  take_back_warning(found->second);
+  waiting.erase(found);
+  WorkerGone gone;
+  gone.key = *key;
+  gone.cause = Cause::signalled;
+  gone.signal = SIGKILL;
+  gone.at = context.clock.now();
+  tell_later(gone);
+  return true;
 }
 
 // Whom it turns out not to know it says before the end that is the reason, so that the next plan
@@ -556,6 +670,9 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
   order.command = launch.launch.command;
   order.environment = build_environment(launch, facts);
   order.directory = launch.launch.directory;
+  // The server's machine is where it was submitted.
+  if (options.accounts != Accounts::as_told && launch.launch.shipped.ship.empty())
+    order.witnesses = launch.launch.witnesses;
   order.umask = launch.launch.umask;
   order.groups = launch.launch.groups;
   order.shell = launch.launch.shell;
@@ -580,7 +697,9 @@ Result<WorkerOrder> LinuxHost::Impl::make_order(const WorkerLaunch& launch,
     order.lease_grace_us = launch.lease->grace.count();
   }
   order.started_us = to_us(now);
-  if (launch.age > Duration::zero()) order.submitted_us = to_us(now - launch.age);
+  // What travelled is as it was when it was submitted.
+  if (launch.age > Duration::zero() && launch.launch.shipped.ship.empty())
+    order.submitted_us = to_us(now - launch.age);
   order.attempt = launch.attempt;
   order.rank = launch.rank;
   order.world_size = launch.world_size;
@@ -893,7 +1012,15 @@ void LinuxHost::stored(const ProcessKey& key, std::uint64_t report) {
 
 void LinuxHost::perform(const Action& action) {
   impl_->load();
-  Impl& impl = *impl_;
+  if (!impl_->keep_for_later(action)) impl_->perform(action);
+}
+
+std::set<JobId> LinuxHost::jobs_with_directories() const { return impl_->directories.jobs(); }
+
+void LinuxHost::remove_directory_of(JobId job) { impl_->directories.remove(job); }
+
+void LinuxHost::Impl::perform(const Action& action) {
+  Impl& impl = *this;
   struct Performer {
     Impl& impl;
     void operator()(const Start& a) const { impl.start(a.worker); }

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "agent/linux/accounts.hpp"
 #include "agent/linux/device_lock.hpp"
 #include "agent/linux/health_check.hpp"
+#include "agent/linux/job_directories.hpp"
 #include "agent/linux/log_file.hpp"
 #include "base/result.hpp"
 #include "clock/clock.hpp"
@@ -60,6 +62,7 @@ struct HostOptions {
   std::string health_check;  // the owner's own, a shell command; empty: none
   HealthCheckTimes health_check_times = {};
   std::optional<Duration> lease;  // NodeSpec::lease
+  ShipSource ships = {};          // of directories that travel with jobs
   std::string runtime;  // the folder with the Python package that scripts may import; empty: none
   // by_name: this machine is not the server's. What is missing for a job is told with the node's name.
   Accounts accounts = Accounts::as_told;
@@ -90,6 +93,9 @@ class LinuxHost final : public Host {
   // to the server's), each with its job's own limit, 0: the machine's. They are held to the limits,
   // too. Cheap; may be called several times a second.
   void hold_logs_of_others(const std::map<LogKey, std::uint64_t>& logs);
+  // Directories that travelled here, and the end of one: its job is over.
+  [[nodiscard]] std::set<JobId> jobs_with_directories() const;
+  void remove_directory_of(JobId job);
   // Where other machines reach this one, from the next describe() on.
   void reached_at(std::string address);
 

@@ -29,10 +29,15 @@
 #include "agent/linux/process.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/linux/testing.hpp"
+#include "files/witnesses.hpp"
+#include "files/write_all.hpp"
+#include "ship/store.hpp"
+#include "trust/sha256.hpp"
 
 namespace paceline::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -120,7 +125,8 @@ TEST_F(HostTest, SaysWhyAProgramCannotStart) {
   host.start(nowhere);
   EXPECT_EQ(host.gone(key(2)).cause, Cause::missing);
   EXPECT_THAT(host.gone(key(2)).message,
-              EndsWith("nowhere' can't be entered: No such file or directory."));
+              AllOf(HasSubstr("nowhere' can't be entered: No such file or directory. "),
+                    EndsWith("submit with --ship.")));
 
   WorkerLaunch plain = shell_worker(key(3), "");
   plain.launch.command = {directory_ / "logs/../agent/plain"};
@@ -1604,6 +1610,161 @@ TEST_F(HostTest, OnANodeWhatIsMissingIsToldWithTheNodesName) {
   EXPECT_EQ(gone.cause, Cause::missing);
   EXPECT_THAT(gone.message, StartsWith("On gpu-3: The directory '"));
   EXPECT_THAT(gone.message, HasSubstr("a file system that the nodes share"));
+}
+
+// ---- directories that travel ----
+
+class ShippedTest : public HostTest {
+ protected:
+  ShippedTest() : store_({.directory = directory_ / "ships"}) {
+    Manifest manifest{{{"train.sh", 0755, 5, to_hex(sha256("pwd\n#"))}}, {}, {"out"}};
+    EXPECT_TRUE(tidy_manifest(manifest));
+    const auto offered = store_.offer(::geteuid(), manifest);
+    EXPECT_TRUE(offered && store_.take(::geteuid(), {manifest.files[0].sha256, 0, 5}, "pwd\n#"));
+    ship_ = {offered->name, 1, 5};
+  }
+  HostOptions options() {
+    HostOptions options;
+    options.ships = {directory_ / "ships",
+                     [this](JobId, std::uint32_t, const std::string&,
+                            const std::function<void(Result<std::set<std::string>>)>& done) {
+                       ++brought_;
+                       if (!holds_) return done(comes_);
+                       held_ = done;
+                     }};
+    return options;
+  }
+  WorkerLaunch shipped_worker(const ProcessKey& key, const std::string& script) {
+    WorkerLaunch launch = shell_worker(key, script);
+    launch.launch.directory = "/no/such/place";
+    launch.launch.shipped = ship_;
+    return launch;
+  }
+
+  ShipStore store_;
+  ShippedDirectory ship_;
+  int brought_ = 0;
+  bool holds_ = false;
+  Result<std::set<std::string>> comes_;
+  std::function<void(Result<std::set<std::string>>)> held_;
+};
+
+TEST_F(ShippedTest, RunsInADirectoryOfTheJobAndFindsItAgain) {
+  TestHost host(directory_.path(), options());
+  host.start(shipped_worker(key(7, 1), "ls; pwd; echo x > mine"));
+  host.start(shipped_worker(key(7, 1, 1), "true"));
+  EXPECT_EQ(host.gone(key(7, 1)).exit_code, 0);
+  EXPECT_EQ(host.gone(key(7, 1, 1)).exit_code, 0);
+  EXPECT_THAT(log(7), HasSubstr("out\ntrain.sh\n" + directory_ / "jobs/7-"));
+  host.start(shipped_worker(key(7, 2), "cat mine"));
+  EXPECT_EQ(host.gone(key(7, 2)).exit_code, 0);
+  EXPECT_EQ(brought_, 1);
+  EXPECT_EQ(host->jobs_with_directories(), std::set{JobId{7}});
+  host->remove_directory_of(JobId{7});
+  EXPECT_TRUE(host.until([&] { return host->jobs_with_directories().empty(); }));
+}
+
+TEST_F(ShippedTest, WhatIsAskedMeanwhileIsDoneOnceItIsThere) {
+  holds_ = true;
+  TestHost host(directory_.path(), options());
+  host.start(shipped_worker(key(7), "sleep 600"));
+  host.start(shipped_worker(key(8), "true"));
+  EXPECT_TRUE(host.until([&] { return brought_ == 2; }));
+  host->perform(Kill{key(8)});
+  const WorkerGone gone = host.gone(key(8));
+  EXPECT_EQ(gone.cause, Cause::signalled);
+  EXPECT_EQ(gone.signal, SIGKILL);
+  brought_ = 0;
+  holds_ = false;
+  host.start(shipped_worker(key(9), "true"));
+  EXPECT_EQ(host.gone(key(9)).exit_code, 0) << "nobody waits for others";
+}
+
+TEST_F(ShippedTest, WhatDoesNotComeHoldsThatStartBackAlone) {
+  HostOptions impatient = options();
+  impatient.ships.patience = {};
+  TestHost host(directory_.path(), impatient);
+  comes_ = fail(ErrorCode::unavailable, "It doesn't come.", "", Retry::may_help);
+  host.start(shipped_worker(key(7), "true"));
+  const WorkerGone gone = host.gone(key(7));
+  EXPECT_EQ(gone.cause, Cause::refused);
+  EXPECT_TRUE(gone.alone) << "others may start";
+  EXPECT_EQ(gone.message, "It doesn't come.");
+  host.start(shell_worker(key(9), "true"));
+  EXPECT_EQ(host.gone(key(9)).exit_code, 0);
+}
+
+TEST_F(ShippedTest, WhatMayHelpItselfIsTriedAgain) {
+  TestHost host(directory_.path(), options());
+  comes_ = fail(ErrorCode::storage, "There is no room.", "", Retry::may_help);
+  host.start(shipped_worker(key(7), "true"));
+  EXPECT_TRUE(host.until([&] { return brought_ == 1; }));
+  comes_ = std::set<std::string>();
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_EQ(brought_, 2);
+}
+
+TEST_F(ShippedTest, ItsOwnerHearsThatItTakesLong) {
+  holds_ = true;
+  HostOptions impatient = options();
+  impatient.ships.late = {};
+  TestHost host(directory_.path(), impatient);
+  host.start(shipped_worker(key(7), "true"));
+  const auto warnings = [&] { return host.seen<WorkerWarning>(); };
+  EXPECT_TRUE(host.until([&] { return !warnings().empty(); }));
+  held_({});
+  EXPECT_EQ(host.gone(key(7)).exit_code, 0);
+  EXPECT_EQ(warnings(), (std::vector{WorkerWarning{key(7), Warning::no_directory, true},
+                                     WorkerWarning{key(7), Warning::no_directory, false}}));
+}
+
+TEST_F(ShippedTest, WhatIsLostIsSaid) {
+  TestHost host(directory_.path(), options());
+  comes_ = fail(ErrorCode::not_found, "It is not there any more.", "Submit the job again.");
+  host.start(shipped_worker(key(8), "true"));
+  EXPECT_EQ(host.gone(key(8)).cause, Cause::missing);
+  EXPECT_EQ(host.gone(key(8)).message, "It is not there any more. Submit the job again.");
+  EXPECT_TRUE((*host).claims().empty());
+}
+
+TEST_F(ShippedTest, AMachineThatShipsNothingSaysSo) {
+  TestHost host(directory_.path());
+  host.start(shipped_worker(key(7), "true"));
+  EXPECT_EQ(host.gone(key(7)).cause, Cause::missing);
+}
+
+TEST_F(HostTest, OnANodeAnotherDirectoryOfThatNameIsNone) {
+  const std::filesystem::path here = directory_ / "work", copy = directory_ / "copy/work";
+  std::filesystem::create_directories(here / "src");
+  const auto command =
+      "mkdir -p '" + copy.string() + "' && cp -a '" + here.string() + "/.' '" + copy.string() + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  auto witnesses = witnesses_of(here);
+  std::erase_if(witnesses, [](const std::string& each) { return each.find("..") != each.npos; });
+  ASSERT_FALSE(witnesses.empty());
+  const auto in = [&](std::uint32_t job, const std::filesystem::path& directory) {
+    WorkerLaunch launch = shell_worker(key(job), "true");
+    launch.user = find_user(::geteuid());
+    launch.launch.directory = directory.string();
+    launch.launch.witnesses = witnesses;
+    return launch;
+  };
+  HostOptions options;
+  options.accounts = Accounts::by_name_and_root;
+  options.node_name = "gpu-3";
+  {
+    TestHost node(directory_.path(), options);
+    node.start(in(1, here));
+    EXPECT_EQ(node.gone(key(1)).exit_code, 0);
+    node.start(in(2, copy));
+    const WorkerGone gone = node.gone(key(2));
+    EXPECT_EQ(gone.cause, Cause::missing);
+    EXPECT_THAT(gone.message, AllOf(HasSubstr("On gpu-3: The directory"), HasSubstr("--ship"),
+                                    EndsWith("--workdir " + copy.string() + ".")));
+  }
+  TestHost box(directory_.path());
+  box.start(in(3, copy));
+  EXPECT_EQ(box.gone(key(3)).exit_code, 0) << "where it was submitted nobody asks";
 }
 
 TEST_F(HostTest, ASetupInADirectoryThatIsMissingIsNoFailedSetup) {

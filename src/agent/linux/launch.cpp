@@ -24,6 +24,8 @@
 #include "agent/linux/script_changes.hpp"
 #include "agent/linux/shm.hpp"
 #include "agent/wants.hpp"
+#include "files/witnesses.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -32,7 +34,7 @@ namespace {
 // score of his own process.
 constexpr std::string_view kWorkerOomScore = "200";
 
-enum class Step : int { group, memory, user, account, terminal, directory, program };
+enum class Step : int { group, memory, user, account, terminal, directory, witnesses, program };
 
 struct Failure {
   Step step = Step::program;
@@ -131,6 +133,8 @@ std::optional<Failure> prepare(const WorkerOrder& order, const WorkerGroup& grou
   if (::getppid() != supervisor) ::_exit(127);
   ::umask(static_cast<mode_t>(order.umask));
   if (::chdir(order.directory.c_str()) != 0) return Failure{Step::directory, errno};
+  if (!order.witnesses.empty() && !is_witnessed(".", order.witnesses))
+    return Failure{Step::witnesses, 0};
   return std::nullopt;
 }
 
@@ -177,6 +181,12 @@ std::string program_sentence(const std::string& program, int error_number) {
   return fmt::format("'{}' can't be started: {}.", program, std::strerror(error_number));
 }
 
+// The next start would find the same.
+bool is_missing(int error_number) {
+  constexpr int kMissing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
+  return std::ranges::find(kMissing, error_number) != std::end(kMissing);
+}
+
 std::string sentence(const WorkerOrder& order, const std::string& program, const Failure& failure) {
   const char* reason = std::strerror(failure.error_number);
   switch (failure.step) {
@@ -191,26 +201,29 @@ std::string sentence(const WorkerOrder& order, const std::string& program, const
     case Step::terminal:
       return fmt::format("The worker's output can't be set up: {}.", reason);
     case Step::directory:
-      return fmt::format("The directory '{}' can't be entered: {}.", order.directory, reason);
+      return fmt::format("The directory '{}' can't be entered: {}.{}", order.directory, reason,
+                         is_missing(failure.error_number) ? kWaysOut : "");
+    case Step::witnesses:
+      return fmt::format(
+          "The directory '{0}' is not the one that the job was submitted in: put that on a file "
+          "system that the nodes share, or send it along: submit with --ship. Where a copy will "
+          "do, "
+          "name it: --workdir {0}.",
+          order.directory);
     case Step::program:
       break;
   }
   return program_sentence(program, failure.error_number);
 }
 
-// The next start would find the same.
-bool is_missing(int error_number) {
-  constexpr int kMissing[] = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG};
-  return std::ranges::find(kMissing, error_number) != std::end(kMissing);
-}
-
 // Of the machine's wants nothing of the job is told: everybody gets to see them.
 Error error_of(const WorkerOrder& order, const std::string& program, const Failure& failure) {
-  const bool jobs = failure.step == Step::directory || failure.step == Step::program;
+  const bool jobs = failure.step >= Step::directory;
   const auto step = jobs ? StartStep::job : StartStep::server;
   if (blame(step, failure.error_number) == Cause::refused)
     return system_error("A worker can't be started", failure.error_number);
-  const bool missing = jobs && is_missing(failure.error_number);
+  const bool missing =
+      failure.step == Step::witnesses || (jobs && is_missing(failure.error_number));
   return {missing ? ErrorCode::not_found : ErrorCode::invalid,
           sentence(order, program, failure),
           {},

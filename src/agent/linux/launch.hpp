@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/linux/claim.hpp"
@@ -12,6 +13,12 @@
 #include "files/fd.hpp"
 
 namespace paceline::agent {
+
+// What to do about a directory or a program that is not on this machine.
+inline constexpr std::string_view kWaysOut =
+    " Put it there ('rsync'), or on a file system that the nodes share, or send it along: submit "
+    "with "
+    "--ship.";
 
 struct LaunchedProgram {
   std::vector<std::string> command;

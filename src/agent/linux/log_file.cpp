@@ -10,6 +10,7 @@
 
 #include "agent/linux/files.hpp"
 #include "files/fd.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 

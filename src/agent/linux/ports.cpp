@@ -15,6 +15,7 @@
 
 #include "agent/linux/files.hpp"
 #include "files/own.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

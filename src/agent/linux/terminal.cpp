@@ -15,6 +15,7 @@
 
 #include "agent/linux/control.hpp"
 #include "agent/linux/files.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -20,6 +20,7 @@
 #include "agent/linux/supervisor.hpp"
 #include "agent/linux/testing.hpp"
 #include "base/digest.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent/linux/files.hpp"
+#include "agent/linux/launch.hpp"
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/remains.hpp"
 #include "agent/linux/script_server.hpp"
@@ -393,10 +394,10 @@ void SupervisedWorker::finish_read() {
 }
 
 std::string SupervisedWorker::why_it_ended() const {
-  if (ending_->cause != Cause::missing || context_.node.empty()) return ending_->message;
-  return fmt::format(
-      "On {}: {} Put it there, or on a file system that the nodes share ('paceline nodes').",
-      context_.node, ending_->message);
+  const std::string& message = ending_->message;
+  if (ending_->cause != Cause::missing || context_.node.empty()) return message;
+  return fmt::format("On {}: {}{}", context_.node, message,
+                     message.find("--ship") != std::string::npos ? "" : kWaysOut);
 }
 
 void SupervisedWorker::finish_looked() {

@@ -20,6 +20,7 @@
 #include "agent/linux/script_server.hpp"
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/testing.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 namespace {

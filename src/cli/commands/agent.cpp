@@ -21,8 +21,9 @@ struct AgentWords {
 };
 
 // A machine keeps to these; the others are a server's.
-constexpr std::array<std::string_view, 5> kOfMachines = {
-    "worker-processes", "logs-per-user", "logs-per-job", "log-at-end", "checkpoint-entries"};
+constexpr std::array<std::string_view, 7> kOfMachines = {
+    "worker-processes", "logs-per-user", "logs-per-job",      "log-at-end",
+    "ships-per-user",   "ships",         "checkpoint-entries"};
 
 Result<void> check_limits(const AgentWords& typed) {
   for (const std::string_view text : typed.machine.limits) {

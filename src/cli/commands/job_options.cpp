@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/utf8.hpp"
 #include "cli/client/persistence.hpp"
+#include "cli/client/ship_sender.hpp"
 #include "cli/job/contradictions.hpp"
 #include "cli/job/conventions.hpp"
 #include "cli/job/job_file.hpp"
@@ -52,6 +53,7 @@ Result<JobWords> typed_words(const JobOptions& job) {
   if (job.no_preempt) words.preemptible = "false";
   if (job.shared_shm) words.shared_shm = "true";
   if (job.as_is) words.as_is = "true";
+  if (job.ship) words.ship = "true";
   if (auto read = read_lists(words); !read) return fail(std::move(read.error()));
   return words;
 }
@@ -63,11 +65,18 @@ Result<int> refuse_file(Context& context, const Error& error) {
   return kExitJobFile;
 }
 
-Result<Submitter> submitter_of(Context& context) {
+// The directory that travels is here, wherever the job runs.
+Result<Submitter> submitter_of(Context& context, const JobWords& words) {
   const auto remote = context.remote();
   if (!remote) return fail(remote.error());
-  if (*remote) return submitter_elsewhere(Context::now());
-  return this_submitter(context.environment, Context::now());
+  const auto now = Context::now();
+  if (!*remote) return this_submitter(context.environment, now);
+  auto elsewhere = submitter_elsewhere(now);
+  if (!ships(words)) return elsewhere;
+  auto here = this_submitter(context.environment, now);
+  if (!here) return here;
+  elsewhere.directory = std::move(here->directory);
+  return elsewhere;
 }
 
 // What a batch script asks to be mailed is left out where nothing is, as it would not have kept the job
@@ -108,12 +117,13 @@ void declare_job_options(Options& options, JobOptions& job) {
   options.flag("--no-preempt", job.no_preempt, "never stop it for another job");
   options.flag("--shared-shm", job.shared_shm, "see the machine's /dev/shm, not one of its own");
   options.flag("--as-is", job.as_is, "heed neither #SBATCH lines nor what starts processes itself");
+  options.flag("--ship", job.ship, "send the directory to the nodes it runs on");
   options.flag("--hold", job.words.hold, "wait for 'paceline resume'");
   options.command_line(job.words.command);
 }
 
 Result<int> with_submission(Context& context, const JobOptions& job,
-                            const std::function<Result<int>(SubmissionBody)>& then) {
+                            const std::function<Result<int>(MadeSubmission)>& then) {
   auto words = typed_words(job);
   if (!words) return fail(std::move(words.error()));
   if (job.file) {
@@ -121,7 +131,7 @@ Result<int> with_submission(Context& context, const JobOptions& job,
     if (!file) return refuse_file(context, file.error());
     *words = overlaid(std::move(*file), *words);
   }
-  const auto submitter = submitter_of(context);
+  const auto submitter = submitter_of(context, *words);
   if (!submitter) return fail(submitter.error());
   const auto understood = understand(std::move(*words), submitter->directory);
   if (!understood) return fail(understood.error());
@@ -137,16 +147,31 @@ Result<int> with_submission(Context& context, const JobOptions& job,
     context.console.note(
         fmt::format("The variable {} is not UTF-8 text: the job goes without it.", to_utf8(name)));
   }
-  return then(std::move(*submission));
+  MadeSubmission made{std::move(*submission), {}};
+  if (!ships(understood->words)) return then(std::move(made));
+  const LaunchSpec& launch = made.body.launch;
+  for (const auto& word : launch.command) {
+    if (!word.starts_with(launch.directory + "/")) continue;
+    context.console.note(fmt::format(
+        "'{}' is the file there, not the copy that travels: write it from the directory on.",
+        word));
+  }
+  made.ships = Packing{launch.directory, understood->words.ship_paths};
+  return then(std::move(made));
 }
 
-Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission) {
+Result<std::uint32_t> submit(Context& context, MadeSubmission submission) {
   const auto api = context.api();
   if (!api) return fail(api.error());
+  if (submission.ships) {
+    auto shipped = send_ship(**api, context.console, *submission.ships);
+    if (!shipped) return fail(std::move(shipped.error()));
+    submission.body.launch.shipped = std::move(*shipped);
+  }
   ClientRequest request;
   request.method = "POST";
   request.target = "/v1/jobs";
-  request.body = submission_body(submission);
+  request.body = submission_body(submission.body);
   request.idempotency_key = fresh_key();
   Persistence patience(context.console);
   for (;;) {

@@ -10,6 +10,7 @@
 #include "cli/commands/command.hpp"
 #include "cli/job/job_words.hpp"
 #include "cli/job/submission.hpp"
+#include "ship/pack.hpp"
 
 namespace paceline {
 
@@ -19,6 +20,12 @@ struct JobOptions {
   std::optional<std::string> mesh;
   std::vector<std::string> env;
   bool exclusive = false, no_preempt = false, clean_env = false, shared_shm = false, as_is = false;
+  bool ship = false;
+};
+
+struct MadeSubmission {
+  SubmissionBody body;
+  std::optional<Packing> ships;  // its directory travels with it
 };
 
 void declare_job_options(Options& options, JobOptions& job);
@@ -26,9 +33,10 @@ void declare_job_options(Options& options, JobOptions& job);
 // Makes the submission and hands it on. What was made of the words stands on standard error. A job
 // file that can't be read as one is complained about here and gives its own exit code.
 Result<int> with_submission(Context& context, const JobOptions& job,
-                            const std::function<Result<int>(SubmissionBody)>& then);
+                            const std::function<Result<int>(MadeSubmission)>& then);
 
-// The new job's id. Errors: what the server says; unavailable.
-Result<std::uint32_t> submit(Context& context, const SubmissionBody& submission);
+// Ships the directory where it travels, then submits: the new job's id. Errors: what the server says;
+// unavailable.
+Result<std::uint32_t> submit(Context& context, MadeSubmission submission);
 
 }  // namespace paceline

@@ -78,10 +78,10 @@ Command plan_command() {
               const auto output = read_output(typed->output);
               if (!output) return fail(output.error());
               return with_submission(
-                  context, typed->job, [&](const SubmissionBody& made) -> Result<int> {
+                  context, typed->job, [&](const MadeSubmission& made) -> Result<int> {
                     const auto api = context.api();
                     if (!api) return fail(api.error());
-                    const auto ahead = (*api)->post("/v1/plan", submission_body(made));
+                    const auto ahead = (*api)->post("/v1/plan", submission_body(made.body));
                     if (!ahead) return fail(ahead.error());
                     context.console.print(output->format == Format::json
                                               ? json_text(*ahead, context.console)

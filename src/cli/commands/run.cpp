@@ -152,17 +152,16 @@ struct Run {
   bool reports = false;
 };
 
-Result<int> submit_and_follow(Context& context, const SubmissionBody& submission,
-                              const Run& typed) {
-  const auto id = submit(context, submission);
+Result<int> submit_and_follow(Context& context, const MadeSubmission& made, const Run& typed) {
+  const auto id = submit(context, made);
   if (!id) return fail(id.error());
   context.console.note(fmt::format("Submitted job {}.", *id));
   const auto api = context.api();
   if (!api) return fail(api.error());
-  if (submission.spec.pty) return attach(context, **api, *id);
+  if (made.body.spec.pty) return attach(context, **api, *id);
   const Interrupt interrupt;
   const LogShow show{
-      .name_ranks = submission.spec.workers.max > 1, .newest = true, .reports = typed.reports};
+      .name_ranks = made.body.spec.workers.max > 1, .newest = true, .reports = typed.reports};
   return Follow(context, **api, *id, show).run();
 }
 
@@ -182,10 +181,10 @@ Command run_command() {
         options.flag("--pty", typed->pty, "one worker on this terminal, for an interactive shell");
         options.flag("--reports", typed->reports, "show also the lines by which the job reports");
         return [typed](Context& context) {
-          return with_submission(context, typed->job, [&](SubmissionBody submission) {
-            submission.spec.pty = typed->pty;
-            if (typed->pty) make_one_worker(submission.spec);
-            return submit_and_follow(context, submission, *typed);
+          return with_submission(context, typed->job, [&](MadeSubmission made) {
+            made.body.spec.pty = typed->pty;
+            if (typed->pty) make_one_worker(made.body.spec);
+            return submit_and_follow(context, made, *typed);
           });
         };
       }};

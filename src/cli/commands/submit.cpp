@@ -23,7 +23,7 @@ Command submit_command() {
             options.flag("--parsable", typed->parsable, "print the id alone");
             return [typed](Context& context) {
               return with_submission(
-                  context, typed->job, [&](const SubmissionBody& made) -> Result<int> {
+                  context, typed->job, [&](const MadeSubmission& made) -> Result<int> {
                     const auto id = submit(context, made);
                     if (!id) return fail(id.error());
                     context.console.print(typed->parsable ? fmt::format("{}\n", *id)

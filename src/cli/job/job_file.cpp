@@ -40,6 +40,7 @@ class Reader {
     if (key == "target") return word(find("metric", "target"), entry);
     if (key == "run") return run(entry.value);
     if (key == "env") return env(entry.value);
+    if (key == "ship" && entry.value.kind == Kind::list) return ship(entry.value);
     if (key == "notify" && entry.value.kind == Kind::map) return section(entry, key);
     if (key == "notify") return list(*find_list("to", key), entry.value);
     if (const auto* each = find_list(key, "")) return list(*each, entry.value);
@@ -111,6 +112,19 @@ class Reader {
       }
       words_.env[key.text] = text.text;
     }
+    return {};
+  }
+
+  // Of the job's directory these alone.
+  Result<void> ship(const YamlNode& value) {
+    for (const auto& item : value.items) {
+      if (item.kind != Kind::word || item.text.empty())
+        return refuse(item, "ship: must be true, false or a list of paths.", "");
+      words_.ship_paths.push_back(item.text);
+    }
+    if (words_.ship_paths.empty())
+      return refuse(value, "ship: the list of paths is empty.", "Write 'ship: true' for all.");
+    words_.ship = "true";
     return {};
   }
 

@@ -49,6 +49,7 @@ affinity:
 anti_affinity: [job:prep*]
 exclusive: true
 shared_shm: true
+ship: [src, train.py]
 preemptible: false
 min_run: 10m
 log_limit: 256M
@@ -60,6 +61,8 @@ log_limit: 256M
   EXPECT_TRUE(words->shell);
   EXPECT_EQ(words->setup, "make data");
   EXPECT_EQ(words->shared_shm, "true");
+  EXPECT_EQ(words->ship, "true");
+  EXPECT_EQ(words->ship_paths, (std::vector<std::string>{"src", "train.py"}));
   EXPECT_EQ(words->env.at("SEED"), "1");
   EXPECT_EQ(words->env.at("EMPTY"), "");
   const auto spec = to_spec(*words, wall_from_us(0));

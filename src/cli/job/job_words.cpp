@@ -88,6 +88,7 @@ constexpr std::array kWords = {
     JobWord{"preemptible", "", "", "", "", &JobWords::preemptible, true_or_false},
     JobWord{"shared_shm", "", "", "", "", &JobWords::shared_shm, true_or_false},
     JobWord{"as_is", "", "", "", "", &JobWords::as_is, true_or_false},
+    JobWord{"ship", "", "", "", "", &JobWords::ship, true_or_false},
     JobWord{"min_run", "", "--min-run", "TIME", "not resized or stopped for others earlier: 10m",
             &JobWords::min_run, parses<parse_span>},
     JobWord{"stop_loss", "", "--stop-loss", "PART",
@@ -301,6 +302,8 @@ Result<void> read_target(const JobWords& words, JobSpec& spec) {
 std::span<const JobWord> job_words() { return kWords; }
 std::span<const JobList> job_lists() { return kLists; }
 
+bool ships(const JobWords& words) { return words.ship == "true"; }
+
 Result<void> judge_words(const JobWords& words) {
   for (const auto& word : kWords) {
     const auto& text = words.*word.field;
@@ -341,6 +344,7 @@ JobWords overlaid(JobWords under, const JobWords& over) {
   for (const auto& list : kLists) {
     if (!(over.*list.field).empty()) under.*list.field = over.*list.field;
   }
+  if (!over.ship_paths.empty()) under.ship_paths = over.ship_paths;
   if (!over.command.empty()) {
     under.command = over.command;
     under.shell = over.shell;

@@ -21,7 +21,7 @@ struct JobWords {
   std::optional<std::string> name, workdir, setup;
   std::optional<std::string> slots, slots_per_worker, cpus, memory, log_limit, priority;
   std::optional<std::string> gpus;  // slots by another name, until one_size()
-  std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm, as_is;
+  std::optional<std::string> tensor, pipeline, exclusive, preemptible, shared_shm, as_is, ship;
   std::optional<std::string> max_duration, min_run, stop_loss, resize_loss, expect, expect_speeds,
       deadline, retry, signal, grace;
   std::optional<std::string> checkpoint, elastic, on_disconnect, target, target_final,
@@ -31,6 +31,7 @@ struct JobWords {
   std::vector<std::string> devices;  // models
   std::vector<std::string> affinity, anti_affinity;
   std::vector<std::string> notify_to, notify;  // addresses; kinds of messages
+  std::vector<std::string> ship_paths;         // what of the directory travels; none: all of it
   bool mail_if_possible = false;               // its addresses are a batch script's
   std::vector<std::string> command;            // argv; of a `run:` text {"/bin/sh", "-c", text}
   bool shell = false;                          // true: command is our shell around a `run:` text
@@ -61,6 +62,9 @@ struct JobList {
 };
 
 std::span<const JobList> job_lists();
+
+// Does its directory travel with the job?
+bool ships(const JobWords& words);
 
 // By the table, the lists aside. Errors: invalid, "--slots: …".
 Result<void> judge_words(const JobWords& words);

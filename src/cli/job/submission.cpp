@@ -10,6 +10,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/job/program.hpp"
+#include "files/witnesses.hpp"
 
 namespace paceline {
 namespace {
@@ -55,7 +56,7 @@ std::string without_slash(std::string path) {
 // The directory to run in: absolute, or from the home elsewhere.
 Result<std::string> directory_of(const JobWords& words, const Submitter& submitter) {
   if (!words.workdir) return submitter.directory;
-  if (submitter.elsewhere) {
+  if (submitter.elsewhere && !ships(words)) {
     const bool full = words.workdir->starts_with('/') || words.workdir->starts_with('~');
     const std::filesystem::path path = full ? *words.workdir : "~/" + *words.workdir;
     return without_slash(path.lexically_normal().string());
@@ -79,6 +80,9 @@ Result<LaunchSpec> launch_of(const JobWords& words, const Submitter& submitter, 
   auto directory = directory_of(words, submitter);
   if (!directory) return fail(std::move(directory.error()));
   launch.directory = std::move(*directory);
+  const bool named = words.workdir.has_value();
+  if (!named && !submitter.elsewhere && !ships(words))
+    launch.witnesses = witnesses_of(launch.directory);
   launch.command = words.command;
   launch.shell = words.shell;
   launch.setup = words.setup.value_or("");

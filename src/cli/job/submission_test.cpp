@@ -86,6 +86,8 @@ TEST_F(Submissions, RunInTheDirectoryNamed) {
   const auto made = make(words);
   EXPECT_EQ(made->launch.directory, directory.path() + "/sub");
   EXPECT_EQ(made->launch.environment.at("PWD"), directory.path() + "/sub");
+  EXPECT_TRUE(made->launch.witnesses.empty()) << "a copy of it will do";
+  EXPECT_FALSE(make(words_of({"sh"}))->launch.witnesses.empty());
   words.workdir = "nowhere";
   EXPECT_EQ(make(words).error().code, ErrorCode::not_found);
 }

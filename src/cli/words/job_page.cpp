@@ -229,6 +229,18 @@ std::string gang_table(const Document& job, const Console& console) {
   return table.empty() ? "" : "\n" + table.render(console.look());
 }
 
+// Its files as they were, and by which name the server knows them.
+std::string shipped_line(const Document& job) {
+  constexpr std::size_t kShownDigits = 12;
+  const auto& shipped = member(job, "shipped");
+  const auto name = text_of(shipped, "ship");
+  if (name.empty()) return {};
+  return fmt::format("{}, {} ({})",
+                     plural(static_cast<std::uint64_t>(whole_of(shipped, "files")), "file"),
+                     human_bytes(static_cast<std::uint64_t>(whole_of(shipped, "bytes"))),
+                     printable(name.substr(0, kShownDigits)));
+}
+
 }  // namespace
 
 std::string unreported_target(const Document& job) {
@@ -254,6 +266,7 @@ std::string job_page(const Document& job, const Curve& curve, const Console& con
   page.line("Owner", text_of(job, "user"));
   page.line("Command", text_of(job, "command"));
   page.line("Directory", text_of(job, "directory"));
+  page.line("Shipped", shipped_line(job));
   page.line("Workers", workers_line(job));
   page.line("Mesh", mesh_line(job));
   page.line("Devices", words_of(job, "devices"));

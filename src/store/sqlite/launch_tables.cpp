@@ -6,6 +6,8 @@
 #include <bit>
 #include <charconv>
 
+#include "base/number.hpp"
+
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/sum.hpp"
 
@@ -64,18 +66,46 @@ std::vector<std::uint32_t> split_numbers(std::string_view text) {
   return numbers;
 }
 
+// As text, for people: "9f86d0… 132 4100000"; empty: nothing is.
+std::string joined(const ShippedDirectory& shipped) {
+  if (shipped.ship.empty()) return {};
+  return fmt::format("{} {} {}", shipped.ship, shipped.files, shipped.bytes);
+}
+
+ShippedDirectory split_shipped(std::string_view text) {
+  ShippedDirectory shipped;
+  if (text.empty()) return shipped;
+  const auto first = text.find(' '), last = text.rfind(' ');
+  shipped.ship = text.substr(0, first);
+  const auto files = parse_number<std::uint64_t>(text.substr(first + 1, last - first - 1));
+  const auto bytes = parse_number<std::uint64_t>(text.substr(last + 1));
+  if (first == last || !files || !bytes) throw Damage{"a shipped directory is told in other words"};
+  shipped.files = *files;
+  shipped.bytes = *bytes;
+  return shipped;
+}
+
 constexpr std::int64_t kSchemaWithSums = 6;
 constexpr std::int64_t kSchemaWithShares = 7;  // groups, shared memory
+constexpr std::int64_t kSchemaWithShips = 11;
 
 const char* select_for(std::int64_t schema) {
+  if (schema >= kSchemaWithShips)
+    return "SELECT command, shell, setup, directory, umask, body, sum, groups, shared_shm, "
+           "shipped, "
+           "witnesses "
+           "FROM launches "
+           "JOIN environments ON environments.id = launches.environment WHERE job = ?";
   if (schema >= kSchemaWithShares)
-    return "SELECT command, shell, setup, directory, umask, body, sum, groups, shared_shm FROM "
-           "launches "
+    return "SELECT command, shell, setup, directory, umask, body, sum, groups, shared_shm, '', x'' "
+           "FROM launches "
            "JOIN environments ON environments.id = launches.environment WHERE job = ?";
   if (schema >= kSchemaWithSums)
-    return "SELECT command, shell, setup, directory, umask, body, sum, x'', 0 FROM launches "
+    return "SELECT command, shell, setup, directory, umask, body, sum, x'', 0, '', x'' FROM "
+           "launches "
            "JOIN environments ON environments.id = launches.environment WHERE job = ?";
-  return "SELECT command, shell, setup, directory, umask, body, NULL, x'', 0 FROM launches "
+  return "SELECT command, shell, setup, directory, umask, body, NULL, x'', 0, '', x'' FROM "
+         "launches "
          "JOIN environments ON environments.id = launches.environment WHERE job = ?";
 }
 
@@ -86,15 +116,18 @@ struct LaunchTexts {
   std::uint32_t umask = 0;
   std::string_view groups;
   bool shared_shm = false;
+  std::string_view shipped, witnesses;
 };
 
 std::int64_t sum_of_texts(const LaunchTexts& row) {
   Digest digest;
   digest.add(row.command).add(row.setup).add(row.directory).add(row.environment);
   digest.add(std::uint64_t{row.shell}).add(std::uint64_t{row.umask});
-  // Rows from before know of neither.
+  // Rows from before know of none of them.
   if (!row.groups.empty()) digest.add(row.groups);
   if (row.shared_shm) digest.add(std::uint64_t{1});
+  if (!row.shipped.empty()) digest.add(row.shipped);
+  if (!row.witnesses.empty()) digest.add(row.witnesses);
   return std::bit_cast<std::int64_t>(digest.value());
 }
 
@@ -109,7 +142,8 @@ LaunchTables::LaunchTables(SQLite::Database& db)
                         "(SELECT 1 FROM launches WHERE environment = ?1)"),
       put_(db,
            "REPLACE INTO launches (job, command, shell, setup, directory, umask, environment, "
-           "groups, shared_shm, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+           "groups, shared_shm, shipped, witnesses, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+           "?)"),
       find_(db, select_for(schema_of(db))),
       environment_of_(db, "SELECT environment FROM launches WHERE job = ?"),
       blank_(db, "UPDATE launches SET setup = x'', environment = ?, sum = NULL WHERE job = ?"),
@@ -119,10 +153,13 @@ void LaunchTables::put(JobId job, const LaunchSpec& launch) {
   const auto environment = joined(launch.environment);
   const auto command = joined(launch.command);
   const auto groups = joined(launch.groups);
+  const auto shipped = joined(launch.shipped);
+  const auto witnesses = joined(launch.witnesses);
   const auto sum = sum_of_texts({command, launch.setup, launch.directory, environment, launch.shell,
-                                 launch.umask, groups, launch.shared_shm});
+                                 launch.umask, groups, launch.shared_shm, shipped, witnesses});
   put_.run(job.value, Bytes{command}, launch.shell, Bytes{launch.setup}, Bytes{launch.directory},
-           launch.umask, environment_id(environment), Bytes{groups}, launch.shared_shm, sum);
+           launch.umask, environment_id(environment), Bytes{groups}, launch.shared_shm, shipped,
+           Bytes{witnesses}, sum);
 }
 
 std::int64_t LaunchTables::environment_id(const std::string& body) {
@@ -152,12 +189,13 @@ std::optional<LaunchSpec> LaunchTables::find(JobId job) {
     const auto sum = row.maybe<std::int64_t>(6);
     if (sum && *sum != sum_of_texts({row.text(0), row.text(2), row.text(3), row.text(5),
                                      row.integer(1) != 0, row.as<std::uint32_t>(4), row.text(7),
-                                     row.integer(8) != 0}))
+                                     row.integer(8) != 0, row.text(9), row.text(10)}))
       throw Damage{fmt::format("what starts job {} does not match its sum", job.value)};
     found =
-        LaunchSpec{split(row.text(0)),       row.integer(1) != 0,       std::string(row.text(2)),
-                   split_pairs(row.text(5)), std::string(row.text(3)),  row.as<std::uint32_t>(4),
-                   row.integer(8) != 0,      split_numbers(row.text(7))};
+        LaunchSpec{split(row.text(0)),       row.integer(1) != 0,        std::string(row.text(2)),
+                   split_pairs(row.text(5)), std::string(row.text(3)),   row.as<std::uint32_t>(4),
+                   row.integer(8) != 0,      split_numbers(row.text(7)), split_shipped(row.text(9)),
+                   split(row.text(10))};
     return false;
   };
   find_.each(take, job.value);

@@ -54,7 +54,8 @@ TEST(ReadOnlyStore, ReadsWhatAnOlderVersionWroteWithoutChangingItsSchema) {
   SQLite::Database(scratch.database(), SQLite::OPEN_READWRITE)
       .exec(
           "ALTER TABLE launches DROP COLUMN sum; ALTER TABLE launches DROP COLUMN shared_shm; "
-          "ALTER TABLE launches DROP COLUMN groups; "
+          "ALTER TABLE launches DROP COLUMN groups; ALTER TABLE launches DROP COLUMN shipped; "
+          "ALTER TABLE launches DROP COLUMN witnesses; "
           "DROP TABLE proofs; DROP TABLE identity; DROP TABLE forgotten; DROP TABLE dropped; "
           "DROP TABLE unjournalled; "
           "DROP TABLE notify; "

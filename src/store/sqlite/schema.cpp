@@ -165,10 +165,17 @@ void to_version_10(SQLite::Database& db) {
                     table));
 }
 
+// Which directory travels with a job, as text for people: "9f86d0… 132 4100000"; empty: none does. And by what
+// the one that doesn't is known.
+void to_version_11(SQLite::Database& db) {
+  db.exec("ALTER TABLE launches ADD COLUMN shipped TEXT NOT NULL DEFAULT ''");
+  db.exec("ALTER TABLE launches ADD COLUMN witnesses BLOB NOT NULL DEFAULT x''");
+}
+
 // Step n takes a file from schema n to n+1. Steps are never changed once released.
-constexpr std::array<Step, 10> kSteps = {to_version_1, to_version_2, to_version_3, to_version_4,
-                                         to_version_5, to_version_6, to_version_7, to_version_8,
-                                         to_version_9, to_version_10};
+constexpr std::array<Step, 11> kSteps = {to_version_1, to_version_2,  to_version_3, to_version_4,
+                                         to_version_5, to_version_6,  to_version_7, to_version_8,
+                                         to_version_9, to_version_10, to_version_11};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 """Where commits are kept between starts, and how ranks give way."""
 
 import contextlib
+import math
 import os
 import shutil
 import sys
@@ -35,7 +36,7 @@ class Commits:
         self._attendant = world.attendant()
         self._folder = Folder(_folder(), FORMAT)
         self._number = self._written = 0  # of the newest commit, and of the newest that is kept
-        self._next_at = 0.0
+        self._began = -math.inf  # writing the newest that is kept
 
     def begin(self, state):
         """Goes on from the newest commit, if there is one, and minds notices from now on."""
@@ -87,20 +88,21 @@ class Commits:
         self._tell_written()
         wishes = torch.zeros(2)
         wishes[NOTICE] = float(self._attendant.notice is not None)
-        wishes[DUE] = float(self._group.rank == 0 and time.monotonic() >= self._next_at)
+        wishes[DUE] = float(self._group.rank == 0 and self._is_due())
         self._group.all_reduce(wishes, MAX)
         return wishes.tolist()
 
+    def _is_due(self):
+        return not self._folder.is_writing() and time.monotonic() >= self._began + (1 + REST) * self._folder.took_s
+
     def _write(self, state):
-        began = time.monotonic()
+        self._began = time.monotonic()
         self._written = self._number
         values = state.gathered()
         if self._group.rank == 0:
             epoch = values.get("epoch")
             place = {"epoch": float(epoch)} if isinstance(epoch, (int, float)) else {}
             self._folder.begin(self._number, {"number": self._number, "values": values}, place)
-        now = time.monotonic()
-        self._next_at = now + REST * (now - began)
 
     def _give_way(self, state):
         self._write(state)

@@ -1,0 +1,63 @@
+"""Checkpoints as files: what torch.load() reads is what was given, as it was then."""
+
+import tempfile
+import unittest
+import zipfile
+
+import support
+
+if support.HAS_TORCH:
+    import torch
+    from paceline.checkpoint import Folder
+
+
+@support.has_torch
+class CheckpointTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="paceline-checkpoint-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Folder(folder.name)
+
+    def written(self, number, values):
+        self.folder.begin(number, values, number)
+        self.folder.join()
+        (mark, path, why), = self.folder.written()
+        self.assertEqual((mark, why), (number, None))
+        return path
+
+    def test_what_is_loaded_is_what_was_given(self):
+        one = torch.arange(6.0).reshape(2, 3)
+        values = {"one": one, "more": [one, one.t(), torch.ones(3).bfloat16(), torch.empty(0), torch.tensor(True)],
+                  "trained": torch.nn.Parameter(torch.ones(2)), "text": "text", "numbers": (1, 2.5)}
+        path = self.written(1, values)
+        found = torch.load(path)
+        self.assertIsNone(zipfile.ZipFile(path).testzip())
+        self.assertEqual((found["text"], found["numbers"]), ("text", (1, 2.5)))
+        for before, after in zip([one, values["trained"], *values["more"]], [found["one"], found["trained"], *found["more"]]):
+            self.assertEqual((before.dtype, before.requires_grad), (after.dtype, after.requires_grad))
+            self.assertTrue(torch.equal(before, after))
+
+    def test_what_changes_meanwhile_is_as_it_was(self):
+        tensor, counts = torch.zeros(1 << 20), {"steps": [0]}
+        for number in range(3):
+            self.folder.begin(number, {"tensor": tensor, "counts": counts}, number)
+            tensor += 1
+            counts["steps"][0] += 1
+            self.folder.join()
+            (_, path, _), = self.folder.written()
+            found = torch.load(path)
+            self.assertTrue(torch.equal(found["tensor"], torch.full_like(tensor, number)))
+            self.assertEqual(found["counts"], {"steps": [number]})
+
+    def test_what_can_not_be_written_leaves_the_older_ones(self):
+        path = self.written(1, {"tensor": torch.ones(2)})
+        self.folder.begin(2, {"function": lambda: None}, 2)
+        self.folder.join()
+        (mark, newer, why), = self.folder.written()
+        self.assertEqual((mark, newer), (2, None))
+        self.assertIn("pickle", why)
+        self.assertEqual(sorted(self.folder.path.iterdir()), [path])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,220 @@
+#include "agent/linux/job_directories.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "agent/linux/files.hpp"
+#include "base/number.hpp"
+#include "files/random_name.hpp"
+
+namespace paceline::agent {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kMakingsEvery{20};
+constexpr std::chrono::seconds kAgainAfter{2};
+constexpr std::size_t kShownDigits = 16;
+constexpr DiskSpace kRoomBeside{64U << 20, 1'024};
+
+bool is_directory_of(const std::string& path, std::uint32_t uid) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == uid;
+}
+
+// "7-9f86d081884c7d65" → 7.
+std::optional<JobId> job_of(std::string_view name) {
+  const auto id = parse_number<std::uint32_t>(name.substr(0, name.find('-')));
+  return id && *id > 0 ? std::optional(JobId{*id}) : std::nullopt;
+}
+
+// What is half removed is nobody's directory.
+std::vector<std::string> set_aside(const std::string& folder, JobId job) {
+  std::vector<std::string> paths;
+  for (const std::string& name : list_directory(folder)) {
+    if (job_of(name) != job || name.ends_with(".part")) continue;
+    std::string path = folder + "/" + name;
+    const std::string aside = fmt::format("{}-{}.gone", path, random_name());
+    if (!name.ends_with(".gone") && ::rename(path.c_str(), aside.c_str()) == 0) path = aside;
+    paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+void remove_all(const std::vector<std::string>& paths) {
+  std::error_code ignored;
+  for (const std::string& path : paths) std::filesystem::remove_all(path, ignored);
+}
+
+// The name service may take its time.
+std::optional<Unpacking::Owner> owner_of(const WorkerLaunch& launch) {
+  if (::geteuid() != 0) return std::nullopt;
+  if (!launch.launch.groups.empty()) return Unpacking::Owner{launch.uid, launch.launch.groups[0]};
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> space(16 << 10);
+  ::getpwuid_r(launch.uid, &entry, space.data(), space.size(), &found);
+  return Unpacking::Owner{launch.uid, found == nullptr ? launch.uid : found->pw_gid};
+}
+
+Result<void> unpack_for(const WorkerLaunch& launch, const std::string& store, const std::string& to,
+                        const std::set<std::string>& fresh) {
+  if (is_directory_of(to, launch.uid)) return {};
+  std::error_code ignored;
+  std::filesystem::remove_all(to, ignored);
+  return unpack_ship({store, launch.uid, launch.launch.shipped.ship, to, owner_of(launch), fresh});
+}
+
+}  // namespace
+
+// Its outcomes are told by other threads, and looked for on the loop.
+struct JobDirectories::Making {
+  WorkerLaunch launch;
+  std::string path;
+  Steady::time_point since = Steady::now();
+  std::vector<Made> made;                   // all who asked for it
+  std::vector<std::function<void()>> late;  // the same, until they are told
+  std::optional<Steady::time_point> again_at;
+  std::optional<Error> lost;  // what was wrong at first
+  std::mutex mutex;
+  std::set<std::string> fresh;  // of what was brought
+  std::optional<Result<void>> brought, unpacked;
+
+  void tell(std::optional<Result<void>> Making::*what, Result<void> outcome) {
+    const std::lock_guard held(mutex);
+    this->*what = std::move(outcome);
+  }
+  std::optional<Result<void>> take(std::optional<Result<void>> Making::*what) {
+    const std::lock_guard held(mutex);
+    return std::exchange(this->*what, std::nullopt);
+  }
+};
+
+JobDirectories::JobDirectories(boost::asio::io_context& io, std::string directory,
+                               ShipSource source)
+    : directory_(std::move(directory) + "/jobs"), source_(std::move(source)), look_(io) {}
+
+JobDirectories::~JobDirectories() = default;
+
+std::string JobDirectories::path_of(const WorkerLaunch& launch) const {
+  return fmt::format("{}/{}-{}", directory_, launch.key.job.value,
+                     launch.launch.shipped.ship.substr(0, kShownDigits));
+}
+
+void JobDirectories::make(const WorkerLaunch& launch, Made made, std::function<void()> late) {
+  const auto path = path_of(launch);
+  auto found = std::ranges::find_if(makings_, [&](const auto& each) { return each->path == path; });
+  const bool fresh = found == makings_.end();
+  if (fresh) found = makings_.insert(found, std::make_shared<Making>());
+  const auto making = *found;
+  making->made.push_back(std::move(made));
+  making->late.push_back(std::move(late));
+  if (!fresh) return;
+  making->launch = launch;
+  making->path = path;
+  if (is_directory_of(making->path, launch.uid))
+    making->unpacked = Result<void>{};
+  else
+    bring(making);
+  if (!look_.set()) look_.after(std::chrono::milliseconds{0}, [this] { look(); });
+}
+
+// Users may pass through the folder of all, and look into their own alone.
+void JobDirectories::bring(const std::shared_ptr<Making>& making) {
+  using What = std::optional<Result<void>> Making::*;
+  constexpr What kBrought = &Making::brought;
+  const auto& shipped = making->launch.launch.shipped;
+  if (source_.store.empty() || !source_.bring)
+    return making->tell(kBrought,
+                        fail(ErrorCode::not_found, "No directory travels to this machine.",
+                             "Put it on a file system that the nodes share."));
+  if (auto room = make_directories(directory_, 0711); !room) return making->tell(kBrought, room);
+  ::chmod(directory_.c_str(), 0711);
+  const DiskSpace least{2 * shipped.bytes + kRoomBeside.bytes, shipped.files + kRoomBeside.inodes};
+  if (auto room = look_for_room(directory_, least); !room) return making->tell(kBrought, room);
+  source_.bring(making->launch.key.job, making->launch.uid, shipped.ship,
+                [making](Result<std::set<std::string>> done) {
+                  if (!done) return making->tell(kBrought, fail(std::move(done.error())));
+                  making->fresh.merge(*done);
+                  making->tell(kBrought, {});
+                });
+}
+
+void JobDirectories::look() {
+  for (const auto& making : std::list(makings_)) look(making);
+  if (!makings_.empty()) look_.after(kMakingsEvery, [this] { look(); });
+}
+
+void JobDirectories::look(const std::shared_ptr<Making>& making) {
+  const auto now = Steady::now();
+  if (making->again_at && *making->again_at <= now) {
+    making->again_at.reset();
+    bring(making);
+  }
+  if (auto brought = making->take(&Making::brought)) {
+    if (!*brought)
+      making->tell(&Making::unpacked, std::move(*brought));
+    else
+      chores_.add([making, store = source_.store] {
+        making->tell(&Making::unpacked,
+                     unpack_for(making->launch, store, making->path, making->fresh));
+      });
+  }
+  if (auto unpacked = making->take(&Making::unpacked))
+    return take_outcome(making, std::move(*unpacked));
+  if (now - making->since < source_.late) return;
+  for (const auto& late : std::exchange(making->late, {})) late();
+}
+
+// What is lost or damaged is brought anew, once.
+void JobDirectories::take_outcome(const std::shared_ptr<Making>& making, Result<void> outcome) {
+  const bool lacks = !outcome && (outcome.error().code == ErrorCode::data ||
+                                  outcome.error().code == ErrorCode::not_found);
+  if (lacks && !making->lost) {
+    making->lost = std::move(outcome.error());
+    return bring(making);
+  }
+  if (lacks) outcome = fail(*making->lost);
+  const auto now = Steady::now();
+  const bool may_help = !outcome && !lacks && outcome.error().retry == Retry::may_help;
+  if (may_help && now - making->since < source_.patience) {
+    making->again_at = now + kAgainAfter;
+    return;
+  }
+  makings_.remove(making);
+  if (outcome && !making->fresh.empty())
+    restocking_.add([making, store = source_.store] {
+      restock_ships(store, making->launch.uid, making->fresh);
+    });
+  Result<std::string> made = making->path;
+  if (!outcome) made = fail(std::move(outcome.error()));
+  for (const Made& each : making->made) each(made);
+}
+
+void JobDirectories::remove(JobId job) {
+  auto aside = set_aside(directory_, job);
+  if (!aside.empty()) chores_.add([aside = std::move(aside)] { remove_all(aside); });
+}
+
+std::set<JobId> JobDirectories::jobs() const {
+  std::set<JobId> jobs;
+  for (const std::string& name : list_directory(directory_))
+    if (const auto job = job_of(name)) jobs.insert(*job);
+  return jobs;
+}
+
+void remove_job_directories(const std::string& directory, JobId job) {
+  remove_all(set_aside(directory + "/jobs", job));
+}
+
+}  // namespace paceline::agent

@@ -1,0 +1,78 @@
+// The directories that travelled to this machine: DIR/jobs/<job>-<ship>, each made at its job's first start
+// here and its user's own. All workers of the job here share it, and its later starts here find it as they left
+// it. It goes once the job is over.
+//
+//   JobDirectories directories(io, {dir, source});
+//   directories.make(launch, [](Result<std::string> directory) { … });
+//   directories.remove(job);
+//
+// What takes long happens on threads of its own.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "agent/linux/chores.hpp"
+#include "base/result.hpp"
+#include "loop/timer.hpp"
+#include "model/worker.hpp"
+#include "ship/unpack.hpp"
+
+namespace paceline::agent {
+
+// Where the files of ships come from.
+struct ShipSource {
+  std::string store;  // the directory of a ShipStore; empty: nothing is shipped here
+  // Has the store hold the ship of the job, whole, for the user of that number here. May call `done` at once,
+  // later, or on another thread, with the digests of the files that came just now and were compared. Errors:
+  // not_found, data: it can't be had any more; else trying again may help.
+  std::function<void(JobId job, std::uint32_t uid, const std::string& ship,
+                     std::function<void(Result<std::set<std::string>>)> done)>
+      bring;
+  // What may help itself is tried again for so long.
+  std::chrono::milliseconds patience = std::chrono::minutes{1};
+  std::chrono::milliseconds late = std::chrono::seconds{10};  // what takes longer is told
+};
+
+class JobDirectories {
+ public:
+  using Made = std::function<void(Result<std::string>)>;
+
+  JobDirectories(boost::asio::io_context& io, std::string directory, ShipSource source);
+  ~JobDirectories();
+
+  // Calls `made` on the loop, later, with the directory's path; before it `late`, where it takes long. REQUIRES:
+  // something travels with the launch, and its uid is that of this machine. Errors: not_found, data: it can't
+  // be had any more; else the machine or the way to it lacks something, and trying again may help.
+  void make(const WorkerLaunch& launch, Made made, std::function<void()> late);
+  // The job is over.
+  void remove(JobId job);
+  // Jobs that have one.
+  [[nodiscard]] std::set<JobId> jobs() const;
+
+ private:
+  struct Making;
+
+  [[nodiscard]] std::string path_of(const WorkerLaunch& launch) const;
+  void bring(const std::shared_ptr<Making>& making);
+  void look();
+  void look(const std::shared_ptr<Making>& making);
+  void take_outcome(const std::shared_ptr<Making>& making, Result<void> outcome);
+
+  std::string directory_;  // DIR/jobs
+  ShipSource source_;
+  Timer look_;
+  Chores chores_, restocking_;
+  std::list<std::shared_ptr<Making>> makings_;
+};
+
+// Removes the directories of a job below this machine's directory. Blocks.
+void remove_job_directories(const std::string& directory, JobId job);
+
+}  // namespace paceline::agent

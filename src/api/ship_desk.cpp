@@ -1,0 +1,111 @@
+#include "api/ship_desk.hpp"
+
+#include <chrono>
+#include <mutex>
+
+#include "trust/sha256.hpp"
+
+namespace paceline {
+namespace {
+
+constexpr std::size_t kRecalledAtOnce = 64;
+
+Result<AdmittedShip> admitted(ShipStore& store, std::uint32_t uid, const std::string& ship) {
+  const auto manifest = store.manifest(uid, ship);
+  if (!manifest || !store.has(uid, *manifest))
+    return fail(ErrorCode::conflict, "The job's directory has not been shipped here whole.",
+                "Submit it again: 'paceline submit --ship' sends what is missing.");
+  store.touch(uid, ship);
+  return AdmittedShip{{ship, manifest->files.size(), manifest->bytes()}, {}};
+}
+
+}  // namespace
+
+// Counted on the loop, asked by the store's thread.
+class ShipDesk::Uses {
+ public:
+  static std::shared_ptr<void> hold(const std::shared_ptr<Uses>& self, const ShipOf& ship) {
+    const std::lock_guard held(self->mutex_);
+    ++self->ships_[ship];
+    return {nullptr, [self, ship](void*) { self->drop(ship); }};
+  }
+  // Until it is known what all jobs name, they name everything.
+  void know_all(bool known) {
+    const std::lock_guard held(mutex_);
+    know_all_ = known;
+  }
+  [[nodiscard]] bool contains(const ShipOf& ship) {
+    const std::lock_guard held(mutex_);
+    return !know_all_ || ships_.contains(ship);
+  }
+
+ private:
+  void drop(const ShipOf& ship) {
+    const std::lock_guard held(mutex_);
+    const auto found = ships_.find(ship);
+    if (--found->second == 0) ships_.erase(found);
+  }
+
+  std::mutex mutex_;
+  std::map<ShipOf, std::size_t> ships_;  // how many hold each
+  bool know_all_ = true;
+};
+
+ShipDesk::ShipDesk(boost::asio::io_context& io, Controller& controller, ShipStore::Options options)
+    : controller_(controller),
+      uses_(std::make_shared<Uses>()),
+      recall_(io),
+      store_([&] {
+        options.in_use = [uses = uses_](std::uint32_t uid, const std::string& name) {
+          return uses->contains({uid, name});
+        };
+        return options;
+      }()),
+      errands_(io) {
+  commits_ = controller.on_commit(
+      [this](std::span<const Entry>, std::span<const JobId> touched) { look(touched); });
+  std::error_code error;
+  if (!std::filesystem::exists(options.directory, error)) return;
+  for (const auto& key : controller.state().queue()) unknown_.push_back(key.job);
+  recall();
+}
+
+ShipDesk::~ShipDesk() = default;
+
+void ShipDesk::look(std::span<const JobId> touched) {
+  if (jobs_.empty()) return;
+  for (const JobId id : touched) {
+    const Job* job = controller_.state().find_job(id);
+    if (job == nullptr || is_over(job->state)) jobs_.erase(id);
+  }
+}
+
+// A few at a time, so that nobody waits for it.
+void ShipDesk::recall() {
+  for (std::size_t i = 0; i < kRecalledAtOnce && !unknown_.empty(); ++i) {
+    const auto launch = controller_.store().launch(unknown_.back());
+    if (launch && !launch->shipped.ship.empty()) named(unknown_.back(), launch->shipped.ship);
+    unknown_.pop_back();
+  }
+  uses_->know_all(unknown_.empty());
+  if (!unknown_.empty()) recall_.after(std::chrono::milliseconds{1}, [this] { recall(); });
+}
+
+void ShipDesk::named(JobId job, const std::string& ship) {
+  const Job* found = controller_.state().find_job(job);
+  if (found == nullptr || is_over(found->state)) return;
+  jobs_.emplace(job, Uses::hold(uses_, {found->spec->uid, ship}));
+}
+
+void ShipDesk::admit(std::uint32_t uid, const std::string& ship,
+                     std::function<void(Result<AdmittedShip>)> done) {
+  if (auto there = sha256_library(); !there) return done(fail(std::move(there.error())));
+  work([uid, ship](ShipStore& store) { return admitted(store, uid, ship); },
+       [hold = Uses::hold(uses_, {uid, ship}),
+        done = std::move(done)](Result<AdmittedShip> outcome) mutable {
+         if (outcome) outcome->hold = std::move(hold);
+         done(std::move(outcome));
+       });
+}
+
+}  // namespace paceline

@@ -1,0 +1,74 @@
+// The directories that travel with jobs, as the server has them: its store, and which of them somebody still
+// wants. A ship stays as long as a job of its user names it that is not over.
+//
+//   ShipDesk ships(io, controller, {.directory = dir + "/ships"});
+//   ships.work([…](ShipStore& store) { return store.offer(uid, manifest); }, [](auto offered) { … });
+//   ships.admit(uid, ship, [](Result<AdmittedShip> admitted) { … });    // a job that names one
+//
+// What takes long is done in a thread that has the store to itself.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "loop/errands.hpp"
+#include "loop/timer.hpp"
+#include "model/ids.hpp"
+#include "model/launch.hpp"
+#include "scheduler/controller.hpp"
+#include "ship/reader.hpp"
+#include "ship/store.hpp"
+
+namespace paceline {
+
+struct AdmittedShip {
+  ShippedDirectory shipped;
+  std::shared_ptr<void> hold;  // the ship stays as long as this is there
+};
+
+class ShipDesk {
+ public:
+  // Its options but for in_use. REQUIRES: `io` outlives it; the controller has recovered, and outlives it.
+  ShipDesk(boost::asio::io_context& io, Controller& controller, ShipStore::Options options);
+  ~ShipDesk();
+  ShipDesk(const ShipDesk&) = delete;
+  ShipDesk& operator=(const ShipDesk&) = delete;
+
+  // Calls work(store) in the store's thread, then done(what it returned) on the loop.
+  template <class Work, class Done>
+  void work(Work work, Done done) {
+    errands_.add([this, work = std::move(work)]() mutable { return work(store_); },
+                 std::move(done));
+  }
+  // The user has that ship here, whole: its sums are told, and it counts as used now. Errors: conflict.
+  void admit(std::uint32_t uid, const std::string& ship,
+             std::function<void(Result<AdmittedShip>)> done);
+  // A new job names it.
+  void named(JobId job, const std::string& ship);
+
+ private:
+  class Uses;
+
+  void look(std::span<const JobId> touched);
+  void recall();
+
+  Controller& controller_;
+  std::shared_ptr<Uses> uses_;
+  std::map<JobId, std::shared_ptr<void>> jobs_;  // that are not over, each with its hold
+  std::vector<JobId> unknown_;  // from before this began: what they name is not read yet
+  Timer recall_;
+  std::shared_ptr<void> commits_;
+  ShipStore store_;
+  Errands errands_;  // ends before what it works on
+};
+
+}  // namespace paceline

@@ -1,0 +1,198 @@
+#include "ship/store.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "files/temp_folder_testing.hpp"
+#include "trust/sha256.hpp"
+
+namespace paceline {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint32_t kAnn = 1000, kBob = 1001;
+
+Manifest manifest_of(const std::map<std::string, std::string>& files) {
+  Manifest manifest;
+  for (const auto& [path, text] : files)
+    manifest.files.push_back({path, 0644, text.size(), to_hex(sha256(text))});
+  EXPECT_TRUE(tidy_manifest(manifest));
+  return manifest;
+}
+
+class ShipStoreTest : public ::testing::Test {
+ protected:
+  ShipStore::Options options() {
+    return {.directory = folder_.path() / "ships",
+            .in_use = [this](std::uint32_t, const std::string& name) {
+              return in_use_.contains(name);
+            }};
+  }
+  static Result<bool> put(ShipStore& store, std::uint32_t uid, const std::string& text) {
+    return store.take(uid, {to_hex(sha256(text)), 0, static_cast<std::uint32_t>(text.size())},
+                      text);
+  }
+  // Offers it and sends what is missing; answers its name.
+  std::string ship(ShipStore& store, std::uint32_t uid,
+                   const std::map<std::string, std::string>& files) {
+    const auto offered = store.offer(uid, manifest_of(files));
+    EXPECT_TRUE(offered) << (offered ? "" : offered.error().message);
+    if (!offered) return {};
+    for (const auto& [path, text] : files) EXPECT_TRUE(put(store, uid, text));
+    EXPECT_TRUE(store.has(uid, offered->name));
+    return offered->name;
+  }
+  [[nodiscard]] std::filesystem::path file(std::uint32_t uid, const std::string& text) const {
+    return folder_.path() / "ships" / std::to_string(uid) / "files" / to_hex(sha256(text));
+  }
+
+  TempFolder folder_;
+  std::set<std::string> in_use_;
+};
+
+TEST_F(ShipStoreTest, TheSameFilesAreSentOnceAndAChangedOneAlone) {
+  ShipStore store(options());
+  const auto name = ship(store, kAnn, {{"a.py", "one"}, {"b.py", "two"}});
+  EXPECT_THAT(store.offer(kAnn, manifest_of({{"a.py", "one"}, {"b.py", "two"}}))->missing,
+              IsEmpty());
+  const auto changed = store.offer(kAnn, manifest_of({{"a.py", "one"}, {"b.py", "three"}}));
+  ASSERT_THAT(changed->missing, SizeIs(1));
+  EXPECT_EQ(changed->missing[0].path, "b.py");
+  EXPECT_NE(changed->name, name);
+  EXPECT_FALSE(store.has(kAnn, changed->name));
+  const auto rest = read_ship_bytes(options().directory, kAnn, to_hex(sha256("two")), 1, 10);
+  EXPECT_EQ(rest->bytes, "wo");
+  EXPECT_EQ(rest->of, 3U);
+}
+
+TEST_F(ShipStoreTest, NobodyLearnsWhatAnotherOneHas) {
+  ShipStore store(options());
+  const auto name = ship(store, kAnn, {{"a.py", "one"}});
+  EXPECT_FALSE(store.has(kBob, name));
+  EXPECT_THAT(store.offer(kBob, manifest_of({{"a.py", "one"}}))->missing, SizeIs(1));
+  EXPECT_FALSE(store.has(kBob, name));
+  struct stat info {};
+  ASSERT_EQ(::stat(file(kAnn, "one").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  ASSERT_EQ(::stat(file(kAnn, "one").parent_path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700U);
+}
+
+TEST_F(ShipStoreTest, OutlivesItsServer) {
+  std::string name;
+  {
+    ShipStore store(options());
+    name = ship(store, kAnn, {{"a.py", "one"}});
+    ASSERT_TRUE(store.offer(kAnn, manifest_of({{"b.py", "half"}})));
+    ASSERT_TRUE(store.take(kAnn, {to_hex(sha256("half")), 0, 2}, "ha"));
+  }
+  ShipStore store(options());
+  EXPECT_TRUE(store.has(kAnn, name));
+  const auto go_on = store.take(kAnn, {to_hex(sha256("half")), 2, 2}, "lf");
+  ASSERT_FALSE(go_on);
+  EXPECT_EQ(go_on.error().code, ErrorCode::conflict);
+  EXPECT_TRUE(put(store, kAnn, "half"));
+}
+
+TEST_F(ShipStoreTest, ADamagedFileIsAskedAnew) {
+  ShipStore store(options());
+  const auto name = ship(store, kAnn, {{"a.py", "one"}});
+  std::ofstream(file(kAnn, "one")) << "on";
+  EXPECT_FALSE(store.has(kAnn, name));
+  EXPECT_THAT(store.offer(kAnn, manifest_of({{"a.py", "one"}}))->missing, SizeIs(1));
+  EXPECT_TRUE(put(store, kAnn, "one"));
+  EXPECT_TRUE(store.has(kAnn, name));
+}
+
+TEST_F(ShipStoreTest, TakesOnlyWhatWasAskedForAndIsWhatItSaysToBe) {
+  ShipStore store(options());
+  EXPECT_EQ(put(store, kAnn, "stray").error().code, ErrorCode::conflict);
+  ASSERT_TRUE(store.offer(kAnn, manifest_of({{"a.py", "one"}})));
+  const auto digest = to_hex(sha256("one"));
+  EXPECT_EQ(store.take(kAnn, {digest, 1, 2}, "ne").error().code, ErrorCode::conflict);
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 4}, "ones").error().code, ErrorCode::conflict);
+  EXPECT_EQ(store.take(kAnn, {digest, 0, 3}, "two").error().code, ErrorCode::invalid);
+  EXPECT_TRUE(store.take(kAnn, {digest, 0, 2}, "on"));
+  EXPECT_TRUE(store.take(kAnn, {digest, 2, 1}, "e"));
+  EXPECT_TRUE(store.has(kAnn, ship_name(to_text(manifest_of({{"a.py", "one"}})))));
+}
+
+TEST_F(ShipStoreTest, BeyondItsBoundTheOldestGoThatNoJobNames) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 2'500;
+  ShipStore store(bounded);
+  const auto text = [](char c) { return std::string(600, c); };
+  const auto first = ship(store, kAnn, {{"a", text('a')}});
+  const auto second = ship(store, kAnn, {{"b", text('b')}});
+  const auto third = ship(store, kAnn, {{"c", text('c')}});
+  in_use_ = {first};
+  ship(store, kAnn, {{"d", text('d')}});
+  EXPECT_TRUE(store.has(kAnn, first));
+  EXPECT_FALSE(store.has(kAnn, second));
+  EXPECT_FALSE(std::filesystem::exists(file(kAnn, text('b'))));
+  EXPECT_TRUE(store.has(kAnn, third));
+  EXPECT_LE(store.bytes(kAnn), 2'500U);
+  in_use_ = {first, third, ship_name(to_text(manifest_of({{"d", text('d')}})))};
+  const auto refused = store.offer(kAnn, manifest_of({{"e", text('e')}}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(store.offer(kAnn, manifest_of({{"f", std::string(2'501, 'f')}})).error().code,
+            ErrorCode::too_large);
+}
+
+TEST_F(ShipStoreTest, AllUsersTogetherAreBoundedToo) {
+  auto bounded = options();
+  bounded.bytes_max = 2'000;
+  ShipStore store(bounded);
+  const auto old = ship(store, kAnn, {{"a", std::string(900, 'a')}});
+  ship(store, kBob, {{"b", std::string(900, 'b')}});
+  EXPECT_FALSE(store.has(kAnn, old));
+}
+
+TEST_F(ShipStoreTest, AFileThatTwoShipsHoldStaysWithTheOther) {
+  auto bounded = options();
+  bounded.bytes_per_user_max = 2'000;
+  ShipStore store(bounded);
+  ship(store, kAnn, {{"common", "c"}, {"a", std::string(700, 'a')}});
+  const auto second = ship(store, kAnn, {{"common", "c"}, {"b", std::string(700, 'b')}});
+  ship(store, kAnn, {{"x", std::string(300, 'x')}});
+  EXPECT_TRUE(store.has(kAnn, second));
+  EXPECT_FALSE(std::filesystem::exists(file(kAnn, std::string(700, 'a'))));
+}
+
+TEST_F(ShipStoreTest, OfFilesThatAreNotWholeAUserHasFew) {
+  ShipStore store(options());
+  std::map<std::string, std::string> files;
+  for (std::ptrdiff_t i = 0; i <= kShipUploadsMax; ++i)
+    files.emplace(fmt::format("f{}", i), fmt::format("text {}", i));
+  ASSERT_TRUE(store.offer(kAnn, manifest_of(files)));
+  const auto begin = [&](const std::string& text) {
+    return store.take(kAnn, {to_hex(sha256(text)), 0, 2}, text.substr(0, 2)).has_value();
+  };
+  const auto end = [&](const std::string& text) {
+    return store
+        .take(kAnn, {to_hex(sha256(text)), 2, static_cast<std::uint32_t>(text.size() - 2)},
+              text.substr(2))
+        .has_value();
+  };
+  for (const auto& [path, text] : files) EXPECT_TRUE(begin(text));
+  std::ptrdiff_t ended = 0;
+  for (const auto& [path, text] : files) ended += end(text) ? 1 : 0;
+  EXPECT_EQ(ended, kShipUploadsMax);
+}
+
+TEST_F(ShipStoreTest, WithoutRoomOnTheDiskNothingIsTaken) {
+  auto full = options();
+  full.room = [](std::uint64_t) -> Result<void> { return fail(ErrorCode::storage, "It is full."); };
+  ShipStore store(full);
+  EXPECT_EQ(store.offer(kAnn, manifest_of({{"a.py", "one"}})).error().code, ErrorCode::storage);
+}
+
+}  // namespace
+}  // namespace paceline
