@@ -28,8 +28,10 @@ target_compile_definitions(paceline_boost PUBLIC
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
   BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE)
 # gcc 12 takes the allocator of Asio's coroutine frames for a mismatched pair of new and delete.
-target_compile_options(paceline_boost PUBLIC
-  "SHELL:-include utility" "SHELL:-include coroutine" -Wno-mismatched-new-delete)
+# Precompiled headers bring those two along, and are only used where nothing is included before them.
+set(not_precompiled "$<NOT:$<BOOL:$<TARGET_PROPERTY:PRECOMPILE_HEADERS_REUSE_FROM>>>")
+target_compile_options(paceline_boost PUBLIC -Wno-mismatched-new-delete
+  "$<${not_precompiled}:SHELL:-include utility>" "$<${not_precompiled}:SHELL:-include coroutine>")
 target_link_libraries(paceline_boost PUBLIC Boost::headers Threads::Threads)
 
 # The thread sanitizer does not understand fences; Asio has locks where it matters.

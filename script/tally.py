@@ -3,7 +3,8 @@
 Every count is appended as a line "passed failed skipped name" to a file that total() sums up.
 
   python3 script/tally.py ctest RESULTS COUNTS    RESULTS holds ctest.xml and one XML per program
-  python3 script/tally.py scripts COUNTS FILE...  runs *_test.py and *_test.sh, one process each
+  python3 script/tally.py scripts COUNTS [--jobs N] FILE...
+                                                  runs *_test.py and *_test.sh, one process each, N (1) at a time
   python3 script/tally.py total COUNTS            names what failed, then "N passed, N failed"; exits 1 if N > 0
 """
 import os
@@ -12,8 +13,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as xml
+from concurrent.futures import ThreadPoolExecutor
 
 SCRIPT_SECONDS_MAX = 900
 
@@ -83,19 +86,26 @@ def counts_of_unittest(code, output):
     return max(int(ran[1]) - failed - skipped, 0), failed, skipped
 
 
-def run_scripts(counts, paths):
-    for path in map(pathlib.Path, paths):
+def run_scripts(counts, paths, jobs=1):
+    """What one script says stands together, in the order in which they end."""
+    telling = threading.Lock()
+
+    def run(path):
         began = time.monotonic()
         code, output = run_script(path)
         if path.suffix == ".py":
             passed, failed, skipped = counts_of_unittest(code, output)
         else:
             passed, failed, skipped = int(code == 0), int(code not in (0, 77)), int(code == 77)
-        append(counts, passed, failed, skipped, path)
-        verdict = "FAILED" if failed else "passed"
-        print(f"{path}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
-        if failed:
-            print(output[-20_000:], flush=True)
+        with telling:
+            append(counts, passed, failed, skipped, path)
+            verdict = "FAILED" if failed else "passed"
+            print(f"{path}: {verdict}, {time.monotonic() - began:.1f} s", flush=True)
+            if failed:
+                print(output[-20_000:], flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(run, map(pathlib.Path, paths)))
 
 
 def total(counts):
@@ -115,7 +125,10 @@ def main(arguments):
     if arguments[0] == "ctest":
         return count_ctest(pathlib.Path(arguments[1]), arguments[2])
     if arguments[0] == "scripts":
-        return run_scripts(arguments[1], arguments[2:])
+        jobs, paths = 1, arguments[2:]
+        if paths[:1] == ["--jobs"]:
+            jobs, paths = int(paths[1]), paths[2:]
+        return run_scripts(arguments[1], paths, jobs)
     return total(arguments[1])
 
 

@@ -79,6 +79,18 @@ class Tally(unittest.TestCase):
         self.assertIn("begun", output)
         self.assertIn("ended after 0.5 s", output)
 
+    def test_scripts_at_a_time_are_all_counted_and_each_is_told_together(self):
+        # Each ends only once the other has begun.
+        for own, other in (("a", "b"), ("b", "a")):
+            (self.folder / f"{own}_test.sh").write_text(
+                f"echo {own} begins\ntouch {own}\nuntil test -e {other}; do sleep 0.01; done\necho {own} ends\nexit 1\n")
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            tally.main(["scripts", self.counts, "--jobs", "2", self.folder / "a_test.sh", self.folder / "b_test.sh"])
+        for own in ("a", "b"):
+            self.assertIn(f"{own} begins\n{own} ends\n", out.getvalue())
+        self.assertEqual(self.total()[1][-1], "0 passed, 2 failed")
+
     def test_nothing_run_is_no_success(self):
         self.counts.write_text("")
         self.assertEqual(self.total(), (1, ["0 passed, 0 failed"]))

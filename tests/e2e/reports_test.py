@@ -1,5 +1,5 @@
-"""A million reports that lie in a log while the server hangs, or is gone: all of them arrive or are counted, and the one in
-their middle that meets the target does so."""
+"""A million reports, without PACELINE_TEST_ALL a fifth of that, lie in a log while the server hangs, or is gone: all of them arrive
+or are counted, and the one in their middle that meets the target does so."""
 
 import json
 import os
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from people import BINARY, UnixConnection
 from box import Box
 
-REPORTS = 1_000_000
+REPORTS = 1_000_000 if os.environ.get("PACELINE_TEST_ALL") else 200_000
 MEETS = REPORTS // 2
 PATIENCE = 300
 

@@ -21,6 +21,11 @@ HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).
 has_torch = unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
 
 
+def variants(*each):
+    """All of these with script/test --all, else the first stands for the others."""
+    return each if os.environ.get("PACELINE_TEST_ALL") else each[:1]
+
+
 def on_threads(size, run):
     """Runs `run(rank)` for each rank at once; returns what they returned, or the exceptions."""
     results = [None] * size

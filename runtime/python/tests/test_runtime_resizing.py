@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import support
-from fake_agent import Agent
+from fake_agent import WITHIN_S, Agent
 
 SCRIPT = Path(__file__).with_name("training_script.py")
 EPOCHS = 80
@@ -42,7 +42,7 @@ class ResizingTest(unittest.TestCase):
         def taken():
             return len(re.findall("^seen", agent.ranks[0].output(), re.M))
 
-        goal, end = taken() + steps, time.monotonic() + 300
+        goal, end = taken() + steps, time.monotonic() + WITHIN_S
         while taken() < goal:
             self.assertLess(time.monotonic(), end, agent.ranks[0].output())
             time.sleep(0.02)

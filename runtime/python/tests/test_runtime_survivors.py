@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import support
-from fake_agent import Agent
+from fake_agent import WITHIN_S, Agent
 
 SCRIPT = Path(__file__).with_name("training_script.py")
 EPOCHS = 80
@@ -34,7 +34,7 @@ class SurvivorsTest(unittest.TestCase):
         def taken():
             return len(re.findall("^steps", agent.ranks[0].output(), re.M))
 
-        goal, end = taken() + steps, time.monotonic() + 300
+        goal, end = taken() + steps, time.monotonic() + WITHIN_S
         while taken() < goal:
             self.assertLess(time.monotonic(), end, agent.ranks[0].output())
             self.assertIsNone(agent.ranks[0].process.poll(), agent.ranks[0].output())
@@ -135,9 +135,9 @@ class SurvivorsTest(unittest.TestCase):
             self.assertEqual(*each["updates"])
 
     def test_an_operation_that_ends_well_on_some_ranks_alone(self):
-        """PACELINE_OPERATIONS: which ones, as 1..40; else some."""
+        """PACELINE_OPERATIONS: which ones, as 1..40; else some, one of them without script/test --all."""
         first, _, last = os.environ.get("PACELINE_OPERATIONS", "").partition("..")
-        chosen = range(int(first), int(last) + 1) if last else random.sample(range(1, OPERATIONS + 1), 4)
+        chosen = range(int(first), int(last) + 1) if last else support.variants(*random.sample(range(1, OPERATIONS + 1), 4))
         asked = {"epochs": 3, "batch": 30}
         for number in chosen:
             with self.subTest(operation=number):
@@ -151,7 +151,7 @@ class SurvivorsTest(unittest.TestCase):
                     self.assertEqual(each["accuracies"], self.alone(**asked)["accuracies"])
 
     def until_all_wait_or_ended(self, agent):
-        end = time.monotonic() + 300
+        end = time.monotonic() + WITHIN_S
         while not all(each.process.poll() is not None or WAITS in each.output() for each in agent.ranks):
             self.assertLess(time.monotonic(), end, "\n".join(each.output() for each in agent.ranks))
             time.sleep(0.02)

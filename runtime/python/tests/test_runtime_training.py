@@ -51,8 +51,8 @@ class TrainingTest(unittest.TestCase):
     def test_any_number_of_ranks_trains_what_one_trains(self):
         alone, = results(self.train(1))
         self.assertTrue(alone["never"], "a parameter that is unused everywhere has no gradient")
-        for size, asked in ((2, {}), (3, {"max_local": 4}), (3, {"order": "zero last", "max_local": 3}),
-                            (4, {"loader_workers": 1}), (1, {"max_local": 7})):
+        for size, asked in support.variants((3, {"max_local": 4}), (2, {}), (3, {"order": "zero last", "max_local": 3}),
+                                            (4, {"loader_workers": 1}), (1, {"max_local": 7})):
             ended = self.train(size, **asked)
             for each in results(ended):
                 self.assert_close(each["weights"], alone["weights"])
@@ -73,7 +73,7 @@ class TrainingTest(unittest.TestCase):
         self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
 
     def test_a_batch_that_scales_is_a_larger_one_with_larger_rates(self):
-        for ranks, rule, factor in ((2, "linear", 2.0), (3, "sqrt", 3 ** 0.5)):
+        for ranks, rule, factor in support.variants((3, "sqrt", 3 ** 0.5), (2, "linear", 2.0)):
             ended = self.train(ranks, batch=10, scale=rule)
             alone, = results(self.train(1, batch=10 * ranks, rate=0.1 * factor))
             for each in results(ended):
@@ -96,7 +96,7 @@ class TrainingTest(unittest.TestCase):
     def test_exact_is_exact_on_any_number_of_ranks_and_through_resizes(self):
         asked = {"micro": 7, "exact": True, "chance": True}
         alone, = results(self.train(1, **asked))
-        for size, further in ((2, {"order": "zero last"}), (3, {"loader_workers": 1}), (6, {})):
+        for size, further in support.variants((3, {"loader_workers": 1}), (2, {"order": "zero last"}), (6, {})):
             for each in results(self.train(size, **asked, **further)):
                 self.assertEqual(each["bits"], alone["bits"], f"{size} ranks")
         folder = self.folder()
@@ -148,7 +148,7 @@ class TrainingTest(unittest.TestCase):
     def test_what_pieces_count_may_be_said(self):
         for exact in ({}, {"micro": 5, "exact": True}):
             alone, = results(self.train(1, weights=True, **exact))
-            for size, asked in ((2, {}), (3, {} if exact else {"max_local": 4}), (4, {"batch": 3, "samples": 10})):
+            for size, asked in support.variants((3, {} if exact else {"max_local": 4}), (2, {}), (4, {"batch": 3, "samples": 10})):
                 expected = alone["weights"] if "batch" not in asked else results(
                     self.train(1, weights=True, **exact, **asked))[0]["weights"]
                 for each in results(self.train(size, weights=True, **exact, **asked)):
@@ -255,7 +255,7 @@ class TrainingTest(unittest.TestCase):
         self.ends_with("length of the data was 100, now it is 99", folder=folder, samples=99)
         newest = max(Path(folder).glob("*.pt"), key=lambda path: path.stat().st_mtime_ns)
         whole = newest.read_bytes()
-        for size in (0, len(whole) // 2, len(whole) - 1):
+        for size in support.variants(len(whole) // 2, 0, len(whole) - 1):
             newest.write_bytes(whole[:size])
             self.ends_with("no complete checkpoint. Remove it", folder=folder)
         self.ends_with("Checkpoints can't be written to /proc/here", folder="/proc/here")
