@@ -47,7 +47,6 @@ void Fold::on(const Plan& plan) {
   }
 }
 
-// Starts cost no job anything, and a frozen job loses no work.
 // What a former policy counted by, and this one does not.
 void Fold::drop_unasked() {
   const auto unasked = [](const auto& kept) { return !kept.asked; };
@@ -55,6 +54,7 @@ void Fold::drop_unasked() {
   std::erase_if(state_.tables_, unasked);
 }
 
+// Starts cost no job anything, and a frozen job loses no work.
 void Fold::open_bill(const Plan& plan) {
   const bool costs =
       std::any_of(plan.changes.begin(), plan.changes.end(), [](const Change& change) {
