@@ -76,6 +76,10 @@ class Box:
     def jobs(self):
         return self.json("queue", "--all")["jobs"]
 
+    def events(self):
+        """Those of the journal, in order."""
+        return [json.loads(line) for line in self.call("events", "-o", "json").stdout.splitlines()]
+
     def wait_state(self, job, *states, seconds=60):
         self.until(lambda: self.job(job)["state"] in states, seconds, f"job {job} is not {' or '.join(states)}")
         return self.job(job)

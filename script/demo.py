@@ -172,6 +172,39 @@ def print_outcome(paceline, jobs):
         print(f"{period['name']:<14} {seconds:>7.1f}s  {bar(period['utilization'], 20)} {100 * period['utilization']:.0f} %")
 
 
+def resizes(events):
+    """(job, workers before, workers then, whether in place, seconds without a training step) of each that came about."""
+    sizes, asked, ready = {}, {}, {}
+    for event in events:
+        job, at = event.get("job"), event["at"]
+        for change in event.get("changes", []):
+            if change["kind"] in ("start", "resize", "move"):
+                asked[change["job"]] = {**change, "at": at, "started": 0}
+        if job not in asked or event["kind"] not in ("worker_started", "worker_ready", "gang_stands"):
+            continue
+        change = asked[job]
+        in_place = "survivors" in change
+        if event["kind"] == "worker_ready":
+            ready[job, event["joins"]] = at
+        if event.get("generation") != change["generation"]:
+            continue
+        change["started"] += event["kind"] == "worker_started"
+        if event["kind"] == "gang_stands" if in_place else change["started"] == change["workers"]:
+            if change["kind"] != "start":
+                begun = ready.get((job, change["generation"]), change["at"])
+                yield job, sizes[job], change["workers"], in_place, at - begun
+            sizes[job] = change["workers"]
+            del asked[job]
+
+
+def print_resizes(paceline, jobs):
+    names = {job["id"]: job["name"] for job in jobs}
+    print("\nResizes")
+    print(f"{'ID':>3} {'NAME':<9} {'WORKERS':<8} {'HOW':<9} {'PAUSE':>7}")
+    for job, before, then, in_place, pause in resizes(paceline.events()):
+        print(f"{job:>3} {names[job]:<9} {f'{before} → {then}':<8} {'in place' if in_place else 'restart':<9} {pause:>6.2f}s")
+
+
 def show_logs_of_failures(paceline, jobs):
     for job in jobs:
         if job["state"] != "COMPLETED":
@@ -187,6 +220,7 @@ def run(binary, seconds_max):
         submit_all(paceline, screen)
         jobs = follow(paceline, screen, seconds_max)
         print_outcome(paceline, jobs)
+        print_resizes(paceline, jobs)
         show_logs_of_failures(paceline, jobs)
     missed = [job["name"] for job in jobs if not job["target"]["reached"]]
     if missed:

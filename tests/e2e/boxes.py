@@ -94,5 +94,4 @@ class WrongBox(Box):
         self.ahead.unlink(missing_ok=True)
 
     def clock_steps(self):
-        events = [json.loads(line) for line in self.call("events", "-o", "json").stdout.splitlines()]
-        return [round(event["by_seconds"] / HOUR) for event in events if event["kind"] == "clock_set" and abs(event["by_seconds"]) > 60]
+        return [round(event["by_seconds"] / HOUR) for event in self.events() if event["kind"] == "clock_set" and abs(event["by_seconds"]) > 60]
