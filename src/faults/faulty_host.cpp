@@ -15,7 +15,7 @@ constexpr std::uint64_t kReportsPerWarning = 5;
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
 constexpr Duration kHostSlack = std::chrono::seconds{1};
-constexpr double kStalls = 0.1;  // of newcomers
+constexpr double kStalls = 0.1;                         // of newcomers
 constexpr Duration kMeetMax = std::chrono::seconds{2};  // until a generation has met
 constexpr std::int64_t kSlotsMore = 2;                  // than at first may a machine come to have
 

@@ -178,8 +178,8 @@ std::string run_sentence(const Reason& r) {
     case ReasonCode::resizing:
       return fmt::format("goes from {} to {}", a, workers(b));
     case ReasonCode::awaits_newcomers:
-      return fmt::format("runs with {}, and goes on with {} once the new ones are ready", workers(a),
-                         b);
+      return fmt::format("runs with {}, and goes on with {} once the new ones are ready",
+                         workers(a), b);
     case ReasonCode::meets_anew:
       return fmt::format("goes on with {}, which meet now", workers(a));
     case ReasonCode::paused:

@@ -170,8 +170,9 @@ struct Controller::Impl {
     if (now < limits_from) return;
     for (const JobId id : newcomers.take_due(now)) {
       const Generation joined = state.job(id).forming->generation;
-      spdlog::warn("Job {} goes on as it is: the workers that were to join it were not ready within {} s.",
-                   id.value, options.limits->newcomers_wait);
+      spdlog::warn(
+          "Job {} goes on as it is: the workers that were to join it were not ready within {} s.",
+          id.value, options.limits->newcomers_wait);
       add(pending, NewcomersLate{id, joined}, now);
     }
   }
