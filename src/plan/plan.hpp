@@ -119,7 +119,6 @@ struct Entry {
   // the rest.
   std::optional<Began> began = {};
   std::optional<Time> quiet_round = {};
-  bool again = false;  // another step of the server begins here, at the time of the one before
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 

@@ -86,7 +86,6 @@ struct Controller::Impl {
     const Time now = clock.now();
     if (retry_at && now < *retry_at) return {};
     retry_at.reset();
-    again_after = state.parts().at == now ? std::optional(state.seq()) : std::nullopt;
     Pending pending;
     observe_clock(pending, now);
     observe(pending, now);
@@ -195,7 +194,6 @@ struct Controller::Impl {
     if (batch.entries.empty()) {
       entry.began = unsaid_began;
       entry.quiet_round = quiet_round;
-      entry.again = state.seq() > 0 && again_after == state.seq();
     }
     batch.entries.push_back(std::move(entry));
   }
@@ -525,7 +523,6 @@ struct Controller::Impl {
   std::unordered_set<JobId> unsaved;  // since the last checkpoint
   std::uint64_t unsaved_entries = 0;
   Time last_checkpoint;
-  std::optional<std::uint64_t> again_after;  // this step has the time of the entry with this number
   std::optional<Time> retry_at;
   std::optional<Began> unsaid_began;  // until an entry tells it
   std::optional<Time> quiet_round;    // the same

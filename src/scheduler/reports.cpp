@@ -49,6 +49,18 @@ struct Concerned {
   }
 };
 
+// Together with what the same generation is told before it in this step, as merge_reports() has it: so a
+// replay, which is told what was journalled, comes to the same.
+void follow_on(Progressed& report, const std::vector<Progressed>& told) {
+  const auto before = std::find_if(told.rbegin(), told.rend(), [&](const Progressed& each) {
+    return each.job == report.job && each.generation == report.generation;
+  });
+  if (before == told.rend()) return;
+  Progress both = before->report;
+  merge(both, report.report);
+  report.report = std::move(both);
+}
+
 }  // namespace
 
 std::vector<MergedReport> merge_reports(const State& state, std::span<const Event> events) {
@@ -78,6 +90,7 @@ ReportSpacing::Spaced ReportSpacing::take(std::vector<MergedReport> merged,
   std::vector<Progressed> tiers;
   for (auto& [report, meets_tier] : merged) {
     reported.insert(report.job);
+    follow_on(report, tiers);
     const bool at_once = meets_tier || concerned.holds(report.job);
     add(std::move(report), at_once, now, meets_tier ? tiers : spaced.journalled);
   }

@@ -106,6 +106,19 @@ TEST_F(ReportSpacingTest, AMetTierIsToldAtOnce) {
   EXPECT_EQ(waiting_, std::vector{said(a_, 3, 0.5)});
 }
 
+TEST_F(ReportSpacingTest, WhatIsJournalledTogetherIsAsItWouldBeMergedAgain) {
+  at(0, {said(a_, 1, 0.1)});
+  Progressed of_a_clock_ahead = said(a_, 2, 0.2);
+  of_a_clock_ahead.report.reported_at = Time{} + std::chrono::hours{1};
+  at(1, {of_a_clock_ahead});
+  const auto told = at(2, {said(a_, 3, 0.95), said(a_, 4, 0.5), NodeDown{NodeId{0}}});
+  ASSERT_EQ(told.size(), 2U);
+  std::vector<Progressed> again;
+  const std::vector<Event> events(told.begin(), told.end());
+  for (auto& merged : merge_reports(world_.state(), events)) again.push_back(merged.report);
+  EXPECT_EQ(told, again) << "a replay is told what was journalled";
+}
+
 TEST_F(ReportSpacingTest, AnythingElseOfAJobTellsWhatItSaidBefore) {
   at(0, {said(a_, 1, 0.1), said(b_, 1, 0.1)});
   at(1, {said(a_, 2, 0.2), said(b_, 2, 0.2)});

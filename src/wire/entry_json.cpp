@@ -329,8 +329,7 @@ void write_entry(JsonWriter& json, const Entry& entry) {
   begin_entry(json, entry);
   std::visit([&](const auto& body) { write_members(json, body); }, entry.body);
   FieldWriter fields(json);
-  fields("began", entry.began)("quiet_round", entry.quiet_round)
-      .unless(false, "again", entry.again);
+  fields("began", entry.began)("quiet_round", entry.quiet_round);
   json.end_object();
 }
 
@@ -348,9 +347,7 @@ Result<Entry> read_entry(std::string_view text) {
   in.expect('{');
   fields("seq", entry.seq)("at", entry.at)("kind", kind);
   if (in.ok()) entry.body = read_body(in, fields, kind);
-  if (in.ok())
-    fields("began", entry.began)("quiet_round", entry.quiet_round)
-        .unless(false, "again", entry.again);
+  if (in.ok()) fields("began", entry.began)("quiet_round", entry.quiet_round);
   in.expect('}').finish();
   if (!in.ok()) return fail(ErrorCode::data, in.problem());
   return entry;

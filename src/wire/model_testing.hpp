@@ -420,7 +420,7 @@ inline void randomize(Rng& rng, Began& value) {
                 value.patience, value.hear_out, value.rules, value.recovered);
 }
 inline void randomize(Rng& rng, Entry& value) {
-  randomize_all(rng, value.seq, value.at, value.began, value.quiet_round, value.again);
+  randomize_all(rng, value.seq, value.at, value.began, value.quiet_round);
   constexpr auto kEvents = std::variant_size_v<Event>;
   const auto kind = rng.below(kEvents + 1);
   if (kind == kEvents) {

@@ -206,6 +206,9 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "trial_began": ("name parameters.* by.{user,uid,roles[],known_by}?", ""),
     "trial_ended": ("name by.{user,uid,roles[],known_by}?", ""),
     "worker_started": ("job generation rank pid", ""),
+    "worker_ready": ("job generation rank joins", ""),
+    "gang_stands": ("job generation", ""),
+    "newcomers_late": ("job generation", ""),
     "worker_ended": ("job generation rank unseen_seconds? ending.{cause,exit_code,at} ending.signal", "ending.message"),
     "checkpoint_acknowledged": ("", "seq at kind job generation checkpoint.{path,step,samples?,acknowledged_at}"),
     "progress": ("", "seq at kind job generation progress.{step,total_steps,samples,position,epoch,total_epochs,step_seconds,"
@@ -224,7 +227,7 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
 }.items()}
 OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "job_warned"}
 UNLIKE_HERE = {"node_down", "drain_began", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
-               "job_warned"}  # kinds that nothing in this test brings about
+               "job_warned", "worker_ready", "gang_stands", "newcomers_late"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
           "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}

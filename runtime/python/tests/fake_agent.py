@@ -4,7 +4,6 @@ import http.server
 import json
 import os
 import socketserver
-import subprocess
 import tempfile
 import threading
 import urllib.parse
@@ -49,7 +48,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         pass  # a worker that is gone reads no answers
 
 
-class Process:
+class Process(support.Started):
     """One process of the gang, with its socket."""
 
     def __init__(self, command, environment, path):
@@ -59,10 +58,7 @@ class Process:
         self._server = _Server(str(path), _Handler)
         self._server.process = self
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self._output = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(command, env={**environment, "PACELINE_SOCKET": str(path)}, text=True,
-                                        stdout=self._output, stderr=subprocess.STDOUT)
-        self.pid = self.process.pid
+        super().__init__(command, {**environment, "PACELINE_SOCKET": str(path)})
 
     def tell(self, following):
         with self._news:
@@ -85,21 +81,13 @@ class Process:
                 raise AssertionError("a newcomer does not get ready:\n" + self.output())
             assert self.ready == generation, self.output()
 
-    def output(self):
-        # The process shares the file's position: moved, it would write over its own lines.
-        file = self._output.fileno()
-        return os.pread(file, os.fstat(file).st_size, 0).decode()
-
     def wait(self):
         return self.process.wait(WITHIN_S)
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        super().close()
         self._server.shutdown()
         self._server.server_close()
-        self._output.close()
 
 
 class Agent:

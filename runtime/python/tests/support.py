@@ -4,9 +4,12 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 from pathlib import Path
+
+import warm
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = Path(os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline")).parent / "runtime/python"
@@ -44,6 +47,29 @@ def on_threads(size, run):
     return results
 
 
+class Started:
+    """A process and what it has said."""
+
+    def __init__(self, command, environment, folder=None):
+        self._output = tempfile.TemporaryFile()
+        if warm.WANTED:
+            self.process = warm.start(command, environment, folder, self._output)
+        else:
+            self.process = subprocess.Popen(command, env=environment, cwd=folder, stdout=self._output, stderr=subprocess.STDOUT)
+        self.pid = self.process.pid
+
+    def output(self):
+        # The process shares the file's position: moved, it would write over its own lines.
+        file = self._output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._output.close()
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -55,26 +81,23 @@ class Gang:
 
     def __init__(self, script, size, *arguments, generation=1, folder=None, **environment):
         port = free_port()
-        self.processes = []
+        self._ranks = []
         for rank in range(size):
             its = {**os.environ, "PYTHONPATH": str(PACKAGE), "RANK": str(rank), "LOCAL_RANK": str(rank),
                    "WORLD_SIZE": str(size), "LOCAL_WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
                    "MASTER_PORT": str(port), "PACELINE_GANG_SECRET": SECRET.decode(),
                    "PACELINE_GENERATION": str(generation), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    **environment}
-            self.processes.append(subprocess.Popen(
-                [PYTHON, "-u", str(script), *map(str, arguments)], env=its, cwd=folder, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+            self._ranks.append(Started([PYTHON, "-u", str(script), *map(str, arguments)], its, folder))
 
     def ends(self, timeout=300):
         """[(exit code, output)] of each rank."""
         ended = []
-        for each in self.processes:
-            output, _ = each.communicate(timeout=timeout)
-            ended.append((each.returncode, output))
+        for each in self._ranks:
+            ended.append((each.process.wait(timeout), each.output()))
+            each.close()
         return ended
 
     def kill(self):
-        for each in self.processes:
-            each.kill()
-            each.communicate()
+        for each in self._ranks:
+            each.close()

@@ -241,7 +241,7 @@ class Player {
   }
 
   static bool begins_step(const Entry& entry, const Entry& before) {
-    return entry.at != before.at || entry.began || entry.quiet_round || entry.again;
+    return entry.at != before.at || entry.began || entry.quiet_round;
   }
 
   Result<void> look_ahead() {
