@@ -11,7 +11,8 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "script"))
+sys.path[:0] = [str(ROOT / "script"), str(ROOT / "tests/e2e")]
+import in_place_test
 from box import Box
 
 BINARY = Path(os.environ.get("PACELINE_BINARY", ROOT / "build/release/paceline"))
@@ -106,6 +107,11 @@ def reaches_a_gpu():
         return False
 
 
+def skip_without_a_gpu():
+    if not reaches_a_gpu():
+        raise unittest.SkipTest("no NVIDIA GPU, or no PyTorch that reaches it")
+
+
 class GpuBox(Box):
     """Its slots are the machine's GPUs."""
 
@@ -121,8 +127,7 @@ class GpuBox(Box):
 class MachineTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not reaches_a_gpu():
-            raise unittest.SkipTest("no NVIDIA GPU, or no PyTorch that reaches it")
+        skip_without_a_gpu()
 
     def setUp(self):
         self.home = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="paceline-gpu-")))
@@ -289,6 +294,22 @@ class MachineTest(unittest.TestCase):
                               "--epochs", "40")
         self.completed(job)
         self.assertEqual(self.box.job(job)["state"], "COMPLETED")
+
+
+@unittest.skipUnless(os.environ.get("PACELINE_TEST_ALL"), "only with script/test --all")
+class InPlaceTest(in_place_test.InPlaceTest):
+    """The slots are CPUs, and all workers share the first GPU."""
+    python, longer = "python3", 6
+    script_text = f"""
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+{in_place_test.SCRIPT}
+assert job.device.type == "cuda"
+"""
+
+    @classmethod
+    def setUpClass(cls):
+        skip_without_a_gpu()
 
 
 if __name__ == "__main__":
