@@ -54,8 +54,8 @@ class BytesDoor {
     Errands* reading =
         nullptr;  // of them. REQUIRES: it is there where `ship` is, and outlives the door
     std::function<WallTime()> wall;
-    std::chrono::milliseconds beat{5'000};      // a word at least that often
-    std::chrono::milliseconds silence{15'000};  // whoever says nothing for so long is gone
+    std::chrono::milliseconds beat{15'000};     // a word at least that often
+    std::chrono::milliseconds silence{45'000};  // whoever says nothing for so long is gone
     std::chrono::milliseconds attach_within{5'000};
     std::chrono::milliseconds retry{1'000};       // of what the disk refuses
     std::chrono::milliseconds last_words{1'000};  // to read why its connection ends

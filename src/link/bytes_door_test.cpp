@@ -227,7 +227,7 @@ class BytesDoorTest : public ::testing::Test {
   std::map<JobId, LogState> states_;
   bool over_ = false;
   WallTime wall_ = wall_from_us(1'700'000'000'000'000);
-  std::chrono::milliseconds beat_ = 5s, silence_ = 15s, attach_within_ = 5s;
+  std::chrono::milliseconds beat_ = 15s, silence_ = 45s, attach_within_ = 5s;
   LogSender::Instant now_{};
   std::set<JobId> in_use_;
   std::vector<JobId> removed_;

@@ -35,8 +35,8 @@ class BytesUplink {
     std::shared_ptr<ShipFetcher> ships = {};
     std::function<WallTime()> wall;
     std::chrono::milliseconds look{200};        // at the logs
-    std::chrono::milliseconds beat{5'000};      // a word at least that often
-    std::chrono::milliseconds silence{15'000};  // a server that says nothing for so long is gone
+    std::chrono::milliseconds beat{15'000};     // a word at least that often
+    std::chrono::milliseconds silence{45'000};  // a server that says nothing for so long is gone
     BackoffTimes backoff = {};
     std::uint64_t seed = 0;  // of the waits
   };
