@@ -13,6 +13,7 @@ from support import BINARY, PATIENCE, ROOT, FrameworkTest, command_with
 
 BUILT = ROOT / "build/frameworks/libtorch"
 BUILD_SECONDS = 1800
+CONFIG = BINARY.resolve().parent / "runtime/cmake"  # what find_package(Paceline) reads
 SAMPLES = 604  # of training.cpp, whose last global batch has one for each of 4 workers
 CLOSE = 2e-3  # what rounding comes to in so many steps
 COMPARE = """
@@ -29,9 +30,8 @@ def has_libtorch():
 def build():
     """The small training of these tests."""
     launcher = ["-D", "CMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    folder = BINARY.resolve().parent / "runtime/cmake"
-    for command in (["cmake", "-G", "Ninja", "-S", ROOT / "tests/frameworks/libtorch", "-B", BUILT, "-D", f"Paceline_DIR={folder}", *launcher],
-                    ["cmake", "--build", BUILT]):
+    configure = ["cmake", "-G", "Ninja", "-S", ROOT / "tests/frameworks/libtorch", "-B", BUILT, "-D", f"Paceline_DIR={CONFIG}", *launcher]
+    for command in (configure, ["cmake", "--build", BUILT]):
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=BUILD_SECONDS)
         if done.returncode != 0:
             raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
@@ -47,11 +47,12 @@ class LibTorchTest(FrameworkTest):
         build()
 
     def setUp(self):
-        self.further = {"Paceline_DIR": str(BINARY.resolve().parent / "runtime/cmake")}
+        self.further = {"Paceline_DIR": str(CONFIG)}
         super().setUp()
 
     def train(self, workers, epochs, folder, *options, paceline=()):
-        return self.box.submit("--slots", workers, "--workdir", str(self.home), *paceline, "--", str(BUILT / "training"), str(epochs), folder, *options)
+        command = [str(BUILT / "training"), str(epochs), folder, *options]
+        return self.box.submit("--slots", workers, "--workdir", str(self.home), *paceline, "--", *command)
 
     def alone(self, epochs, *options):
         """The weights of one process outside of Paceline."""
@@ -114,6 +115,17 @@ class LibTorchTest(FrameworkTest):
         reports = self.reports(job)
         return reports[-1]["step"] if reports else 0
 
+    def test_a_notice_outside_of_paceline_is_taken_after_the_step(self):
+        for folder, code in (("-", 143), (str(self.home / "kept"), 75)):
+            command = [str(BUILT / "training"), "400", folder, "pause=0.01"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+                for _ in range(5):
+                    self.assertIn("SAW", next(line for line in process.stdout if "paceline" not in line))
+                process.send_signal(signal.SIGTERM)
+                process.stdout.read()
+                self.assertEqual(process.wait(PATIENCE), code)
+        self.assertRegex(self.types(f"{BUILT}/training 1 kept"), r"Going on from \S+, after \d+ samples, on 1 rank\.")
+
     def test_ranks_that_built_other_models_say_so(self):
         job = self.train("3", 1, "-", "wide=2")
         self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
@@ -168,7 +180,8 @@ class LibTorchTest(FrameworkTest):
         self.assertGreaterEqual(max(each.get("accuracy", 0) for each in self.reports(job)), 0.9)
         accuracies = {}
         for workers in ("1", "2", "4"):
-            job = self.box.submit("--slots", workers, "--workdir", str(self.home), "--", "digits_cpp/train", "--epochs", "2", "--checkpoint-dir", f"kept-{workers}")
+            command = ["digits_cpp/train", "--epochs", "2", "--checkpoint-dir", f"kept-{workers}"]
+            job = self.box.submit("--slots", workers, "--workdir", str(self.home), "--", *command)
             self.expect_completed(job)
             accuracies[workers] = self.reports(job)[-2]["accuracy"]
         self.assertGreater(accuracies["1"], 0.85)

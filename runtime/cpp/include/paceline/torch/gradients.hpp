@@ -154,6 +154,9 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       throw PacelineError(
           "backward() ran again on the same batch: add the losses, and call "
           "backward() once for each batch.");
+    if (parameters_[parameter].grad().is_sparse())
+      throw PacelineError(
+          "Sparse gradients can't travel between ranks: make the embedding with sparse(false).");
     if (!queued_) {
       queued_ = true;
       ::torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
@@ -209,10 +212,6 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     for (std::size_t n = 0; n < bucket.parameters.size(); ++n) {
       const auto i = bucket.parameters[n];
       const auto& gradient = parameters_[i].grad();
-      if (gradient.defined() && gradient.is_sparse())
-        throw PacelineError(
-            "Sparse gradients can't travel between ranks: make the embedding with "
-            "sparse(false).");
       auto& part = bucket.parts[n];
       // A rank that only computes along counts for nothing, whatever comes out.
       if (gradient.defined() && piece_->weight > 0)

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -27,6 +26,7 @@
 #include "paceline/order.hpp"
 #include "paceline/runtime.hpp"
 #include "paceline/torch/checkpoint.hpp"
+#include "paceline/torch/device.hpp"
 #include "paceline/torch/ending.hpp"
 #include "paceline/torch/error.hpp"
 #include "paceline/torch/loading.hpp"
@@ -147,7 +147,7 @@ class Job {
   template <class Function, class Dataset>
   [[nodiscard]] Metrics evaluate(Function function, Dataset dataset, std::size_t batch_size = 256) {
     for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
-    const Evaluating evaluating(state_.models);
+    const detail::Evaluating evaluating(state_.models);
     const auto mine = share(detail::length_of(dataset), number_of(rank()), number_of(size()));
     // A rank without samples computes one all the same, for the names, and it counts for nothing.
     Sums sums;
@@ -155,9 +155,9 @@ class Job {
       std::vector<std::size_t> indices(part.size());
       std::iota(indices.begin(), indices.end(), part.begin);
       const Sums found = function(dataset.get_batch(indices));
-      const double counts = mine.size() > 0 ? 1 : 0;
-      for (const auto& [name, value] : found.of) sums.of[name] += counts * value;
-      sums.count += counts * found.count;
+      const bool counts = mine.size() > 0;
+      for (const auto& [name, value] : found.of) sums.of[name] += counts ? value : 0;
+      sums.count += counts ? found.count : 0;
     }
     return means(sums);
   }
@@ -175,26 +175,6 @@ class Job {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Models compute as for an evaluation.
-  class Evaluating {
-   public:
-    explicit Evaluating(const std::vector<detail::Distributed>& models) : models_(models) {
-      for (const auto& each : models) {
-        trained_.push_back(each.module->is_training());
-        each.module->eval();
-      }
-    }
-    Evaluating(const Evaluating&) = delete;
-    Evaluating& operator=(const Evaluating&) = delete;
-    ~Evaluating() {
-      for (std::size_t i = 0; i < models_.size(); ++i) models_[i].module->train(trained_[i]);
-    }
-
-   private:
-    const std::vector<detail::Distributed>& models_;
-    std::vector<bool> trained_;
-    ::torch::NoGradGuard no_grad_;
-  };
   // What ranks exchange at the end of a global batch; the greatest of each counts.
   enum Wish { kNotice, kStop, kReport, kCheckpoint, kRate, kLessRate };
   using Wishes = std::array<double, 6>;
@@ -209,30 +189,11 @@ class Job {
   explicit Job(std::chrono::milliseconds timeout)
       : group_(Group::join(timeout, place_)),
         ending_(*group_),
-        device_(own_device(place_.local_rank)) {}
+        device_(detail::own_device(place_.local_rank)) {}
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
   static double seconds_since(Clock::time_point time) {
     return std::chrono::duration<double>(Clock::now() - time).count();
-  }
-
-  // The first of this worker's own GPUs among those that it is shown.
-  static at::Device own_device(int local_rank) {
-    const auto count = static_cast<int>(::torch::cuda::device_count());
-    if (count == 0) return at::kCPU;
-    const auto variable = [](const char* name) {
-      const char* const text = std::getenv(name);
-      return std::string(text == nullptr ? "" : text);
-    };
-    const auto devices = variable("PACELINE_DEVICES");
-    const auto own = devices.substr(0, devices.find(','));
-    auto visible = variable("CUDA_VISIBLE_DEVICES") + ",";
-    for (int index = 0; !own.empty() && !visible.empty(); ++index) {
-      if (visible.substr(0, visible.find(',')) == own)
-        return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
-      visible.erase(0, visible.find(',') + 1);
-    }
-    return {at::kCUDA, static_cast<at::DeviceIndex>(local_rank % count)};
   }
 
   [[nodiscard]] Group& group() {

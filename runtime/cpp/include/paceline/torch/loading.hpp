@@ -87,6 +87,7 @@ std::size_t length_of(const Dataset& dataset) {
   const auto size = dataset.size();
   if (!size)
     throw PacelineError("The dataset has no size: each sample could not come exactly once.");
+  if (*size == 0) throw PacelineError("The dataset has no samples.");
   return *size;
 }
 

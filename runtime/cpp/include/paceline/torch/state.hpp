@@ -24,6 +24,28 @@ struct Distributed {
   std::shared_ptr<Gradients> gradients;
 };
 
+// Models compute as for an evaluation: in eval mode, without gradients.
+class Evaluating {
+ public:
+  // REQUIRES: the models outlive it.
+  explicit Evaluating(const std::vector<Distributed>& models) : models_(models) {
+    for (const auto& each : models) {
+      trained_.push_back(each.module->is_training());
+      each.module->eval();
+    }
+  }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+  ~Evaluating() {
+    for (std::size_t i = 0; i < models_.size(); ++i) models_[i].module->train(trained_[i]);
+  }
+
+ private:
+  const std::vector<Distributed>& models_;
+  std::vector<bool> trained_;
+  ::torch::NoGradGuard no_grad_;
+};
+
 // How far a training has come, and in which data.
 struct Standing {
   std::int64_t steps = 0, samples = 0, epoch = 0;
