@@ -27,4 +27,5 @@
 // target Paceline::runtime.
 #pragma once
 
-#include "paceline/torch/job.hpp"  // IWYU pragma: export
+#include "paceline/torch/job.hpp"    // IWYU pragma: export
+#include "paceline/torch/loops.hpp"  // IWYU pragma: export
