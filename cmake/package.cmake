@@ -21,6 +21,7 @@ install(FILES ${pages}/paceline.fish DESTINATION ${shared}/fish/vendor_completio
 install(TARGETS paceline_runtime LIBRARY DESTINATION lib/paceline/python COMPONENT server NAMELINK_SKIP)
 install(DIRECTORY runtime/python/paceline DESTINATION lib/paceline/python COMPONENT server PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY runtime/cpp/include/paceline DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT server)
+install(FILES ${CMAKE_BINARY_DIR}/runtime/installed/PacelineConfig.cmake DESTINATION lib/cmake/Paceline COMPONENT server)
 install(FILES README.md LICENSE DESTINATION ${shared}/doc/paceline COMPONENT server)
 install(DIRECTORY docs/ DESTINATION ${shared}/doc/paceline COMPONENT server
   FILES_MATCHING PATTERN "*.md" PATTERN decisions EXCLUDE)

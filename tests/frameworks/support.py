@@ -1,4 +1,4 @@
-"""What the tests of frameworks share: a server with two slots, and the commands of docs/frameworks.md, typed as they stand there."""
+"""What the tests of frameworks share: a server with some slots, and the commands of docs/frameworks.md, typed as they stand there."""
 
 import json
 import os
@@ -37,6 +37,7 @@ def needs_torch():
 class FrameworkTest(unittest.TestCase):
     """`framework`: the environment whose `python3` the commands find; None: Debian's. `further`: variables of the jobs."""
 
+    slots = 2
     framework = None
     torch = True
     further = {}
@@ -54,16 +55,16 @@ class FrameworkTest(unittest.TestCase):
         (self.home / "examples").symlink_to(ROOT / "examples")
         (self.home / "bin").mkdir()
         (self.home / "bin/paceline").symlink_to(BINARY.resolve())
-        self.box = Box(BINARY, slots=2)
+        self.box = Box(BINARY, slots=self.slots)
         self.addCleanup(self.box.close)
         self.box.environment |= {"HOME": str(self.home), "PATH": f"{self.python.parent}:{self.home}/bin:/usr/bin:/bin",
                                  "OMP_NUM_THREADS": "1", **self.further}
         self.box.up()
 
-    def types(self, command):
+    def types(self, command, seconds=PATIENCE):
         """What it says on both streams; it must end well."""
         done = subprocess.run(["bash", "-c", command], cwd=self.home, env=self.box.environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
         self.assertEqual(done.returncode, 0, f"$ {command}\n{done.stdout}")
         return done.stdout
 

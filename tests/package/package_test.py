@@ -162,6 +162,8 @@ class PackageTest(unittest.TestCase):
         self.assertRegex(bare.by("second", "paceline queue --all"), "first +COMPLETED")
         self.assertNotEqual(bare.ask("paceline logs 1", "second")[1], 0, "a log is its owner's")
         self.finds_what_is_loaded_when_it_is_needed("paceline")
+        bare.root("ls /usr/include/paceline/runtime.h /usr/include/paceline/torch.hpp /usr/include/paceline/torch/job.hpp "
+                  "/usr/lib/cmake/Paceline/PacelineConfig.cmake /usr/lib/paceline/python/libpaceline.so.0")
         self.assertIn("already runs", bare.ask("paceline up")[0])
         self.completes_in_zsh_and_fish()
 

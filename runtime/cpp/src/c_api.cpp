@@ -1,16 +1,20 @@
 // The C ABI: arguments are checked, exceptions end here.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "attendant.hpp"
 #include "elements.hpp"
 #include "group.hpp"
 #include "paceline/runtime.h"
+#include "place.hpp"
 
+using paceline::runtime::Attendant;
 using paceline::runtime::Collectives;
 using paceline::runtime::Elements;
 using paceline::runtime::fail;
@@ -19,10 +23,15 @@ using paceline::runtime::Group;
 using paceline::runtime::Identity;
 using paceline::runtime::Links;
 using paceline::runtime::Outcome;
+using paceline::runtime::Place;
 
 struct paceline_group {
   explicit paceline_group(std::unique_ptr<Links> links) : group(std::move(links)) {}
   Group group;
+};
+
+struct paceline_attendant {
+  std::unique_ptr<Attendant> attendant;
 };
 
 namespace {
@@ -74,6 +83,31 @@ Outcome<void> check(const paceline_group_options& options) {
   return {};
 }
 
+Outcome<std::unique_ptr<paceline_group>> opened(const paceline_group_options& options) {
+  if (auto checked = check(options); !checked) return fail(std::move(checked.error()));
+  const std::string secret(static_cast<const char*>(options.secret), options.secret_size);
+  const Identity own{options.rank, options.size, options.generation, secret};
+  const std::string address = options.address == nullptr ? "" : options.address;
+  auto links = Links::open(own, address, std::chrono::milliseconds(options.timeout_ms));
+  if (!links) return fail(std::move(links.error()));
+  return std::make_unique<paceline_group>(std::move(*links));
+}
+
+Outcome<std::unique_ptr<paceline_group>> joined(const Place& place, std::uint64_t timeout_ms) {
+  paceline_group_options options{};
+  options.rank = place.rank;
+  options.size = place.size;
+  options.generation = place.generation;
+  options.secret = place.secret.data();
+  options.secret_size = place.secret.size();
+  options.address = place.address.empty() ? nullptr : place.address.c_str();
+  options.timeout_ms = timeout_ms;
+  auto group = opened(options);
+  if (!group) return group;
+  if (auto met = (*group)->group.meet(place.venue); !met) return fail(std::move(met.error()));
+  return group;
+}
+
 Outcome<void> check(const paceline_group& group, const void* data, std::size_t count,
                     paceline_type type, paceline_op op) {
   if (!group.group.connected()) return bad("The group is not connected yet.");
@@ -110,19 +144,32 @@ int run(paceline_group* group, Outcome<void> checked, paceline_error* error, Ope
 extern "C" {
 
 paceline_group* paceline_group_open(const paceline_group_options* options, paceline_error* error) {
-  paceline_group* opened = nullptr;
+  paceline_group* group = nullptr;
   tell(guarded([&]() -> Outcome<void> {
-         if (auto checked = check(*options); !checked) return checked;
-         const std::string secret(static_cast<const char*>(options->secret), options->secret_size);
-         const Identity own{options->rank, options->size, options->generation, secret};
-         const std::string address = options->address == nullptr ? "" : options->address;
-         auto links = Links::open(own, address, std::chrono::milliseconds(options->timeout_ms));
-         if (!links) return fail(std::move(links.error()));
-         opened = new paceline_group(std::move(*links));
+         auto result = opened(*options);
+         if (!result) return fail(std::move(result.error()));
+         group = result->release();
          return {};
        }),
        error);
-  return opened;
+  return group;
+}
+
+paceline_group* paceline_group_join(uint64_t timeout_ms, paceline_place* place,
+                                    paceline_error* error) {
+  paceline_group* group = nullptr;
+  tell(guarded([&]() -> Outcome<void> {
+         const auto found = Place::read([](const char* name) { return std::getenv(name); });
+         if (!found) return fail(found.error());
+         if (place != nullptr)
+           *place = {found->rank, found->size, found->local_rank, found->generation};
+         auto result = joined(*found, timeout_ms);
+         if (!result) return fail(std::move(result.error()));
+         group = result->release();
+         return {};
+       }),
+       error);
+  return group;
 }
 
 const char* paceline_group_endpoint(const paceline_group* group) {
@@ -137,6 +184,18 @@ int paceline_group_connect(paceline_group* group, const char* const* endpoints,
                 for (int rank = 0; rank < group->group.links().size(); ++rank)
                   texts.emplace_back(endpoints[rank] == nullptr ? "" : endpoints[rank]);
                 return group->group.connect(texts);
+              }),
+              error);
+}
+
+int paceline_group_meet(paceline_group* group, const char* name, const char* address, uint16_t port,
+                        paceline_error* error) {
+  return tell(guarded([&]() -> Outcome<void> {
+                if (group->group.connected()) return bad("The group is connected already.");
+                if ((name == nullptr || *name == '\0') && address == nullptr)
+                  return bad("A meeting needs the name of a socket, or an address and a port.");
+                return group->group.meet(
+                    {name == nullptr ? "" : name, address == nullptr ? "" : address, port});
               }),
               error);
 }
@@ -247,5 +306,38 @@ int paceline_wait(paceline_group* group, uint64_t ticket, paceline_error* error)
               }),
               error);
 }
+
+paceline_attendant* paceline_attendant_open(paceline_error* error) {
+  paceline_attendant* opened = nullptr;
+  tell(guarded([&]() -> Outcome<void> {
+         const char* const socket = std::getenv("PACELINE_SOCKET");
+         auto attendant = Attendant::open(socket == nullptr ? "" : socket);
+         if (!attendant) return fail(std::move(attendant.error()));
+         opened = new paceline_attendant{std::move(*attendant)};
+         return {};
+       }),
+       error);
+  return opened;
+}
+
+void paceline_attendant_begin(paceline_attendant* attendant, int asks) {
+  attendant->attendant->begin();
+  if (asks == 0) return;
+  // Without a thread nobody asks, and the training goes on.
+  static_cast<void>(guarded([&]() -> Outcome<void> {
+    attendant->attendant->ask();
+    return {};
+  }));
+}
+
+int paceline_attendant_notice(const paceline_attendant* attendant) {
+  return attendant->attendant->notice();
+}
+
+int paceline_attendant_should_stop(const paceline_attendant* attendant) {
+  return attendant->attendant->should_stop() ? 1 : 0;
+}
+
+void paceline_attendant_close(paceline_attendant* attendant) { delete attendant; }
 
 }  // extern "C"

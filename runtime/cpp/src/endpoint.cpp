@@ -99,6 +99,9 @@ Descriptor open_socket(Address& address) {
 
 Outcome<Descriptor> listen_at(Address& address, const std::string& what) {
   Descriptor fd = open_socket(address);
+  const int yes = 1;  // the last generation's connections may linger at the port
+  if (fd && address.storage.ss_family != AF_UNIX)
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (!fd || ::bind(fd.get(), address.get(), address.size) != 0 ||
       ::listen(fd.get(), kBacklog) != 0 ||
       ::getsockname(fd.get(), address.get(), &(address.size = sizeof address.storage)) != 0)
@@ -106,7 +109,28 @@ Outcome<Descriptor> listen_at(Address& address, const std::string& what) {
   return fd;
 }
 
+std::optional<Address> address_of(const Venue& venue) {
+  return venue.name.empty() ? remote_address(venue.address, venue.port) : local_address(venue.name);
+}
+
+Descriptor dial_at(Address& address) {
+  Descriptor fd = open_socket(address);
+  if (!fd) return fd;
+  const bool is_near = address.storage.ss_family == AF_UNIX;
+  if (!is_near) send_at_once(fd.get());
+  if (::connect(fd.get(), address.get(), address.size) != 0 && errno != EINPROGRESS) return {};
+  errno = EACCES;
+  if (is_near && !is_own(fd.get())) return {};
+  return fd;
+}
+
 }  // namespace
+
+std::string Venue::text() const {
+  const bool is_v6 = address.find(':') != address.npos;
+  if (!name.empty()) return name;
+  return (is_v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
 
 std::string Endpoint::text() const {
   return host + "," + socket + "," + address + "," + std::to_string(port);
@@ -158,18 +182,37 @@ Outcome<Listener> Listener::open(const std::string& address) {
   return listener;
 }
 
+Outcome<Listener> Listener::open(const Venue& venue) {
+  auto address = address_of(venue);
+  if (!address)
+    return fail(PACELINE_BAD_ARGUMENT, -1,
+                "'" + venue.address + "' is no IPv4 or IPv6 address where ranks can meet.");
+  auto fd = listen_at(*address, "Rank 0 can't listen at " + venue.text() + ", where ranks meet");
+  if (!fd) return fail(std::move(fd.error()));
+  Listener listener;
+  (venue.name.empty() ? listener.remote : listener.local) = std::move(*fd);
+  return listener;
+}
+
 Descriptor dial(const Endpoint& here, const Endpoint& there) {
-  const bool is_near = here.host == there.host;
   errno = EADDRNOTAVAIL;
-  auto address = is_near ? local_address(there.socket) : remote_address(there.address, there.port);
-  if (!address) return {};
-  Descriptor fd = open_socket(*address);
-  if (!fd) return fd;
-  if (!is_near) send_at_once(fd.get());
-  if (::connect(fd.get(), address->get(), address->size) != 0 && errno != EINPROGRESS) return {};
-  errno = EACCES;
-  if (is_near && !is_own(fd.get())) return {};
-  return fd;
+  auto address = here.host == there.host ? local_address(there.socket)
+                                         : remote_address(there.address, there.port);
+  return address ? dial_at(*address) : Descriptor();
+}
+
+Descriptor dial(const Venue& venue) {
+  errno = EADDRNOTAVAIL;
+  auto address = address_of(venue);
+  return address ? dial_at(*address) : Descriptor();
+}
+
+bool is_connected_to_itself(int fd) {
+  Address here, there;
+  here.size = there.size = sizeof(sockaddr_storage);
+  return ::getsockname(fd, here.get(), &here.size) == 0 &&
+         ::getpeername(fd, there.get(), &there.size) == 0 && here.storage.ss_family != AF_UNIX &&
+         here.size == there.size && std::memcmp(&here.storage, &there.storage, here.size) == 0;
 }
 
 Descriptor Listener::accept_local() const {

@@ -23,12 +23,22 @@ struct Endpoint {
   static std::optional<Endpoint> parse(std::string_view text);
 };
 
-// Listens at an endpoint of its own.
+// Where the members of a generation meet, as all of them know it: rank 0 listens there.
+struct Venue {
+  std::string name;     // of a unix socket without a file; empty: they run on several hosts
+  std::string address;  // in numbers
+  std::uint16_t port = 0;
+
+  [[nodiscard]] std::string text() const;
+};
+
+// Listens at an endpoint of its own, or at a venue.
 struct Listener {
   Endpoint endpoint;
   Descriptor local, remote;  // remote: only with an address
 
   static Outcome<Listener> open(const std::string& address);
+  static Outcome<Listener> open(const Venue& venue);
   // The next that waits; nothing: none does. On this host only processes of this user, or root's, are
   // let in.
   [[nodiscard]] Descriptor accept_local() const;
@@ -38,5 +48,8 @@ struct Listener {
 // A connection that was begun; it is ready for writing once it stands. Nothing: nobody listens there,
 // or another user does; `errno` says why.
 Descriptor dial(const Endpoint& here, const Endpoint& there);
+Descriptor dial(const Venue& venue);
+// A port that nobody listens on can get connected to itself, on its own host.
+bool is_connected_to_itself(int fd);
 
 }  // namespace paceline::runtime

@@ -19,12 +19,26 @@ Group::~Group() {
 }
 
 Outcome<void> Group::connect(std::span<const std::string> endpoints) {
-  auto done = links_->connect(endpoints);
-  if (done) done = collectives_.begin();
-  if (!done && done.error().cause != PACELINE_BAD_ARGUMENT)
-    return fail(links_->break_off(std::move(done.error())));
-  connected_ = done.has_value();
-  return done;
+  return form([&] { return links_->connect(endpoints); });
+}
+
+Outcome<void> Group::meet(const Venue& venue) {
+  return form([&]() -> Outcome<void> {
+    auto endpoints = links_->meet(venue);
+    if (!endpoints) return fail(std::move(endpoints.error()));
+    return links_->connect(*endpoints);
+  });
+}
+
+Outcome<void> Group::form(const std::function<Outcome<void>()>& connect) {
+  return alone([&]() -> Outcome<void> {
+    auto done = connect();
+    if (done) done = collectives_.begin();
+    if (!done && done.error().cause != PACELINE_BAD_ARGUMENT)
+      return fail(links_->break_off(std::move(done.error())));
+    connected_ = done.has_value();
+    return done;
+  });
 }
 
 Outcome<void> Group::perform(const Operation& operation) {
@@ -34,11 +48,15 @@ Outcome<void> Group::perform(const Operation& operation) {
 }
 
 Outcome<void> Group::run(const Operation& operation) {
+  return alone([&] { return perform(operation); });
+}
+
+Outcome<void> Group::alone(const std::function<Outcome<void>()>& act) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !busy_ && started_.empty(); });
   busy_ = true;
   lock.unlock();
-  auto done = perform(operation);
+  auto done = act();
   lock.lock();
   busy_ = false;
   changed_.notify_all();

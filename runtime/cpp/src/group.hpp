@@ -29,6 +29,8 @@ class Group {
 
   [[nodiscard]] const Links& links() const { return *links_; }
   Outcome<void> connect(std::span<const std::string> endpoints);
+  // Learns the endpoints where all members meet, and connects.
+  Outcome<void> meet(const Venue& venue);
   [[nodiscard]] bool connected() const { return connected_; }
 
   // After those that were started before.
@@ -44,6 +46,8 @@ class Group {
     Operation operation;
   };
 
+  Outcome<void> form(const std::function<Outcome<void>()>& connect);
+  Outcome<void> alone(const std::function<Outcome<void>()>& act);
   Outcome<void> perform(const Operation& operation);
   void work();
 

@@ -14,6 +14,8 @@
 #include <set>
 
 #include "bytes.hpp"
+#include "rendezvous.hpp"
+#include "sentences.hpp"
 
 namespace paceline::runtime {
 namespace {
@@ -27,22 +29,6 @@ constexpr milliseconds kLookEvery{100};
 constexpr milliseconds kGreetedWithin{10'000};  // else it is a stranger that keeps a place
 constexpr milliseconds kWordsFollow{500};       // after a connection for data has ended
 constexpr milliseconds kAnswersWithin{500};
-constexpr std::size_t kNamedMax = 8;  // ranks in a sentence
-
-std::string ranks_text(std::span<const int> ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), kNamedMax); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  if (ranks.size() > kNamedMax)
-    text += " and " + std::to_string(ranks.size() - kNamedMax) + " more";
-  return text;
-}
-
-std::string seconds_text(milliseconds time) {
-  auto text = std::to_string(time.count() / 1000) + "." + std::to_string(time.count() % 1000 / 100);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return text + " s";
-}
 
 Failure lost(int peer) {
   return {PACELINE_LOST, peer, "Rank " + std::to_string(peer) + " is gone: its connection ended."};
@@ -144,6 +130,12 @@ Outcome<void> Links::connect(std::span<const std::string> endpoints) {
   std::iota(neighbours.begin(), neighbours.end(), 0);
   std::erase_if(neighbours, [this](int peer) { return !is_neighbour(peer); });
   return establish(neighbours);
+}
+
+Outcome<std::vector<std::string>> Links::meet(const Venue& venue) {
+  auto endpoints = rendezvous({own_, text_, venue, patience(), aborted_.get()});
+  if (endpoints && endpoints->empty()) return fail(aborted());
+  return endpoints;
 }
 
 bool Links::is_local() const {

@@ -40,6 +40,8 @@ class Links {
   [[nodiscard]] int size() const { return own_.size; }
   [[nodiscard]] Patience patience() const { return Patience(limit_); }
 
+  // The endpoints of all members, once all have come to the venue.
+  Outcome<std::vector<std::string>> meet(const Venue& venue);
   // To all neighbours.
   Outcome<void> connect(std::span<const std::string> endpoints);
   // The descriptor for data to a member, connected by now.

@@ -86,6 +86,13 @@ typedef struct paceline_group_options {
   uint64_t timeout_ms;
 } paceline_group_options;
 
+/* This process among the ranks of its gang. */
+typedef struct paceline_place {
+  int rank, size;
+  int local_rank; /* among those on this host: the number of its device */
+  uint64_t generation;
+} paceline_place;
+
 /* NULL: see the error. The secret is copied. */
 paceline_group* paceline_group_open(const paceline_group_options* options, paceline_error* error);
 /* What the other members need to reach this one: a line of printable text, valid until close. */
@@ -93,6 +100,17 @@ const char* paceline_group_endpoint(const paceline_group* group);
 /* endpoints: one of each rank, in their order. Returns once all are connected. */
 int paceline_group_connect(paceline_group* group, const char* const* endpoints,
                            paceline_error* error);
+/* In place of connect: learns every member's endpoint where all meet, and connects. Rank 0 listens there.
+ * name: of a unix socket without a file, where all members run on this host; else NULL, and they meet
+ * at address, in numbers, and port. timeout_ms limits all of it. */
+int paceline_group_meet(paceline_group* group, const char* name, const char* address, uint16_t port,
+                        paceline_error* error);
+/* The group of the gang that this process's environment names (RANK, WORLD_SIZE, LOCAL_RANK,
+ * LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, PACELINE_GENERATION, PACELINE_GANG_SECRET), once all have
+ * come. Without them it is a group of one. place: becomes this process's, may be NULL.
+ * NULL: see the error. */
+paceline_group* paceline_group_join(uint64_t timeout_ms, paceline_place* place,
+                                    paceline_error* error);
 /* Ends what runs, here and on every member. From any thread; reason: for the error, may be NULL. */
 void paceline_group_abort(paceline_group* group, const char* reason);
 /* Ends what still runs. Members that don't need this one any more are not disturbed. */
@@ -127,6 +145,20 @@ int paceline_receive(paceline_group* group, void* data, size_t size, int from,
 uint64_t paceline_all_reduce_start(paceline_group* group, void* data, size_t count,
                                    paceline_type type, paceline_op op, paceline_error* error);
 int paceline_wait(paceline_group* group, uint64_t ticket, paceline_error* error);
+
+/* Beside a training: takes SIGTERM, by which Paceline asks a worker to make room, and asks over the
+ * worker socket ($PACELINE_SOCKET) whether to stop. One at a time in a process; until
+ * paceline_attendant_begin() SIGTERM ends it with exit code 75, start me again: there is nothing to
+ * save. NULL: see the error. */
+typedef struct paceline_attendant paceline_attendant;
+paceline_attendant* paceline_attendant_open(paceline_error* error);
+/* The training begins: SIGTERM is only noted. asks: not 0 on the one rank that asks for all. */
+void paceline_attendant_begin(paceline_attendant* attendant, int asks);
+/* The signal that asks this worker to make room; 0: none has come. */
+int paceline_attendant_notice(const paceline_attendant* attendant);
+/* 1: Paceline says that the model is good enough. Only where it is asked. */
+int paceline_attendant_should_stop(const paceline_attendant* attendant);
+void paceline_attendant_close(paceline_attendant* attendant);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

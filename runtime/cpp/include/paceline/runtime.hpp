@@ -4,8 +4,11 @@
 //   paceline::Group group({.rank = 0, .size = 4, .secret = secret});
 //   group.connect(endpoints);                        // of all members, in the order of their ranks
 //   group.all_reduce(gradients, paceline::Op::mean);  // a std::span of a type that runtime.h names
+//
+// Where Paceline or torchrun starts the ranks, Group::join() does the first two by itself.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +66,8 @@ constexpr paceline_type type_of<std::int64_t>() {
   return PACELINE_INT64;
 }
 
+using Place = paceline_place;
+
 // One member's end of a group; the comments of runtime.h hold. Functions throw GroupError.
 class Group {
  public:
@@ -89,6 +94,14 @@ class Group {
     group_ = paceline_group_open(&wanted, &error);
     if (group_ == nullptr) throw GroupError(error);
   }
+  // That of the gang which the environment names, once all have come; `place`: this process's there.
+  static Group join(std::chrono::milliseconds timeout, Place& place) {
+    paceline_error error;
+    auto* const joined =
+        paceline_group_join(static_cast<std::uint64_t>(timeout.count()), &place, &error);
+    if (joined == nullptr) throw GroupError(error);
+    return {joined, place};
+  }
   Group(Group&& other) noexcept
       : group_(std::exchange(other.group_, nullptr)), rank_(other.rank_), size_(other.size_) {}
   Group& operator=(Group&& other) noexcept {
@@ -110,6 +123,16 @@ class Group {
     std::vector<const char*> texts;
     for (const auto& each : endpoints) texts.push_back(each.c_str());
     call([&](auto* error) { return paceline_group_connect(group_, texts.data(), error); });
+  }
+  // All run on this host: `name` is that of a unix socket without a file.
+  void meet(const std::string& name) {
+    call([&](auto* error) { return paceline_group_meet(group_, name.c_str(), nullptr, 0, error); });
+  }
+  // `address`: rank 0's, in numbers.
+  void meet(const std::string& address, std::uint16_t port) {
+    call([&](auto* error) {
+      return paceline_group_meet(group_, nullptr, address.c_str(), port, error);
+    });
   }
   void abort(const std::string& reason) { paceline_group_abort(group_, reason.c_str()); }
 
@@ -134,10 +157,13 @@ class Group {
   }
   template <class T>
   [[nodiscard]] Ticket start_all_reduce(std::span<T> data, Op op) {
+    return start_all_reduce(data.data(), data.size(), type_of<T>(), op);
+  }
+  // Of `count` elements of a type that C++ may have no name for.
+  [[nodiscard]] Ticket start_all_reduce(void* data, std::size_t count, paceline_type type, Op op) {
     Ticket ticket = 0;
     call([&](auto* error) {
-      ticket =
-          paceline_all_reduce_start(group_, data.data(), data.size(), type_of<T>(), raw(op), error);
+      ticket = paceline_all_reduce_start(group_, data, count, type, raw(op), error);
       return ticket == 0 ? error->cause : 0;
     });
     return ticket;
@@ -150,6 +176,28 @@ class Group {
     call([&](auto* error) {
       return paceline_broadcast(group_, data.data(), data.size_bytes(), root, error);
     });
+  }
+  // The root's bytes, of any length.
+  [[nodiscard]] std::string broadcast_bytes(std::string bytes, int root) {
+    std::uint64_t length = bytes.size();
+    broadcast(std::span(&length, 1), root);
+    bytes.resize(length);
+    broadcast(std::span(bytes), root);
+    return bytes;
+  }
+  // What each rank gave, in the order of ranks.
+  [[nodiscard]] std::vector<std::string> all_gather_bytes(std::string mine) {
+    const std::uint64_t length = mine.size();
+    std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size_));
+    all_gather(std::span(&length, 1), std::span(lengths));
+    const auto longest = *std::max_element(lengths.begin(), lengths.end());
+    mine.resize(longest);
+    std::string all(longest * lengths.size(), '\0');
+    all_gather(std::span<const char>(mine), std::span(all));
+    std::vector<std::string> everyones;
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      everyones.push_back(all.substr(i * longest, lengths[i]));
+    return everyones;
   }
   // `all`: as many as `mine` for each rank.
   template <class T>
@@ -184,6 +232,9 @@ class Group {
   }
 
  private:
+  Group(paceline_group* joined, const Place& place)
+      : group_(joined), rank_(place.rank), size_(place.size) {}
+
   static paceline_op raw(Op op) { return static_cast<paceline_op>(op); }
   static void expect(bool fits) {
     if (!fits) throw std::invalid_argument("'all' holds as much as 'mine' for each rank");
@@ -196,6 +247,26 @@ class Group {
 
   paceline_group* group_ = nullptr;
   int rank_, size_;
+};
+
+// What happens beside a training; the comments of runtime.h hold.
+class Attendant {
+ public:
+  Attendant() {
+    paceline_error error;
+    attendant_ = paceline_attendant_open(&error);
+    if (attendant_ == nullptr) throw GroupError(error);
+  }
+  Attendant(const Attendant&) = delete;
+  Attendant& operator=(const Attendant&) = delete;
+  ~Attendant() { paceline_attendant_close(attendant_); }
+
+  void begin(bool asks) { paceline_attendant_begin(attendant_, asks ? 1 : 0); }
+  [[nodiscard]] int notice() const { return paceline_attendant_notice(attendant_); }
+  [[nodiscard]] bool should_stop() const { return paceline_attendant_should_stop(attendant_) != 0; }
+
+ private:
+  paceline_attendant* attendant_;
 };
 
 }  // namespace paceline

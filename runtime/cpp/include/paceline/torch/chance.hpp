@@ -1,0 +1,31 @@
+// The generator from which dropout and the like draw.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace paceline::detail {
+
+// Its state as bytes.
+inline std::string own_chance() {
+  auto generator = at::globalContext().defaultGenerator(at::kCPU);
+  const std::scoped_lock lock(generator.mutex());
+  const auto state = generator.get_state();
+  return {static_cast<const char*>(state.data_ptr()), state.nbytes()};
+}
+
+inline at::Tensor tensor_of(std::string bytes) {
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  return ::torch::from_blob(bytes.data(), {size}, at::kByte).clone();
+}
+
+inline void restore_chance(const at::Tensor& state) {
+  auto generator = at::globalContext().defaultGenerator(at::kCPU);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(state.to(at::kCPU));
+}
+
+}  // namespace paceline::detail

@@ -1,0 +1,181 @@
+// Checkpoints: written whole or not at all, beside the training; the newest two are kept.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "paceline/runtime.hpp"
+#include "paceline/torch/error.hpp"
+
+namespace paceline::detail {
+
+// One that was written, or that could not be.
+struct Written {
+  std::filesystem::path path;
+  std::uint64_t steps, samples;
+  std::string why_not;  // empty: it is there
+};
+
+// Bytes of a checkpoint, and where they were found.
+struct Found {
+  std::filesystem::path path;
+  std::string bytes;
+};
+
+// Where a training keeps its checkpoints. Only one rank writes.
+class Folder {
+ public:
+  explicit Folder(const std::filesystem::path& path) : path_(std::filesystem::absolute(path)) {}
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // Makes it, and proves that it can be written to. Throws PacelineError.
+  void prepare() const {
+    std::error_code ignored;
+    std::filesystem::create_directories(path_, ignored);
+    const auto probe = path_ / (".writable-" + std::to_string(::getpid()));
+    if (const auto why = write_file(probe, ""); !why.empty())
+      throw PacelineError("Checkpoints can't be written to " + path_.string() + ": " + why +
+                          ". Choose another folder.");
+    std::filesystem::remove(probe, ignored);
+  }
+
+  // What to go on from: $PACELINE_CHECKPOINT, else the newest here. Throws PacelineError.
+  [[nodiscard]] std::optional<Found> newest() const {
+    const char* const given = std::getenv("PACELINE_CHECKPOINT");
+    const auto there = newest_first();
+    if (given == nullptr && there.empty()) return std::nullopt;
+    const std::filesystem::path path = given != nullptr ? given : there.front();
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    if (!file || !(bytes << file.rdbuf()))
+      throw PacelineError("The checkpoint " + path.string() +
+                          " can't be read: " + std::strerror(errno) +
+                          ". Name another one in PACELINE_CHECKPOINT, or unset it.");
+    return Found{path, std::move(bytes).str()};
+  }
+
+  // Writes the bytes while the training goes on.
+  // REQUIRES: no other one is being written.
+  void begin(std::uint64_t steps, std::uint64_t samples, std::string bytes) {
+    char name[64];
+    std::snprintf(name, sizeof name, "ckpt-%012llu.pt", static_cast<unsigned long long>(samples));
+    writing_ =
+        std::async(std::launch::async, [this, written = Written{path_ / name, steps, samples, {}},
+                                        bytes = std::move(bytes)]() mutable {
+          written.why_not = write(written.path, bytes);
+          return written;
+        });
+  }
+  [[nodiscard]] bool is_writing() const { return writing_.valid(); }
+  // What was begun, once it is written or has failed; `wait` for it.
+  std::optional<Written> written(bool wait) {
+    const auto limit = std::chrono::seconds(0);
+    if (!writing_.valid()) return std::nullopt;
+    if (!wait && writing_.wait_for(limit) != std::future_status::ready) return std::nullopt;
+    return writing_.get();
+  }
+
+ private:
+  static constexpr std::size_t kKept = 2;
+
+  // Each of these returns why it could not be done; empty: it was.
+  [[nodiscard]] std::string write(const std::filesystem::path& path,
+                                  const std::string& bytes) const {
+    const auto unfinished = path_ / ("." + path.filename().string() + ".unfinished");
+    auto why = write_file(unfinished, bytes);
+    std::error_code error;
+    if (why.empty()) {
+      std::filesystem::rename(unfinished, path, error);
+      if (error) why = error.message();
+    }
+    if (why.empty()) why = sync_folder();
+    if (!why.empty())
+      std::filesystem::remove(unfinished, error);
+    else
+      remove_older();
+    return why;
+  }
+
+  static std::string write_file(const std::filesystem::path& path, const std::string& bytes) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return std::strerror(errno);
+    std::string why;
+    for (std::size_t done = 0; done < bytes.size() && why.empty();) {
+      const auto count = ::write(fd, bytes.data() + done, bytes.size() - done);
+      if (count < 0 && errno != EINTR) why = std::strerror(errno);
+      if (count > 0) done += static_cast<std::size_t>(count);
+    }
+    if (why.empty() && ::fsync(fd) != 0) why = std::strerror(errno);
+    if (::close(fd) != 0 && why.empty()) why = std::strerror(errno);
+    return why;
+  }
+
+  [[nodiscard]] std::string sync_folder() const {
+    const int fd = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return std::strerror(errno);
+    const std::string why = ::fsync(fd) != 0 ? std::strerror(errno) : "";
+    ::close(fd);
+    return why;
+  }
+
+  // By time, not by number: after going back to an older one, what was trained since then counts.
+  [[nodiscard]] std::vector<std::filesystem::path> newest_first() const {
+    std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> found;
+    std::error_code error;
+    for (const auto& each : std::filesystem::directory_iterator(path_, error)) {
+      const auto name = each.path().filename().string();
+      if (name.starts_with("ckpt-") && name.ends_with(".pt"))
+        found.emplace_back(each.last_write_time(error), each.path());
+    }
+    std::sort(found.rbegin(), found.rend());
+    std::vector<std::filesystem::path> paths;
+    for (auto& [_, path] : found) paths.push_back(std::move(path));
+    return paths;
+  }
+
+  void remove_older() const {
+    const auto found = newest_first();
+    std::error_code ignored;
+    for (std::size_t i = kKept; i < found.size(); ++i) std::filesystem::remove(found[i], ignored);
+  }
+
+  std::filesystem::path path_;
+  std::future<Written> writing_;
+};
+
+// What all ranks go on from; nothing: there is nothing yet. Makes the folder. Throws PacelineError, on
+// every rank alike.
+inline std::optional<Found> go_on(Group& group, const Folder& folder) {
+  std::optional<Found> found;
+  std::string trouble;
+  try {
+    if (group.rank() == 0) folder.prepare();
+    if (group.rank() == 0) found = folder.newest();
+  } catch (const PacelineError& error) {
+    trouble = error.what();
+  }
+  trouble = group.broadcast_bytes(trouble, 0);
+  if (!trouble.empty()) throw PacelineError(trouble);
+  const auto path = group.broadcast_bytes(found ? found->path.string() : "", 0);
+  if (path.empty()) return std::nullopt;
+  return Found{path, group.broadcast_bytes(found ? std::move(found->bytes) : "", 0)};
+}
+
+}  // namespace paceline::detail

@@ -1,0 +1,94 @@
+// A rank's pieces of the global batches of an epoch, and their samples by LibTorch's own DataLoader.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "paceline/order.hpp"
+#include "paceline/torch/error.hpp"
+
+namespace paceline::detail {
+
+struct Piece {
+  std::vector<std::size_t> indices;
+  std::size_t counts;  // samples of it that count: a rank that got none computes what others do
+  std::size_t batch;   // samples of its global batch
+  bool first, last;    // of this rank's pieces of that
+};
+
+// From where an order stands to the end of its epoch. Two plans of one order are alike.
+class Plan {
+ public:
+  // `longest`: samples of a piece at most; 0: any number.
+  Plan(Order order, std::size_t rank, std::size_t ranks, std::size_t longest)
+      : order_(std::move(order)), rank_(rank), ranks_(ranks), longest_(longest) {}
+
+  std::optional<Piece> next() {
+    if (ahead_.empty()) plan();
+    if (ahead_.empty()) return std::nullopt;
+    auto piece = std::move(ahead_.front());
+    ahead_.pop_front();
+    return piece;
+  }
+
+ private:
+  void plan() {
+    const auto indices = order_.next();
+    if (indices.empty()) return;
+    order_.step(indices.size());
+    const auto mine = share(indices.size(), rank_, ranks_);
+    const auto longest = longest_ > 0 ? longest_ : indices.size();
+    const bool counts = mine.size() > 0;
+    const auto parts = pieces(counts ? mine : Range{0, std::min(longest, indices.size())}, longest);
+    for (const auto& part : parts) {
+      const auto begin = indices.begin() + static_cast<std::ptrdiff_t>(part.begin);
+      const auto end = indices.begin() + static_cast<std::ptrdiff_t>(part.end);
+      ahead_.push_back({{begin, end},
+                        counts ? part.size() : 0,
+                        indices.size(),
+                        &part == &parts.front(),
+                        &part == &parts.back()});
+    }
+  }
+
+  Order order_;
+  std::size_t rank_, ranks_, longest_;
+  std::deque<Piece> ahead_;
+};
+
+// What a DataLoader takes for a sampler.
+class Planned final : public ::torch::data::samplers::Sampler<> {
+ public:
+  explicit Planned(Plan plan) : plan_(std::move(plan)) {}
+
+  void reset(c10::optional<std::size_t> /*new_size*/ = c10::nullopt) override {}
+  c10::optional<std::vector<std::size_t>> next(std::size_t /*batch_size*/) override {
+    auto piece = plan_.next();
+    if (!piece) return c10::nullopt;
+    return std::move(piece->indices);
+  }
+  void save(::torch::serialize::OutputArchive& /*archive*/) const override {}
+  void load(::torch::serialize::InputArchive& /*archive*/) override {}
+
+ private:
+  Plan plan_;
+};
+
+template <class Dataset>
+std::size_t length_of(const Dataset& dataset) {
+  static_assert(!Dataset::is_stateful, "a dataset that is a stream has no order to share out");
+  const auto size = dataset.size();
+  if (!size)
+    throw PacelineError("The dataset has no size: each sample could not come exactly once.");
+  if (*size == 0) throw PacelineError("The dataset has no samples.");
+  return *size;
+}
+
+}  // namespace paceline::detail

@@ -1,0 +1,162 @@
+// What a checkpoint has of a training: an archive of LibTorch's, in which model0 is what
+// Module::save() wrote.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "paceline/order.hpp"
+#include "paceline/torch/carried.hpp"
+#include "paceline/torch/chance.hpp"
+#include "paceline/torch/checkpoint.hpp"
+#include "paceline/torch/error.hpp"
+#include "paceline/torch/gradients.hpp"
+#include "paceline/torch/model.hpp"
+
+namespace paceline::detail {
+
+struct Distributed {
+  std::shared_ptr<Module> module;
+  std::shared_ptr<Gradients> gradients;
+};
+
+// Models compute as for an evaluation: in eval mode, without gradients.
+class Evaluating {
+ public:
+  // REQUIRES: the models outlive it.
+  explicit Evaluating(const std::vector<Distributed>& models) : models_(models) {
+    for (const auto& each : models) {
+      trained_.push_back(each.module->is_training());
+      each.module->eval();
+    }
+  }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+  ~Evaluating() {
+    for (std::size_t i = 0; i < models_.size(); ++i) models_[i].module->train(trained_[i]);
+  }
+
+ private:
+  const std::vector<Distributed>& models_;
+  std::vector<bool> trained_;
+  ::torch::NoGradGuard no_grad_;
+};
+
+// How far a training has come, and in which data.
+struct Standing {
+  std::int64_t steps = 0, samples = 0, epoch = 0;
+  std::int64_t order_epoch = 0, position = 0, length = 0, seed = 0;
+};
+
+struct State {
+  std::vector<Distributed> models;
+  std::vector<Carried> carried;
+
+  // `chance`: of each rank.
+  [[nodiscard]] std::string packed(const Standing& standing,
+                                   const std::vector<std::string>& chance) const {
+    OutputArchive archive;
+    archive.write("format", c10::IValue(kFormat));
+    archive.write("description", c10::IValue(description()));
+    write_all(archive, "model", models,
+              [](const auto& each, auto& nested) { each.module->save(nested); });
+    write_all(archive, "carried", carried,
+              [](const auto& each, auto& nested) { each.save(nested); });
+    const auto& at = standing;
+    archive.write("standing", c10::IValue(std::vector<std::int64_t>{at.steps, at.samples, at.epoch,
+                                                                    at.order_epoch, at.position,
+                                                                    at.length, at.seed}));
+    for (std::size_t rank = 0; rank < chance.size(); ++rank)
+      archive.write("chance" + std::to_string(rank), tensor_of(chance[rank]), true);
+    std::string bytes;
+    archive.save_to([&bytes](const void* data, std::size_t size) {
+      bytes.append(static_cast<const char*>(data), size);
+      return size;
+    });
+    return bytes;
+  }
+
+  // Models, what is carried, and this rank's chance become those of a checkpoint. Throws PacelineError.
+  Standing restore(const Found& found, const at::Device& device, int rank) {
+    const auto path = found.path.string();
+    try {
+      InputArchive archive;
+      archive.load_from(found.bytes.data(), found.bytes.size(), device);
+      return restore(archive, path, rank);
+    } catch (const c10::Error& error) {
+      throw PacelineError(
+          path + " is no whole checkpoint of this kind of training: " +
+          std::string(error.what_without_backtrace()).substr(0, 200) +
+          ". Remove it to go on from an older one, and unset PACELINE_CHECKPOINT if it "
+          "names it.");
+    }
+  }
+
+ private:
+  static constexpr const char* kFormat = "paceline-libtorch-1";
+
+  // What has to be the same for a checkpoint to fit, a line each.
+  [[nodiscard]] std::string description() const {
+    std::string text;
+    for (const auto& each : models) text += description_of(*each.module);
+    for (const auto& each : carried) text += each.kind + "\n";
+    return text;
+  }
+
+  template <class Things, class Write>
+  static void write_all(OutputArchive& archive, const std::string& name, const Things& things,
+                        Write write) {
+    for (std::size_t i = 0; i < things.size(); ++i) {
+      OutputArchive nested(archive.compilation_unit());
+      write(things[i], nested);
+      archive.write(name + std::to_string(i), nested);
+    }
+  }
+  template <class Things, class Read>
+  static void read_all(InputArchive& archive, const std::string& name, const Things& things,
+                       Read read) {
+    for (std::size_t i = 0; i < things.size(); ++i) {
+      InputArchive nested;
+      archive.read(name + std::to_string(i), nested);
+      read(things[i], nested);
+    }
+  }
+
+  void expect_fit(InputArchive& archive, const std::string& path) const {
+    c10::IValue format, described;
+    archive.read("format", format);
+    if (format.toStringRef() != kFormat)
+      throw PacelineError(path + " is of another kind of training. Choose another folder.");
+    archive.read("description", described);
+    const auto before = described.toStringRef(), now = description();
+    if (before == now) return;
+    const auto [its, ours] = first_difference(before, now);
+    throw PacelineError(path + " is of another model: it has " + (its.empty() ? "no more" : its) +
+                        ", this training " + (ours.empty() ? "no more" : ours) +
+                        ". Choose another folder.");
+  }
+
+  Standing restore(InputArchive& archive, const std::string& path, int rank) {
+    expect_fit(archive, path);
+    read_all(archive, "model", models,
+             [](const auto& each, auto& nested) { load(*each.module, nested); });
+    read_all(archive, "carried", carried,
+             [](const auto& each, auto& nested) { each.load(nested); });
+    c10::IValue standing;
+    archive.read("standing", standing);
+    const auto numbers = standing.toIntVector();
+    at::Tensor chance;
+    if (archive.try_read("chance" + std::to_string(rank), chance, true))
+      restore_chance(chance);
+    else  // there were fewer ranks
+      ::torch::manual_seed(seed_of(numbers.at(1), rank));
+    return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3),
+            numbers.at(4), numbers.at(5), numbers.at(6)};
+  }
+};
+
+}  // namespace paceline::detail

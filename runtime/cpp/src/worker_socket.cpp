@@ -1,0 +1,67 @@
+#include "worker_socket.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "descriptor.hpp"
+
+namespace paceline::runtime {
+namespace {
+
+constexpr std::string_view kRequest =
+    "GET /v1/should_stop HTTP/1.1\r\nHost: paceline\r\nConnection: close\r\n\r\n";
+constexpr std::size_t kAnswerMax = std::size_t{1} << 16;
+
+Descriptor connected_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return {};
+  path.copy(address.sun_path, path.size());
+  Descriptor fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd || ::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return fd;
+}
+
+bool is_readable(int fd, std::chrono::milliseconds limit, int ended) {
+  std::array<pollfd, 2> waits{pollfd{fd, POLLIN, 0}, pollfd{ended, POLLIN, 0}};
+  const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(limit.count()));
+  return ready > 0 && waits[1].revents == 0;
+}
+
+}  // namespace
+
+std::optional<std::string> reason_to_stop(const std::string& path, std::chrono::milliseconds limit,
+                                          int ended) {
+  const auto fd = connected_to(path);
+  const auto said = fd ? ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) : -1;
+  if (said != static_cast<ssize_t>(kRequest.size())) return std::nullopt;
+  std::string answer;
+  std::array<char, 4096> some;
+  while (answer.size() < kAnswerMax && is_readable(fd.get(), limit, ended)) {
+    const auto count = ::recv(fd.get(), some.data(), some.size(), 0);
+    if (count == 0) return reason_in(answer);
+    if (count < 0) return std::nullopt;
+    answer.append(some.data(), static_cast<std::size_t>(count));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> reason_in(std::string_view answer) {
+  const auto head = answer.find("\r\n\r\n");
+  if (!answer.starts_with("HTTP/1.1 200 ") || head == answer.npos) return std::nullopt;
+  const auto body = nlohmann::json::parse(answer.substr(head + 4), nullptr, false);
+  if (!body.is_object()) return std::nullopt;
+  const auto stops = body.find("should_stop"), reason = body.find("reason");
+  if (stops == body.end() || !stops->is_boolean()) return std::nullopt;
+  if (!stops->get<bool>()) return "";
+  if (reason == body.end() || !reason->is_string()) return std::nullopt;
+  return reason->get<std::string>();
+}
+
+}  // namespace paceline::runtime

@@ -1,0 +1,129 @@
+// A small training that tells which samples each rank saw and which weights came out.
+//
+//   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
+//
+//   pause      of each step        wide    that rank builds another model
+//   max_local  samples of a piece  fails   that rank throws in its fifth step
+//   twice      backward() runs twice on a batch
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <paceline/torch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kBatch = 30;
+
+struct Batch {
+  torch::Tensor points, classes;
+  std::vector<std::size_t> indices;
+};
+
+// Points of a square, and whether they lie in a circle.
+class Points : public torch::data::datasets::BatchDataset<Points, Batch> {
+ public:
+  explicit Points(std::int64_t count) {
+    auto chance = at::make_generator<at::CPUGeneratorImpl>(1);
+    points_ = torch::rand({count, 2}, chance) * 2 - 1;
+    classes_ = (points_.square().sum(1) < 0.6).to(torch::kLong);
+  }
+  Batch get_batch(c10::ArrayRef<std::size_t> indices) override {
+    const std::vector<std::int64_t> numbers(indices.begin(), indices.end());
+    const auto which = torch::tensor(numbers, torch::kLong);
+    return {points_.index_select(0, which), classes_.index_select(0, which), indices.vec()};
+  }
+  c10::optional<std::size_t> size() const override {
+    return static_cast<std::size_t>(classes_.size(0));
+  }
+
+ private:
+  torch::Tensor points_, classes_;
+};
+
+class NetImpl : public torch::nn::Module {
+ public:
+  explicit NetImpl(int width)
+      : first(register_module("first", torch::nn::Linear(2, width))),
+        norm(register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({width})))),
+        second(register_module("second", torch::nn::Linear(width, 2))) {
+    register_module("never_used", torch::nn::Linear(3, 3));
+  }
+  torch::Tensor forward(const torch::Tensor& x) { return second(norm(torch::relu(first(x)))); }
+
+  torch::nn::Linear first;
+  torch::nn::LayerNorm norm;
+  torch::nn::Linear second;
+};
+TORCH_MODULE(Net);
+
+void tell_weights(const torch::nn::Module& module) {
+  std::printf("WEIGHTS");
+  for (const auto& each : module.parameters()) {
+    const auto flat = each.detach().reshape(-1);
+    for (std::int64_t i = 0; i < flat.numel(); ++i) std::printf(" %.9g", flat[i].item<double>());
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::map<std::string, int> given;
+  double pause = 0;
+  for (int i = 3; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto equals = word.find('=');
+    const auto value = equals == word.npos ? "1" : word.substr(equals + 1);
+    if (word.starts_with("pause=")) pause = std::atof(value.c_str());
+    given[word.substr(0, equals)] = std::atoi(value.c_str());
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  torch::set_num_threads(1);
+
+  auto job = paceline::init(std::chrono::minutes(2));
+  const auto is_asked_of = [&](const char* what) {
+    return given.contains(what) && given[what] == job.rank();
+  };
+  torch::manual_seed(static_cast<std::uint64_t>(job.rank()) + 1);  // ranks start from rank 0's
+  Net net(is_asked_of("wide") ? 9 : 8);
+  torch::optim::Adam optimizer(net->parameters(), 0.01);
+  job.distribute(net, optimizer);
+  if (std::string(argv[2]) != "-") job.checkpoint(argv[2], 0.2);
+
+  const Points points(given.contains("samples") ? given["samples"] : 604);
+  const auto measure = [&](const Batch& batch) {
+    const auto right = (net(batch.points).argmax(1) == batch.classes).sum().item<double>();
+    return paceline::Sums{{{"accuracy", right}}, static_cast<double>(batch.indices.size())};
+  };
+  for (const auto epoch : job.epochs(static_cast<std::uint64_t>(std::atoi(argv[1])))) {
+    for (const auto& batch :
+         job.batches(points, {.global_batch_size = kBatch,
+                             .max_local = static_cast<std::size_t>(given["max_local"]),
+                             .seed = 1,
+                             .workers = 2})) {
+      std::string seen;
+      for (const auto index : batch.indices) seen += " " + std::to_string(index);
+      std::printf("SAW %d %d%s\n", static_cast<int>(epoch), static_cast<int>(job.generation()),
+                  seen.c_str());
+      if (is_asked_of("fails") && job.steps() == 4) throw std::runtime_error("no more of this");
+      const auto loss = torch::nn::functional::cross_entropy(net(batch.points), batch.classes);
+      optimizer.zero_grad();
+      loss.backward({}, true);
+      if (given.contains("twice")) loss.backward();
+      optimizer.step();
+      job.step(loss);
+      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      if (job.should_stop()) break;
+    }
+    job.report(job.evaluate(measure, points, 100));
+    if (job.should_stop()) break;
+  }
+  if (job.rank() == 0) tell_weights(*net);
+  job.finish();
+}

@@ -1,0 +1,199 @@
+"""A C++ program with LibTorch and paceline/torch.hpp: on any number of workers, and after any resizes, it comes to what one process alone
+comes to."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+from support import BINARY, PATIENCE, ROOT, FrameworkTest, command_with
+
+BUILT = ROOT / "build/frameworks/libtorch"
+BUILD_SECONDS = 1800
+CONFIG = BINARY.resolve().parent / "runtime/cmake"  # what find_package(Paceline) reads
+SAMPLES = 604  # of training.cpp, whose last global batch has one for each of 4 workers
+CLOSE = 2e-3  # what rounding comes to in so many steps
+COMPARE = """
+import sys, torch
+one, other = (dict(torch.jit.load(path).model0.named_parameters()) for path in sys.argv[1:])
+print(max(float((each - other[name]).abs().max()) for name, each in one.items()))
+"""
+
+
+def has_libtorch():
+    return any(Path("/usr/lib").glob("*/cmake/Torch/TorchConfig.cmake"))
+
+
+def build():
+    """The small training of these tests."""
+    launcher = ["-D", "CMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    configure = ["cmake", "-G", "Ninja", "-S", ROOT / "tests/frameworks/libtorch", "-B", BUILT, "-D", f"Paceline_DIR={CONFIG}", *launcher]
+    for command in (configure, ["cmake", "--build", BUILT]):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=BUILD_SECONDS)
+        if done.returncode != 0:
+            raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+
+
+@unittest.skipUnless(has_libtorch(), "LibTorch's headers are not installed: script/bootstrap --frameworks")
+class LibTorchTest(FrameworkTest):
+    slots = 4
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        build()
+
+    def setUp(self):
+        self.further = {"Paceline_DIR": str(CONFIG)}
+        super().setUp()
+
+    def train(self, workers, epochs, folder, *options, paceline=()):
+        command = [str(BUILT / "training"), str(epochs), folder, *options]
+        return self.box.submit("--slots", workers, "--workdir", str(self.home), *paceline, "--", *command)
+
+    def alone(self, epochs, *options):
+        """The weights of one process outside of Paceline."""
+        done = subprocess.run([str(BUILT / "training"), str(epochs), "-", *options], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.weights_in(done.stdout)
+
+    def weights_in(self, text):
+        found = re.findall(r"WEIGHTS(.*)", text)
+        self.assertEqual(len(found), 1, text[-3000:])
+        return [float(each) for each in found[0].split()]
+
+    def expect_weights(self, job, wanted):
+        for one, other in zip(self.weights_in(self.logs(job)), wanted, strict=True):
+            self.assertAlmostEqual(one, other, delta=CLOSE)
+
+    def expect_each_sample_once_an_epoch(self, job, epochs, repeated=0):
+        seen = {epoch: [] for epoch in range(epochs)}
+        for epoch, indices in re.findall(r"SAW (\d+) \d+ (.*)", self.logs(job)):
+            seen[int(epoch)].extend(map(int, indices.split()))
+        self.assertEqual([set(each) for each in seen.values()], [set(range(SAMPLES))] * epochs)
+        more = sum(map(len, seen.values())) - SAMPLES * epochs
+        self.assertLessEqual(more, repeated, "samples that came twice")
+
+    def test_any_number_of_workers_comes_to_what_one_process_comes_to(self):
+        wanted = self.alone(6)
+        for workers, options in (("1", []), ("2", []), ("4", []), ("2", ["max_local=4"]), ("1", ["max_local=7"])):
+            with self.subTest(workers=workers, options=options):
+                job = self.train(workers, 6, "-", *options)
+                self.expect_completed(job)
+                self.expect_each_sample_once_an_epoch(job, 6)
+                self.expect_weights(job, wanted)
+                accuracies = [each["accuracy"] for each in self.reports(job) if "accuracy" in each]
+                self.assertEqual(len(accuracies), 6)
+                self.assertGreater(accuracies[-1], 0.75)
+
+    def test_a_worker_that_gets_no_sample_computes_along(self):
+        job = self.train("4", 2, "-", "samples=601")
+        self.expect_completed(job)
+        self.expect_weights(job, self.alone(2, "samples=601"))
+
+    def test_resizes_and_a_pause_in_the_middle_of_epochs_leave_no_step_out(self):
+        job = self.train("1..4", 12, "kept", "pause=0.03")
+        for workers in (2, 4, 1, 3):
+            self.until(lambda: self.box.job(job)["checkpoint"], job, "keeps no checkpoint")
+            steps = self.reached(job)
+            self.until(lambda: self.reached(job) > steps, job, "does not go on")
+            known = len(self.steps(job, "checkpoint"))
+            self.box.call("resize", str(job), "--workers", str(workers))
+            self.wait_log(job, rf"on {workers} rank")
+            self.assertGreater(len(self.steps(job, "checkpoint")), known, self.logs(job))
+        self.pause_and_resume(job)
+        shown = self.expect_completed(job)
+        self.assertEqual(shown["retries_used"], 0)
+        self.expect_each_sample_once_an_epoch(job, 12)
+        self.expect_weights(job, self.alone(12))
+        self.assertEqual(len(list((self.home / "kept").iterdir())), 2, "the newest two, and nothing unfinished")
+
+    def reached(self, job):
+        reports = self.reports(job)
+        return reports[-1]["step"] if reports else 0
+
+    def test_a_notice_outside_of_paceline_is_taken_after_the_step(self):
+        for folder, code in (("-", 143), (str(self.home / "kept"), 75)):
+            command = [str(BUILT / "training"), "400", folder, "pause=0.01"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+                for _ in range(5):
+                    self.assertIn("SAW", next(line for line in process.stdout if "paceline" not in line))
+                process.send_signal(signal.SIGTERM)
+                process.stdout.read()
+                self.assertEqual(process.wait(PATIENCE), code)
+        self.assertRegex(self.types(f"{BUILT}/training 1 kept"), r"Going on from \S+, after \d+ samples, on 1 rank\.")
+
+    def test_ranks_that_built_other_models_say_so(self):
+        job = self.train("3", 1, "-", "wide=2")
+        self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
+        self.assertEqual(self.box.job(job)["state"], "FAILED")
+        sentence = (r"paceline: The ranks built different models: rank 0 has first\.bias \(8 Float\), "
+                    r"rank 2 has first\.bias \(9 Float\) in its place\.")
+        self.assertEqual(len(re.findall(sentence, self.logs(job))), 3, self.logs(job))
+
+    def test_an_exception_on_one_rank_is_told_by_all(self):
+        job = self.train("3", 1, "-", "fails=1")
+        self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
+        log = self.logs(job)
+        self.assertEqual(len(re.findall(r"paceline: no more of this", log)), 1, log)
+        self.assertEqual(len(re.findall(r"paceline: Rank 1 aborted the group: no more of this", log)), 2, log)
+
+    def test_a_killed_worker_is_named_and_the_job_starts_again_from_its_checkpoint(self):
+        job = self.train("3", 12, "kept", "pause=0.03", paceline=["--retry", "1"])
+        self.until(lambda: len(self.steps(job, "checkpoint")) > 2, job, "keeps no checkpoint")
+        os.kill(self.box.job(job)["gang"][1]["pid"], signal.SIGKILL)
+        self.wait_log(job, r"paceline: Rank 1 is gone: its connection ended\.")
+        self.wait_log(job, r"Going on from \S+, after \d+ samples, on 3 ranks\.")
+        shown = self.expect_completed(job)
+        self.assertEqual(shown["retries_used"], 1)
+        self.expect_each_sample_once_an_epoch(job, 12, repeated=SAMPLES)
+        self.expect_weights(job, self.alone(12))
+
+    def test_a_checkpoint_of_another_model_and_one_that_is_torn_are_refused(self):
+        self.expect_completed(self.train("1", 1, "kept"))
+        path = max((self.home / "kept").iterdir(), key=lambda each: each.stat().st_mtime_ns)
+        self.expect_failure(self.train("1", 1, "kept", "wide=0"), r"is of another model: it has first\.bias \(8 Float\)")
+        path.write_bytes(path.read_bytes()[:-1000])
+        self.expect_failure(self.train("2", 1, "kept"), r"is no whole checkpoint of this kind of training")
+
+    def expect_failure(self, job, sentence):
+        self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")
+        self.assertEqual(self.box.job(job)["state"], "FAILED")
+        self.assertRegex(self.logs(job), sentence)
+
+    def test_backward_that_runs_twice_is_told(self):
+        self.expect_failure(self.train("2", 1, "-", "twice"), "backward\\(\\) ran again on the same batch")
+
+    def test_the_lines_of_the_page_are_the_examples(self):
+        shown = re.search(r"```cpp\n(.*?)```", (ROOT / "docs/runtime.md").read_text(), re.DOTALL)[1]
+        lines = iter(line.strip() for line in (ROOT / "examples/digits_cpp/train.cpp").read_text().splitlines())
+        for line in shown.splitlines():
+            self.assertIn(line.strip(), lines)  # in this order
+
+    def test_the_example_is_built_as_the_page_says_and_stops_at_its_target(self):
+        self.types(command_with("cmake -S examples/digits_cpp"), BUILD_SECONDS)
+        job = self.submit(command_with("digits_cpp/train"))
+        self.expect_completed(job)
+        self.assertGreaterEqual(max(each.get("accuracy", 0) for each in self.reports(job)), 0.9)
+        accuracies = {}
+        for workers in ("1", "2", "4"):
+            command = ["digits_cpp/train", "--epochs", "2", "--checkpoint-dir", f"kept-{workers}"]
+            job = self.box.submit("--slots", workers, "--workdir", str(self.home), "--", *command)
+            self.expect_completed(job)
+            accuracies[workers] = self.reports(job)[-2]["accuracy"]
+        self.assertGreater(accuracies["1"], 0.85)
+        for workers in ("2", "4"):
+            self.assertAlmostEqual(accuracies[workers], accuracies["1"], delta=0.01)
+            self.assertLess(self.difference_of_checkpoints("kept-1", f"kept-{workers}"), CLOSE)
+
+    def difference_of_checkpoints(self, *folders):
+        """The greatest, of any weight: Python reads them, too."""
+        paths = [max((self.home / each).iterdir(), key=lambda path: path.stat().st_mtime_ns) for each in folders]
+        return float(subprocess.run([str(self.python), "-c", COMPARE, *map(str, paths)], capture_output=True, text=True, check=True).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
