@@ -256,7 +256,7 @@ void Ledger::follow_beside(Time now, const State& state, const Job& job, Wanted&
     const bool wanted = known != before.end() && known->second.wanted_at;
     mine.wanted_at = wanted ? known->second.wanted_at : worked_by(now);
   }
-  for (const auto& [process, worker, stop] : job.parting) {
+  for (const auto& [process, worker, stop, joined] : job.parting) {
     Beside& mine = gang.beside[process] = {machine_of(worker.seat), stop.at, {}, {}};
     const auto known = before.find(process);
     const bool same = known != before.end() && known->second.stop_at == mine.stop_at;

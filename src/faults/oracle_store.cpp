@@ -52,7 +52,7 @@ bool Oracle::was_heard_out(const ProcessKey& worker, const Ending& ending) const
 
 void Oracle::at_rest() {
   for (const auto& [worker, ending] : endings_) {
-    if (!was_heard_out(worker, ending)) continue;
+    if (!was_heard_out(worker, ending) || !members_.contains(worker)) continue;
     for (const Save& save : saves_[worker]) {
       if (!is_acknowledged(worker, std::get<std::uint64_t>(save)))
         wrong_(fmt::format("{} saved at step {}, and it is not acknowledged", text(worker),

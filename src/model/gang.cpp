@@ -21,6 +21,13 @@ std::optional<std::int32_t> Gang::rank_of(const ProcessKey& process) const {
 }
 
 // From the last rank on, as ranks start and end in order more often than not.
+Generation Gang::oldest(JobId job) const {
+  Generation oldest = generation;
+  for (std::int32_t rank = 0; rank < size(); ++rank)
+    oldest = std::min(oldest, process(job, rank).born);
+  return oldest;
+}
+
 bool Gang::all_started() const {
   return std::none_of(workers.rbegin(), workers.rend(),
                       [](const Worker& w) { return w.state == WorkerState::assigned; });

@@ -93,6 +93,8 @@ struct Gang {
   // The rank of a process of its job; nothing: it is no member. Cost: O(1) for processes born into
   // it, else O(size).
   [[nodiscard]] std::optional<std::int32_t> rank_of(const ProcessKey& process) const;
+  // Into which the first of its processes was born. Cost: O(size).
+  [[nodiscard]] Generation oldest(JobId job) const;
   // No worker waits for its start any more.
   [[nodiscard]] bool all_started() const;
   [[nodiscard]] bool all_ended() const;
@@ -110,6 +112,7 @@ struct Parting {
   ProcessKey process;
   Worker worker;
   Stop stop;
+  bool joined = false;  // it was a member, and what it said counts
   friend bool operator==(const Parting&, const Parting&) = default;
 };
 

@@ -95,7 +95,7 @@ class Fold {
   void go_on_in_place(Job& job, Gang next);  // its members are told; the others leave
   [[nodiscard]] bool goes_on_without(const Job& job, const Ending& ending) const;
   void go_on_without_the_dead(Job& job);
-  void leave(Job& job, const ProcessKey& process, Worker worker, Duration grace);
+  void leave(Job& job, Parting parting);
   void lend(Job& job);
   void take_back(Job& job);
   void go_on_frozen(Job& job);  // all its slots are its own again

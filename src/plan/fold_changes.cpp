@@ -162,13 +162,13 @@ void Fold::go_on_in_place(Job& job, Gang next) {
     const ProcessKey process = before.process(job.id, rank);
     const Worker& worker = before.workers[static_cast<std::size_t>(rank)];
     if (!job.current->rank_of(process) && worker.state != WorkerState::ended)
-      leave(job, process, worker, job.spec->notice.grace);
+      leave(job, {process, worker, {Cause::resized, at_, job.spec->notice.grace, {}}, true});
   }
 }
 
-void Fold::leave(Job& job, const ProcessKey& process, Worker worker, Duration grace) {
-  mark_ending(worker.seat);
-  job.parting.push_back({process, std::move(worker), {Cause::resized, at_, grace, {}}});
+void Fold::leave(Job& job, Parting parting) {
+  mark_ending(parting.worker.seat);
+  job.parting.push_back(std::move(parting));
 }
 
 // An error of the script's own is every rank's.

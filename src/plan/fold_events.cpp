@@ -317,11 +317,13 @@ void Fold::member_ended(Job& job, Worker& worker, const WorkerEnded& e) {
   enter(job, JobState::stopping);
 }
 
-// What a fenced generation says counts no longer: the newest that has run speaks for the job.
+// What a fenced generation says counts no longer: the newest that has run speaks for the job, and those
+// whose workers went on in it.
 bool Fold::speaks(JobId id, Generation generation) const {
   const Job* job = state_.find_job(id);
   if (!job || is_over(job->state)) return false;
-  return generation >= (job->current ? job->current->generation : job->last_generation);
+  if (!job->current) return generation >= job->last_generation;
+  return generation >= job->current->generation || generation >= job->current->oldest(id);
 }
 
 void Fold::on(const CheckpointAcknowledged& e) {
@@ -341,8 +343,10 @@ void Fold::on(const Progressed& e) {
   Job& job = touch(e.job);
   if (!job.progress) job.progress.emplace();
   merge(*job.progress, e.report);
-  measure_speed(job, e.generation);
-  if (e.report.step_seconds) learn_interference(job, *e.report.step_seconds);
+  if (!job.current || e.generation >= job.current->generation) {
+    measure_speed(job, e.generation);
+    if (e.report.step_seconds) learn_interference(job, *e.report.step_seconds);
+  }
   if (!job.spec->target) return;
   const Target& target = *job.spec->target;
   const auto metric = e.report.metrics.find(target.metric);
@@ -379,7 +383,7 @@ void Fold::learn_interference(const Job& job, double step_seconds) {
 void Fold::on(const JobWarned& e) {
   if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);
-  if (!job.current) return;
+  if (!job.current || e.generation < job.current->generation) return;
   auto& warnings = job.current->warnings;
   const auto at = std::ranges::lower_bound(warnings, e.warning);
   const bool known = at != warnings.end() && *at == e.warning;

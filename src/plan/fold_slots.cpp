@@ -122,7 +122,7 @@ void Fold::drop_forming(Job& job) {
     const Worker& worker = gang.workers[static_cast<std::size_t>(rank)];
     if (worker.state == WorkerState::ended || (in_place && job.current->rank_of(key))) continue;
     if (in_place && state_.has_seat(key, worker.seat))
-      leave(job, key, worker, Duration::zero());
+      leave(job, {key, worker, {Cause::resized, at_, Duration::zero(), {}}, false});
     else
       free_seat(key, worker.seat);
   }

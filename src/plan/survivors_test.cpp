@@ -124,6 +124,7 @@ TEST_F(Survivors, GoOnWithoutNewcomersThatAreLate) {
   EXPECT_EQ(job().current->joins_failed, 1);
   ASSERT_EQ(job().parting.size(), 1U);
   EXPECT_EQ(job().parting[0].process, born(2, 2));
+  EXPECT_FALSE(job().parting[0].joined);
   world_.tell(WorkerReady{born(2, 2), Generation{2}});
   EXPECT_EQ(job().current->generation, Generation{1});
 }
@@ -151,14 +152,22 @@ TEST_F(Survivors, AreStartedNoSecondTime) {
   EXPECT_EQ(job().current->workers[2].pid, 4000);
 }
 
-TEST_F(Survivors, SpeakForTheGenerationThatTheyAreIn) {
+TEST_F(Survivors, SpeakForTheirGenerationAndForThoseThatTheyWentOnFrom) {
   grown();
   Progress report;
   report.step = 7;
   world_.tell(Progressed{job_, Generation{1}, report});
-  EXPECT_FALSE(job().progress) << "nobody is of that generation any more";
+  ASSERT_TRUE(job().progress) << "it was said before they went on, and is heard now";
+  EXPECT_FALSE(job().speed_mark) << "nothing is measured by it";
+  report.step = 8;
   world_.tell(Progressed{job_, Generation{2}, report});
-  EXPECT_EQ(job().progress->step, 7U);
+  EXPECT_EQ(job().progress->step, 8U);
+  world_.resize_in_place(job_, {seat(2)}, {{born(2, 2), 0}});
+  report.step = 9;
+  world_.tell(Progressed{job_, Generation{1}, report});
+  EXPECT_EQ(job().progress->step, 8U) << "none of those is left";
+  world_.tell(Progressed{job_, Generation{2}, report});
+  EXPECT_EQ(job().progress->step, 9U);
 }
 
 TEST_F(Survivors, EndTheGangThatTheyAreInWhereTheirScriptFails) {
@@ -188,6 +197,7 @@ TEST_F(Survivors, GoOnAtOnceWhereNobodyJoins) {
   EXPECT_THAT(processes(), ::testing::ElementsAre(born(1, 1)));
   ASSERT_EQ(job().parting.size(), 1U);
   EXPECT_EQ(job().parting[0].process, born(1, 0));
+  EXPECT_TRUE(job().parting[0].joined);
   EXPECT_EQ(slot(0).lease, (Lease{born(1, 0), true}));
   EXPECT_EQ(slot(1).lease, (Lease{born(1, 1), false})) << "it stays";
   stand();

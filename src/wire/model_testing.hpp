@@ -266,8 +266,8 @@ inline void randomize(Rng& rng, Gang& value) {
                 asked, warnings, in_place, joins_failed);
 }
 inline void randomize(Rng& rng, Parting& value) {
-  auto& [process, worker, stop] = value;
-  randomize_all(rng, process, worker, stop);
+  auto& [process, worker, stop, joined] = value;
+  randomize_all(rng, process, worker, stop, joined);
 }
 inline void randomize(Rng& rng, Bill& value) {
   auto& [preemption, resize, failure] = value;

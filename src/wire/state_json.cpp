@@ -79,8 +79,8 @@ void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
 
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Parting>& parting) {
-  auto& [process, worker, stop] = parting;
-  fields("process", process)("worker", worker)("stop", stop);
+  auto& [process, worker, stop, joined] = parting;
+  fields("process", process)("worker", worker)("stop", stop).unless(false, "joined", joined);
 }
 
 template <class Fields>

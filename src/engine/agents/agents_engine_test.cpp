@@ -882,6 +882,37 @@ TEST_F(AgentsEngineTest, OnlyLeaversAreToldToLeaveInAResizeInPlace) {
   EXPECT_EQ(host().count<Kill>(), 0U);
 }
 
+TEST_F(AgentsEngineTest, WhatANewcomerSaysIsKeptAndDoesNotCount) {
+  connect();
+  const JobId job = run_and_begin_to_grow();
+  all_run();
+  const ProcessKey newcomer = key(job, 2, 2);
+  const auto saves_and_tells = [&](const ProcessKey& process, std::uint64_t number) {
+    told.clear();
+    host().tell(WorkerReport{process, number, clock.now(), 100, {}, {}, {}, {}, {}, {}, {}, {}});
+    host().tell(CheckpointSeen{process, number, clock.now(), "/own.pt", 100, {}});
+    run_until_quiet();
+    return told_of<Progressed>().size() + told_of<CheckpointAcknowledged>().size();
+  };
+  EXPECT_EQ(saves_and_tells(newcomer, 1), 0U);
+  EXPECT_EQ(saves_and_tells(key(job, 1, 0), 1), 2U);
+  world.tell(NewcomersLate{job, Generation{2}});
+  act();
+  run_until_quiet();
+  EXPECT_EQ(saves_and_tells(newcomer, 2), 0U) << "it never joined";
+}
+
+TEST_F(AgentsEngineTest, WhatALeaverSaidCounts) {
+  connect();
+  const JobId job = run("1..2");
+  resize_in_place(job, {1}, {{key(job, 1, 1), 0}});
+  told.clear();
+  host().tell(CheckpointSeen{key(job, 1, 0), 1, clock.now(), "/a.pt", 100, {}});
+  run_until_quiet();
+  ASSERT_EQ(told_of<CheckpointAcknowledged>().size(), 1U);
+  EXPECT_EQ(world.job(job).checkpoint->path, "/a.pt");
+}
+
 TEST_F(AgentsEngineTest, ALeaverThatStaysIsKilledAfterItsGrace) {
   connect();
   const JobId job = run("1..2 grace=10s");

@@ -307,21 +307,25 @@ void AgentsEngine::on(NodeView& node, const WorkerRuns& runs) {
   if (SeatView* seat = find_seat(node, runs.key)) tell_started(runs.key, *seat, runs.pid);
 }
 
+// What one says that has not joined its gang is kept, and does not count.
 void AgentsEngine::on(NodeView& node, const WorkerReport& report) {
   ClaimView* claim = node.find_claim(report.key);
-  if (!claim || !find_seat(node, report.key) || report.report <= claim->last_report) return;
+  const SeatView* seat = find_seat(node, report.key);
+  if (!claim || !seat || report.report <= claim->last_report) return;
   claim->last_report = report.report;
   const Time at = when(node, report.at);
-  tell(Progressed{report.key.job, find_gang(report.key)->generation, progress_of(report, at)});
+  if (seat->joined)
+    tell(Progressed{report.key.job, find_gang(report.key)->generation, progress_of(report, at)});
   news_.points.push_back({report.key.job, report.key.born, report.key.number, report.report, at,
                           report.step, report.samples, report.metrics});
 }
 
 void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
   ClaimView* claim = node.find_claim(checkpoint.key);
-  if (!claim || !find_seat(node, checkpoint.key) || checkpoint.report <= claim->last_checkpoint)
-    return;
+  const SeatView* seat = find_seat(node, checkpoint.key);
+  if (!claim || !seat || checkpoint.report <= claim->last_checkpoint) return;
   claim->last_checkpoint = checkpoint.report;
+  if (!seat->joined) return;
   tell(CheckpointAcknowledged{
       checkpoint.key.job,
       find_gang(checkpoint.key)->generation,
@@ -330,7 +334,8 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
 
 void AgentsEngine::on(NodeView& node, const WorkerWarning& warned) {
   const auto& [key, warning, holds] = warned;
-  if (find_seat(node, key)) tell(JobWarned{key.job, find_gang(key)->generation, warning, holds});
+  const SeatView* seat = find_seat(node, key);
+  if (seat && seat->joined) tell(JobWarned{key.job, find_gang(key)->generation, warning, holds});
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerPlaced& placed) {

@@ -48,7 +48,7 @@ GangView view_of(const State& state, const Job& job, const Gang& gang) {
     const Seat& seat = worker.seat;
     view.oldest = std::min(view.oldest, process.born);
     view.seats.push_back({process, seat.node, seat.slots, worker.state, gang.stop, false,
-                          worker.ready, false, false, false});
+                          worker.ready, true, false, false, false});
     const Node* node = state.find_node(seat.node);
     view.addresses.push_back(node ? node->spec.address : "");
     if (node) view.ports = common(view.ports, node->spec.ports.value_or(kUsualPorts));
@@ -62,15 +62,17 @@ std::optional<GangView> view_gang(const State& state, JobId id) {
   const Job* job = state.find_job(id);
   if (!job || !job->current || is_over(job->state)) return {};
   GangView view = view_of(state, *job, *job->current);
-  for (const auto& [process, worker, stop] : job->parting) {
+  for (const auto& [process, worker, stop, joined] : job->parting) {
     view.oldest = std::min(view.oldest, process.born);
     view.parting.push_back({process, worker.seat.node, worker.seat.slots, worker.state, stop, false,
-                            worker.ready, false, false, false});
+                            worker.ready, joined, false, false, false});
   }
   if (!job->forms_in_place() || job->lends()) return view;
   view.next = std::make_shared<GangView>(view_of(state, *job, *job->forming));
-  for (SeatView& seat : view.next->seats)
+  for (SeatView& seat : view.next->seats) {
+    seat.joined = view.rank_of(seat.process).has_value();
     seat.waits = !state.has_seat(seat.process, {seat.node, seat.slots});
+  }
   return view;
 }
 

@@ -21,6 +21,7 @@ struct SeatView {
   std::optional<Stop> stop = {};
   bool waits = false;  // not all of its slots are its own yet
   bool ready = false;  // to join its gang, as the state knows or was told
+  bool joined = true;  // it is or was a member: what it says of the job counts
   // A claim may exist somewhere: its start was sent, an agent named it, or an earlier server may
   // have sent it.
   bool maybe_started = false;
