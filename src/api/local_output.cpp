@@ -20,9 +20,9 @@ constexpr std::chrono::milliseconds kLogTick{100};
 LocalOutput::LocalOutput(boost::asio::io_context& io, std::filesystem::path directory)
     : io_(io), directory_(std::move(directory)), ticker_(io, kLogTick) {}
 
-void LocalOutput::ranks(JobId job, const LogStart& start,
+void LocalOutput::ranks(JobId job, LogKind kind, const LogStart& start,
                         Told<std::map<std::int32_t, std::uint64_t>> told) {
-  const LogFiles files(directory_, job);
+  const LogFiles files(directory_, job, kind);
   std::map<std::int32_t, std::uint64_t> starts;
   for (const auto rank : files.ranks()) starts[rank] = files.begin(rank, start);
   told(std::move(starts));
@@ -31,7 +31,7 @@ void LocalOutput::ranks(JobId job, const LogStart& start,
 void LocalOutput::read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) {
   // Others get their turn before the next ones.
   boost::asio::post(io_, [told = std::move(told),
-                          chunks = read_in_order(LogFiles(directory_, wanted.job),
+                          chunks = read_in_order(LogFiles(directory_, wanted.job, wanted.kind),
                                                  wanted)]() mutable { told(std::move(chunks)); });
 }
 

@@ -13,7 +13,7 @@ class LocalOutput final : public WorkerOutput {
   // `directory`: DIR; logs/ and agent/terminals/ lie there. REQUIRES: `io` outlives it.
   LocalOutput(boost::asio::io_context& io, std::filesystem::path directory);
 
-  void ranks(JobId job, const LogStart& start,
+  void ranks(JobId job, LogKind kind, const LogStart& start,
              Told<std::map<std::int32_t, std::uint64_t>> told) override;
   void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) override;
   [[nodiscard]] ListenToken follow(JobId job, std::function<void()> look) override;

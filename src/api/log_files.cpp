@@ -12,12 +12,12 @@
 
 #include "base/utf8.hpp"
 #include "files/log_times_reader.hpp"
-#include "http/query.hpp"
+#include "files/log_times_writer.hpp"
 
 namespace paceline {
 namespace {
 
-constexpr std::uint64_t kRankMax = kLogRanksMax - 1;
+constexpr auto kRanks = static_cast<std::int32_t>(kLogRanksMax);
 constexpr std::size_t kLineEndSearch = 64 << 10;
 
 // A plain file opened for reading.
@@ -68,14 +68,6 @@ class File {
   std::int64_t written_us_ = 0;
 };
 
-// "rank12.log" → 12.
-std::optional<std::int32_t> rank_of(std::string_view name) {
-  if (!name.starts_with("rank") || !name.ends_with(".log")) return {};
-  const auto rank = parse_whole(name.substr(4, name.size() - 8), 0, kRankMax);
-  if (!rank) return {};
-  return static_cast<std::int32_t>(*rank);
-}
-
 // How much of `bytes` is whole lines; all of it where a single line fills it.
 std::size_t whole_lines(std::string_view bytes, std::size_t bytes_max) {
   const auto end = bytes.find_last_of("\r\n");
@@ -102,11 +94,11 @@ LogChunk removed(const File& file, std::int32_t rank, std::uint64_t offset, std:
 
 }  // namespace
 
-LogFiles::LogFiles(const std::filesystem::path& directory, JobId job)
-    : folder_(directory / "logs" / fmt::format("{}", job.value)) {}
+LogFiles::LogFiles(const std::filesystem::path& directory, JobId job, LogKind kind)
+    : folder_(directory / "logs" / fmt::format("{}", job.value)), kind_(kind) {}
 
-std::filesystem::path LogFiles::path_of(std::int32_t rank, std::string_view kind) const {
-  return folder_ / fmt::format("rank{}.{}", rank, kind);
+std::filesystem::path LogFiles::path_of(std::int32_t rank) const {
+  return folder_ / log_name(log_number(rank, kind_));
 }
 
 std::vector<std::int32_t> LogFiles::ranks() const {
@@ -114,7 +106,9 @@ std::vector<std::int32_t> LogFiles::ranks() const {
   std::error_code error;
   std::filesystem::directory_iterator entry(folder_, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (const auto rank = rank_of(entry->path().filename().string())) ranks.push_back(*rank);
+    const auto number = log_number_in(entry->path().filename().string());
+    if (!number || is_timeline(*number) != (kind_ == LogKind::timeline)) continue;
+    if (const auto rank = process_of(*number); rank < kRanks) ranks.push_back(rank);
   }
   std::ranges::sort(ranks);
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
@@ -123,13 +117,13 @@ std::vector<std::int32_t> LogFiles::ranks() const {
 
 std::uint64_t LogFiles::size(std::int32_t rank) const {
   struct stat there {};
-  const bool plain = ::lstat(path_of(rank, "log").c_str(), &there) == 0 && S_ISREG(there.st_mode);
+  const bool plain = ::lstat(path_of(rank).c_str(), &there) == 0 && S_ISREG(there.st_mode);
   return plain ? static_cast<std::uint64_t>(there.st_size) : 0;
 }
 
 std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
                                        const Piece& piece) const {
-  const File file(path_of(rank, "log"));
+  const File file(path_of(rank));
   if (file.size() <= offset) return {};
   if (const auto data = file.next_data(offset); data > offset)
     return removed(file, rank, offset, data);
@@ -157,11 +151,11 @@ std::optional<LogChunk> LogFiles::read(std::int32_t rank, std::uint64_t offset,
 }
 
 std::uint64_t LogFiles::begin(std::int32_t rank, const LogStart& start) const {
-  const File file(path_of(rank, "log"));
+  const File file(path_of(rank));
   std::uint64_t begin = 0;
   if (start.tail_bytes) begin = file.size() - std::min(file.size(), *start.tail_bytes);
   if (start.since) {
-    const LogTimesReader times(path_of(rank, "times"));
+    const LogTimesReader times(times_path(path_of(rank).string()));
     const bool older = file.written_us() < to_us(*start.since);
     begin = std::max(begin, older ? file.size() : times.length_at(*start.since));
   }
@@ -173,11 +167,11 @@ std::uint64_t LogFiles::begin(std::int32_t rank, const LogStart& start) const {
 
 std::vector<LogTime> LogFiles::times(std::int32_t rank, std::uint64_t offset,
                                      std::size_t count) const {
-  const LogTimesReader times(path_of(rank, "times"));
+  const LogTimesReader times(times_path(path_of(rank).string()));
   if (!times.known()) return {};
   auto found = times.after(offset, count);
   if (found.size() == count) return found;
-  const File file(path_of(rank, "log"));
+  const File file(path_of(rank));
   if (found.empty() || found.back().length < file.size())
     found.push_back({file.written_us(), std::numeric_limits<std::uint64_t>::max()});
   return found;

@@ -1,16 +1,16 @@
-// The logs of one job, one file per rank: DIR/logs/<job>/rank<r>.log, with the times of its growth
-// beside it. They only grow, over attempts and generations, while they are read. A reader trusts nothing in that folder: links and anything
-// but plain files are passed over.
+// The logs of one job, one file per rank, or its timelines (files/log_names.hpp), with the times of
+// their growth beside them. They only grow, over attempts and generations, while they are read. A
+// reader trusts nothing in that folder: links and anything but plain files are passed over.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "api/worker_output.hpp"
+#include "files/log_names.hpp"
 #include "files/log_times.hpp"
 #include "model/ids.hpp"
 
@@ -18,7 +18,7 @@ namespace paceline {
 
 class LogFiles {
  public:
-  LogFiles(const std::filesystem::path& directory, JobId job);
+  LogFiles(const std::filesystem::path& directory, JobId job, LogKind kind = LogKind::log);
 
   // Ranks below kLogRanksMax that have a log, ascending.
   [[nodiscard]] std::vector<std::int32_t> ranks() const;
@@ -48,9 +48,10 @@ class LogFiles {
                                            std::size_t count) const;
 
  private:
-  [[nodiscard]] std::filesystem::path path_of(std::int32_t rank, std::string_view kind) const;
+  [[nodiscard]] std::filesystem::path path_of(std::int32_t rank) const;
 
   std::filesystem::path folder_;
+  LogKind kind_;
 };
 
 }  // namespace paceline

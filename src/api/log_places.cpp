@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "files/log_names.hpp"
+
 namespace paceline {
 namespace {
 
@@ -103,7 +105,7 @@ LogRight LogPlaces::right(std::string_view node, const LogName& log) const {
   if (place == places_.end())
     return {noted(log.job).contains(node) ? LogState::taken : LogState::unwanted, uid, over};
   if (!place->second.nodes.contains(node)) return {LogState::unwanted, uid, over};
-  const bool written_here = place->second.written.contains(log.number);
+  const bool written_here = place->second.written.contains(process_of(log.number));
   return {written_here ? LogState::later : LogState::taken, uid, over};
 }
 

@@ -98,6 +98,8 @@ TEST_F(LogPlacesTest, ANodeSendsTheLogsOfJobsThatWerePlacedThere) {
   EXPECT_EQ(places_->right("gpu-3", far).uid, 1234U);
   EXPECT_FALSE(places_->right("gpu-3", far).over);
   EXPECT_EQ(places_->right("gpu-3", near).state, LogState::later) << "the box writes it now";
+  EXPECT_EQ(places_->right("gpu-3", {id, timeline_of(far.number)}).state, LogState::taken);
+  EXPECT_EQ(places_->right("gpu-3", {id, timeline_of(near.number)}).state, LogState::later);
   EXPECT_EQ(places_->right("gpu-4", far).state, LogState::unwanted);
   EXPECT_EQ(places_->right("gpu-3", {JobId{99}, 0}).state, LogState::unwanted);
   end(id);

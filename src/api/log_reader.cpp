@@ -8,15 +8,16 @@
 namespace paceline {
 
 void LogReader::look(const LogStart& start, std::function<void(Result<void>)> done) {
-  output_->ranks(
-      job_, start, [self = shared_from_this(), done = std::move(done)](Result<Offsets> starts) {
-        if (!starts) return done(fail(std::move(starts.error())));
-        for (const auto& [rank, begin] : *starts) {
-          const bool wanted = !self->rank_ || *self->rank_ == static_cast<std::uint32_t>(rank);
-          if (wanted) self->offsets_.try_emplace(rank, begin);
-        }
-        done({});
-      });
+  output_->ranks(of_.job, of_.kind, start,
+                 [self = shared_from_this(), done = std::move(done)](Result<Offsets> starts) {
+                   if (!starts) return done(fail(std::move(starts.error())));
+                   for (const auto& [rank, begin] : *starts) {
+                     const bool wanted =
+                         !self->of_.rank || *self->of_.rank == static_cast<std::uint32_t>(rank);
+                     if (wanted) self->offsets_.try_emplace(rank, begin);
+                   }
+                   done({});
+                 });
 }
 
 void LogReader::next(std::size_t bytes_max, LogCut cut, Taken taken) {
@@ -45,9 +46,9 @@ void LogReader::go_on() {
 }
 
 void LogReader::ask() {
-  LogsWanted wanted{job_, offsets_, last_, bytes_max_, cut_, pieces_};
-  if (rank_)
-    std::erase_if(wanted.from, [rank = static_cast<std::int32_t>(*rank_)](const auto& each) {
+  LogsWanted wanted{of_.job, of_.kind, offsets_, last_, bytes_max_, cut_, pieces_};
+  if (of_.rank)
+    std::erase_if(wanted.from, [rank = static_cast<std::int32_t>(*of_.rank)](const auto& each) {
       return each.first != rank;
     });
   asked_ = true;

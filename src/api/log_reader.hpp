@@ -1,5 +1,5 @@
-// Where in a job's logs somebody is, and the next piece from there. Whoever holds the logs says which
-// rank's comes next (api/worker_output.hpp).
+// Where in a job's logs, or its timelines, somebody is, and the next piece from there. Whoever
+// holds the logs says which rank's comes next (api/worker_output.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,16 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   using Offsets = std::map<std::int32_t, std::uint64_t>;
   using Taken = std::function<void(Result<std::optional<LogChunk>>)>;
 
-  // From `offsets` on; with `rank`, that one alone.
-  LogReader(std::shared_ptr<WorkerOutput> output, JobId job, std::optional<std::uint32_t> rank,
-            Offsets offsets, LogPieces pieces = LogPieces::joined)
-      : output_(std::move(output)),
-        job_(job),
-        rank_(rank),
-        pieces_(pieces),
-        offsets_(std::move(offsets)) {}
+  struct Of {
+    JobId job = {};
+    LogKind kind = LogKind::log;
+    std::optional<std::uint32_t> rank = {};  // that one alone
+  };
+
+  // From `offsets` on.
+  LogReader(std::shared_ptr<WorkerOutput> output, const Of& of, Offsets offsets,
+            LogPieces pieces = LogPieces::joined)
+      : output_(std::move(output)), of_(of), pieces_(pieces), offsets_(std::move(offsets)) {}
 
   // Finds logs that it doesn't know yet, to be begun where `start` says; then calls `done`.
   void look(const LogStart& start, std::function<void(Result<void>)> done);
@@ -42,8 +44,7 @@ class LogReader : public std::enable_shared_from_this<LogReader> {
   void answer(Result<std::optional<LogChunk>> chunk);
 
   std::shared_ptr<WorkerOutput> output_;
-  JobId job_;
-  std::optional<std::uint32_t> rank_;
+  Of of_;
   LogPieces pieces_;
   Offsets offsets_;
   std::int32_t last_ = -1;      // whose turn it was

@@ -13,7 +13,8 @@ namespace {
 // Keeps each question until it is told what to answer.
 class FarOutput final : public WorkerOutput {
  public:
-  void ranks(JobId, const LogStart&, Told<std::map<std::int32_t, std::uint64_t>> told) override {
+  void ranks(JobId, LogKind, const LogStart&,
+             Told<std::map<std::int32_t, std::uint64_t>> told) override {
     told(std::map<std::int32_t, std::uint64_t>{{0, 0}, {1, 0}});
   }
   void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) override {
@@ -53,8 +54,8 @@ class LogReaderTest : public ::testing::Test {
   }
 
   std::shared_ptr<FarOutput> output_ = std::make_shared<FarOutput>();
-  std::shared_ptr<LogReader> reader_ = std::make_shared<LogReader>(
-      output_, JobId{1}, std::optional<std::uint32_t>(), LogReader::Offsets{});
+  std::shared_ptr<LogReader> reader_ =
+      std::make_shared<LogReader>(output_, LogReader::Of{JobId{1}}, LogReader::Offsets{});
   std::vector<std::string> got_;
 };
 
@@ -91,13 +92,15 @@ TEST_F(LogReaderTest, HandsAnErrorOnAndGoesOnAfterIt) {
 }
 
 TEST_F(LogReaderTest, ReadsOneRankAloneIfThatIsAsked) {
-  const auto reader = std::make_shared<LogReader>(output_, JobId{1}, std::optional(1U),
-                                                  LogReader::Offsets{{0, 5}}, LogPieces::timed);
+  const auto reader =
+      std::make_shared<LogReader>(output_, LogReader::Of{JobId{1}, LogKind::timeline, 1},
+                                  LogReader::Offsets{{0, 5}}, LogPieces::timed);
   reader->look({}, [](const Result<void>&) {});
   reader->next(100, LogCut::lines, [](const Result<std::optional<LogChunk>>&) {});
   ASSERT_EQ(output_->asked.size(), 1U);
   EXPECT_EQ(output_->asked.front().first.from, (LogReader::Offsets{{1, 0}}));
   EXPECT_EQ(output_->asked.front().first.pieces, LogPieces::timed);
+  EXPECT_EQ(output_->asked.front().first.kind, LogKind::timeline);
   EXPECT_EQ(reader->position(), "0:5,1:0");
 }
 

@@ -18,9 +18,9 @@ class NodeOutput final : public WorkerOutput {
              const LogPlaces& places, BytesDoor& door)
       : io_(io), here_(std::move(here)), places_(places), door_(door) {}
 
-  void ranks(JobId job, const LogStart& start,
+  void ranks(JobId job, LogKind kind, const LogStart& start,
              Told<std::map<std::int32_t, std::uint64_t>> told) override {
-    here_->ranks(job, start, std::move(told));
+    here_->ranks(job, kind, start, std::move(told));
   }
   void read(const LogsWanted& wanted, Told<std::vector<LogChunk>> told) override {
     here_->read(wanted, std::move(told));

@@ -134,12 +134,13 @@ class Crowd {
   }
 
   void look() {
-    static constexpr std::array<std::string_view, 16> kTargets = {"/v1/jobs",
+    static constexpr std::array<std::string_view, 17> kTargets = {"/v1/jobs",
                                                                   "/v1/jobs?all=1",
                                                                   "/v1/jobs?user=1001",
                                                                   "/v1/jobs/{}",
                                                                   "/v1/jobs/{}/why",
                                                                   "/v1/jobs/{}/logs",
+                                                                  "/v1/jobs/{}/timeline",
                                                                   "/v1/jobs/{}/metrics",
                                                                   "/v1/events",
                                                                   "/v1/events?job={}",

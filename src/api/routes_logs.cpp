@@ -1,4 +1,4 @@
-// Logs: pieces of them by byte offsets, and following them while they grow.
+// Logs and timelines: pieces of them by byte offsets, and following them while they grow.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -217,15 +217,17 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   bool gathers_ = false, gathered_ = false;
 };
 
-void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& exchange) {
+void show_logs(const SharedContext& context, LogKind kind,
+               const std::shared_ptr<Exchange>& exchange) {
   const auto& request = exchange->request();
   const auto job = context->job(request);
   if (!job) return exchange->refuse(job.error());
   const auto wanted = read_query(request);
   if (!wanted) return exchange->refuse(wanted.error());
   const auto id = (*job)->id;
-  const auto reader = std::make_shared<LogReader>(context->options.output, id, wanted->rank,
-                                                  wanted->offsets, wanted->pieces);
+  const auto reader =
+      std::make_shared<LogReader>(context->options.output, LogReader::Of{id, kind, wanted->rank},
+                                  wanted->offsets, wanted->pieces);
   const auto show = [context, exchange, reader, id, follow = wanted->follow](Result<void> looked) {
     if (!looked) return exchange->refuse(looked.error());
     if (!follow) return std::make_shared<LogPage>(reader, exchange)->fill();
@@ -240,7 +242,9 @@ void show_logs(const SharedContext& context, const std::shared_ptr<Exchange>& ex
 
 void add_log_routes(Routes& routes, const SharedContext& context) {
   routes.add("GET", "/v1/jobs/{id}/logs", Action::read_private,
-             [context](const auto& exchange) { show_logs(context, exchange); });
+             [context](const auto& exchange) { show_logs(context, LogKind::log, exchange); });
+  routes.add("GET", "/v1/jobs/{id}/timeline", Action::read_private,
+             [context](const auto& exchange) { show_logs(context, LogKind::timeline, exchange); });
 }
 
 }  // namespace paceline

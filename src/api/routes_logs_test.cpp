@@ -55,6 +55,22 @@ TEST_F(LogsTest, ReadsPiecesByOffset) {
   EXPECT_THAT(chunks("offset=0:99,1:6"), IsEmpty());
 }
 
+TEST_F(LogsTest, TimelinesAreReadTheSameWay) {
+  world_.log(1, 0, "a line\n");
+  world_.log(1, timeline_of(0), "{}\n");
+  world_.log(1, timeline_of(2), "{}\n[]\n");
+  const auto timeline = [&](std::string_view query) {
+    return parsed(client_.get(fmt::format("/v1/jobs/1/timeline?{}", query)))["chunks"];
+  };
+  ASSERT_EQ(timeline("").size(), 2U);
+  EXPECT_EQ(timeline("offset=0:3")[0],
+            (Json{{"rank", 2}, {"offset", 0}, {"next", 6}, {"text", "{}\n[]\n"}, {"at", nullptr}}));
+  EXPECT_THAT(timeline("rank=1"), IsEmpty());
+  EXPECT_EQ(chunks("").size(), 1U);
+  EXPECT_EQ(chunks("")[0]["text"], "a line\n");
+  EXPECT_EQ(client_.get("/v1/jobs/9/timeline").status, 404);
+}
+
 TEST_F(LogsTest, ReadsTheTailFromTheStartOfALine) {
   world_.log(1, 0, "first\nsecond\nthird\n");
   EXPECT_EQ(chunks("tail_bytes=8")[0]["text"], "third\n");

@@ -1,6 +1,6 @@
-// The door to what workers write and to their terminals, wherever those lie: read, follow, attach.
-// A request is answered at once or later, on the thread of the API; nothing here blocks on
-// another machine.
+// The door to what workers write, logs and timelines, and to their terminals, wherever those lie:
+// read, follow, attach. A request is answered at once or later, on the thread of the API; nothing
+// here blocks on another machine.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include "api/signal.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "files/log_names.hpp"
 #include "http/http.hpp"
 #include "model/ids.hpp"
 
@@ -54,6 +55,7 @@ enum class LogPieces {
 
 struct LogsWanted {
   JobId job = {};
+  LogKind kind = LogKind::log;
   std::map<std::int32_t, std::uint64_t> from = {};  // by rank: what comes after these offsets
   std::int32_t turn =
       -1;  // the rank whose piece was the last: where nothing else tells, others go first
@@ -70,9 +72,9 @@ class WorkerOutput {
 
   virtual ~WorkerOutput() = default;
 
-  // The ranks of a job that have a log, each with the offset where that begins, moved on to the
-  // start of a line; 0 where `start` says nothing. Errors: unavailable.
-  virtual void ranks(JobId job, const LogStart& start,
+  // The ranks of a job that have a log, or a timeline, each with the offset where that begins,
+  // moved on to the start of a line; 0 where `start` says nothing. Errors: unavailable.
+  virtual void ranks(JobId job, LogKind kind, const LogStart& start,
                      Told<std::map<std::int32_t, std::uint64_t>> told) = 0;
   // The next pieces of these logs, whole lines if they can be, in the order in which they were
   // written as far as that is known (files/log_times.hpp); none if there are none (yet). Logs of

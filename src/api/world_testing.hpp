@@ -105,11 +105,11 @@ class World {
     });
   }
 
-  // Appends to a log as a worker would.
-  void log(int job, int rank, std::string_view text) const {
+  // Appends to a log, or a timeline, as a worker would.
+  void log(int job, int number, std::string_view text) const {
     const auto directory = folder.path() / "logs" / std::to_string(job);
     std::filesystem::create_directories(directory);
-    std::ofstream(directory / fmt::format("rank{}.log", rank), std::ios::app) << text;
+    std::ofstream(directory / log_name(number), std::ios::app) << text;
   }
   void end_worker(std::uint32_t job, int exit_code, std::int32_t rank = 0) {
     loop.on([&] {

@@ -12,6 +12,7 @@ Command queue_command();
 Command top_command();
 Command show_command();
 Command logs_command();
+Command timeline_command();
 Command attach_command();
 Command cancel_command();
 Command pause_command();
@@ -78,6 +79,7 @@ std::span<const Command> commands() {
       show_command(),
       why_command(),
       logs_command(),
+      timeline_command(),
       attach_command(),
       wait_command(),
       cancel_command(),

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "files/log_names.hpp"
+
 namespace paceline {
 namespace {
 
@@ -29,7 +31,7 @@ bool replace(const std::string& path, const std::vector<LogTime>& times) {
 
 }  // namespace
 
-std::string times_path(const std::string& log) { return log.substr(0, log.rfind('.')) + ".times"; }
+std::string times_path(const std::string& log) { return beside_log(log, "times"); }
 
 void LogTimesWriter::note(WallTime now, std::uint64_t length) {
   if (length <= length_ || (!fd_ && !open()) || length <= length_) return;

@@ -15,9 +15,9 @@
 // A node begins with `hello` and sends logs from then on. Or it begins with `ticket`, as it was asked
 // by `attach`; then all that follows, in both directions, is what a terminal shows and takes.
 //
-// A log is known by its job and number (agent/linux/log_file.hpp). The node asks how far the server
-// has it, and sends pieces from there. Each is answered by a `standing`. A log whose standing isn't
-// `taken` is sent no further, until the node has asked anew.
+// A log, and a timeline likewise, is known by its job and number (files/log_names.hpp). The node
+// asks how far the server has it, and sends pieces from there. Each is answered by a `standing`. A
+// log whose standing isn't `taken` is sent no further, until the node has asked anew.
 //
 // Of a job that was placed there a node wants the directory that travels with it: first its manifest, by
 // the ship's name, then the files that it lacks, piece by piece. Each `want` is answered by a `part` or a

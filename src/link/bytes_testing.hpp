@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "files/fd.hpp"
+#include "files/log_names.hpp"
 #include "files/temp_folder_testing.hpp"
 #include "link/bytes_lines.hpp"
 
@@ -26,8 +27,7 @@ class TestLogs {
  public:
   [[nodiscard]] const std::filesystem::path& directory() const { return folder_.path(); }
   [[nodiscard]] std::filesystem::path path_of(const LogName& log) const {
-    return folder_.path() / "logs" / fmt::format("{}", log.job.value) /
-           fmt::format("rank{}.log", log.number);
+    return folder_.path() / "logs" / fmt::format("{}", log.job.value) / log_name(log.number);
   }
   void append(const LogName& log, std::string_view text) const {
     std::filesystem::create_directories(path_of(log).parent_path());

@@ -140,6 +140,16 @@ TEST_F(BytesUplinkTest, SendsLogsAsTheyGrowAndOverRestartsOfTheServer) {
   EXPECT_TRUE(eventually([&] { return removed_.load(); }));
 }
 
+TEST_F(BytesUplinkTest, SendsTimelines) {
+  const LogName timeline{kLog.job, timeline_of(3)};
+  node_logs_.append(timeline, "{}\n");
+  node_logs_.append(kLog, "one\n");
+  start();
+  const BytesUplink uplink(options());
+  EXPECT_TRUE(comes("one\n"));
+  EXPECT_TRUE(eventually([&] { return server_logs_.text_of(timeline) == "{}\n"; }));
+}
+
 TEST_F(BytesUplinkTest, SendsALargeLogWhole) {
   const auto text = numbered_lines(0, 2'000'000);
   node_logs_.append(kLog, text);

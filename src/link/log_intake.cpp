@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "files/log_names.hpp"
+
 namespace paceline {
 namespace {
 
@@ -24,7 +26,7 @@ bool passes(int reason) {
 
 tl::unexpected<Error> cannot(std::string_view what, const LogName& log, int reason) {
   const auto message = fmt::format("The log of job {}, rank {} can't be {}: {}.", log.job.value,
-                                   log.number, what, std::strerror(reason));
+                                   process_of(log.number), what, std::strerror(reason));
   if (passes(reason))
     return fail(ErrorCode::storage, message, "Make room on the server's disk.", Retry::may_help);
   return fail(ErrorCode::forbidden, message,
@@ -35,7 +37,7 @@ tl::unexpected<Error> wrong_place(const LogName& log) {
   return fail(ErrorCode::conflict,
               fmt::format("A piece of the log of job {}, rank {} doesn't go on where the last one "
                           "ended.",
-                          log.job.value, log.number));
+                          log.job.value, process_of(log.number)));
 }
 
 // The folder in another, made where it is missing.
@@ -181,23 +183,22 @@ Result<std::unique_ptr<LogIntake::Open>> LogIntake::open_files(const LogName& lo
                                                                std::uint32_t uid) const {
   const auto folder = open_folder(log.job);
   if (!folder) return fail(folder.error());
-  const auto name = fmt::format("rank{}", log.number);
-  UniqueFd file(::openat(folder->get(), (name + ".log").c_str(), kFile | O_APPEND, 0600));
+  const auto name = log_name(log.number);
+  UniqueFd file(::openat(folder->get(), name.c_str(), kFile | O_APPEND, 0600));
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0) return cannot("opened", log, errno);
   if (!S_ISREG(info.st_mode)) return cannot("opened", log, EINVAL);
   if (::geteuid() == 0 && info.st_uid != uid && info.st_size == 0 &&
       ::fchown(file.get(), uid, static_cast<gid_t>(-1)) != 0)
     return cannot("given to its user", log, errno);
-  UniqueFd beside(::openat(folder->get(), (name + ".sources").c_str(), kFile, 0600));
+  UniqueFd beside(::openat(folder->get(), beside_log(name, "sources").c_str(), kFile, 0600));
   if (!beside) return cannot("opened", log, errno);
   const auto length = static_cast<std::uint64_t>(info.st_size);
   auto sources = LogSources::open(std::move(beside), length);
   if (!sources) return fail(sources.error());
-  const auto path =
-      options_.directory / "logs" / fmt::format("{}", log.job.value) / (name + ".times");
-  return std::make_unique<Open>(
-      Open{log, std::move(file), std::move(*sources), LogTimesWriter(path.string()), length, 0});
+  const auto path = options_.directory / "logs" / fmt::format("{}", log.job.value) / name;
+  return std::make_unique<Open>(Open{log, std::move(file), std::move(*sources),
+                                     LogTimesWriter(times_path(path.string())), length, 0});
 }
 
 }  // namespace paceline

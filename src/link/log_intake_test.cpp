@@ -220,6 +220,22 @@ TEST_F(LogIntakeTest, HoldsFewLogsOpenAndForgetsThoseThatAreRemoved) {
   EXPECT_EQ(taken(node_), 0U);
 }
 
+// Beside a log of the same process, with notes of its own.
+TEST_F(LogIntakeTest, TakesTimelinesAsItTakesLogs) {
+  const LogName timeline{kLog.job, timeline_of(kLog.number)};
+  take(0, "one\n");
+  PieceHead head = piece(0, "{}\n", 5);
+  head.log = timeline;
+  EXPECT_EQ(intake_->take(node_, head, uid_, "{}\n").value_or(0), 8U);
+  begin();
+  EXPECT_EQ(intake_->taken(node_, timeline, uid_).value_or(0), 8U);
+  EXPECT_EQ(taken(node_), 4U);
+  EXPECT_EQ(log(), "one\n");
+  EXPECT_EQ(logs_.text_of(timeline), "--- 5 bytes were removed ---\n{}\n");
+  EXPECT_EQ(logs_.path_of(timeline).filename(), "rank0.timeline");
+  EXPECT_EQ(LogTimesReader(times_path(logs_.path_of(kLog).string())).after(0, 8).size(), 1U);
+}
+
 // What is damaged there is sent anew rather than lost.
 TEST_F(LogIntakeTest, PassesOverDamagedRecords) {
   take(0, "one\n");

@@ -9,18 +9,13 @@
 #include <utility>
 
 #include "base/number.hpp"
+#include "files/log_names.hpp"
 #include "link/own_log.hpp"
 
 namespace paceline {
 namespace {
 
 namespace fs = std::filesystem;
-
-// "rank12.log" → 12.
-std::optional<std::int32_t> number_of(std::string_view name) {
-  if (!name.starts_with("rank") || !name.ends_with(".log")) return std::nullopt;
-  return parse_number<std::int32_t>(name.substr(4, name.size() - 8));
-}
 
 template <class Take>
 void for_each_name(const fs::path& folder, Take take) {
@@ -45,8 +40,7 @@ auto in_turn(Map& map, const typename Map::key_type& last, Visit visit)
 }  // namespace
 
 fs::path LogSender::path_of(const LogName& log) const {
-  return options_.directory / "logs" / fmt::format("{}", log.job.value) /
-         fmt::format("rank{}.log", log.number);
+  return options_.directory / "logs" / fmt::format("{}", log.job.value) / log_name(log.number);
 }
 
 std::string LogSender::begin(WallTime wall) {
@@ -74,7 +68,7 @@ void LogSender::look_at(JobId id, Job& job, Instant now) {
   job.looked_at = now;
   const auto folder = options_.directory / "logs" / fmt::format("{}", id.value);
   for_each_name(folder, [&](const std::string& name) {
-    if (const auto number = number_of(name)) job.logs.try_emplace(*number);
+    if (const auto number = log_number_in(name)) job.logs.try_emplace(*number);
   });
   for (auto it = job.logs.begin(); it != job.logs.end();) {
     auto& [number, log] = *it;

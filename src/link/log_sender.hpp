@@ -1,5 +1,6 @@
-// Sends the logs of a node's workers to the server, as they grow (bytes_lines.hpp): says what goes
-// out next, and hears the server's lines. Reads files; waits for nothing and owns no connection.
+// Sends the logs of a node's workers, and their timelines (files/log_names.hpp), to the server, as
+// they grow (bytes_lines.hpp): says what goes out next, and hears the server's lines. Reads files;
+// waits for nothing and owns no connection.
 //
 //   LogSender sender({.directory = dir, .machine = machine, …});
 //   sender.begin(wall);                          // a connection was made

@@ -33,6 +33,10 @@ ELSEWHERE = {
     "script-time": "src/policy/lua/lua_policy_test.cpp LuaPolicy.EndsWhenItsTimeIsUp",
     "a request on its way": "src/http/server_test.cpp HttpServerTest.ClosesIdleAndUnfinishedConnections",
     "an event stream": "src/http/stream_test.cpp HttpStreamTest.CutsAReaderThatTakesNothing",
+    "a piece of a timeline": "src/wire/timeline_test.cpp Timeline.RefusesWithASentenceWhatIsNone",
+    "a worker's timeline": "src/agent/linux/job_log_limit_test.cpp JobLogLimitTest.ATimelineHasABoundOfItsOwnAndKeepsItsNewest",
+    "spans that a worker's agent takes none of":
+        "runtime/python/tests/test_runtime_timeline.py RecorderTest.test_many_go_in_several_pieces_and_the_oldest_where_nobody_takes_them",
     "the notes of when a log grew": "src/files/log_times_test.cpp LogTimesTest.LeavesOutEveryOtherOneWhereThereAreManyAndKeepsTheNewest",
     "a worker's socket, the port for trainer status": "src/agent/linux/worker_socket_test.cpp SocketTest.HeadersAreBounded",
     "a terminal (`run --pty`)": "src/agent/linux/terminal_test.cpp TerminalTest.ServesEightAndTheNextOnceOneLeaves",

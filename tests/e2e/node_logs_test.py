@@ -1,5 +1,6 @@
 """Logs and terminals of workers on another machine: an agent with a directory of its own, over TLS on loopback."""
 
+import json
 import signal
 import socket
 import sys
@@ -22,6 +23,15 @@ for half in range(2):
     print(end="", flush=True)
     while half == 0 and not os.path.exists("go"):
         time.sleep(0.02)
+"""
+TELLS_ITS_TIME = """
+import http.client, os, socket
+connection = http.client.HTTPConnection("paceline")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(os.environ["PACELINE_SOCKET"])
+connection.request("POST", "/v1/timeline", '{"rank": 0, "size": 1, "generation": 1, "from_us": 1000, '
+                   '"spans": [["compute", 1, 0, 9]]}')
+assert connection.getresponse().status == 200
 """
 
 
@@ -66,6 +76,15 @@ class NodeLogsTest(SharedBox):
         self.until(lambda: self.state(job) == "COMPLETED", "the job is not over")
         self.assertEqual(self.lines(self.box.call("logs", "-f", str(job)).stdout), all_of_them)
         self.assertEqual(self.log_of(job), (self.agent.directory / "logs" / str(job) / "rank0.log").read_text())
+
+    def test_a_timeline_comes_with_the_log(self):
+        job = self.submit(OWNER, THERE, ["/usr/bin/python3", "-c", TELLS_ITS_TIME])
+        self.until(lambda: self.state(job) == "COMPLETED", "the job is not over")
+        trace = json.loads(self.box.call("timeline", str(job)).stdout)
+        names = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"]
+        self.assertEqual(names, ["rank 0 on other"])
+        spans = [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(spans, [("compute", 1000, 9)])
 
     def test_who_follows_is_told_the_end_with_the_last_line(self):
         for number in range(5):

@@ -16,6 +16,7 @@ import torch
 
 from paceline import state
 from paceline.errors import PacelineError
+from paceline.timeline import OFF
 
 FORMAT = "paceline-1"
 PATTERN = "ckpt-*.pt"
@@ -28,9 +29,9 @@ class Folder:
     `took_s`: how long the newest took from begin() until it was written, or had failed.
     """
 
-    def __init__(self, folder, format=FORMAT):
+    def __init__(self, folder, format=FORMAT, timeline=OFF):
         self.path = Path(folder).resolve()
-        self._format = format
+        self._format, self._timeline = format, timeline
         self._writes, self._rooms = None, _Rooms()
         self._written, self.took_s = deque(), 0.0
 
@@ -78,7 +79,13 @@ class Folder:
         self.join()
         begun = time.monotonic()
         copied = self._rooms.copied({"format": self._format, **values})
-        self._writes = threading.Thread(target=self._write, args=(number, *copied, mark, begun))
+        span = self._timeline.beside("write")
+
+        def write():
+            with span:
+                self._write(number, *copied, mark, begun)
+
+        self._writes = threading.Thread(target=write)
         self._writes.start()
 
     def is_writing(self):

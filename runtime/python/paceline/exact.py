@@ -97,7 +97,8 @@ class ExactGradients:
         self._close()
         try:
             if self._parameters and not self._pieces.error:
-                self._sum_up()
+                with self._ranks.timeline.span("gradients"):
+                    self._sum_up()
         except GroupError as error:
             self._pieces.suffer(error)
 

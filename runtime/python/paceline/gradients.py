@@ -82,9 +82,10 @@ class Gradients:
 
     def _sum_up(self):
         if self._ranks.group.size > 1:
-            self._exchange()
-            if self._measures and self._count is None:
-                self._take_measure()
+            with self._ranks.timeline.span("gradients"):
+                self._exchange()
+                if self._measures and self._count is None:
+                    self._take_measure()
         if self._count is not None:
             whole = whole_count(self._ranks.group, self._count)
             for parameter in self._parameters:

@@ -74,7 +74,7 @@ class Job:
         self._ranks, self._acts = ranks, Acts(joins)
         self.device = _device(self.local_rank)
         self.should_stop = False
-        self._attendant = attendant
+        self._attendant, self._timeline = attendant, ranks.timeline
         self._resized = []  # what to call after resizes
         self._pieces = Pieces(attendant.hears)
         self._distributed, self._carried, self._optimizers = [], [], []
@@ -193,7 +193,7 @@ class Job:
         """Keeps checkpoints in `folder`, at most one every so many seconds and one before giving way, and
         goes on from the newest: call it after distribute(). Raises PacelineError.
         """
-        self._folder, self._every = Folder(folder), every
+        self._folder, self._every = Folder(folder, timeline=self._timeline), every
         if self._acts.joins:
             return
         saved, path = go_on(self._group, self._folder)
@@ -258,7 +258,8 @@ class Job:
         """Raises PacelineError where ranks have different data."""
         self._scale()
         if self._begun_epoch != self._epoch:
-            self._together(self._compare_orders)
+            with self._timeline.span("others"):
+                self._together(self._compare_orders)
             self._begun_epoch = self._epoch
         elif self._order_elsewhere and str(self._order) != self._order_elsewhere:
             raise PacelineError(different_data(0, self._order_elsewhere, self.rank, self._order))
@@ -271,10 +272,11 @@ class Job:
     def _agree_first(self):
         """On what a generation needs for its first batch. False: the ranks are others now."""
         try:
-            if not self._exact:
-                self._choose_way()
-            if self._audit and not self._audit.compared:
-                self._audit.compare(self._group, self._record())
+            with self._timeline.span("others"):
+                if not self._exact:
+                    self._choose_way()
+                if self._audit and not self._audit.compared:
+                    self._audit.compare(self._group, self._record())
         except GroupError as error:
             self._pieces.suffer(error)
             self._regroup()
@@ -296,6 +298,7 @@ class Job:
         loaded = loader.load(part for share_of_it in ahead for part in share_of_it.parts)
         for share_of_it in plan:
             self._begun_at = time.monotonic()
+            self._timeline.begin_step(self.steps + 1)
             self._step = _Step(share_of_it.count, len(share_of_it.parts), self._before_step())
             self._pieces.begin()
             self._recent_loss.begin_step()
@@ -305,7 +308,8 @@ class Job:
                 for each in self._distributed:
                     each.gradients.begin(self._part / share_of_it.count)
                 before = self._step.left
-                batch = next(loaded)
+                with self._timeline.span("data"):
+                    batch = next(loaded)
                 if micro:
                     chance.seed_all(seed, self._epoch, share_of_it.position, number)
                 yield batch
@@ -421,7 +425,8 @@ class Job:
         Without gradients, models in eval mode. Each sample counts once.
         """
         loader = loader_of(data)
-        return self._together(lambda: self._evaluate(function, loader, batch_size))
+        with self._timeline.span("evaluation"):
+            return self._together(lambda: self._evaluate(function, loader, batch_size))
 
     def _evaluate(self, function, loader, batch_size):
         for model in self._models:
@@ -441,7 +446,8 @@ class Job:
         for model, training in zip(self._models, modes):
             model.train(training)
         totals = torch.tensor([float(each) for each in sums.values()], dtype=torch.float64)
-        self._group.all_reduce(totals, SUM)
+        with self._timeline.span("others"):
+            self._group.all_reduce(totals, SUM)
         count, *values = totals.tolist()
         means = {name: value / count if count else math.nan for name, value in zip([*sums][1:], values)}
         return means[""] if "" in means else means
@@ -461,7 +467,8 @@ class Job:
         if self._folder:
             self._save()
             self._finish_writing()
-        self._ranks.part()
+        with self._timeline.span("others"):
+            self._ranks.part()
 
     # ---- boundaries ----
 
@@ -483,6 +490,8 @@ class Job:
             self._do_what_is_agreed()
         except GroupError as error:
             self._pieces.suffer(error)
+        finally:
+            self._timeline.end_step()
 
     def _count_step(self, count):
         self._order.step(count)
@@ -491,16 +500,17 @@ class Job:
         self._seconds += time.monotonic() - self._begun_at
 
     def _do_what_is_agreed(self):
-        agreed = self._agree()
-        self._tell_written()
-        self.should_stop = self.should_stop or bool(agreed[STOP])
-        if agreed[REPORT]:
-            self._report()
-        if self._audit and self._audit.is_due(self.steps):
-            self._end_audit()
-        if agreed[GENERATION] > self.generation:
-            self._following = self._hear_of(int(agreed[GENERATION]))
-            return  # newcomers know of nothing else that was agreed on
+        with self._timeline.span("others"):
+            agreed = self._agree()
+            self._tell_written()
+            self.should_stop = self.should_stop or bool(agreed[STOP])
+            if agreed[REPORT]:
+                self._report()
+            if self._audit and self._audit.is_due(self.steps):
+                self._end_audit()
+            if agreed[GENERATION] > self.generation:
+                self._following = self._hear_of(int(agreed[GENERATION]))
+                return  # newcomers know of nothing else that was agreed on
         if agreed[NOTICE]:
             self._give_way()
         if agreed[CHECKPOINT]:
@@ -567,7 +577,8 @@ class Job:
         if self._folder:
             self._save()
             self._finish_writing()
-        self._ranks.part()
+        with self._timeline.span("others"):
+            self._ranks.part()
         sys.exit(EXIT_REQUEUE if self._folder else 128 + notice)
 
     # ---- generations ----
@@ -592,22 +603,24 @@ class Job:
     def _resize(self):
         """All ranks have ended the same step, and none begins another before the next generation stands."""
         environment, self._following = self._following["environment"], None
-        try:
-            self._finish_writing()
-            self._end_audit()
-            record = self._record()
-            self._ranks.part()
-        except GroupError as error:
-            self._pieces.suffer(error)
-            self._regroup()
-        else:
-            self._enter(environment, record, self.size)
+        with self._timeline.span("resize"):
+            try:
+                self._finish_writing()
+                self._end_audit()
+                record = self._record()
+                self._ranks.part()
+            except GroupError as error:
+                self._pieces.suffer(error)
+                self._regroup()
+            else:
+                self._enter(environment, record, self.size)
 
     def _begin(self):
         """A newcomer's training stands where that of the others does, and the script knows of other ranks."""
         if self._acts.joins:
             self._attendant.say_of_gang(ready=self.generation)
-            self._enter(self._ranks.place.environment, None, None)
+            with self._timeline.span("resize"):
+                self._enter(self._ranks.place.environment, None, None)
         elif self._size_before:
             before, self._size_before = self._size_before, None
             self._tell_resized(before)
@@ -668,8 +681,10 @@ class Job:
         self._agreeing = self._following = self._audit = self._saved = None
         if self._step:
             self._put_back()
-        self._finish_writing()
-        self._enter(self._next_after(error), None, old_size)
+        with self._timeline.span("resize"):
+            self._timeline.drop_step()
+            self._finish_writing()
+            self._enter(self._next_after(error), None, old_size)
         self._say(f"paceline: {_ranks_text(self.size)} of {old_size} are left, and go on after step {self.steps}.")
 
     def _before_step(self):
@@ -770,12 +785,16 @@ class Job:
 
     def _finish_writing(self):
         if self._folder:
-            self._folder.join()
+            with self._timeline.span("checkpoint"):
+                self._folder.join()
             self._tell_written()
 
     def _save(self):
-        if self._saved == self._samples:
-            return
+        if self._saved != self._samples:
+            with self._timeline.span("checkpoint"):
+                self._take_checkpoint()
+
+    def _take_checkpoint(self):
         self._saved, self._saved_at = self._samples, time.monotonic()
         for model in self._models:
             state.average_buffers(self._group, model)

@@ -8,6 +8,7 @@ from paceline.alone import Alone
 from paceline.errors import GroupError, PacelineError
 from paceline.group import Group
 from paceline.meeting import meet
+from paceline.timeline import OFF
 
 
 class Place:
@@ -71,17 +72,18 @@ class Place:
 
 
 class Ranks:
-    """The group that this process is in now, and what carries gradients in it.
+    """The group that this process is in now, what carries gradients in it, and the timeline of this rank.
 
     `group` is None until connect(), `carrier` until it is set. `moved`: it was in another group before, or joined one.
     """
 
-    def __init__(self, environment, timeout_s):
-        self.timeout_s = timeout_s
+    def __init__(self, environment, timeout_s, timeline=OFF):
+        self.timeout_s, self.timeline = timeout_s, timeline
         self.place, self.group, self.carrier, self.moved = Place(environment), None, None, False
 
     def connect(self):
         self.group = self.place.group(self.timeout_s)
+        self.timeline.stands(self.group, self.place)
 
     def part(self):
         """All ranks leave the group; each of them calls it."""
@@ -113,6 +115,7 @@ class Ranks:
         self.leave()
         self.place, self.moved = Place(environment), True
         self.group = self.place.group(self.timeout_s, called_off)
+        self.timeline.stands(self.group, self.place)
 
 
 def number(environment, name, default):

@@ -6,6 +6,7 @@ import sys
 from paceline.attendant import Attendant
 from paceline.errors import GroupError, PacelineError
 from paceline.ranks import Ranks
+from paceline.timeline import OFF, Timeline
 from paceline.worker_socket import own_socket
 
 
@@ -17,8 +18,9 @@ def init(timeout_s=600.0):
     """
     from paceline.job import Job  # PyTorch takes its time: signals are minded before
 
-    attendant = Attendant(own_socket())
-    ranks = Ranks(os.environ, timeout_s)
+    socket = own_socket()
+    attendant = Attendant(socket)
+    ranks = Ranks(os.environ, timeout_s, Timeline(socket) if socket else OFF)
     _tell_of_failures(ranks)
     joins = os.environ.get("PACELINE_JOINS") == "1"
     if not joins:

@@ -30,6 +30,13 @@ class WorkerSocket:
         the one of which it has met all ranks."""
         self._ask("POST", "/v1/gang", said)
 
+    def hand_on_timeline(self, piece):
+        """Raises ValueError, too, where pieces of a timeline are not taken."""
+        try:
+            self._ask("POST", "/v1/timeline", piece)
+        except _Refused as error:
+            raise ValueError(str(error)) from error
+
     def _ask(self, method, path, body=None):
         connection = http.client.HTTPConnection("paceline", timeout=self._timeout_s)
         try:
@@ -40,12 +47,16 @@ class WorkerSocket:
             reply = connection.getresponse()
             answer = json.loads(reply.read(ANSWER_MAX))
             if reply.status != 200 or not isinstance(answer, dict):
-                raise ConnectionError(f"{method} {path}: {answer}")
+                raise (_Refused if 400 <= reply.status < 500 else ConnectionError)(f"{method} {path}: {answer}")
             return answer
         except (ValueError, http.client.HTTPException) as error:
             raise ConnectionError(f"{method} {path}: {error}") from error
         finally:
             connection.close()
+
+
+class _Refused(ConnectionError):
+    """The same again would be refused again."""
 
 
 def own_socket():

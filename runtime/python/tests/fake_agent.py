@@ -24,7 +24,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.process.says(body)
+        if self.path == "/v1/timeline":
+            self.server.process.timeline.append(body)
+        else:
+            self.server.process.says(body)
         self._answer({})
 
     def _answer(self, body):
@@ -49,10 +52,10 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class Process(support.Started):
-    """One process of the gang, with its socket."""
+    """One process of the gang, with its socket. `timeline`: the pieces that it told."""
 
     def __init__(self, command, environment, path):
-        self.stops = False
+        self.stops, self.timeline = False, []
         self._version, self._next, self.ready, self.stands = 0, None, 0, 0
         self._news = threading.Condition()
         self._server = _Server(str(path), _Handler)

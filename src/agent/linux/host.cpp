@@ -41,6 +41,7 @@
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
 #include "base/check.hpp"
+#include "files/log_names.hpp"
 #include "files/random_name.hpp"
 #include "loop/timer.hpp"
 
@@ -127,6 +128,7 @@ struct LinuxHost::Impl {
                [this] { devices_changed(); }) {
     context.log_at_end = options.log_at_end;
     context.checkpoint_entries = options.checkpoint_entries;
+    context.node_name = name_of_node(options);
     if (options.accounts != Accounts::as_told) context.node = name_of_node(options);
   }
 
@@ -894,6 +896,7 @@ std::map<JobId, JobLogs> LinuxHost::Impl::take_job_logs() {
     JobLogs& logs = jobs[key.job];
     logs.bytes_max = worker->order().log_limit_bytes;
     logs.stored[key.number] = worker->log_stored();
+    logs.stored[timeline_of(key.number)] = kLogEnd;
   }
   return jobs;
 }
@@ -912,8 +915,11 @@ void LinuxHost::Impl::hold_job_logs() {
 void LinuxHost::Impl::hold_logs() {
   if (!held_logs->busy.exchange(true)) {
     std::map<LogKey, std::uint64_t> in_use;
-    for (const auto& [key, worker] : workers)
-      if (!worker->is_gone()) in_use[{key.job, key.number}] = worker->log_stored();
+    for (const auto& [key, worker] : workers) {
+      if (worker->is_gone()) continue;
+      in_use[{key.job, key.number}] = worker->log_stored();
+      in_use[{key.job, timeline_of(key.number)}] = kLogEnd;
+    }
     chores.add([held = held_logs, in_use = std::move(in_use), begun = std::exchange(begun_logs, {}),
                 jobs = take_job_logs()] {
       held->of_users.hold(in_use, begun);

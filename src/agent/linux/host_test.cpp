@@ -87,6 +87,46 @@ TEST_F(HostTest, AppendsToTheLogOverGenerations) {
   EXPECT_THAT(log(7), HasSubstr("---\nno newline\n--- attempt 1, generation 2, rank 0 of 1, "));
 }
 
+constexpr const char* kTellsItsTime = R"(
+import http.client, os, socket
+def post(body):
+    connection = http.client.HTTPConnection("paceline")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(os.environ["PACELINE_SOCKET"])
+    connection.request("POST", "/v1/timeline", body)
+    answer = connection.getresponse()
+    print(answer.status, answer.read().decode())
+place = '"rank": 0, "size": 1, "generation": 2, "from_us": 5'
+post('{%s, "spans": [["compute", 1, 0, 9]]}' % place)
+post('{%s, "spans": [["compute", 1, 0]]}' % place)
+post('{%s, "open": [["data", 2, 9]]}' % place)
+)";
+
+TEST_F(HostTest, KeepsTheTimelineThatAWorkerTells) {
+  HostOptions options;
+  options.node_name = "gpu-3";
+  TestHost host(directory_.path(), options);
+  WorkerLaunch worker = shell_worker(key(7, 2), "");
+  worker.attempt = 3;
+  worker.launch.command = {"python3", "-c", kTellsItsTime};
+  host.start(worker);
+  EXPECT_EQ(host.gone(key(7, 2)).exit_code, 0);
+  EXPECT_THAT(log(7), AllOf(HasSubstr("200 {}\n400 "), HasSubstr("'spans' in timeline must be")));
+  const std::string path = directory_ / "logs/7/rank0.timeline";
+  EXPECT_EQ(contents(path),
+            R"({"attempt":3,"born":2,"node":"gpu-3","pid":0,"rank":0,"size":1,"generation":2,)"
+            R"("clock":{"offset_us":0,"uncertainty_us":0,"wall_us":0},"from_us":5,"at_us":0,)"
+            R"("ended":false,"open":[],"spans":[["compute",1,0,9]],"beside":[]})"
+            "\n"
+            R"({"attempt":3,"born":2,"node":"gpu-3","pid":0,"rank":0,"size":1,"generation":2,)"
+            R"("clock":{"offset_us":0,"uncertainty_us":0,"wall_us":0},"from_us":5,"at_us":0,)"
+            R"("ended":false,"open":[["data",2,9]],"spans":[],"beside":[]})"
+            "\n");
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+}
+
 // On a server: of jobs that run elsewhere.
 TEST_F(HostTest, HoldsLogsThatOthersWriteToTheLimits) {
   HostOptions options;

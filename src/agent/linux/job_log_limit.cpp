@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "agent/linux/log_room.hpp"
+#include "agent/linux/timeline_file.hpp"
+#include "files/log_names.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -75,6 +77,10 @@ JobLogLimit::Known& JobLogLimit::look(JobId job, const JobLogs& now) {
   if (is_new)
     for (const std::int32_t number : logs_of(directory_, job)) grown.insert(number);
   for (const std::int32_t number : grown) {
+    if (is_timeline(number)) {
+      hold_timeline(path_of({job, number}));
+      continue;
+    }
     const auto room = room_of(path_of({job, number}));
     known.rooms[number] = room ? room->bytes : 0;
   }

@@ -1,8 +1,9 @@
-// Holds the logs that one job has on this machine, all its ranks' together, to a limit. Beyond it the
-// longest give first, down to one length for all. Of each the head stays, which tells how it began,
-// and the tail; what goes is the oldest behind the head (log_room.hpp). What was not read and stored
-// yet stays until the logs take half as much again; then it goes, too, and a line in the log tells
-// so. Look several times a second: it takes that long to notice what grows.
+// Holds the logs that one job has on this machine, all its ranks' together, to a limit. Beyond it
+// the longest give first, down to one length for all. Of each the head stays, which tells how it
+// began, and the tail; what goes is the oldest behind the head (log_room.hpp). What was not read
+// and stored yet stays until the logs take half as much again; then it goes, too, and a line in the
+// log tells so. Look several times a second: it takes that long to notice what grows. Timelines
+// don't count: each has a bound of its own (timeline_file.hpp), to which it is held here, too.
 //
 //   JobLogLimit limit("/srv/paceline", 1 << 30);
 //   limit.hold({{JobId{7}, {0, {{0, 4096}}}}});   // again and again while job 7 runs

@@ -4,6 +4,8 @@
 
 #include "agent/linux/log_room.hpp"
 #include "agent/linux/log_testing.hpp"
+#include "agent/linux/timeline_file.hpp"
+#include "files/log_names.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -38,6 +40,20 @@ TEST_F(JobLogLimitTest, ALogThatGrowsGivesAgainAndAgainBehindOneHead) {
   }
   EXPECT_LE(first_hole(first_).begin, kMiB / 10 + kBlock);
   EXPECT_EQ(next_hole(first_, first_hole(first_).end), 8 * kMiB);
+}
+
+TEST_F(JobLogLimitTest, ATimelineHasABoundOfItsOwnAndKeepsItsNewest) {
+  const LogKey timeline{kJob, timeline_of(0)};
+  write(first_, kMiB / 2);
+  write(timeline, kTimelineBytes + kMiB);
+  write(timeline, 5);
+  limit_.hold({{kJob, {0, {{0, kMiB / 2}, {timeline.second, kLogEnd}}}}});
+  EXPECT_EQ(room(first_), kMiB / 2) << "a timeline takes no log's room";
+  EXPECT_LE(room(timeline), kTimelineBytes + kBlock);
+  EXPECT_GE(room(timeline), kTimelineBytes - kBlock);
+  EXPECT_EQ(look(timeline).st_size, static_cast<off_t>(kTimelineBytes + kMiB + 5));
+  EXPECT_EQ(first_hole(timeline).begin, 0U);
+  EXPECT_EQ(log(timeline).back(), 'x');
 }
 
 TEST_F(JobLogLimitTest, TheLongestOfAJobGiveFirstDownToOneLength) {

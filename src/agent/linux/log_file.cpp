@@ -10,6 +10,7 @@
 
 #include "agent/linux/files.hpp"
 #include "files/fd.hpp"
+#include "files/log_names.hpp"
 #include "files/write_all.hpp"
 
 namespace paceline::agent {
@@ -23,18 +24,13 @@ std::string utc(WallTime time) {
   return {text, length};
 }
 
-namespace {
-
-// The last process of this number may have been killed in the middle of a line.
 bool ends_in_a_line(int fd, off_t size) {
   char last = '\n';
   return size == 0 || (::pread(fd, &last, 1, size - 1) == 1 && last == '\n');
 }
 
-}  // namespace
-
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t number) {
-  return fmt::format("{}/logs/{}/rank{}.log", server_directory, job.value, number);
+  return fmt::format("{}/logs/{}/{}", server_directory, job.value, log_name(number));
 }
 
 std::string mark_line(const WorkerLaunch& worker, WallTime now) {

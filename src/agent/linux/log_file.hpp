@@ -6,6 +6,8 @@
 // The worker writes to the file itself, so nothing has to be alive for its output to be kept.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,11 +19,12 @@
 
 namespace paceline::agent {
 
-using LogKey = std::pair<JobId, std::int32_t>;  // a job's log of that number
+using LogKey = std::pair<JobId, std::int32_t>;  // a job's log, or timeline, of that number
 
 // "2026-11-20T10:00:00Z", as our lines in a log write a time.
 std::string utc(WallTime time);
 
+// Of the log or the timeline (files/log_names.hpp).
 std::string log_path(const std::string& server_directory, JobId job, std::int32_t number);
 std::string mark_line(const WorkerLaunch& worker, WallTime now);
 
@@ -29,6 +32,9 @@ std::string mark_line(const WorkerLaunch& worker, WallTime now);
 // where the worker's own output begins. Errors: storage, forbidden.
 Result<std::int64_t> begin_log(const std::string& server_directory, const WorkerLaunch& worker,
                                WallTime now);
+
+// Whoever wrote to it last may have been killed in the middle of a line.
+bool ends_in_a_line(int fd, off_t size);
 
 // Appends a line for the owner: "--- sentence ---". What can't be written is left out.
 void add_log_note(const std::string& path, std::string_view sentence);

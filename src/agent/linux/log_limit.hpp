@@ -1,7 +1,7 @@
-// Holds the logs that each user has on this machine to a limit: where they are larger, their oldest
-// bytes are given back to the file system. Logs of workers that have ended give first, beginning with
-// the one that was written longest ago; then those in use, of which only what was read and stored may
-// go.
+// Holds the logs and timelines that each user has on this machine to a limit: where they are
+// larger, their oldest bytes are given back to the file system. Logs of workers that have ended
+// give first, beginning with the one that was written longest ago; then those in use, of which only
+// what was read and stored may go.
 //
 //   LogLimit limit("/srv/paceline", 1 << 30);
 //   limit.hold({{{JobId{7}, 0}, 4096}}, {});   // again and again; job 7 runs

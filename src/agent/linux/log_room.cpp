@@ -10,8 +10,8 @@
 #include <cerrno>
 
 #include "agent/linux/files.hpp"
-#include "base/number.hpp"
 #include "files/fd.hpp"
+#include "files/log_names.hpp"
 #include "files/log_times_writer.hpp"
 
 namespace paceline::agent {
@@ -19,16 +19,6 @@ namespace {
 
 constexpr std::uint64_t kStatBlock = 512;
 constexpr std::uint64_t kHoleBlock = 4096;
-
-// "rank12.log"
-std::optional<std::int32_t> rank_of_log(std::string_view name) {
-  if (!name.starts_with("rank") || !name.ends_with(".log")) return std::nullopt;
-  return parse_number<std::int32_t>(name.substr(4, name.size() - 8));
-}
-
-std::uint64_t room_in(const struct stat& info) {
-  return static_cast<std::uint64_t>(info.st_blocks) * kStatBlock;
-}
 
 std::uint64_t blocks_down(std::uint64_t at) { return at / kHoleBlock * kHoleBlock; }
 std::uint64_t blocks_up(std::uint64_t at) { return blocks_down(at + kHoleBlock - 1); }
@@ -69,11 +59,15 @@ std::uint64_t remove_times(const std::string& log) {
 
 }  // namespace
 
+std::uint64_t room_in(const struct stat& info) {
+  return static_cast<std::uint64_t>(info.st_blocks) * kStatBlock;
+}
+
 std::vector<std::int32_t> logs_of(const std::string& server_directory, JobId job) {
   std::vector<std::int32_t> numbers;
   for (const std::string& name :
        list_directory(fmt::format("{}/logs/{}", server_directory, job.value)))
-    if (const auto number = rank_of_log(name)) numbers.push_back(*number);
+    if (const auto number = log_number_in(name)) numbers.push_back(*number);
   return numbers;
 }
 

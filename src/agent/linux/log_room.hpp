@@ -3,6 +3,8 @@
 // Only files that the server made are looked at: links and the like are passed over.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -21,9 +23,10 @@ struct LogRoom {
   std::int64_t written_ns = 0;
 };
 
-// The numbers of the logs of a job (log_file.hpp), in no order.
+// The numbers of the logs and timelines of a job (files/log_names.hpp), in no order.
 std::vector<std::int32_t> logs_of(const std::string& server_directory, JobId job);
 
+std::uint64_t room_in(const struct stat& info);
 // Nothing where it takes none, or is no log.
 std::optional<LogRoom> room_of(const std::string& log);
 

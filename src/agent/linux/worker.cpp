@@ -20,8 +20,11 @@
 #include "agent/linux/remains.hpp"
 #include "agent/linux/script_server.hpp"
 #include "agent/linux/signals.hpp"
+#include "agent/linux/timeline_file.hpp"
 #include "agent/linux/worker_socket.hpp"
 #include "agent/wants.hpp"
+#include "files/log_names.hpp"
+#include "wire/timeline.hpp"
 
 namespace paceline::agent {
 namespace {
@@ -435,6 +438,8 @@ Result<void> SupervisedWorker::open_socket() {
   auto served = serve_scripts(
       context_.io, std::move(*listening),
       [this, voice](const HttpRequest& request) {
+        if (request.method == "POST" && request.path == "/v1/timeline")
+          return take_timeline(request.body);
         if (request.method == "POST" && !context_.has_room()) return busy();
         if (request.method == "POST" && request.path == "/v1/gang")
           return gang_news_.say(request.body);
@@ -455,6 +460,18 @@ void SupervisedWorker::set_membership(const Membership& membership, const GangPl
 void SupervisedWorker::take_report(const Report& report) {
   read_some();
   handle_report(ledger_.other(), report);
+}
+
+HttpResponse SupervisedWorker::take_timeline(const std::string& body) const {
+  auto piece = parse_timeline(body);
+  if (!piece) return error_response(piece.error());
+  piece->attempt = static_cast<std::uint32_t>(order_.attempt);
+  piece->born = order_.key.born.value;
+  piece->node = context_.node_name;
+  const auto added =
+      add_to_timeline(timeline_beside(order_.log), order_.uid, timeline_line(*piece));
+  if (!added) return error_response(added.error());
+  return {.body = "{}"};
 }
 
 HttpResponse SupervisedWorker::take_status(const std::string& body) {

@@ -44,6 +44,7 @@ struct WorkerContext {
   std::size_t unstored = 0;  // reports and checkpoints told and not stored
   // Named where something is missing here; empty: there is no other node to mistake it for.
   std::string node = {};
+  std::string node_name = {};  // this machine's, in any case
   std::uint64_t log_at_end = LogTail::kEndBytes;
   std::size_t checkpoint_entries = SearchLimits{}.entries;
 
@@ -120,6 +121,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   Result<void> open_socket();
   void take_report(const Report& report);
+  [[nodiscard]] HttpResponse take_timeline(const std::string& body) const;
   void look_for_rendezvous(std::chrono::steady_clock::time_point now);
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);

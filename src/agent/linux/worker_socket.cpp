@@ -60,11 +60,12 @@ HttpResponse answer_worker(const HttpRequest& request, const WorkerOrder& order,
   if (request.path == "/v1/checkpoint" && post) return take(parse_checkpoint(request.body), voice);
   if (request.path == "/v1/should_stop" && get) return tell_should_stop(voice);
   if (request.path == "/v1/me" && get) return tell_me(order, voice);
-  return error_response({ErrorCode::not_found,
-                         "The worker socket has POST /v1/metrics, POST /v1/checkpoint, GET "
-                         "/v1/should_stop, GET and POST /v1/gang and GET /v1/me.",
-                         {},
-                         Retry::useless});
+  return error_response(
+      {ErrorCode::not_found,
+       "The worker socket has POST /v1/metrics, POST /v1/checkpoint, GET "
+       "/v1/should_stop, GET and POST /v1/gang, POST /v1/timeline and GET /v1/me.",
+       {},
+       Retry::useless});
 }
 
 Result<std::string> make_socket_directory(const std::string& server_directory) {
