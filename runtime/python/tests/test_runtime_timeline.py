@@ -214,7 +214,7 @@ class TrainingTest(unittest.TestCase):
         agent.start(2)
         for change in (lambda: agent.resize([0, 1], 1), lambda: agent.kill(1)):
             before = agent.generation
-            self.until(lambda: self.steps(agent.ranks[0], before) >= 3, agent.ranks[0].output)
+            self.until(lambda: all(self.steps(each, before) >= 3 for each in agent.ranks), agent.ranks[0].output)
             change()
         self.until(lambda: self.steps(agent.ranks[0], agent.generation) >= 3, agent.ranks[0].output)
         hurry.touch()
