@@ -84,6 +84,19 @@ class Box:
         self.until(lambda: self.job(job)["state"] in states, seconds, f"job {job} is not {' or '.join(states)}")
         return self.job(job)
 
+    def wait_workers(self, job, workers, seconds=120):
+        """Until the job runs with so many."""
+        def runs():
+            shown = self.job(job)
+            return shown["state"] == "RUNNING" and shown["workers"] == workers
+
+        self.until(runs, seconds, f"job {job} does not come to have {workers} workers", told=lambda: self._told_of(job))
+
+    def resize(self, job, workers, seconds=120):
+        """By its owner, until it runs with so many workers."""
+        self.call("resize", str(job), "--workers", str(workers))
+        self.wait_workers(job, workers, seconds)
+
     def wait_all(self, seconds):
         """Until every job is over."""
         self.until(lambda: all(job["ended_at"] for job in self.jobs()), seconds, "not every job is over", told=self._not_over)
@@ -91,9 +104,11 @@ class Box:
 
     def _not_over(self):
         """What the server says of each job that is not over, and of its nodes."""
-        told = [self.call("why", str(job["id"]), check=False).stdout + self.call("show", str(job["id"]), check=False).stdout
-                for job in self.jobs() if not job["ended_at"]]
+        told = [self._told_of(job["id"]) for job in self.jobs() if not job["ended_at"]]
         return "\n".join(told + [self.call("nodes", check=False).stdout])
+
+    def _told_of(self, job):
+        return "".join(self.call(command, str(job), check=False).stdout for command in ("why", "show"))
 
     def kill(self):
         """SIGKILL of server and agent."""

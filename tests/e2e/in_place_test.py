@@ -75,14 +75,6 @@ class InPlaceTest(unittest.TestCase):
     def until(self, job, happened, what):
         self.box.until(happened, PATIENCE, f"job {job} {what}", told=lambda: self.logs(job)[-3000:] + self.box.call("show", str(job)).stdout)
 
-    def resize(self, job, workers):
-        self.box.call("resize", str(job), "--workers", str(workers))
-        self.until(job, lambda: self.stands(job, workers), f"does not come to have {workers} workers")
-
-    def stands(self, job, workers):
-        shown = self.box.job(job)
-        return shown["state"] == "RUNNING" and shown["workers"] == workers
-
     def pids(self, job):
         return [worker["pid"] for worker in self.box.job(job)["gang"]]
 
@@ -109,14 +101,14 @@ class InPlaceTest(unittest.TestCase):
 
     def test_those_that_stay_keep_their_processes(self):
         job = self.start("1..4", 30)
-        self.resize(job, 2)
+        self.box.resize(job, 2)
         two = self.pids(job)
-        self.resize(job, 4)
+        self.box.resize(job, 4)
         four = self.pids(job)
         self.assertEqual(four[:2], two)
-        self.resize(job, 1)
+        self.box.resize(job, 1)
         self.assertEqual(self.pids(job), two[:1])
-        self.resize(job, 3)
+        self.box.resize(job, 3)
         self.assertEqual(self.pids(job)[:1], two[:1])
         shown = self.completed(job)
         self.assertEqual((shown["attempt"], shown["preemptions"], shown["retries_used"]), (1, 0, 0))
@@ -129,7 +121,7 @@ class InPlaceTest(unittest.TestCase):
 
     def test_the_others_go_on_where_one_dies(self):
         job = self.start("2..3", 25, "--retry", "0")
-        self.until(job, lambda: self.stands(job, 3), "does not come to have 3 workers")
+        self.box.wait_workers(job, 3)
         before = self.pids(job)
         os.kill(before[1], signal.SIGKILL)
         self.until(job, lambda: before[1] not in self.pids(job), "keeps a worker that died")
@@ -140,11 +132,11 @@ class InPlaceTest(unittest.TestCase):
 
     def test_a_training_outlives_server_and_agent_in_the_middle_of_a_resize(self):
         job = self.start("1..4", 30)
-        self.resize(job, 1)
+        self.box.resize(job, 1)
         self.box.call("resize", str(job), "--workers", "4")
         self.box.kill()
         self.box.up()
-        self.until(job, lambda: self.stands(job, 4), "does not come to have 4 workers")
+        self.box.wait_workers(job, 4)
         self.completed(job)
         self.expect_each_sample_once_an_epoch(job, 30)
 

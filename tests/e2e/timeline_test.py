@@ -81,14 +81,6 @@ class TimelineTest(unittest.TestCase):
     def until(self, job, happened, what):
         self.box.until(happened, PATIENCE, f"job {job} {what}", told=lambda: self.box.call("logs", "--tail", "50", str(job)).stdout)
 
-    def resize(self, job, workers):
-        self.box.call("resize", str(job), "--workers", str(workers))
-        self.until(job, lambda: self.stands(job, workers), f"does not come to have {workers} workers")
-
-    def stands(self, job, workers):
-        shown = self.box.job(job)
-        return shown["state"] == "RUNNING" and shown["workers"] == workers
-
     def ended(self, job):
         (self.folder / "enough").touch()
         self.until(job, lambda: self.box.job(job)["ended_at"], "does not end")
@@ -105,12 +97,12 @@ class TimelineTest(unittest.TestCase):
 
     def test_all_ranks_are_on_one_clock_through_resizes(self):
         job = self.start("--slots", "2..3")
-        self.until(job, lambda: self.stands(job, 3), "does not come to have 3 workers")
+        self.box.wait_workers(job, 3)
         first = self.box.job(job)["generation"]
         self.has_steps(job, first, 3)
-        self.resize(job, 2)
+        self.box.resize(job, 2)
         self.has_steps(job, self.box.job(job)["generation"], 2)
-        self.resize(job, 3)
+        self.box.resize(job, 3)
         last = self.box.job(job)["generation"]
         self.has_steps(job, last, 3)
         self.ended(job)
@@ -178,7 +170,7 @@ class TimelineTest(unittest.TestCase):
 
     def test_a_stopped_rank_is_named(self):
         job = self.start("--slots", "2")
-        self.until(job, lambda: self.stands(job, 2), "does not come to have 2 workers")
+        self.box.wait_workers(job, 2)
         self.has_steps(job, self.box.job(job)["generation"], 2)
         stopped = self.box.job(job)["gang"][1]["pid"]
         os.kill(stopped, signal.SIGSTOP)
