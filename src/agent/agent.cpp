@@ -187,6 +187,7 @@ void Agent::on(const WorkerGone& gone) {
 
 void Agent::on(const WorkerReport& report) { outbox_.push(report); }
 void Agent::on(const CheckpointSeen& checkpoint) { outbox_.push(checkpoint); }
+void Agent::on(const ModelSeen& model) { outbox_.push(model); }
 void Agent::on(const WorkerWarning& warning) { outbox_.push(warning); }
 
 void Agent::on(const WorkerPlaced& placed) {
@@ -199,10 +200,10 @@ void Agent::on(const WorkerPlaced& placed) {
 
 void Agent::forget_stored(std::uint64_t durable) {
   outbox_.forget(durable, [this](const AgentMessage& message) {
-    if (const auto* report = std::get_if<WorkerReport>(&message))
-      host_.stored(report->key, report->report);
-    if (const auto* checkpoint = std::get_if<CheckpointSeen>(&message))
-      host_.stored(checkpoint->key, checkpoint->report);
+    const auto stored = [this](const auto& each) {
+      if constexpr (requires { each.report; }) host_.stored(each.key, each.report);
+    };
+    std::visit(stored, message);
   });
 }
 

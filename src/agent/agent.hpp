@@ -103,6 +103,7 @@ class Agent final : public AgentEnd {
   void on(const WorkerGone& gone);
   void on(const WorkerReport& report);
   void on(const CheckpointSeen& checkpoint);
+  void on(const ModelSeen& model);
   void on(const WorkerWarning& warning);
   void on(const WorkerPlaced& placed);
 

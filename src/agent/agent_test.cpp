@@ -411,17 +411,19 @@ TEST_F(AgentTest, TellsWhatWasNotDurableAgainInTheNextSessionInOrder) {
   host.tell(WorkerReport{kKey, 1, now, 10, {}, {}, {}, {}, {}, {}, {}, {}});
   host.tell(CheckpointSeen{kKey, 2, now, "/a", {}, {}});
   host.tell(WorkerWarning{kKey, Warning::no_rendezvous, true});
+  host.tell(ModelSeen{kKey, 3, now, "/m", "", {}, {}, {}});
   host.gone(gone(kKey));
   step();
   answer(2);  // the greeting and that it runs
   told.clear();
   connect();
-  ASSERT_EQ(told.size(), 5U);
+  ASSERT_EQ(told.size(), 6U);
   EXPECT_EQ(std::get<Hello>(told[0]).claims, (std::vector<Claim>{{kKey, 4711, {}, false, {1}}}));
   EXPECT_TRUE(std::holds_alternative<WorkerReport>(told[1]));
   EXPECT_TRUE(std::holds_alternative<CheckpointSeen>(told[2]));
   EXPECT_TRUE(std::holds_alternative<WorkerWarning>(told[3]));
-  EXPECT_TRUE(std::holds_alternative<WorkerGone>(told[4]));
+  EXPECT_TRUE(std::holds_alternative<ModelSeen>(told[4]));
+  EXPECT_TRUE(std::holds_alternative<WorkerGone>(told[5]));
 }
 
 TEST_F(AgentTest, TellsEveryEndAgainInEachSessionUntilItIsDiscarded) {

@@ -18,6 +18,7 @@ namespace paceline::agent {
 
 using paceline::CheckpointSeen;
 using paceline::Claim;
+using paceline::ModelSeen;
 using paceline::WorkerGone;
 using paceline::WorkerLaunch;
 using paceline::WorkerPlaced;
@@ -81,7 +82,8 @@ using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetS
 
 // ---- what the host tells ----
 using Observation =
-    std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen, WorkerWarning, WorkerPlaced>;
+    std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen, WorkerWarning, WorkerPlaced,
+                 ModelSeen>;
 
 inline constexpr std::size_t kUnstoredMax = 10'000;
 
@@ -105,9 +107,9 @@ class Host {
   // action on a worker that is already there, already ended or unknown changes nothing (a Kill of
   // an unknown worker is observed as WorkerGone{node_lost}).
   virtual void perform(const Action& action) = 0;
-  // What was observed of the worker up to its report or checkpoint of this number is stored for
+  // What was observed of the worker up to its report, checkpoint or model of this number is stored for
   // good. All else of it is observed again by the next agent, with the same numbers, as far as the
-  // host can. At most kUnstoredMax reports and checkpoints are observed that are not stored: the
+  // host can. At most kUnstoredMax reports, checkpoints and models are observed that are not stored: the
   // rest waits in the logs, and whoever posts a report waits for his answer.
   virtual void stored(const ProcessKey& key, std::uint64_t report) = 0;
   // REQUIRES: set before the first claims() and perform().

@@ -121,6 +121,8 @@ class Crowd {
               MetricPoint{job.id, worker.born, 0, 1, now, report.step, {}, report.metrics});
         }
         case 1:
+          world_.engine.tell(
+              ModelPublished{job.id, worker.born, {"box", "/" + secret, "", 1, {}, {}, now}});
           return world_.engine.tell(
               CheckpointAcknowledged{job.id, worker.born, {"/" + secret + "/1.pt", 1, 64, now}});
         case 2:

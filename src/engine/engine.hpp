@@ -25,7 +25,7 @@ namespace paceline {
 struct Observed {
   std::vector<Event>
       events;  // NodeUp, NodeDown, WorkerStarted, WorkerEnded, CheckpointAcknowledged, Progressed,
-               // JobWarned
+               // ModelPublished, JobWarned
   std::vector<MetricPoint> points;
   [[nodiscard]] bool empty() const { return events.empty() && points.empty(); }
 };

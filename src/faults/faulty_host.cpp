@@ -12,6 +12,7 @@ namespace paceline::faults {
 namespace {
 
 constexpr std::uint64_t kReportsPerWarning = 5;
+constexpr std::uint64_t kReportsPerModel = 3;
 constexpr std::int32_t kSigkill = 9;
 constexpr std::int32_t kSigsegv = 11;
 constexpr Duration kHostSlack = std::chrono::seconds{1};
@@ -160,8 +161,12 @@ void FaultyHost::stored(const ProcessKey& key, std::uint64_t report) {
   const auto found = workers_.find(key);
   if (found == workers_.end()) return;
   const auto number = [](const agent::Observation& each) {
-    const auto* told = std::get_if<WorkerReport>(&each);
-    return told ? told->report : std::get<CheckpointSeen>(each).report;
+    return std::visit(
+        [](const auto& told) {
+          if constexpr (requires { told.report; }) return told.report;
+          return std::uint64_t{0};
+        },
+        each);
   };
   const std::size_t durable =
       std::erase_if(found->second.log, [&](const auto& each) { return number(each) <= report; });
@@ -478,6 +483,14 @@ void FaultyHost::save(Worker& worker) {
                                   "/checkpoint",    worker.step,      64 * worker.step};
   ledger_.saved(checkpoint);
   write(worker, checkpoint);
+  if (worker.reports % kReportsPerModel == 0) publish(worker);
+}
+
+void FaultyHost::publish(Worker& worker) {
+  const ModelSeen model{worker.claim.key, ++worker.reports, clock_.now(), "/model", "", {},
+                        worker.step,      64 * worker.step};
+  ledger_.published(model);
+  write(worker, model);
 }
 
 void FaultyHost::end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code,

@@ -142,6 +142,7 @@ class FaultyHost final : public agent::Host {
   Worker* draw_running();
   void report(Worker& worker);
   void save(Worker& worker);
+  void publish(Worker& worker);
   void end(Worker& worker, Cause cause, std::optional<std::int32_t> exit_code, std::int32_t signal,
            std::string message);
   void warn(const Worker& worker);

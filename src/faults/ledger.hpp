@@ -70,6 +70,7 @@ class Ledger {
   // It wrote it into its log.
   void reported(const WorkerReport& report) { oracle_.wrote(report); }
   void saved(const CheckpointSeen& checkpoint) { oracle_.saved(checkpoint); }
+  void published(const ModelSeen& model) { oracle_.published(model); }
   // Its machine could not start it; told before it ends.
   void refused(const ProcessKey& worker);
   // As PortWatch says of them.

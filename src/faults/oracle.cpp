@@ -71,10 +71,15 @@ void Oracle::wrote(const WorkerReport& report) {
 }
 
 void Oracle::saved(const CheckpointSeen& checkpoint) {
-  const ProcessKey& key = checkpoint.key;
-  const Save save{key.job, key.born, checkpoint.step.value_or(0)};
-  saved_.insert(save);
-  saves_[key].push_back(save);
+  made(checkpoints_, checkpoint.key, checkpoint.step);
+}
+
+void Oracle::published(const ModelSeen& model) { made(models_, model.key, model.step); }
+
+void Oracle::made(Saves& saves, const ProcessKey& worker, std::optional<std::uint64_t> step) {
+  const Save save{worker.job, worker.born, step.value_or(0)};
+  saves.made.insert(save);
+  saves.by_process[worker].push_back(save);
 }
 
 void Oracle::told(const AgentFrame& frame) {
@@ -93,10 +98,16 @@ void Oracle::confirmed(Session session, std::uint64_t number, const State& state
 // Of others nothing needs to be kept.
 void Oracle::check_told(const AgentMessage& message, const State& state) {
   if (const auto* report = std::get_if<WorkerReport>(&message)) check_report(*report, state);
-  const auto* seen = std::get_if<CheckpointSeen>(&message);
-  if (!seen || !find_alive(state, seen->key)) return;
-  if (!is_acknowledged(seen->key, seen->step.value_or(0)))
-    wrong_(fmt::format("a checkpoint of {} is confirmed and not known", text(seen->key)));
+  if (const auto* saved = std::get_if<CheckpointSeen>(&message))
+    check_confirmed(checkpoints_, saved->key, saved->step, state);
+  if (const auto* model = std::get_if<ModelSeen>(&message))
+    check_confirmed(models_, model->key, model->step, state);
+}
+
+void Oracle::check_confirmed(const Saves& saves, const ProcessKey& worker,
+                             std::optional<std::uint64_t> step, const State& state) {
+  if (find_alive(state, worker) && !is_journalled(saves, worker, step.value_or(0)))
+    wrong_(fmt::format("a {} of {} is confirmed and not known", saves.noun, text(worker)));
 }
 
 void Oracle::check_report(const WorkerReport& report, const State& state) {
@@ -168,12 +179,10 @@ void Oracle::took(const Entry& entry) {
   } else if (const auto* late = std::get_if<TimeLimitReached>(&event)) {
     courses_[late->job].disturbed = true;
   } else if (const auto* acknowledged = std::get_if<CheckpointAcknowledged>(&event)) {
-    const Save save{acknowledged->job, acknowledged->generation,
-                    acknowledged->checkpoint.step.value_or(0)};
-    acknowledged_.insert(save);
-    if (!is_saved(save))
-      wrong_(fmt::format("a checkpoint of job {} is acknowledged, and nobody saved it",
-                         acknowledged->job.value));
+    journalled(checkpoints_, acknowledged->job, acknowledged->generation,
+               acknowledged->checkpoint.step);
+  } else if (const auto* published = std::get_if<ModelPublished>(&event)) {
+    journalled(models_, published->job, published->generation, published->model.step);
   } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
     endings_.emplace(over->worker, over->ending);
     const auto true_end = ends_.find(over->worker);
@@ -185,6 +194,15 @@ void Oracle::took(const Entry& entry) {
                          to_string(over->ending.cause),
                          known ? "ended otherwise" : "did not end so on its machine"));
   }
+}
+
+void Oracle::journalled(Saves& saves, JobId job, Generation generation,
+                        std::optional<std::uint64_t> step) {
+  const Save save{job, generation, step.value_or(0)};
+  saves.journalled.insert(save);
+  if (!is_made(saves, save))
+    wrong_(fmt::format("a {} of job {} is in the journal, and nobody saved it", saves.noun,
+                       job.value));
 }
 
 void Oracle::check(Time now, const State& state, const Job& job) {
@@ -209,21 +227,22 @@ Generation Oracle::last_of(const ProcessKey& worker) const {
   return later == later_.end() ? worker.born : *later->second.rbegin();
 }
 
-bool Oracle::is_acknowledged(const ProcessKey& worker, std::uint64_t step) const {
-  if (acknowledged_.contains({worker.job, worker.born, step})) return true;
+bool Oracle::is_journalled(const Saves& saves, const ProcessKey& worker,
+                           std::uint64_t step) const {
+  if (saves.journalled.contains({worker.job, worker.born, step})) return true;
   const auto counts = counts_in_.find(worker);
   return counts != counts_in_.end() &&
          std::ranges::any_of(counts->second, [&](Generation generation) {
-           return acknowledged_.contains({worker.job, generation, step});
+           return saves.journalled.contains({worker.job, generation, step});
          });
 }
 
-bool Oracle::is_saved(const Save& acknowledged) const {
-  if (saved_.contains(acknowledged)) return true;
-  const auto& [job, generation, step] = acknowledged;
+bool Oracle::is_made(const Saves& saves, const Save& journalled) const {
+  if (saves.made.contains(journalled)) return true;
+  const auto& [job, generation, step] = journalled;
   for (auto it = counts_in_.lower_bound(first_of(job));
        it != counts_in_.end() && it->first.job == job; ++it)
-    if (it->second.contains(generation) && saved_.contains({job, it->first.born, step}))
+    if (it->second.contains(generation) && saves.made.contains({job, it->first.born, step}))
       return true;
   return false;
 }

@@ -9,12 +9,12 @@
 //   - TIMEOUT only over a time limit, and not before it; CANCELLED only where somebody asked, or where
 //     a job it waits for did not complete; COMPLETED only where no worker of the last gang failed
 //   - what the server confirms to an agent is there: a report is stored and counts, a checkpoint is
-//     acknowledged
+//     acknowledged, a model published
 //   - a report that meets a tier marks it, and nothing else does
 //   - what is stored or acknowledged a worker wrote so; the points of each once, and in their
 //     order where none is passed over
-//   - at the end every report is stored and every checkpoint acknowledged that a worker wrote whose
-//     end was heard of, but for as many reports as the server says it passed over
+//   - at the end every report is stored, every checkpoint acknowledged and every model published that a
+//     worker wrote whose end was heard of, but for as many reports as the server says it passed over
 //   - at the end the store has all that became durable: points, but for those that were thinned out of an
 //     ended job's, what starts a job, the keys of submissions
 //
@@ -49,6 +49,7 @@ class Oracle {
   // A worker wrote it into its log.
   void wrote(const WorkerReport& report);
   void saved(const CheckpointSeen& checkpoint);
+  void published(const ModelSeen& model);
   // An agent sent it. Told of again and again, as frames are sent again.
   void told(const AgentFrame& frame);
   // The server says that everything up to `number` is durable.
@@ -76,6 +77,12 @@ class Oracle {
   using Report = std::tuple<JobId, Generation, std::int32_t, std::uint64_t>;
   // Of a job's processes that were born into one generation, or of one generation's, by its step.
   using Save = std::tuple<JobId, Generation, std::uint64_t>;
+  // What workers saved, by checkpoints or as models, and what of it stands in the journal.
+  struct Saves {
+    std::string_view noun;
+    std::map<ProcessKey, std::vector<Save>> by_process = {};
+    std::set<Save> made = {}, journalled = {};
+  };
   // One job as far as it is known from outside.
   struct Course {
     Generation generation;   // of the gang that is current
@@ -98,9 +105,16 @@ class Oracle {
   void follow_gang(Course& course, const Job& job);
   // The generation that a process was of at last.
   [[nodiscard]] Generation last_of(const ProcessKey& worker) const;
-  // Is a save acknowledged of a generation that the process was of?
-  [[nodiscard]] bool is_acknowledged(const ProcessKey& worker, std::uint64_t step) const;
-  [[nodiscard]] bool is_saved(const Save& acknowledged) const;
+  static void made(Saves& saves, const ProcessKey& worker, std::optional<std::uint64_t> step);
+  void journalled(Saves& saves, JobId job, Generation generation,
+                  std::optional<std::uint64_t> step);
+  void check_confirmed(const Saves& saves, const ProcessKey& worker,
+                       std::optional<std::uint64_t> step, const State& state);
+  void check_missing(const Saves& saves, const ProcessKey& worker);
+  // Does the journal have a save of a generation that the process was of?
+  [[nodiscard]] bool is_journalled(const Saves& saves, const ProcessKey& worker,
+                                   std::uint64_t step) const;
+  [[nodiscard]] bool is_made(const Saves& saves, const Save& journalled) const;
   void gang_over(Course& course, JobId id, Generation generation, bool goes_on);
   // Was it a member of that generation at last?
   [[nodiscard]] bool was_of(const ProcessKey& worker, Generation generation) const;
@@ -134,8 +148,7 @@ class Oracle {
   // The same, and of one that leaves a gang those that go on meanwhile: what it tells counts there.
   std::map<ProcessKey, std::set<Generation>> counts_in_;
   std::map<ProcessKey, std::vector<MetricPoint>> written_;  // by report
-  std::map<ProcessKey, std::vector<Save>> saves_;
-  std::set<Save> saved_, acknowledged_;
+  Saves checkpoints_{"checkpoint"}, models_{"model"};
   // The least and the largest value of a metric that a job reported.
   std::map<std::pair<JobId, std::string>, std::pair<double, double>> values_;
   std::set<Report> stored_, there_;  // there_: in the store

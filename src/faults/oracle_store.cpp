@@ -53,13 +53,20 @@ bool Oracle::was_heard_out(const ProcessKey& worker, const Ending& ending) const
 void Oracle::at_rest() {
   for (const auto& [worker, ending] : endings_) {
     if (!was_heard_out(worker, ending) || !members_.contains(worker)) continue;
-    for (const Save& save : saves_[worker]) {
-      if (!is_acknowledged(worker, std::get<std::uint64_t>(save)))
-        wrong_(fmt::format("{} saved at step {}, and it is not acknowledged", text(worker),
-                           std::get<std::uint64_t>(save)));
-    }
+    check_missing(checkpoints_, worker);
+    check_missing(models_, worker);
   }
   check_missing();
+}
+
+void Oracle::check_missing(const Saves& saves, const ProcessKey& worker) {
+  const auto made = saves.by_process.find(worker);
+  if (made == saves.by_process.end()) return;
+  for (const auto& [job, generation, step] : made->second) {
+    if (!is_journalled(saves, worker, step))
+      wrong_(fmt::format("{} saved a {} at step {}, and it is not in the journal", text(worker),
+                         saves.noun, step));
+  }
 }
 
 void Oracle::check_missing() {

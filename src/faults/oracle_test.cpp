@@ -204,6 +204,14 @@ TEST_F(OracleTest, SeesACheckpointThatIsConfirmedAndNotKnown) {
   EXPECT_THAT(faults, ElementsAre(HasSubstr("a checkpoint of worker 0")));
 }
 
+TEST_F(OracleTest, SeesAModelThatIsConfirmedAndNotKnown) {
+  ModelSeen seen;
+  seen.key = key();
+  send(seen);
+  confirm();
+  EXPECT_THAT(faults, ElementsAre(HasSubstr("a model of worker 0")));
+}
+
 // ---- what is kept of what workers wrote ----
 
 TEST_F(OracleTest, IsContentWithReportsThatAreKeptAsTheyWereWritten) {
@@ -280,12 +288,17 @@ TEST_F(OracleTest, SeesWhatIsMissingOnceAWorkerWasHeardOut) {
   CheckpointSeen seen;
   seen.key = key();
   oracle.saved(seen);
+  ModelSeen model;
+  model.key = key();
+  oracle.published(model);
   dies(Cause::exited, 0);
   world.ended(job, ending("0"));
   commit();
   oracle.at_rest();
-  EXPECT_THAT(faults, ElementsAre(HasSubstr("saved at step 0, and it is not acknowledged"),
-                                  HasSubstr("was written and is not stored")));
+  EXPECT_THAT(faults,
+              ElementsAre(HasSubstr("saved a checkpoint at step 0, and it is not in the journal"),
+                          HasSubstr("saved a model at step 0, and it is not in the journal"),
+                          HasSubstr("was written and is not stored")));
 }
 
 TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
@@ -303,7 +316,7 @@ TEST_F(OracleTest, LetsAsManyReportsBeMissingAsTheServerPassedOver) {
 TEST_F(OracleTest, SeesACheckpointThatNobodySaved) {
   world.checkpoint(job);
   commit();
-  expect("a checkpoint of job 1 is acknowledged, and nobody saved it");
+  expect("a checkpoint of job 1 is in the journal, and nobody saved it");
 }
 
 // ---- targets ----

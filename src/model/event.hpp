@@ -117,6 +117,12 @@ struct Progressed {  // at most one per job and round: all that decisions see
   Progress report;
   friend bool operator==(const Progressed&, const Progressed&) = default;
 };
+struct ModelPublished {
+  JobId job;
+  Generation generation;
+  PublishedModel model;
+  friend bool operator==(const ModelPublished&, const ModelPublished&) = default;
+};
 struct JobWarned {
   JobId job;
   Generation generation;
@@ -188,6 +194,6 @@ using Event =
                  WorkerEnded, CheckpointAcknowledged, Progressed, TimeLimitReached, PolicyLoaded,
                  PolicyFailed, TrialBegan, TrialEnded, RulesSet, ClockSet, JobsForgotten,
                  JournalAccepted, NodesRetired, JobWarned, NodeDrained, DrainBegan, NodeUndrained,
-                 WorkerReady, GangStands, NewcomersLate>;
+                 WorkerReady, GangStands, NewcomersLate, ModelPublished>;
 
 }  // namespace paceline

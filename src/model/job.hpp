@@ -115,6 +115,7 @@ struct Job {
 
   std::optional<Progress> progress;
   std::optional<Checkpoint> checkpoint;
+  std::optional<PublishedModel> model;  // the newest
   TargetStatus target;
 
   std::optional<Ending> ending;  // that decided how the job ended

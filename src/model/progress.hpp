@@ -38,6 +38,16 @@ struct Checkpoint {
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
+// A model that a job has handed out: a file that is whole, and that a later one replaces as a whole.
+struct PublishedModel {
+  std::string node;      // its name: the path is one there
+  std::string path;      // absolute
+  std::string sha256;    // of the file's bytes, 64 hexadecimal digits; empty: not said
+  std::optional<std::uint64_t> bytes, step, samples;
+  Time published_at;
+  friend bool operator==(const PublishedModel&, const PublishedModel&) = default;
+};
+
 // One point of a job's curves, kept in a table of its own and never in the journal.
 struct MetricPoint {
   JobId job;

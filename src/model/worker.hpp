@@ -130,6 +130,16 @@ struct CheckpointSeen {
   friend bool operator==(const CheckpointSeen&, const CheckpointSeen&) = default;
 };
 
+struct ModelSeen {
+  ProcessKey key;
+  std::uint64_t report = 0;
+  Time at;
+  std::string path;    // absolute
+  std::string sha256;  // as of a PublishedModel
+  std::optional<std::uint64_t> bytes, step, samples;
+  friend bool operator==(const ModelSeen&, const ModelSeen&) = default;
+};
+
 // What its machine sees of a worker that its owner should know; told again after a restart of the
 // agent.
 struct WorkerWarning {

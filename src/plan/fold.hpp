@@ -51,6 +51,7 @@ class Fold {
   void on(const WorkerEnded& e);
   void on(const CheckpointAcknowledged& e);
   void on(const Progressed& e);
+  void on(const ModelPublished& e);
   void on(const JobWarned& e);
   void on(const TimeLimitReached& e);
   void on(const NewcomersLate& e);

@@ -338,6 +338,10 @@ void Fold::on(const CheckpointAcknowledged& e) {
   job.quick_failures = 0;
 }
 
+void Fold::on(const ModelPublished& e) {
+  if (speaks(e.job, e.generation)) touch(e.job).model = e.model;
+}
+
 void Fold::on(const Progressed& e) {
   if (!speaks(e.job, e.generation)) return;
   Job& job = touch(e.job);

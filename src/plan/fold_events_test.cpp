@@ -399,6 +399,7 @@ TEST(LateFacts, OfAnOverGenerationChangeNothing) {
   world.tell(WorkerStarted{{a, Generation{1}, 0}, 1});
   world.tell(WorkerEnded{{a, Generation{1}, 1}, ending("1")});
   world.tell(CheckpointAcknowledged{a, Generation{1}, {"/old", {}, {}, world.now()}});
+  world.tell(ModelPublished{a, Generation{1}, {"box", "/old", "", {}, {}, {}, world.now()}});
   world.tell(Progressed{a, Generation{1}, stale});
   EXPECT_EQ(world.job(a), before);
 }
@@ -413,6 +414,7 @@ TEST(LateFacts, OfAJobThatIsOverOrUnknownChangeNothing) {
     world.tell(WorkerStarted{key, 1});
     world.tell(WorkerEnded{key, ending("1")});
     world.tell(CheckpointAcknowledged{id, Generation{1}, {"/old", {}, {}, world.now()}});
+    world.tell(ModelPublished{id, Generation{1}, {"box", "/old", "", {}, {}, {}, world.now()}});
     world.tell(Progressed{id, Generation{1}, {}});
   }
   EXPECT_EQ(world.job(a), before);
@@ -426,8 +428,10 @@ TEST(LateFacts, OfTheGenerationThatHasJustEndedAreStillTrue) {
   last.step = 99;
   world.tell(Progressed{a, Generation{1}, last});
   world.tell(CheckpointAcknowledged{a, Generation{1}, {"/late", {}, {}, world.now()}});
+  world.tell(ModelPublished{a, Generation{1}, {"box", "/model", "", {}, {}, {}, world.now()}});
   EXPECT_EQ(world.job(a).progress->step, 99U);
   EXPECT_EQ(world.job(a).checkpoint->path, "/late");
+  EXPECT_EQ(world.job(a).model->path, "/model");
 }
 
 TEST(LateFacts, OfRanksThatNeverWereChangeNothing) {

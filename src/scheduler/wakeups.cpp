@@ -69,6 +69,7 @@ bool Wakeups::concerns_policy(const Event& event) const {
   return !std::holds_alternative<Progressed>(event) && !std::holds_alternative<TrialBegan>(event) &&
          !std::holds_alternative<TrialEnded>(event) &&
          !std::holds_alternative<JobsForgotten>(event) &&
+         !std::holds_alternative<ModelPublished>(event) &&
          !std::holds_alternative<JobWarned>(event) && !std::holds_alternative<WorkerReady>(event);
 }
 

@@ -84,6 +84,7 @@ TEST_F(WakeupsTest, ComeWithTheSaveThatARoundAwaits) {
   EXPECT_EQ(wakeups.awaited_saves().size(), 1U);
   world.advance(span("1m"));
   hears(CheckpointAcknowledged{other, Generation{1}, {}});
+  hears(ModelPublished{awaited, Generation{1}, {}});
   EXPECT_FALSE(wakeups.due(world.now()));
   hears(CheckpointAcknowledged{awaited, Generation{1}, {}});
   EXPECT_TRUE(wakeups.due(world.now()));

@@ -148,6 +148,8 @@ class History {
     if (rng_.chance(0.6)) return progress(worker);
     if (rng_.chance(0.4))
       return CheckpointAcknowledged{job.id, worker.born, {"/home/ann/a.pt", 100, {}, now_}};
+    if (rng_.chance(0.1))
+      return ModelPublished{job.id, worker.born, {"box", "/home/ann/m.pt", "", 7, 100, {}, now_}};
     if (rng_.chance(0.1)) return TimeLimitReached{job.id};
     if (rng_.chance(0.1))
       return JobWarned{job.id, worker.born, Warning::no_rendezvous, rng_.chance(0.7)};

@@ -184,12 +184,12 @@ Result<void> check_metrics(std::map<std::string, double>& metrics) {
   return {};
 }
 
-Result<void> check_path(const std::string& path) {
-  if (path.size() > kCheckpointPathMax)
+Result<void> check_path(std::string_view of, const std::string& path) {
+  if (path.size() > kReportedPathMax)
     return fail(ErrorCode::too_large,
-                fmt::format("The path of a checkpoint has at most {} bytes.", kCheckpointPathMax));
+                fmt::format("The path of a {} has at most {} bytes.", of, kReportedPathMax));
   const bool sound = path.starts_with('/') && path.find('\0') == std::string::npos;
-  return sound ? Result<void>{} : wrong("the path of a checkpoint is not absolute");
+  return sound ? Result<void>{} : wrong(fmt::format("the path of a {} is not absolute", of));
 }
 
 Result<void> check_report_number(std::uint64_t number) {
@@ -228,7 +228,17 @@ Result<void> hold(WorkerReport& report) {
 Result<void> hold(CheckpointSeen& seen) {
   return all([&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
              [&] { return check_report_number(seen.report); },
-             [&] { return check_path(seen.path); }, [&] { return check_count(seen.step); },
+             [&] { return check_path("checkpoint", seen.path); },
+             [&] { return check_count(seen.step); },
+             [&] { return check_count(seen.samples); });
+}
+
+Result<void> hold(ModelSeen& seen) {
+  return all([&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
+             [&] { return check_report_number(seen.report); },
+             [&] { return check_path("model", seen.path); },
+             [&] { return within(seen.sha256.empty() || is_sha256(seen.sha256), "the digest of a model"); },
+             [&] { return check_count(seen.bytes); }, [&] { return check_count(seen.step); },
              [&] { return check_count(seen.samples); });
 }
 

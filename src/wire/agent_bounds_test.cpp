@@ -214,11 +214,26 @@ TEST(AgentBounds, HoldThePathOfACheckpoint) {
               }),
               HasSubstr("not absolute"));
   EXPECT_THAT(
-      of_checkpoint([](CheckpointSeen& c) { c.path = "/" + std::string(kCheckpointPathMax, 'a'); }),
+      of_checkpoint([](CheckpointSeen& c) { c.path = "/" + std::string(kReportedPathMax, 'a'); }),
       HasSubstr("at most 4096 bytes"));
   EXPECT_THAT(of_checkpoint([](CheckpointSeen& c) { c.samples = ~0ULL; }), HasSubstr("a count"));
   EXPECT_THAT(of_checkpoint([](CheckpointSeen& c) { c.report = ~0ULL; }),
               HasSubstr("number of a report"));
+}
+
+TEST(AgentBounds, HoldWhatIsSaidOfAModel) {
+  const auto of_model = [](const std::function<void(ModelSeen&)>& change) {
+    return problem<ModelSeen>({kWorker, 14, kTold, "/m.pt", "", 1024, 100, {}}, change);
+  };
+  EXPECT_EQ(of_model([](ModelSeen&) {}), "");
+  EXPECT_EQ(of_model([](ModelSeen& m) { m.sha256 = std::string(64, '0'); }), "");
+  EXPECT_THAT(of_model([](ModelSeen& m) { m.path = "m.pt"; }), HasSubstr("not absolute"));
+  EXPECT_THAT(of_model([](ModelSeen& m) { m.path = "/" + std::string(kReportedPathMax, 'a'); }),
+              HasSubstr("The path of a model has at most 4096 bytes"));
+  EXPECT_THAT(of_model([](ModelSeen& m) { m.sha256 = std::string(64, 'G'); }),
+              HasSubstr("digest of a model"));
+  EXPECT_THAT(of_model([](ModelSeen& m) { m.bytes = ~0ULL; }), HasSubstr("a count"));
+  EXPECT_THAT(of_model([](ModelSeen& m) { m.report = ~0ULL; }), HasSubstr("number of a report"));
 }
 
 TEST(AgentBounds, CutTheSentenceOfAnEnd) {

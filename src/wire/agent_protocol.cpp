@@ -143,6 +143,14 @@ void describe(Fields& fields, FieldsOf<Fields, CheckpointSeen>& checkpoint) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ModelSeen>& model) {
+  auto& [key, report, at, path, sha256, bytes, step, samples] = model;
+  describe(fields, key);
+  fields("report", report)("at", at)("path", path)("sha256", sha256)("bytes", bytes);
+  fields("step", step)("samples", samples);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, WorkerWarning>& warned) {
   auto& [key, warning, holds] = warned;
   describe(fields, key);

@@ -42,7 +42,7 @@ struct NodeChanged {
 };
 
 using AgentMessage = std::variant<Hello, NodeChanged, WorkerRuns, WorkerReport, CheckpointSeen,
-                                  WorkerGone, WorkerWarning, WorkerPlaced>;
+                                  WorkerGone, WorkerWarning, WorkerPlaced, ModelSeen>;
 
 // ---- server → agent ----
 

@@ -91,6 +91,8 @@ TEST(AgentProtocol, ReadsWhatAnAgentWrites) {
   expect_from_agent(WorkerReport{kKey, 13, kAt, {}, {}, {}, {}, {}, {}, {}, {}, {}});
   expect_from_agent(WorkerWarning{kKey, Warning::no_rendezvous, false});
   expect_from_agent(CheckpointSeen{kKey, 14, kAt, "/home/ann/ckpt/a.pt", 100, {}});
+  expect_from_agent(
+      ModelSeen{kKey, 15, kAt, "/home/ann/m.pt", std::string(64, 'a'), 1024, {}, 6400});
   expect_from_agent(WorkerGone{kKey, Cause::exited, 75, 0, "", kAt});
   expect_from_agent(
       WorkerGone{kKey, Cause::launch_failed, {}, 0, "There is no program 'pyhton3'.", kAt});

@@ -128,6 +128,12 @@ void describe(Fields& fields, FieldsOf<Fields, CheckpointAcknowledged>& event) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, ModelPublished>& event) {
+  auto& [job, generation, model] = event;
+  fields("job", job)("generation", generation)("model", model);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Progressed>& event) {
   auto& [job, generation, report] = event;
   fields("job", job)("generation", generation)("progress", report);
@@ -245,7 +251,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds =
     "rules_set",        "clock_set",          "jobs_forgotten",
     "journal_accepted", "nodes_retired",      "job_warned",
     "node_drained",     "drain_began",        "node_undrained",
-    "worker_ready",     "gang_stands",        "newcomers_late"};
+    "worker_ready",     "gang_stands",        "newcomers_late",
+    "model_published"};
 constexpr std::string_view kPlanKind = "plan";
 
 void begin_entry(JsonWriter& json, const Entry& entry) {
@@ -292,6 +299,7 @@ void write_shown(JsonWriter& json, const PolicyLoaded& event) {
 std::optional<Event> public_part_of(Event event) {
   if (std::holds_alternative<Progressed>(event)) return {};
   if (std::holds_alternative<CheckpointAcknowledged>(event)) return {};
+  if (std::holds_alternative<ModelPublished>(event)) return {};
   if (std::holds_alternative<JobWarned>(event)) return {};
   if (auto* submitted = std::get_if<JobSubmitted>(&event)) submitted->spec.checkpoint_glob.clear();
   if (auto* ended = std::get_if<WorkerEnded>(&event)) ended->ending.message.clear();
@@ -372,6 +380,7 @@ std::optional<JobId> private_to(const Entry& entry) {
   if (const auto* ended = std::get_if<WorkerEnded>(event)) return ended->worker.job;
   if (const auto* report = std::get_if<Progressed>(event)) return report->job;
   if (const auto* saved = std::get_if<CheckpointAcknowledged>(event)) return saved->job;
+  if (const auto* published = std::get_if<ModelPublished>(event)) return published->job;
   if (const auto* warned = std::get_if<JobWarned>(event)) return warned->job;
   return {};
 }

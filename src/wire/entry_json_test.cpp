@@ -183,7 +183,9 @@ TEST(EntryJson, KeepsFromOthersWhatIsTheOwners) {
   const Ending ending{Cause::launch_failed, {}, 0, "There is no program '/home/ann/secret'.", {}};
   const WorkerEnded ended{{JobId{7}, Generation{1}, 0}, ending};
   const CheckpointAcknowledged saved{JobId{7}, Generation{1}, {"/home/ann/secret.pt", 1, 2, {}}};
-  for (const Event& event : {Event{submitted}, Event{ended}, Event{saved}}) {
+  const ModelPublished published{
+      JobId{7}, Generation{1}, {"box", "/home/ann/secret.pt", "", 1, {}, {}, {}}};
+  for (const Event& event : {Event{submitted}, Event{ended}, Event{saved}, Event{published}}) {
     EXPECT_EQ(private_to(entry(event)), JobId{7});
     EXPECT_THAT(shown(event, Viewer::owner), HasSubstr("secret"));
     EXPECT_THAT(shown(event, Viewer::other), Not(HasSubstr("secret")));

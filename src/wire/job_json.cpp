@@ -108,6 +108,18 @@ void write_checkpoint(JsonWriter& json, const JobView& view) {
   json.field("acknowledged_at", checkpoint.acknowledged_at).end_object();
 }
 
+void write_model(JsonWriter& json, const JobView& view) {
+  if (!view.job.model || view.viewer == Viewer::other) {
+    json.null_field("model");
+    return;
+  }
+  const auto& model = *view.job.model;
+  json.key("model").begin_object().field("node", model.node).field("path", model.path);
+  json.field("sha256", model.sha256.empty() ? std::nullopt : std::optional(model.sha256));
+  json.field("bytes", model.bytes).field("step", model.step).field("samples", model.samples);
+  json.field("published_at", model.published_at).end_object();
+}
+
 void write_worker(JsonWriter& json, const Worker& worker, const State& state, std::size_t rank) {
   json.begin_object().field("rank", rank).field("node", node_name(state, worker.seat.node));
   json.key("slots").begin_array();
@@ -230,6 +242,7 @@ void write_job(JsonWriter& json, const JobView& view) {
   write_progress(json, job);
   write_target(json, job);
   write_checkpoint(json, view);
+  write_model(json, view);
   write_gang(json, view);
   write_times(json, view);
   write_left(json, view.left);

@@ -143,6 +143,13 @@ void describe(Fields& fields, FieldsOf<Fields, Checkpoint>& checkpoint) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, PublishedModel>& model) {
+  auto& [node, path, sha256, bytes, step, samples, published_at] = model;
+  fields("node", node)("path", path)("sha256", sha256)("bytes", bytes);
+  fields("step", step)("samples", samples)("published_at", published_at);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Boot>& boot) {
   auto& [id, at] = boot;
   fields("id", id)("at", at);

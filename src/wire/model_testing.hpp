@@ -179,6 +179,10 @@ inline void randomize(Rng& rng, Checkpoint& value) {
   auto& [path, step, samples, acknowledged_at] = value;
   randomize_all(rng, path, step, samples, acknowledged_at);
 }
+inline void randomize(Rng& rng, PublishedModel& value) {
+  auto& [node, path, sha256, bytes, step, samples, published_at] = value;
+  randomize_all(rng, node, path, sha256, bytes, step, samples, published_at);
+}
 inline void randomize(Rng& rng, Progress& value) {
   auto& [a, b, c, d, e, f, g, h, metrics, reported_at] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, metrics, reported_at);
@@ -397,6 +401,9 @@ inline void randomize(Rng& rng, WorkerEnded& value) {
 }
 inline void randomize(Rng& rng, CheckpointAcknowledged& value) {
   randomize_all(rng, value.job, value.generation, value.checkpoint);
+}
+inline void randomize(Rng& rng, ModelPublished& value) {
+  randomize_all(rng, value.job, value.generation, value.model);
 }
 inline void randomize(Rng& rng, Progressed& value) {
   randomize_all(rng, value.job, value.generation, value.report);

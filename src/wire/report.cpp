@@ -12,6 +12,7 @@
 namespace paceline {
 namespace {
 
+constexpr std::size_t kSha256Digits = 64;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // nlohmann passes over it
 
 struct CountKey {
@@ -88,11 +89,15 @@ std::uint64_t to_count(const Json& value) {
                                     : static_cast<std::uint64_t>(value.get<double>());
 }
 
+Error not_a_count(const std::string& key) {
+  return invalid(fmt::format("'{}' must be a whole number from 0 to 2^53.", key));
+}
+
 Result<bool> read_reserved(const std::string& key, const Json& value, Report& report) {
   for (const auto& count : kCounts) {
     if (count.name != key) continue;
     if (!is_count(value))
-      return fail(invalid(fmt::format("'{}' must be a whole number from 0 to 2^53.", key)));
+      return fail(not_a_count(key));
     report.*count.member = to_count(value);
     return true;
   }
@@ -105,13 +110,26 @@ Result<bool> read_reserved(const std::string& key, const Json& value, Report& re
   return false;
 }
 
-Result<void> read_path(const std::string& key, const Json& value, Report& report) {
+Result<std::string> read_path(const std::string& key, const Json& value) {
   const auto* path = value.get_ptr<const std::string*>();
-  if (path == nullptr || !path->starts_with('/') || path->size() > kCheckpointPathMax ||
+  if (path == nullptr || !path->starts_with('/') || path->size() > kReportedPathMax ||
       path->find('\0') != std::string::npos)
     return fail(invalid(fmt::format("'{}' must be an absolute path.", key)));
-  report.checkpoint = *path;
+  return *path;
+}
+
+Result<void> read_checkpoint(const std::string& key, const Json& value, Report& report) {
+  auto path = read_path(key, value);
+  if (!path) return fail(path.error());
+  report.checkpoint = std::move(*path);
   return {};
+}
+
+Result<std::string> read_sha256(const Json& value) {
+  const auto* text = value.get_ptr<const std::string*>();
+  if (text == nullptr || !is_sha256(*text))
+    return fail(invalid("'sha256' must be 64 hexadecimal digits, written small."));
+  return *text;
 }
 
 Result<void> read_metric(const std::string& key, const Json& value, Report& report) {
@@ -135,7 +153,7 @@ Result<Report> read_report(const Json& object) {
     if (!reserved) return fail(reserved.error());
     if (*reserved) continue;
     const auto read =
-        key == "checkpoint" ? read_path(key, value, report) : read_metric(key, value, report);
+        key == "checkpoint" ? read_checkpoint(key, value, report) : read_metric(key, value, report);
     if (!read) return fail(read.error());
   }
   return report;
@@ -200,7 +218,7 @@ Result<Report> parse_checkpoint(std::string_view json) {
   for (const auto& [key, value] : object->items()) {
     if (value.is_null()) continue;
     if (key == "path") {
-      if (auto read = read_path(key, value, report); !read) return fail(read.error());
+      if (auto read = read_checkpoint(key, value, report); !read) return fail(read.error());
     } else if (key == "step" || key == "samples") {
       if (auto read = read_reserved(key, value, report); !read) return fail(read.error());
     } else {
@@ -210,6 +228,37 @@ Result<Report> parse_checkpoint(std::string_view json) {
   }
   if (report.checkpoint.empty()) return fail(invalid("A checkpoint needs its 'path'."));
   return report;
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == kSha256Digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Result<ModelReport> parse_model(std::string_view json) {
+  const auto object = parse_lenient(json);
+  if (!object) return fail(object.error());
+  ModelReport model;
+  const std::map<std::string, std::optional<std::uint64_t> ModelReport::*> counts{
+      {"bytes", &ModelReport::bytes}, {"step", &ModelReport::step},
+      {"samples", &ModelReport::samples}};
+  for (const auto& [key, value] : object->items()) {
+    if (value.is_null()) continue;
+    const auto count = counts.find(key);
+    if (count != counts.end()) {
+      if (!is_count(value)) return fail(not_a_count(key));
+      model.*count->second = to_count(value);
+    } else if (key == "path" || key == "sha256") {
+      auto text = key == "path" ? read_path(key, value) : read_sha256(value);
+      if (!text) return fail(text.error());
+      (key == "path" ? model.path : model.sha256) = std::move(*text);
+    } else {
+      return fail(invalid(
+          fmt::format("A model has path, bytes, sha256, step and samples, but no '{:.64}'.", key)));
+    }
+  }
+  if (model.path.empty()) return fail(invalid("A model needs its 'path'."));
+  return model;
 }
 
 Result<TrainerStatus> parse_trainer_status(std::string_view json) {

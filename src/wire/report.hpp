@@ -33,7 +33,7 @@ inline constexpr std::size_t kReportBytesMax = 64 << 10;
 // Of steps, samples and positions: beyond it a JSON number is no exact count.
 inline constexpr std::uint64_t kReportCountMax = std::uint64_t{1} << 53;
 inline constexpr std::size_t kMetricNameMax = 128;
-inline constexpr std::size_t kCheckpointPathMax = 4096;
+inline constexpr std::size_t kReportedPathMax = 4096;
 
 // One object: reserved keys `step total_steps epoch total_epochs samples step_seconds learning_rate
 // position checkpoint`, all others are metrics. Nulls are skipped. Errors: invalid (names the key
@@ -48,6 +48,21 @@ std::optional<Report> parse_report_line(std::string_view line);
 // The body of POST /v1/checkpoint: `{"path": "/abs", "step": 100, "samples": 6400}`. Errors:
 // invalid.
 Result<Report> parse_checkpoint(std::string_view json);
+
+// The file of a model that is handed out, as a script says it.
+struct ModelReport {
+  std::string path;    // absolute
+  std::string sha256;  // 64 small hexadecimal digits; empty: not said
+  std::optional<std::uint64_t> bytes, step, samples;
+
+  friend bool operator==(const ModelReport&, const ModelReport&) = default;
+};
+
+// The body of POST /v1/publish: `{"path": "/abs", "bytes": 1024, "sha256": "9f86d0…", "step": 100,
+// "samples": 6400}`; only the path must be there. Errors: invalid.
+Result<ModelReport> parse_model(std::string_view json);
+
+[[nodiscard]] bool is_sha256(std::string_view text);
 
 // `{"trainerStatus": {"progressPercentage": 67, "estimatedRemainingSeconds": 3600, "metrics":
 // [{"name": "loss", "value": "0.3"}]}}`

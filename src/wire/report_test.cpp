@@ -89,6 +89,25 @@ TEST(Checkpoint, NeedsAnAbsolutePath) {
   EXPECT_FALSE(parse_checkpoint(R"({"path": "/b.pt", "loss": 3})"));
 }
 
+TEST(Model, NeedsAnAbsolutePathAlone) {
+  const std::string digits(64, 'a');
+  EXPECT_EQ(*parse_model(R"({"path": "/m.pt", "bytes": 1024, "step": 100, "samples": 6400, "sha256": ")" +
+                         digits + "\"}"),
+            (ModelReport{"/m.pt", digits, 1024, 100, 6400}));
+  EXPECT_EQ(*parse_model(R"({"path": "/m.pt", "bytes": null})"),
+            (ModelReport{"/m.pt", "", {}, {}, {}}));
+  const auto problem = [](std::string_view json) { return parse_model(json).error().message; };
+  EXPECT_EQ(problem("{}"), "A model needs its 'path'.");
+  EXPECT_EQ(problem(R"({"path": "m.pt"})"), "'path' must be an absolute path.");
+  EXPECT_EQ(problem(R"({"path": "/m", "bytes": -1})"),
+            "'bytes' must be a whole number from 0 to 2^53.");
+  EXPECT_EQ(problem(R"({"path": "/m", "loss": 3})"),
+            "A model has path, bytes, sha256, step and samples, but no 'loss'.");
+  for (const char* wrong : {"7", R"("abc")", R"("")"})
+    EXPECT_EQ(problem(R"({"path": "/m", "sha256": )" + std::string(wrong) + "}"),
+              "'sha256' must be 64 hexadecimal digits, written small.");
+}
+
 TEST(TrainerStatus, ReadsWhatHuggingFaceSends) {
   const auto status = parse_trainer_status(
       R"({"trainerStatus": {"lastUpdatedTime": "2026-03-06T10:00:00+00:00", "progressPercentage": 50,

@@ -139,7 +139,7 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
          ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran, paused,
          leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
          speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress,
-         checkpoint, target, ending, last_change, last_changed_at, dropped] = job;
+         checkpoint, model, target, ending, last_change, last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
   fields("attempt", attempt)("retries_used", retries_used)("quick_failures", quick_failures);
@@ -156,6 +156,7 @@ void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   fields("paused_seconds", paused)("leased", leased)("slot_seconds", slot_seconds);
   fields.unless(0.0, "service_from", service_from);
   fields("bill", bill)("progress", progress)("checkpoint", checkpoint)("target", target);
+  fields.unless({}, "model", model);
   fields("ending", ending)("last_change", last_change)("last_changed_at", last_changed_at);
 }
 

@@ -429,7 +429,9 @@ Result<void> SupervisedWorker::open_socket() {
     return {};
   }
   const WorkerVoice voice{
-      [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
+      [this](const Report& report) { take_report(report); },
+      [this](const ModelReport& model) { take_model(model); },
+      [this] { return noticed_; },
       [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; },
       [this] { return membership_; }};
   Router router;
@@ -460,6 +462,14 @@ void SupervisedWorker::set_membership(const Membership& membership, const GangPl
 void SupervisedWorker::take_report(const Report& report) {
   read_some();
   handle_report(ledger_.other(), report);
+}
+
+void SupervisedWorker::take_model(const ModelReport& model) {
+  const auto& [path, sha256, bytes, step, samples] = model;
+  read_some();
+  ++context_.unstored;
+  context_.tell(ModelSeen{order_.key, ledger_.other(), context_.clock.now(), path, sha256, bytes,
+                          step, samples});
 }
 
 HttpResponse SupervisedWorker::take_timeline(const std::string& body) const {

@@ -155,6 +155,16 @@ std::string checkpoint_line(const Document& job, double now) {
                  labelled("acknowledged", when(checkpoint, "acknowledged_at", now))});
 }
 
+std::string model_line(const Document& job, double now) {
+  const auto& model = member(job, "model");
+  const auto step = number_of(model, "step");
+  const auto bytes = number_of(model, "bytes");
+  return joined({text_of(model, "path"), labelled("on", text_of(model, "node")),
+                 bytes ? human_bytes(static_cast<std::uint64_t>(*bytes)) : "",
+                 step ? fmt::format("step {:.0f}", *step) : "",
+                 labelled("published", when(model, "published_at", now))});
+}
+
 std::string curve_line(const Document& curve) {
   const auto from = number_of(curve, "thinned_from");
   if (!from) return "";
@@ -284,6 +294,7 @@ std::string job_page(const Document& job, const Curve& curve, const Console& con
   page.line("Curve", curve_line(curve.page));
   page.line("Target", target_line(job, curve, now));
   page.line("Checkpoint", checkpoint_line(job, now));
+  page.line("Model", model_line(job, now));
   page.line("Asked", asked_line(job, now));
   for (const auto& warning : list_of(job, "warnings"))
     page.line("Warning", text_of(warning, "text"));

@@ -123,6 +123,7 @@ class AgentsEngine final : public Engine, public ServerEnd {
   void on(NodeView& node, const WorkerRuns& runs);
   void on(NodeView& node, const WorkerReport& report);
   void on(NodeView& node, const CheckpointSeen& checkpoint);
+  void on(NodeView& node, const ModelSeen& seen);
   void on(NodeView& node, const WorkerWarning& warning);
   void on(NodeView& node, const WorkerPlaced& placed);
   void on(NodeView& node, const WorkerGone& gone);

@@ -504,6 +504,17 @@ TEST_F(AgentsEngineTest, AcknowledgesCheckpoints) {
   EXPECT_EQ(world.job(job).checkpoint, (Checkpoint{"/a.pt", 100, 6400, clock.now()}));
 }
 
+TEST_F(AgentsEngineTest, TellsOfPublishedModelsOnce) {
+  connect();
+  const JobId job = run("1");
+  const ModelSeen seen{key(job, 1, 0), 1, clock.now(), "/m.pt", "", 1024, 100, 6400};
+  for (int again = 0; again < 2; ++again) host().tell(seen);
+  run_until_quiet();
+  EXPECT_EQ(told_of<ModelPublished>().size(), 1U);
+  EXPECT_EQ(world.job(job).model,
+            (PublishedModel{"box", "/m.pt", "", 1024, 100, 6400, clock.now()}));
+}
+
 TEST_F(AgentsEngineTest, WarnsOfAGangUntilThatIsTakenBack) {
   connect();
   const JobId job = run("2");
@@ -1338,6 +1349,7 @@ TEST_F(StrangeNodeTest, IsNotHeardAboutTheWorkersOfOthers) {
   told.clear();
   say(report(foreign));
   say(CheckpointSeen{foreign, 100, clock.now(), "/evil.pt", 1'000, {}});
+  say(ModelSeen{foreign, 100, clock.now(), "/evil.pt", "", {}, {}, {}});
   say(WorkerWarning{foreign, Warning::no_rendezvous, true});
   say(WorkerRuns{foreign, 4712});
   say(WorkerGone{foreign, Cause::exited, 0, 0, "", clock.now()});
@@ -1366,7 +1378,9 @@ TEST_F(StrangeNodeTest, WhateverItSaysLeavesOthersAlone) {
   };
   const auto time = [&] { return clock.now() + seconds{rng.between(-100, 100)}; };
   const auto anything = [&]() -> AgentMessage {
-    switch (rng.below(7)) {
+    switch (rng.below(8)) {
+      case 7:
+        return ModelSeen{process(), rng.below(200), time(), "/evil.pt", "", {}, {}, {}};
       case 0:
         return WorkerRuns{process(), rng.between(-1, 9)};
       case 1:

@@ -251,6 +251,7 @@ void AgentsEngine::adopt_claims(NodeView& node, const Hello& hello) {
       claim.gone = known->second.gone;
       claim.last_report = known->second.last_report;
       claim.last_checkpoint = known->second.last_checkpoint;
+      claim.last_model = known->second.last_model;
     } else if (seat && options_.newest_report) {
       // An agent tells again what it doesn't know to be stored: of old steps the job would be shown
       // to be back at.
@@ -330,6 +331,18 @@ void AgentsEngine::on(NodeView& node, const CheckpointSeen& checkpoint) {
       checkpoint.key.job,
       find_gang(checkpoint.key)->generation,
       {checkpoint.path, checkpoint.step, checkpoint.samples, when(node, checkpoint.at)}});
+}
+
+void AgentsEngine::on(NodeView& node, const ModelSeen& seen) {
+  ClaimView* claim = node.find_claim(seen.key);
+  const SeatView* seat = find_seat(node, seen.key);
+  if (!claim || !seat || seen.report <= claim->last_model) return;
+  claim->last_model = seen.report;
+  if (!seat->joined) return;
+  tell(ModelPublished{seen.key.job,
+                      find_gang(seen.key)->generation,
+                      {node.spec.name, seen.path, seen.sha256, seen.bytes, seen.step, seen.samples,
+                       when(node, seen.at)}});
 }
 
 void AgentsEngine::on(NodeView& node, const WorkerWarning& warned) {

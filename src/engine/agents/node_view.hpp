@@ -21,6 +21,7 @@ struct ClaimView {
   bool lends = false;             // its slots to others, while it is frozen
   std::uint64_t last_report = 0;  // told of it; a repeat is not told again
   std::uint64_t last_checkpoint = 0;
+  std::uint64_t last_model = 0;
   Generation ready, stands;  // as it said last
 
   std::optional<bool> frozen;  // nothing: not known
