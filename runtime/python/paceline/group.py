@@ -40,6 +40,14 @@ class Group:
         texts = (ctypes.c_char_p * self.size)(*[each.encode() for each in endpoints])
         self._call("group_connect", texts)
 
+    def meet(self, name=None, address=None, port=0):
+        """In place of connect(), learns the others' endpoints where all meet; rank 0 listens there.
+
+        `name`: of a unix socket without a file, where all ranks run on one host; else they meet at `address`, in
+        numbers, and `port`.
+        """
+        self._call("group_meet", name and name.encode(), address and address.encode(), port)
+
     def all_reduce(self, tensor, op=SUM):
         self._call("all_reduce", _address(tensor), _count(tensor), _type(tensor), op)
 

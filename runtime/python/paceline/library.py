@@ -25,6 +25,7 @@ _FUNCTIONS = {
     "group_open": (ctypes.c_void_p, [ctypes.POINTER(Options), _error]),
     "group_endpoint": (ctypes.c_char_p, [_group]),
     "group_connect": (_int, [_group, ctypes.POINTER(ctypes.c_char_p), _error]),
+    "group_meet": (_int, [_group, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint16, _error]),
     "group_abort": (None, [_group, ctypes.c_char_p]),
     "group_close": (None, [_group]),
     "all_reduce": (_int, [_group, _data, _size, _int, _int, _error]),

@@ -3,12 +3,14 @@
 import contextlib
 import hashlib
 import socket
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from paceline.alone import Alone
 from paceline.errors import GroupError, PacelineError
 from paceline.group import Group
-from paceline.meeting import meet
 from paceline.timeline import OFF
+
+LOOK_EVERY_S = 0.1
 
 
 class Place:
@@ -39,13 +41,11 @@ class Place:
         try:
             # torchrun's agent has the port, and a store behind it.
             if self.environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-                endpoints = self._meet_in_store(group.endpoint, address)
+                group.connect(self._meet_in_store(group.endpoint, address))
             else:
                 run = self.environment.get("TORCHELASTIC_RUN_ID", "")
-                place = f"paceline-{run}-{address}-{self.port}" if self.near else (address, self.port)
-                endpoints = meet(self.rank, self.size, group.endpoint, place, self._secret(), self.generation, timeout_s,
-                                 called_off)
-            group.connect(endpoints)
+                name = f"paceline-{run}-{address}-{self.port}" if self.near else None
+                _meet(group, called_off, name, address, self.port)
         except BaseException:
             group.close()
             raise
@@ -125,6 +125,24 @@ def number(environment, name, default):
         return int(text)
     except ValueError:
         raise PacelineError(f"{name}={text!r} is no whole number") from None
+
+
+def _meet(group, called_off, *venue):
+    """The group meets on a thread of its own, so that signals are handled here. Raises GroupError."""
+    with ThreadPoolExecutor(1) as pool:
+        meeting = pool.submit(group.meet, *venue)
+        try:
+            while not wait([meeting], LOOK_EVERY_S).done:
+                if called_off():
+                    group.abort()
+            meeting.result()
+        except GroupError as error:
+            if called_off():
+                raise GroupError("The gang goes on without this generation.", "left") from error
+            raise
+        except BaseException:
+            group.abort("it was interrupted")
+            raise
 
 
 def _own_address(address, port):

@@ -2,9 +2,8 @@
 
 import array
 import contextlib
-import json
 import os
-import socket
+import signal
 import threading
 import time
 import unittest
@@ -12,7 +11,7 @@ import unittest
 import support
 from paceline.errors import GroupError
 from paceline.group import MAX, MEAN, MIN, SUM, Group
-from paceline.meeting import meet
+from paceline.ranks import Place
 
 
 class Array:
@@ -113,36 +112,39 @@ class GroupTest(unittest.TestCase):
             group.barrier()
 
 
+@support.has_library
 class MeetingTest(unittest.TestCase):
-    def hold(self, size, change=lambda rank, options: options, within_s=20.0, place=None):
-        place = place or ("127.0.0.1", support.free_port())
+    def test_all_meet_at_a_name_or_at_an_address(self):
+        for size, name in ((1, None), (3, None), (3, f"paceline-test-{os.getpid()}-all")):
+            address, port = "127.0.0.1", support.free_port()
 
-        def come(rank):
-            options = {"secret": support.SECRET, "generation": 3, "within_s": within_s}
-            return meet(rank, size, f"endpoint-{rank}", place, **change(rank, options))
+            def come(rank):
+                with Group(rank, size, support.SECRET, 3, None if name else address, 20.0) as group:
+                    group.meet(name, address, port)
+                    return group.all_gather_bytes(bytes([rank]))
 
-        return support.on_threads(size, come)
-
-    def test_all_learn_all(self):
-        for size in (1, 2, 9):
-            for place in (None, f"paceline-test-{os.getpid()}-{size}"):
-                self.assertEqual(self.hold(size, place=place), [[f"endpoint-{rank}" for rank in range(size)]] * size)
+            self.assertEqual(support.on_threads(size, come), [[bytes([rank]) for rank in range(size)]] * size)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be another user")
     def test_another_user_is_no_member_on_this_host(self):
-        place = f"paceline-test-{os.getpid()}-others"
+        name = f"paceline-test-{os.getpid()}-others"
+
+        def come(rank, within_s):
+            with Group(rank, 2, support.SECRET, timeout_s=within_s) as group:
+                group.meet(name)
+
         other = os.fork()
         if other == 0:
             os.setuid(65534)
             with contextlib.suppress(GroupError):
-                meet(0, 2, "endpoint-0", place, support.SECRET, within_s=5.0)
+                come(0, 5.0)
             os._exit(0)
         os.setresuid(1, 1, 0)  # root's processes are let in
         try:
             with self.assertRaisesRegex(GroupError, "Another user's process waits at paceline-test"):
                 while True:
                     try:
-                        meet(1, 2, "endpoint-1", place, support.SECRET, within_s=0.5)
+                        come(1, 0.5)
                     except GroupError as error:
                         if error.cause != "timed out":
                             raise
@@ -150,70 +152,31 @@ class MeetingTest(unittest.TestCase):
             os.setresuid(0, 0, 0)
             os.kill(other, 9) if not os.waitpid(other, os.WNOHANG)[0] else None
 
-    def test_who_does_not_know_the_secret_is_not_met(self):
-        met = self.hold(3, lambda rank, options: {**options, "secret": b"another one, as long"} if rank == 2 else options,
-                        within_s=1.0)
-        for error in met:
-            self.assertIsInstance(error, GroupError)
-        self.assertEqual((met[0].cause, met[0].rank, str(met[0])),
-                         ("timed out", 2, "Rank 2 did not come to the meeting."))
+    def place(self, rank):
+        """Of one of two ranks; the other one never comes."""
+        return Place({"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                      "MASTER_PORT": str(support.free_port())})
 
     def test_a_meeting_is_called_off(self):
-        called_off = threading.Event()
-        for rank in (0, 1):  # the other one never comes
-            called_off.clear()
+        for rank in (0, 1):
+            called_off = threading.Event()
             timer = threading.Timer(0.3, called_off.set)
             timer.start()
-            with self.assertRaisesRegex(GroupError, "goes on without this generation"):
-                meet(rank, 2, f"endpoint-{rank}", f"paceline-test-{os.getpid()}", support.SECRET, within_s=60.0,
-                     called_off=called_off.is_set)
+            with self.assertRaisesRegex(GroupError, "goes on without this generation") as raised:
+                self.place(rank).group(60.0, called_off.is_set)
+            self.assertEqual(raised.exception.cause, "left")
             timer.join()
 
-    def test_another_generation_is_not_met(self):
-        met = self.hold(2, lambda rank, options: {**options, "generation": 4} if rank == 1 else options, within_s=0.5)
-        self.assertEqual(met[0].rank, 1)
+    def test_a_rank_that_does_not_come_is_named(self):
+        with self.assertRaisesRegex(GroupError, "Nothing was heard of rank 1 at paceline-.*within 0.3 s"):
+            self.place(0).group(0.3)
 
-    def test_strangers_keep_nobody_out(self):
-        port = support.free_port()
-        said = [b"", b"\n", b"{}\n", b"[1]\n", b"x" * 5000, b'{"rank": 1}\n', b"\xff\xfe\n",
-                json.dumps({"rank": 1, "endpoint": "e", "nonce": "n", "proof": "p"}).encode() + b"\n"]
-
-        def come(rank):
-            if rank < 2:
-                return meet(rank, 2, f"endpoint-{rank}", ("127.0.0.1", port), support.SECRET, within_s=20.0)
-            with socket.socket() as stranger:
-                while stranger.connect_ex(("127.0.0.1", port)):
-                    time.sleep(0.01)
-                stranger.sendall(said[rank - 2])
-                time.sleep(0.2)
-
-        started = threading.Event()
-
-        def late(rank):
-            if rank == 1:
-                started.wait(10)
-                time.sleep(0.3)
-            if rank > 1:
-                started.set()
-            return come(rank)
-
-        met = support.on_threads(2 + len(said), late)
-        self.assertEqual(met[:2], [["endpoint-0", "endpoint-1"]] * 2)
-
-    def test_whoever_answers_is_not_believed(self):
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            def lie():
-                connection, _ = server.accept()
-                with connection:
-                    connection.sendall(b'{"nonce": "n"}\n')
-                    connection.recv(4096)
-                    connection.sendall(b'{"endpoints": ["a", "b"], "proof": "p"}\n')
-
-            liar = threading.Thread(target=lie)
-            liar.start()
-            with self.assertRaisesRegex(GroupError, "not its rank 0"):
-                meet(1, 2, "endpoint-1", server.getsockname(), support.SECRET, within_s=10.0)
-            liar.join()
+    def test_a_person_can_interrupt_it(self):
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.place(1).group(60.0)
+        timer.join()
 
 
 if __name__ == "__main__":
