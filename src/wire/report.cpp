@@ -89,16 +89,17 @@ std::uint64_t to_count(const Json& value) {
                                     : static_cast<std::uint64_t>(value.get<double>());
 }
 
-Error not_a_count(const std::string& key) {
-  return invalid(fmt::format("'{}' must be a whole number from 0 to 2^53.", key));
+Result<std::uint64_t> read_count(const std::string& key, const Json& value) {
+  if (is_count(value)) return to_count(value);
+  return fail(invalid(fmt::format("'{}' must be a whole number from 0 to 2^53.", key)));
 }
 
 Result<bool> read_reserved(const std::string& key, const Json& value, Report& report) {
   for (const auto& count : kCounts) {
     if (count.name != key) continue;
-    if (!is_count(value))
-      return fail(not_a_count(key));
-    report.*count.member = to_count(value);
+    const auto read = read_count(key, value);
+    if (!read) return fail(read.error());
+    report.*count.member = *read;
     return true;
   }
   for (const auto& number : kNumbers) {
@@ -110,26 +111,34 @@ Result<bool> read_reserved(const std::string& key, const Json& value, Report& re
   return false;
 }
 
-Result<std::string> read_path(const std::string& key, const Json& value) {
+Result<void> read_path(const std::string& key, const Json& value, std::string& into) {
   const auto* path = value.get_ptr<const std::string*>();
   if (path == nullptr || !path->starts_with('/') || path->size() > kReportedPathMax ||
       path->find('\0') != std::string::npos)
     return fail(invalid(fmt::format("'{}' must be an absolute path.", key)));
-  return *path;
-}
-
-Result<void> read_checkpoint(const std::string& key, const Json& value, Report& report) {
-  auto path = read_path(key, value);
-  if (!path) return fail(path.error());
-  report.checkpoint = std::move(*path);
+  into = *path;
   return {};
 }
 
-Result<std::string> read_sha256(const Json& value) {
-  const auto* text = value.get_ptr<const std::string*>();
-  if (text == nullptr || !is_sha256(*text))
+Result<void> read_sha256(const Json& value, Report& report) {
+  const auto* digits = value.get_ptr<const std::string*>();
+  if (digits == nullptr || !is_sha256(*digits))
     return fail(invalid("'sha256' must be 64 hexadecimal digits, written small."));
-  return *text;
+  report.sha256 = *digits;
+  return {};
+}
+
+// Of what is said of a model beside its path, step and samples. False: it is something else.
+Result<bool> read_of_model(const std::string& key, const Json& value, Report& report) {
+  if (key == "sha256") {
+    if (auto read = read_sha256(value, report); !read) return fail(read.error());
+    return true;
+  }
+  if (key != "bytes") return false;
+  const auto read = read_count(key, value);
+  if (!read) return fail(read.error());
+  report.bytes = *read;
+  return true;
 }
 
 Result<void> read_metric(const std::string& key, const Json& value, Report& report) {
@@ -145,15 +154,24 @@ Result<void> read_metric(const std::string& key, const Json& value, Report& repo
   return {};
 }
 
+// A number of that name is a metric, as any other.
+bool has_model(const Json& object) {
+  const auto model = object.find("model");
+  return model != object.end() && model->is_string();
+}
+
 Result<Report> read_report(const Json& object) {
   Report report;
+  const bool publishes = has_model(object);
   for (const auto& [key, value] : object.items()) {
     if (value.is_null()) continue;
-    const auto reserved = read_reserved(key, value, report);
+    auto reserved = read_reserved(key, value, report);
+    if (reserved && !*reserved && publishes) reserved = read_of_model(key, value, report);
     if (!reserved) return fail(reserved.error());
     if (*reserved) continue;
-    const auto read =
-        key == "checkpoint" ? read_checkpoint(key, value, report) : read_metric(key, value, report);
+    const auto read = key == "checkpoint"            ? read_path(key, value, report.checkpoint)
+                      : key == "model" && publishes ? read_path(key, value, report.model)
+                                                    : read_metric(key, value, report);
     if (!read) return fail(read.error());
   }
   return report;
@@ -218,7 +236,7 @@ Result<Report> parse_checkpoint(std::string_view json) {
   for (const auto& [key, value] : object->items()) {
     if (value.is_null()) continue;
     if (key == "path") {
-      if (auto read = read_checkpoint(key, value, report); !read) return fail(read.error());
+      if (auto read = read_path(key, value, report.checkpoint); !read) return fail(read.error());
     } else if (key == "step" || key == "samples") {
       if (auto read = read_reserved(key, value, report); !read) return fail(read.error());
     } else {
@@ -235,30 +253,27 @@ bool is_sha256(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-Result<ModelReport> parse_model(std::string_view json) {
+Result<Report> parse_model(std::string_view json) {
   const auto object = parse_lenient(json);
   if (!object) return fail(object.error());
-  ModelReport model;
-  const std::map<std::string, std::optional<std::uint64_t> ModelReport::*> counts{
-      {"bytes", &ModelReport::bytes}, {"step", &ModelReport::step},
-      {"samples", &ModelReport::samples}};
+  Report report;
   for (const auto& [key, value] : object->items()) {
     if (value.is_null()) continue;
-    const auto count = counts.find(key);
-    if (count != counts.end()) {
-      if (!is_count(value)) return fail(not_a_count(key));
-      model.*count->second = to_count(value);
-    } else if (key == "path" || key == "sha256") {
-      auto text = key == "path" ? read_path(key, value) : read_sha256(value);
-      if (!text) return fail(text.error());
-      (key == "path" ? model.path : model.sha256) = std::move(*text);
+    Result<bool> known = true;
+    if (key == "path") {
+      if (auto read = read_path(key, value, report.model); !read) return fail(read.error());
+    } else if (key == "step" || key == "samples") {
+      known = read_reserved(key, value, report);
     } else {
-      return fail(invalid(
-          fmt::format("A model has path, bytes, sha256, step and samples, but no '{:.64}'.", key)));
+      known = read_of_model(key, value, report);
     }
+    if (!known) return fail(known.error());
+    if (!*known)
+      return fail(invalid(fmt::format(
+          "A model has path, bytes, sha256, step and samples, but no '{:.64}'.", key)));
   }
-  if (model.path.empty()) return fail(invalid("A model needs its 'path'."));
-  return model;
+  if (report.model.empty()) return fail(invalid("A model needs its 'path'."));
+  return report;
 }
 
 Result<TrainerStatus> parse_trainer_status(std::string_view json) {

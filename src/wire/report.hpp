@@ -25,6 +25,9 @@ struct Report {
   std::optional<double> epoch, total_epochs, step_seconds, learning_rate;
   std::map<std::string, double> metrics;  // all other keys
   std::string checkpoint;                 // absolute path; empty: none
+  // Of a model that is handed out. The digest: 64 hexadecimal digits, written small; empty: not said.
+  std::string model, sha256;
+  std::optional<std::uint64_t> bytes;
 
   friend bool operator==(const Report&, const Report&) = default;
 };
@@ -36,7 +39,8 @@ inline constexpr std::size_t kMetricNameMax = 128;
 inline constexpr std::size_t kReportedPathMax = 4096;
 
 // One object: reserved keys `step total_steps epoch total_epochs samples step_seconds learning_rate
-// position checkpoint`, all others are metrics. Nulls are skipped. Errors: invalid (names the key
+// position checkpoint`, beside a path
+// `model` also `bytes sha256`; all others are metrics. Nulls are skipped. Errors: invalid (names the key
 // and what it must be), too_large.
 Result<Report> parse_report(std::string_view json);
 
@@ -49,18 +53,9 @@ std::optional<Report> parse_report_line(std::string_view line);
 // invalid.
 Result<Report> parse_checkpoint(std::string_view json);
 
-// The file of a model that is handed out, as a script says it.
-struct ModelReport {
-  std::string path;    // absolute
-  std::string sha256;  // 64 small hexadecimal digits; empty: not said
-  std::optional<std::uint64_t> bytes, step, samples;
-
-  friend bool operator==(const ModelReport&, const ModelReport&) = default;
-};
-
 // The body of POST /v1/publish: `{"path": "/abs", "bytes": 1024, "sha256": "9f86d0…", "step": 100,
 // "samples": 6400}`; only the path must be there. Errors: invalid.
-Result<ModelReport> parse_model(std::string_view json);
+Result<Report> parse_model(std::string_view json);
 
 [[nodiscard]] bool is_sha256(std::string_view text);
 

@@ -72,6 +72,20 @@ TEST(ReportLine, IsFoundAfterAnyPrefix) {
   EXPECT_EQ(checkpoint->checkpoint, "/tmp/a.pt");
 }
 
+TEST(ReportLine, MayTellOfAModel) {
+  const std::string digits(64, 'a');
+  const auto report = parse_report_line(
+      R"({"paceline": {"model": "/m.pt", "bytes": 9, "step": 5, "loss": 1, "sha256": ")" + digits +
+      R"("}})");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->model, "/m.pt");
+  EXPECT_EQ(report->sha256, digits);
+  EXPECT_EQ(report->bytes, 9U);
+  EXPECT_EQ(report->metrics, (std::map<std::string, double>{{"loss", 1}}));
+  EXPECT_EQ(parse_report(R"({"model": 7, "bytes": 9})")->metrics.size(), 2U)
+      << "metrics, where no model is told of";
+}
+
 TEST(ReportLine, EverythingElseIsTheScriptsOwn) {
   for (const char* line :
        {"", "paceline", "\"paceline\"", R"({"paceline": 3})", R"({"paceline": {"step": 1})",
@@ -91,12 +105,17 @@ TEST(Checkpoint, NeedsAnAbsolutePath) {
 
 TEST(Model, NeedsAnAbsolutePathAlone) {
   const std::string digits(64, 'a');
-  EXPECT_EQ(*parse_model(R"({"path": "/m.pt", "bytes": 1024, "step": 100, "samples": 6400, "sha256": ")" +
-                         digits + "\"}"),
-            (ModelReport{"/m.pt", digits, 1024, 100, 6400}));
-  EXPECT_EQ(*parse_model(R"({"path": "/m.pt", "bytes": null})"),
-            (ModelReport{"/m.pt", "", {}, {}, {}}));
-  const auto problem = [](std::string_view json) { return parse_model(json).error().message; };
+  const auto model = parse_model(
+      R"({"path": "/m.pt", "bytes": 1024, "step": 100, "samples": 6400, "sha256": ")" + digits +
+      "\"}");
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->model, "/m.pt");
+  EXPECT_EQ(model->sha256, digits);
+  EXPECT_EQ(model->bytes, 1024U);
+  EXPECT_EQ(model->step, 100U);
+  EXPECT_EQ(model->samples, 6400U);
+  EXPECT_TRUE(parse_model(R"({"path": "/m.pt", "bytes": null})"));
+  const auto problem = [](const std::string& json) { return parse_model(json).error().message; };
   EXPECT_EQ(problem("{}"), "A model needs its 'path'.");
   EXPECT_EQ(problem(R"({"path": "m.pt"})"), "'path' must be an absolute path.");
   EXPECT_EQ(problem(R"({"path": "/m", "bytes": -1})"),

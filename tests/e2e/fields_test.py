@@ -85,7 +85,8 @@ JOB = Answer(
     "min_run_seconds stop_loss resize_loss expect_seconds expect_samples expect_speeds deadline_at remaining.{seconds,low_seconds,high_seconds,from} "
     "asked.{by,since,stops_at} waited_seconds ran_seconds paused_seconds slot_seconds lost_slot_seconds." + BILL +
     " exit_code cause ending",
-    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at} warnings[].{code,text}?")
+    owners="command directory shipped.{ship,files,bytes}? metrics.* checkpoint.{path,step,samples,acknowledged_at} "
+           "model.{node,path,sha256,bytes,step,samples,published_at} warnings[].{code,text}?")
 WHY = Answer("id state reason lines[] waits.{passed_over,passed_by[],patience_until,kept.{slots,free,last_job,free_at}} "
              "changes[].{change,slots,starts_at}? position starts_after? {expected_start,expected_end}.{at,earliest,latest,known}")
 ACTIVE = Answer("name parameters.* since")
@@ -212,6 +213,7 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "newcomers_late": ("job generation", ""),
     "worker_ended": ("job generation rank unseen_seconds? ending.{cause,exit_code,at} ending.signal", "ending.message"),
     "checkpoint_acknowledged": ("", "seq at kind job generation checkpoint.{path,step,samples?,acknowledged_at}"),
+    "model_published": ("", "seq at kind job generation model.{node,path,sha256,bytes,step,samples,published_at}"),
     "progress": ("", "seq at kind job generation progress.{step,total_steps,samples,position,epoch,total_epochs,step_seconds,"
                      "learning_rate,metrics.*,reported_at} target_delivered? target_reached?"),
     "job_warned": ("", "seq at kind job generation warning holds"),
@@ -226,17 +228,19 @@ EVENTS = {kind: Answer("seq at kind " + fields, owners) for kind, (fields, owner
     "plan": ("round policy build asked[].{job,by,stops_at} changes[].{kind,job,generation,placement[].{node,slots[]},reason_code,"
              "reason_numbers[],reason_text,trade,beneficiary,workers,reason}", ""),
 }.items()}
-OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "job_warned"}
+OWNERS_EVENTS = {"progress", "checkpoint_acknowledged", "model_published", "job_warned"}
 UNLIKE_HERE = {"node_down", "drain_began", "clock_set", "jobs_forgotten", "nodes_retired", "journal_accepted",
                "job_warned", "worker_ready", "gang_stands", "newcomers_late"}  # kinds that nothing in this test brings about
 
 REPORT = {"step": 10, "total_steps": 1000, "epoch": 0.1, "total_epochs": 10, "samples": 640, "step_seconds": 0.1,
           "learning_rate": 0.01, "position": 640, "accuracy": 0.1, f"{SECRET}_loss": 0.5}
 SAVES = {"checkpoint": f"/tmp/{SECRET}.pt", "step": 10, "samples": 640}
+PUBLISHES = {"model": f"/tmp/{SECRET}-model.pt", "bytes": 1024, "sha256": "a" * 64, "step": 10, "samples": 640}
 TRAINS = f"""
 echo 'a {SECRET} line'
 echo '{json.dumps({"paceline": REPORT})}'
 echo '{json.dumps({"paceline": SAVES})}'
+echo '{json.dumps({"paceline": PUBLISHES})}'
 exec sleep 600
 """
 LARGE = """-- Every waiting job at its largest.
@@ -268,7 +272,7 @@ class PeopleTest(SharedBox):
                 "expect_seconds": 600, "affinity": ["self~10m"], "anti_affinity": ["job:nobody~10m"]}
         self.saved = self.submit(OWNER, spec, ["sh", "-c", TRAINS])
         self.failed = self.submit(OWNER, {"name": "broken"}, [f"/nonexistent/{SECRET}-program"])
-        self.until(lambda: self.job(self.saved)["checkpoint"] and self.job(self.saved)["metrics"], "nothing was reported")
+        self.until(lambda: self.job(self.saved)["model"] and self.job(self.saved)["metrics"], "nothing was reported")
         self.until_state(self.failed, "FAILED")
 
     def job(self, job):

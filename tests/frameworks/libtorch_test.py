@@ -89,6 +89,14 @@ class LibTorchTest(FrameworkTest):
                 self.assertEqual(len(accuracies), 6)
                 self.assertGreater(accuracies[-1], 0.75)
 
+    def test_a_model_is_handed_out(self):
+        job = self.train("2", 2, "-", "publish")
+        model = self.expect_completed(job)["model"]
+        path = self.home / "models/net.pt"
+        self.assertEqual((model["path"], model["bytes"], model["step"]), (str(path), path.stat().st_size, 2 * -(-SAMPLES // 100)))
+        wrote, read = re.findall(r"WEIGHTS(.*)", self.logs(job))
+        self.assertEqual(wrote, read)
+
     def test_a_worker_that_gets_no_sample_computes_along(self):
         job = self.train("4", 2, "-", "samples=601")
         self.expect_completed(job)

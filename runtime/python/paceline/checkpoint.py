@@ -109,12 +109,7 @@ class Folder:
         try:
             for each in events:
                 each.synchronize()
-            with open(unfinished, "wb") as file:
-                _save(values, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(unfinished, path)
-            _sync(self.path)
+            write_whole(unfinished, path, values)
             remove_older(self.path, PATTERN)
         except Exception as error:  # of the disk, or whatever packing comes up with
             unfinished.unlink(missing_ok=True)
@@ -123,6 +118,17 @@ class Folder:
             why = None
         self.took_s = time.monotonic() - begun
         self._written.append((mark, path, why))
+
+
+def write_whole(unfinished, path, values):
+    """What torch.save() writes becomes the file `path`, all at once. Raises OSError, and whatever packing comes up with;
+    then something of it may lie at `unfinished`, in the same folder."""
+    with open(unfinished, "wb") as file:
+        _save(values, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
+    _sync(path.parent)
 
 
 class _Rooms:

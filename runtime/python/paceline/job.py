@@ -26,6 +26,7 @@ from paceline.group import MAX, SUM
 from paceline.loading import loader_of
 from paceline.named import NamedStates
 from paceline.order import Order, compare_orders, different_data, pieces, share
+from paceline.publishing import publish
 from paceline.report import report
 from paceline.savepoint import Savepoint
 from paceline.scaling import RULES, NoiseScale, rate_factor
@@ -456,6 +457,17 @@ class Job:
         """Tells Paceline of these numbers, the same on every rank, with where the training stands."""
         if self.rank == 0:
             report(**self._place(), **{name: float(value) for name, value in metrics.items()})
+
+    def publish(self, model, path="model.pt"):
+        """Hands out the model: a file at `path` with its state_dict(), as torch.save() writes it, in place of the one
+        before; `paceline show` tells of it. Outside of batches. Returns the absolute path.
+        Raises PacelineError on every rank where it can't be written.
+        """
+        with self._timeline.span("publish"):
+            told = self._together(lambda: publish(self._group, model, path))
+        if self.rank == 0:
+            report(**told, step=self.steps, samples=self._samples)
+        return told["model"]
 
     def finish(self):
         """The training is over: a last checkpoint, and all ranks part."""

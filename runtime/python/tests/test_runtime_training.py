@@ -1,5 +1,6 @@
 """The same training on any number of ranks, through stops and starts: real processes, real PyTorch."""
 
+import hashlib
 import json
 import os
 import re
@@ -10,6 +11,9 @@ import unittest
 from pathlib import Path
 
 import support
+
+if support.HAS_TORCH:
+    import torch
 
 SCRIPT = Path(__file__).with_name("training_script.py")
 
@@ -60,6 +64,31 @@ class TrainingTest(unittest.TestCase):
                 self.assertTrue(each["never"])
             if "max_local" not in asked:
                 self.assertEqual(sorted(seen(ended)), [(epoch, i) for epoch in range(2) for i in range(100)])
+
+    def test_a_model_is_handed_out_whole(self):
+        path = Path(self.folder(), "models", "net.pt")
+        ended = self.train(2, publish=str(path), chance=True)
+        first = results(ended)[0]
+        told = [json.loads(line)["paceline"] for line in ended[0][1].splitlines() if line.startswith('{"paceline": {"model"')]
+        self.assertEqual([(each["model"], each["step"], each["samples"]) for each in told], [(str(path), 4, 100), (str(path), 8, 200)])
+        self.assertEqual((told[1]["bytes"], told[1]["sha256"]),
+                         (path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()))
+        self.assertEqual(os.listdir(path.parent), ["net.pt"])
+        for _, output in ended:
+            self.assertEqual(output.count(f"published {path}"), 2)
+        loaded = torch.load(path)
+        self.assertIn("norm.running_mean", loaded, "averaged over ranks")
+        weights = [value for name in ("one", "two") for kind in ("weight", "bias")
+                   for value in loaded[f"{name}.{kind}"].flatten().tolist()]
+        self.assert_close(weights, first["weights"][:len(weights)])
+
+    def test_a_model_that_can_not_be_written_is_one_sentence_on_all_ranks(self):
+        path = Path(self.folder(), "file")
+        path.touch()
+        for code, output in self.train(2, publish=str(path / "net.pt")):
+            self.assertEqual(code, 1)
+            self.assertIn(f"The model can't be written to {path}/net.pt: ", output)
+            self.assertIn("Choose another path", output)
 
     def test_a_loaders_workers_are_no_business_of_the_others(self):
         for rank, (code, output) in enumerate(self.train(3, loader_workers=2, die_at=2)):

@@ -16,7 +16,7 @@ ASKED = {"epochs": 2, "batch": 30, "samples": 100, "max_local": None, "order": "
          "slow": 0.0, "slow_until": "/", "weights": False, "tensors": False, "micro": None, "exact": False, "chance": False,
          "scale": None, "rate": 0.1, "width": 8, "adam": False, "fails": False, "forgets": None,
          "different_data": False, "fails_on": None, "gpus": False, "buckets_of": None, "formed_within": None,
-         "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, **json.loads(sys.argv[1])}
+         "abort_within": None, "frozen": False, "waits_in_step": None, "scaler": False, "publish": None, **json.loads(sys.argv[1])}
 
 if ASKED["gpus"]:  # of the tests' own
     import stub_streams
@@ -225,6 +225,8 @@ for epoch in job.epochs(ASKED["epochs"]):
     assert measured["one"] == 1.0 and (ASKED["chance"] or measured["accuracy"] == accuracies[-1]), measured
     assert job.evaluate(lambda _: ({"one": 1}, 1), [0]) == {"one": 1.0}
     job.report(accuracy=accuracies[-1])
+    if ASKED["publish"]:
+        print("published", job.publish(net, ASKED["publish"]))
 job.finish()
 bits = [value.tolist() for value in net.state_dict().values()]
 weights = [round(value, 9) for each in net.parameters() for value in each.detach().double().flatten().tolist()]

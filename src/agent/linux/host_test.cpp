@@ -1247,7 +1247,8 @@ TEST_F(HostTest, AFailingSetupFailsTheGang) {
 TEST_F(HostTest, ReadsReportsFromTheLogBeforeTheEnd) {
   TestHost host(directory_.path());
   host.start(shell_worker(key(1), R"(echo hello; echo '{"paceline": {"step": 1, "loss": 0.5}}'
-      echo '{"paceline": {"checkpoint": "/a.pt", "step": 1}}'; printf '{"paceline": {"step": 2}}')"));
+      echo '{"paceline": {"checkpoint": "/a.pt", "step": 1}}'
+      echo '{"paceline": {"model": "/m.pt", "bytes": 12, "step": 1}}'; printf '{"paceline": {"step": 2}}')"));
   host.gone(key(1));
   const auto reports = host.seen<WorkerReport>();
   ASSERT_EQ(reports.size(), 2U);
@@ -1257,6 +1258,9 @@ TEST_F(HostTest, ReadsReportsFromTheLogBeforeTheEnd) {
   EXPECT_LT(reports[0].report, reports[1].report);
   ASSERT_EQ(host.seen<CheckpointSeen>().size(), 1U);
   EXPECT_EQ(host.seen<CheckpointSeen>()[0].path, "/a.pt");
+  ASSERT_EQ(host.seen<ModelSeen>().size(), 1U);
+  const ModelSeen model = host.seen<ModelSeen>()[0];
+  EXPECT_EQ(model, (ModelSeen{key(1), model.report, model.at, "/m.pt", "", 12, 1, {}}));
 }
 
 // What is not stored waits in the log, however much that is, and so does the end behind it.

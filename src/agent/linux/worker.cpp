@@ -429,9 +429,7 @@ Result<void> SupervisedWorker::open_socket() {
     return {};
   }
   const WorkerVoice voice{
-      [this](const Report& report) { take_report(report); },
-      [this](const ModelReport& model) { take_model(model); },
-      [this] { return noticed_; },
+      [this](const Report& report) { take_report(report); }, [this] { return noticed_; },
       [this] { return should_stop_.empty() && noticed_ ? "notice" : should_stop_; },
       [this] { return membership_; }};
   Router router;
@@ -462,14 +460,6 @@ void SupervisedWorker::set_membership(const Membership& membership, const GangPl
 void SupervisedWorker::take_report(const Report& report) {
   read_some();
   handle_report(ledger_.other(), report);
-}
-
-void SupervisedWorker::take_model(const ModelReport& model) {
-  const auto& [path, sha256, bytes, step, samples] = model;
-  read_some();
-  ++context_.unstored;
-  context_.tell(ModelSeen{order_.key, ledger_.other(), context_.clock.now(), path, sha256, bytes,
-                          step, samples});
 }
 
 HttpResponse SupervisedWorker::take_timeline(const std::string& body) const {
@@ -504,11 +494,14 @@ HttpResponse SupervisedWorker::take_status(const std::string& body) {
 void SupervisedWorker::handle_report(std::uint64_t number, const Report& report) {
   const Time now = context_.clock.now();
   ++context_.unstored;
-  if (report.checkpoint.empty())
-    context_.tell(to_observation(order_.key, number, now, report));
-  else
+  if (!report.model.empty())
+    context_.tell(ModelSeen{order_.key, number, now, report.model, report.sha256, report.bytes,
+                            report.step, report.samples});
+  else if (!report.checkpoint.empty())
     context_.tell(
         CheckpointSeen{order_.key, number, now, report.checkpoint, report.step, report.samples});
+  else
+    context_.tell(to_observation(order_.key, number, now, report));
 }
 
 void SupervisedWorker::stored(std::uint64_t report) { context_.unstored -= ledger_.stored(report); }

@@ -121,7 +121,6 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
 
   Result<void> open_socket();
   void take_report(const Report& report);
-  void take_model(const ModelReport& model);
   [[nodiscard]] HttpResponse take_timeline(const std::string& body) const;
   void look_for_rendezvous(std::chrono::steady_clock::time_point now);
   void look_for_checkpoints(bool final);

@@ -26,10 +26,9 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-template <class Said>
-HttpResponse take(const Result<Said>& said, const std::function<void(const Said&)>& hear) {
-  if (!said) return error_response(said.error());
-  hear(*said);
+HttpResponse take(const Result<Report>& report, const WorkerVoice& voice) {
+  if (!report) return error_response(report.error());
+  voice.report(*report);
   return {.body = "{}"};
 }
 
@@ -57,10 +56,9 @@ HttpResponse answer_worker(const HttpRequest& request, const WorkerOrder& order,
                            const WorkerVoice& voice) {
   const bool post = request.method == "POST";
   const bool get = request.method == "GET";
-  if (request.path == "/v1/metrics" && post) return take(parse_report(request.body), voice.report);
-  if (request.path == "/v1/checkpoint" && post)
-    return take(parse_checkpoint(request.body), voice.report);
-  if (request.path == "/v1/publish" && post) return take(parse_model(request.body), voice.publish);
+  if (request.path == "/v1/metrics" && post) return take(parse_report(request.body), voice);
+  if (request.path == "/v1/checkpoint" && post) return take(parse_checkpoint(request.body), voice);
+  if (request.path == "/v1/publish" && post) return take(parse_model(request.body), voice);
   if (request.path == "/v1/should_stop" && get) return tell_should_stop(voice);
   if (request.path == "/v1/me" && get) return tell_me(order, voice);
   return error_response(

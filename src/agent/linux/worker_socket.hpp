@@ -18,7 +18,6 @@ namespace paceline::agent {
 // What a worker's requests are answered from.
 struct WorkerVoice {
   std::function<void(const Report&)> report;
-  std::function<void(const ModelReport&)> publish;
   std::function<bool()> noticed;
   std::function<std::string()> should_stop;  // the reason; empty: go on
   std::function<Membership()> membership;

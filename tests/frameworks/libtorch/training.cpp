@@ -125,5 +125,10 @@ int main(int argc, char** argv) {
     if (job.should_stop()) break;
   }
   if (job.rank() == 0) tell_weights(*net);
+  if (given.contains("publish")) {
+    Net read(8);
+    torch::load(read, job.publish(net, "models/net.pt"));
+    if (job.rank() == job.size() - 1) tell_weights(*read);
+  }
   job.finish();
 }

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -15,6 +16,15 @@ namespace paceline::detail {
 
 using ::torch::serialize::InputArchive;
 using ::torch::serialize::OutputArchive;
+
+inline std::string bytes_of(OutputArchive& archive) {
+  std::string bytes;
+  archive.save_to([&bytes](const void* data, std::size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+    return size;
+  });
+  return bytes;
+}
 
 struct Carried {
   std::string kind;

@@ -38,6 +38,45 @@ struct Found {
   std::string bytes;
 };
 
+// ---- files that are there whole or not at all ----
+// Each of these returns why it could not be done; empty: it was.
+
+inline std::string write_file(const std::filesystem::path& path, const std::string& bytes) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return std::strerror(errno);
+  std::string why;
+  for (std::size_t done = 0; done < bytes.size() && why.empty();) {
+    const auto count = ::write(fd, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno != EINTR) why = std::strerror(errno);
+    if (count > 0) done += static_cast<std::size_t>(count);
+  }
+  if (why.empty() && ::fsync(fd) != 0) why = std::strerror(errno);
+  if (::close(fd) != 0 && why.empty()) why = std::strerror(errno);
+  return why;
+}
+
+inline std::string sync_folder(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return std::strerror(errno);
+  const std::string why = ::fsync(fd) != 0 ? std::strerror(errno) : "";
+  ::close(fd);
+  return why;
+}
+
+// REQUIRES: its folder is there.
+inline std::string write_whole(const std::filesystem::path& path, const std::string& bytes) {
+  const auto unfinished = path.parent_path() / ("." + path.filename().string() + ".unfinished");
+  auto why = write_file(unfinished, bytes);
+  std::error_code error;
+  if (why.empty()) {
+    std::filesystem::rename(unfinished, path, error);
+    if (error) why = error.message();
+  }
+  if (why.empty()) why = sync_folder(path.parent_path());
+  if (!why.empty()) std::filesystem::remove(unfinished, error);
+  return why;
+}
+
 // Where a training keeps its checkpoints. Only one rank writes.
 class Folder {
  public:
@@ -79,7 +118,8 @@ class Folder {
     writing_ =
         std::async(std::launch::async, [this, written = Written{path_ / name, steps, samples, {}},
                                         bytes = std::move(bytes)]() mutable {
-          written.why_not = write(written.path, bytes);
+          written.why_not = write_whole(written.path, bytes);
+          if (written.why_not.empty()) remove_older();
           return written;
         });
   }
@@ -94,46 +134,6 @@ class Folder {
 
  private:
   static constexpr std::size_t kKept = 2;
-
-  // Each of these returns why it could not be done; empty: it was.
-  [[nodiscard]] std::string write(const std::filesystem::path& path,
-                                  const std::string& bytes) const {
-    const auto unfinished = path_ / ("." + path.filename().string() + ".unfinished");
-    auto why = write_file(unfinished, bytes);
-    std::error_code error;
-    if (why.empty()) {
-      std::filesystem::rename(unfinished, path, error);
-      if (error) why = error.message();
-    }
-    if (why.empty()) why = sync_folder();
-    if (!why.empty())
-      std::filesystem::remove(unfinished, error);
-    else
-      remove_older();
-    return why;
-  }
-
-  static std::string write_file(const std::filesystem::path& path, const std::string& bytes) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return std::strerror(errno);
-    std::string why;
-    for (std::size_t done = 0; done < bytes.size() && why.empty();) {
-      const auto count = ::write(fd, bytes.data() + done, bytes.size() - done);
-      if (count < 0 && errno != EINTR) why = std::strerror(errno);
-      if (count > 0) done += static_cast<std::size_t>(count);
-    }
-    if (why.empty() && ::fsync(fd) != 0) why = std::strerror(errno);
-    if (::close(fd) != 0 && why.empty()) why = std::strerror(errno);
-    return why;
-  }
-
-  [[nodiscard]] std::string sync_folder() const {
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return std::strerror(errno);
-    const std::string why = ::fsync(fd) != 0 ? std::strerror(errno) : "";
-    ::close(fd);
-    return why;
-  }
 
   // By time, not by number: after going back to an older one, what was trained since then counts.
   [[nodiscard]] std::vector<std::filesystem::path> newest_first() const {

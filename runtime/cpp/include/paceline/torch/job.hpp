@@ -166,6 +166,39 @@ class Job {
     if (rank() == 0) place().add(metrics).print();
   }
 
+  // Hands out the model: a file at `path` with its weights, as torch::load(model, path) reads them, in
+  // place of the one before. Returns the absolute path. Where it can't be written all ranks end.
+  template <class Model>
+  std::string publish(Model& model, const std::filesystem::path& path = "model.pt") {
+    const auto module = detail::module_of(model);
+    detail::average_buffers(group(), *module);
+    auto file = std::filesystem::absolute(path);
+    std::string why;
+    std::uint64_t bytes = 0;
+    if (rank() == 0) {
+      detail::OutputArchive archive;
+      module->save(archive);
+      const auto written = detail::bytes_of(archive);
+      bytes = written.size();
+      std::error_code ignored;
+      std::filesystem::create_directories(file.parent_path(), ignored);
+      why = detail::write_whole(file, written);
+    }
+    why = group().broadcast_bytes(why, 0);
+    file = group().broadcast_bytes(file.string(), 0);
+    if (!why.empty())
+      end_together("The model can't be written to " + file.string() + ": " + why +
+                   ". Choose another path, or make room there.");
+    if (rank() == 0)
+      detail::Report()
+          .add("model", file.string())
+          .add("bytes", bytes)
+          .add("step", steps_)
+          .add("samples", samples_)
+          .print();
+    return file.string();
+  }
+
   // The training is over: a last checkpoint, and all ranks part.
   void finish() {
     if (folder_) save();

@@ -72,12 +72,7 @@ struct State {
                                                                     at.length, at.seed}));
     for (std::size_t rank = 0; rank < chance.size(); ++rank)
       archive.write("chance" + std::to_string(rank), tensor_of(chance[rank]), true);
-    std::string bytes;
-    archive.save_to([&bytes](const void* data, std::size_t size) {
-      bytes.append(static_cast<const char*>(data), size);
-      return size;
-    });
-    return bytes;
+    return bytes_of(archive);
   }
 
   // Models, what is carried, and this rank's chance become those of a checkpoint. Throws PacelineError.
