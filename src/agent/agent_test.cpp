@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "agent/host_testing.hpp"
