@@ -81,9 +81,8 @@ using Action = std::variant<Start, GiveNotice, Kill, Freeze, Thaw, Discard, SetS
                             SetMembership, Dismiss, RenewLeases>;
 
 // ---- what the host tells ----
-using Observation =
-    std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen, WorkerWarning, WorkerPlaced,
-                 ModelSeen>;
+using Observation = std::variant<WorkerRuns, WorkerGone, WorkerReport, CheckpointSeen,
+                                 WorkerWarning, WorkerPlaced, ModelSeen>;
 
 inline constexpr std::size_t kUnstoredMax = 10'000;
 

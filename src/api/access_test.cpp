@@ -43,6 +43,7 @@ const std::map<std::string, Expected> kRoutes = {
     {"GET /v1/jobs/{id}/wait", kEverybody},
     {"GET /v1/jobs/{id}/logs", kOwners},
     {"GET /v1/jobs/{id}/timeline", kOwners},
+    {"GET /v1/jobs/{id}/stacks", kOwners},
     {"GET /v1/jobs/{id}/metrics", kOwners},
     {"GET /v1/jobs/{id}/notify", kOwners},
     {"GET /v1/jobs/{id}/attach", kOwners},

@@ -331,6 +331,7 @@ Routes HttpApi::all_routes() const {
   add_event_routes(routes, context_);
   add_journal_routes(routes, context_);
   add_attach_route(routes, context_);
+  add_stacks_route(routes, context_);
   add_metrics_routes(routes, metrics_);
   return routes;
 }

@@ -205,5 +205,6 @@ void add_rule_routes(Routes& routes, const SharedContext& context);
 void add_event_routes(Routes& routes, const SharedContext& context);
 void add_journal_routes(Routes& routes, const SharedContext& context);
 void add_attach_route(Routes& routes, const SharedContext& context);
+void add_stacks_route(Routes& routes, const SharedContext& context);
 
 }  // namespace paceline

@@ -1,13 +1,12 @@
 #include "api/local_output.hpp"
 
-#include <fmt/format.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "api/log_files.hpp"
 #include "api/log_order.hpp"
+#include "api/read_text.hpp"
 #include "http/socket_listener.hpp"
 
 namespace paceline {
@@ -41,12 +40,19 @@ ListenToken LocalOutput::follow(JobId, std::function<void()> look) {
 }
 
 void LocalOutput::attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) {
-  const auto path =
-      directory_ / "agent" / "terminals" /
-      fmt::format("{}.{}.{}.sock", worker.job.value, worker.born.value, worker.number);
-  auto fd = connect_unix(path, Connecting::non_blocking);
-  if (!fd) return told(fail(std::move(fd.error())));
-  told(serve_socket(io_, std::move(*fd)));
+  told(open(worker, WorkerDoor::terminal));
+}
+
+void LocalOutput::stacks(const ProcessKey& worker, Told<std::string> told) {
+  auto stream = open(worker, WorkerDoor::stacks);
+  if (!stream) return told(fail(std::move(stream.error())));
+  read_text(io_, std::move(*stream), {kStacksBytesMax, kStacksWithin}, std::move(told));
+}
+
+Result<std::shared_ptr<ServerStream>> LocalOutput::open(const ProcessKey& worker, WorkerDoor door) {
+  auto fd = open_door(directory_, worker, door);
+  if (!fd) return fail(std::move(fd.error()));
+  return serve_socket(io_, std::move(*fd));
 }
 
 }  // namespace paceline

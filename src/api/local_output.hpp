@@ -5,6 +5,7 @@
 
 #include "api/ticker.hpp"
 #include "api/worker_output.hpp"
+#include "link/worker_doors.hpp"
 
 namespace paceline {
 
@@ -19,8 +20,11 @@ class LocalOutput final : public WorkerOutput {
   [[nodiscard]] ListenToken follow(JobId job, std::function<void()> look) override;
   void gather(JobId, std::chrono::milliseconds, std::function<void()> done) override { done(); }
   void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) override;
+  void stacks(const ProcessKey& worker, Told<std::string> told) override;
 
  private:
+  Result<std::shared_ptr<ServerStream>> open(const ProcessKey& worker, WorkerDoor door);
+
   boost::asio::io_context& io_;
   std::filesystem::path directory_;
   Ticker ticker_;

@@ -28,6 +28,9 @@ class FarOutput final : public WorkerOutput {
   void attach(const ProcessKey&, Told<std::shared_ptr<ServerStream>> told) override {
     told(fail(ErrorCode::unavailable, "Nobody is there."));
   }
+  void stacks(const ProcessKey&, Told<std::string> told) override {
+    told(fail(ErrorCode::unavailable, "Nobody is there."));
+  }
 
   // Answers the oldest question.
   void tell(Result<std::vector<LogChunk>> answer) {

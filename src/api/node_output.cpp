@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "api/read_text.hpp"
+
 namespace paceline {
 namespace {
 
@@ -74,7 +76,17 @@ void NodeOutput::gather(JobId job, std::chrono::milliseconds within, std::functi
 void NodeOutput::attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) {
   const auto node = places_.node_of(worker);
   if (!node || *node == places_.own_node()) return here_->attach(worker, std::move(told));
-  door_.attach(*node, worker, std::move(told));
+  door_.attach(*node, worker, WorkerDoor::terminal, std::move(told));
+}
+
+void NodeOutput::stacks(const ProcessKey& worker, Told<std::string> told) {
+  const auto node = places_.node_of(worker);
+  if (!node || *node == places_.own_node()) return here_->stacks(worker, std::move(told));
+  door_.attach(*node, worker, WorkerDoor::stacks,
+               [&io = io_, told = std::move(told)](Result<std::shared_ptr<ServerStream>> stream) {
+                 if (!stream) return told(fail(std::move(stream.error())));
+                 read_text(io, std::move(*stream), {kStacksBytesMax, kStacksWithin}, told);
+               });
 }
 
 }  // namespace paceline

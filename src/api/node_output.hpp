@@ -30,6 +30,7 @@ class NodeOutput final : public WorkerOutput {
   }
   void gather(JobId job, std::chrono::milliseconds within, std::function<void()> done) override;
   void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) override;
+  void stacks(const ProcessKey& worker, Told<std::string> told) override;
 
  private:
   class Gathering;

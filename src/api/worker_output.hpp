@@ -22,6 +22,10 @@
 
 namespace paceline {
 
+// What is told of one worker's stacks, and how long that may take.
+inline constexpr std::size_t kStacksBytesMax = 1 << 20;
+inline constexpr std::chrono::milliseconds kStacksWithin{20'000};
+
 // Ranks from here on have no log that is shown.
 inline constexpr std::size_t kLogRanksMax = 1024;
 
@@ -88,6 +92,8 @@ class WorkerOutput {
   virtual void gather(JobId job, std::chrono::milliseconds within, std::function<void()> done) = 0;
   // The terminal of a worker that has one. Errors: unavailable: nobody listens there.
   virtual void attach(const ProcessKey& worker, Told<std::shared_ptr<ServerStream>> told) = 0;
+  // What the threads of a worker are in now, as text for people. Errors: unavailable.
+  virtual void stacks(const ProcessKey& worker, Told<std::string> told) = 0;
 };
 
 }  // namespace paceline

@@ -11,7 +11,7 @@
 #include "agent/linux/files.hpp"
 #include "agent/linux/job_directories.hpp"
 #include "agent/linux/log_removal.hpp"
-#include "http/unix_socket.hpp"
+#include "link/worker_doors.hpp"
 
 namespace paceline {
 namespace {
@@ -46,10 +46,8 @@ BytesUplink::Options uplink_options(BytesOfNode node, Clock& clock) {
     agent::remove_job_directories(directory, job);
   };
   options.ships = std::move(node.ships);
-  options.terminal = [directory = node.directory](const ProcessKey& worker) {
-    const auto name =
-        fmt::format("{}.{}.{}.sock", worker.job.value, worker.born.value, worker.number);
-    return connect_unix(directory + "/agent/terminals/" + name, Connecting::non_blocking);
+  options.door = [directory = node.directory](const ProcessKey& worker, WorkerDoor door) {
+    return open_door(directory, worker, door);
   };
   options.seed = std::random_device()();
   options.wall = [&clock] { return clock.wall(); };

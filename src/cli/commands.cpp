@@ -13,6 +13,7 @@ Command top_command();
 Command show_command();
 Command logs_command();
 Command timeline_command();
+Command stacks_command();
 Command attach_command();
 Command cancel_command();
 Command pause_command();
@@ -80,6 +81,7 @@ std::span<const Command> commands() {
       why_command(),
       logs_command(),
       timeline_command(),
+      stacks_command(),
       attach_command(),
       wait_command(),
       cancel_command(),

@@ -227,8 +227,7 @@ Generation Oracle::last_of(const ProcessKey& worker) const {
   return later == later_.end() ? worker.born : *later->second.rbegin();
 }
 
-bool Oracle::is_journalled(const Saves& saves, const ProcessKey& worker,
-                           std::uint64_t step) const {
+bool Oracle::is_journalled(const Saves& saves, const ProcessKey& worker, std::uint64_t step) const {
   if (saves.journalled.contains({worker.job, worker.born, step})) return true;
   const auto counts = counts_in_.find(worker);
   return counts != counts_in_.end() &&

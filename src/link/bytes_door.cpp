@@ -23,7 +23,7 @@ constexpr std::size_t kTicketsMax = 1024;
 
 tl::unexpected<Error> unreachable(std::string_view node, std::string_view why) {
   return fail(ErrorCode::unavailable,
-              fmt::format("The terminal on node '{}' can't be reached: {}.", node, why),
+              fmt::format("The worker on node '{}' can't be reached: {}.", node, why),
               "Try again; 'paceline nodes' shows which nodes are connected.", Retry::may_help);
 }
 
@@ -36,6 +36,7 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
   struct Waiting {
     std::string node;
     ProcessKey worker;
+    WorkerDoor door;
     Attached attached;
     asio::steady_timer timer;
   };
@@ -60,7 +61,7 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     context->whole = [weak](const std::string& node, JobId job) {
       if (const auto self = weak.lock()) self->flushed(node, job, true);
     };
-    context->no_terminal = [weak](const std::string& node, const NoTerminal& none) {
+    context->no_terminal = [weak](const std::string& node, const NoDoor& none) {
       if (const auto self = weak.lock())
         self->tell(node, none.ticket, unreachable(node, none.message));
     };
@@ -73,7 +74,7 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     for (const auto& [of, done] : flushes)
       if (of.first == session->node()) session->send(FlushAsked{of.second});
     for (const auto& [ticket, each] : waiting)
-      if (each.node == session->node()) session->send(TerminalAsked{each.worker, ticket});
+      if (each.node == session->node()) session->send(DoorAsked{each.worker, ticket, each.door});
   }
   void gone(const Session& session) {
     sessions.erase(session);
@@ -100,14 +101,14 @@ struct BytesDoor::Impl : std::enable_shared_from_this<Impl> {
     for (const auto& each : told) each(whole);
   }
 
-  void attach(std::string_view node, const ProcessKey& worker, Attached attached) {
+  void attach(std::string_view node, const ProcessKey& worker, WorkerDoor door, Attached attached) {
     const auto session = by_node.find(node);
     if (session == by_node.end()) return attached(unreachable(node, "it isn't connected"));
     const auto ticket = random_name();
-    if (waiting.size() >= kTicketsMax || !session->second->send(TerminalAsked{worker, ticket}))
+    if (waiting.size() >= kTicketsMax || !session->second->send(DoorAsked{worker, ticket, door}))
       return attached(unreachable(node, "too many wait for theirs"));
     auto& mine = waiting
-                     .emplace(ticket, Waiting{std::string(node), worker, std::move(attached),
+                     .emplace(ticket, Waiting{std::string(node), worker, door, std::move(attached),
                                               asio::steady_timer(context->io)})
                      .first->second;
     mine.timer.expires_after(context->options.attach_within);
@@ -171,8 +172,9 @@ std::shared_ptr<ServerStream> BytesDoor::open(const KnownNode& node) {
   return std::move(pipe.far);
 }
 
-void BytesDoor::attach(std::string_view node, const ProcessKey& worker, Attached attached) {
-  impl_->attach(node, worker, std::move(attached));
+void BytesDoor::attach(std::string_view node, const ProcessKey& worker, WorkerDoor door,
+                       Attached attached) {
+  impl_->attach(node, worker, door, std::move(attached));
 }
 
 void BytesDoor::flush(std::string_view node, JobId job, Flushed flushed) {

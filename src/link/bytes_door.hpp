@@ -1,9 +1,9 @@
 // The server's end of the connections for bytes (bytes_lines.hpp): takes the logs of the nodes that
-// dial in, and reaches the terminals of their workers.
+// dial in, and reaches what is behind the doors of their workers (worker_doors.hpp).
 //
 //   BytesDoor door(io, {.directory = dir, .right = …, .wall = …});
 //   exchange->tunnel("paceline-bytes", door.open(node));
-//   door.attach("gpu-3", worker, [](Result<std::shared_ptr<ServerStream>> terminal) { … });
+//   door.attach("gpu-3", worker, WorkerDoor::terminal, [](Result<std::shared_ptr<ServerStream>> terminal) { … });
 //
 // A node has one connection that its logs come by: a newer one takes the place of an older one. While
 // the server's disk is full what came is kept back, and so is the node, by the connection alone.
@@ -71,8 +71,8 @@ class BytesDoor {
 
   // The far end of a new connection of this node.
   std::shared_ptr<ServerStream> open(const KnownNode& node);
-  // The terminal of a worker of that node, at once or later. Errors: unavailable.
-  void attach(std::string_view node, const ProcessKey& worker, Attached attached);
+  // What is behind a door of a worker of that node, at once or later. Errors: unavailable.
+  void attach(std::string_view node, const ProcessKey& worker, WorkerDoor door, Attached attached);
   // Tells true once all that the job's logs hold on that node now has come; false: the node is not
   // connected (any more).
   void flush(std::string_view node, JobId job, Flushed flushed);

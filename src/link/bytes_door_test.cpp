@@ -546,11 +546,11 @@ TEST_F(BytesDoorTest, ATerminalComesByAConnectionOfItsOwn) {
   const ProcessKey worker{JobId{7}, Generation{1}, 0};
   auto spoken = greeted();
   std::shared_ptr<ServerStream> terminal;
-  door_->attach("gpu-3", worker, [&](auto told) { terminal = std::move(told.value()); });
+  door_->attach("gpu-3", worker, WorkerDoor::terminal,
+                [&](auto told) { terminal = std::move(told.value()); });
   run_until_quiet();
   const auto heard = spoken.heard();
-  const auto asked =
-      std::get<TerminalAsked>(*decode_server_line(heard.substr(0, heard.size() - 1)));
+  const auto asked = std::get<DoorAsked>(*decode_server_line(heard.substr(0, heard.size() - 1)));
   EXPECT_EQ(asked.worker, worker);
   auto foreign = dial("gpu-4");
   EXPECT_THAT(answer(foreign, encode(TicketShown{asked.ticket})), HasSubstr("Nobody waits"));
@@ -589,8 +589,8 @@ TEST_F(BytesDoorTest, ATerminalThatCannotBeReachedIsSaidInASentence) {
   auto spoken = greeted();
   attach("gpu-3");
   const auto line = spoken.heard();
-  const auto asked = std::get<TerminalAsked>(*decode_server_line(line.substr(0, line.size() - 1)));
-  answer(spoken, encode(NoTerminal{asked.ticket, "nobody listens there"}));
+  const auto asked = std::get<DoorAsked>(*decode_server_line(line.substr(0, line.size() - 1)));
+  answer(spoken, encode(NoDoor{asked.ticket, "nobody listens there"}));
   EXPECT_THAT(said.at(1), HasSubstr("nobody listens there"));
   attach("gpu-3");
   EXPECT_TRUE(eventually([&] { return said.size() == 3; }));
@@ -610,7 +610,7 @@ TEST_F(BytesDoorTest, ATerminalIsAskedForAgainByANewerConnection) {
   EXPECT_THAT(newer.heard(), HasSubstr(asked));
   const auto line = std::string_view(asked).substr(0, asked.size() - 1);
   auto shown = dial();
-  shown.say(encode(TicketShown{std::get<TerminalAsked>(*decode_server_line(line)).ticket}));
+  shown.say(encode(TicketShown{std::get<DoorAsked>(*decode_server_line(line)).ticket}));
   run_until_quiet();
   EXPECT_TRUE(attached);
 }
@@ -622,7 +622,7 @@ TEST_F(BytesDoorTest, ACutNodesTerminalsEnd) {
                 [&](auto told) { terminal = std::move(told.value()); });
   run_until_quiet();
   const auto line = spoken.heard();
-  const auto asked = std::get<TerminalAsked>(*decode_server_line(line.substr(0, line.size() - 1)));
+  const auto asked = std::get<DoorAsked>(*decode_server_line(line.substr(0, line.size() - 1)));
   auto shown = dial();
   shown.say(encode(TicketShown{asked.ticket}));
   run_until_quiet();

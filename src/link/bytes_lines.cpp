@@ -78,7 +78,7 @@ struct NodeWriter {
   std::string operator()(const LogsWhole& whole) const {
     return line_of("whole", [&](JsonWriter& json) { json.field("job", whole.job.value); });
   }
-  std::string operator()(const NoTerminal& none) const {
+  std::string operator()(const NoDoor& none) const {
     return line_of("no_terminal", [&](JsonWriter& json) {
       json.field("ticket", none.ticket).field("message", none.message);
     });
@@ -112,10 +112,11 @@ struct ServerWriter {
   std::string operator()(const FlushAsked& asked) const {
     return line_of("flush", [&](JsonWriter& json) { json.field("job", asked.job.value); });
   }
-  std::string operator()(const TerminalAsked& asked) const {
+  std::string operator()(const DoorAsked& asked) const {
     return line_of("attach", [&](JsonWriter& json) {
       json.field("job", asked.worker.job.value).field("born", asked.worker.born.value);
       json.field("number", asked.worker.number).field("ticket", asked.ticket);
+      if (asked.door == WorkerDoor::stacks) json.field("stacks", true);
     });
   }
   std::string operator()(const BytesRefused& refused) const {
@@ -187,7 +188,7 @@ Result<NodeLine> read_whole(const Json& object) {
 }
 
 Result<NodeLine> read_no_terminal(const Json& object) {
-  NoTerminal none;
+  NoDoor none;
   ObjectReader reader(object, "no_terminal");
   reader.require({"ticket", "message"}).text("ticket", none.ticket, kTicketMax);
   reader.text("message", none.message, kSentenceMax);
@@ -257,13 +258,15 @@ Result<ServerLine> read_flush(const Json& object) {
 }
 
 Result<ServerLine> read_attach(const Json& object) {
-  TerminalAsked asked;
+  DoorAsked asked;
+  bool stacks = false;
   ObjectReader reader(object, "attach");
   reader.require({"job", "born", "number", "ticket"});
   reader.whole("job", asked.worker.job.value, 1, kIdMax);
   reader.whole("born", asked.worker.born.value, 0, kIdMax);
   reader.whole("number", asked.worker.number, 0, kNumberMax);
-  reader.text("ticket", asked.ticket, kTicketMax);
+  reader.text("ticket", asked.ticket, kTicketMax).flag("stacks", stacks);
+  if (stacks) asked.door = WorkerDoor::stacks;
   return finished<ServerLine>(reader, std::move(asked));
 }
 

@@ -7,13 +7,14 @@
 //   {"ask": {job, number}}                  {"standing": {job, number, taken, state, over}}
 //   {"piece": {job, number, from, offset, bytes, at, anew}}
 //   {"whole": {job}}                        {"flush": {job}}
-//   {"no_terminal": {ticket, message}}      {"attach": {job, born, number, ticket}}
+//   {"no_terminal": {ticket, message}}      {"attach": {job, born, number, ticket, stacks}}
 //   {"want": {job, sha256, from}}           {"part": {job, sha256, from, bytes, of}}
 //   {"damaged": {job, sha256}}              {"no_part": {job, sha256, message, hint}}
 //   {"ticket": {ticket}}                    {"refused": {code, message, hint}}, the last one
 //
 // A node begins with `hello` and sends logs from then on. Or it begins with `ticket`, as it was asked
-// by `attach`; then all that follows, in both directions, is what a terminal shows and takes.
+// by `attach`; then all that follows, in both directions, is what a terminal shows and takes, or, with
+// `stacks`, the text of them.
 //
 // A log, and a timeline likewise, is known by its job and number (files/log_names.hpp). The node
 // asks how far the server has it, and sends pieces from there. Each is answered by a `standing`. A
@@ -32,6 +33,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "link/worker_doors.hpp"
 #include "model/ids.hpp"
 
 namespace paceline {
@@ -78,11 +80,11 @@ struct LogsWhole {
   JobId job;
   friend bool operator==(const LogsWhole&, const LogsWhole&) = default;
 };
-// The worker that was asked for has none, or none that answers.
-struct NoTerminal {
+// There is nothing behind that door, or nobody who answers.
+struct NoDoor {
   std::string ticket;
   std::string message;  // one sentence
-  friend bool operator==(const NoTerminal&, const NoTerminal&) = default;
+  friend bool operator==(const NoDoor&, const NoDoor&) = default;
 };
 // At most kPieceBytesMax of a file of the job's ship from there on.
 struct ShipWanted {
@@ -97,7 +99,7 @@ struct ShipDamaged {
   std::string sha256;
   friend bool operator==(const ShipDamaged&, const ShipDamaged&) = default;
 };
-using NodeLine = std::variant<BytesHello, TicketShown, LogAsked, PieceHead, LogsWhole, NoTerminal,
+using NodeLine = std::variant<BytesHello, TicketShown, LogAsked, PieceHead, LogsWhole, NoDoor,
                               ShipWanted, ShipDamaged>;
 
 // ---- server → node ----
@@ -122,11 +124,12 @@ struct FlushAsked {
   JobId job;
   friend bool operator==(const FlushAsked&, const FlushAsked&) = default;
 };
-// Somebody wants the terminal of that worker: dial, and show the ticket.
-struct TerminalAsked {
+// Somebody wants what is behind that door of the worker: dial, and show the ticket.
+struct DoorAsked {
   ProcessKey worker;
   std::string ticket;
-  friend bool operator==(const TerminalAsked&, const TerminalAsked&) = default;
+  WorkerDoor door = WorkerDoor::terminal;
+  friend bool operator==(const DoorAsked&, const DoorAsked&) = default;
 };
 struct BytesRefused {
   Error error;
@@ -146,7 +149,7 @@ struct NoShipPart {
   std::string message, hint;
   friend bool operator==(const NoShipPart&, const NoShipPart&) = default;
 };
-using ServerLine = std::variant<BytesWelcome, LogStanding, FlushAsked, TerminalAsked, BytesRefused,
+using ServerLine = std::variant<BytesWelcome, LogStanding, FlushAsked, DoorAsked, BytesRefused,
                                 ShipPart, NoShipPart>;
 
 // With the newline.

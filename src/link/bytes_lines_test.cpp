@@ -24,7 +24,7 @@ TEST(BytesLines, OfANodeAreReadAsTheyWereWritten) {
       LogAsked{kThatLog},
       PieceHead{kThatLog, 10, 4096, 256 << 10, wall_from_us(1'700'000'000'000'001), true},
       LogsWhole{JobId{7}},
-      NoTerminal{"secret", "nobody listens there"},
+      NoDoor{"secret", "nobody listens there"},
       ShipWanted{JobId{7}, std::string(64, 'a'), 4096},
       ShipDamaged{JobId{7}, std::string(64, '0')},
   };
@@ -43,7 +43,8 @@ TEST(BytesLines, OfAServerAreReadAsTheyWereWritten) {
       LogStanding{kThatLog, 0, LogState::later, false},
       LogStanding{kThatLog, 1ULL << 40, LogState::unwanted, true},
       FlushAsked{JobId{7}},
-      TerminalAsked{{JobId{7}, Generation{2}, 0}, "secret"},
+      DoorAsked{{JobId{7}, Generation{2}, 0}, "secret"},
+      DoorAsked{{JobId{7}, Generation{2}, 0}, "secret", WorkerDoor::stacks},
       ShipPart{JobId{7}, std::string(64, 'a'), 4096, 256 << 10, 1 << 30},
       NoShipPart{JobId{7}, std::string(64, 'a'), "Gone.", "Submit again."},
       BytesRefused{{ErrorCode::conflict, "Two \"nodes\".", "Do this.\n", Retry::useless}},

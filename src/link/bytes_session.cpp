@@ -217,7 +217,7 @@ BytesSession::Awaitable<void> BytesSession::take(const TicketShown& shown) {
   if (!handed_on_) refuse({ErrorCode::not_found, "Nobody waits for this terminal any more.", ""});
 }
 
-BytesSession::Awaitable<void> BytesSession::take(const NoTerminal& none) {
+BytesSession::Awaitable<void> BytesSession::take(const NoDoor& none) {
   if (!greeted_) co_return refuse(spoken_out_of_turn());
   context_->no_terminal(node_, none);
 }

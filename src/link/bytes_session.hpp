@@ -40,7 +40,7 @@ struct BytesContext {
   std::function<bool(const std::string& node, const std::string& ticket,
                      const std::shared_ptr<ServerStream>& terminal)>
       show_ticket;
-  std::function<void(const std::string& node, const NoTerminal& none)> no_terminal;
+  std::function<void(const std::string& node, const NoDoor& none)> no_terminal;
   std::function<void(const std::string& node, JobId job)> whole;
 };
 
@@ -77,7 +77,7 @@ class BytesSession : public std::enable_shared_from_this<BytesSession> {
   Awaitable<void> take(const LogAsked& asked);
   Awaitable<void> take(const PieceHead& piece);
   Awaitable<void> take(const LogsWhole& whole);
-  Awaitable<void> take(const NoTerminal& none);
+  Awaitable<void> take(const NoDoor& none);
   Awaitable<void> take(const ShipWanted& wanted);
   Awaitable<void> take(const ShipDamaged& damaged);
   Awaitable<void> take_piece(PieceHead piece, const std::string& bytes);

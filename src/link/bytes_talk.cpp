@@ -141,7 +141,7 @@ void BytesTalk::take(const ServerLine& line, Instant now) {
   if (const auto* part = std::get_if<ShipPart>(&line)) part_ = *part;
   if (const auto* none = std::get_if<NoShipPart>(&line); none && ships_ != nullptr)
     ships_->take(*none, now);
-  if (const auto* asked = std::get_if<TerminalAsked>(&line))
+  if (const auto* asked = std::get_if<DoorAsked>(&line))
     if (const auto none = attach_(*asked)) out_ += encode(*none);
 }
 

@@ -16,7 +16,7 @@ class BytesTalk {
  public:
   using Instant = std::chrono::steady_clock::time_point;
   // The answer to a wish for a terminal; nothing: it is on its way.
-  using Attach = std::function<std::optional<NoTerminal>(const TerminalAsked& asked)>;
+  using Attach = std::function<std::optional<NoDoor>(const DoorAsked& asked)>;
 
   // `ships`: nullptr: nothing is shipped here.
   BytesTalk(const BytesUplink::Options& options, LogSender& sender, ShipFetcher* ships,

@@ -83,15 +83,15 @@ struct BytesUplink::Impl {
     return ::poll(&waits, 1, static_cast<int>(span.count())) == 0;
   }
 
-  std::optional<NoTerminal> attach(const TerminalAsked& asked) {
+  std::optional<NoDoor> attach(const DoorAsked& asked) {
     std::erase_if(shown, [](Shown& each) {
       if (each.done) each.thread.join();
       return each.done.load();
     });
     if (shown.size() >= kTerminalsMax)
-      return NoTerminal{asked.ticket, "too many terminals of that node are shown"};
-    auto socket = options.terminal(asked.worker);
-    if (!socket) return NoTerminal{asked.ticket, "nobody listens there"};
+      return NoDoor{asked.ticket, "too many of that node's workers are looked at"};
+    auto socket = options.door(asked.worker, asked.door);
+    if (!socket) return NoDoor{asked.ticket, "nobody listens there"};
     auto& mine = shown.emplace_back();
     try {
       mine.thread = std::thread([this, &mine, ticket = asked.ticket, fd = std::move(*socket)] {
@@ -100,7 +100,7 @@ struct BytesUplink::Impl {
       });
     } catch (const std::system_error&) {
       shown.pop_back();
-      return NoTerminal{asked.ticket, "the node has no thread left"};
+      return NoDoor{asked.ticket, "the node has no thread left"};
     }
     return std::nullopt;
   }

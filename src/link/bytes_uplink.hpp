@@ -29,8 +29,8 @@ class BytesUplink {
     // be read once it shall end. Called from several threads.
     std::function<Result<Upgraded>(const std::function<int()>& interrupted)> dial;
     LogSender::Options logs;
-    // A socket that is connected to the terminal of a worker here, and doesn't block.
-    std::function<Result<UniqueFd>(const ProcessKey& worker)> terminal;
+    // As open_door() does, of the workers here.
+    std::function<Result<UniqueFd>(const ProcessKey& worker, WorkerDoor door)> door;
     // Brings the directories that travel with jobs; nullptr: none do.
     std::shared_ptr<ShipFetcher> ships = {};
     std::function<WallTime()> wall;

@@ -78,7 +78,7 @@ class BytesUplinkTest : public ::testing::Test {
     options.logs.machine = "a1";
     options.logs.keep = 0s;
     options.logs.remove = [this](JobId) { removed_ = true; };
-    options.terminal = [this](const ProcessKey& worker) {
+    options.door = [this](const ProcessKey& worker, WorkerDoor) {
       EXPECT_EQ(worker, kWorker);
       return connect_unix(folder_.path() / "terminal.sock", Connecting::non_blocking);
     };

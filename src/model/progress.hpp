@@ -40,9 +40,9 @@ struct Checkpoint {
 
 // A model that a job has handed out: a file that is whole, and that a later one replaces as a whole.
 struct PublishedModel {
-  std::string node;      // its name: the path is one there
-  std::string path;      // absolute
-  std::string sha256;    // of the file's bytes, 64 hexadecimal digits; empty: not said
+  std::string node;    // its name: the path is one there
+  std::string path;    // absolute
+  std::string sha256;  // of the file's bytes, 64 hexadecimal digits; empty: not said
   std::optional<std::uint64_t> bytes, step, samples;
   Time published_at;
   friend bool operator==(const PublishedModel&, const PublishedModel&) = default;

@@ -229,15 +229,17 @@ Result<void> hold(CheckpointSeen& seen) {
   return all([&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
              [&] { return check_report_number(seen.report); },
              [&] { return check_path("checkpoint", seen.path); },
-             [&] { return check_count(seen.step); },
-             [&] { return check_count(seen.samples); });
+             [&] { return check_count(seen.step); }, [&] { return check_count(seen.samples); });
 }
 
 Result<void> hold(ModelSeen& seen) {
   return all([&] { return check_key(seen.key); }, [&] { return check_time(seen.at); },
              [&] { return check_report_number(seen.report); },
              [&] { return check_path("model", seen.path); },
-             [&] { return within(seen.sha256.empty() || is_sha256(seen.sha256), "the digest of a model"); },
+             [&] {
+               return within(seen.sha256.empty() || is_sha256(seen.sha256),
+                             "the digest of a model");
+             },
              [&] { return check_count(seen.bytes); }, [&] { return check_count(seen.step); },
              [&] { return check_count(seen.samples); });
 }

@@ -169,7 +169,7 @@ Result<Report> read_report(const Json& object) {
     if (reserved && !*reserved && publishes) reserved = read_of_model(key, value, report);
     if (!reserved) return fail(reserved.error());
     if (*reserved) continue;
-    const auto read = key == "checkpoint"            ? read_path(key, value, report.checkpoint)
+    const auto read = key == "checkpoint"           ? read_path(key, value, report.checkpoint)
                       : key == "model" && publishes ? read_path(key, value, report.model)
                                                     : read_metric(key, value, report);
     if (!read) return fail(read.error());
@@ -269,8 +269,8 @@ Result<Report> parse_model(std::string_view json) {
     }
     if (!known) return fail(known.error());
     if (!*known)
-      return fail(invalid(fmt::format(
-          "A model has path, bytes, sha256, step and samples, but no '{:.64}'.", key)));
+      return fail(invalid(
+          fmt::format("A model has path, bytes, sha256, step and samples, but no '{:.64}'.", key)));
   }
   if (report.model.empty()) return fail(invalid("A model needs its 'path'."));
   return report;

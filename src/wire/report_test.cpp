@@ -105,9 +105,9 @@ TEST(Checkpoint, NeedsAnAbsolutePath) {
 
 TEST(Model, NeedsAnAbsolutePathAlone) {
   const std::string digits(64, 'a');
-  const auto model = parse_model(
-      R"({"path": "/m.pt", "bytes": 1024, "step": 100, "samples": 6400, "sha256": ")" + digits +
-      "\"}");
+  const auto model =
+      parse_model(R"({"path": "/m.pt", "bytes": 1024, "step": 100, "samples": 6400, "sha256": ")" +
+                  digits + "\"}");
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->model, "/m.pt");
   EXPECT_EQ(model->sha256, digits);

@@ -156,6 +156,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/why"): ("", (200, 200, 200), WHY),
     ("GET", "/v1/jobs/{id}/wait"): ("", (200, 200, 200), JOB),
     ("GET", "/v1/jobs/{id}/logs"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text,at}")),
+    ("GET", "/v1/jobs/{id}/stacks"): ("", (200, 403, 200), Answer("", owners="job generation ranks[].{rank,node} ranks[].{text,problem}?")),
     ("GET", "/v1/jobs/{id}/timeline"): ("", (200, 403, 200), Answer("", owners="chunks[].{rank,offset,next,text,at}?")),
     ("GET", "/v1/jobs/{id}/metrics"): ("", (200, 403, 200), Answer(
         "", owners="points[].{n,at,generation,rank,step,samples,values.*} next passed_over thinned_from?")),

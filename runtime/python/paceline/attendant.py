@@ -7,9 +7,12 @@ two bytecodes of the main thread, which may sit in an operation of the group for
 import contextlib
 import os
 import signal
+import sys
 import threading
+import traceback
 
 ASK_EVERY_S = 1.0
+FRAMES_MAX, STACKS_MAX = 64, 48 << 10  # of a thread; characters
 EXIT_REQUEUE = 75  # EX_TEMPFAIL of sysexits.h: start me again
 
 
@@ -17,6 +20,17 @@ def _forget():
     # What a loader's worker is told is none of this process's business.
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _stacks():
+    """The Python stacks of all threads but this one, as of now; the main thread's first."""
+    names = {each.ident: each.name for each in threading.enumerate()}
+    frames = {ident: frame for ident, frame in sys._current_frames().items() if ident != threading.get_ident()}
+    text = []
+    for ident in sorted(frames, key=lambda each: each != threading.main_thread().ident):
+        stack = "".join(traceback.format_list(traceback.extract_stack(frames[ident])[-FRAMES_MAX:]))
+        text.append(f"{names.get(ident, ident)} (most recent call last):\n{stack}")
+    return "".join(text)[:STACKS_MAX]
 
 
 class Attendant:
@@ -98,10 +112,13 @@ class Attendant:
                 self._news.notify_all()
 
     def _hear(self):
-        version = 0
+        version, asked = 0, 0
         while not self._ended.is_set():
             try:
-                version, found, known = self._socket.gang_news(version)
+                version, found, known, stacks = self._socket.gang_news(version)
+                if stacks > asked:
+                    self._socket.tell_stacks(_stacks())
+                asked = stacks
                 if any(known[name] != said for name, said in self._said.items()):
                     self._socket.say_of_gang(**self._said)
             except (OSError, KeyError, ValueError):

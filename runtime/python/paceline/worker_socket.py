@@ -20,10 +20,16 @@ class WorkerSocket:
         return answer.get("reason") if answer.get("should_stop") is True else None
 
     def gang_news(self, after):
-        """(version, next, said): waits for a version other than `after`, for some seconds. `next`: what is to become of
-        this worker in its gang's next generation, or None. `said`: what is known there of what say_of_gang() said."""
+        """(version, next, said, stacks): waits for a version other than `after`, for some seconds. `next`: what is to become
+        of this worker in its gang's next generation, or None. `said`: what is known there of what say_of_gang() said.
+        `stacks`: how often somebody wanted this worker's stacks."""
         answer = self._ask("GET", f"/v1/gang?after={after}")
-        return int(answer["version"]), answer.get("next"), {name: answer.get(name, 0) for name in ("ready", "stands")}
+        said = {name: answer.get(name, 0) for name in ("ready", "stands")}
+        return int(answer["version"]), answer.get("next"), said, int(answer.get("stacks", 0))
+
+    def tell_stacks(self, text):
+        """The Python stacks of all threads of this process."""
+        self._ask("POST", "/v1/stacks", {"pid": os.getpid(), "text": text})
 
     def say_of_gang(self, **said):
         """`ready`: the generation that this worker can join, as soon as the others come to the end of a step; `stands`:

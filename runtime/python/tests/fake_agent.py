@@ -26,6 +26,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/v1/timeline":
             self.server.process.timeline.append(body)
+        elif self.path == "/v1/stacks":
+            self.server.process.takes_stacks(body)
         else:
             self.server.process.says(body)
         self._answer({})
@@ -56,6 +58,7 @@ class Process(support.Started):
 
     def __init__(self, command, environment, path):
         self.stops, self.timeline = False, []
+        self._asked, self._stacks = 0, None
         self._version, self._next, self.ready, self.stands = 0, None, 0, 0
         self._news = threading.Condition()
         self._server = _Server(str(path), _Handler)
@@ -71,7 +74,22 @@ class Process(support.Started):
     def news_after(self, version):
         with self._news:
             self._news.wait_for(lambda: self._version != version, 1.0)
-            return {"version": self._version, "next": self._next, "ready": self.ready, "stands": self.stands}
+            return {"version": self._version, "next": self._next, "ready": self.ready, "stands": self.stands,
+                    "stacks": self._asked}
+
+    def stacks(self):
+        """What it tells of its Python stacks."""
+        with self._news:
+            self._asked, self._version, self._stacks = self._asked + 1, self._version + 1, None
+            self._news.notify_all()
+            if not self._news.wait_for(lambda: self._stacks or self.process.poll() is not None, WITHIN_S) or not self._stacks:
+                raise AssertionError("no stacks are told:\n" + self.output())
+            return self._stacks
+
+    def takes_stacks(self, body):
+        with self._news:
+            self._stacks = body
+            self._news.notify_all()
 
     def says(self, said):
         with self._news:

@@ -47,6 +47,21 @@ class ResizingTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end, agent.ranks[0].output())
             time.sleep(0.02)
 
+    def test_a_rank_tells_its_python_stacks(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        hurry = Path(folder.name, "hurry")
+        agent = self.start(2, epochs=EPOCHS, slow=0.1, slow_until=str(hurry))
+        self.until(agent, 2)
+        for rank in agent.ranks:
+            told = rank.stacks()
+            self.assertEqual(told["pid"], rank.pid)
+            main = told["text"].split("(most recent call last):")[:2]
+            self.assertEqual(main[0].strip(), "MainThread")
+            self.assertIn("training_script.py", main[1])
+        hurry.touch()
+        self.results(agent)
+
     def resized(self, schedule, **asked):
         with tempfile.TemporaryDirectory() as folder:
             hurry = Path(folder) / "hurry"

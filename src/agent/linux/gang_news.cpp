@@ -38,13 +38,24 @@ Error malformed() {
 }  // namespace
 
 void GangNews::go_on(Generation generation, std::map<std::string, std::string> environment) {
-  tell({generation, std::move(environment)});
+  next_ = {generation, std::move(environment)};
+  wake();
 }
 
-void GangNews::leave(Generation generation) { tell({generation, {}}); }
+void GangNews::leave(Generation generation) {
+  next_ = {generation, {}};
+  wake();
+}
 
-void GangNews::tell(Next next) {
-  next_ = std::move(next);
+std::size_t GangNews::ask_for_stacks() {
+  std::erase_if(waiting_, [](const auto& each) { return each.expired(); });
+  const auto asked = waiting_.size();
+  ++asked_;
+  wake();
+  return asked;
+}
+
+void GangNews::wake() {
   ++version_;
   for (const auto& each : std::exchange(waiting_, {}))
     if (const auto exchange = each.lock()) exchange->reply(answer());
@@ -71,7 +82,8 @@ HttpResponse GangNews::answer() const {
   return {.body = Json({{"version", version_},
                         {"next", std::move(next)},
                         {"ready", ready_.value},
-                        {"stands", stands_.value}})
+                        {"stands", stands_.value},
+                        {"stacks", asked_}})
                       .dump()};
 }
 

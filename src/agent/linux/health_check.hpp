@@ -4,14 +4,12 @@
 // end in time.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 
-#include "files/fd.hpp"
+#include "agent/linux/command_run.hpp"
 #include "loop/timer.hpp"
 
 namespace paceline::agent {
@@ -26,36 +24,23 @@ class HealthCheck {
   // `changed` is called when problem() says something else.
   HealthCheck(boost::asio::io_context& io, std::string command, HealthCheckTimes times,
               std::function<void()> changed);
-  // Kills the run under way, and waits for nothing.
-  ~HealthCheck();
-  HealthCheck(const HealthCheck&) = delete;
-  HealthCheck& operator=(const HealthCheck&) = delete;
-
   void start();
   // A sentence, as of the last run that ended, or until the first one has; nothing: it is well.
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
   void run();
-  void look();
-  void look_later();
-  void read_output();
   void give_up();
   void tell(std::optional<std::string> problem);
   void end(std::optional<std::string> problem);
-  void kill_run() const;
 
   std::string command_;
   HealthCheckTimes times_;
   std::function<void()> changed_;
+  CommandRun run_;
   Timer timer_;
   std::optional<std::string> problem_;
-  // Of the run under way.
-  pid_t pid_ = 0;
-  UniqueFd output_;
-  std::string text_;   // as much of the output as may be told
-  bool late_ = false;  // it was killed for taking too long
-  std::chrono::steady_clock::time_point begun_;
+  std::chrono::steady_clock::time_point begun_;  // the run under way, or the last one
 };
 
 }  // namespace paceline::agent

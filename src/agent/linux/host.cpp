@@ -35,6 +35,7 @@
 #include "agent/linux/segments.hpp"
 #include "agent/linux/set_aside.hpp"
 #include "agent/linux/shm.hpp"
+#include "agent/linux/stacks_door.hpp"
 #include "agent/linux/status_listener.hpp"
 #include "agent/linux/unclaimed.hpp"
 #include "agent/linux/worker.hpp"
@@ -136,6 +137,7 @@ struct LinuxHost::Impl {
   Result<void> find_claims();
   Result<void> add_unclaimed();
   void open_status();
+  void open_stacks();
   void load();
   void adopt(const ProcessKey& key, ClaimFile claim);
   void set_aside(const ProcessKey& key, ClaimFile claim);
@@ -243,6 +245,7 @@ struct LinuxHost::Impl {
   std::string sockets;  // the directory of the worker sockets
   std::string machine;  // empty: not known
   std::unique_ptr<StatusListener> status;
+  std::unique_ptr<StacksDoor> stacks;
   ProcessKey read_last;  // whose log was read last
   bool loaded = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -255,6 +258,7 @@ Result<void> LinuxHost::Impl::open() {
   sockets = *made;
   machine = identify_machine(below("agent"));
   open_status();
+  open_stacks();
   watch_devices(kDeviceInterval);
   health.start();
   return nursery.open();
@@ -276,6 +280,17 @@ void LinuxHost::Impl::open_status() {
   status = std::make_unique<StatusListener>(below("agent/status_port"), token_of, take);
   if (const auto opened = status->open(io, blocks); !opened)
     spdlog::warn("Trainer-status posts are not taken: {}", opened.error().message);
+}
+
+// Jobs run without it, too.
+void LinuxHost::Impl::open_stacks() {
+  auto opened = StacksDoor::open(io, below("agent/stacks.sock"),
+                                 [this](const ProcessKey& key, WorkerStacks::Told told) {
+                                   auto* worker = find(key);
+                                   return worker != nullptr && worker->tell_stacks(std::move(told));
+                                 });
+  if (!opened) return spdlog::warn("Stacks of workers are not told: {}", opened.error().message);
+  stacks = std::move(*opened);
 }
 
 // Where that can't be, the worker is told of no place to post to.

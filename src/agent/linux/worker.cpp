@@ -73,6 +73,7 @@ SupervisedWorker::SupervisedWorker(WorkerContext& context, std::string path, Cla
                  [this](Generation ready, Generation stands) {
                    context_.tell(WorkerPlaced{order_.key, ready, stands});
                  }),
+      stacks_(context.io),
       control_(context.io),
       timer_(context.io),
       answer_timer_(context.io),
@@ -440,6 +441,8 @@ Result<void> SupervisedWorker::open_socket() {
       [this, voice](const HttpRequest& request) {
         if (request.method == "POST" && request.path == "/v1/timeline")
           return take_timeline(request.body);
+        if (request.method == "POST" && request.path == "/v1/stacks")
+          return take_stacks(request.body);
         if (request.method == "POST" && !context_.has_room()) return busy();
         if (request.method == "POST" && request.path == "/v1/gang")
           return gang_news_.say(request.body);
@@ -460,6 +463,24 @@ void SupervisedWorker::set_membership(const Membership& membership, const GangPl
 void SupervisedWorker::take_report(const Report& report) {
   read_some();
   handle_report(ledger_.other(), report);
+}
+
+bool SupervisedWorker::tell_stacks(WorkerStacks::Told told) {
+  const ProcessId supervisor = claim_.processes().supervisor;
+  if (ending_ || supervisor.pid == 0 || !is_alive(supervisor)) return false;
+  if (stacks_.collects())
+    stacks_.join(std::move(told));
+  else
+    stacks_.collect({descendants(supervisor.pid), order_.uid, gang_news_.ask_for_stacks()},
+                    std::move(told));
+  return true;
+}
+
+HttpResponse SupervisedWorker::take_stacks(const std::string& body) {
+  const auto told = parse_script_stacks(body);
+  if (!told) return error_response(told.error());
+  stacks_.take(*told);
+  return {.body = "{}"};
 }
 
 HttpResponse SupervisedWorker::take_timeline(const std::string& body) const {

@@ -21,6 +21,7 @@
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/rendezvous.hpp"
 #include "agent/linux/report_ledger.hpp"
+#include "agent/linux/worker_stacks.hpp"
 #include "clock/clock.hpp"
 #include "files/log_times_writer.hpp"
 #include "http/http.hpp"
@@ -80,6 +81,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void set_should_stop(std::string reason) { should_stop_ = std::move(reason); }
   void set_membership(const Membership& membership, const GangPlace& place);
   void dismiss(Generation generation) { gang_news_.leave(generation); }
+  // What its threads are in at this moment, told later. False: nothing of it runs.
+  bool tell_stacks(WorkerStacks::Told told);
   // Takes the body of a trainer-status POST.
   HttpResponse take_status(const std::string& body);
   // Does what is due. Cheap.
@@ -122,6 +125,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   Result<void> open_socket();
   void take_report(const Report& report);
   [[nodiscard]] HttpResponse take_timeline(const std::string& body) const;
+  HttpResponse take_stacks(const std::string& body);
   void look_for_rendezvous(std::chrono::steady_clock::time_point now);
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
@@ -161,6 +165,7 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   std::string should_stop_;
   Membership membership_;
   GangNews gang_news_;
+  WorkerStacks stacks_;
   std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
   boost::asio::steady_timer timer_;
