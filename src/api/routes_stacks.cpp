@@ -11,9 +11,9 @@
 namespace paceline {
 namespace {
 
-constexpr std::uint32_t kAskedRankMax = kLogRanksMax - 1;
+constexpr std::uint32_t kStacksRankMax = kLogRanksMax - 1;
 
-struct Asked {
+struct AskedRank {
   std::int32_t rank = 0;
   std::string node;
   ProcessKey worker;
@@ -22,14 +22,14 @@ struct Asked {
 // The answer, once all workers have told.
 class StacksPage : public std::enable_shared_from_this<StacksPage> {
  public:
-  StacksPage(const Job& job, std::vector<Asked> asked, std::shared_ptr<Exchange> exchange)
+  StacksPage(const Job& job, std::vector<AskedRank> asked, std::shared_ptr<Exchange> exchange)
       : job_(job.id),
         generation_(job.current->generation),
         asked_(std::move(asked)),
         exchange_(std::move(exchange)) {}
 
   void begin(WorkerOutput& output) {
-    for (const Asked& each : asked_)
+    for (const AskedRank& each : asked_)
       output.stacks(each.worker,
                     [self = shared_from_this(), rank = each.rank](Result<std::string> told) {
                       self->take(rank, std::move(told));
@@ -61,7 +61,7 @@ class StacksPage : public std::enable_shared_from_this<StacksPage> {
 
   JobId job_;
   Generation generation_;
-  std::vector<Asked> asked_;
+  std::vector<AskedRank> asked_;
   std::shared_ptr<Exchange> exchange_;
   std::map<std::int32_t, Result<std::string>> told_;  // by rank
 };
@@ -74,9 +74,9 @@ Error does_not_run(const Job& job, std::optional<std::uint32_t> rank) {
           fmt::format("'paceline why {}' says how it is.", id), Retry::may_help};
 }
 
-Result<std::vector<Asked>> asked_of(const Job& job, std::optional<std::uint32_t> only,
-                                    const State& state) {
-  std::vector<Asked> asked;
+Result<std::vector<AskedRank>> asked_of(const Job& job, std::optional<std::uint32_t> only,
+                                        const State& state) {
+  std::vector<AskedRank> asked;
   for (std::int32_t rank = 0; job.current && rank < job.current->size(); ++rank) {
     const Worker& worker = job.current->workers[static_cast<std::size_t>(rank)];
     if (worker.state != WorkerState::running || (only && *only != static_cast<std::uint32_t>(rank)))
@@ -93,7 +93,7 @@ void show_stacks(ApiContext& context, const std::shared_ptr<Exchange>& exchange)
   if (!job) return exchange->refuse(job.error());
   std::optional<std::uint32_t> rank;
   QueryReader query(exchange->request());
-  query.whole("rank", rank, 0, kAskedRankMax);
+  query.whole("rank", rank, 0, kStacksRankMax);
   if (auto done = query.finish(); !done) return exchange->refuse(done.error());
   auto asked = asked_of(**job, rank, context.state());
   if (!asked) return exchange->refuse(asked.error());

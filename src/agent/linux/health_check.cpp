@@ -11,7 +11,7 @@
 namespace paceline::agent {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds{50};
+constexpr auto kRestMin = std::chrono::milliseconds{50};
 constexpr std::size_t kToldMax = 200;  // bytes of its first line
 
 // Its first line, fit for everybody's eyes; empty: there is none.
@@ -71,7 +71,7 @@ void HealthCheck::tell(std::optional<std::string> problem) {
 
 void HealthCheck::end(std::optional<std::string> problem) {
   const auto next = begun_ + times_.every;
-  timer_.at(std::max(next, std::chrono::steady_clock::now() + kLookEvery), [this] { run(); });
+  timer_.at(std::max(next, std::chrono::steady_clock::now() + kRestMin), [this] { run(); });
   tell(std::move(problem));
 }
 

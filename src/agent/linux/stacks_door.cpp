@@ -17,9 +17,9 @@ namespace {
 
 namespace asio = boost::asio;
 using Socket = asio::local::stream_protocol;
-using Failure = boost::system::error_code;
+using SocketError = boost::system::error_code;
 
-constexpr std::size_t kNameMax = 64;
+constexpr std::size_t kWorkerNameMax = 64;
 constexpr auto kClientPatience = std::chrono::seconds{30};  // with all that a client asks and takes
 
 struct Client : std::enable_shared_from_this<Client> {
@@ -29,8 +29,9 @@ struct Client : std::enable_shared_from_this<Client> {
   void begin(std::shared_ptr<const StacksDoor::Collect> collect) {
     patience.after(kClientPatience, [this] { close(); });
     asio::async_read_until(
-        socket, asio::dynamic_buffer(name, kNameMax), '\n',
-        [self = shared_from_this(), collect = std::move(collect)](Failure error, std::size_t size) {
+        socket, asio::dynamic_buffer(name, kWorkerNameMax), '\n',
+        [self = shared_from_this(), collect = std::move(collect)](SocketError error,
+                                                                  std::size_t size) {
           if (error) return self->close();
           const auto worker = parse_claim_name(std::string_view(self->name).substr(0, size - 1));
           const auto told = [self](std::string text) { self->tell(std::move(text)); };
@@ -40,10 +41,10 @@ struct Client : std::enable_shared_from_this<Client> {
   void tell(std::string told) {
     text = std::move(told);
     asio::async_write(socket, asio::buffer(text),
-                      [self = shared_from_this()](Failure, std::size_t) { self->close(); });
+                      [self = shared_from_this()](SocketError, std::size_t) { self->close(); });
   }
   void close() {
-    Failure ignored;
+    SocketError ignored;
     socket.close(ignored);
     patience.cancel();
   }
@@ -62,7 +63,7 @@ struct StacksDoor::Impl : std::enable_shared_from_this<Impl> {
         collect(std::make_shared<const Collect>(std::move(of))) {}
 
   void accept() {
-    acceptor.async_accept([self = shared_from_this()](Failure error, Socket::socket connected) {
+    acceptor.async_accept([self = shared_from_this()](SocketError error, Socket::socket connected) {
       if (error == asio::error::operation_aborted) return;
       std::erase_if(self->clients, [](const auto& each) { return each.expired(); });
       if (!error && self->clients.size() < kClientsMax) {
@@ -90,7 +91,7 @@ Result<std::unique_ptr<StacksDoor>> StacksDoor::open(asio::io_context& io, const
 }
 
 StacksDoor::~StacksDoor() {
-  Failure ignored;
+  SocketError ignored;
   impl_->acceptor.close(ignored);
   for (const auto& each : impl_->clients)
     if (const auto client = each.lock()) client->close();
