@@ -86,6 +86,18 @@ class NodeLogsTest(SharedBox):
         spans = [(event["name"], event["ts"], event["dur"]) for event in trace["traceEvents"] if event["ph"] == "X"]
         self.assertEqual(spans, [("compute", 1000, 9)])
 
+    def test_stacks_are_told(self):
+        job = self.submit(OWNER, THERE, ["sleep", "600"])
+        self.until(lambda: self.state(job) == "RUNNING", "the job does not run")
+        rank, = self.get(OWNER, f"/v1/jobs/{job}/stacks")["ranks"]
+        self.assertEqual((rank["rank"], rank["node"]), (0, "other"))
+        for part in ("(sleep)", "-- threads", "-- native"):
+            self.assertIn(part, rank["text"])
+        self.agent.end(signal.SIGKILL)
+        self.until(lambda: "problem" in self.get(OWNER, f"/v1/jobs/{job}/stacks")["ranks"][0], "an agent that is gone tells stacks")
+        self.assertEqual(self.box.call("stacks", "--rank", "7", str(job), check=False).returncode, 76)
+        self.agent.start()
+
     def test_who_follows_is_told_the_end_with_the_last_line(self):
         for number in range(5):
             job = self.submit(OWNER, THERE, ["sh", "-c", f"echo line {number}"])
