@@ -578,7 +578,7 @@ TEST_F(BytesDoorTest, ATerminalThatCannotBeReachedIsSaidInASentence) {
   open();
   std::vector<std::string> said;
   const auto attach = [&](const char* node) {
-    door_->attach(node, {JobId{7}, Generation{1}, 0}, [&](auto told) {
+    door_->attach(node, {JobId{7}, Generation{1}, 0}, WorkerDoor::terminal, [&](auto told) {
       EXPECT_EQ(told.error().code, ErrorCode::unavailable);
       said.push_back(told.error().message);
     });
@@ -597,10 +597,10 @@ TEST_F(BytesDoorTest, ATerminalThatCannotBeReachedIsSaidInASentence) {
   EXPECT_THAT(said.at(2), HasSubstr("it doesn't answer"));
 }
 
-TEST_F(BytesDoorTest, ATerminalIsAskedForAgainByANewerConnection) {
+TEST_F(BytesDoorTest, ADoorIsAskedForAgainByANewerConnection) {
   auto older = greeted();
   bool attached = false;
-  door_->attach("gpu-3", {JobId{7}, Generation{1}, 0},
+  door_->attach("gpu-3", {JobId{7}, Generation{1}, 0}, WorkerDoor::stacks,
                 [&](auto told) { attached = told.has_value(); });
   run_until_quiet();
   const auto asked = older.heard();
@@ -609,6 +609,7 @@ TEST_F(BytesDoorTest, ATerminalIsAskedForAgainByANewerConnection) {
   run_until_quiet();
   EXPECT_THAT(newer.heard(), HasSubstr(asked));
   const auto line = std::string_view(asked).substr(0, asked.size() - 1);
+  EXPECT_EQ(std::get<DoorAsked>(*decode_server_line(line)).door, WorkerDoor::stacks);
   auto shown = dial();
   shown.say(encode(TicketShown{std::get<DoorAsked>(*decode_server_line(line)).ticket}));
   run_until_quiet();
@@ -618,7 +619,7 @@ TEST_F(BytesDoorTest, ATerminalIsAskedForAgainByANewerConnection) {
 TEST_F(BytesDoorTest, ACutNodesTerminalsEnd) {
   auto spoken = greeted();
   std::shared_ptr<ServerStream> terminal;
-  door_->attach("gpu-3", {JobId{7}, Generation{1}, 0},
+  door_->attach("gpu-3", {JobId{7}, Generation{1}, 0}, WorkerDoor::terminal,
                 [&](auto told) { terminal = std::move(told.value()); });
   run_until_quiet();
   const auto line = spoken.heard();

@@ -102,7 +102,8 @@ class BytesUplinkTest : public ::testing::Test {
   Result<std::shared_ptr<ServerStream>> attach() {
     std::promise<Result<std::shared_ptr<ServerStream>>> told;
     loop_.on([&] {
-      door_->attach("gpu-3", kWorker, [&](auto terminal) { told.set_value(std::move(terminal)); });
+      door_->attach("gpu-3", kWorker, WorkerDoor::terminal,
+                    [&](auto terminal) { told.set_value(std::move(terminal)); });
     });
     return told.get_future().get();
   }

@@ -34,7 +34,7 @@ struct Client : std::enable_shared_from_this<Client> {
                                                                   std::size_t size) {
           if (error) return self->close();
           const auto worker = parse_claim_name(std::string_view(self->name).substr(0, size - 1));
-          const auto told = [self](std::string text) { self->tell(std::move(text)); };
+          const auto told = [self](std::string stacks) { self->tell(std::move(stacks)); };
           if (!worker || !(*collect)(*worker, told)) self->tell("No such worker runs here.\n");
         });
   }
