@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/linux/claim.hpp"
+#include "agent/linux/files.hpp"
 #include "http/unix_socket.hpp"
 #include "loop/timer.hpp"
 
@@ -57,10 +58,8 @@ struct Client : std::enable_shared_from_this<Client> {
 }  // namespace
 
 struct StacksDoor::Impl : std::enable_shared_from_this<Impl> {
-  Impl(asio::io_context& context, UniqueFd listening, Collect of)
-      : io(context),
-        acceptor(context, Socket(), listening.release()),
-        collect(std::make_shared<const Collect>(std::move(of))) {}
+  Impl(asio::io_context& context, Collect of)
+      : io(context), acceptor(context), collect(std::make_shared<const Collect>(std::move(of))) {}
 
   void accept() {
     acceptor.async_accept([self = shared_from_this()](SocketError error, Socket::socket connected) {
@@ -85,7 +84,11 @@ Result<std::unique_ptr<StacksDoor>> StacksDoor::open(asio::io_context& io, const
                                                      Collect collect) {
   auto listening = listen_unix(path, SocketAccess::owner);
   if (!listening) return fail(listening.error());
-  auto impl = std::make_shared<Impl>(io, std::move(*listening), std::move(collect));
+  auto impl = std::make_shared<Impl>(io, std::move(collect));
+  SocketError error;
+  impl->acceptor.assign(Socket(), listening->get(), error);
+  if (error) return fail(system_error("Nothing can listen at '" + path + "'", error.value()));
+  static_cast<void>(listening->release());
   impl->accept();
   return std::unique_ptr<StacksDoor>(new StacksDoor(std::move(impl)));
 }

@@ -46,6 +46,7 @@ class Sleeper {
       ::pause();
       ::_exit(0);
     }
+    while (threads_text(pid_).find("sleeping") == std::string::npos) ::usleep(1000);
   }
   ~Sleeper() {
     ::kill(pid_, SIGKILL);

@@ -512,7 +512,7 @@ TEST_F(AgentsEngineTest, TellsOfPublishedModelsOnce) {
   run_until_quiet();
   EXPECT_EQ(told_of<ModelPublished>().size(), 1U);
   EXPECT_EQ(world.job(job).model,
-            (PublishedModel{"box", "/m.pt", "", 1024, 100, 6400, clock.now()}));
+            (PublishedModel{"cpu-0", "/m.pt", "", 1024, 100, 6400, clock.now()}));
 }
 
 TEST_F(AgentsEngineTest, WarnsOfAGangUntilThatIsTakenBack) {
