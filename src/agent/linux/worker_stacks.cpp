@@ -196,12 +196,14 @@ std::string WorkerStacks::text() const {
   }
   if (worker_.scripts > 0 && scripts_.size() < worker_.scripts)
     text += "Its script was asked for its Python stacks, and did not answer in time.\n";
+  if (worker_.scripts == 0)
+    text += "No Python stacks: none of its processes waits to be asked, as paceline.init() does.\n";
   if (text.size() > kStackTextMax) {
     text.resize(kStackTextMax);
     text.resize(text.size() - utf8_unfinished(text));
     text += "\nand more\n";
   }
-  return text.empty() ? "It has no process.\n" : text;
+  return text;
 }
 
 }  // namespace paceline::agent
