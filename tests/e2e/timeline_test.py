@@ -180,7 +180,8 @@ class TimelineTest(unittest.TestCase):
         stacks = {each["rank"]: each["text"] for each in json.loads(self.box.call("stacks", "-o", "json", str(job)).stdout)["ranks"]}
         self.assertIn("MainThread", stacks[0])
         self.assertIn("stopped", stacks[1])
-        self.assertIn("did not answer in time", stacks[1])
+        self.assertIn("No Python stacks", stacks[1])
+        self.assertIn("Group::work", stacks[1])
         self.assertIn("== rank 0 on ", self.box.call("stacks", "--rank", "0", str(job)).stdout)
         self.assertRegex(said.stderr, r"^paceline: When they told last, rank 0 had waited for others for \d+s \((gradients|others)\); "
                                       r"rank 1 on \S+ had told nothing for \d+s, and was in \w+ of step \d+ before\.$")

@@ -80,7 +80,8 @@ TEST_F(WorkerStacksTest, TellWhatThereIs) {
   const auto text = collect(0);
   EXPECT_THAT(
       text, AllOf(HasSubstr("process " + std::to_string(sleeper_.pid())), HasSubstr("-- threads\n"),
-                  HasSubstr("sleeping"), HasSubstr("-- native\n"), Not(HasSubstr("-- Python"))));
+                  HasSubstr("sleeping"), HasSubstr("-- native\n"), Not(HasSubstr("-- Python")),
+                  HasSubstr("No Python stacks: none")));
   EXPECT_FALSE(stacks_.collects());
 }
 
