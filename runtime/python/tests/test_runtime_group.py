@@ -172,6 +172,8 @@ class MeetingTest(unittest.TestCase):
             self.place(0).group(0.3)
 
     def test_a_person_can_interrupt_it(self):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with self.assertRaises(KeyboardInterrupt):

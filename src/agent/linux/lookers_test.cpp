@@ -38,6 +38,10 @@ class LookersTest : public ::testing::Test {
     children_.push_back(child);
     return {};
   }
+  std::unique_ptr<Lookers> lookers(std::chrono::milliseconds patience) {
+    return std::make_unique<Lookers>(
+        io_, [this](UniqueFd socket) { return raise(std::move(socket)); }, patience);
+  }
   void look(std::uint32_t uid, const std::string& pattern) {
     lookers_->look({uid, pattern, directory_.path(), 0},
                    [this](std::optional<CheckpointSearch> found) { answers_.push_back(found); });
@@ -57,9 +61,7 @@ class LookersTest : public ::testing::Test {
   bool hangs_ = false;
   std::size_t raised_ = 0;
   std::vector<std::optional<CheckpointSearch>> answers_;
-  std::unique_ptr<Lookers> lookers_ = std::make_unique<Lookers>(
-      io_, [this](UniqueFd socket) { return raise(std::move(socket)); },
-      std::chrono::milliseconds{500});
+  std::unique_ptr<Lookers> lookers_ = lookers(std::chrono::minutes{1});
 };
 
 TEST_F(LookersTest, OneProcessServesAllLooksOfAUser) {
@@ -89,6 +91,7 @@ TEST_F(LookersTest, AFileRenamedIntoPlaceIsToldFromOneWrittenThere) {
 }
 
 TEST_F(LookersTest, WhoseFileSystemHangsHoldsUpNobodyElse) {
+  lookers_ = lookers(std::chrono::seconds{3});
   hangs_ = true;
   look(::geteuid() + 1, "*");
   io_.poll();
@@ -102,6 +105,7 @@ TEST_F(LookersTest, WhoseFileSystemHangsHoldsUpNobodyElse) {
 }
 
 TEST_F(LookersTest, OnlySoManyProcessesOfAUserHang) {
+  lookers_ = lookers(std::chrono::milliseconds{500});
   hangs_ = true;
   for (std::size_t i = 0; i < Lookers::kHangingMax + 3; ++i) look(5, "*");
   ASSERT_TRUE(until_answered(Lookers::kHangingMax + 3));
