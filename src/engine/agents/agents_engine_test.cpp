@@ -902,11 +902,13 @@ TEST_F(AgentsEngineTest, WhatANewcomerSaysIsKeptAndDoesNotCount) {
     told.clear();
     host().tell(WorkerReport{process, number, clock.now(), 100, {}, {}, {}, {}, {}, {}, {}, {}});
     host().tell(CheckpointSeen{process, number, clock.now(), "/own.pt", 100, {}});
+    host().tell(ModelSeen{process, number, clock.now(), "/own.pt", "", {}, 100, {}});
     run_until_quiet();
-    return told_of<Progressed>().size() + told_of<CheckpointAcknowledged>().size();
+    return told_of<Progressed>().size() + told_of<CheckpointAcknowledged>().size() +
+           told_of<ModelPublished>().size();
   };
   EXPECT_EQ(saves_and_tells(newcomer, 1), 0U);
-  EXPECT_EQ(saves_and_tells(key(job, 1, 0), 1), 2U);
+  EXPECT_EQ(saves_and_tells(key(job, 1, 0), 1), 3U);
   world.tell(NewcomersLate{job, Generation{2}});
   act();
   run_until_quiet();
