@@ -35,7 +35,7 @@ class BoxWithAgents(SharedBox):
         os.chmod(directory, 0o711)
         if source:
             shutil.copytree(source.directory, directory, dirs_exist_ok=True,
-                            ignore=lambda at, names: [n for n in names if n in ("run", "agent.lock")])
+                            ignore=lambda at, names: [n for n in names if n in ("run", "agent.lock", "stacks.sock")])
         agent = Agent(BINARY, directory)
         self.addCleanup(agent.close)
         return agent

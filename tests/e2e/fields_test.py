@@ -394,7 +394,7 @@ class FieldsTest(PeopleTest):
         self.until(lambda: self.job(never)["asked"], "it is not asked")
         self.live_with_a_drain()
         self.read_jobs(self.saved, self.failed, wide, never)
-        for pattern in ("/v1/jobs/{id}/logs", "/v1/jobs/{id}/metrics", "/v1/jobs/{id}/notify"):
+        for pattern in ("/v1/jobs/{id}/logs", "/v1/jobs/{id}/metrics", "/v1/jobs/{id}/notify", "/v1/jobs/{id}/stacks"):
             self.read_owners(pattern, self.saved)
 
         self.act(0, "PUT", "/v1/rules", {"reclaim_after_seconds": 1})
