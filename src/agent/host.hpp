@@ -106,10 +106,10 @@ class Host {
   // action on a worker that is already there, already ended or unknown changes nothing (a Kill of
   // an unknown worker is observed as WorkerGone{node_lost}).
   virtual void perform(const Action& action) = 0;
-  // What was observed of the worker up to its report, checkpoint or model of this number is stored for
-  // good. All else of it is observed again by the next agent, with the same numbers, as far as the
-  // host can. At most kUnstoredMax reports, checkpoints and models are observed that are not stored: the
-  // rest waits in the logs, and whoever posts a report waits for his answer.
+  // What was observed of the worker up to its report, checkpoint or model of this number is stored
+  // for good. All else of it is observed again by the next agent, with the same numbers, as far as the
+  // host can. At most kUnstoredMax reports, checkpoints and models are observed that are not stored:
+  // the rest waits in the logs, and whoever posts a report waits for his answer.
   virtual void stored(const ProcessKey& key, std::uint64_t report) = 0;
   // REQUIRES: set before the first claims() and perform().
   virtual void on_observation(std::function<void(Observation)> handler) = 0;

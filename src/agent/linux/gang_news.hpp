@@ -1,7 +1,8 @@
 // What a worker and its agent tell each other of the worker's gang, on the worker's socket: which
 // generation it goes on in and where it stands there, or that it is to leave; which one it is ready to
-// join, and which one stands; and that somebody wants its stacks. The worker waits for news in a request; the agent knows only what the worker
-// said to it, so a worker that finds it not knowing says it again.
+// join, and which one stands; and that somebody wants its stacks. The worker waits for news in a
+// request; the agent knows only what the worker said to it, so a worker that finds it not knowing says
+// it again.
 //
 //   GangNews news(io_clock, [&](Generation ready, Generation stands) { tell(…); });
 //   news.go_on(Generation{4}, gang_environment(job, membership, place));

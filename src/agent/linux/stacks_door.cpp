@@ -21,6 +21,7 @@ using Socket = asio::local::stream_protocol;
 using SocketError = boost::system::error_code;
 
 constexpr std::size_t kWorkerNameMax = 64;
+constexpr auto kAcceptPause = std::chrono::milliseconds{100};  // where the machine lacks something
 constexpr auto kClientPatience = std::chrono::seconds{30};  // with all that a client asks and takes
 
 struct Client : std::enable_shared_from_this<Client> {
@@ -59,13 +60,17 @@ struct Client : std::enable_shared_from_this<Client> {
 
 struct StacksDoor::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& context, Collect of)
-      : io(context), acceptor(context), collect(std::make_shared<const Collect>(std::move(of))) {}
+      : io(context),
+        acceptor(context),
+        collect(std::make_shared<const Collect>(std::move(of))),
+        again(context) {}
 
   void accept() {
     acceptor.async_accept([self = shared_from_this()](SocketError error, Socket::socket connected) {
       if (error == asio::error::operation_aborted) return;
+      if (error) return self->again.after(kAcceptPause, [impl = self.get()] { impl->accept(); });
       std::erase_if(self->clients, [](const auto& each) { return each.expired(); });
-      if (!error && self->clients.size() < kClientsMax) {
+      if (self->clients.size() < kClientsMax) {
         const auto client = std::make_shared<Client>(self->io, std::move(connected));
         self->clients.push_back(client);
         client->begin(self->collect);
@@ -78,6 +83,7 @@ struct StacksDoor::Impl : std::enable_shared_from_this<Impl> {
   Socket::acceptor acceptor;
   std::shared_ptr<const Collect> collect;
   std::vector<std::weak_ptr<Client>> clients;
+  Timer again;
 };
 
 Result<std::unique_ptr<StacksDoor>> StacksDoor::open(asio::io_context& io, const std::string& path,
