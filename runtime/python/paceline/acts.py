@@ -20,7 +20,7 @@ class Acts:
     """How many things this rank did to the end together with all ranks: epochs' begins, steps, evaluations. Of those that
     are left where the group fails, some may have done one more than others.
 
-    `result`: what the last one came to, where it was an evaluation. `joins`: the others train already. `torn`: of the
+    `result`: what the last one came to, where it was an evaluation or a publication. `joins`: the others train already. `torn`: of the
     state, a part is of another step. `void`: samples of the global batch that the group failed in, until another
     generation stands.
     """

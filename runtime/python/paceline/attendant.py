@@ -12,7 +12,7 @@ import threading
 import traceback
 
 ASK_EVERY_S = 1.0
-FRAMES_MAX, STACKS_MAX = 64, 48 << 10  # of a thread; characters
+FRAMES_MAX, STACKS_MAX = 64, 30 << 10  # of a thread; bytes, of which JSON may make twice as many
 EXIT_REQUEUE = 75  # EX_TEMPFAIL of sysexits.h: start me again
 
 
@@ -30,7 +30,7 @@ def _stacks():
     for ident in sorted(frames, key=lambda each: each != threading.main_thread().ident):
         stack = "".join(traceback.format_list(traceback.extract_stack(frames[ident])[-FRAMES_MAX:]))
         text.append(f"{names.get(ident, ident)} (most recent call last):\n{stack}")
-    return "".join(text)[:STACKS_MAX]
+    return "".join(text).encode("ascii", "backslashreplace")[:STACKS_MAX].decode()
 
 
 class Attendant:
@@ -116,9 +116,6 @@ class Attendant:
         while not self._ended.is_set():
             try:
                 version, found, known, stacks = self._socket.gang_news(version)
-                if stacks > asked:
-                    self._socket.tell_stacks(_stacks())
-                asked = stacks
                 if any(known[name] != said for name, said in self._said.items()):
                     self._socket.say_of_gang(**self._said)
             except (OSError, KeyError, ValueError):
@@ -127,6 +124,10 @@ class Attendant:
             with self._news:
                 self.next = found or self.next
                 self._news.notify_all()
+            if stacks > asked:
+                with contextlib.suppress(OSError):  # whoever asked is told that there was no answer
+                    self._socket.tell_stacks(_stacks())
+            asked = stacks
 
     def _ask(self):
         while not self.should_stop and not self._ended.wait(ASK_EVERY_S):

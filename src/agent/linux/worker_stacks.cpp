@@ -133,6 +133,7 @@ void WorkerStacks::collect(Worker worker, Told told) {
   worker_ = std::move(worker);
   worker_.pids.resize(std::min(worker_.pids.size(), kStackProcessesMax));
   next_ = 0;
+  begun_ = std::chrono::steady_clock::now();
   looked_ = false;
   heard_ = worker_.scripts == 0;
   threads_.clear();
@@ -162,6 +163,10 @@ void WorkerStacks::look_into_next() {
     if (!owner) continue;
     if (owner->st_uid != worker_.uid) {
       native_[pid] = "It is not the job's user's, and not looked into.\n";
+      continue;
+    }
+    if (std::chrono::steady_clock::now() - begun_ > kLookingMax) {
+      native_[pid] = "It was not looked into: those before it took long.\n";
       continue;
     }
     const int error =

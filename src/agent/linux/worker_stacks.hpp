@@ -29,12 +29,13 @@ inline constexpr std::size_t kStackThreadsMax = 256;  // of a process
 inline constexpr std::size_t kStackTextMax = 256 << 10;
 inline constexpr auto kScriptPatience = std::chrono::seconds{2};  // with a script that was asked
 inline constexpr auto kToolPatience = std::chrono::seconds{5};    // with eu-stack, of one process
+inline constexpr auto kLookingMax = std::chrono::seconds{10};     // none is begun with after that
 
 struct ScriptStacks {
   pid_t pid = 0;
   std::string text;
 };
-// The body of POST /v1/stacks: {"pid": 4711, "text": "Thread 0x…"}. Errors: invalid, too_large.
+// The body of POST /v1/stacks: {"pid": 4711, "text": "MainThread …"}. Errors: invalid.
 Result<ScriptStacks> parse_script_stacks(const std::string& body);
 
 // The threads of a process as the kernel has them: a line each.
@@ -51,10 +52,10 @@ class WorkerStacks {
 
   explicit WorkerStacks(boost::asio::io_context& io) : run_(io), patience_(io) {}
 
-  // Whoever asks while it is under way is told the same.
+  // Tells it later. REQUIRES: not collects().
   void collect(Worker worker, Told told);
   [[nodiscard]] bool collects() const { return !waiting_.empty(); }
-  // Joins what is under way. REQUIRES: collects().
+  // Tells the same as to whoever asked before. REQUIRES: collects().
   void join(Told told) { waiting_.push_back(std::move(told)); }
   void take(const ScriptStacks& told);
 
@@ -69,6 +70,7 @@ class WorkerStacks {
   Worker worker_;
   std::size_t next_ = 0;  // of the pids, to look into
   bool looked_ = false, heard_ = false;
+  std::chrono::steady_clock::time_point begun_;
   std::map<pid_t, std::string> threads_, native_, scripts_;
 };
 
