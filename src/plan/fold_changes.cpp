@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "plan/apply.hpp"
 #include "plan/fold.hpp"
 #include "plan/lending.hpp"
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -129,6 +130,29 @@ class InPlaceTest(unittest.TestCase):
         shown = self.completed(job)
         self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
         self.expect_each_sample_once_an_epoch(job, 25, dead=1)
+
+    def test_the_others_go_on_where_one_is_stopped(self):
+        job = self.start("2..3", 30, "--retry", "0")
+        self.box.wait_workers(job, 3)
+        before = self.pids(job)
+        os.kill(before[2], signal.SIGSTOP)
+        self.until(job, lambda: before[2] not in self.pids(job), "keeps a worker that a signal stopped")
+        self.assertEqual(self.pids(job)[:2], before[:2])
+        endings = [event["ending"] for event in self.box.events() if event["kind"] == "worker_ended"]
+        self.assertIn("A signal had stopped it", endings[0]["message"])
+        self.completed(job)
+        self.expect_each_sample_once_an_epoch(job, 30, dead=1)
+
+    def test_a_pause_stops_nobody(self):
+        job = self.start("2..2", 25)
+        before = self.pids(job)
+        self.box.call("pause", str(job))
+        time.sleep(4)  # longer than others wait for a worker that is stopped
+        self.box.call("resume", str(job))
+        self.completed(job)
+        self.assertEqual(re.findall(r"SAW \d+ [^1]", self.logs(job)), [], "another generation")
+        self.assertEqual(len(before), 2)
+        self.expect_each_sample_once_an_epoch(job, 25)
 
     def test_a_training_outlives_server_and_agent_in_the_middle_of_a_resize(self):
         job = self.start("1..4", 30)

@@ -13,6 +13,7 @@
 #include "group.hpp"
 #include "paceline/runtime.h"
 #include "place.hpp"
+#include "worker_socket.hpp"
 
 using paceline::runtime::Attendant;
 using paceline::runtime::Collectives;
@@ -24,6 +25,7 @@ using paceline::runtime::Identity;
 using paceline::runtime::Links;
 using paceline::runtime::Outcome;
 using paceline::runtime::Place;
+using paceline::runtime::Venue;
 
 struct paceline_group {
   explicit paceline_group(std::unique_ptr<Links> links) : group(std::move(links)) {}
@@ -38,6 +40,7 @@ namespace {
 
 constexpr int kSizeMax = 1024;
 constexpr std::size_t kSecretMin = 16;
+constexpr std::chrono::milliseconds kHearsWithin{1'000};
 constexpr std::uint64_t kTimeoutMaxMs = std::uint64_t{365} * 24 * 3600 * 1000;
 
 int tell(const Outcome<void>& outcome, paceline_error* error) {
@@ -93,6 +96,16 @@ Outcome<std::unique_ptr<paceline_group>> opened(const paceline_group_options& op
   return std::make_unique<paceline_group>(std::move(*links));
 }
 
+// Paceline warns of a gang whose ranks don't find each other.
+Outcome<void> met(paceline_group& group, const Venue& venue) {
+  auto done = group.group.meet(venue);
+  const auto& links = group.group.links();
+  const char* const socket = std::getenv("PACELINE_SOCKET");
+  if (done && links.size() > 1 && links.rank() == 0 && socket != nullptr)
+    paceline::runtime::say_met(socket, links.generation(), kHearsWithin);
+  return done;
+}
+
 Outcome<std::unique_ptr<paceline_group>> joined(const Place& place, std::uint64_t timeout_ms) {
   paceline_group_options options{};
   options.rank = place.rank;
@@ -104,7 +117,7 @@ Outcome<std::unique_ptr<paceline_group>> joined(const Place& place, std::uint64_
   options.timeout_ms = timeout_ms;
   auto group = opened(options);
   if (!group) return group;
-  if (auto met = (*group)->group.meet(place.venue); !met) return fail(std::move(met.error()));
+  if (auto done = met(**group, place.venue); !done) return fail(std::move(done.error()));
   return group;
 }
 
@@ -190,14 +203,14 @@ int paceline_group_connect(paceline_group* group, const char* const* endpoints,
 
 int paceline_group_meet(paceline_group* group, const char* name, const char* address, uint16_t port,
                         paceline_error* error) {
-  return tell(guarded([&]() -> Outcome<void> {
-                if (group->group.connected()) return bad("The group is connected already.");
-                if ((name == nullptr || *name == '\0') && address == nullptr)
-                  return bad("A meeting needs the name of a socket, or an address and a port.");
-                return group->group.meet(
-                    {name == nullptr ? "" : name, address == nullptr ? "" : address, port});
-              }),
-              error);
+  return tell(
+      guarded([&]() -> Outcome<void> {
+        if (group->group.connected()) return bad("The group is connected already.");
+        if ((name == nullptr || *name == '\0') && address == nullptr)
+          return bad("A meeting needs the name of a socket, or an address and a port.");
+        return met(*group, {name == nullptr ? "" : name, address == nullptr ? "" : address, port});
+      }),
+      error);
 }
 
 void paceline_group_abort(paceline_group* group, const char* reason) {

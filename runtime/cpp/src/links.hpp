@@ -38,6 +38,7 @@ class Links {
   [[nodiscard]] const std::string& endpoint() const { return text_; }
   [[nodiscard]] int rank() const { return own_.rank; }
   [[nodiscard]] int size() const { return own_.size; }
+  [[nodiscard]] std::uint64_t generation() const { return own_.generation; }
   [[nodiscard]] Patience patience() const { return Patience(limit_); }
 
   // The endpoints of all members, once all have come to the venue.

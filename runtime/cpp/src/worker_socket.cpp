@@ -13,8 +13,7 @@
 namespace paceline::runtime {
 namespace {
 
-constexpr std::string_view kRequest =
-    "GET /v1/should_stop HTTP/1.1\r\nHost: paceline\r\nConnection: close\r\n\r\n";
+constexpr std::string_view kHeaders = "Host: paceline\r\nConnection: close\r\n";
 constexpr std::size_t kAnswerMax = std::size_t{1} << 16;
 
 Descriptor connected_to(const std::string& path) {
@@ -34,22 +33,37 @@ bool is_readable(int fd, std::chrono::milliseconds limit, int ended) {
   return ready > 0 && waits[1].revents == 0;
 }
 
-}  // namespace
-
-std::optional<std::string> reason_to_stop(const std::string& path, std::chrono::milliseconds limit,
-                                          int ended) {
+// Nothing: no answer came within the limit, or before `ended` became readable.
+std::optional<std::string> answer_to(const std::string& request, const std::string& path,
+                                     std::chrono::milliseconds limit, int ended) {
   const auto fd = connected_to(path);
-  const auto said = fd ? ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) : -1;
-  if (said != static_cast<ssize_t>(kRequest.size())) return std::nullopt;
+  const auto said = fd ? ::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) : -1;
+  if (said != static_cast<ssize_t>(request.size())) return std::nullopt;
   std::string answer;
   std::array<char, 4096> some;
   while (answer.size() < kAnswerMax && is_readable(fd.get(), limit, ended)) {
     const auto count = ::recv(fd.get(), some.data(), some.size(), 0);
-    if (count == 0) return reason_in(answer);
+    if (count == 0) return answer;
     if (count < 0) return std::nullopt;
     answer.append(some.data(), static_cast<std::size_t>(count));
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> reason_to_stop(const std::string& path, std::chrono::milliseconds limit,
+                                          int ended) {
+  const auto request = "GET /v1/should_stop HTTP/1.1\r\n" + std::string(kHeaders) + "\r\n";
+  const auto answer = answer_to(request, path, limit, ended);
+  return answer ? reason_in(*answer) : std::nullopt;
+}
+
+void say_met(const std::string& path, std::uint64_t generation, std::chrono::milliseconds limit) {
+  const auto body = nlohmann::json{{"met", generation}}.dump();
+  answer_to("POST /v1/gang HTTP/1.1\r\n" + std::string(kHeaders) +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body,
+            path, limit, -1);
 }
 
 std::optional<std::string> reason_in(std::string_view answer) {

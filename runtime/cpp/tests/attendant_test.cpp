@@ -14,6 +14,10 @@ namespace paceline::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // A worker socket that answers all questions alike.
 class Paceline {
@@ -35,11 +39,17 @@ class Paceline {
   }
   Paceline(const Paceline&) = delete;
   ~Paceline() {
-    ::shutdown(listener_, SHUT_RDWR);
-    thread_.join();
+    heard();
     ::close(listener_);
     ::unsetenv("PACELINE_SOCKET");
     std::filesystem::remove(path_);
+  }
+
+  // What it was asked and told; it hears no more.
+  const std::vector<std::string>& heard() {
+    ::shutdown(listener_, SHUT_RDWR);
+    if (thread_.joinable()) thread_.join();
+    return heard_;
   }
 
  private:
@@ -48,14 +58,15 @@ class Paceline {
       std::string request(4096, '\0');
       const auto count = ::recv(fd, request.data(), request.size(), 0);
       request.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-      if (request.starts_with("GET /v1/should_stop HTTP/1.1\r\n"))
-        ::send(fd, answer_.data(), answer_.size(), MSG_NOSIGNAL);
+      ::send(fd, answer_.data(), answer_.size(), MSG_NOSIGNAL);
+      heard_.push_back(std::move(request));
     }
   }
 
   std::filesystem::path path_;
   std::string answer_;
   int listener_;
+  std::vector<std::string> heard_;
   std::thread thread_;
 };
 
@@ -125,11 +136,43 @@ TEST(Attendant, IsOneAtATime) {
 }
 
 TEST(Attendant, HearsThatTheModelIsGoodEnough) {
-  const Paceline paceline(R"({"should_stop": true, "reason": "target_reached"})");
+  Paceline paceline(R"({"should_stop": true, "reason": "target_reached"})");
   Attendant attendant;
   attendant.begin(true);
   wait_until([&] { return attendant.should_stop(); });
   EXPECT_EQ(attendant.notice(), 0);
+  EXPECT_THAT(paceline.heard(), Each(StartsWith("GET /v1/should_stop HTTP/1.1\r\n")));
+}
+
+Gang met(int size, const std::string& name) {
+  Group::Options options;
+  options.generation = 7;
+  Gang gang(size, options);
+  for (const auto& each : gang.run([&](Group& group) { group.meet(name); }))
+    EXPECT_TRUE(each.well()) << each.message();
+  return gang;
+}
+
+TEST(WorkerSocket, HearsOnceThatAllRanksHaveMet) {
+  Paceline paceline("{}");
+  met(3, "paceline-met-" + std::to_string(::getpid()));
+  ASSERT_EQ(paceline.heard().size(), 1);
+  EXPECT_THAT(paceline.heard()[0], StartsWith("POST /v1/gang HTTP/1.1\r\n"));
+  EXPECT_THAT(paceline.heard()[0], EndsWith("Content-Length: 9\r\n\r\n{\"met\":7}"));
+}
+
+TEST(WorkerSocket, HearsNothingOfWhoIsAlone) {
+  Paceline paceline("{}");
+  met(1, "any");
+  EXPECT_THAT(paceline.heard(), IsEmpty());
+}
+
+TEST(WorkerSocket, IsNotNeededByAMeeting) {
+  ::setenv("PACELINE_SOCKET", "/nowhere/at/all", 1);
+  Gang gang = met(2, "paceline-unheard-" + std::to_string(::getpid()));
+  for (const auto& each : gang.run([](Group& group) { group.barrier(); }))
+    EXPECT_TRUE(each.well()) << each.message();
+  ::unsetenv("PACELINE_SOCKET");
 }
 
 TEST(Attendant, HearsOfANotice) {

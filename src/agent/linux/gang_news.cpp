@@ -29,10 +29,11 @@ Result<std::optional<Generation>> generation_in(const Json& body, const char* na
 }
 
 Error malformed() {
-  return {ErrorCode::invalid,
-          R"(POST /v1/gang takes {"ready": GENERATION} or {"stands": GENERATION}.)",
-          {},
-          Retry::useless};
+  return {
+      ErrorCode::invalid,
+      R"(POST /v1/gang takes {"ready": GENERATION}, {"met": GENERATION} or {"stands": GENERATION}.)",
+      {},
+      Retry::useless};
 }
 
 }  // namespace
@@ -91,9 +92,12 @@ HttpResponse GangNews::say(const std::string& body) {
   const Json said = Json::parse(body, nullptr, false);
   if (!said.is_object()) return error_response(malformed());
   const auto ready = generation_in(said, "ready"), stands = generation_in(said, "stands");
+  const auto met = generation_in(said, "met");
   if (!ready) return error_response(ready.error());
   if (!stands) return error_response(stands.error());
-  if (!*ready && !*stands) return error_response(malformed());
+  if (!met) return error_response(met.error());
+  if (!*ready && !*stands && !*met) return error_response(malformed());
+  has_met_ = has_met_ || *met;
   const auto before = std::pair(ready_, stands_);
   ready_ = ready->value_or(ready_);
   stands_ = stands->value_or(stands_);

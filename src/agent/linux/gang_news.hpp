@@ -1,6 +1,6 @@
 // What a worker and its agent tell each other of the worker's gang, on the worker's socket: which
 // generation it goes on in and where it stands there, or that it is to leave; which one it is ready to
-// join, and which one stands; and that somebody wants its stacks. The worker waits for news in a
+// join, which one's ranks have met, and which one stands; and that somebody wants its stacks. The worker waits for news in a
 // request; the agent knows only what the worker said to it, so a worker that finds it not knowing says
 // it again.
 //
@@ -34,6 +34,8 @@ class GangNews {
 
   void go_on(Generation generation, std::map<std::string, std::string> environment);
   void leave(Generation generation);
+  // It said so of some generation.
+  [[nodiscard]] bool has_met() const { return has_met_; }
   // Asks the worker's processes that wait for news to tell their stacks; how many do.
   std::size_t ask_for_stacks();
 
@@ -53,6 +55,7 @@ class GangNews {
   std::uint64_t version_;
   std::optional<Next> next_;
   Generation ready_, stands_;
+  bool has_met_ = false;
   std::uint64_t asked_ = 0;  // for stacks
   std::vector<std::weak_ptr<Exchange>> waiting_;
   std::function<void(Generation ready, Generation stands)> said_;

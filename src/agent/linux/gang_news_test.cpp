@@ -30,6 +30,15 @@ TEST_F(GangNewsTest, WhatAWorkerSaysIsToldOnce) {
   EXPECT_THAT(told_, ElementsAre(Pair(4, 0), Pair(4, 4), Pair(5, 4)));
 }
 
+TEST_F(GangNewsTest, ThatRanksMetIsKnownHereAlone) {
+  EXPECT_FALSE(news_.has_met());
+  EXPECT_EQ(news_.say(R"({"met": 4})").status, 200);
+  EXPECT_TRUE(news_.has_met());
+  news_.say(R"({"ready": 5})");
+  EXPECT_TRUE(news_.has_met());
+  EXPECT_THAT(told_, ElementsAre(Pair(5, 0)));
+}
+
 TEST_F(GangNewsTest, WhatMakesNoSenseIsOneSentenceAndChangesNothing) {
   for (const char* said : {"", "{", "[]", "7", R"("ready")", "{}", R"({"generation": 4})"}) {
     const auto answer = news_.say(said);
@@ -37,10 +46,13 @@ TEST_F(GangNewsTest, WhatMakesNoSenseIsOneSentenceAndChangesNothing) {
     EXPECT_THAT(answer.body, HasSubstr("POST /v1/gang takes")) << said;
   }
   for (const char* number : {"-1", "4294967296", "1.5", "null", R"("4")", "[4]"}) {
-    const auto answer = news_.say(R"({"stands": )" + std::string(number) + "}");
-    EXPECT_EQ(answer.status, 400) << number;
-    EXPECT_THAT(answer.body, HasSubstr("is the number of a generation")) << number;
+    for (const char* word : {"ready", "met", "stands"}) {
+      const auto answer = news_.say("{\"" + std::string(word) + "\": " + number + "}");
+      EXPECT_EQ(answer.status, 400) << word << number;
+      EXPECT_THAT(answer.body, HasSubstr("is the number of a generation")) << word << number;
+    }
   }
+  EXPECT_FALSE(news_.has_met());
   EXPECT_THAT(told_, IsEmpty());
 }
 

@@ -13,6 +13,7 @@
 #include "agent/linux/log_file.hpp"
 #include "agent/linux/testing.hpp"
 #include "files/fd.hpp"
+#include "files/write_all.hpp"
 
 namespace paceline::agent {
 

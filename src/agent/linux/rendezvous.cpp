@@ -51,14 +51,16 @@ const std::optional<std::set<std::uint32_t>>& PortsInUse::at(Steady::time_point 
   return ports_;
 }
 
+std::optional<bool> RendezvousWatch::met() {
+  done_ = true;
+  return told_ ? std::optional(false) : std::nullopt;
+}
+
 std::optional<bool> RendezvousWatch::look(const std::set<std::uint32_t>& in_use,
                                           Steady::time_point now) {
   if (!since_) since_ = now;
   const auto port = in_use.lower_bound(first_);
-  if (port != in_use.end() && *port < end_) {
-    done_ = true;
-    return told_ ? std::optional(false) : std::nullopt;
-  }
+  if (port != in_use.end() && *port < end_) return met();
   next_look_ =
       now + (told_ ? std::max<Steady::duration>(kPortsInterval, patience_ / 2) : kPortsInterval);
   if (told_ || now - *since_ < patience_) return std::nullopt;

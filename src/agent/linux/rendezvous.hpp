@@ -2,6 +2,8 @@
 // MASTER_PORT above all. Where nobody does, a plain script most likely trains as often as there are
 // workers.
 //
+// Not all of them leave it open, so those that have met may say so.
+//
 //   RendezvousWatch watch(order.port, ports_needed(order.world_size), patience);
 //   if (const auto holds = watch.look(*ports.at(now), now)) tell(WorkerWarning{key, …, *holds});
 #pragma once
@@ -37,6 +39,8 @@ class RendezvousWatch {
   RendezvousWatch(std::uint32_t first, std::uint32_t count, Steady::duration patience)
       : first_(first), end_(first + count), patience_(patience) {}
 
+  // They said so themselves. As look() answers.
+  std::optional<bool> met();
   // Is it time to look? Less often once it was told.
   [[nodiscard]] bool due(Steady::time_point now) const { return !done_ && now >= next_look_; }
   // True: nobody opened one of them so far; false: somebody did after that was told. Nothing: there

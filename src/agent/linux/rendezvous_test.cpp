@@ -65,6 +65,19 @@ TEST_F(RendezvousWatchTest, AMinuteWithoutOneIsToldOnce) {
   EXPECT_EQ(at(300, {}), std::nullopt);
 }
 
+TEST_F(RendezvousWatchTest, WhoSaysItselfThatItMetIsSpokenOfNoMore) {
+  at(100, {});
+  EXPECT_EQ(watch_.met(), std::nullopt);
+  EXPECT_EQ(at(161, {}), std::nullopt);
+}
+
+TEST_F(RendezvousWatchTest, WhoSaysLateThatItMetTakesItBack) {
+  at(100, {});
+  ASSERT_EQ(at(161, {}), true);
+  EXPECT_EQ(watch_.met(), false);
+  EXPECT_EQ(at(900, {}), std::nullopt);
+}
+
 TEST_F(RendezvousWatchTest, WhoMeetsLateTakesItBack) {
   at(100, {});
   ASSERT_EQ(at(161, {}), true);

@@ -39,6 +39,8 @@ constexpr auto kLastLookPatience = std::chrono::seconds{10};
 constexpr std::uint64_t kPercent = 100;
 constexpr int kPiecesAtOnce = 64;
 constexpr auto kNoteInterval = std::chrono::milliseconds{250};
+constexpr std::string_view kWasStopped =
+    "A signal had stopped it while the others of its gang waited for it, so it was ended.";
 
 }  // namespace
 
@@ -248,6 +250,7 @@ void SupervisedWorker::tick() {
   ledger_.remember(context_.clock.now());
   const auto now = Steady::now();
   look_for_rendezvous(now);
+  end_if_stopped(now);
   if (now >= next_note_) note_length();
   if (!watch_ || looking_ || finishing_ || now < next_look_) return;
   look_for_checkpoints(false);
@@ -255,9 +258,20 @@ void SupervisedWorker::tick() {
 
 void SupervisedWorker::look_for_rendezvous(Steady::time_point now) {
   if (!rendezvous_ || pid_ == 0 || ending_ || !rendezvous_->due(now)) return;
-  const auto& ports = context_.ports_in_use.at(now);
-  const auto holds = ports ? rendezvous_->look(*ports, now) : std::nullopt;
+  std::optional<bool> holds;
+  if (gang_news_.has_met())
+    holds = rendezvous_->met();
+  else if (const auto& ports = context_.ports_in_use.at(now))
+    holds = rendezvous_->look(*ports, now);
   if (holds) context_.tell(WorkerWarning{order_.key, Warning::no_rendezvous, *holds});
+}
+
+// Others wait for a member of their gang, and for each other.
+void SupervisedWorker::end_if_stopped(Steady::time_point now) {
+  if (frozen_.value_or(false)) return stopped_watch_.excuse();
+  if (ending_ || killing_ || membership_.world_size < 2 || !stopped_watch_.look(now)) return;
+  was_stopped_ = true;
+  kill();
 }
 
 void SupervisedWorker::note_length() {
@@ -404,6 +418,7 @@ void SupervisedWorker::finish_read() {
 
 std::string SupervisedWorker::why_it_ended() const {
   const std::string& message = ending_->message;
+  if (was_stopped_ && ending_->cause == Cause::signalled) return std::string(kWasStopped);
   if (ending_->cause != Cause::missing || context_.node.empty()) return message;
   return fmt::format("On {}: {}{}", context_.node, message,
                      message.find("--ship") != std::string::npos ? "" : kWaysOut);
@@ -435,7 +450,7 @@ Result<void> SupervisedWorker::open_socket() {
       [this] { return membership_; }};
   Router router;
   router.add("GET", "/v1/gang",
-             [this](const std::shared_ptr<Exchange>& exchange) { gang_news_.wait(exchange); });
+             [this](const std::shared_ptr<Exchange>& exchange) { tell_gang_news(exchange); });
   auto served = serve_scripts(
       context_.io, std::move(*listening),
       [this, voice](const HttpRequest& request) {
@@ -481,6 +496,13 @@ HttpResponse SupervisedWorker::take_stacks(const std::string& body) {
   if (!told) return error_response(told.error());
   stacks_.take(*told);
   return {.body = "{}"};
+}
+
+// Who waits for news of its gang is a member of it.
+void SupervisedWorker::tell_gang_news(const std::shared_ptr<Exchange>& exchange) {
+  if (const auto& member = exchange->request().peer.account)
+    stopped_watch_.watch(identify(static_cast<pid_t>(member->pid)));
+  gang_news_.wait(exchange);
 }
 
 HttpResponse SupervisedWorker::take_timeline(const std::string& body) const {

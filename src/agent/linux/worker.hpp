@@ -21,6 +21,7 @@
 #include "agent/linux/lookers.hpp"
 #include "agent/linux/rendezvous.hpp"
 #include "agent/linux/report_ledger.hpp"
+#include "agent/linux/stopped_watch.hpp"
 #include "agent/linux/worker_stacks.hpp"
 #include "clock/clock.hpp"
 #include "files/log_times_writer.hpp"
@@ -126,7 +127,9 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   void take_report(const Report& report);
   [[nodiscard]] HttpResponse take_timeline(const std::string& body) const;
   HttpResponse take_stacks(const std::string& body);
+  void tell_gang_news(const std::shared_ptr<Exchange>& exchange);
   void look_for_rendezvous(std::chrono::steady_clock::time_point now);
+  void end_if_stopped(std::chrono::steady_clock::time_point now);
   void look_for_checkpoints(bool final);
   void take_search(const std::optional<CheckpointSearch>& found, Duration took, bool final);
   void say_cut(bool answered);
@@ -165,6 +168,8 @@ class SupervisedWorker : public std::enable_shared_from_this<SupervisedWorker> {
   std::string should_stop_;
   Membership membership_;
   GangNews gang_news_;
+  StoppedWatch stopped_watch_;
+  bool was_stopped_ = false;  // for too long, and so is ended
   WorkerStacks stacks_;
   std::optional<std::uint64_t> total_steps_;  // as the trainer status told it last
   boost::asio::local::stream_protocol::socket control_;
