@@ -133,14 +133,15 @@ class SchedulesTest(unittest.TestCase):
             self.signal(pid, signal.SIGKILL)
 
     def stop(self, job, chance):
-        """For a moment, or until the agent ends it."""
+        """For a moment, or until the agent ends it; one that isn't in paceline.init() yet it knows nothing of."""
         pids = self.some(job, chance)
         for pid in pids:
             self.signal(pid, signal.SIGSTOP)
-        if chance.random() < 0.5:
-            time.sleep(chance.random())
-            for pid in pids:
-                self.signal(pid, signal.SIGCONT)
+        end = time.monotonic() + chance.choice((chance.random(), 5))
+        while time.monotonic() < end and set(pids) & set(self.pids(job)):
+            time.sleep(0.1)
+        for pid in pids:
+            self.signal(pid, signal.SIGCONT)
 
     def lose_the_server(self, _, chance):
         self.box.kill()

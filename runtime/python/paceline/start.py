@@ -22,11 +22,11 @@ def init(timeout_s=600.0):
     attendant = Attendant(socket)
     ranks = Ranks(os.environ, timeout_s, Timeline(socket) if socket else OFF)
     _tell_of_failures(ranks)
+    if os.environ.get("PACELINE_RESIZE") == "in-place":
+        attendant.hear_of_generations()
     joins = os.environ.get("PACELINE_JOINS") == "1"
     if not joins:
         ranks.connect()
-    if os.environ.get("PACELINE_RESIZE") == "in-place":
-        attendant.hear_of_generations()
     return Job(ranks, attendant, joins)
 
 
