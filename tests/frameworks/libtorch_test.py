@@ -89,6 +89,24 @@ class LibTorchTest(FrameworkTest):
                 self.assertEqual(len(accuracies), 6)
                 self.assertGreater(accuracies[-1], 0.75)
 
+    def test_samples_count_by_what_the_program_says(self):
+        wanted = self.alone(2, "weighted", "by_hand")
+        plain = self.alone(2)
+        self.assertGreater(max(abs(one - other) for one, other in zip(wanted, plain, strict=True)), 10 * CLOSE)
+        for options in ([], ["max_local=1"]):
+            with self.subTest(workers="alone", options=options):
+                for one, other in zip(self.alone(2, "weighted", *options), wanted, strict=True):
+                    self.assertAlmostEqual(one, other, delta=CLOSE)
+        for workers, options in (("2", []), ("4", ["max_local=1"])):
+            with self.subTest(workers=workers, options=options):
+                job = self.train(workers, 2, "-", "weighted", *options)
+                self.expect_completed(job)
+                self.expect_weights(job, wanted)
+
+    def test_weights_that_come_to_nothing_and_those_that_are_left_out_are_told(self):
+        self.expect_failure(self.train("2", 1, "-", "weighted", "weightless"), r"was 0 for the whole global batch")
+        self.expect_failure(self.train("1", 1, "-", "weighted", "forgets", "max_local=9"), r"for some batches of a global batch only")
+
     def test_a_model_is_handed_out(self):
         job = self.train("2", 2, "-", "publish")
         model = self.expect_completed(job)["model"]
@@ -104,17 +122,21 @@ class LibTorchTest(FrameworkTest):
 
     def test_resizes_and_a_pause_in_the_middle_of_epochs_leave_no_step_out(self):
         job = self.train("1..4", 12, "kept", "pause=0.03")
+        told = []
         for workers in (2, 4, 1, 3):
             self.until(lambda: self.box.job(job)["checkpoint"], job, "keeps no checkpoint")
             steps = self.reached(job)
             self.until(lambda: self.reached(job) > steps, job, "does not go on")
             known = len(self.steps(job, "checkpoint"))
+            before = len(self.box.job(job)["gang"])
             self.box.call("resize", str(job), "--workers", str(workers))
             self.wait_log(job, rf"on {workers} rank")
+            told.extend([(str(before), str(workers))] * workers)
             self.assertGreater(len(self.steps(job, "checkpoint")), known, self.logs(job))
         self.pause_and_resume(job)
         shown = self.expect_completed(job)
         self.assertEqual(shown["retries_used"], 0)
+        self.assertEqual(sorted(re.findall(r"RESIZED (\d+) (\d+)", self.logs(job))), sorted(told))
         self.expect_each_sample_once_an_epoch(job, 12)
         self.expect_weights(job, self.alone(12))
         self.assertEqual(len(list((self.home / "kept").iterdir())), 2, "the newest two, and nothing unfinished")

@@ -1,10 +1,14 @@
 // A small training that tells which samples each rank saw and which weights came out.
 //
 //   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
+//                        [weighted] [by_hand] [weightless=N] [forgets]
 //
 //   pause      of each step        wide    that rank builds another model
 //   max_local  samples of a piece  fails   that rank throws in its fifth step
 //   twice      backward() runs twice on a batch
+//   weighted   samples count by their class, of which job.weight() is told, but not with by_hand
+//   weightless in that step nothing counts
+//   forgets    job.weight() is not called for the second batch
 #include <torch/torch.h>
 
 #include <chrono>
@@ -14,6 +18,8 @@
 #include <paceline/torch.hpp>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -62,6 +68,17 @@ class NetImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
+// The mean in which a sample of class 1 counts thrice and each fifth sample nothing, and what it is of.
+std::pair<torch::Tensor, double> weighted_loss(const torch::Tensor& scores, const Batch& batch) {
+  auto counts = (1 + 2 * batch.classes).to(torch::kFloat);
+  for (std::size_t i = 0; i < batch.indices.size(); ++i)
+    if (batch.indices[i] % 5 == 0) counts[static_cast<std::int64_t>(i)] = 0;
+  const auto losses = torch::nn::functional::cross_entropy(
+      scores, batch.classes,
+      torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
+  return {(losses * counts).sum() / counts.sum(), counts.sum().item<double>()};
+}
+
 void tell_weights(const torch::nn::Module& module) {
   std::printf("WEIGHTS");
   for (const auto& each : module.parameters()) {
@@ -96,6 +113,10 @@ int main(int argc, char** argv) {
   job.distribute(net, optimizer);
   if (std::string(argv[2]) != "-") job.checkpoint(argv[2], 0.2);
 
+  job.on_resize(
+      [](int old_size, int new_size) { std::printf("RESIZED %d %d\n", old_size, new_size); });
+
+  int batches = 0;
   const Points points(given.contains("samples") ? given["samples"] : 604);
   const auto measure = [&](const Batch& batch) {
     const auto right = (net(batch.points).argmax(1) == batch.classes).sum().item<double>();
@@ -112,7 +133,15 @@ int main(int argc, char** argv) {
       std::printf("SAW %d %d%s\n", static_cast<int>(epoch), static_cast<int>(job.generation()),
                   seen.c_str());
       if (is_asked_of("fails") && job.steps() == 4) throw std::runtime_error("no more of this");
-      const auto loss = torch::nn::functional::cross_entropy(net(batch.points), batch.classes);
+      auto loss = torch::nn::functional::cross_entropy(net(batch.points), batch.classes);
+      if (given.contains("weighted")) {
+        double count = 0;
+        std::tie(loss, count) = weighted_loss(net(batch.points), batch);
+        if (given.contains("weightless") && job.steps() == 4) count = 0;
+        ++batches;
+        if (!given.contains("by_hand") && !(given.contains("forgets") && batches == 2))
+          job.weight(count);
+      }
       optimizer.zero_grad();
       loss.backward({}, true);
       if (given.contains("twice")) loss.backward();

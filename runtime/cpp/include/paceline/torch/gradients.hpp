@@ -5,6 +5,9 @@
 // last its gradients are set aside, and parameters have none: so optimizers and what clips gradients
 // find nothing to do until the last one. While the last one's backward runs, buckets of gradients that
 // are complete are summed over the ranks through host memory, in the same order everywhere.
+//
+// Where the program says what its pieces count, that takes the place of their part, and the sum is
+// divided by what all pieces of all ranks count.
 #pragma once
 
 #include <torch/csrc/autograd/engine.h>
@@ -17,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -84,12 +88,20 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void begin(const Piece& piece) {
     piece_ = piece;
     done_ = parameters_.empty();
+    count_.reset();
     if (!piece.first) return;
+    whole_.reset();
     aside_.assign(parameters_.size(), {});
     for (auto& each : buckets_) {
       each.complete = 0;
       each.ticket.reset();
     }
+  }
+  // The piece counts so much in place of its part: before backward(), of every piece and on every rank.
+  void count(double count) {
+    if (done_ && !parameters_.empty())
+      throw PacelineError("job.weight() was called after backward(): call it before.");
+    count_ = count;
   }
   // backward() has run on it.
   [[nodiscard]] bool done() const { return done_; }
@@ -172,17 +184,49 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     const ::torch::NoGradGuard no_grad;
     queued_ = false;
     done_ = true;
+    add_count();
     if (!piece_->last) return set_aside();
-    if (buckets_.empty()) return add_up();
-    launch(true);
-    for (auto& each : buckets_) receive(each);
+    if (buckets_.empty()) {
+      add_up();
+    } else {
+      launch(true);
+      for (auto& each : buckets_) receive(each);
+    }
+    if (whole_) divide();
+  }
+
+  void add_count() {
+    if (!piece_->first && count_.has_value() != whole_.has_value())
+      throw PacelineError(
+          "job.weight() was called for some batches of a global batch only: call it for each of "
+          "them, before backward().");
+    if (count_) whole_ = whole_.value_or(0) + *count_;
+  }
+
+  // By what the pieces of all ranks count.
+  void divide() {
+    group_.all_reduce(std::span<double>(&*whole_, 1), Op::sum);
+    if (*whole_ <= 0)
+      throw PacelineError(
+          "job.weight() was 0 for the whole global batch: its mean would be of nothing.");
+    for (auto& each : parameters_)
+      if (each.grad().defined()) each.mutable_grad().div_(*whole_);
+  }
+
+  // What counts for nothing is left out, whatever comes out of it.
+  [[nodiscard]] double weight() const { return count_.value_or(piece_->weight); }
+  void weigh(at::Tensor& gradient) const {
+    if (weight() > 0)
+      gradient.mul_(weight());
+    else
+      gradient.zero_();
   }
 
   void set_aside() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       auto& gradient = parameters_[i].mutable_grad();
       if (!gradient.defined()) continue;
-      gradient.mul_(piece_->weight);
+      weigh(gradient);
       aside_[i] = aside_[i].defined() ? aside_[i].add_(gradient) : gradient;
       gradient.reset();
     }
@@ -192,7 +236,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void add_up() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       auto& gradient = parameters_[i].mutable_grad();
-      if (gradient.defined() && piece_->weight != 1.0) gradient.mul_(piece_->weight);
+      if (gradient.defined() && weight() != 1.0) weigh(gradient);
       if (!aside_[i].defined()) continue;
       gradient = gradient.defined() ? gradient.add_(aside_[i]) : aside_[i];
     }
@@ -213,9 +257,8 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       const auto i = bucket.parameters[n];
       const auto& gradient = parameters_[i].grad();
       auto& part = bucket.parts[n];
-      // A rank that only computes along counts for nothing, whatever comes out.
-      if (gradient.defined() && piece_->weight > 0)
-        part.copy_(gradient.reshape(-1)).mul_(piece_->weight);
+      if (gradient.defined() && weight() > 0)
+        part.copy_(gradient.reshape(-1)).mul_(weight());
       else
         part.zero_();
       if (aside_[i].defined()) part.add_(aside_[i].reshape(-1).to(part.device()));
@@ -246,6 +289,8 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   std::vector<std::size_t> bucket_of_;
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;
   std::optional<Piece> piece_;
+  std::optional<double> count_,
+      whole_;  // of the piece, and of those so far: where the program says it
   bool done_ = true, queued_ = false;
 };
 

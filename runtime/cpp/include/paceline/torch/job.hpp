@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -108,6 +110,11 @@ class Job {
     }
   }
 
+  // Calls `function` on every rank when the training begins after a start with another number of ranks
+  // than its checkpoint. Call it before batches().
+  using Resized = std::function<void(int old_size, int new_size)>;
+  void on_resize(Resized function) { resized_.push_back(std::move(function)); }
+
   // The numbers of the epochs that are left of `count`.
   [[nodiscard]] Epochs epochs(std::uint64_t count);
 
@@ -116,6 +123,16 @@ class Job {
   // order depends on the seed and the epoch alone.
   template <class Dataset>
   [[nodiscard]] Batches<Dataset> batches(Dataset dataset, const BatchOptions& options);
+
+  // What the batch counts in the mean over the global batch, in place of its samples: tokens, say.
+  // Before backward(), of every batch and on every rank, with a loss that is the mean over so many.
+  void weight(double count) {
+    if (!piece_) throw PacelineError("job.weight() was called without a batch of job.batches().");
+    if (!std::isfinite(count) || count < 0)
+      throw PacelineError("job.weight() takes a number from 0 on, not " + std::to_string(count) +
+                          ".");
+    for (const auto& each : state_.models) each.gradients->count(piece_->counts > 0 ? count : 0);
+  }
 
   // The batch was trained with. Between two global batches, and only here, ranks agree on what comes
   // next: a report, a checkpoint, to stop, or to give way, which throws Exit. Returns whether a global
@@ -259,11 +276,13 @@ class Job {
       order.go_to(order_->epoch(), order_->position());
     }
     order.begin(epoch_);
+    const int old_size = resumed_ ? resumed_->ranks : size();
     resumed_.reset();
     order_ = order;
-    if (attends_) return;
-    attendant_.begin(rank() == 0);
+    if (!attends_) attendant_.begin(rank() == 0);
     attends_ = true;
+    if (old_size != size())
+      for (const auto& each : resized_) each(old_size, size());
   }
 
   void compare_orders(const Order& order) {
@@ -410,7 +429,8 @@ class Job {
             whole(order_->epoch()),
             whole(order_->position()),
             whole(order_->options().length),
-            whole(order_->options().seed)};
+            whole(order_->options().seed),
+            size()};
   }
 
   void restore(const detail::Found& found) {
@@ -460,6 +480,7 @@ class Job {
   std::optional<Order> order_;
   std::optional<detail::Standing> resumed_;  // until batches() knows the data
   std::string resumed_from_;                 // a path
+  std::vector<Resized> resized_;             // what is called
   std::optional<detail::Piece> piece_;       // under way
   std::uint64_t epoch_ = 0, total_epochs_ = 0, steps_ = 0, samples_ = 0;
   bool should_stop_ = false, attends_ = false;

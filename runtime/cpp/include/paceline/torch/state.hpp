@@ -50,6 +50,7 @@ class Evaluating {
 struct Standing {
   std::int64_t steps = 0, samples = 0, epoch = 0;
   std::int64_t order_epoch = 0, position = 0, length = 0, seed = 0;
+  int ranks = 0;  // that a checkpoint is of: it has the chance of each
 };
 
 struct State {
@@ -144,13 +145,20 @@ struct State {
     c10::IValue standing;
     archive.read("standing", standing);
     const auto numbers = standing.toIntVector();
+    const int ranks = ranks_in(archive);
     at::Tensor chance;
     if (archive.try_read("chance" + std::to_string(rank), chance, true))
       restore_chance(chance);
     else  // there were fewer ranks
       ::torch::manual_seed(seed_of(numbers.at(1), rank));
     return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3),
-            numbers.at(4), numbers.at(5), numbers.at(6)};
+            numbers.at(4), numbers.at(5), numbers.at(6), ranks};
+  }
+
+  static int ranks_in(InputArchive& archive) {
+    int ranks = 0;
+    for (at::Tensor one; archive.try_read("chance" + std::to_string(ranks), one, true);) ++ranks;
+    return ranks;
   }
 };
 
