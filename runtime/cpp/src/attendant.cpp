@@ -73,6 +73,10 @@ void Attendant::ask() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+void Attendant::hear() {
+  if (!socket_.empty() && !generations_) generations_ = std::make_unique<Generations>(socket_);
+}
+
 int Attendant::notice() const { return noticed; }
 
 void Attendant::work() {

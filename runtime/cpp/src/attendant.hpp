@@ -11,6 +11,7 @@
 
 #include "descriptor.hpp"
 #include "failure.hpp"
+#include "generations.hpp"
 
 namespace paceline::runtime {
 
@@ -29,6 +30,10 @@ class Attendant {
   void ask();
   // The signal that asks this worker to make room; 0: none has come.
   [[nodiscard]] int notice() const;
+  // From now on hears of the gang's generations, where there is a worker socket.
+  void hear();
+  // nullptr: it hears nothing.
+  [[nodiscard]] Generations* generations() const { return generations_.get(); }
   // The model is good enough.
   [[nodiscard]] bool should_stop() const { return should_stop_; }
 
@@ -41,6 +46,7 @@ class Attendant {
   struct sigaction before_ {};
   std::atomic<bool> should_stop_ = false;
   std::thread asks_;
+  std::unique_ptr<Generations> generations_;
 };
 
 }  // namespace paceline::runtime

@@ -20,9 +20,11 @@ using paceline::runtime::Collectives;
 using paceline::runtime::Elements;
 using paceline::runtime::fail;
 using paceline::runtime::Failure;
+using paceline::runtime::Generations;
 using paceline::runtime::Group;
 using paceline::runtime::Identity;
 using paceline::runtime::Links;
+using paceline::runtime::Next;
 using paceline::runtime::Outcome;
 using paceline::runtime::Place;
 using paceline::runtime::Venue;
@@ -102,11 +104,11 @@ Outcome<void> met(paceline_group& group, const Venue& venue) {
   const auto& links = group.group.links();
   const char* const socket = std::getenv("PACELINE_SOCKET");
   if (done && links.size() > 1 && links.rank() == 0 && socket != nullptr)
-    paceline::runtime::say_met(socket, links.generation(), kHearsWithin);
+    paceline::runtime::say_of_gang(socket, "met", links.generation(), kHearsWithin);
   return done;
 }
 
-Outcome<std::unique_ptr<paceline_group>> joined(const Place& place, std::uint64_t timeout_ms) {
+Outcome<std::unique_ptr<paceline_group>> opened(const Place& place, std::uint64_t timeout_ms) {
   paceline_group_options options{};
   options.rank = place.rank;
   options.size = place.size;
@@ -115,10 +117,44 @@ Outcome<std::unique_ptr<paceline_group>> joined(const Place& place, std::uint64_
   options.secret_size = place.secret.size();
   options.address = place.address.empty() ? nullptr : place.address.c_str();
   options.timeout_ms = timeout_ms;
-  auto group = opened(options);
+  return opened(options);
+}
+
+Outcome<std::unique_ptr<paceline_group>> joined(const Place& place, std::uint64_t timeout_ms) {
+  auto group = opened(place, timeout_ms);
   if (!group) return group;
   if (auto done = met(**group, place.venue); !done) return fail(std::move(done.error()));
   return group;
+}
+
+Outcome<Place> own_place() {
+  return Place::read([](const char* name) { return std::getenv(name); });
+}
+
+Outcome<Place> newest_place(const std::optional<Next>& next) {
+  if (!next) return own_place();
+  if (!next->environment) return fail(PACELINE_LEFT, -1, "The gang goes on without this worker.");
+  return Place::read([&next](const char* name) {
+    const auto found = next->environment->find(name);
+    return found == next->environment->end() ? nullptr : found->second.c_str();
+  });
+}
+
+Outcome<std::unique_ptr<paceline_group>> joined(Generations& generations, const Place& place,
+                                                std::uint64_t timeout_ms) {
+  auto group = opened(place, timeout_ms);
+  if (!group) return group;
+  const Generations::CallingOff calling_off(
+      generations, place.generation, [&group] { (*group)->group.abort("it is called off"); });
+  auto done = met(**group, place.venue);
+  if (calling_off.happened())
+    return fail(PACELINE_LEFT, -1, "The gang goes on without this generation.");
+  if (!done) return fail(std::move(done.error()));
+  return group;
+}
+
+void tell(const Place& place, paceline_place* told) {
+  if (told != nullptr) *told = {place.rank, place.size, place.local_rank, place.generation};
 }
 
 Outcome<void> check(const paceline_group& group, const void* data, std::size_t count,
@@ -130,6 +166,15 @@ Outcome<void> check(const paceline_group& group, const void* data, std::size_t c
     return bad("There is no operation " + std::to_string(op) + ".");
   if (data == nullptr && count > 0) return bad("There is no data.");
   return {};
+}
+
+// What can't be said now is said again with the next news.
+void say(const paceline_attendant& attendant, const char* what, std::uint64_t generation) {
+  static_cast<void>(guarded([&]() -> Outcome<void> {
+    auto* const generations = attendant.attendant->generations();
+    if (generations != nullptr) generations->say(what, generation);
+    return {};
+  }));
 }
 
 Outcome<void> check_rank(const paceline_group& group, int rank) {
@@ -172,10 +217,9 @@ paceline_group* paceline_group_join(uint64_t timeout_ms, paceline_place* place,
                                     paceline_error* error) {
   paceline_group* group = nullptr;
   tell(guarded([&]() -> Outcome<void> {
-         const auto found = Place::read([](const char* name) { return std::getenv(name); });
+         const auto found = own_place();
          if (!found) return fail(found.error());
-         if (place != nullptr)
-           *place = {found->rank, found->size, found->local_rank, found->generation};
+         tell(*found, place);
          auto result = joined(*found, timeout_ms);
          if (!result) return fail(std::move(result.error()));
          group = result->release();
@@ -349,6 +393,59 @@ int paceline_attendant_notice(const paceline_attendant* attendant) {
 
 int paceline_attendant_should_stop(const paceline_attendant* attendant) {
   return attendant->attendant->should_stop() ? 1 : 0;
+}
+
+int paceline_attendant_hear(paceline_attendant* attendant, paceline_error* error) {
+  return tell(guarded([&]() -> Outcome<void> {
+                attendant->attendant->hear();
+                return {};
+              }),
+              error);
+}
+
+int paceline_attendant_hears(const paceline_attendant* attendant) {
+  return attendant->attendant->generations() != nullptr ? 1 : 0;
+}
+
+void paceline_attendant_say_ready(paceline_attendant* attendant, uint64_t generation) {
+  say(*attendant, "ready", generation);
+}
+
+void paceline_attendant_say_stands(paceline_attendant* attendant, uint64_t generation) {
+  say(*attendant, "stands", generation);
+}
+
+paceline_next paceline_attendant_next(paceline_attendant* attendant, uint64_t generation,
+                                      uint64_t timeout_ms, uint64_t* next_generation) {
+  auto* const generations = attendant->attendant->generations();
+  if (generations == nullptr) return PACELINE_UNHEARD;
+  const std::chrono::milliseconds limit(std::min(timeout_ms, kTimeoutMaxMs));
+  std::optional<Next> next;
+  static_cast<void>(guarded([&]() -> Outcome<void> {
+    next = generations->wait_for(generation, limit);
+    return {};
+  }));
+  if (!next) return PACELINE_UNHEARD;
+  if (next_generation != nullptr) *next_generation = next->generation;
+  return next->environment ? PACELINE_GOES_ON : PACELINE_LEAVES;
+}
+
+paceline_group* paceline_attendant_join(paceline_attendant* attendant, uint64_t timeout_ms,
+                                        paceline_place* place, paceline_error* error) {
+  paceline_group* group = nullptr;
+  tell(guarded([&]() -> Outcome<void> {
+         auto* const generations = attendant->attendant->generations();
+         if (generations == nullptr) return bad("The attendant hears nothing of the gang.");
+         const auto found = newest_place(generations->next());
+         if (!found) return fail(found.error());
+         tell(*found, place);
+         auto result = joined(*generations, *found, timeout_ms);
+         if (!result) return fail(std::move(result.error()));
+         group = result->release();
+         return {};
+       }),
+       error);
+  return group;
 }
 
 void paceline_attendant_close(paceline_attendant* attendant) { delete attendant; }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -19,13 +20,16 @@ using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// A worker socket that answers all questions alike.
+// A worker socket.
 class Paceline {
  public:
+  using Answer = std::function<std::string(const std::string& request)>;  // of JSON
+
   explicit Paceline(const std::string& body)
+      : Paceline([body](const std::string& /*request*/) { return body; }) {}
+  explicit Paceline(Answer answer)
       : path_(std::filesystem::temp_directory_path() / ("paceline-" + std::to_string(::getpid()))),
-        answer_("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-                body),
+        answer_(std::move(answer)),
         listener_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
     std::filesystem::remove(path_);
     sockaddr_un address{};
@@ -58,13 +62,16 @@ class Paceline {
       std::string request(4096, '\0');
       const auto count = ::recv(fd, request.data(), request.size(), 0);
       request.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-      ::send(fd, answer_.data(), answer_.size(), MSG_NOSIGNAL);
+      const auto body = answer_(request);
+      const auto answer =
+          "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+      ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
       heard_.push_back(std::move(request));
     }
   }
 
   std::filesystem::path path_;
-  std::string answer_;
+  Answer answer_;
   int listener_;
   std::vector<std::string> heard_;
   std::thread thread_;
@@ -188,6 +195,140 @@ TEST(Attendant, GoesOnWhereNobodyAnswers) {
   Attendant attendant;
   attendant.begin(true);
   EXPECT_FALSE(attendant.should_stop());
+  ::unsetenv("PACELINE_SOCKET");
+}
+
+std::string news(int version, const std::string& next) {
+  return R"({"version": )" + std::to_string(version) + R"(, "next": )" + next + "}";
+}
+
+// Of a gang of this host's.
+std::string place_in(int generation, int rank, int size) {
+  return R"({"generation": )" + std::to_string(generation) + R"(, "environment": {"RANK": ")" +
+         std::to_string(rank) + R"(", "WORLD_SIZE": ")" + std::to_string(size) +
+         R"(", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1",
+             "PACELINE_GANG_SECRET": ")" +
+         kSecret + R"(", "TORCHELASTIC_RUN_ID": "next-)" + std::to_string(::getpid()) +
+         R"(", "PACELINE_GENERATION": ")" + std::to_string(generation) + "\"}}";
+}
+std::string venue() { return "paceline-next-" + std::to_string(::getpid()) + "-127.0.0.1-1"; }
+
+bool somebody_listens_at(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const bool listens = ::connect(fd, reinterpret_cast<sockaddr*>(&address), size) == 0;
+  ::close(fd);
+  return listens;
+}
+
+TEST(Generations, AreNotHeardOfUnasked) {
+  const Paceline paceline(news(1, place_in(4, 0, 1)));
+  Attendant attendant;
+  Place place{};
+  EXPECT_FALSE(attendant.hears());
+  EXPECT_EQ(attendant.next(1).what, PACELINE_UNHEARD);
+  EXPECT_THROW(static_cast<void>(attendant.join(1s, place)), GroupError);
+}
+
+TEST(Generations, AreHeardOfWithThisWorkersPlace) {
+  const Paceline paceline(news(1, place_in(4, 0, 1)));
+  Attendant attendant;
+  attendant.hear();
+  EXPECT_TRUE(attendant.hears());
+  const auto next = attendant.next(3, 30s);
+  EXPECT_EQ(next.what, PACELINE_GOES_ON);
+  EXPECT_EQ(next.generation, 4);
+  EXPECT_EQ(attendant.next(5).what, PACELINE_UNHEARD);
+  Place place{};
+  const auto group = attendant.join(30s, place);
+  EXPECT_EQ(place.generation, 4);
+  EXPECT_EQ(group.size(), 1);
+}
+
+TEST(Generations, AreJoinedWithTheOthers) {
+  const Paceline paceline(news(1, place_in(4, 1, 2)));
+  Attendant attendant;
+  attendant.hear();
+  ASSERT_EQ(attendant.next(4, 30s).what, PACELINE_GOES_ON);
+  Group::Options options;
+  options.size = 2;
+  options.generation = 4;
+  options.secret = kSecret;
+  Group other(options);
+  std::thread others([&other] {
+    other.meet(venue());
+    other.barrier();
+  });
+  Place place{};
+  auto group = attendant.join(30s, place);
+  EXPECT_EQ(place.rank, 1);
+  group.barrier();
+  others.join();
+}
+
+TEST(Generations, AreLeft) {
+  const Paceline paceline(news(1, R"({"generation": 4, "environment": null})"));
+  Attendant attendant;
+  attendant.hear();
+  EXPECT_EQ(attendant.next(4, 30s).what, PACELINE_LEAVES);
+  EXPECT_EQ(attendant.next(5).what, PACELINE_LEAVES);  // it is told of no later one
+  try {
+    Place place{};
+    static_cast<void>(attendant.join(30s, place));
+    FAIL();
+  } catch (const GroupError& error) {
+    EXPECT_EQ(error.cause(), PACELINE_LEFT);
+  }
+}
+
+TEST(Generations, ThatDontComeAboutAreNotWaitedFor) {
+  std::atomic<bool> goes_on_without = false;
+  const Paceline paceline([&](const std::string& /*request*/) {
+    return goes_on_without ? news(2, place_in(5, 0, 1)) : news(1, place_in(4, 0, 2));
+  });
+  Attendant attendant;
+  attendant.hear();
+  ASSERT_EQ(attendant.next(4, 30s).what, PACELINE_GOES_ON);
+  std::thread agent([&] {
+    wait_until([] { return somebody_listens_at(venue()); });
+    goes_on_without = true;
+  });
+  Place place{};
+  try {
+    static_cast<void>(attendant.join(60s, place));
+    ADD_FAILURE();
+  } catch (const GroupError& error) {
+    EXPECT_EQ(error.cause(), PACELINE_LEFT) << error.what();
+  }
+  agent.join();
+  const auto group = attendant.join(30s, place);
+  EXPECT_EQ(place.generation, 5);
+}
+
+TEST(Generations, AreSaidAgainToAnAgentThatDoesNotKnow) {
+  std::atomic<int> ready = 0, stands = 0;
+  const Paceline paceline([&](const std::string& request) {
+    if (request.ends_with(R"({"ready":4})")) ++ready;
+    if (request.ends_with(R"({"stands":4})")) ++stands;
+    return R"({"version": 1, "next": null, "ready": 4, "stands": 0})";
+  });
+  Attendant attendant;
+  attendant.hear();
+  attendant.say_ready(4);
+  attendant.say_stands(4);
+  wait_until([&] { return stands > 2; });
+  EXPECT_EQ(ready, 1);
+}
+
+TEST(Generations, AreNotNeededByATraining) {
+  ::setenv("PACELINE_SOCKET", "/nowhere/at/all", 1);
+  Attendant attendant;
+  attendant.hear();
+  attendant.say_stands(1);
+  EXPECT_EQ(attendant.next(1).what, PACELINE_UNHEARD);
   ::unsetenv("PACELINE_SOCKET");
 }
 

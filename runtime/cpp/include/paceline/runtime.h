@@ -158,6 +158,31 @@ void paceline_attendant_begin(paceline_attendant* attendant, int asks);
 int paceline_attendant_notice(const paceline_attendant* attendant);
 /* 1: Paceline says that the model is good enough. Only where it is asked. */
 int paceline_attendant_should_stop(const paceline_attendant* attendant);
+
+/* From now on hears over the worker socket what becomes of this worker's gang: for programs that can go
+ * on in place, where $PACELINE_RESIZE is in-place. Without a worker socket it does nothing. */
+int paceline_attendant_hear(paceline_attendant* attendant, paceline_error* error);
+/* 1: it hears. */
+int paceline_attendant_hears(const paceline_attendant* attendant);
+/* This worker, which was started with PACELINE_JOINS=1, can join that generation; it has met all ranks of
+ * that one, and can go on in place. Said again where Paceline doesn't know it any more; not at all where
+ * it doesn't hear. */
+void paceline_attendant_say_ready(paceline_attendant* attendant, uint64_t generation);
+void paceline_attendant_say_stands(paceline_attendant* attendant, uint64_t generation);
+typedef enum paceline_next {
+  PACELINE_UNHEARD = 0, /* nothing was heard of it */
+  PACELINE_GOES_ON = 1, /* this worker has a place in it */
+  PACELINE_LEAVES = 2   /* the gang goes on without this worker */
+} paceline_next;
+/* What becomes of this worker in that generation, or in the newest after it. Waits for at most so long;
+ * with 0 it only looks. next_generation: which one it is, may be NULL. */
+paceline_next paceline_attendant_next(paceline_attendant* attendant, uint64_t generation,
+                                      uint64_t timeout_ms, uint64_t* next_generation);
+/* The group of the newest generation that was heard of, else of the one that the environment names, once
+ * all have come. PACELINE_LEFT: meanwhile it was heard that it won't come about, or this worker leaves.
+ * place: becomes this process's, may be NULL. NULL: see the error. */
+paceline_group* paceline_attendant_join(paceline_attendant* attendant, uint64_t timeout_ms,
+                                        paceline_place* place, paceline_error* error);
 void paceline_attendant_close(paceline_attendant* attendant);
 
 #ifdef __GNUC__

@@ -232,6 +232,7 @@ class Group {
   }
 
  private:
+  friend class Attendant;
   Group(paceline_group* joined, const Place& place)
       : group_(joined), rank_(place.rank), size_(place.size) {}
 
@@ -264,6 +265,34 @@ class Attendant {
   void begin(bool asks) { paceline_attendant_begin(attendant_, asks ? 1 : 0); }
   [[nodiscard]] int notice() const { return paceline_attendant_notice(attendant_); }
   [[nodiscard]] bool should_stop() const { return paceline_attendant_should_stop(attendant_) != 0; }
+
+  void hear() {
+    paceline_error error;
+    if (paceline_attendant_hear(attendant_, &error) != 0) throw GroupError(error);
+  }
+  [[nodiscard]] bool hears() const { return paceline_attendant_hears(attendant_) != 0; }
+  void say_ready(std::uint64_t generation) { paceline_attendant_say_ready(attendant_, generation); }
+  void say_stands(std::uint64_t generation) {
+    paceline_attendant_say_stands(attendant_, generation);
+  }
+  struct Next {
+    paceline_next what;
+    std::uint64_t generation;  // 0: nothing was heard of it
+  };
+  [[nodiscard]] Next next(std::uint64_t generation, std::chrono::milliseconds limit = {}) {
+    Next next{PACELINE_UNHEARD, 0};
+    next.what = paceline_attendant_next(
+        attendant_, generation, static_cast<std::uint64_t>(limit.count()), &next.generation);
+    return next;
+  }
+  // `place`: this process's there.
+  [[nodiscard]] Group join(std::chrono::milliseconds timeout, Place& place) {
+    paceline_error error;
+    auto* const joined = paceline_attendant_join(
+        attendant_, static_cast<std::uint64_t>(timeout.count()), &place, &error);
+    if (joined == nullptr) throw GroupError(error);
+    return {joined, place};
+  }
 
  private:
   paceline_attendant* attendant_;
