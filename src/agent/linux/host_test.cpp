@@ -1213,6 +1213,11 @@ print("asked", connection.getresponse().status, flush=True)
 time.sleep(1000)'
 )";
 
+void turn_for(TestHost& host, std::chrono::milliseconds span) {
+  const auto end = std::chrono::steady_clock::now() + span;
+  host.until([&] { return std::chrono::steady_clock::now() > end; });
+}
+
 TEST_F(HostTest, AWorkerThatASignalStoppedIsEndedForItsGang) {
   TestHost host(directory_.path());
   for (const std::uint32_t job : {1U, 2U}) {
@@ -1226,6 +1231,7 @@ TEST_F(HostTest, AWorkerThatASignalStoppedIsEndedForItsGang) {
   EXPECT_EQ(gone.cause, Cause::signalled);
   EXPECT_EQ(gone.signal, SIGKILL);
   EXPECT_THAT(gone.message, ::testing::StartsWith("A signal had stopped it while the others"));
+  turn_for(host, 2 * kStoppedMax);
   EXPECT_EQ(host.seen<WorkerGone>().size(), 1U) << "nobody waits for the other one";
 }
 
@@ -1235,10 +1241,9 @@ TEST_F(HostTest, AFrozenWorkerIsNotTakenForAStoppedOne) {
   member.world_size = 2;
   host.start(member);
   ASSERT_TRUE(host.until([&] { return log(1).ends_with("asked 200\n"); }));
+  ::kill(host.running(key(1)), SIGSTOP);  // as it is frozen without control groups
   host->perform(Freeze{key(1)});
-  ::kill(host.running(key(1)), SIGSTOP);  // as without control groups
-  const auto end = std::chrono::steady_clock::now() + 2 * kStoppedMax;
-  host.until([&] { return std::chrono::steady_clock::now() > end; });
+  turn_for(host, 2 * kStoppedMax);
   EXPECT_TRUE(host.seen<WorkerGone>().empty());
 }
 
