@@ -162,11 +162,16 @@ Result<void> choose_setup(const SimulateOptions& options, sim::Setup& setup) {
     setup.on_failure = *on_failure;
   }
   setup.protects = options.protects;
-  setup.costs = {options.restart, options.resize};
   setup.failures_per_slot_hour = options.failures;
   setup.save_every = options.save_every;
   setup.reclaim_after = options.reclaim_after;
   return {};
+}
+
+sim::Costs costs_of(const SimulateOptions& options, const sim::Trace& trace) {
+  const sim::Costs usual;
+  return {options.restart.value_or(trace.restart_pause.value_or(usual.restart)),
+          options.resize.value_or(trace.resize_pause.value_or(usual.resize))};
 }
 
 // From what was measured of its applications: durations of a trace that has none, and speeds.
@@ -240,6 +245,7 @@ Result<sim::StudyPlan> plan_of(const SimulateOptions& options, const PolicyRegis
   keep_for_study_files(options, plan);
   auto trace = read_jobs(options, *speedup);
   if (!trace) return fail(trace.error());
+  plan.setup.costs = costs_of(options, *trace);
   if (auto ok = complete_cluster(options, *trace, plan.setup); !ok) return fail(ok.error());
   if (auto ok = choose_devices(options, plan.setup); !ok) return fail(ok.error());
   if (auto ok = use_profiles(options, *batch, *trace, plan.setup); !ok) return fail(ok.error());

@@ -121,8 +121,10 @@ class PlanCheck {
     if (!may) wrong("job {} is {} and can't be changed", job.id.value, to_string(job.state));
   }
 
+  // Newcomers of a generation that forms beside it are dismissed with it.
   void check_is_seated(const Job& job) {
-    if (job.forming || job.current->stop) wrong("job {} is on its way already", job.id.value);
+    const bool comes = job.forming && !job.forms_in_place();
+    if (comes || job.current->stop) wrong("job {} is on its way already", job.id.value);
   }
 
   void check_start(const Job& job, const Change& change) {

@@ -71,6 +71,26 @@ TEST_F(Draining, NothingStartsThere) {
   EXPECT_THAT(nodes_of(world.run("1", 1)), ElementsAre("cpu-0"));
 }
 
+TEST_F(Draining, AJobWithNewcomersMayBeStoppedForAnotherOnceTheDrainIsOver) {
+  const JobId job = world.run("1..3", 1);
+  const ProcessKey first = world.job(job).current->process(job, 0);
+  const Seat here = world.job(job).current->workers[0].seat;
+  const NodeId other{1 - here.node.value};
+  const Seat there{other, {0}};
+  world.resize_in_place(job, {here, there}, {{first, 0}});
+  const ProcessKey second = world.job(job).forming->process(job, 1);
+  world.tell(WorkerStarted{second, 4711});
+  world.tell(WorkerReady{second, second.born});
+  world.stands(job);
+  world.resize_in_place(job, {here, there, {other, {1}}}, {{first, 0}, {second, 1}});
+  drain(world.state().find_node(here.node)->spec.name, {.within = span("1s")});
+  world.advance(span("2s"));
+  EXPECT_THAT(round().changes, IsEmpty()) << "it is on its way";
+  world.preempt(job, world.submit("3"), 3);
+  EXPECT_EQ(world.job(job).state, JobState::stopping);
+  EXPECT_FALSE(world.job(job).forming);
+}
+
 TEST_F(Draining, AJobMovesWhereThereIsRoom) {
   const JobId job = saved("2", 2);
   const auto before = *nodes_of(job).begin();

@@ -92,7 +92,7 @@ void Fold::occupy(Job& job, const Gang& gang) {
     Slot& s = slot(id);
     check(!s.promise, "a slot is promised once");
     if (!s.lease) return lease(id, key);
-    if (s.lease->worker == key) return static_cast<void>(s.lease->ending = false);
+    if (s.lease->worker == key) return;  // it goes on where it is
     check(s.lease->ending, "only a slot whose lease is ending is promised");
     s.promise = key;
   });

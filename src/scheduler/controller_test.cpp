@@ -172,6 +172,21 @@ TEST_F(ControllerTest, WhatFitsOnlyWithNodesThatMayComeWaits) {
   EXPECT_THAT(reason, ::testing::Not(HasSubstr("fits nowhere")));
 }
 
+TEST_F(ControllerTest, ANodeWhereUsersFailIsSetAsideThoughNothingElseHappens) {
+  options.limits = Limits{.failing_owners = 2};
+  restart();
+  engine->tell(NodeUp{NodeId{1}, testing::cluster("2x4 gpu")[1]});
+  run_until_quiet();
+  for (const char* user : {"ann", "bob"}) {
+    end(run("1 user=" + std::string(user)), "1");
+    step();
+  }
+  ASSERT_FALSE(state().find_node(NodeId{0})->drain);
+  EXPECT_EQ(controller->next_due(), clock.now());
+  step();
+  EXPECT_TRUE(state().find_node(NodeId{0})->drain);
+}
+
 TEST_F(ControllerTest, TellsTheSubmitterWhatIsImpossible) {
   const auto told = ask("5..8");
   step();

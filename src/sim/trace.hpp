@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct Trace {
   // Jobs that are as long as they ran: ended before they were done, and not over yet.
   std::size_t cut_short = 0, not_over = 0;
   std::vector<NodeSpec> nodes;  // that it ran on, where it says so
+  // What jobs paused there before they trained again, on average: where they were started anew, and
+  // where they were resized. Nothing: it does not say so.
+  std::optional<Duration> restart_pause, resize_pause;
 };
 
 }  // namespace paceline::sim

@@ -35,6 +35,8 @@ ELSEWHERE = {
     "an event stream": "src/http/stream_test.cpp HttpStreamTest.CutsAReaderThatTakesNothing",
     "a piece of a timeline": "src/wire/timeline_test.cpp Timeline.RefusesWithASentenceWhatIsNone",
     "a worker's timeline": "src/agent/linux/job_log_limit_test.cpp JobLogLimitTest.ATimelineHasABoundOfItsOwnAndKeepsItsNewest",
+    "a rank that a signal stopped while others of its gang wait for it":
+        "src/agent/linux/host_test.cpp HostTest.AWorkerThatASignalStoppedIsEndedForItsGang",
     "spans that a worker's agent takes none of":
         "runtime/python/tests/test_runtime_timeline.py RecorderTest.test_many_go_in_several_pieces_and_the_oldest_where_nobody_takes_them",
     "the notes of when a log grew": "src/files/log_times_test.cpp LogTimesTest.LeavesOutEveryOtherOneWhereThereAreManyAndKeepsTheNewest",

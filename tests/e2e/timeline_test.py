@@ -102,6 +102,7 @@ class TimelineTest(unittest.TestCase):
         self.has_steps(job, first, 3)
         self.box.resize(job, 2)
         self.has_steps(job, self.box.job(job)["generation"], 2)
+        self.until(job, lambda: any(event["kind"] == "worker_ended" for event in self.box.events()), "keeps the one that left")
         self.box.resize(job, 3)
         last = self.box.job(job)["generation"]
         self.has_steps(job, last, 3)
@@ -168,8 +169,20 @@ class TimelineTest(unittest.TestCase):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
 
-    def test_a_stopped_rank_is_named(self):
+    def stacks(self, job):
+        return {each["rank"]: each["text"] for each in json.loads(self.box.call("stacks", "-o", "json", str(job)).stdout)["ranks"]}
+
+    def test_stacks_tell_what_each_rank_does(self):
         job = self.start("--slots", "2")
+        self.box.wait_workers(job, 2)
+        self.has_steps(job, self.box.job(job)["generation"], 2)
+        for text in self.stacks(job).values():
+            self.assertIn("MainThread", text)
+        self.assertIn("== rank 0 on ", self.box.call("stacks", "--rank", "0", str(job)).stdout)
+        self.ended(job)
+
+    def test_a_stopped_rank_is_named(self):
+        job = self.start("--slots", "2", "--env", "PACELINE_RESIZE=restart")  # in place its agent would end it
         self.box.wait_workers(job, 2)
         self.has_steps(job, self.box.job(job)["generation"], 2)
         stopped = self.box.job(job)["gang"][1]["pid"]
@@ -177,12 +190,10 @@ class TimelineTest(unittest.TestCase):
         self.addCleanup(self.let_go_on, stopped)
         self.until(job, lambda: "rank 1" in self.box.call("timeline", str(job)).stderr, "names no rank that holds up the others")
         said = self.box.call("timeline", str(job))
-        stacks = {each["rank"]: each["text"] for each in json.loads(self.box.call("stacks", "-o", "json", str(job)).stdout)["ranks"]}
-        self.assertIn("MainThread", stacks[0])
+        stacks = self.stacks(job)
         self.assertIn("stopped", stacks[1])
         self.assertIn("No Python stacks", stacks[1])
         self.assertIn("Group::work", stacks[1])
-        self.assertIn("== rank 0 on ", self.box.call("stacks", "--rank", "0", str(job)).stdout)
         self.assertRegex(said.stderr, r"^paceline: When they told last, rank 0 had waited for others for \d+s \((gradients|others)\); "
                                       r"rank 1 on \S+ had told nothing for \d+s, and was in \w+ of step \d+ before\.$")
         self.assertIn(json.loads(said.stdout)["otherData"]["stalled"], said.stderr)

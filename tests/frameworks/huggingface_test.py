@@ -25,6 +25,7 @@ class HuggingFaceTest(FrameworkTest):
         self.assertEqual(self.steps(job, "loss"), list(range(LOGGED_EVERY, STEPS + 1, LOGGED_EVERY)))
         self.assertEqual(shown["progress"]["total_steps"], STEPS)
         self.assertEqual(self.steps(job, "checkpoint")[-1], STEPS)
+        self.expect_timeline(job, 2, "data", "others", "checkpoint")
 
     def test_a_target_ends_it_with_a_checkpoint(self):
         job = self.submit(self.command)

@@ -34,6 +34,7 @@ class LightningTest(FrameworkTest):
         self.assertEqual(steps, sorted(steps), "it never went back")
         self.assertEqual(shown["progress"]["step"], STEPS)
         self.assertEqual(self.steps(job, "checkpoint")[-1], STEPS)
+        self.expect_timeline(job, 2, "data", "checkpoint")
 
     def test_a_target_ends_it_with_a_checkpoint(self):
         job = self.submit(self.command)

@@ -100,6 +100,21 @@ class FrameworkTest(unittest.TestCase):
         reached = self.reports(job)[-1]["step"]
         self.until(lambda: self.reports(job)[-1]["step"] > reached, job, "does not go on")
 
+    def expect_timeline(self, job, ranks, *names):
+        """Each rank told of spans of these names, and of steps that follow each other."""
+        trace = json.loads(self.box.call("timeline", str(job)).stdout)
+        spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        last = max(span["args"]["generation"] for span in spans)
+        found = {}
+        for span in spans:
+            if span["args"]["generation"] == last:
+                found.setdefault(span["pid"], []).append((span["name"], span["args"]["step"]))
+        self.assertEqual(len(found), ranks)
+        for told in found.values():
+            self.assertLessEqual({"step", "compute", *names}, {name for name, _ in told})
+            steps = [step for name, step in told if name == "step"]
+            self.assertEqual(steps, list(range(steps[0], steps[0] + len(steps))))
+
     def pause_and_resume(self, job):
         """It is held where it is, and goes on."""
         self.box.call("pause", str(job))

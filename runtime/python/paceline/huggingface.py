@@ -25,8 +25,13 @@ class PacelineCallback(TrainerCallback):
     def on_train_begin(self, args, state, control, **_):
         self._boundary.begin()
 
+    def on_step_begin(self, args, state, control, **_):
+        self._boundary.timeline.was("data")
+        self._boundary.timeline.begin_step(state.global_step + 1)
+
     def on_step_end(self, args, state, control, **_):
         self._makes_room, should_stop = self._boundary.reached()
+        self._boundary.timeline.end_step()
         if self._makes_room or should_stop:
             control.should_save = control.should_training_stop = True
 
@@ -35,7 +40,11 @@ class PacelineCallback(TrainerCallback):
             numbers = {name: value for name, value in (logs or {}).items() if isinstance(value, (int, float))}
             report(**{**numbers, "step": state.global_step, "total_steps": state.max_steps})
 
+    def on_evaluate(self, args, state, control, **_):
+        self._boundary.timeline.was("evaluation")
+
     def on_save(self, args, state, control, **_):
+        self._boundary.timeline.was("checkpoint")
         if state.is_world_process_zero:
             saved = Path(args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}").resolve()
             report(checkpoint=str(saved), step=state.global_step)

@@ -33,9 +33,12 @@ class PacelineCallback(Callback):
 
     # Only where a batch starts is the place in the epoch that of the last step.
     def on_train_batch_start(self, trainer, module, batch, batch_idx):
+        timeline = self._boundary.timeline
+        timeline.was("data")
         if trainer.global_step == self._step:
             return  # gradients are being accumulated
         self._step = trainer.global_step
+        timeline.begin_step(self._step + 1)
         makes_room, should_stop = self._boundary.reached()
         trainer.should_stop = trainer.should_stop or should_stop
         if time.monotonic() - self._reported_at >= REPORT_EVERY_S:
@@ -44,7 +47,14 @@ class PacelineCallback(Callback):
             self._save(trainer)
             sys.exit(EXIT_REQUEUE)
 
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        if trainer.global_step == self._step:
+            self._boundary.timeline.was("compute")
+        else:
+            self._boundary.timeline.end_step()
+
     def on_validation_end(self, trainer, module):
+        self._boundary.timeline.was("evaluation")
         if not trainer.sanity_checking:
             self._report(trainer)
 
@@ -61,7 +71,8 @@ class PacelineCallback(Callback):
 
     def _save(self, trainer):
         path = self._folder / f"paceline-{trainer.global_step:09d}.ckpt"
-        trainer.save_checkpoint(path)
+        with self._boundary.timeline.span("checkpoint"):
+            trainer.save_checkpoint(path)
         if trainer.is_global_zero:
             report(checkpoint=str(path), step=trainer.global_step)
             remove_older(self._folder, "paceline-*.ckpt")

@@ -66,6 +66,17 @@ class Timeline:
         self._lap.spans.append(("step", self.step, self._step_begun, now))
         self._rest = "script", self.step, now
 
+    def was(self, name):
+        """What the script did since the last span, or since the last call, was `name`: where a span can't be laid around it.
+        Before the first step it is "start" all the same. REQUIRES: outside of spans."""
+        outside, step, begun = self._rest
+        if outside == "start":
+            return
+        now = self._now()
+        self._rest = name, step, begun
+        self._end_rest(now)
+        self._rest = outside, step, now
+
     def drop_step(self):
         """The step under way came to nothing, or is over. REQUIRES: within a span."""
         self._rest = "script", self.step, self._now()
@@ -119,6 +130,9 @@ class _Off:
         pass
 
     def end_step(self):
+        pass
+
+    def was(self, name):
         pass
 
     def drop_step(self):

@@ -87,6 +87,31 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual(piece["at_us"], at + 10)
         self.assertEqual(piece["from_us"], 5 * HOUR_NS // 1000)
 
+    def test_what_was_done_outside_of_spans_may_be_named_later(self):
+        """As callbacks of frameworks do, which hear of what others did when it is over."""
+        self.timeline.was("data")
+        self.passes(500)
+        self.timeline.was("evaluation")
+        self.timeline.stands(self.alone, Place)
+        for number in (1, 2):
+            self.passes(20)
+            self.timeline.was("data")
+            self.timeline.begin_step(number)
+            self.passes(300)
+            self.timeline.was("compute")
+            self.passes(20)
+            self.timeline.was("data")
+            self.passes(300)
+            self.timeline.end_step()
+            self.passes(7)
+            self.timeline.was("checkpoint")
+        piece, = self.hand_on()
+        self.assertEqual([[name, step, duration] for name, step, _, duration in piece["spans"]],
+                         [["start", 0, 520],
+                          ["compute", 1, 300], ["data", 1, 20], ["compute", 1, 300], ["step", 1, 620], ["checkpoint", 1, 7],
+                          ["data", 1, 20],
+                          ["compute", 2, 300], ["data", 2, 20], ["compute", 2, 300], ["step", 2, 620], ["checkpoint", 2, 7]])
+
     def test_what_lasts_is_told_more_and_more_seldom(self):
         self.timeline.stands(self.alone, Place)
         self.step(1)

@@ -28,6 +28,7 @@
 #include "agent/linux/marks.hpp"
 #include "agent/linux/process.hpp"
 #include "agent/linux/shm.hpp"
+#include "agent/linux/stopped_watch.hpp"
 #include "agent/linux/testing.hpp"
 #include "files/witnesses.hpp"
 #include "files/write_all.hpp"
@@ -1199,6 +1200,51 @@ TEST_F(HostTest, FreezesAndThaws) {
   }));
   host->perform(Thaw{key(1)});
   EXPECT_TRUE(host.until([&] { return size() > last; }));
+}
+
+// Asks for news of its gang once, as the runtime does all the time.
+constexpr const char* kAsksOfItsGang = R"(exec python3 -c '
+import http.client, os, socket, time
+connection = http.client.HTTPConnection("paceline")
+connection.sock = socket.socket(socket.AF_UNIX)
+connection.sock.connect(os.environ["PACELINE_SOCKET"])
+connection.request("GET", "/v1/gang?after=0")
+print("asked", connection.getresponse().status, flush=True)
+time.sleep(1000)'
+)";
+
+void turn_for(TestHost& host, std::chrono::milliseconds span) {
+  const auto end = std::chrono::steady_clock::now() + span;
+  host.until([&] { return std::chrono::steady_clock::now() > end; });
+}
+
+TEST_F(HostTest, AWorkerThatASignalStoppedIsEndedForItsGang) {
+  TestHost host(directory_.path());
+  for (const std::uint32_t job : {1U, 2U}) {
+    WorkerLaunch member = shell_worker(key(job), kAsksOfItsGang);
+    member.world_size = job == 1 ? 2 : 1;
+    host.start(member);
+    ASSERT_TRUE(host.until([&] { return log(job).ends_with("asked 200\n"); }));
+    ::kill(host.running(key(job)), SIGSTOP);
+  }
+  const auto gone = host.gone(key(1));
+  EXPECT_EQ(gone.cause, Cause::signalled);
+  EXPECT_EQ(gone.signal, SIGKILL);
+  EXPECT_THAT(gone.message, ::testing::StartsWith("A signal had stopped it while the others"));
+  turn_for(host, 2 * kStoppedMax);
+  EXPECT_EQ(host.seen<WorkerGone>().size(), 1U) << "nobody waits for the other one";
+}
+
+TEST_F(HostTest, AFrozenWorkerIsNotTakenForAStoppedOne) {
+  TestHost host(directory_.path());
+  WorkerLaunch member = shell_worker(key(1), kAsksOfItsGang);
+  member.world_size = 2;
+  host.start(member);
+  ASSERT_TRUE(host.until([&] { return log(1).ends_with("asked 200\n"); }));
+  ::kill(host.running(key(1)), SIGSTOP);  // as it is frozen without control groups
+  host->perform(Freeze{key(1)});
+  turn_for(host, 2 * kStoppedMax);
+  EXPECT_TRUE(host.seen<WorkerGone>().empty());
 }
 
 TEST_F(HostTest, AFrozenWorkerCanBeKilled) {

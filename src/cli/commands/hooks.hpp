@@ -74,9 +74,8 @@ struct SimulateOptions {
   std::optional<Duration> from, until, warmup, cooldown;
   std::optional<std::string> elastic, speedup, learning, reach, placement, know, profiles, batch,
       on_failure, device_speeds, reference_device;
-  Duration restart = std::chrono::seconds{30};
-  Duration resize = std::chrono::seconds{1};
-  double failures = 0;  // per slot and hour
+  std::optional<Duration> restart, resize;  // pauses; nothing: the trace's, or the usual ones
+  double failures = 0;                      // per slot and hour
   Duration save_every = std::chrono::minutes{30};
   Duration reclaim_after{};  // 0: a job that never saved may be stopped for others at once
   bool protects = true;      // running jobs, by plan/protection.hpp

@@ -76,6 +76,34 @@ std::vector<NodeSpec> nodes_of(const State& state) {
   return nodes;
 }
 
+// Seconds, and how often.
+struct Pauses {
+  double seconds = 0;
+  std::int64_t count = 0;
+
+  void add(double mean, std::int32_t times) {
+    seconds += mean * times;
+    count += times;
+  }
+  [[nodiscard]] std::optional<Duration> mean() const {
+    if (count == 0) return std::nullopt;
+    return from_seconds(seconds / static_cast<double>(count));
+  }
+};
+
+// Where jobs were resized in place, that is what a resize is; else it was a restart.
+void measure_pauses(Trace& trace, const State& state, std::span<const Job> forgotten) {
+  Pauses by_restart, in_place;
+  const auto add = [&](const Job& job) {
+    by_restart.add(job.resize_pause, job.resize_pauses);
+    in_place.add(job.in_place_pause, job.in_place_pauses);
+  };
+  for (const Job& job : forgotten) add(job);
+  for (const Job& job : state.jobs()) add(job);
+  trace.restart_pause = by_restart.mean();
+  trace.resize_pause = in_place.count > 0 ? in_place.mean() : by_restart.mean();
+}
+
 void take(Trace& trace, const Job& job, const State& state, const Speedup& speedup) {
   const Duration length = length_of(job, state.at(), speedup);
   if (length <= Duration::zero()) {
@@ -95,6 +123,7 @@ Trace trace_of(const State& state, std::span<const Job> forgotten, const Speedup
   Trace trace;
   trace.format = kJournalFormat;
   trace.nodes = nodes_of(state);
+  measure_pauses(trace, state, forgotten);
   std::size_t next = 0;
   for (const Job& job : state.jobs()) {
     for (; next < forgotten.size() && forgotten[next].id < job.id; ++next)

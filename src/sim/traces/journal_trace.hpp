@@ -9,7 +9,8 @@
 // and declared nothing is left out (no_duration).
 //
 // Nobody repeats what owners did meanwhile: no pause, resize, hold, cancel or time limit. Targets
-// are left out as well, since a simulated job reports no metric.
+// are left out as well, since a simulated job reports no metric. What jobs paused when they were
+// resized or started again is told as it was measured.
 #pragma once
 
 #include <span>

@@ -94,6 +94,28 @@ TEST(JournalTrace, ResizesOnlyScriptsThatCouldBeResized) {
   EXPECT_THAT(elastic, ElementsAre(Elastic::no, Elastic::restart, Elastic::restart, Elastic::no));
 }
 
+TEST(JournalTrace, TellsWhatResizesAndRestartsPaused) {
+  TraceWorld world("1x4 cpu");
+  const JobId a = world.run("1..4 elastic=restart", 4);
+  const auto pauses = [&] {
+    const Trace trace = trace_of(world.state(), {}, Speedup::linear());
+    return std::pair(trace.restart_pause, trace.resize_pause);
+  };
+  EXPECT_EQ(pauses(), std::pair(std::optional<Duration>(), std::optional<Duration>()));
+  world.checkpoint(a);
+  world.change_size(a, 2);
+  world.killed(a);
+  world.advance(seconds{6});
+  world.started(a);
+  const std::optional<Duration> six(seconds{6}), two(seconds{2});
+  EXPECT_EQ(pauses(), std::pair(six, six)) << "a resize is a restart";
+  const Gang& gang = *world.job(a).current;
+  world.resize_in_place(a, {gang.workers[1].seat}, {{gang.process(a, 1), 0}});
+  world.advance(seconds{2});
+  world.stands(a);
+  EXPECT_EQ(pauses(), std::pair(six, two));
+}
+
 // Simulated again on the same nodes, with every wish that jobs had.
 TEST(JournalTrace, PlaysItsJobsWithTheirOwnSizesDependenciesAndDeadlines) {
   TraceWorld world("1x4 cpu");
