@@ -90,7 +90,7 @@ class SchedulesTest(unittest.TestCase):
     @classmethod
     def until(cls, job, happened, what):
         cls.box.until(happened, PATIENCE, f"job {job} {what}", told=lambda: "".join(
-            cls.box.call(command, str(job), check=False).stdout[-6000:] for command in ("logs", "show", "events", "stacks")))
+            cls.box.call(command, str(job), check=False).stdout[-6000:] for command in ("logs", "why", "show", "stacks")))
 
     @classmethod
     def logs(cls, job):

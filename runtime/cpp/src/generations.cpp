@@ -57,10 +57,12 @@ bool Generations::knows_of(std::uint64_t generation) const {
 
 void Generations::hear() {
   std::uint64_t version = 0;
-  for (auto time = std::chrono::milliseconds(0); pause(time);) {
+  std::chrono::milliseconds rest{0};
+  while (pause(rest)) {
     const auto news = gang_news(socket_, version, kNewsWithin, ended_.get());
-    time = !news ? kAfterNone : news->version == version ? kAfterNothingNew : time * 0;
+    rest = kAfterNone;
     if (!news) continue;
+    rest = news->version == version ? kAfterNothingNew : std::chrono::milliseconds{0};
     version = news->version;
     take(*news);
     say_again(*news);

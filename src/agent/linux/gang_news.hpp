@@ -34,7 +34,7 @@ class GangNews {
 
   void go_on(Generation generation, std::map<std::string, std::string> environment);
   void leave(Generation generation);
-  // It said so of some generation.
+  // The worker said of some generation that all its ranks had met.
   [[nodiscard]] bool has_met() const { return has_met_; }
   // Asks the worker's processes that wait for news to tell their stacks; how many do.
   std::size_t ask_for_stacks();

@@ -160,7 +160,8 @@ int paceline_attendant_notice(const paceline_attendant* attendant);
 int paceline_attendant_should_stop(const paceline_attendant* attendant);
 
 /* From now on hears over the worker socket what becomes of this worker's gang: for programs that can go
- * on in place, where $PACELINE_RESIZE is in-place. Without a worker socket it does nothing. */
+ * on in place, where $PACELINE_RESIZE is in-place. Without a worker socket it does nothing. Others of the
+ * gang wait for a process that hears: one that a signal stopped for 1.5 s is ended by its agent. */
 int paceline_attendant_hear(paceline_attendant* attendant, paceline_error* error);
 /* 1: it hears. */
 int paceline_attendant_hears(const paceline_attendant* attendant);

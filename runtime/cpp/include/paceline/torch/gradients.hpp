@@ -289,8 +289,8 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   std::vector<std::size_t> bucket_of_;
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;
   std::optional<Piece> piece_;
-  std::optional<double> count_,
-      whole_;  // of the piece, and of those so far: where the program says it
+  std::optional<double> count_;  // of the piece, where the program says it
+  std::optional<double> whole_;  // of the pieces so far; in the end of all ranks'
   bool done_ = true, queued_ = false;
 };
 
