@@ -1,4 +1,4 @@
-"""The running part of script/demo: six trainings, three policies, one killed server, one table at the end."""
+"""The running part of script/demo: six trainings, three policies, resizes in place, one killed server, one table at the end."""
 
 import argparse
 import os
@@ -25,7 +25,9 @@ JOBS = [
 
 # What happens meanwhile, each once, in this order: what, and whether its time has come (seconds passed, jobs left).
 STEPS = [
+    ("shrink", lambda seconds, left: seconds >= 10 or left < len(JOBS)),
     ("elastic-fifo", lambda seconds, left: seconds >= 20 or left < len(JOBS)),
+    ("let grow", lambda seconds, left: True),
     ("kill", lambda seconds, left: seconds >= 45 or left <= len(JOBS) - 2),
     ("round-robin", lambda seconds, left: seconds >= 120 or left <= 2),
 ]
@@ -135,9 +137,20 @@ def kill_and_return(paceline, screen):
     screen.say(f"  {len(after)} jobs known, none lost, none restarted")
 
 
+def resize_the_first(paceline, screen, workers):
+    """The first job that runs, if one does."""
+    job = next((job for job in paceline.jobs() if job["state"] == "RUNNING"), None)
+    if job and paceline.call("resize", str(job["id"]), "--workers", workers, check=False).returncode == 0:
+        screen.say(f"$ paceline resize {job['id']} --workers {workers}")
+
+
 def take_step(paceline, screen, what):
     if what == "kill":
         return kill_and_return(paceline, screen)
+    if what == "shrink":
+        return resize_the_first(paceline, screen, "1")
+    if what == "let grow":
+        return resize_the_first(paceline, screen, "1..4")
     screen.say(f"$ paceline policy set {what} --yes")
     paceline.call("policy", "set", what, "--yes")
 
