@@ -69,9 +69,11 @@ class Guest {
 
  private:
   // The agent goes first: nobody is to take a worker's answer to the signal for an end of its own.
+  // Its children are found once it is gone; while they change parents they may be missed.
   void end() {
-    if (agent_ != 0) ::kill(agent_, SIGKILL);
     const auto kill_at = Steady::now() + save_within_;
+    if (agent_ != 0) ::kill(agent_, SIGKILL);
+    while (agent_ != 0 && Steady::now() < kill_at) pass_time();
     agent::send_signal(workers(), SIGTERM);
     while (!workers().empty() && Steady::now() < kill_at) pass_time();
     for (auto left = agent::descendants(::getpid()); !left.empty();

@@ -181,6 +181,9 @@ void Oracle::took(const Entry& entry) {
   } else if (const auto* acknowledged = std::get_if<CheckpointAcknowledged>(&event)) {
     journalled(checkpoints_, acknowledged->job, acknowledged->generation,
                acknowledged->checkpoint.step);
+  } else if (const auto* stands = std::get_if<GangStands>(&event)) {
+    Course& course = courses_[stands->job];
+    course.stood = std::max(course.stood, stands->generation);
   } else if (const auto* published = std::get_if<ModelPublished>(&event)) {
     journalled(models_, published->job, published->generation, published->model.step);
   } else if (const auto* over = std::get_if<WorkerEnded>(&event)) {
@@ -291,7 +294,9 @@ void Oracle::gang_over(Course& course, JobId id, Generation generation, bool goe
     certain = certain && ending.cause != Cause::node_lost && ending.cause != Cause::refused &&
               !ending.asks_requeue();
   }
-  course.row += bad || again ? 1 : 0;
+  const bool same = course.short_of_failed && course.stood < generation;
+  course.row += (bad || again) && !same ? 1 : 0;
+  course.short_of_failed = goes_on && (bad || again || same);
   if (goes_on) return;
   course.perhaps += bad ? 1 : 0;
   course.failed += bad && certain ? 1 : 0;

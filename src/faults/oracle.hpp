@@ -89,7 +89,11 @@ class Oracle {
     bool disturbed = false;  // while this gang was there
     int failed = 0;          // gangs that did so for certain
     int perhaps = 0;         // gangs of which a worker failed by itself, whatever else happened
-    int row = 0;  // the same and gangs that asked to be started again, since the last checkpoint
+    // The same and gangs that asked to be started again, since the last checkpoint; those that
+    // fail while they meet anew without some that failed are of the same failure.
+    int row = 0;
+    bool short_of_failed = false;  // the current gang goes on without some
+    Generation stood;              // the newest that stands
     Time saved_at;
     bool cancel_asked = false;
     bool over = false;

@@ -86,6 +86,7 @@ struct Gang {
   std::vector<Warning> warnings = {};  // that hold, in their order
   bool in_place = false;  // its workers can go on in the next generation: one of them said so
   std::int32_t joins_failed = 0;  // in a row, of the generations that were to follow it in place
+  bool failed = false;  // goes on without one that failed, which counts once until they stand again
 
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(workers.size()); }
   // The process that fills the rank. REQUIRES: its own job; a rank of it.

@@ -42,14 +42,15 @@ std::int32_t Job::planned_workers() const { return forming ? forming->size() : w
 
 bool operator==(const Job& a, const Job& b) {
   const auto key = [](const Job& j) {
-    return std::tie(
-        j.id, *j.spec, j.range, j.pinned, j.state, j.held, j.current, j.forming, j.parting,
-        j.last_generation, j.attempt, j.retries_used, j.quick_failures, j.resizes, j.preemptions,
-        j.submitted_at, j.eligible_at, j.started_at, j.ended_at, j.last_resized_at, j.paused_at,
-        j.changed_at, j.waited, j.ran, j.paused, j.leased, j.slot_seconds, j.service_from, j.bill,
-        j.progress, j.checkpoint, j.target, j.ending, j.last_change, j.last_changed_at,
-        j.waiting_since, j.ran_at, j.saved_at, j.usual_length, j.speeds, j.speed_mark,
-        j.resize_pause, j.resize_pauses, j.in_place_pause, j.in_place_pauses, j.dropped);
+    return std::tie(j.id, *j.spec, j.range, j.pinned, j.state, j.held, j.current, j.forming,
+                    j.parting, j.last_generation, j.attempt, j.retries_used, j.quick_failures,
+                    j.refused, j.resizes, j.preemptions, j.submitted_at, j.eligible_at,
+                    j.started_at, j.ended_at, j.last_resized_at, j.paused_at, j.changed_at,
+                    j.waited, j.ran, j.paused, j.leased, j.slot_seconds, j.service_from, j.bill,
+                    j.progress, j.checkpoint, j.model, j.target, j.ending, j.last_change,
+                    j.last_changed_at, j.waiting_since, j.ran_at, j.saved_at, j.usual_length,
+                    j.speeds, j.speed_mark, j.resize_pause, j.resize_pauses, j.in_place_pause,
+                    j.in_place_pauses, j.dropped);
   };
   return key(a) == key(b);
 }

@@ -62,6 +62,13 @@ struct TargetStatus {
   friend bool operator==(const TargetStatus&, const TargetStatus&) = default;
 };
 
+// Starts that machines refused, in a row: none of them cost a retry.
+struct RefusedStart {
+  std::int32_t times = 0;
+  std::string why;  // of the newest: one sentence, for its owner
+  friend bool operator==(const RefusedStart&, const RefusedStart&) = default;
+};
+
 struct Job {
   JobId id;
   std::shared_ptr<const JobSpec> spec;
@@ -79,7 +86,8 @@ struct Job {
   std::int32_t attempt = 0;
 
   std::int32_t retries_used = 0;
-  std::int32_t quick_failures = 0;  // in a row, without progress
+  std::int32_t quick_failures = 0;           // in a row, without progress
+  std::optional<RefusedStart> refused = {};  // since it ran last
   std::int32_t resizes = 0;
   std::int32_t preemptions = 0;
 

@@ -44,6 +44,7 @@ std::string wait_sentence(const Reason& r) {
       return fmt::format("waits for {} to complete, job {} first",
                          a == 1 ? "a job" : fmt::format("{} jobs", a), b);
     case ReasonCode::backs_off:
+      if (!r.text.empty()) return fmt::format("was not started: {}; tried again soon", r.text);
       if (a == 0) return "was lost with its node, or not started by it: tried again soon";
       return fmt::format("backs off after {} failed start{}: tried again soon", a,
                          a == 1 ? "" : "s");

@@ -20,7 +20,7 @@ enum class ReasonCode {
   // waits
   held,             // by its owner
   waits_for_jobs,   // count, first of them
-  backs_off,        // failures, eligible at (us)
+  backs_off,        // failures, eligible at (us); what refused its start, for its owner
   waits_for_slots,  // needed slots, free slots
   waits_behind,     // head job, needed slots of the head, free slots
   waits_for_giver,  // needed slots, free slots, a job that would give some up but changed a moment

@@ -15,6 +15,8 @@ const std::vector<std::pair<Reason, std::string>> kSentences = {
     {{ReasonCode::backs_off, {2, 0}, {}}, "backs off after 2 failed starts: tried again soon"},
     {{ReasonCode::backs_off, {0, 0}, {}},
      "was lost with its node, or not started by it: tried again soon"},
+    {{ReasonCode::backs_off, {0, 0}, "no space is left on gpu-1"},
+     "was not started: no space is left on gpu-1; tried again soon"},
     {{ReasonCode::waits_for_slots, {4, 1}, {}}, "needs 4 slots, 1 free now"},
     {{ReasonCode::waits_behind, {7, 4, 1}, {}},
      "waits behind job 7, which is ahead and needs 4 slots (1 free now)"},

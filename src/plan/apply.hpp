@@ -30,6 +30,7 @@ void set_service_from(State& state, JobId job, double slot_seconds);
 // ---- the lifecycle's numbers ----
 inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};  // doubles with every retry
 inline constexpr Duration kBackoffMax = std::chrono::minutes{5};
+inline constexpr Duration kRefusedBackoffMax = std::chrono::minutes{1};  // where machines refuse
 inline constexpr Duration kQuickFailure =
     std::chrono::seconds{30};                // a run shorter than this, without progress, is quick
 inline constexpr int kQuickFailuresMax = 5;  // in a row: a crash loop

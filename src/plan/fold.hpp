@@ -95,7 +95,8 @@ class Fold {
   void leave_for_smaller(Job& job, const Change& change);
   void go_on_in_place(Job& job, Gang next);  // its members are told; the others leave
   [[nodiscard]] bool goes_on_without(const Job& job, const Ending& ending) const;
-  void go_on_without_the_dead(Job& job);
+  [[nodiscard]] bool is_failure(const Ending& ending) const;  // of the job, not of its machine
+  void go_on_without_the_dead(Job& job, const Ending& ending);
   void leave(Job& job, Parting parting);
   void lend(Job& job);
   void take_back(Job& job);
@@ -121,6 +122,10 @@ class Fold {
   void bill_lost_work(Job& job, Time until);
   void forget_lost_work(Job& job);
   [[nodiscard]] bool counts_as_quick(const Job& job) const;
+  [[nodiscard]] Duration backoff_of_lost(Job& job) const;  // and notes what refused it
+  void count_failure(Job& job) const;
+  [[nodiscard]] bool is_counted(const Job& job) const;  // what its gang failed by, already
+  [[nodiscard]] bool by_first_rules() const { return parts_.fold_rules == kFirstFoldRules; }
 
   // ---- slots and indexes (fold_slots.cpp) ----
   void occupy(Job& job, const Gang& gang);

@@ -172,6 +172,11 @@ void Fold::leave(Job& job, Parting parting) {
   job.parting.push_back(std::move(parting));
 }
 
+// A lost machine is no failure of the job.
+bool Fold::is_failure(const Ending& ending) const {
+  return ending.cause != Cause::node_lost || by_first_rules();
+}
+
 // An error of the script's own is every rank's.
 bool Fold::goes_on_without(const Job& job, const Ending& ending) const {
   const bool trains = job.state == JobState::running || job.state == JobState::resizing;
@@ -181,14 +186,16 @@ bool Fold::goes_on_without(const Job& job, const Ending& ending) const {
   const auto& workers = job.current->workers;
   const auto left = std::ranges::count(workers, WorkerState::running, &Worker::state);
   if (left + 1 != std::ssize(workers)) return false;
-  const bool loops = counts_as_quick(job) && job.quick_failures + 1 >= kQuickFailuresMax;
+  const bool counts = is_failure(ending) && !is_counted(job) && counts_as_quick(job);
+  const bool loops = counts && job.quick_failures + 1 >= kQuickFailuresMax;
   return !loops && job.spec->mesh.step() == 1 &&
          job.range.contains(static_cast<std::int32_t>(left));
 }
 
-void Fold::go_on_without_the_dead(Job& job) {
-  job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
+void Fold::go_on_without_the_dead(Job& job, const Ending& ending) {
+  if (is_failure(ending)) count_failure(job);
   Gang next;
+  next.failed = job.current->failed || is_failure(ending);
   next.generation = job.last_generation = Generation{job.last_generation.value + 1};
   next.attempt = job.attempt;
   next.formed_at = at_;

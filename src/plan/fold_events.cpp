@@ -242,6 +242,7 @@ void Fold::on(const GangStands& e) {
   const bool waits = is_to_stand(job);
   job.current->in_place = true;
   if (!waits) return;
+  job.current->failed = false;
   job.current->started_at = at_;
   measure_pause_in_place(job);
   enter(job, JobState::running);
@@ -249,6 +250,7 @@ void Fold::on(const GangStands& e) {
 
 void Fold::all_run(Job& job) {
   job.current->started_at = at_;
+  job.refused.reset();
   if (job.state == JobState::resizing) measure_pause(job, job.last_resized_at);
   if (job.state == JobState::starting && job.started_at) measure_pause(job, job.last_changed_at);
   if (!job.started_at) job.started_at = at_;
@@ -303,7 +305,7 @@ void Fold::member_ended(Job& job, Worker& worker, const WorkerEnded& e) {
     return;
   }
   if (ending.clean() || job.current->stop) return;
-  if (goes_on_without(job, ending)) return go_on_without_the_dead(job);
+  if (goes_on_without(job, ending)) return go_on_without_the_dead(job, ending);
   Cause cause = ending.asks_requeue() ? Cause::requeue_asked : Cause::gang_failed;
   if (ending.cause == Cause::timed_out) cause = Cause::timed_out;
   // Until now it was what it is no longer; but where its machine ended it, its running was over

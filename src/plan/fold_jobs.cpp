@@ -26,9 +26,9 @@ int weight(Cause cause) {
   }
 }
 
-Duration backoff(std::int32_t times) {
+Duration backoff(std::int32_t times, Duration most = kBackoffMax) {
   const auto doublings = std::clamp(times - 1, 0, 20);
-  return std::min(kBackoffFirst * (std::int64_t{1} << doublings), kBackoffMax);
+  return std::min(kBackoffFirst * (std::int64_t{1} << doublings), most);
 }
 
 bool fatal(const Ending& e) {
@@ -36,8 +36,10 @@ bool fatal(const Ending& e) {
          e.cause == Cause::setup_failed;
 }
 
+bool refused(const Ending& e) { return e.cause == Cause::refused; }
+
 // The machine's doing, not the job's.
-bool lost(const Ending& e) { return e.cause == Cause::node_lost || e.cause == Cause::refused; }
+bool lost(const Ending& e) { return e.cause == Cause::node_lost || refused(e); }
 
 // The next start would find the same.
 bool missing(const Ending& e) { return e.cause == Cause::missing; }
@@ -151,11 +153,11 @@ void Fold::gang_over(Job& job, Time ended) {
   if (made_room) return go_on(job, ended);
   if (find_ending(gang, lost)) {
     bill_lost_work(job, ended);
-    return requeue(job, counts_as_quick(job) ? kBackoffFirst : Duration::zero());
+    return requeue(job, backoff_of_lost(job));
   }
   const Ending decisive = *first;
   if (asks_requeue(gang)) {
-    job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
+    count_failure(job);
     if (job.quick_failures >= kQuickFailuresMax) {
       return end(job, JobState::failed,
                  {Cause::crash_loop, decisive.exit_code, 0,
@@ -168,10 +170,28 @@ void Fold::gang_over(Job& job, Time ended) {
   fail_or_retry(job, decisive, ended);
 }
 
+// A start that machines refuse finds them as they were, for a while.
+Duration Fold::backoff_of_lost(Job& job) const {
+  const bool quick = counts_as_quick(job);
+  const Ending* no = by_first_rules() ? nullptr : find_ending(*job.current, refused);
+  if (no == nullptr) return quick ? kBackoffFirst : Duration::zero();
+  job.refused = {job.refused ? job.refused->times + 1 : 1, no->message};
+  return quick ? backoff(job.refused->times, kRefusedBackoffMax) : Duration::zero();
+}
+
 bool Fold::counts_as_quick(const Job& job) const {
   const Gang& gang = *job.current;
   const bool progressed = job.checkpoint && job.checkpoint->acknowledged_at >= gang.formed_at;
   return !progressed && at_ - gang.formed_at < kQuickFailure;
+}
+
+// Whatever takes several of a gang's workers is one failure: those that die while the others meet
+// anew, and those that are ended as too few are left, went with the first.
+bool Fold::is_counted(const Job& job) const { return job.current->failed && !by_first_rules(); }
+
+void Fold::count_failure(Job& job) const {
+  if (is_counted(job)) return;
+  job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
 }
 
 void Fold::go_on(Job& job, Time ended) {
@@ -185,7 +205,7 @@ void Fold::go_on(Job& job, Time ended) {
 void Fold::fail_or_retry(Job& job, const Ending& first, Time ended) {
   bill_lost_work(job, ended);
   if (job.retries_used >= job.spec->retries) return end(job, JobState::failed, first);
-  job.quick_failures = counts_as_quick(job) ? job.quick_failures + 1 : 0;
+  count_failure(job);
   if (job.quick_failures >= kQuickFailuresMax) {
     return end(job, JobState::failed,
                {Cause::crash_loop, first.exit_code, first.signal,
@@ -212,6 +232,7 @@ void Fold::end(Job& job, JobState state, Ending ending) {
   enter(job, state);
   job.current.reset();
   job.paused_at.reset();
+  job.refused.reset();
   job.ended_at = at_;
   job.ending = std::move(ending);
   if (state == JobState::completed) learn_length(job);

@@ -190,6 +190,40 @@ TEST(Ending, ByAMachineThatRefusesCostsNoRetryWhateverItsPeersDo) {
   }
 }
 
+TEST(Ending, ByMachinesThatRefuseAgainAndAgainWaitsTwiceAsLongEachTimeUpToABound) {
+  World world("1x4 cpu");
+  const JobId a = world.submit("1..1");
+  std::vector<std::int64_t> seconds;
+  for (int i = 0; i < 8; ++i) {
+    world.start(a, 1);
+    Ending no = ending("refused");
+    no.message = "no space is left";
+    world.ended(a, no);
+    EXPECT_EQ(world.job(a).refused, (RefusedStart{i + 1, "no space is left"}));
+    seconds.push_back((world.job(a).eligible_at - world.now()).count() / 1'000'000);
+    world.advance(kBackoffMax);
+  }
+  EXPECT_THAT(seconds, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
+  world.start(a, 1);
+  world.ended(a, ending("node_lost"));
+  EXPECT_EQ(world.job(a).refused->times, 8) << "no machine refused that";
+  EXPECT_EQ(world.job(a).eligible_at, world.now() + kBackoffFirst);
+  world.start(a, 1);
+  world.started(a);
+  EXPECT_EQ(world.job(a).refused, std::nullopt) << "it runs";
+}
+
+TEST(Ending, ByMachinesThatRefuseWaitsAMomentUnderTheFirstRules) {
+  World world("1x4 cpu");
+  world.fold_by(kFirstFoldRules);
+  const JobId a = world.submit("1..1");
+  for (int i = 0; i < 3; ++i) {
+    world.start(a, 1);
+    world.ended(a, ending("refused"));
+    EXPECT_EQ(world.job(a).eligible_at, world.now() + kBackoffFirst);
+  }
+}
+
 TEST(Ending, ByWhatIsMissingThereFailsAtOnceWhateverRetriesAreLeft) {
   World world("1x4 cpu");
   const JobId a = world.run("2..2 retry=3", 2);

@@ -93,7 +93,7 @@ struct Plan {
 // The rules by which entries become a state (plan/apply.hpp), numbered: a program that folds any
 // entry otherwise than the one before takes the next number. Servers of before told none.
 inline constexpr std::uint32_t kFirstFoldRules = 1;
-inline constexpr std::uint32_t kFoldRules = 1;
+inline constexpr std::uint32_t kFoldRules = 2;
 
 // What a server decides by, besides what the journal tells: noted where it began.
 struct Began {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string_view>
 
 #include "base/rng.hpp"
 #include "model/unmet.hpp"
@@ -23,7 +24,7 @@ using testing::World;
 // A job whose two workers run in the slots 0 and 1 of a node with four.
 class Survivors : public ::testing::Test {
  protected:
-  Survivors() {
+  explicit Survivors(std::string_view cluster = "1x4 box") : world_{cluster} {
     job_ = world_.run("1..4 elastic=restart retry=1 grace=10s", 2);
     world_.tell(GangStands{job_, Generation{1}});
   }
@@ -70,7 +71,7 @@ class Survivors : public ::testing::Test {
   // One worker: rank 0 leaves.
   void shrink() { world_.resize_in_place(job_, {seat(1)}, {{born(1, 1), 0}}); }
 
-  World world_{"1x4 box"};
+  World world_;
   JobId job_;
 };
 
@@ -358,6 +359,73 @@ TEST_F(Survivors, StopTheGenerationThatFormsWhereOneDies) {
   EXPECT_EQ(job().parting[0].process, born(2, 2));
   ends(born(2, 2), told(Cause::resized));
   EXPECT_FALSE(slot(2).lease);
+}
+
+// ---- failures in a row ----
+
+// Nine workers, that die one after the other before the rest have met again, until one is left.
+class Dying : public Survivors {
+ protected:
+  Dying() : Survivors("1x11 box") {
+    wide = world_.run("1..9 retry=2", 9);
+    world_.stands(wide);
+  }
+  void die(Cause cause, int times) {
+    for (int i = 0; i < times; ++i) {
+      Ending how = told(cause);
+      how.at = world_.now();
+      world_.tell(WorkerEnded{world_.job(wide).current->process(wide, 0), how});
+    }
+  }
+  [[nodiscard]] int in_a_row() const { return world_.job(wide).quick_failures; }
+
+  JobId wide;
+};
+
+TEST_F(Dying, OneAfterTheOtherIsOneFailureUntilTheRestStand) {
+  die(Cause::signalled, 6);
+  EXPECT_EQ(in_a_row(), 1);
+  EXPECT_EQ(world_.job(wide).state, JobState::resizing);
+  world_.stands(wide);
+  die(Cause::out_of_memory, 1);
+  EXPECT_EQ(in_a_row(), 2);
+}
+
+TEST_F(Dying, AllOfThemIsTheSameFailureAndCostsARetry) {
+  die(Cause::signalled, 9);
+  EXPECT_EQ(world_.job(wide).state, JobState::pending);
+  EXPECT_EQ(in_a_row(), 1);
+  EXPECT_EQ(world_.job(wide).retries_used, 1);
+  world_.advance(testing::span("60s"));
+  world_.start(wide, 9);
+  world_.started(wide);
+  die(Cause::signalled, 1);
+  EXPECT_EQ(in_a_row(), 2) << "another gang";
+}
+
+TEST_F(Dying, WithTheirMachineIsNoFailure) {
+  die(Cause::node_lost, 8);
+  EXPECT_EQ(in_a_row(), 0);
+  EXPECT_EQ(world_.job(wide).state, JobState::resizing);
+  die(Cause::node_lost, 1);
+  EXPECT_EQ(in_a_row(), 0);
+  EXPECT_EQ(world_.job(wide).state, JobState::pending);
+}
+
+TEST_F(Dying, AfterTheirMachineIsAFailure) {
+  die(Cause::node_lost, 2);
+  die(Cause::signalled, 2);
+  EXPECT_EQ(in_a_row(), 1);
+}
+
+TEST_F(Dying, CountsOneByOneInAJournalOfTheFirstRules) {
+  world_.fold_by(kFirstFoldRules);
+  die(Cause::node_lost, 2);
+  die(Cause::signalled, 2);
+  EXPECT_EQ(in_a_row(), 4);
+  EXPECT_EQ(world_.job(wide).state, JobState::resizing);
+  die(Cause::signalled, 1);
+  EXPECT_EQ(world_.job(wide).state, JobState::stopping) << "a crash loop";
 }
 
 TEST_F(Survivors, AreACrashLoopWhereOneAfterTheOtherDiesAtOnce) {

@@ -43,6 +43,11 @@ std::string with_full_stop(std::string text) {
   return text;
 }
 
+std::string without_full_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 std::string stop_sentence(const Stop& stop) {
   switch (stop.cause) {
     case Cause::preempted:
@@ -178,8 +183,12 @@ void Explanation::find_kept(const Draft& draft) {
 
 Reason Explanation::reason(const Job& job, Viewer viewer) const {
   switch (job.state) {
-    case JobState::pending:
-      return waiting(job);
+    case JobState::pending: {
+      Reason why = waiting(job);
+      const bool told = why.code == ReasonCode::backs_off && job.refused;
+      if (told && viewer == Viewer::owner) why.text = without_full_stop(job.refused->why);
+      return why;
+    }
     case JobState::starting:
       return starting(job);
     case JobState::running:

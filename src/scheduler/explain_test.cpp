@@ -43,6 +43,19 @@ TEST_F(ExplainTest, AGangThatDoesNotMeetIsNamedToTheOwner) {
   EXPECT_THAT(why(job, Viewer::other), Not(warned));
 }
 
+TEST_F(ExplainTest, WhatRefusedAStartIsSaidToItsOwner) {
+  const JobId job = world.submit("1");
+  world.start(job, 1);
+  Ending no = testing::ending("refused");
+  no.message = "No space is left in '/home/anna/runs'.";
+  world.ended(job, no);
+  const auto told = Contains(
+      "Job 1 (PENDING) was not started: No space is left in '/home/anna/runs'; tried again soon.");
+  EXPECT_THAT(why(job), told);
+  EXPECT_THAT(why(job, Viewer::other), Not(Contains(HasSubstr("anna"))));
+  EXPECT_THAT(why(job, Viewer::other), Contains(HasSubstr("tried again soon")));
+}
+
 TEST_F(ExplainTest, ATargetThatNobodyReportedIsNamedToTheOwner) {
   const JobId job = world.run("1 target=acc>=0.9", 1);
   const auto silent = Contains(

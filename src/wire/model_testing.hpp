@@ -265,9 +265,9 @@ inline void randomize(Rng& rng, Asked& value) {
 }
 inline void randomize(Rng& rng, Gang& value) {
   auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
-         warnings, in_place, joins_failed] = value;
+         warnings, in_place, joins_failed, failed] = value;
   randomize_all(rng, generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved,
-                asked, warnings, in_place, joins_failed);
+                asked, warnings, in_place, joins_failed, failed);
 }
 inline void randomize(Rng& rng, Parting& value) {
   auto& [process, worker, stop, joined] = value;
@@ -296,12 +296,16 @@ inline void randomize(Rng& rng, SpeedMark& value) {
 inline void randomize(Rng& rng, NameHistory& value) {
   randomize_all(rng, value.completed, value.seconds, value.last);
 }
+inline void randomize(Rng& rng, RefusedStart& value) {
+  auto& [times, why] = value;
+  randomize_all(rng, times, why);
+}
 inline void randomize(Rng& rng, Job& value) {
   auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac,
-         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au] = value;
+         ad, ae, af, ag, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av] = value;
   randomize_all(rng, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q);
   randomize_all(rng, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, af, ag);
-  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au);
+  randomize_all(rng, ah, ai, aj, ak, al, am, an, ao, ap, aq, ar, as, at, au, av);
 }
 inline void randomize(Rng& rng, Mean& value) {
   auto& [mean, count, seq] = value;

@@ -68,13 +68,13 @@ void describe(Fields& fields, FieldsOf<Fields, Asked>& asked) {
 template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Gang>& gang) {
   auto& [generation, attempt, workers, formed_at, started_at, stop, lent_at, unsaved, asked,
-         warnings, in_place, joins_failed] = gang;
+         warnings, in_place, joins_failed, failed] = gang;
   fields("generation", generation)("attempt", attempt)("workers", workers);
   fields("formed_at", formed_at)("started_at", started_at)("stop", stop)("lent_at", lent_at);
   fields.unless(Duration::zero(), "unsaved_seconds", unsaved);
   fields("asked", asked);
   fields.unless({}, "warnings", warnings).unless(false, "in_place", in_place);
-  fields.unless(0, "joins_failed", joins_failed);
+  fields.unless(0, "joins_failed", joins_failed).unless(false, "failed", failed);
 }
 
 template <class Fields>
@@ -133,16 +133,23 @@ void describe(Fields& fields, FieldsOf<Fields, TargetStatus>& target) {
 }
 
 template <class Fields>
+void describe(Fields& fields, FieldsOf<Fields, RefusedStart>& refused) {
+  auto& [times, why] = refused;
+  fields("times", times)("why", why);
+}
+
+template <class Fields>
 void describe(Fields& fields, FieldsOf<Fields, Job>& job) {
   auto& [id, spec, range, pinned, state, held, current, forming, parting, last_generation, attempt,
-         retries_used, quick_failures, resizes, preemptions, submitted_at, eligible_at, started_at,
-         ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran, paused,
-         leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
+         retries_used, quick_failures, refused, resizes, preemptions, submitted_at, eligible_at,
+         started_at, ended_at, last_resized_at, paused_at, waiting_since, changed_at, waited, ran,
+         paused, leased, slot_seconds, service_from, bill, ran_at, saved_at, usual_length, speeds,
          speed_mark, resize_pause, resize_pauses, in_place_pause, in_place_pauses, progress,
          checkpoint, model, target, ending, last_change, last_changed_at, dropped] = job;
   fields("id", id)("spec", spec)("range", range)("pinned", pinned)("state", state)("held", held);
   fields("current", current)("forming", forming)("last_generation", last_generation);
   fields("attempt", attempt)("retries_used", retries_used)("quick_failures", quick_failures);
+  fields.unless({}, "refused", refused);
   fields("resizes", resizes)("preemptions", preemptions);
   fields("submitted_at", submitted_at)("eligible_at", eligible_at)("started_at", started_at);
   fields("ended_at", ended_at)("last_resized_at", last_resized_at)("paused_at", paused_at);

@@ -31,16 +31,19 @@ Placement seats(std::optional<Placement> found) {
 }  // namespace
 
 World::World(std::string_view cluster_text, std::string_view policy) {
+  fold_by(kFoldRules);
   std::uint32_t next = 0;
   for (const auto& spec : cluster(cluster_text)) tell(NodeUp{NodeId{next++}, spec});
   set_policy(policy);
 }
 
 void World::fold(std::variant<Event, Plan> body) {
-  journal_.push_back({state_.seq() + 1, now_, std::move(body)});
+  journal_.push_back({state_.seq() + 1, now_, std::move(body), std::exchange(began_, {})});
   touched_ = apply(state_, journal_.back());
   expect_none(check_state(state_), "the state is wrong");
 }
+
+void World::fold_by(std::uint32_t rules) { began_.emplace().rules = rules; }
 
 JobId World::submit(std::string_view literal) {
   const JobId id = state_.next_job_id();

@@ -11,8 +11,10 @@
 //   EXPECT_EQ(world.job(a).state, JobState::completed);
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +103,8 @@ class World {
   // Any entry at the present time.
   void tell(Event event) { fold(std::move(event)); }
   void fold(std::variant<Event, Plan> body);
+  // From the next entry on, which tells that a server began that folds by these rules.
+  void fold_by(std::uint32_t rules);
 
  private:
   Plan make_way(JobId beneficiary, std::int32_t workers,
@@ -112,6 +116,7 @@ class World {
   Time now_ = time_from_us(1'000'000'000);
   State state_;
   std::vector<Entry> journal_;
+  std::optional<Began> began_;  // before the next entry
   std::vector<JobId> touched_;
   PackPlacer pack_;
   const Placer* placer_ = nullptr;  // nothing: pack_

@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).with_name("training_script.py")
 EPOCHS = 80
 STEPS = EPOCHS * 10  # of 10 samples each
 WAITS = "wait for the gang's next generation"
-OPERATIONS = 40  # of the group, in the training in which one of them fails
+OPERATIONS = 36  # of the group, in the training in which one of them fails: a busy machine may have no more
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
 
 
@@ -135,7 +135,7 @@ class SurvivorsTest(unittest.TestCase):
             self.assertEqual(*each["updates"])
 
     def test_an_operation_that_ends_well_on_some_ranks_alone(self):
-        """PACELINE_OPERATIONS: which ones, as 1..40; else some, one of them without script/test --all."""
+        """PACELINE_OPERATIONS: which ones, as 1..36; else some, one of them without script/test --all."""
         first, _, last = os.environ.get("PACELINE_OPERATIONS", "").partition("..")
         chosen = range(int(first), int(last) + 1) if last else support.variants(*random.sample(range(1, OPERATIONS + 1), 4))
         asked = {"epochs": 3, "batch": 30}
