@@ -198,16 +198,17 @@ TEST(Ending, ByMachinesThatRefuseAgainAndAgainWaitsTwiceAsLongEachTimeUpToABound
     world.start(a, 1);
     Ending no = ending("refused");
     no.message = "no space is left";
-    world.ended(a, no);
+    world.ended(a, 0, no);
     EXPECT_EQ(world.job(a).refused, (RefusedStart{i + 1, "no space is left"}));
     seconds.push_back((world.job(a).eligible_at - world.now()).count() / 1'000'000);
     world.advance(kBackoffMax);
   }
   EXPECT_THAT(seconds, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
   world.start(a, 1);
-  world.ended(a, ending("node_lost"));
+  world.ended(a, 0, ending("node_lost"));
   EXPECT_EQ(world.job(a).refused->times, 8) << "no machine refused that";
   EXPECT_EQ(world.job(a).eligible_at, world.now() + kBackoffFirst);
+  world.advance(kBackoffFirst);
   world.start(a, 1);
   world.started(a);
   EXPECT_EQ(world.job(a).refused, std::nullopt) << "it runs";
@@ -219,8 +220,9 @@ TEST(Ending, ByMachinesThatRefuseWaitsAMomentUnderTheFirstRules) {
   const JobId a = world.submit("1..1");
   for (int i = 0; i < 3; ++i) {
     world.start(a, 1);
-    world.ended(a, ending("refused"));
+    world.ended(a, 0, ending("refused"));
     EXPECT_EQ(world.job(a).eligible_at, world.now() + kBackoffFirst);
+    world.advance(kBackoffFirst);
   }
 }
 

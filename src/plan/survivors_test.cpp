@@ -399,6 +399,7 @@ TEST_F(Dying, AllOfThemIsTheSameFailureAndCostsARetry) {
   world_.advance(testing::span("60s"));
   world_.start(wide, 9);
   world_.started(wide);
+  world_.stands(wide);
   die(Cause::signalled, 1);
   EXPECT_EQ(in_a_row(), 2) << "another gang";
 }

@@ -410,7 +410,7 @@ struct Controller::Impl {
                          options.protects,
                          registry.patience().text(),
                          limits_from - state.at(),
-                         kFoldRules};
+                         options.fold_rules};
     if (auto ok = complete(); !ok) return ok;
     shadow.resume(state, clock.now());
     if (retiring) retiring->begin(state, clock.now(), limits_from);

@@ -42,6 +42,7 @@ class Controller {
  public:
   struct Options {
     std::string build;                                    // version, recorded with every plan
+    std::uint32_t fold_rules = kFoldRules;                // of a replay: those of its journal
     std::string policy = "elastic-fifo";                  // of a new directory
     std::string placement = std::string(kDefaultPlacer);  // REQUIRES: make_placer() knows it
     Rules rules = {};         // those that are given hold from the start on; REQUIRES: set_rules()

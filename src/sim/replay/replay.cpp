@@ -89,6 +89,7 @@ class WrittenStore final : public NullStore {
 Controller::Options options_of(const Began& began, const Rules& rules, Duration since) {
   Controller::Options options;
   options.build = began.build;
+  options.fold_rules = began.rules;
   options.policy = began.policy;
   options.placement = began.placement;
   options.coalesce = began.coalesce;
