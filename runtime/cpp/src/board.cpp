@@ -21,8 +21,7 @@ namespace {
 
 constexpr int kMembersMax = 64;
 constexpr std::size_t kChunk = 256 * 1024;
-constexpr std::size_t kWhole = 16 * 1024;  // bytes up to which every member reduces all of them
-constexpr int kTries = 200, kYields = 2;   // before a wait sleeps
+constexpr int kTries = 200, kYields = 2;  // before a wait sleeps
 constexpr std::size_t kPage = 4096;
 
 std::size_t rounded(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
@@ -247,29 +246,33 @@ Outcome<void> Board::wait_for_all(Counter counter, std::uint64_t value, const He
 
 // ---- operations ----
 
-Outcome<void> Board::post(std::span<const std::byte> bytes, std::uint64_t chunk, const Head& head) {
+Outcome<void> Board::post(Walk& from, std::size_t size, std::uint64_t chunk, const Head& head) {
   if (chunk > 2)
     if (auto done = wait_for_all(&Member::reduced, chunk - 2, head); !done) return done;
-  if (!bytes.empty()) std::memcpy(place(rank_, chunk), bytes.data(), bytes.size());
+  from.read({place(rank_, chunk), size});
   publish(&Member::posted, chunk);
   return {};
 }
 
 Outcome<void> Board::all_reduce(std::byte* data, const Elements& elements, const Head& head) {
+  const Walk::Piece whole(data, elements.count * size_of(elements.type));
+  if (whole.size() <= kWhole) return reduce_whole(whole, ++chunk_, elements, head);
+  return all_reduce(std::span(&whole, 1), elements, head);
+}
+
+Outcome<void> Board::all_reduce(std::span<const Walk::Piece> tensors, const Elements& elements,
+                                const Head& head) {
   const std::size_t total = elements.count * size_of(elements.type);
-  const auto bytes = std::span(data, total);
-  if (total <= kWhole) return reduce_whole(bytes, ++chunk_, elements, head);
   const std::size_t chunks = (total + kChunk - 1) / kChunk;
   const auto first = chunk_ + 1;
   chunk_ += chunks;
-  const auto part = [&](std::size_t number) {
-    return bytes.subspan(number * kChunk, std::min(kChunk, total - number * kChunk));
-  };
+  const auto size = [&](std::size_t number) { return std::min(kChunk, total - number * kChunk); };
+  Walk from(tensors), into(tensors);
   for (std::size_t number = 0; number <= chunks; ++number) {
     if (number < chunks)
-      if (auto done = post(part(number), first + number, head); !done) return done;
+      if (auto done = post(from, size(number), first + number, head); !done) return done;
     if (number > 0)
-      if (auto done = reduce(part(number - 1), first + number - 1, elements, head); !done)
+      if (auto done = reduce(into, size(number - 1), first + number - 1, elements, head); !done)
         return done;
   }
   return {};
@@ -277,7 +280,8 @@ Outcome<void> Board::all_reduce(std::byte* data, const Elements& elements, const
 
 Outcome<void> Board::reduce_whole(std::span<std::byte> bytes, std::uint64_t chunk,
                                   const Elements& elements, const Head& head) {
-  if (auto done = post(bytes, chunk, head); !done) return done;
+  Walk from(std::span<const Walk::Piece>(&bytes, 1));
+  if (auto done = post(from, bytes.size(), chunk, head); !done) return done;
   if (auto done = wait_for_all(&Member::posted, chunk, head); !done) return done;
   if (auto other = differing(head)) return fail(std::move(*other));
   const auto& [count, type, op] = elements;
@@ -293,27 +297,27 @@ Outcome<void> Board::reduce_whole(std::span<std::byte> bytes, std::uint64_t chun
 }
 
 // Each member its part, from the first rank to the last; then the whole is copied out.
-Outcome<void> Board::reduce(std::span<std::byte> bytes, std::uint64_t chunk,
+Outcome<void> Board::reduce(Walk& into, std::size_t size, std::uint64_t chunk,
                             const Elements& elements, const Head& head) {
   if (auto done = wait_for_all(&Member::posted, chunk, head); !done) return done;
   if (auto other = differing(head)) return fail(std::move(*other));
   if (chunk > 2)
     if (auto done = wait_for_all(&Member::taken, chunk - 2, head); !done) return done;
   const auto& [_, type, op] = elements;
-  const std::size_t size = size_of(type), count = bytes.size() / size;
+  const std::size_t each = size_of(type), count = size / each;
   const auto ranks = static_cast<std::size_t>(size_), own = static_cast<std::size_t>(rank_);
   const std::size_t begin = count * own / ranks, end = count * (own + 1) / ranks;
-  std::byte* const into = common(chunk) + begin * size;
+  std::byte* const mine = common(chunk) + begin * each;
   if (end > begin) {
-    combine(into, place(0, chunk) + begin * size, place(1, chunk) + begin * size, end - begin, type,
+    combine(mine, place(0, chunk) + begin * each, place(1, chunk) + begin * each, end - begin, type,
             op);
     for (int rank = 2; rank < size_; ++rank)
-      combine(into, into, place(rank, chunk) + begin * size, end - begin, type, op);
-    if (op == PACELINE_MEAN) divide(into, end - begin, type, size_);
+      combine(mine, mine, place(rank, chunk) + begin * each, end - begin, type, op);
+    if (op == PACELINE_MEAN) divide(mine, end - begin, type, size_);
   }
   publish(&Member::reduced, chunk);
   if (auto done = wait_for_all(&Member::reduced, chunk, head); !done) return done;
-  std::memcpy(bytes.data(), common(chunk), bytes.size());
+  into.write({common(chunk), size});
   publish(&Member::taken, chunk);
   return {};
 }

@@ -3,7 +3,8 @@
 //
 // Data go in chunks. Each member copies its own into a place of its own, reduces its part of the chunk
 // over the places of all, into a common place, and copies the whole chunk out of that. Two chunks are
-// under way at a time. What is small every member reduces as a whole, which saves a wait.
+// under way at a time. What is small every member reduces as a whole, which saves a wait. Tensors that
+// lie apart go as one: nothing is copied to bring them together.
 //
 // Counters say how far each member is; a member that waits for one sleeps in poll() until its doorbell rings, so
 // that a death, an abort and a time limit end it as everywhere.
@@ -23,6 +24,7 @@
 #include "failure.hpp"
 #include "head.hpp"
 #include "links.hpp"
+#include "walk.hpp"
 
 namespace paceline::runtime {
 
@@ -30,6 +32,8 @@ class Collectives;
 
 class Board {
  public:
+  static constexpr std::size_t kWhole = 16 * 1024;  // bytes up to which each reduces all of them
+
   // Every member calls it, once all are connected. Nothing: they run on several hosts, are too many, or
   // one of them can't share memory.
   static Outcome<std::unique_ptr<Board>> open(Links& links, Collectives& collectives);
@@ -41,6 +45,10 @@ class Board {
   // calls another one is found out by those that wait.
   void begin(const Head& head);
   Outcome<void> all_reduce(std::byte* data, const Elements& elements, const Head& head);
+  // Of tensors as if they lay side by side. REQUIRES: in all they are `elements`, and more than kWhole
+  // bytes.
+  Outcome<void> all_reduce(std::span<const Walk::Piece> tensors, const Elements& elements,
+                           const Head& head);
   Outcome<void> barrier(const Head& head);
 
  private:
@@ -63,8 +71,10 @@ class Board {
   [[nodiscard]] std::byte* place(int rank, std::uint64_t chunk) const;
   [[nodiscard]] std::byte* common(std::uint64_t chunk) const;
 
-  Outcome<void> post(std::span<const std::byte> bytes, std::uint64_t chunk, const Head& head);
-  Outcome<void> reduce(std::span<std::byte> bytes, std::uint64_t chunk, const Elements& elements,
+  // The next `size` bytes of `from`.
+  Outcome<void> post(Walk& from, std::size_t size, std::uint64_t chunk, const Head& head);
+  // Into the next of `into`.
+  Outcome<void> reduce(Walk& into, std::size_t size, std::uint64_t chunk, const Elements& elements,
                        const Head& head);
   Outcome<void> reduce_whole(std::span<std::byte> bytes, std::uint64_t chunk,
                              const Elements& elements, const Head& head);

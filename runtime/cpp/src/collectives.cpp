@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "elements.hpp"
 #include "flow.hpp"
@@ -184,11 +186,21 @@ Outcome<void> Collectives::halve_and_double(std::byte* data, const Elements& ele
   return unfold({data, bytes_of(elements)}, head);
 }
 
-// Small tensors are copied side by side and travel as one.
+// Over a board all go as one, from where they lie; else small ones are copied side by side and travel
+// as one.
 Outcome<void> Collectives::all_reduce_many(std::span<std::byte* const> data,
                                            std::span<const std::size_t> counts, paceline_type type,
                                            paceline_op op) {
   const std::size_t size = size_of(type);
+  const std::size_t all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  if (board_ && all * size > Board::kWhole) {
+    if (auto known = links_.look(); !known) return known;
+    std::vector<Walk::Piece> tensors;
+    tensors.reserve(data.size());
+    for (std::size_t i = 0; i < data.size(); ++i) tensors.emplace_back(data[i], counts[i] * size);
+    const Elements elements{all, type, op};
+    return board_->all_reduce(tensors, elements, head(Head::Kind::all_reduce, elements));
+  }
   for (std::size_t begin = 0; begin < data.size();) {
     std::size_t end = begin + 1, count = counts[begin];
     while (end < data.size() && (count + counts[end]) * size <= kFused) count += counts[end++];

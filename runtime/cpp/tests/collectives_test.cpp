@@ -264,14 +264,22 @@ TEST_P(CollectivesTest, ManyTensorsAtOnce) {
   Gang gang(
       ranks(),
       [&](Group& group) {
-        std::vector<std::vector<std::int32_t>> tensors;
-        for (const std::size_t count : std::vector<std::size_t>{5, 0, 1, 70'000, 3, 2'000'000, 11})
-          tensors.emplace_back(count, group.rank() + 1);
-        std::vector<std::span<std::int32_t>> spans(tensors.begin(), tensors.end());
-        group.all_reduce(std::span<const std::span<std::int32_t>>(spans), Op::sum);
-        const std::int32_t sum = ranks() * (ranks() + 1) / 2;
-        for (const auto& each : tensors)
-          EXPECT_EQ(each, std::vector<std::int32_t>(each.size(), sum));
+        const auto filled = [](const std::vector<std::size_t>& counts, int factor) {
+          std::vector<std::vector<std::int32_t>> tensors;
+          for (const auto count : counts) {
+            auto& tensor = tensors.emplace_back(count);
+            for (std::size_t i = 0; i < count; ++i)
+              tensor[i] = factor * static_cast<std::int32_t>(tensors.size() + i % 1'009);
+          }
+          return tensors;
+        };
+        for (const auto& counts : std::vector<std::vector<std::size_t>>{
+                 {5, 0, 1, 70'000, 3, 2'000'000, 11}, {0, 7, 1'000, 0}, {0, 0}, {65'536, 65'536}}) {
+          auto tensors = filled(counts, group.rank() + 1);
+          std::vector<std::span<std::int32_t>> spans(tensors.begin(), tensors.end());
+          group.all_reduce(std::span<const std::span<std::int32_t>>(spans), Op::sum);
+          EXPECT_EQ(tensors, filled(counts, ranks() * (ranks() + 1) / 2));
+        }
       },
       where());
 }
