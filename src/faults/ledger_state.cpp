@@ -194,7 +194,8 @@ void Ledger::check_limit(Time now, const Job& job) {
                            to_seconds(ran)));
 }
 
-// Numbers only grow: what forms or runs is new, or what formed or ran before.
+// Numbers only grow: what forms or runs is new, or what formed or ran before. A gang that takes its lent
+// slots back keeps its own, whatever was to follow it meanwhile and did not come about.
 void Ledger::check_generations(Time now, const Job& job) {
   const auto before = current_.find(job.id);
   const bool runs_on = job.current && before != current_.end() &&
@@ -203,12 +204,15 @@ void Ledger::check_generations(Time now, const Job& job) {
   if (job.current && !runs_on && job.current->generation < newest)
     wrong(now, fmt::format("generation {} of job {} comes back", job.current->generation.value,
                            job.id.value));
-  const bool goes_on = job.lends() && job.forming;
-  if (job.forming &&
-      (job.forming->generation < newest ||
-       (job.current && !goes_on && job.forming->generation <= job.current->generation)))
-    wrong(now, fmt::format("generation {} of job {} forms too late", job.forming->generation.value,
-                           job.id.value));
+  if (job.forming) {
+    const Generation forming = job.forming->generation;
+    const bool late = job.lends()
+                          ? forming != job.current->generation
+                          : forming < newest || (job.current && forming <= job.current->generation);
+    if (late)
+      wrong(now,
+            fmt::format("generation {} of job {} forms too late", forming.value, job.id.value));
+  }
   newest = std::max(newest, job.last_generation);
 }
 

@@ -398,6 +398,22 @@ TEST_F(LedgerTest, SeesASecondGenerationThatFormsTooLate) {
   expect("generation 1 of job 1 forms too late");
 }
 
+// Others were to follow it, and did not come about.
+TEST_F(LedgerTest, IsContentWithAGangThatTakesItsLentSlotsBack) {
+  StateParts parts = world.state().parts();
+  Job& lender = parts.jobs.at(JobId{1});
+  lender.last_generation = Generation{7};
+  lender.state = JobState::paused;
+  lender.current->lent_at = world.now();
+  commit(State(parts));
+  lender.forming = lender.current;
+  commit(State(parts));
+  EXPECT_THAT(ledger.faults(), Not(Contains(HasSubstr("too late"))));
+  lender.forming->generation = Generation{8};
+  commit(State(parts));
+  expect("generation 8 of job 1 forms too late");
+}
+
 TEST_F(LedgerTest, SeesAJobThatIsLost) {
   ledger.promised(JobId{2}, "digits");
   commit();
