@@ -26,6 +26,7 @@
 
 #include "paceline/runtime.hpp"
 #include "paceline/torch/error.hpp"
+#include "paceline/torch/ranks.hpp"
 
 namespace paceline::detail {
 
@@ -73,11 +74,16 @@ struct Bucket {
 class Gradients : public std::enable_shared_from_this<Gradients> {
  public:
   // REQUIRES: the model's parameters are the same, in the same order, on every rank, and stay where
-  // they are; the group outlives it.
-  static std::shared_ptr<Gradients> of(const std::vector<at::Tensor>& parameters, Group& group) {
-    std::shared_ptr<Gradients> gradients(new Gradients(parameters, group));
+  // they are; `ranks` outlives it.
+  static std::shared_ptr<Gradients> of(const std::vector<at::Tensor>& parameters, Ranks& ranks) {
+    std::shared_ptr<Gradients> gradients(new Gradients(parameters, ranks));
     gradients->listen();
     return gradients;
+  }
+  // The ranks are others now; nothing is under way.
+  void meet() {
+    buckets_.clear();
+    if (group().size() > 1) fill_buckets();
   }
 
   struct Piece {
@@ -109,13 +115,15 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void end() { piece_.reset(); }
 
  private:
-  Gradients(const std::vector<at::Tensor>& parameters, Group& group) : group_(group) {
+  Gradients(const std::vector<at::Tensor>& parameters, Ranks& ranks) : ranks_(ranks) {
     for (const auto& each : parameters)
       if (each.requires_grad()) parameters_.push_back(each);
     aside_.resize(parameters_.size());
     bucket_of_.resize(parameters_.size());
-    if (group.size() > 1) fill_buckets();
+    if (ranks.met()) meet();
   }
+
+  [[nodiscard]] Group& group() { return ranks_.group(); }
 
   void listen() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -205,7 +213,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
 
   // By what the pieces of all ranks count.
   void divide() {
-    group_.all_reduce(std::span<double>(&*whole_, 1), Op::sum);
+    group().all_reduce(std::span<double>(&*whole_, 1), Op::sum);
     if (*whole_ <= 0)
       throw PacelineError(
           "job.weight() was 0 for the whole global batch: its mean would be of nothing.");
@@ -265,13 +273,13 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       const bool there = gradient.defined() || aside_[i].defined();
       bucket.counts[static_cast<std::int64_t>(n)] = there ? 1.0 : 0.0;
     }
-    bucket.ticket = group_.start_all_reduce(bucket.flat.data_ptr(),
-                                            static_cast<std::size_t>(bucket.flat.numel()),
-                                            type_of(bucket.flat), Op::sum);
+    bucket.ticket = group().start_all_reduce(bucket.flat.data_ptr(),
+                                             static_cast<std::size_t>(bucket.flat.numel()),
+                                             type_of(bucket.flat), Op::sum);
   }
 
   void receive(Bucket& bucket) {
-    group_.wait(*bucket.ticket);
+    group().wait(*bucket.ticket);
     const auto counts = bucket.counts.to(at::kDouble);
     for (std::size_t n = 0; n < bucket.parameters.size(); ++n) {
       // Unused on every rank, as on one device.
@@ -283,7 +291,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
     }
   }
 
-  Group& group_;
+  Ranks& ranks_;
   std::vector<at::Tensor> parameters_, aside_;
   std::vector<Bucket> buckets_;  // none on one rank alone
   std::vector<std::size_t> bucket_of_;

@@ -26,12 +26,14 @@
 
 #include "paceline/order.hpp"
 #include "paceline/runtime.hpp"
+#include "paceline/torch/acts.hpp"
 #include "paceline/torch/checkpoint.hpp"
 #include "paceline/torch/device.hpp"
 #include "paceline/torch/ending.hpp"
 #include "paceline/torch/error.hpp"
 #include "paceline/torch/loading.hpp"
 #include "paceline/torch/model.hpp"
+#include "paceline/torch/ranks.hpp"
 #include "paceline/torch/report.hpp"
 #include "paceline/torch/state.hpp"
 
@@ -65,16 +67,16 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job() {
-    if (group_ && std::uncaught_exceptions() > exceptions_)
-      group_->abort("an exception ended its training; its log may say more");
+    if (ranks_.met() && std::uncaught_exceptions() > exceptions_)
+      group().abort("an exception ended its training; its log may say more");
   }
 
-  // This process's place, which stays the same while it lives.
-  [[nodiscard]] int rank() const { return place_.rank; }
-  [[nodiscard]] int size() const { return place_.size; }
-  [[nodiscard]] int local_rank() const { return place_.local_rank; }
-  [[nodiscard]] std::uint64_t generation() const { return place_.generation; }
-  // Where it computes: a GPU of its own where there is one.
+  // This process's place, which may change where the next batch is asked for.
+  [[nodiscard]] int rank() const { return ranks_.place().rank; }
+  [[nodiscard]] int size() const { return ranks_.place().size; }
+  [[nodiscard]] int local_rank() const { return ranks_.place().local_rank; }
+  [[nodiscard]] std::uint64_t generation() const { return ranks_.place().generation; }
+  // Where it computes: a GPU of its own where there is one. It stays the same.
   [[nodiscard]] at::Device device() const { return device_; }
   // Paceline says that the model is good enough. Turns true on all ranks in the same step.
   [[nodiscard]] bool should_stop() const { return should_stop_; }
@@ -88,10 +90,12 @@ class Job {
   template <class Model, class... Things>
   void distribute(Model& model, Things&... carried) {
     const auto module = detail::module_of(model);
-    const auto difference = detail::difference(group(), *module);
-    if (!difference.empty()) end_together(difference);
-    detail::share(group(), *module);
-    state_.models.push_back({module, detail::Gradients::of(module->parameters(), group())});
+    if (!acts_.joins()) {
+      const auto difference = detail::difference(group(), *module);
+      if (!difference.empty()) end_together(difference);
+      detail::share(group(), *module, 0);
+    }
+    state_.models.push_back({module, detail::Gradients::of(module->parameters(), ranks_)});
     (carry(carried), ...);
   }
 
@@ -100,6 +104,7 @@ class Job {
   void checkpoint(const std::filesystem::path& folder, double every = 60) {
     folder_.emplace(folder);
     every_ = every;
+    if (acts_.joins()) return;
     try {
       const auto found = detail::go_on(group(), *folder_);
       if (!found) return;  // it takes the first at once: then the training can be resized
@@ -110,12 +115,14 @@ class Job {
     }
   }
 
-  // Calls `function` on every rank when the training begins after a start with another number of ranks
-  // than its checkpoint. Call it before batches().
+  // Calls `function` on every rank, newcomers too, when the training goes on in another generation in
+  // place, and when it begins after a start with another number of ranks than its checkpoint. Call it
+  // before epochs().
   using Resized = std::function<void(int old_size, int new_size)>;
   void on_resize(Resized function) { resized_.push_back(std::move(function)); }
 
-  // The numbers of the epochs that are left of `count`.
+  // The numbers of the epochs that are left of `count`. A newcomer meets the others here, and has their
+  // model, place in the data and steps() from here on.
   [[nodiscard]] Epochs epochs(std::uint64_t count);
 
   // This rank's pieces of the global batches of this epoch, from where the training stands, as the
@@ -135,8 +142,8 @@ class Job {
   }
 
   // The batch was trained with. Between two global batches, and only here, ranks agree on what comes
-  // next: a report, a checkpoint, to stop, or to give way, which throws Exit. Returns whether a global
-  // batch ended. `loss`: the mean over the batch, for the report.
+  // next: a report, a checkpoint, to stop, a resize, which happens where the next batch is asked for, or
+  // to give way. Where this process is to end, Exit is thrown. Returns whether a global batch ended. `loss`: the mean over the batch, for the report.
   bool step(const at::Tensor& loss = {}) {
     if (!piece_) throw PacelineError("job.step() was called without a batch of job.batches().");
     for (const auto& each : state_.models)
@@ -151,20 +158,24 @@ class Job {
     const auto piece = *std::exchange(piece_, std::nullopt);
     for (const auto& each : state_.models) each.gradients->end();
     if (!piece.last) return false;
-    order_->step(piece.batch);
-    ++steps_;
-    samples_ += piece.batch;
+    count_step(piece.batch);
+    acts_.done();
     do_what_is_agreed();
     return true;
   }
 
   // The means over `dataset`, on all ranks together, of what `function(batch)` returns as Sums. Without
-  // gradients, models in eval mode. Each sample counts once.
+  // gradients, models in eval mode. Each sample counts once. Before it meets the others a newcomer
+  // computes by itself.
   template <class Function, class Dataset>
   [[nodiscard]] Metrics evaluate(Function function, Dataset dataset, std::size_t batch_size = 256) {
-    for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+    const bool alone = acts_.joins();
+    if (!alone)
+      for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
     const detail::Evaluating evaluating(state_.models);
-    const auto mine = share(detail::length_of(dataset), number_of(rank()), number_of(size()));
+    const auto length = detail::length_of(dataset);
+    const auto mine =
+        alone ? Range{0, length} : share(length, number_of(rank()), number_of(size()));
     // A rank without samples computes one all the same, for the names, and it counts for nothing.
     Sums sums;
     for (const auto& part : pieces(mine.size() > 0 ? mine : Range{0, 1}, batch_size)) {
@@ -175,7 +186,7 @@ class Job {
       for (const auto& [name, value] : found.of) sums.of[name] += counts ? value : 0;
       sums.count += counts ? found.count : 0;
     }
-    return means(sums);
+    return means(sums, alone);
   }
 
   // Tells Paceline of these numbers, the same on every rank, with where the training stands.
@@ -225,8 +236,8 @@ class Job {
  private:
   using Clock = std::chrono::steady_clock;
   // What ranks exchange at the end of a global batch; the greatest of each counts.
-  enum Wish { kNotice, kStop, kReport, kCheckpoint, kRate, kLessRate };
-  using Wishes = std::array<double, 6>;
+  enum Wish { kNotice, kStop, kReport, kCheckpoint, kGeneration, kRate, kLessRate };
+  using Wishes = std::array<double, 7>;
   static constexpr int kStartAgain = 75;       // EX_TEMPFAIL of sysexits.h
   static constexpr double kReportEvery = 1.0;  // seconds
 
@@ -236,19 +247,17 @@ class Job {
   friend class Batches;
 
   explicit Job(std::chrono::milliseconds timeout)
-      : group_(Group::join(timeout, place_)),
-        ending_(*group_),
-        device_(detail::own_device(place_.local_rank)) {}
+      : ranks_(timeout),
+        ending_(ranks_),
+        device_(detail::own_device(local_rank())),
+        acts_(ranks_.joins()) {}
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
   static double seconds_since(Clock::time_point time) {
     return std::chrono::duration<double>(Clock::now() - time).count();
   }
 
-  [[nodiscard]] Group& group() {
-    if (!group_) throw PacelineError("The training is over: job.finish() was called.");
-    return *group_;
-  }
+  [[nodiscard]] Group& group() { return ranks_.group(); }
 
   template <class Thing>
   void carry(Thing& thing) {
@@ -259,7 +268,15 @@ class Job {
 
   // ---- batches ----
 
+  // A newcomer's training stands where that of the others does from here on.
+  void meet_others() {
+    if (!acts_.joins()) return;
+    ranks_.attendant().say_ready(generation());
+    enter(0);
+  }
+
   void begin_epoch(const Order::Options& options) {
+    meet_others();
     Order order = [&] {
       try {
         return Order(options);
@@ -267,7 +284,6 @@ class Job {
         throw PacelineError(std::string("job.batches() can't begin: ") + error.what() + ".");
       }
     }();
-    compare_orders(order);
     if (resumed_) {
       expect_data(order);
       order.go_to(static_cast<std::uint64_t>(resumed_->order_epoch),
@@ -276,21 +292,36 @@ class Job {
       order.go_to(order_->epoch(), order_->position());
     }
     order.begin(epoch_);
-    const int old_size = resumed_ ? resumed_->ranks : size();
+    const int old_size = resumed_ && resumed_->ranks > 0 ? resumed_->ranks : size();
     resumed_.reset();
     order_ = order;
-    if (!attends_) attendant_.begin(rank() == 0);
-    attends_ = true;
-    if (old_size != size())
-      for (const auto& each : resized_) each(old_size, size());
+    ranks_.attendant().begin(rank() == 0);
+    follow();  // the program left the loop over the last epoch's batches
+    if (begun_epoch_ != epoch_) compare_orders();
+    begun_epoch_ = epoch_;
+    ranks_.stand();
+    if (old_size != size()) tell_resized(old_size);
   }
 
-  void compare_orders(const Order& order) {
-    const auto everyones = group().all_gather_bytes(order.text());
+  void tell_resized(int old_size) {
+    for (const auto& each : resized_) each(old_size, size());
+  }
+
+  [[nodiscard]] detail::Plan plan(std::size_t longest) const {
+    return {*order_, number_of(rank()), number_of(size()), longest};
+  }
+
+  void compare_orders() {
+    const auto everyones = group().all_gather_bytes(order_->text());
     for (std::size_t other = 1; other < everyones.size(); ++other)
       if (everyones[other] != everyones[0])
-        end_together("The ranks have different data: rank 0 has " + everyones[0] + ", rank " +
-                     std::to_string(other) + " has " + everyones[other] + ".");
+        end_together(different_data(everyones[0], other, everyones[other]));
+  }
+
+  static std::string different_data(const std::string& first, std::size_t other,
+                                    const std::string& others) {
+    return "The ranks have different data: rank 0 has " + first + ", rank " +
+           std::to_string(other) + " has " + others + ".";
   }
 
   void expect_step() const {
@@ -307,14 +338,25 @@ class Job {
     for (const auto& each : state_.models) each.gradients->begin({weight, piece.first, piece.last});
   }
 
+  void count_step(std::size_t samples) {
+    order_->step(samples);
+    ++steps_;
+    samples_ += samples;
+    seconds_ += seconds_since(begun_at_);
+  }
+
   // ---- between two global batches ----
 
   void do_what_is_agreed() {
-    seconds_ += seconds_since(begun_at_);
     const auto agreed = agree();
     tell_written(false);
     should_stop_ = should_stop_ || agreed[kStop] > 0;
     if (agreed[kReport] > 0) report_progress();
+    if (agreed[kGeneration] > static_cast<double>(generation())) {
+      ranks_.hear_of(static_cast<std::uint64_t>(agreed[kGeneration]));
+      following_ = true;
+      return;  // newcomers know of nothing else that was agreed on
+    }
     if (agreed[kNotice] > 0) give_way();
     if (agreed[kCheckpoint] > 0) save();
   }
@@ -331,13 +373,14 @@ class Job {
 
   Wishes own_wishes() {
     Wishes wishes{};
-    wishes[kNotice] = attendant_.notice() != 0 ? 1 : 0;
+    wishes[kNotice] = ranks_.attendant().notice() != 0 ? 1 : 0;
+    wishes[kGeneration] = static_cast<double>(ranks_.heard());
     wishes[kRate] = learning_rate();
     wishes[kLessRate] = -wishes[kRate];
     if (rank() > 0) return wishes;
     const bool is_free = folder_ && !folder_->is_writing();
     const bool is_due = !saved_at_ || seconds_since(*saved_at_) >= every_;
-    wishes[kStop] = attendant_.should_stop() ? 1 : 0;
+    wishes[kStop] = ranks_.attendant().should_stop() ? 1 : 0;
     wishes[kReport] = seconds_since(reported_at_) >= kReportEvery ? 1 : 0;
     wishes[kCheckpoint] = is_free && is_due ? 1 : 0;
     return wishes;
@@ -372,10 +415,10 @@ class Job {
     report.print();
   }
 
-  Metrics means(const Sums& sums) {
+  Metrics means(const Sums& sums, bool alone) {
     std::vector<double> totals{sums.count};
     for (const auto& [_, value] : sums.of) totals.push_back(value);
-    group().all_reduce(std::span(totals), Op::sum);
+    if (!alone) group().all_reduce(std::span(totals), Op::sum);
     Metrics metrics;
     const double none = std::numeric_limits<double>::quiet_NaN();
     for (std::size_t i = 1; const auto& [name, _] : sums.of) {
@@ -386,7 +429,8 @@ class Job {
   }
 
   [[noreturn]] void give_way() {
-    const int notice = attendant_.notice() != 0 ? attendant_.notice() : SIGTERM;
+    const int noticed = ranks_.attendant().notice();
+    const int notice = noticed != 0 ? noticed : SIGTERM;  // here it may not have come yet
     if (folder_) save();
     part();
     throw Exit{folder_ ? kStartAgain : 128 + notice};
@@ -400,13 +444,88 @@ class Job {
 
   void part() {
     tell_written(true);
-    group().barrier();
-    ending_.forget_the_others();
-    group_.reset();
+    ranks_.part();
   }
 
   void say(const std::string& text) const {
     if (rank() == 0) std::cerr << "paceline: " << text << std::endl;
+  }
+
+  // ---- generations ----
+
+  // Where all ranks have ended the same step, none begins another before the next generation stands.
+  void follow() {
+    if (!std::exchange(following_, false)) return;
+    part();
+    enter(size());
+  }
+
+  // Goes on in the next generation, or in a later one where that one doesn't come about. `old_size`: of
+  // before; newcomers don't know it.
+  void enter(int old_size) {
+    for (;;) {
+      try {
+        ranks_.join();
+        old_size = take_state(old_size);
+        break;
+      } catch (const GroupError& error) {
+        ranks_.suffer(error);
+      }
+      ranks_.await_next();
+    }
+    ranks_.stand();
+    ranks_.attendant().begin(rank() == 0);
+    tell_resized(old_size);
+  }
+
+  // All ranks of the generation stand where the one stands that has done most: the lowest of those.
+  // Returns how many ranks it had before.
+  int take_state(int old_size) {
+    const auto found = acts_.compare(group(), should_stop_, old_size);
+    const bool lacks = found.lacking[number_of(rank())];
+    if (std::find(found.lacking.begin(), found.lacking.end(), true) != found.lacking.end()) {
+      expect_same_models();
+      if (lacks) acts_.begin_copy();
+      state_.share(group(), found.root, lacks, device_);
+    }
+    if (found.some_join) share_standing(found.root);
+    if (const auto samples = acts_.catch_up(found.its); samples > 0) count_step(samples);
+    should_stop_ = found.stops;
+    for (const auto& each : state_.models) each.gradients->meet();
+    return static_cast<int>(found.its.ranks);
+  }
+
+  // Where a newcomer built another model, it alone ends.
+  void expect_same_models() {
+    for (const auto& each : state_.models) {
+      const auto difference = detail::difference(group(), *each.module);
+      if (difference.empty()) continue;
+      if (acts_.joins()) throw PacelineError(difference);
+      throw detail::group_error(PACELINE_ABORTED, -1, difference);
+    }
+  }
+
+  // With the ranks that join.
+  void share_standing(int root) {
+    const std::int64_t none = -1;
+    std::array<std::int64_t, 9> at{};
+    if (rank() == root) {
+      const auto own = standing();
+      const auto number = [](const auto& known) {
+        return known ? static_cast<std::int64_t>(*known) : none;
+      };
+      at = {own.steps,       own.samples,          own.epoch,
+            own.order_epoch, own.position,         own.length,
+            own.seed,        number(begun_epoch_), number(saved_samples_)};
+    }
+    group().broadcast(std::span<std::int64_t>(at), root);
+    const auto order = group().broadcast_bytes(rank() == root ? order_->text() : "", root);
+    if (!acts_.joins()) return;
+    go_on({at[0], at[1], at[2], at[3], at[4], at[5], at[6], 0});
+    begun_epoch_ = at[7] == none ? std::nullopt : std::optional<std::uint64_t>(at[7]);
+    saved_samples_ = at[8] == none ? std::nullopt : std::optional<std::uint64_t>(at[8]);
+    order_elsewhere_ = order;
+    ::torch::manual_seed(seed_of(samples_, rank()));
   }
 
   // ---- checkpoints ----
@@ -434,17 +553,22 @@ class Job {
   }
 
   void restore(const detail::Found& found) {
-    resumed_ = state_.restore(found, device_, rank());
+    go_on(state_.restore(found, device_, rank()));
     resumed_from_ = found.path.string();
-    steps_ = reported_steps_ = static_cast<std::uint64_t>(resumed_->steps);
-    samples_ = static_cast<std::uint64_t>(resumed_->samples);
-    epoch_ = static_cast<std::uint64_t>(resumed_->epoch);
     saved_samples_ = samples_;
     say("Going on from " + resumed_from_ + ", after " + std::to_string(samples_) + " samples, on " +
         std::to_string(size()) + (size() == 1 ? " rank." : " ranks."));
   }
 
+  void go_on(const detail::Standing& standing) {
+    resumed_ = standing;
+    steps_ = reported_steps_ = static_cast<std::uint64_t>(standing.steps);
+    samples_ = static_cast<std::uint64_t>(standing.samples);
+    epoch_ = static_cast<std::uint64_t>(standing.epoch);
+  }
+
   void expect_data(const Order& order) {
+    if (!order_elsewhere_.empty()) return expect_data_of_others(order);
     const auto expect = [&](const char* what, std::int64_t before, std::uint64_t now) {
       if (static_cast<std::uint64_t>(before) != now)
         end_together(resumed_from_ + " is of other data: the " + what + " was " +
@@ -453,6 +577,13 @@ class Job {
     };
     expect("length", resumed_->length, order.options().length);
     expect("seed", resumed_->seed, order.options().seed);
+  }
+
+  // Of a newcomer, which alone ends where it has other data.
+  void expect_data_of_others(const Order& order) {
+    const auto elsewhere = std::exchange(order_elsewhere_, "");
+    if (order.text() != elsewhere)
+      throw PacelineError(different_data(elsewhere, number_of(rank()), order.text()));
   }
 
   void tell_written(bool wait) {
@@ -469,21 +600,23 @@ class Job {
   }
 
   const int exceptions_ = std::uncaught_exceptions();
-  Attendant attendant_;
-  Place place_{};
-  detail::State state_;         // the group's thread may still write to its gradients
-  std::optional<Group> group_;  // until all ranks part
+  detail::State state_;  // the group's thread may still write to its gradients
+  detail::Ranks ranks_;
   detail::Ending ending_;
   at::Device device_;
+  detail::Acts acts_;
   ::torch::optim::Optimizer* optimizer_ = nullptr;  // the first, whose learning rate is told
 
   std::optional<Order> order_;
   std::optional<detail::Standing> resumed_;  // until batches() knows the data
   std::string resumed_from_;                 // a path
+  std::string order_elsewhere_;              // a newcomer's: what the others say of it
   std::vector<Resized> resized_;             // what is called
   std::optional<detail::Piece> piece_;       // under way
   std::uint64_t epoch_ = 0, total_epochs_ = 0, steps_ = 0, samples_ = 0;
-  bool should_stop_ = false, attends_ = false;
+  std::optional<std::uint64_t> begun_epoch_;  // whose order ranks have compared
+  bool should_stop_ = false;
+  bool following_ = false;  // another generation, before the next batch
 
   std::optional<detail::Folder> folder_;
   double every_ = 0;  // seconds

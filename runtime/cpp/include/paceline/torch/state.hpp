@@ -76,6 +76,21 @@ struct State {
     return bytes_of(archive);
   }
 
+  // Models, and of ranks that lack it what is carried, become the root's. Each rank calls it.
+  void share(Group& group, int root, bool lacks, const at::Device& device) {
+    for (const auto& each : models) detail::share(group, *each.module, root);
+    for (const auto& each : carried) {
+      OutputArchive archive;
+      if (group.rank() == root) each.save(archive);
+      const auto bytes =
+          group.broadcast_bytes(group.rank() == root ? bytes_of(archive) : std::string(), root);
+      if (!lacks) continue;
+      InputArchive its;
+      its.load_from(bytes.data(), bytes.size(), device);
+      each.load(its);
+    }
+  }
+
   // Models, what is carried, and this rank's chance become those of a checkpoint. Throws PacelineError.
   Standing restore(const Found& found, const at::Device& device, int rank) {
     const auto path = found.path.string();
