@@ -127,12 +127,29 @@ class LibTorchTest(FrameworkTest):
         shown = self.expect_completed(job)
         self.assertEqual((shown["retries_used"], shown["lost_slot_seconds"]["failure"]), (0, 0))
         self.expect_each_sample_once_an_epoch(job, 30)
-        one, other = (list(map(float, each.split())) for each in re.findall(r"WEIGHTS(.*)", self.logs(job)))
-        self.assertEqual(one, other)
-        for each, wanted in zip(one, self.alone(30), strict=True):
-            self.assertAlmostEqual(each, wanted, delta=5 * CLOSE)
+        self.expect_the_weights_of_all_to_be(self.alone(30), job)
         self.assertEqual({(before, after) for before, after in re.findall(r"RESIZED (\d+) (\d+)", self.logs(job))} - {("4", "1")},
                          {("1", "3"), ("3", "2")})
+
+    def test_the_others_go_on_where_one_dies(self):
+        job = self.train("2..3", 25, "-", "pause=0.03", "tell", paceline=["--retry", "0"])
+        self.until_it_stands(job)
+        before = self.pids(job)
+        os.kill(before[1], signal.SIGKILL)
+        self.until(lambda: before[1] not in self.pids(job), job, "keeps a worker that died")
+        self.assertEqual([pid for pid in self.pids(job) if pid in before], [before[0], before[2]])
+        shown = self.expect_completed(job)
+        self.assertEqual((shown["attempt"], shown["retries_used"]), (1, 0))
+        self.assertIn("paceline: 2 ranks of 3 are left, and go on after step", self.logs(job))
+        self.expect_each_sample_once_an_epoch(job, 25, repeated=30)
+        self.expect_the_weights_of_all_to_be(self.alone(25), job)
+
+    def expect_the_weights_of_all_to_be(self, wanted, job):
+        everyones = [list(map(float, each.split())) for each in re.findall(r"WEIGHTS(.*)", self.logs(job))]
+        self.assertGreater(len(everyones), 1)
+        self.assertEqual([each for each in everyones if each != everyones[0]], [], "ranks differ")
+        for one, other in zip(everyones[0], wanted, strict=True):
+            self.assertAlmostEqual(one, other, delta=5 * CLOSE)
 
     def test_restarts_and_a_pause_in_the_middle_of_epochs_leave_no_step_out(self):
         job = self.train("1..4", 12, "kept", "pause=0.03", paceline=RESTARTS)

@@ -8,6 +8,9 @@
 //
 // Where the program says what its pieces count, that takes the place of their part, and the sum is
 // divided by what all pieces of all ranks count.
+//
+// Where the group fails, and others go on together, the global batch is void: backward() ends as ever,
+// and parameters have no gradients.
 #pragma once
 
 #include <torch/csrc/autograd/engine.h>
@@ -94,8 +97,10 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   void begin(const Piece& piece) {
     piece_ = piece;
     done_ = parameters_.empty();
+    void_ = false;
     count_.reset();
     if (!piece.first) return;
+    summed_ = false;
     whole_.reset();
     aside_.assign(parameters_.size(), {});
     for (auto& each : buckets_) {
@@ -113,6 +118,16 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   [[nodiscard]] bool done() const { return done_; }
   // No piece is under way: gradients are of something else.
   void end() { piece_.reset(); }
+  // Parameters have the gradients of the whole global batch.
+  [[nodiscard]] bool summed() const { return summed_; }
+  // The global batch is void, and what backward() still comes to until the next one begins.
+  void drop() {
+    end();
+    done_ = void_ = true;
+    summed_ = false;
+    aside_.assign(parameters_.size(), {});
+    forget();
+  }
 
  private:
   Gradients(const std::vector<at::Tensor>& parameters, Ranks& ranks) : ranks_(ranks) {
@@ -169,8 +184,8 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   }
 
   void accumulated(std::size_t parameter) {
-    if (!piece_) return;
-    if (done_)
+    if (!piece_ && !void_) return;
+    if (done_ && !is_void())
       throw PacelineError(
           "backward() ran again on the same batch: add the losses, and call "
           "backward() once for each batch.");
@@ -183,15 +198,29 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
         if (const auto gradients = weak.lock()) gradients->backward_over();
       });
     }
-    if (!piece_->last || buckets_.empty()) return;
+    if (is_void() || !piece_->last || buckets_.empty()) return;
     ++buckets_[bucket_of_[parameter]].complete;
     launch(false);
   }
 
   void backward_over() {
-    const ::torch::NoGradGuard no_grad;
     queued_ = false;
     done_ = true;
+    try {
+      if (!is_void()) finish_piece();
+    } catch (const GroupError& error) {
+      ranks_.suffer(error);
+    }
+    if (is_void()) forget();
+  }
+
+  [[nodiscard]] bool is_void() const { return void_ || ranks_.error(); }
+  void forget() {
+    for (auto& each : parameters_) each.mutable_grad().reset();
+  }
+
+  void finish_piece() {
+    const ::torch::NoGradGuard no_grad;
     add_count();
     if (!piece_->last) return set_aside();
     if (buckets_.empty()) {
@@ -201,6 +230,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
       for (auto& each : buckets_) receive(each);
     }
     if (whole_) divide();
+    summed_ = true;
   }
 
   void add_count() {
@@ -299,7 +329,7 @@ class Gradients : public std::enable_shared_from_this<Gradients> {
   std::optional<Piece> piece_;
   std::optional<double> count_;  // of the piece, where the program says it
   std::optional<double> whole_;  // of the pieces so far; in the end of all ranks'
-  bool done_ = true, queued_ = false;
+  bool done_ = true, queued_ = false, summed_ = false, void_ = false;
 };
 
 }  // namespace paceline::detail

@@ -35,6 +35,7 @@
 #include "paceline/torch/model.hpp"
 #include "paceline/torch/ranks.hpp"
 #include "paceline/torch/report.hpp"
+#include "paceline/torch/savepoint.hpp"
 #include "paceline/torch/state.hpp"
 
 namespace paceline {
@@ -60,8 +61,10 @@ class Epochs;
 
 // Made by paceline::init(). Every rank makes the same calls in the same order.
 //
-// Functions throw PacelineError, and GroupError where a rank died or doesn't go on. Where nobody catches
-// what is thrown, the process ends with exit code 1, and the other ranks with a sentence that names it.
+// A rank that dies makes the global batch under way void: its backward() leaves parameters without
+// gradients, so that optimizers do nothing, and those that are left go on with the same samples. Functions
+// throw PacelineError, and GroupError where the ranks that are left can't go on. Where nobody catches what is
+// thrown, the process ends with exit code 1, and the other ranks with a sentence that names it.
 class Job {
  public:
   Job(const Job&) = delete;
@@ -138,30 +141,21 @@ class Job {
     if (!std::isfinite(count) || count < 0)
       throw PacelineError("job.weight() takes a number from 0 on, not " + std::to_string(count) +
                           ".");
+    if (!under_way_) return;
     for (const auto& each : state_.models) each.gradients->count(piece_->counts > 0 ? count : 0);
   }
 
   // The batch was trained with. Between two global batches, and only here, ranks agree on what comes
   // next: a report, a checkpoint, to stop, a resize, which happens where the next batch is asked for, or
-  // to give way. Where this process is to end, Exit is thrown. Returns whether a global batch ended. `loss`: the mean over the batch, for the report.
+  // to give way. Where this process is to end, Exit is thrown. Returns whether a global batch counts as
+  // done. `loss`: the mean over the batch, for the report.
   bool step(const at::Tensor& loss = {}) {
     if (!piece_) throw PacelineError("job.step() was called without a batch of job.batches().");
-    for (const auto& each : state_.models)
-      if (!each.gradients->done())
-        throw PacelineError(
-            "backward() did not reach the model's parameters for this batch: call it "
-            "once for each batch, before job.step().");
-    if (loss.defined() && piece_->counts > 0) {
-      loss_ += loss.item<double>() * static_cast<double>(piece_->counts);
-      loss_count_ += static_cast<double>(piece_->counts);
-    }
+    const auto before = steps_;
     const auto piece = *std::exchange(piece_, std::nullopt);
-    for (const auto& each : state_.models) each.gradients->end();
-    if (!piece.last) return false;
-    count_step(piece.batch);
-    acts_.done();
-    do_what_is_agreed();
-    return true;
+    if (under_way_ && !ranks_.error()) end_piece(piece, loss);
+    if (ranks_.error()) regroup();
+    return steps_ > before;
   }
 
   // The means over `dataset`, on all ranks together, of what `function(batch)` returns as Sums. Without
@@ -169,24 +163,16 @@ class Job {
   // computes by itself.
   template <class Function, class Dataset>
   [[nodiscard]] Metrics evaluate(Function function, Dataset dataset, std::size_t batch_size = 256) {
-    const bool alone = acts_.joins();
-    if (!alone)
-      for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
-    const detail::Evaluating evaluating(state_.models);
     const auto length = detail::length_of(dataset);
-    const auto mine =
-        alone ? Range{0, length} : share(length, number_of(rank()), number_of(size()));
-    // A rank without samples computes one all the same, for the names, and it counts for nothing.
-    Sums sums;
-    for (const auto& part : pieces(mine.size() > 0 ? mine : Range{0, 1}, batch_size)) {
-      std::vector<std::size_t> indices(part.size());
-      std::iota(indices.begin(), indices.end(), part.begin);
-      const Sums found = function(dataset.get_batch(indices));
-      const bool counts = mine.size() > 0;
-      for (const auto& [name, value] : found.of) sums.of[name] += counts ? value : 0;
-      sums.count += counts ? found.count : 0;
-    }
-    return means(sums, alone);
+    if (acts_.joins())
+      return means(sums_of(function, dataset, {0, length}, batch_size), [](auto /*totals*/) {});
+    return detail::metrics_in(together([&] {
+      for (const auto& each : state_.models) detail::average_buffers(group(), *each.module);
+      const auto mine = share(length, number_of(rank()), number_of(size()));
+      return detail::packed(
+          means(sums_of(function, dataset, mine, batch_size),
+                [&](std::span<double> totals) { group().all_reduce(totals, Op::sum); }));
+    }));
   }
 
   // Tells Paceline of these numbers, the same on every rank, with where the training stands.
@@ -195,42 +181,31 @@ class Job {
   }
 
   // Hands out the model: a file at `path` with its weights, as torch::load(model, path) reads them, in
-  // place of the one before. Returns the absolute path. Where it can't be written all ranks end.
+  // place of the one before. Outside of batches. Returns the absolute path. Where it can't be written all
+  // ranks end.
   template <class Model>
   std::string publish(Model& model, const std::filesystem::path& path = "model.pt") {
     const auto module = detail::module_of(model);
-    detail::average_buffers(group(), *module);
-    auto file = std::filesystem::absolute(path);
-    std::string why;
-    std::uint64_t bytes = 0;
-    if (rank() == 0) {
-      detail::OutputArchive archive;
-      module->save(archive);
-      const auto written = detail::bytes_of(archive);
-      bytes = written.size();
-      std::error_code ignored;
-      std::filesystem::create_directories(file.parent_path(), ignored);
-      why = detail::write_whole(file, written);
-    }
-    why = group().broadcast_bytes(why, 0);
-    file = group().broadcast_bytes(file.string(), 0);
-    if (!why.empty())
-      end_together("The model can't be written to " + file.string() + ": " + why +
-                   ". Choose another path, or make room there.");
+    const auto file =
+        together([&] { return write_model(*module, std::filesystem::absolute(path)); });
+    std::error_code ignored;
     if (rank() == 0)
       detail::Report()
-          .add("model", file.string())
-          .add("bytes", bytes)
+          .add("model", file)
+          .add("bytes", static_cast<std::uint64_t>(std::filesystem::file_size(file, ignored)))
           .add("step", steps_)
           .add("samples", samples_)
           .print();
-    return file.string();
+    return file;
   }
 
   // The training is over: a last checkpoint, and all ranks part.
   void finish() {
-    if (folder_) save();
-    part();
+    together([&] {
+      if (folder_) save();
+      part();
+      return std::string();
+    });
   }
 
  private:
@@ -251,6 +226,13 @@ class Job {
         ending_(ranks_),
         device_(detail::own_device(local_rank())),
         acts_(ranks_.joins()) {}
+
+  // The global batch under way.
+  struct UnderWay {
+    std::size_t samples;
+    std::optional<detail::Savepoint> before;  // where it may come to that
+    double loss, loss_count;                  // before it
+  };
 
   static std::size_t number_of(int rank) { return static_cast<std::size_t>(rank); }
   static double seconds_since(Clock::time_point time) {
@@ -297,7 +279,7 @@ class Job {
     order_ = order;
     ranks_.attendant().begin(rank() == 0);
     follow();  // the program left the loop over the last epoch's batches
-    if (begun_epoch_ != epoch_) compare_orders();
+    if (begun_epoch_ != epoch_) together([&] { return compare_orders(); });
     begun_epoch_ = epoch_;
     ranks_.stand();
     if (old_size != size()) tell_resized(old_size);
@@ -311,11 +293,12 @@ class Job {
     return {*order_, number_of(rank()), number_of(size()), longest};
   }
 
-  void compare_orders() {
+  std::string compare_orders() {
     const auto everyones = group().all_gather_bytes(order_->text());
     for (std::size_t other = 1; other < everyones.size(); ++other)
       if (everyones[other] != everyones[0])
         end_together(different_data(everyones[0], other, everyones[other]));
+    return {};
   }
 
   static std::string different_data(const std::string& first, std::size_t other,
@@ -332,10 +315,32 @@ class Job {
   }
 
   void begin(const detail::Piece& piece) {
-    if (piece.first) begun_at_ = Clock::now();
+    if (piece.first) {
+      begun_at_ = Clock::now();
+      under_way_ = UnderWay{piece.batch, {}, loss_, loss_count_};
+      if (ranks_.attendant().hears()) under_way_->before.emplace(state_.models);
+    }
     piece_ = piece;
     const double weight = static_cast<double>(piece.counts) / static_cast<double>(piece.batch);
     for (const auto& each : state_.models) each.gradients->begin({weight, piece.first, piece.last});
+  }
+
+  void end_piece(const detail::Piece& piece, const at::Tensor& loss) {
+    for (const auto& each : state_.models)
+      if (!each.gradients->done())
+        throw PacelineError(
+            "backward() did not reach the model's parameters for this batch: call it "
+            "once for each batch, before job.step().");
+    if (loss.defined() && piece.counts > 0) {
+      loss_ += loss.item<double>() * static_cast<double>(piece.counts);
+      loss_count_ += static_cast<double>(piece.counts);
+    }
+    for (const auto& each : state_.models) each.gradients->end();
+    if (!piece.last) return;
+    under_way_.reset();
+    count_step(piece.batch);
+    acts_.done();
+    attempt([&] { do_what_is_agreed(); });
   }
 
   void count_step(std::size_t samples) {
@@ -415,10 +420,28 @@ class Job {
     report.print();
   }
 
-  Metrics means(const Sums& sums, bool alone) {
+  // Of what `function` finds in the samples of `mine`, in eval mode.
+  template <class Function, class Dataset>
+  Sums sums_of(Function& function, Dataset& dataset, const Range& mine, std::size_t batch_size) {
+    const detail::Evaluating evaluating(state_.models);
+    // A rank without samples computes one all the same, for the names, and it counts for nothing.
+    Sums sums;
+    for (const auto& part : pieces(mine.size() > 0 ? mine : Range{0, 1}, batch_size)) {
+      std::vector<std::size_t> indices(part.size());
+      std::iota(indices.begin(), indices.end(), part.begin);
+      const Sums found = function(dataset.get_batch(indices));
+      const bool counts = mine.size() > 0;
+      for (const auto& [name, value] : found.of) sums.of[name] += counts ? value : 0;
+      sums.count += counts ? found.count : 0;
+    }
+    return sums;
+  }
+
+  template <class AddUp>
+  static Metrics means(const Sums& sums, AddUp add_up) {
     std::vector<double> totals{sums.count};
     for (const auto& [_, value] : sums.of) totals.push_back(value);
-    if (!alone) group().all_reduce(std::span(totals), Op::sum);
+    add_up(std::span<double>(totals));
     Metrics metrics;
     const double none = std::numeric_limits<double>::quiet_NaN();
     for (std::size_t i = 1; const auto& [name, _] : sums.of) {
@@ -426,6 +449,25 @@ class Job {
       ++i;
     }
     return metrics;
+  }
+
+  // Where rank 0 has written the model.
+  std::string write_model(const detail::Module& module, const std::filesystem::path& path) {
+    detail::average_buffers(group(), module);
+    std::string why;
+    if (rank() == 0) {
+      detail::OutputArchive archive;
+      module.save(archive);
+      std::error_code ignored;
+      std::filesystem::create_directories(path.parent_path(), ignored);
+      why = detail::write_whole(path, detail::bytes_of(archive));
+    }
+    why = group().broadcast_bytes(why, 0);
+    const auto file = group().broadcast_bytes(path.string(), 0);
+    if (!why.empty())
+      end_together("The model can't be written to " + file + ": " + why +
+                   ". Choose another path, or make room there.");
+    return file;
   }
 
   [[noreturn]] void give_way() {
@@ -456,8 +498,60 @@ class Job {
   // Where all ranks have ended the same step, none begins another before the next generation stands.
   void follow() {
     if (!std::exchange(following_, false)) return;
-    part();
+    attempt([&] { part(); });
+    if (ranks_.error()) return regroup();
     enter(size());
+  }
+
+  template <class Act>
+  void attempt(Act act) {
+    try {
+      act();
+    } catch (const GroupError& error) {
+      ranks_.suffer(error);
+    }
+  }
+
+  // Does what all ranks do outside of batches; once more with those that are left where the group fails,
+  // unless one of them had done it: then what that came to counts. Returns what it came to.
+  template <class Act>
+  std::string together(Act act) {
+    for (;;) {
+      const auto done = acts_.count();
+      attempt([&] { acts_.done(act()); });
+      if (ranks_.error()) regroup();
+      if (acts_.count() > done) return acts_.result();
+    }
+  }
+
+  // The group failed: those that are left go on as the next generation. Throws what it failed of where
+  // there is none.
+  void regroup() {
+    const int old_size = size();
+    ranks_.leave();
+    following_ = false;
+    saved_samples_.reset();
+    if (under_way_) put_back();
+    tell_written(true);
+    ranks_.await_next();
+    enter(old_size);
+    say(std::to_string(size()) + (size() == 1 ? " rank" : " ranks") + " of " +
+        std::to_string(old_size) + " are left, and go on after step " + std::to_string(steps_) +
+        ".");
+  }
+
+  // The global batch under way is void.
+  void put_back() {
+    bool torn = false;  // an optimizer may have acted, another didn't
+    for (const auto& each : state_.models) {
+      torn = torn || each.gradients->summed();
+      each.gradients->drop();
+    }
+    under_way_->before->restore();
+    loss_ = under_way_->loss;
+    loss_count_ = under_way_->loss_count;
+    acts_.make_void(under_way_->samples, torn);
+    under_way_.reset();
   }
 
   // Goes on in the next generation, or in a later one where that one doesn't come about. `old_size`: of
@@ -612,7 +706,8 @@ class Job {
   std::string resumed_from_;                 // a path
   std::string order_elsewhere_;              // a newcomer's: what the others say of it
   std::vector<Resized> resized_;             // what is called
-  std::optional<detail::Piece> piece_;       // under way
+  std::optional<detail::Piece> piece_;       // which the program has
+  std::optional<UnderWay> under_way_;        // none while piece_ is of one that is void
   std::uint64_t epoch_ = 0, total_epochs_ = 0, steps_ = 0, samples_ = 0;
   std::optional<std::uint64_t> begun_epoch_;  // whose order ranks have compared
   bool should_stop_ = false;

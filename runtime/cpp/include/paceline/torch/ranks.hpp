@@ -66,6 +66,8 @@ class Ranks {
     group().barrier();
     group_.reset();
   }
+  // This rank alone leaves the group, which has failed.
+  void leave() { group_.reset(); }
   // Meets the ranks of the newest generation that was heard of, else of this one. Throws GroupError where
   // it doesn't come about, Exit where the gang goes on without this worker.
   void join() {
