@@ -20,6 +20,7 @@ from fake_agent import WITHIN_S, Agent
 fake_agent._Handler.protocol_version = "HTTP/1.1"  # as libpaceline wants it
 
 EPOCHS = 12
+STEPS = EPOCHS * -(-SAMPLES // 30)
 WAITS = "wait for the gang's next generation"
 SCHEDULES = int(os.environ.get("PACELINE_SCHEDULES", "3"))
 
@@ -149,9 +150,12 @@ class GangsTest(unittest.TestCase):
             gang.kill(1, 3)
             self.until(gang, 3)
 
-        for options in ((), ("max_local=4", "evaluates=2")):
+        for options in (("carries",), ("max_local=4", "evaluates=2")):
             with self.subTest(options=options):
                 gang = self.after(4, acts, *options)
+                carried = [re.findall(r"^CARRIED (\d+) (.*)$", each.output(), re.M) for each in gang.ranks]
+                expected = [(str(STEPS), f"{STEPS} {STEPS} {STEPS} in generation 1")] if "carries" in options else []
+                self.assertEqual(carried, [expected] * len(gang.ranks))
                 said = "".join(each.output() for each in gang.all)
                 self.assertIn("paceline: 3 ranks of 4 are left, and go on after step", said)
                 self.assertRegex(said, r"Rank 2 is gone: .* Those that are left wait for the gang's next generation\.")

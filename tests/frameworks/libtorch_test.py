@@ -152,7 +152,7 @@ class LibTorchTest(FrameworkTest):
             self.assertAlmostEqual(one, other, delta=5 * CLOSE)
 
     def test_restarts_and_a_pause_in_the_middle_of_epochs_leave_no_step_out(self):
-        job = self.train("1..4", 12, "kept", "pause=0.03", paceline=RESTARTS)
+        job = self.train("1..4", 12, "kept", "pause=0.03", "carries", paceline=RESTARTS)
         told = []
         for workers in (2, 4, 1, 3):
             self.until(lambda: self.box.job(job)["checkpoint"], job, "keeps no checkpoint")
@@ -170,6 +170,8 @@ class LibTorchTest(FrameworkTest):
         self.assertEqual(sorted(re.findall(r"RESIZED (\d+) (\d+)", self.logs(job))), sorted(told))
         self.expect_each_sample_once_an_epoch(job, 12)
         self.expect_weights(job, self.alone(12))
+        carried = re.findall(r"CARRIED (\d+) (\d+) (\d+) (\d+) (.*)", self.logs(job))
+        self.assertEqual({tuple(each) for each in carried}, {(carried[0][0],) * 4 + ("in generation 1",)})
         self.assertEqual(len(list((self.home / "kept").iterdir())), 2, "the newest two, and nothing unfinished")
 
     def reached(self, job):
@@ -181,7 +183,7 @@ class LibTorchTest(FrameworkTest):
             command = [str(TRAINING), "400", folder, "pause=0.01"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
                 for _ in range(5):
-                    self.assertIn("SAW", next(line for line in process.stdout if "paceline" not in line))
+                    next(line for line in process.stdout if line.startswith("SAW"))
                 process.send_signal(signal.SIGTERM)
                 process.stdout.read()
                 self.assertEqual(process.wait(PATIENCE), code)
@@ -221,6 +223,16 @@ class LibTorchTest(FrameworkTest):
         self.expect_failure(self.train("1", 1, "kept", "wide=0"), r"is of another model: it has first\.bias \(8 Float\)")
         path.write_bytes(path.read_bytes()[:-1000])
         self.expect_failure(self.train("2", 1, "kept"), r"is no whole checkpoint of this kind of training")
+
+    def test_what_is_carried_in_other_names_or_too_late_is_told(self):
+        self.expect_completed(self.train("1", 1, "kept"))
+        job = self.train("1", 2, "kept", "carries")
+        self.expect_completed(job)
+        self.assertRegex(self.logs(job), r"paceline: 'began' begins anew: it is not in ckpt-\d+\.pt\.")
+        job = self.train("1", 3, "kept")
+        self.expect_completed(job)
+        self.assertRegex(self.logs(job), r"paceline: 'began' is left out: nothing carries it now, and it is in ckpt-\d+\.pt\.")
+        self.expect_failure(self.train("1", 1, "other", "carries=2"), r'job\.carry\("late", …\) came too late')
 
     def expect_failure(self, job, sentence):
         self.until(lambda: self.box.job(job)["ended_at"], job, "does not end")

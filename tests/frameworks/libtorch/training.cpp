@@ -2,7 +2,7 @@
 //
 //   training EPOCHS FOLDER|- [samples=N] [pause=SECONDS] [max_local=N] [wide=RANK] [fails=RANK] [twice]
 //                        [weighted] [by_hand] [weightless=N] [forgets] [hurry=FILE] [evaluates=N] [tell]
-//                        [dies=RANK where=N]
+//                        [dies=RANK where=N] [carries[=2]]
 //
 //   pause      of each step        hurry   until that file is there
 //   max_local  samples of a piece  fails   that rank throws in its fifth step
@@ -10,6 +10,7 @@
 //   tell       all ranks tell weights
 //   dies       that rank is killed in its fifth step: where=1 before backward(), 2 before the optimizer's
 //              step, 3 before job.step(), 4 in the evaluation after it
+//   carries    steps are counted in what is carried; 2: something more is carried too late
 //   twice      backward() runs twice on a batch
 //   weighted   samples count by their class, of which job.weight() is told, but not with by_hand
 //   weightless in that step nothing counts
@@ -134,10 +135,22 @@ int main(int argc, char** argv) {
   Net net(is_asked_of("wide") ? 9 : 8);
   torch::optim::Adam optimizer(net->parameters(), 0.01);
   job.distribute(net, optimizer);
+  std::int64_t counted = 0;
+  auto began = "in generation " + std::to_string(job.generation());
+  auto history = torch::zeros({1});
+  Net mean(8);
+  if (given.contains("carries")) {
+    job.carry("counted", counted);
+    job.carry("began", began);
+    job.carry("history", history);
+    job.carry("mean", mean);
+  }
   if (std::string(argv[2]) != "-") job.checkpoint(argv[2], 0.2);
 
   job.on_resize(
       [](int old_size, int new_size) { std::printf("RESIZED %d %d\n", old_size, new_size); });
+
+  if (given.contains("carries") && given["carries"] == 2) job.carry("late", counted);
 
   int batches = 0;
   const Points points(given.contains("samples") ? given["samples"] : 604);
@@ -174,7 +187,16 @@ int main(int argc, char** argv) {
       optimizer.step();
       die(3, 4);
       const auto before = job.steps();
+      ++counted;
+      history = history + 1;
+      mean->first->bias.data().fill_(static_cast<double>(counted));
       job.step(loss);
+      if (given.contains("carries")) {
+        if (job.steps() > before)
+          job.commit();
+        else
+          job.restore();
+      }
       std::printf("STEPS %d %d\n", static_cast<int>(before), static_cast<int>(job.steps()));
       if (given.contains("evaluates") &&
           job.steps() % static_cast<std::uint64_t>(given["evaluates"]) == 0)
@@ -185,6 +207,10 @@ int main(int argc, char** argv) {
     tell_accuracy(job, job.evaluate(measure, points, 100));
     if (job.should_stop()) break;
   }
+  if (given.contains("carries"))
+    std::printf("CARRIED %d %d %d %d %s\n", static_cast<int>(job.steps()),
+                static_cast<int>(counted), history.item<int>(), mean->first->bias[0].item<int>(),
+                began.c_str());
   if (job.rank() == 0 || given.contains("tell")) tell_weights(*net);
   if (given.contains("publish")) {
     Net read(8);

@@ -99,8 +99,26 @@ class Job {
       detail::share(group(), *module, 0);
     }
     state_.models.push_back({module, detail::Gradients::of(module->parameters(), ranks_)});
-    (carry(carried), ...);
+    (carry_along(carried), ...);
   }
+
+  // Takes `thing` along: into checkpoints, and to the ranks that a resize brings. A number, a string, a tensor,
+  // a model that isn't trained, or what has save(OutputArchive&) and load(InputArchive&). What rank 0 has of
+  // it counts. Call it before checkpoint().
+  // REQUIRES: it outlives the last step.
+  template <class Thing>
+  void carry(const std::string& name, Thing& thing) {
+    if (folder_ || order_)
+      throw PacelineError(
+          "job.carry(\"" + name +
+          "\", …) came too late: call it before job.checkpoint() and job.batches().");
+    state_.named.add(name, thing);
+  }
+  // Notes, in memory, how what was given to carry() is now. Every start and every resize is a commit, too.
+  void commit() { state_.named.commit(); }
+  // Puts what was given to carry() back to how it was at the last commit(). Models, optimizers and the place in
+  // the data stay.
+  void restore() { state_.named.restore(device_); }
 
   // Keeps checkpoints in `folder`, one every so many seconds and one before giving way, and goes on
   // from the newest. Call it after distribute().
@@ -111,7 +129,7 @@ class Job {
     try {
       const auto found = detail::go_on(group(), *folder_);
       if (!found) return;  // it takes the first at once: then the training can be resized
-      restore(*found);
+      restore_from(*found);
       saved_at_ = Clock::now();
     } catch (const PacelineError& error) {
       end_together(error.what());
@@ -242,7 +260,7 @@ class Job {
   [[nodiscard]] Group& group() { return ranks_.group(); }
 
   template <class Thing>
-  void carry(Thing& thing) {
+  void carry_along(Thing& thing) {
     state_.carried.push_back(detail::carried(thing));
     if constexpr (std::is_base_of_v<::torch::optim::Optimizer, Thing>)
       if (optimizer_ == nullptr) optimizer_ = &thing;
@@ -567,6 +585,7 @@ class Job {
       }
       ranks_.await_next();
     }
+    if (!ranks_.error()) state_.named.commit();  // nothing was void
     ranks_.stand();
     ranks_.attendant().begin(rank() == 0);
     tell_resized(old_size);
@@ -614,7 +633,10 @@ class Job {
     }
     group().broadcast(std::span<std::int64_t>(at), root);
     const auto order = group().broadcast_bytes(rank() == root ? order_->text() : "", root);
+    const auto named =
+        group().broadcast_bytes(rank() == root ? state_.named.packed() : std::string(), root);
     if (!acts_.joins()) return;
+    state_.named.load(named, device_);
     go_on({at[0], at[1], at[2], at[3], at[4], at[5], at[6], 0});
     begun_epoch_ = at[7] == none ? std::nullopt : std::optional<std::uint64_t>(at[7]);
     saved_samples_ = at[8] == none ? std::nullopt : std::optional<std::uint64_t>(at[8]);
@@ -646,9 +668,11 @@ class Job {
             size()};
   }
 
-  void restore(const detail::Found& found) {
-    go_on(state_.restore(found, device_, rank()));
+  void restore_from(const detail::Found& found) {
+    std::vector<std::string> differences;
+    go_on(state_.restore(found, device_, rank(), differences));
     resumed_from_ = found.path.string();
+    for (const auto& each : differences) say(each + " " + found.path.filename().string() + ".");
     saved_samples_ = samples_;
     say("Going on from " + resumed_from_ + ", after " + std::to_string(samples_) + " samples, on " +
         std::to_string(size()) + (size() == 1 ? " rank." : " ranks."));
